@@ -1,0 +1,6 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The control plane that the roles deploy: one folder per process, adapters, pure layers.
+
+docs/architecture.md has the picture; .importlinter has the rules who may import whom."""

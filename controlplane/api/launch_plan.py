@@ -1,0 +1,161 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What virt-controller asks of virt-launcher, and what virt-launcher reports back. Standard library only.
+
+The plan travels as JSON in the launcher container's environment (PLAN_VARIABLE). The report is a file in the
+launcher's emptyDir, written before libvirtd starts, so whoever sees libvirtd's socket can read it. It comes
+from the tenant's side: readers bound its size (REPORT_LIMIT_BYTES) and trust nothing in it but enumerations and
+paths that lie under the volume's own mount (see `parse_report`).
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+PLAN_VARIABLE = "VIRT_LAUNCHER_PLAN"
+REPORT_LIMIT_BYTES = 65536
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerDisk:
+    """An image volume to be covered with a writable overlay."""
+
+    volume: str
+    path: str = ""
+    """Absolute path of the image file inside the container image; "" means the one file in /disk."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmptyDisk:
+    """A sparse raw image."""
+
+    volume: str
+    capacity_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class CloudInit:
+    """A NoCloud seed. Each part is given inline, or as the path of a mounted Secret's key, or not at all."""
+
+    volume: str
+    meta_data: str
+    """YAML text with instance-id and local-hostname."""
+    user_data: str | None = field(default=None, repr=False)
+    user_data_file: str | None = None
+    network_data: str | None = field(default=None, repr=False)
+    network_data_file: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Dhcp:
+    """The one lease that the launcher's DHCP server gives, to the guest's MAC only."""
+
+    bridge: str
+    mac: str
+    address: str
+    """The guest's address with prefix length, e.g. 10.0.2.2/24."""
+    router: str
+    mtu: int | None
+    """None: take the bridge's."""
+    hostname: str
+    search: tuple[str, ...] = ()
+    """Added before the Pod's own search domains."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything a launcher needs to know before a domain exists."""
+
+    domain: str
+    """The libvirt domain's name: the VMI's UID."""
+    title: str
+    """namespace/name of the VMI, for log lines."""
+    grace_period_seconds: int
+    container_disks: tuple[ContainerDisk, ...] = ()
+    empty_disks: tuple[EmptyDisk, ...] = ()
+    cloud_init: tuple[CloudInit, ...] = ()
+    dhcp: Dhcp | None = None
+    version: int = VERSION
+
+
+def render_plan(plan: Plan) -> str:
+    """Serialise a plan, byte for byte the same for equal plans."""
+    return json.dumps(asdict(plan), separators=(",", ":"), sort_keys=True)
+
+
+def parse_plan(text: str) -> Plan:
+    """Read a plan; ValueError names what is wrong."""
+    raw = json.loads(text)
+    if not isinstance(raw, dict) or raw.get("version") != VERSION:
+        raise ValueError(f"launch plan is not of version {VERSION}")
+    try:
+        dhcp = raw.pop("dhcp", None)
+        return Plan(
+            **{
+                **raw,
+                "container_disks": tuple(ContainerDisk(**one) for one in raw.pop("container_disks", ())),
+                "empty_disks": tuple(EmptyDisk(**one) for one in raw.pop("empty_disks", ())),
+                "cloud_init": tuple(CloudInit(**one) for one in raw.pop("cloud_init", ())),
+                "dhcp": None if dhcp is None else Dhcp(**{**dhcp, "search": tuple(dhcp.get("search", ()))}),
+            }
+        )
+    except TypeError as error:
+        raise ValueError(f"launch plan does not fit: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class FoundDisk:
+    """The image file that a containerDisk turned out to hold."""
+
+    volume: str
+    path: str
+    """Absolute, below controlplane.domain.layout.image_mount(volume)."""
+    format: Literal["raw", "qcow2"]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What the supervisor found and prepared."""
+
+    container_disks: tuple[FoundDisk, ...] = ()
+    version: int = VERSION
+
+
+def render_report(report: Report) -> str:
+    """Serialise a report."""
+    return json.dumps(asdict(report), separators=(",", ":"), sort_keys=True)
+
+
+def parse_report(data: bytes, *, mounts: dict[str, str]) -> Report:
+    """Read a report that came from a tenant's Pod; ValueError says why it is refused.
+
+    mounts: the expected volumes and where each image is mounted. Every expected volume must be present exactly
+    once, no other, each path must lie under its mount without dot segments or control characters.
+    """
+    if len(data) > REPORT_LIMIT_BYTES:
+        raise ValueError(f"launcher report has {len(data)} bytes, at most {REPORT_LIMIT_BYTES} are read")
+    raw: Any = json.loads(data)
+    if not isinstance(raw, dict) or raw.get("version") != VERSION or not isinstance(raw.get("container_disks"), list):
+        raise ValueError(f"launcher report is not of version {VERSION}")
+    found = tuple(_found_disk(one, mounts) for one in raw["container_disks"])
+    if sorted(disk.volume for disk in found) != sorted(mounts):
+        raise ValueError("launcher report does not list exactly the expected volumes")
+    return Report(found)
+
+
+def _found_disk(raw: Any, mounts: dict[str, str]) -> FoundDisk:
+    if not isinstance(raw, dict):
+        raise ValueError("launcher report has an entry that is not an object")
+    volume, path, form = raw.get("volume"), raw.get("path"), raw.get("format")
+    if not isinstance(volume, str) or volume not in mounts:
+        raise ValueError("launcher report names an unexpected volume")
+    if form not in ("raw", "qcow2"):
+        raise ValueError(f"launcher report has an unknown format for volume {volume}")
+    inside = isinstance(path, str) and path.startswith(mounts[volume] + "/") and path.isprintable()
+    if not inside or {"", ".", ".."} & set(path[1:].split("/")):
+        raise ValueError(f"launcher report has a path outside the image of volume {volume}")
+    return FoundDisk(volume, path, form)

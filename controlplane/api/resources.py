@@ -1,0 +1,45 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which object of which kind: keys, resources, and the resources our components read and write."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Key(NamedTuple):
+    """Which object of a kind. namespace is "" for cluster-wide kinds."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A kind as the API serves it, e.g. Resource("kubevirt.io", "v1", "virtualmachines", "VirtualMachine")."""
+
+    group: str
+    version: str
+    plural: str
+    kind: str
+    namespaced: bool = True
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+
+VIRTUAL_MACHINE = Resource("kubevirt.io", "v1", "virtualmachines", "VirtualMachine")
+VIRTUAL_MACHINE_INSTANCE = Resource("kubevirt.io", "v1", "virtualmachineinstances", "VirtualMachineInstance")
+KUBEVIRT = Resource("kubevirt.io", "v1", "kubevirts", "KubeVirt")
+POD = Resource("", "v1", "pods", "Pod")
+NODE = Resource("", "v1", "nodes", "Node", namespaced=False)
+SECRET = Resource("", "v1", "secrets", "Secret")
+EVENT = Resource("", "v1", "events", "Event")
+PERSISTENT_VOLUME_CLAIM = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
+LEASE = Resource("coordination.k8s.io", "v1", "leases", "Lease")

@@ -1,0 +1,77 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where things are inside a launcher Pod: one list for the controller, the handler and the launcher.
+
+Paths only. A volume name is a DNS label (checked at admission and again here), so it is one path component.
+"""
+
+from __future__ import annotations
+
+import re
+
+UID = 107
+"""The user and group that QEMU, libvirtd and the supervisor run as."""
+
+RUN = "/run/launcher"
+"""The emptyDir of every launcher Pod; the Pod volume is called RUN_VOLUME."""
+
+RUN_VOLUME = "run"
+LIBVIRT_SOCKET = ("libvirt", "libvirt-sock")
+"""Path components below RUN of libvirtd's socket."""
+
+REPORT = "report.json"
+"""Below RUN: what the supervisor found in the images; see controlplane.api.launch_plan.Report."""
+
+SERIAL_LOG = f"{RUN}/serial0.log"
+CAPABILITY_CACHE = ("cache", "libvirt", "qemu", "cache", "capabilities")
+"""Path components below RUN of the directory of libvirt's QEMU capability cache."""
+
+KERNEL_BOOT = "/img/kernel-boot"
+"""Where the image of firmware.kernelBoot.container is mounted. Pod volume: KERNEL_BOOT_VOLUME."""
+
+KERNEL_BOOT_VOLUME = "kernel-boot"
+IMAGES = "/img/volumes"
+DISKS = f"{RUN}/disks"
+SECRETS = "/run/secrets/cloud-init"
+BRIDGE = "k6t-eth0"
+TAP = "tap0"
+POD_INTERFACE = "eth0"
+
+_DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+
+
+def _component(volume: str) -> str:
+    if not _DNS_LABEL.fullmatch(volume):
+        raise ValueError(f"volume name {volume!r} is not a DNS label")
+    return volume
+
+
+def pod_volume(volume: str) -> str:
+    """Name the Pod volume of a VMI volume: prefixed, so that no user's name meets one of ours."""
+    return f"vol-{_component(volume)}"[:63].rstrip("-")
+
+
+def image_mount(volume: str) -> str:
+    """Return where the image of a containerDisk is mounted."""
+    return f"{IMAGES}/{_component(volume)}"
+
+
+def overlay(volume: str) -> str:
+    """Return the qcow2 overlay that takes the guest's writes over a containerDisk."""
+    return f"{DISKS}/{_component(volume)}.qcow2"
+
+
+def sparse_disk(volume: str) -> str:
+    """Return the raw sparse image of an emptyDisk."""
+    return f"{DISKS}/{_component(volume)}.img"
+
+
+def cloud_init_iso(volume: str) -> str:
+    """Return the NoCloud seed of a cloudInitNoCloud volume."""
+    return f"{DISKS}/{_component(volume)}.iso"
+
+
+def cloud_init_secret(volume: str, part: str) -> str:
+    """Return where the Secret with userdata or networkdata (part) of a volume is mounted."""
+    return f"{SECRETS}/{_component(volume)}/{part}"
