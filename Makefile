@@ -1,0 +1,43 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# The front door. Everything else is reached from here; see CONTRIBUTING.md.
+
+STEPS ?= 10000
+SEED ?= 1
+NAMESPACE ?= default
+PYTHON ?= python3
+VENV := .venv
+
+.DEFAULT_GOAL := help
+.PHONY: help deps quickstart test test-unit lint simulate bench clean
+
+help:  ## Say what can be made
+	@sed -n 's/^\([a-z-]*\):.*##/\1:/p' $(MAKEFILE_LIST)
+
+deps:  ## Install what the rest needs: distribution packages (as root) and .venv
+	@$(PYTHON) lab/bootstrap.py
+
+quickstart: deps  ## A real Kubernetes, the control plane, and a first VM, with one command
+	@$(VENV)/bin/python -m lab.quickstart --namespace $(NAMESPACE)
+
+test: deps  ## Everything that CI runs: lint, unit, component, lab, roles, e2e
+	@$(VENV)/bin/nox
+
+test-unit: deps  ## Unit, golden and story tests: no root, no cluster, under a minute
+	@$(VENV)/bin/nox -s unit
+
+lint: deps  ## Format, lint, types, import contracts, Ansible's own checks
+	@$(VENV)/bin/nox -s lint sanity
+
+simulate: deps  ## The reconcilers under random faults: make simulate STEPS=100000 SEED=7
+	@$(VENV)/bin/python -m tests.controlplane.simulation --steps $(STEPS) --seed $(SEED)
+
+bench: deps  ## The benchmarks: one JSON line per figure
+	@$(VENV)/bin/python -m tests.bench
+
+clean:  ## Undo quickstart: the lab, its cluster and all it made (the build cache stays)
+	@if [ -x $(VENV)/bin/lab ]; then $(VENV)/bin/lab down --all; fi
+	@rm -rf $(VENV) .nox .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .ansible
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,123 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Install what this repository needs on a bare machine: distribution packages and .venv.
+
+Runs on the system's Python before anything else exists, so: standard library only, no import of ours. A second
+run with nothing to do takes milliseconds. What the cluster is made of is built by `lab build`, not here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+PYTHON_FLOOR = (3, 11)
+
+# program, or header file, that proves a package is there -> Debian's name of the package
+PACKAGES = {
+    "runc": "runc",
+    "nft": "nftables",
+    "ip": "iproute2",
+    "mmdebstrap": "mmdebstrap",
+    "losetup": "mount",
+    "nsenter": "util-linux",
+    "git": "git",
+    "gcc": "gcc",
+    "pkg-config": "pkg-config",
+    "/usr/include/libvirt/libvirt.h": "libvirt-dev",
+    f"{sysconfig.get_paths()['include']}/Python.h": "python3-dev",
+}
+
+
+class BootstrapError(Exception):
+    """Something is missing that we cannot install; the text says what to do."""
+
+
+def missing_packages() -> list[str]:
+    """Name the distribution packages whose proof is not on this machine."""
+    absent = {package for proof, package in PACKAGES.items() if not _is_there(proof)}
+    if subprocess.run([sys.executable, "-c", "import ensurepip"], capture_output=True, check=False).returncode != 0:
+        absent.add("python3-venv")
+    return sorted(absent)
+
+
+def _is_there(proof: str) -> bool:
+    if proof.startswith("/"):
+        return Path(proof).exists()
+    return shutil.which(proof, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin") is not None
+
+
+def install_packages(packages: list[str]) -> None:
+    """Install distribution packages; BootstrapError names them when we may not or cannot."""
+    if not packages:
+        return
+    names = " ".join(packages)
+    if shutil.which("apt-get") is None:
+        raise BootstrapError(
+            f"missing: {names} (Debian's names). Install their equivalents with this system's package manager, "
+            "then run the command again"
+        )
+    if os.geteuid() != 0:
+        raise BootstrapError(f"missing packages. Run as root: apt-get install {names}")
+    say(f"installing packages: {names}")
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    _run(["apt-get", "update", "-q"], environment)
+    _run(["apt-get", "install", "-q", "-y", "--no-install-recommends", *packages], environment)
+
+
+def make_venv() -> None:
+    """Create .venv, or make it anew when the pins changed since."""
+    stamp = VENV / ".pins"
+    pins = hashlib.sha256(
+        b"".join((ROOT / name).read_bytes() for name in ("pyproject.toml", "requirements.txt")) + sys.version.encode()
+    ).hexdigest()
+    if stamp.exists() and stamp.read_text() == pins:
+        return
+    say("making .venv (about a minute the first time)")
+    _run([sys.executable, "-m", "venv", "--clear", str(VENV)])
+    pip = [str(VENV / "bin/python"), "-m", "pip", "--quiet", "--disable-pip-version-check", "install"]
+    _run([*pip, "--requirement", str(ROOT / "requirements.txt")])
+    _run([*pip, "--no-deps", "--no-build-isolation", "--editable", str(ROOT)])
+    stamp.write_text(pins)
+
+
+def _run(command: list[str], environment: dict[str, str] | None = None) -> None:
+    """Run a command with its output hidden unless it fails."""
+    done = subprocess.run(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
+    if done.returncode != 0:
+        raise BootstrapError(f"{' '.join(command)} failed:\n{done.stdout[-4000:]}")
+
+
+def say(text: str) -> None:
+    """Show progress."""
+    print(f"bootstrap: {text}", flush=True)
+
+
+def main() -> int:
+    """Bring the machine up to what the Makefile needs."""
+    try:
+        if sys.version_info < PYTHON_FLOOR:
+            raise BootstrapError(
+                f"Python {sys.version.split()[0]} is too old: {'.'.join(map(str, PYTHON_FLOOR))} or newer is needed. "
+                "Name one with: make PYTHON=/path/to/python3"
+            )
+        install_packages(missing_packages())
+        make_venv()
+    except BootstrapError as error:
+        print(f"bootstrap: error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
