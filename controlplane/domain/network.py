@@ -1,0 +1,52 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Addresses of a masqueraded guest network: arithmetic only, no interface is touched here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network
+
+DEFAULT_CIDR = "10.0.2.0/24"
+
+
+@dataclass(frozen=True, slots=True)
+class MasqueradeNetwork:
+    """The network between a launcher Pod and its guest. The same in every Pod: it never leaves one."""
+
+    network: IPv4Network
+
+    @property
+    def gateway(self) -> IPv4Address:
+        """The bridge's address: the first host."""
+        return self.network[1]
+
+    @property
+    def guest(self) -> IPv4Address:
+        """The guest's address: the second host."""
+        return self.network[2]
+
+    @property
+    def gateway_interface(self) -> IPv4Interface:
+        """The bridge's address with prefix length, e.g. 10.0.2.1/24."""
+        return IPv4Interface((self.gateway, self.network.prefixlen))
+
+    @property
+    def guest_interface(self) -> IPv4Interface:
+        """The guest's address with prefix length, e.g. 10.0.2.2/24."""
+        return IPv4Interface((self.guest, self.network.prefixlen))
+
+
+def masquerade_network(cidr: str | None) -> MasqueradeNetwork:
+    """Read a network's vmNetworkCIDR (None or "": 10.0.2.0/24). ValueError says what is wrong with it.
+
+    Host bits are ignored, as upstream does. A prefix longer than /30 has no room for gateway and guest.
+    """
+    try:
+        network = IPv4Network(cidr or DEFAULT_CIDR, strict=False)
+    except ValueError as error:
+        raise ValueError(f"vmNetworkCIDR {cidr!r} is not an IPv4 network in CIDR notation") from error
+    if network.prefixlen > 30:
+        raise ValueError(f"vmNetworkCIDR {cidr!r} is too small: use /30 or a shorter prefix")
+    return MasqueradeNetwork(network)
