@@ -14,7 +14,6 @@ from typing import Any, Literal, Protocol
 
 from controlplane.api.resources import Key, Resource
 
-
 Json = dict[str, Any]
 
 

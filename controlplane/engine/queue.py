@@ -1,0 +1,77 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whose turn it is: keys, never events. Loop-agnostic: every method takes the time, none waits.
+
+A key is worked on by one worker at a time. A key that is added while it is worked on comes again afterwards. While a
+key fails, no cause brings it back before its back-off has passed: a storm of events about a broken object stays cheap.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, field
+
+from controlplane.api.resources import Key
+from controlplane.engine.backoff import BackOff
+
+
+@dataclass(slots=True)
+class Queue:
+    backoff: BackOff
+    _due: dict[Key, float] = field(default_factory=dict)
+    _heap: list[tuple[float, int, Key]] = field(default_factory=list)
+    """(due, arrival, key); an entry counts only while _due agrees with it."""
+    _arrivals: int = 0
+    _working: set[Key] = field(default_factory=set)
+    _again: set[Key] = field(default_factory=set)
+    _not_before: dict[Key, float] = field(default_factory=dict)
+
+    def add(self, key: Key, now: float, *, after: float = 0.0) -> None:
+        """Ask for a pass over key in `after` seconds, or sooner if one is already asked for."""
+        if key in self._working:
+            if after <= 0:
+                self._again.add(key)
+            return
+        due = max(now + after, self._not_before.get(key, now))
+        if due < self._due.get(key, float("inf")):
+            self._push(key, due)
+
+    def take(self, now: float) -> Key | None:
+        """Hand out the key that has been due longest; the caller owes a `finish`."""
+        if self.next_due() is None or self._heap[0][0] > now:
+            return None
+        _, _, key = heapq.heappop(self._heap)
+        del self._due[key]
+        self._not_before.pop(key, None)
+        self._working.add(key)
+        return key
+
+    def finish(self, key: Key, now: float, *, failed: bool, look_again_in: float | None = None) -> None:
+        """Return a taken key. failed: back off; otherwise its failures are forgotten."""
+        self._working.remove(key)
+        again = key in self._again
+        self._again.discard(key)
+        if failed:
+            self._not_before[key] = now + self.backoff.fail(key)
+            self._push(key, self._not_before[key])
+            return
+        self.backoff.forget(key)
+        if again:
+            self._push(key, now)
+        elif look_again_in is not None:
+            self._push(key, now + max(0.0, look_again_in))
+
+    def next_due(self) -> float | None:
+        """When the next key becomes due; None while nothing waits."""
+        while self._heap and self._due.get(self._heap[0][2]) != self._heap[0][0]:
+            heapq.heappop(self._heap)
+        return self._heap[0][0] if self._heap else None
+
+    def __len__(self) -> int:
+        return len(self._due) + len(self._working)
+
+    def _push(self, key: Key, due: float) -> None:
+        self._due[key] = due
+        self._arrivals += 1
+        heapq.heappush(self._heap, (due, self._arrivals, key))

@@ -1,0 +1,100 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The asyncio shell around queue and reconcile: workers under a limit, one per key. No decision is made here."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Generic
+
+from controlplane.api.resources import Key
+from controlplane.engine.errors import Conflict
+from controlplane.engine.plan import ActionT, Outcome, Reconciler, StatusT, WorldT
+from controlplane.engine.ports import Clock
+from controlplane.engine.queue import Queue
+from controlplane.engine.reconcile import reconcile
+
+log = logging.getLogger(__name__)
+
+
+class Runner(Generic[WorldT, ActionT, StatusT]):
+    """Runs one reconciler until cancelled. `add` may be called from any callback on the loop."""
+
+    def __init__(
+        self,
+        name: str,
+        reconciler: Reconciler[WorldT, ActionT, StatusT],
+        queue: Queue,
+        clock: Clock,
+        *,
+        limit: int = 10,
+        observed: Callable[[str, Outcome, float], None] | None = None,
+    ) -> None:
+        """observed is told the name, the outcome and the duration in seconds of every pass (metrics)."""
+        self.name = name
+        self._reconciler = reconciler
+        self._queue = queue
+        self._clock = clock
+        self._limit = limit
+        self._observed = observed
+        self._wake = asyncio.Event()
+        self._running = 0
+
+    def add(self, key: Key, *, after: float = 0.0) -> None:
+        """Ask for a pass over key."""
+        self._queue.add(key, self._clock.monotonic(), after=after)
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Work until cancelled; passes under way are cancelled with it."""
+        async with asyncio.TaskGroup() as workers:
+            while True:
+                self._wake.clear()
+                self._start_due(workers)
+                try:
+                    async with asyncio.timeout(self._pause()):
+                        await self._wake.wait()
+                except TimeoutError:
+                    pass
+
+    def _start_due(self, workers: asyncio.TaskGroup) -> None:
+        while self._running < self._limit and (key := self._queue.take(self._clock.monotonic())) is not None:
+            self._running += 1
+            workers.create_task(self._work(key))
+
+    def _pause(self) -> float | None:
+        due = self._queue.next_due()
+        if due is None or self._running >= self._limit:
+            return None
+        return max(0.0, due - self._clock.monotonic())
+
+    async def _work(self, key: Key) -> None:
+        outcome = Outcome(look_again_in=0.0)  # stays when the pass is cancelled: it proved nothing
+        began = self._clock.monotonic()
+        try:
+            outcome = await self._guarded(key)
+        finally:
+            self._running -= 1
+            now = self._clock.monotonic()
+            failed = outcome.error is not None
+            self._queue.finish(key, now, failed=failed, look_again_in=outcome.look_again_in)
+            self._wake.set()
+            if self._observed is not None:
+                self._observed(self.name, outcome, now - began)
+
+    async def _guarded(self, key: Key) -> Outcome:
+        """Run one pass; a bug costs its own key a back-off, never the process."""
+        extra = {"key": str(key), "controller": self.name}
+        try:
+            outcome = await reconcile(self._reconciler, key)
+        except Exception as error:
+            log.exception("bug in a reconciler", extra=extra)
+            return Outcome(error=error)
+        if isinstance(outcome.error, Conflict):
+            log.debug("conflict: looking again", extra=extra)
+        elif outcome.error is not None:
+            log.warning("pass failed: backing off", extra={**extra, "error": str(outcome.error)})
+        return outcome
