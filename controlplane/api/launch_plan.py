@@ -156,6 +156,6 @@ def _found_disk(raw: Any, mounts: dict[str, str]) -> FoundDisk:
     if form not in ("raw", "qcow2"):
         raise ValueError(f"launcher report has an unknown format for volume {volume}")
     inside = isinstance(path, str) and path.startswith(mounts[volume] + "/") and path.isprintable()
-    if not inside or {"", ".", ".."} & set(path[1:].split("/")):
+    if not isinstance(path, str) or not inside or {"", ".", ".."} & set(path[1:].split("/")):
         raise ValueError(f"launcher report has a path outside the image of volume {volume}")
     return FoundDisk(volume, path, form)
