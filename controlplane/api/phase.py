@@ -5,15 +5,24 @@
 
 from __future__ import annotations
 
-PENDING = "Pending"
-SCHEDULING = "Scheduling"
-SCHEDULED = "Scheduled"
-RUNNING = "Running"
-SUCCEEDED = "Succeeded"
-FAILED = "Failed"
-UNKNOWN = "Unknown"
+from kubevirt_api.phases import FAILED, FINAL, PENDING, RUNNING, SCHEDULED, SCHEDULING, SUCCEEDED, UNKNOWN
 
-FINAL = frozenset({SUCCEEDED, FAILED})
+__all__ = [
+    "AFTER_HAND_OVER",
+    "BEFORE_HAND_OVER",
+    "FAILED",
+    "FINAL",
+    "PENDING",
+    "RUNNING",
+    "SCHEDULED",
+    "SCHEDULING",
+    "SUCCEEDED",
+    "TRANSITIONS",
+    "UNKNOWN",
+    "is_final",
+    "may_move",
+]
+
 BEFORE_HAND_OVER = frozenset({"", PENDING, SCHEDULING})
 """virt-controller owns the phase."""
 AFTER_HAND_OVER = frozenset({SCHEDULED, RUNNING, UNKNOWN})

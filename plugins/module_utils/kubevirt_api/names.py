@@ -1,0 +1,57 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Strings that identify things in the API: groups, labels, annotations, finalizers. No states; those have own files."""
+
+from __future__ import annotations
+
+GROUP = "kubevirt.io"
+VERSION = "v1"
+API_VERSION = "kubevirt.io/v1"
+OLD_VERSION = "v1alpha3"
+"""Served beside VERSION, deprecated."""
+SUBRESOURCES_GROUP = "subresources.kubevirt.io"
+
+# Labels
+ROLE = "kubevirt.io"
+"""On every Pod and component: what it is, e.g. LAUNCHER_ROLE."""
+LAUNCHER_ROLE = "virt-launcher"
+CREATED_BY = "kubevirt.io/created-by"
+"""UID of the VirtualMachineInstance, on its launcher Pod."""
+NODE_NAME = "kubevirt.io/nodeName"
+"""Node that a VirtualMachineInstance was handed to."""
+VMI_ID = "vmi.kubevirt.io/id"
+"""On launcher Pods, for Services: the VirtualMachineInstance's name, shortened to a label value."""
+VM_NAME = "vm.kubevirt.io/name"
+"""On launcher Pods: the guest's host name. Deprecated."""
+SCHEDULABLE = "kubevirt.io/schedulable"
+"""On Nodes: "true" where machines can run."""
+
+RESERVED_LABELS = (
+    CREATED_BY,
+    "kubevirt.io/migrationJobUID",
+    NODE_NAME,
+    "kubevirt.io/migrationTargetNodeName",
+    SCHEDULABLE,
+    "kubevirt.io/install-strategy",
+)
+"""Labels of a VirtualMachineInstance that only the control plane sets."""
+
+# Annotations
+DOMAIN = "kubevirt.io/domain"
+"""On launcher Pods: name of the VirtualMachineInstance."""
+VM_GENERATION = "kubevirt.io/vm-generation"
+"""On a VirtualMachineInstance: generation of the VM that it was made from."""
+
+# Finalizers
+VMI_FINALIZER = "kubevirt.io/foregroundDeleteVirtualMachine"
+"""On a VirtualMachineInstance until none of its Pods exists."""
+VM_FINALIZER = "kubevirt.io/virtualMachineControllerFinalize"
+"""On a VirtualMachine until its instance is gone, and on its instance until the end was recorded."""
+
+# Service accounts, in the control plane's namespace
+API_ACCOUNT = "kubevirt-apiserver"
+CONTROLLER_ACCOUNT = "kubevirt-controller"
+HANDLER_ACCOUNT = "kubevirt-handler"
+CONTROL_PLANE_NAMESPACE = "kubevirt"
+"""Where the control plane lives unless the operator chose otherwise."""

@@ -1,0 +1,83 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Questions about objects as plain JSON values, e.g. is_running(vmi). Missing fields are answers, not errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from . import condition_types, phases, run_strategies
+
+Object = Mapping[str, Any]
+
+
+def condition(obj: Object, kind: str) -> Object | None:
+    """Return the condition of this type, if the object has it."""
+    listed = (obj.get("status") or {}).get("conditions") or ()
+    return next((one for one in listed if one.get("type") == kind), None)
+
+
+def is_condition_true(obj: Object, kind: str) -> bool:
+    """Tell whether the object has the condition and it is True."""
+    found = condition(obj, kind)
+    return found is not None and found.get("status") == "True"
+
+
+def phase(vmi: Object) -> str:
+    """Return the phase of a VirtualMachineInstance; "" before the control plane has seen it."""
+    return (vmi.get("status") or {}).get("phase") or ""
+
+
+def is_running(vmi: Object) -> bool:
+    """Tell whether the guest runs (or is paused)."""
+    return phase(vmi) == phases.RUNNING
+
+
+def is_final(vmi: Object) -> bool:
+    """Tell whether the run is over."""
+    return phase(vmi) in phases.FINAL
+
+
+def is_ready(obj: Object) -> bool:
+    """Tell whether a VirtualMachine or VirtualMachineInstance is ready."""
+    return is_condition_true(obj, condition_types.READY)
+
+
+def is_deleting(obj: Object) -> bool:
+    """Tell whether deletion has begun."""
+    return bool((obj.get("metadata") or {}).get("deletionTimestamp"))
+
+
+def is_up_to_date(vm: Object) -> bool:
+    """Tell whether the controller has looked at the newest spec of a VirtualMachine."""
+    seen = (vm.get("status") or {}).get("desiredGeneration") or 0
+    return seen >= ((vm.get("metadata") or {}).get("generation") or 0)
+
+
+def run_strategy(vm: Object) -> str:
+    """Return the strategy that runStrategy or the deprecated running ask for; Halted when neither is set."""
+    spec = vm.get("spec") or {}
+    if spec.get("runStrategy"):
+        return str(spec["runStrategy"])
+    return run_strategies.ALWAYS if spec.get("running") else run_strategies.HALTED
+
+
+def trouble(obj: Object) -> tuple[str, str] | None:
+    """Return (reason, message) of what keeps an object from running, the most telling first; None if nothing is said.
+
+    For a VirtualMachine: it could not act, or its instance could not (those conditions are mirrored).
+    For a VirtualMachineInstance: no node, no image, no Pod; or why the run ended.
+    """
+    for kind in (condition_types.FAILURE, condition_types.POD_SCHEDULED, condition_types.SYNCHRONIZED):
+        found = condition(obj, kind)
+        bad = "True" if kind == condition_types.FAILURE else "False"
+        if found is not None and found.get("status") == bad:
+            return found.get("reason") or kind, found.get("message") or ""
+    status = obj.get("status") or {}
+    failed = status.get("phase") == phases.FAILED
+    ready = condition(obj, condition_types.READY) or {}
+    if status.get("reason") or failed:
+        return status.get("reason") or phases.FAILED, ready.get("message") or ""
+    return None
