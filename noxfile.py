@@ -27,7 +27,13 @@ def lint(session: nox.Session) -> None:
     session.run("mypy", "controlplane", "plugins/module_utils/kubevirt_api")
     session.run("lint-imports")
     session.run("yamllint", "--strict", ".")
-    session.run("ansible-lint", "--offline", "--profile", "production", env={"ANSIBLE_COLLECTIONS_PATH": "{here}/.cache/collections"})
+    session.run(
+        "ansible-lint",
+        "--offline",
+        "--profile",
+        "production",
+        env={"ANSIBLE_COLLECTIONS_PATH": "{here}/.cache/collections"},
+    )
     session.run("antsibull-changelog", "lint")
 
 

@@ -1,0 +1,102 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Decide from what a cluster has whose control plane runs there, and what would be left behind. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+MANAGER = "virtops.kubevirt"
+MANAGED_BY = "app.kubernetes.io/managed-by"
+VERSION = "app.kubernetes.io/version"
+NODE_DOMAINS = ("kubevirt.io", "node.kubevirt.io")
+
+Object = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Installed:
+    """What a cluster has."""
+
+    owner: str
+    """none, ours or other."""
+    evidence: str
+    version: str | None
+    namespace: str | None
+    workloads: list[str]
+    """namespace/name of every VM, and of every VMI that has no VM."""
+    workload_objects: list[dict[str, Any]]
+    """The same as objects to delete."""
+    node_patches: list[dict[str, Any]]
+    """Merge patches that take our labels and annotations off the nodes."""
+
+    def to_result(self) -> dict[str, Any]:
+        """Return the module's result."""
+        return asdict(self)
+
+
+def assess(
+    definition: Object | None,
+    *,
+    deployments: Sequence[Object] = (),
+    workloads: Sequence[Object] = (),
+    nodes: Sequence[Object] = (),
+) -> Installed:
+    """Decide from the CRD of KubeVirt's configuration, virt-controller Deployments, VMs and VMIs, and nodes."""
+    if definition is None:
+        owner, evidence, version = "none", "", None
+    else:
+        labels = definition["metadata"].get("labels") or {}
+        manager = labels.get(MANAGED_BY, "")
+        owner = "ours" if manager == MANAGER else "other"
+        evidence = (
+            f"CustomResourceDefinition {definition['metadata']['name']}, managed by {manager or 'an unknown installer'}"
+        )
+        version = labels.get(VERSION) if owner == "ours" else None
+    mine = [one for one in deployments if (one["metadata"].get("labels") or {}).get(MANAGED_BY) == MANAGER]
+    loose = [one for one in workloads if one["kind"] == "VirtualMachine" or not _has_owner(one)]
+    return Installed(
+        owner=owner,
+        evidence=evidence,
+        version=version,
+        namespace=mine[0]["metadata"]["namespace"] if mine else None,
+        workloads=sorted(f"{one['metadata']['namespace']}/{one['metadata']['name']}" for one in loose),
+        workload_objects=[_identity(one) for one in loose],
+        node_patches=[patch for patch in map(_node_patch, nodes) if patch is not None],
+    )
+
+
+def _has_owner(obj: Object) -> bool:
+    return any(ref.get("kind") == "VirtualMachine" for ref in obj["metadata"].get("ownerReferences") or ())
+
+
+def _identity(obj: Object) -> dict[str, Any]:
+    metadata = obj["metadata"]
+    return {
+        "apiVersion": obj["apiVersion"],
+        "kind": obj["kind"],
+        "metadata": {"name": metadata["name"], "namespace": metadata["namespace"]},
+    }
+
+
+def _is_ours(key: str) -> bool:
+    domain = key.partition("/")[0]
+    return domain in NODE_DOMAINS or domain.endswith(".node.kubevirt.io")
+
+
+def _node_patch(node: Object) -> dict[str, Any] | None:
+    metadata = node["metadata"]
+    ours = {
+        part: {key: None for key in sorted(metadata.get(part) or {}) if _is_ours(key)}
+        for part in ("labels", "annotations")
+    }
+    if not any(ours.values()):
+        return None
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": metadata["name"], **{k: v for k, v in ours.items() if v}},
+    }

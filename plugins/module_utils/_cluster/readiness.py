@@ -1,0 +1,96 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Say what an object of the installation is still waiting for. Pure; waiting itself is in objects.py."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+Object = Mapping[str, Any]
+
+
+def missing(obj: Object) -> str | None:
+    """Return what keeps an object from serving, in a few words; None when nothing does.
+
+    Kinds without a rule of their own serve as soon as they exist.
+    """
+    rule = _RULES.get(obj.get("kind", ""))
+    return rule(obj) if rule else None
+
+
+def _condition(obj: Object, kind: str) -> str | None:
+    for condition in obj.get("status", {}).get("conditions") or ():
+        if condition.get("type") == kind:
+            if condition.get("status") == "True":
+                return None
+            return f"{kind} is {condition.get('status')}: {condition.get('message') or condition.get('reason') or 'no reason given'}"
+    return f"{kind} is not reported yet"
+
+
+def _definition(obj: Object) -> str | None:
+    return _condition(obj, "NamesAccepted") or _condition(obj, "Established")
+
+
+def _api_service(obj: Object) -> str | None:
+    return _condition(obj, "Available")
+
+
+def _kubevirt(obj: Object) -> str | None:
+    return _condition(obj, "Available")
+
+
+def _unseen(obj: Object) -> str | None:
+    generation = obj.get("metadata", {}).get("generation", 0)
+    if obj.get("status", {}).get("observedGeneration", 0) < generation:
+        return "its controller has not seen the latest change yet"
+    return None
+
+
+def _deployment(obj: Object) -> str | None:
+    status = obj.get("status", {})
+    wanted = obj.get("spec", {}).get("replicas", 1)
+    counts = (status.get("updatedReplicas", 0), status.get("availableReplicas", 0), status.get("replicas", 0))
+    if counts == (wanted, wanted, wanted):
+        return _unseen(obj)
+    return _unseen(obj) or f"{counts[0]} of {wanted} updated, {counts[1]} available, {counts[2]} in all"
+
+
+def _daemon_set(obj: Object) -> str | None:
+    status = obj.get("status", {})
+    wanted = status.get("desiredNumberScheduled", 0)
+    updated, ready = status.get("updatedNumberScheduled", 0), status.get("numberReady", 0)
+    if updated == ready == wanted:
+        return _unseen(obj)
+    return _unseen(obj) or f"{updated} of {wanted} updated, {ready} ready"
+
+
+_RULES: dict[str, Callable[[Object], str | None]] = {
+    "APIService": _api_service,
+    "CustomResourceDefinition": _definition,
+    "DaemonSet": _daemon_set,
+    "Deployment": _deployment,
+    "KubeVirt": _kubevirt,
+}
+
+
+def pod_trouble(pod: Object) -> str | None:
+    """Return why a Pod does not get ready, from its containers and conditions; None when nothing is wrong with it."""
+    status = pod.get("status", {})
+    name = pod.get("metadata", {}).get("name", "?")
+    for container in [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]:
+        state = container.get("state", {})
+        for kind in ("waiting", "terminated"):
+            reason = state.get(kind, {}).get("reason")
+            if reason and reason not in ("ContainerCreating", "PodInitializing", "Completed"):
+                message = (
+                    state[kind].get("message")
+                    or container.get("lastState", {}).get("terminated", {}).get("message")
+                    or ""
+                )
+                return f"Pod {name}, container {container.get('name')}: {reason} {message}".strip()
+    for condition in status.get("conditions") or ():
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+            return f"Pod {name} cannot be scheduled: {condition.get('message', '')}"
+    return None

@@ -1,0 +1,79 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whose control plane a cluster has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible_collections.virtops.kubevirt.plugins.module_utils._cluster.installed import assess
+
+
+def definition(**labels: str) -> dict[str, Any]:
+    return {"metadata": {"name": "kubevirts.kubevirt.io", "labels": labels}}
+
+
+OURS = {"app.kubernetes.io/managed-by": "virtops.kubevirt", "app.kubernetes.io/version": "0.1.0"}
+UPSTREAM = {"app.kubernetes.io/managed-by": "virt-operator"}
+
+
+@pytest.mark.parametrize(
+    ("found", "owner", "version"),
+    [
+        pytest.param(None, "none", None, id="nothing"),
+        pytest.param(definition(**OURS), "ours", "0.1.0", id="ours"),
+        pytest.param(definition(**UPSTREAM), "other", None, id="upstream's"),
+        pytest.param(definition(), "other", None, id="somebody's"),
+    ],
+)
+def test_owner_and_version(found: dict[str, Any] | None, owner: str, version: str | None) -> None:
+    installed = assess(found)
+
+    assert (installed.owner, installed.version) == (owner, version)
+
+
+def test_evidence_names_the_installer() -> None:
+    assert assess(definition(**UPSTREAM)).evidence == (
+        "CustomResourceDefinition kubevirts.kubevirt.io, managed by virt-operator"
+    )
+
+
+def machine(kind: str, name: str, owner: str | None = None) -> dict[str, Any]:
+    owners = [{"kind": owner, "name": name}] if owner else []
+    metadata = {"namespace": "shop", "name": name, "ownerReferences": owners, "uid": "u"}
+    return {"apiVersion": "kubevirt.io/v1", "kind": kind, "metadata": metadata, "spec": {}}
+
+
+def test_a_vmi_of_a_vm_is_not_a_workload_of_its_own() -> None:
+    found = [
+        machine("VirtualMachine", "web"),
+        machine("VirtualMachineInstance", "web", owner="VirtualMachine"),
+        machine("VirtualMachineInstance", "loose"),
+    ]
+
+    assert assess(definition(**OURS), workloads=found).workloads == ["shop/loose", "shop/web"]
+
+
+def test_workloads_come_as_objects_to_delete() -> None:
+    assert assess(definition(**OURS), workloads=[machine("VirtualMachine", "web")]).workload_objects == [
+        {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "metadata": {"name": "web", "namespace": "shop"}}
+    ]
+
+
+def test_only_our_keys_are_taken_off_a_node() -> None:
+    labels = {"kubevirt.io/schedulable": "true", "cpu-model.node.kubevirt.io/x": "true", "evil.com/kubevirt.io-x": "1"}
+    node = {"metadata": {"name": "n1", "labels": labels, "annotations": {"kubevirt.io/heartbeat": "t"}}}
+
+    assert assess(definition(**OURS), nodes=[node, {"metadata": {"name": "n2"}}]).node_patches == [
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {
+                "name": "n1",
+                "labels": {"cpu-model.node.kubevirt.io/x": None, "kubevirt.io/schedulable": None},
+                "annotations": {"kubevirt.io/heartbeat": None},
+            },
+        }
+    ]

@@ -1,0 +1,117 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What an object of the installation is still waiting for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible_collections.virtops.kubevirt.plugins.module_utils._cluster.readiness import missing, pod_trouble
+
+
+def deployment(generation: int = 1, observed: int = 1, **status: int) -> dict[str, Any]:
+    return {
+        "kind": "Deployment",
+        "metadata": {"generation": generation},
+        "spec": {"replicas": 2},
+        "status": {"observedGeneration": observed, **status},
+    }
+
+
+def with_condition(kind: str, *conditions: tuple[str, str, str]) -> dict[str, Any]:
+    rows = [{"type": name, "status": status, "message": message} for name, status, message in conditions]
+    return {"kind": kind, "metadata": {}, "status": {"conditions": rows}}
+
+
+FULL = {"updatedReplicas": 2, "availableReplicas": 2, "replicas": 2}
+
+
+@pytest.mark.parametrize(
+    ("obj", "expected"),
+    [
+        pytest.param({"kind": "Role"}, None, id="a kind without a rule serves at once"),
+        pytest.param(deployment(**FULL), None, id="deployment rolled out"),
+        pytest.param(
+            deployment(generation=2, **FULL),
+            "its controller has not seen the latest change yet",
+            id="deployment change unseen",
+        ),
+        pytest.param(
+            deployment(updatedReplicas=2, availableReplicas=1, replicas=2),
+            "2 of 2 updated, 1 available, 2 in all",
+            id="deployment half way",
+        ),
+        pytest.param(
+            deployment(updatedReplicas=2, availableReplicas=2, replicas=3),
+            "2 of 2 updated, 2 available, 3 in all",
+            id="deployment with an old Pod left",
+        ),
+        pytest.param(
+            {
+                "kind": "DaemonSet",
+                "metadata": {"generation": 1},
+                "status": {
+                    "observedGeneration": 1,
+                    "desiredNumberScheduled": 3,
+                    "updatedNumberScheduled": 3,
+                    "numberReady": 2,
+                },
+            },
+            "3 of 3 updated, 2 ready",
+            id="daemon set half way",
+        ),
+        pytest.param(
+            with_condition("CustomResourceDefinition", ("NamesAccepted", "True", ""), ("Established", "True", "")),
+            None,
+            id="definition established",
+        ),
+        pytest.param(
+            with_condition("CustomResourceDefinition", ("NamesAccepted", "False", "taken by another")),
+            "NamesAccepted is False: taken by another",
+            id="definition with a name conflict",
+        ),
+        pytest.param(with_condition("APIService"), "Available is not reported yet", id="APIService without a verdict"),
+        pytest.param(
+            with_condition("KubeVirt", ("Available", "False", "virt-handler is not ready")),
+            "Available is False: virt-handler is not ready",
+            id="control plane not available",
+        ),
+    ],
+)
+def test_what_is_missing(obj: dict[str, Any], expected: str | None) -> None:
+    assert missing(obj) == expected
+
+
+def pod(**status: Any) -> dict[str, Any]:
+    return {"metadata": {"name": "virt-api-1"}, "status": status}
+
+
+@pytest.mark.parametrize(
+    ("obj", "expected"),
+    [
+        pytest.param(pod(), None, id="new"),
+        pytest.param(
+            pod(containerStatuses=[{"name": "virt-api", "state": {"waiting": {"reason": "ContainerCreating"}}}]),
+            None,
+            id="on its way",
+        ),
+        pytest.param(
+            pod(
+                containerStatuses=[
+                    {"name": "virt-api", "state": {"waiting": {"reason": "ErrImagePull", "message": "no such image"}}}
+                ]
+            ),
+            "Pod virt-api-1, container virt-api: ErrImagePull no such image",
+            id="image missing",
+        ),
+        pytest.param(
+            pod(conditions=[{"type": "PodScheduled", "status": "False", "message": "0/1 nodes are available"}]),
+            "Pod virt-api-1 cannot be scheduled: 0/1 nodes are available",
+            id="unschedulable",
+        ),
+    ],
+)
+def test_what_troubles_a_pod(obj: dict[str, Any], expected: str | None) -> None:
+    assert pod_trouble(obj) == expected
