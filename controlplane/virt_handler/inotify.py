@@ -1,0 +1,134 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Wait for an entry to appear below a directory that is held open, without polling. No path is opened here.
+
+A waiter hands in `look`: it returns what it found, or raises NotYet with the deepest directory that exists. The
+directory is watched once, then looked at again (whatever appeared in between is seen by that second look), then
+the waiter sleeps until the kernel reports a change. Watches are one-shot, and a directory that changes without end
+(its owner may be a tenant) is looked at ever less often.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import os
+import struct
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self, TypeVar
+
+T = TypeVar("T")
+
+_CREATE, _MOVED_TO, _DELETE_SELF, _MOVE_SELF = 0x100, 0x80, 0x400, 0x800
+_ONLYDIR, _ONESHOT = 0x01000000, 0x80000000
+_MASK = _CREATE | _MOVED_TO | _DELETE_SELF | _MOVE_SELF | _ONLYDIR | _ONESHOT
+_OVERFLOW = -1
+_HEADER = struct.Struct("iIII")
+_READ_BYTES = 65536
+_FREE_LOOKS = 32
+"""Looks of one waiter before it is slowed down; a start needs about ten."""
+
+_SLOWEST_SECONDS = 1.0
+
+
+class NotYet(Exception):  # noqa: N818 - not an error: the answer "wait here"
+    """The entry is not there. Owns a descriptor of the deepest existing directory, closed on leaving `with`."""
+
+    def __init__(self, directory_fd: int) -> None:
+        super().__init__("not there yet")
+        self.directory_fd = directory_fd
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self.directory_fd)
+
+    @property
+    def identity(self) -> tuple[int, int]:
+        """Device and inode of the directory to wait in."""
+        found = os.fstat(self.directory_fd)
+        return found.st_dev, found.st_ino
+
+
+class Inotify:
+    """One inotify instance, read by the running event loop."""
+
+    def __init__(self) -> None:
+        self._libc = ctypes.CDLL(None, use_errno=True)
+        self._fd = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        if self._fd < 0:
+            number = ctypes.get_errno()
+            raise OSError(number, f"cannot make an inotify instance: {os.strerror(number)}")
+        self._waiting: dict[int, set[asyncio.Future[None]]] = {}
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(self._fd, self._read)
+
+    def close(self) -> None:
+        """Stop reading; waiters are cancelled."""
+        self._loop.remove_reader(self._fd)
+        os.close(self._fd)
+        self._wake(list(self._waiting), cancel=True)
+
+    async def wait_for(self, look: Callable[[], T]) -> T:
+        """Return what `look` returns, as soon as it does not raise NotYet. Its other exceptions pass through."""
+        armed: tuple[tuple[int, int], asyncio.Future[None]] | None = None
+        looks = 0
+        while True:
+            try:
+                return look()
+            except NotYet as gap:
+                with gap:
+                    identity = gap.identity
+                    is_armed = armed is not None and armed[0] == identity and not armed[1].done()
+                    if not is_armed:
+                        armed = (identity, self._arm(gap.directory_fd))
+            if is_armed and armed is not None:
+                await armed[1]
+                armed = None
+            looks += 1
+            if looks > _FREE_LOOKS:
+                await asyncio.sleep(min(_SLOWEST_SECONDS, 0.002 * 1.3 ** (looks - _FREE_LOOKS)))
+
+    def _arm(self, directory_fd: int) -> asyncio.Future[None]:
+        # /proc/self/fd/N of a descriptor that is known to be a directory: no name is resolved.
+        watch = self._libc.inotify_add_watch(self._fd, f"/proc/self/fd/{directory_fd}".encode(), ctypes.c_uint32(_MASK))
+        if watch < 0:
+            number = ctypes.get_errno()
+            raise OSError(number, f"cannot watch a directory: {os.strerror(number)}")
+        change: asyncio.Future[None] = self._loop.create_future()
+        self._waiting.setdefault(watch, set()).add(change)
+        change.add_done_callback(lambda done: self._forget(watch, done))
+        return change
+
+    def _forget(self, watch: int, change: asyncio.Future[None]) -> None:
+        left = self._waiting.get(watch)
+        if left is None:
+            return
+        left.discard(change)
+        if not left:
+            del self._waiting[watch]
+            self._libc.inotify_rm_watch(self._fd, watch)  # gone already when it has fired: EINVAL is fine
+
+    def _read(self) -> None:
+        try:
+            data = os.read(self._fd, _READ_BYTES)
+        except BlockingIOError:
+            return
+        offset = 0
+        while offset < len(data):
+            watch, _mask, _cookie, length = _HEADER.unpack_from(data, offset)
+            offset += _HEADER.size + length
+            self._wake(list(self._waiting) if watch == _OVERFLOW else [watch])
+
+    def _wake(self, watches: list[int], *, cancel: bool = False) -> None:
+        for watch in watches:
+            for change in self._waiting.pop(watch, set()):
+                if cancel:
+                    change.cancel()
+                elif not change.done():
+                    change.set_result(None)
