@@ -1,0 +1,72 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Run the set-up inside a Pod's network namespace. A thread enters it and ends there; it never comes back.
+
+So no other work of this process can run in a Pod's namespace by mistake, whatever fails.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import os
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+from controlplane.virt_handler.network import links, masquerade, nft
+from controlplane.virt_handler.network.links import PodInterface
+from controlplane.virt_handler.network.masquerade import Masquerade
+
+T = TypeVar("T")
+_CLONE_NEWNET = 0x40000000
+
+
+async def run_in_namespace(namespace_fd: int, work: Callable[[], T]) -> T:
+    """Run `work` in a thread of its own inside the namespace; what it raises is raised here."""
+    loop = asyncio.get_running_loop()
+    outcome: asyncio.Future[T] = loop.create_future()
+    own = os.dup(namespace_fd)  # the caller may be cancelled and close its own
+
+    def report(result: T | None, error: BaseException | None) -> None:
+        if outcome.cancelled():
+            return
+        if error is not None:
+            outcome.set_exception(error)
+        else:
+            outcome.set_result(result)  # type: ignore[arg-type]
+
+    def enter() -> None:
+        try:
+            try:
+                _setns(own)
+            finally:
+                os.close(own)
+            result = work()
+        except BaseException as error:
+            loop.call_soon_threadsafe(report, None, error)
+        else:
+            loop.call_soon_threadsafe(report, result, None)
+
+    threading.Thread(target=enter, name="pod-network", daemon=True).start()
+    return await outcome
+
+
+async def set_up(namespace_fd: int, wanted: Masquerade) -> PodInterface:
+    """Make the Pod's network ready for its guest, or leave it as it is when it is already."""
+
+    def work() -> PodInterface:
+        pod = links.build(wanted.network.gateway_interface)
+        nft.run(masquerade.render_rules(wanted))
+        return pod
+
+    return await run_in_namespace(namespace_fd, work)
+
+
+def _setns(namespace_fd: int) -> None:
+    # os.setns exists from Python 3.12 on.
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.setns(namespace_fd, _CLONE_NEWNET) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"cannot enter the Pod's network namespace: {os.strerror(number)}")
