@@ -41,3 +41,40 @@ def lint(session: nox.Session) -> None:
 def unit(session: nox.Session) -> None:
     """Unit, golden and story tests, and the simulation: no root, no cluster."""
     session.run(*PYTEST, "-n", "2", "-m", f"not ({OUTSIDE})", *UNIT_PATHS, *session.posargs)
+
+
+@nox.session
+def sanity(session: nox.Session) -> None:
+    """ansible-test sanity on the built collection, without Docker."""
+    session.run("python", "-m", "tests.sanity.run_sanity", *session.posargs)
+
+
+@nox.session
+def images(session: nox.Session) -> None:
+    """Build what the later sessions run on: the lab's binaries and the images. Quick when nothing changed."""
+    session.run("lab", "build")
+    session.run("python", "-m", "images", "build")
+
+
+@nox.session
+def component(session: nox.Session) -> None:
+    """One process or image against the real thing it talks to: API server, network namespace, QEMU."""
+    session.run(*PYTEST, "-m", "(component or guest or root) and not lab", "tests", *session.posargs)
+
+
+@nox.session
+def lab(session: nox.Session) -> None:
+    """The lab itself: times, faults, two at once, nothing left behind."""
+    session.run(*PYTEST, "-m", "lab", "tests/lab", *session.posargs)
+
+
+@nox.session
+def e2e(session: nox.Session) -> None:
+    """The whole: guests that boot on a lab, faults, malformed VMs, budgets."""
+    session.run(*PYTEST, "-m", "lab", "tests/e2e", *session.posargs)
+
+
+@nox.session
+def molecule(session: nox.Session) -> None:
+    """Every role's scenario, each twice, on labs of their own."""
+    session.run("python", "-m", "tests.molecule", *session.posargs)

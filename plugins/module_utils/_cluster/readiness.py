@@ -25,7 +25,8 @@ def _condition(obj: Object, kind: str) -> str | None:
         if condition.get("type") == kind:
             if condition.get("status") == "True":
                 return None
-            return f"{kind} is {condition.get('status')}: {condition.get('message') or condition.get('reason') or 'no reason given'}"
+            why = condition.get("message") or condition.get("reason") or "no reason given"
+            return f"{kind} is {condition.get('status')}: {why}"
     return f"{kind} is not reported yet"
 
 
