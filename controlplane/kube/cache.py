@@ -1,0 +1,185 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A local copy of one resource: raw JSON bytes by key, plus indexes. Implements engine.ports.Cache.
+
+No I/O in here: watch.py feeds it. What is kept of an object is what the server sent, without
+metadata.managedFields (up to half of an object, and nobody decides by it) and always with apiVersion and
+kind (lists of built-in kinds leave them out). Whoever wants fields decodes a typed view on demand.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+import msgspec
+
+from controlplane.api.resources import Key, Resource
+
+log = logging.getLogger(__name__)
+
+Callback = Callable[[Key, bytes | None, bytes | None], None]
+
+
+class Owner(msgspec.Struct, frozen=True, gc=False):
+    """What a peek shows of an ownerReference."""
+
+    uid: str = ""
+    kind: str = ""
+    name: str = ""
+    controller: bool | None = None
+
+
+class PeekMeta(msgspec.Struct, frozen=True, rename="camel"):
+    """What a peek shows of metadata."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    labels: dict[str, str] | None = None
+    owner_references: list[Owner] | None = None
+
+
+class _PeekObject(msgspec.Struct, frozen=True):
+    metadata: PeekMeta
+
+
+@dataclass(frozen=True, slots=True)
+class Peek:
+    """The cheap view that index functions get: metadata decoded, the rest as bytes."""
+
+    metadata: PeekMeta
+    raw: bytes
+
+
+Index = Callable[[Peek], Iterable[str]]
+
+_peek_decoder = msgspec.json.Decoder(_PeekObject)
+_shallow_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_encoder = msgspec.json.Encoder()
+_NOTHING: frozenset[Key] = frozenset()
+
+
+def peek(raw: bytes) -> Peek:
+    """Decode metadata only. Raises msgspec.DecodeError for what is no object."""
+    return Peek(_peek_decoder.decode(raw).metadata, raw)
+
+
+def key_of(seen: Peek) -> Key:
+    return Key(seen.metadata.namespace, seen.metadata.name)
+
+
+def trim(raw: bytes, resource: Resource) -> bytes:
+    """Return the object without managedFields and with apiVersion and kind."""
+    parts = _shallow_decoder.decode(raw)
+    metadata = _shallow_decoder.decode(parts["metadata"])
+    metadata.pop("managedFields", None)
+    identity = {"apiVersion": resource.api_version, "kind": resource.kind}
+    return _encoder.encode({**parts, **identity, "metadata": metadata})
+
+
+def by_owner(seen: Peek) -> Iterable[str]:
+    """File an object under the UIDs of its owners."""
+    return [owner.uid for owner in seen.metadata.owner_references or ()]
+
+
+def by_label(name: str) -> Index:
+    """Make an index of the values of one label."""
+
+    def index(seen: Peek) -> Iterable[str]:
+        value = (seen.metadata.labels or {}).get(name)
+        return () if value is None else (value,)
+
+    return index
+
+
+class Store:
+    """The objects, the indexes, the subscribers. synced is set by whoever feeds it."""
+
+    def __init__(self, resource: Resource, indexes: Mapping[str, Index] | None = None) -> None:
+        self.resource = resource
+        self.synced = False
+        self._raw: dict[Key, bytes] = {}
+        self._versions: dict[Key, str] = {}
+        self._indexes: dict[str, Index] = {"owner": by_owner, **(indexes or {})}
+        self._filed: dict[str, dict[str, set[Key]]] = {name: {} for name in self._indexes}
+        self._callbacks: list[Callback] = []
+
+    def get(self, key: Key) -> bytes | None:
+        return self._raw.get(key)
+
+    def keys(self) -> Collection[Key]:
+        return list(self._raw)
+
+    def __len__(self) -> int:
+        return len(self._raw)
+
+    def indexed(self, index: str, value: str) -> Collection[Key]:
+        """Return the keys filed under value. Raises KeyError for an index that was never made."""
+        return frozenset(self._filed[index].get(value, _NOTHING))
+
+    def subscribe(self, callback: Callback) -> None:
+        self._callbacks.append(callback)
+
+    def version(self, key: Key) -> str:
+        """Return the resourceVersion we hold of an object, "" for none."""
+        return self._versions.get(key, "")
+
+    def put(self, raw: bytes) -> Key:
+        """Take in an object as the server sent it; the same version again changes and tells nothing.
+
+        Raises msgspec.DecodeError for what is no object.
+        """
+        seen = peek(raw)
+        key = key_of(seen)
+        if self._versions.get(key) == seen.metadata.resource_version:
+            return key
+        after = trim(raw, self.resource)
+        before = self._raw.get(key)
+        if before is not None:
+            self._unfile(key, before)
+        self._raw[key], self._versions[key] = after, seen.metadata.resource_version
+        for name, index in self._indexes.items():
+            for value in _values(name, index, Peek(seen.metadata, after)):
+                self._filed[name].setdefault(value, set()).add(key)
+        self._tell(key, before, after)
+        return key
+
+    def remove(self, key: Key) -> None:
+        """Forget an object that the server says is gone."""
+        before = self._raw.pop(key, None)
+        if before is None:
+            return
+        del self._versions[key]
+        self._unfile(key, before)
+        self._tell(key, before, None)
+
+    def _unfile(self, key: Key, before: bytes) -> None:
+        seen = peek(before)
+        for name, index in self._indexes.items():
+            filed = self._filed[name]
+            for value in _values(name, index, seen):
+                keys = filed.get(value)
+                if keys is not None:
+                    keys.discard(key)
+                    if not keys:
+                        del filed[value]
+
+    def _tell(self, key: Key, before: bytes | None, after: bytes | None) -> None:
+        for callback in self._callbacks:
+            try:
+                callback(key, before, after)
+            except Exception:
+                # One reader's bug must not stop the cache that all others read.
+                log.exception("cache subscriber failed", extra={"key": key, "resource": self.resource.plural})
+
+
+def _values(name: str, index: Index, seen: Peek) -> Collection[str]:
+    try:
+        return set(index(seen))
+    except Exception:
+        log.exception("index function failed", extra={"index": name, "key": key_of(seen)})
+        return ()

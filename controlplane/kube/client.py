@@ -1,0 +1,218 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The verbs: quorum reads, precise writes, pages of lists, watch streams. Implements engine.ports.Api.
+
+No retries and no read-modify-write in here: writes carry preconditions, and who made the decision
+makes it anew after a conflict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from controlplane.api.resources import Key, Resource
+from controlplane.engine.errors import Conflict, Invalid, Unavailable
+from controlplane.engine.ports import Json
+from controlplane.kube.errors import causes_field
+from controlplane.kube.transport import Request, Transport
+
+MERGE_PATCH = "application/merge-patch+json"
+PAGE_ITEMS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which objects of a kind: all, of one namespace, and by selectors as the API spells them."""
+
+    resource: Resource
+    namespace: str = ""
+    label_selector: str = ""
+    field_selector: str = ""
+
+    def __str__(self) -> str:
+        parts = (self.resource.plural, self.namespace, self.label_selector, self.field_selector)
+        return " ".join(part for part in parts if part)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A part of a list: objects as the server wrote them, and where the next part begins ("" = complete)."""
+
+    items: list[bytes]
+    resource_version: str
+    continue_token: str
+
+
+class _ListMeta(msgspec.Struct, rename="camel"):
+    resource_version: str = ""
+    continue_: str = msgspec.field(default="", name="continue")
+
+
+class _List(msgspec.Struct):
+    metadata: _ListMeta
+    items: list[msgspec.Raw] | None = None
+
+
+_list_decoder = msgspec.json.Decoder(_List)
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """engine.ports.Api on a real API server, plus what the caches need.
+
+    field_manager names us in managedFields. guard is called before each write and raises when we may
+    not write any more (leadership lost).
+    """
+
+    transport: Transport
+    field_manager: str
+    guard: Callable[[], None] = lambda: None
+
+    def guarded(self, guard: Callable[[], None]) -> Client:
+        """Return a client on the same connections whose writes ask guard first."""
+        return replace(self, guard=guard)
+
+    async def get(self, resource: Resource, key: Key) -> Json:
+        return await self._object(Request("GET", object_path(resource, key), f"get {resource.kind} {key}"))
+
+    async def create(self, resource: Resource, namespace: str, body: Json, *, dry_run: bool = False) -> Json:
+        self.guard()
+        name = body.get("metadata", {}).get("name", "")
+        return await self._object(
+            Request(
+                "POST",
+                collection_path(resource, namespace) + self._write_query(dry_run=dry_run),
+                f"create {resource.kind} {Key(namespace, name)}",
+                msgspec.json.encode(body),
+            )
+        )
+
+    async def patch(
+        self,
+        resource: Resource,
+        key: Key,
+        patch: Mapping[str, Any],
+        *,
+        subresource: Literal["", "status"] = "",
+        resource_version: str | None = None,
+        uid: str | None = None,
+        dry_run: bool = False,
+    ) -> Json:
+        """Send a JSON merge patch; Conflict when the object is another version or another object by now."""
+        self.guard()
+        body = _with_preconditions(patch, resource_version=resource_version, uid=uid)
+        path = object_path(resource, key) + (f"/{subresource}" if subresource else "")
+        attempt = f"patch {subresource + ' of ' if subresource else ''}{resource.kind} {key}"
+        try:
+            return await self._object(
+                Request(
+                    "PATCH", path + self._write_query(dry_run=dry_run), attempt, msgspec.json.encode(body), MERGE_PATCH
+                )
+            )
+        except Invalid as error:
+            # The API server has no UID precondition for patches: it says that metadata.uid is immutable.
+            if uid is not None and causes_field(error, "metadata.uid"):
+                raise Conflict(str(error), reason="Conflict", details=error.details) from error
+            raise
+
+    async def delete(
+        self,
+        resource: Resource,
+        key: Key,
+        *,
+        uid: str,
+        resource_version: str | None = None,
+        grace_period_seconds: int | None = None,
+        propagation: Literal["Background", "Foreground", "Orphan"] | None = None,
+    ) -> None:
+        """Delete exactly the object with this UID; NotFound when it is gone, Conflict when it is another."""
+        self.guard()
+        preconditions = {"uid": uid} | ({"resourceVersion": resource_version} if resource_version else {})
+        options: Json = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": preconditions}
+        if grace_period_seconds is not None:
+            options["gracePeriodSeconds"] = grace_period_seconds
+        if propagation is not None:
+            options["propagationPolicy"] = propagation
+        attempt = f"delete {resource.kind} {key}"
+        await self.transport.send(Request("DELETE", object_path(resource, key), attempt, msgspec.json.encode(options)))
+
+    async def list_page(self, selection: Selection, continue_token: str = "", limit: int = PAGE_ITEMS) -> Page:
+        """Read one page, from the quorum (no resourceVersion). Gone when continue_token is too old."""
+        query = _selectors(selection) | {"limit": str(limit)}
+        if continue_token:
+            query["continue"] = continue_token
+        path = collection_path(selection.resource, selection.namespace)
+        attempt = f"list {selection}"
+        answer = await self.transport.send(Request("GET", f"{path}?{urlencode(query)}", attempt))
+        try:
+            page = _list_decoder.decode(answer)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise Unavailable(f"cannot {attempt}: the answer is not a list ({error})") from error
+        items = [bytes(item) for item in page.items or ()]
+        return Page(items, page.metadata.resource_version, page.metadata.continue_)
+
+    def watch(
+        self, selection: Selection, resource_version: str, *, timeout_seconds: int, silence_seconds: float
+    ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+        """Open the stream of changes after resource_version; each item is one JSON line (an event)."""
+        query = _selectors(selection) | {
+            "watch": "1",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": resource_version,
+            "timeoutSeconds": str(timeout_seconds),
+        }
+        path = collection_path(selection.resource, selection.namespace)
+        return self.transport.stream(
+            Request("GET", f"{path}?{urlencode(query)}", f"watch {selection}"), silence_seconds
+        )
+
+    async def _object(self, request: Request) -> Json:
+        answer = await self.transport.send(request)
+        try:
+            return msgspec.json.decode(answer, type=dict[str, Any])
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise Unavailable(f"cannot {request.attempt}: the answer is not a JSON object ({error})") from error
+
+    def _write_query(self, *, dry_run: bool) -> str:
+        return "?" + urlencode({"fieldManager": self.field_manager} | ({"dryRun": "All"} if dry_run else {}))
+
+
+def collection_path(resource: Resource, namespace: str) -> str:
+    """Return the path of a collection; every segment is escaped, whoever named it."""
+    root = f"/apis/{_segment(resource.group)}" if resource.group else "/api"
+    place = f"/namespaces/{_segment(namespace)}" if resource.namespaced and namespace else ""
+    return f"{root}/{_segment(resource.version)}{place}/{_segment(resource.plural)}"
+
+
+def object_path(resource: Resource, key: Key) -> str:
+    """Return the path of one object. Raises Invalid when the key lacks what the kind needs."""
+    if resource.namespaced and not key.namespace:
+        raise Invalid(f"cannot address {resource.kind} {key}: it needs a namespace")
+    return f"{collection_path(resource, key.namespace)}/{_segment(key.name)}"
+
+
+def _segment(text: str) -> str:
+    if text in {"", ".", ".."}:
+        raise Invalid(f"cannot address an object by the name {text!r}")
+    return quote(text, safe="")
+
+
+def _selectors(selection: Selection) -> dict[str, str]:
+    query = {"labelSelector": selection.label_selector, "fieldSelector": selection.field_selector}
+    return {name: value for name, value in query.items() if value}
+
+
+def _with_preconditions(patch: Mapping[str, Any], *, resource_version: str | None, uid: str | None) -> Json:
+    metadata = dict(patch.get("metadata") or {})
+    if resource_version is not None:
+        metadata["resourceVersion"] = resource_version
+    if uid is not None:
+        metadata["uid"] = uid
+    return {**patch, "metadata": metadata} if metadata else dict(patch)

@@ -1,0 +1,90 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Translate what the API server answered into controlplane.engine.errors. The tree is drawn there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from controlplane.engine.errors import (
+    AlreadyExists,
+    ApiError,
+    Conflict,
+    Forbidden,
+    Gone,
+    Invalid,
+    NotFound,
+    Unavailable,
+)
+
+_BY_CODE: dict[int, type[ApiError]] = {
+    400: Invalid,
+    401: Forbidden,
+    403: Forbidden,
+    404: NotFound,
+    405: Invalid,
+    406: Invalid,
+    409: Conflict,
+    410: Gone,
+    413: Invalid,
+    415: Invalid,
+    422: Invalid,
+}
+
+MAX_MESSAGE_CHARACTERS = 2048  # a server echoes what it was sent; that must not flood logs and conditions
+
+
+class _Status(msgspec.Struct):
+    """The parts of a meta/v1 Status that we read."""
+
+    kind: str = ""
+    code: int | None = None
+    reason: str = ""
+    message: str = ""
+    details: dict[str, Any] | None = None
+
+
+def translate(code: int, body: bytes, attempt: str, retry_after: str | None = None) -> ApiError:
+    """Return our error for an answer that is not 2xx. attempt says what was tried, on which object.
+
+    Codes that we do not know, and answers that are no Status (a proxy's HTML), are Unavailable:
+    nothing can be concluded from them.
+    """
+    status = _parse(body)
+    kind = _BY_CODE.get(code, Unavailable)
+    if kind is Conflict and status.reason == "AlreadyExists":
+        kind = AlreadyExists
+    if kind is NotFound and status.kind != "Status":
+        kind = Unavailable  # some proxy's 404 is not the API server's word about an object
+    details = dict(status.details or {})
+    if retry_after and retry_after.isdigit():
+        details.setdefault("retryAfterSeconds", int(retry_after))
+    said = status.message[:MAX_MESSAGE_CHARACTERS] or f"the server answered {code} without a reason"
+    return kind(f"cannot {attempt}: {said}", reason=status.reason, details=details)
+
+
+def translate_event(status_object: bytes, attempt: str) -> ApiError:
+    """Return our error for the Status object of an ERROR event inside a watch stream."""
+    return translate(_parse(status_object).code or 500, status_object, attempt)
+
+
+def causes_field(error: ApiError, field: str) -> bool:
+    """Tell whether the server's reasons for the refusal name this field."""
+    causes = error.details.get("causes")
+    return isinstance(causes, list) and any(isinstance(cause, dict) and cause.get("field") == field for cause in causes)
+
+
+def retry_after_seconds(error: ApiError) -> float:
+    """Return how long the server asked us to stay away; 0 when it did not say."""
+    value = error.details.get("retryAfterSeconds")
+    return float(value) if isinstance(value, int | float) and value > 0 else 0.0
+
+
+def _parse(body: bytes) -> _Status:
+    try:
+        return msgspec.json.decode(body, type=_Status)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return _Status()

@@ -1,0 +1,145 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+import pytest
+
+from controlplane.api.resources import POD, Key
+from controlplane.engine.ports import Cache
+from controlplane.kube.cache import Peek, Store, by_label, trim
+
+KEY = Key("ns", "web")
+
+
+def a_pod(name: str = "web", version: str = "1", **metadata: Any) -> bytes:
+    return json.dumps({"metadata": {"name": name, "namespace": "ns", "resourceVersion": version, **metadata}}).encode()
+
+
+def a_store() -> Store:
+    return Store(POD, {"app": by_label("app")})
+
+
+def test_the_store_is_the_cache_that_the_engine_asks_for() -> None:
+    port: Cache = a_store()
+
+    assert not port.synced
+
+
+def test_what_was_put_is_found_by_key_and_by_its_values() -> None:
+    store = a_store()
+
+    store.put(a_pod(labels={"app": "x"}, ownerReferences=[{"uid": "o1"}, {"uid": "o2"}]))
+
+    assert json.loads(store.get(KEY) or b"")["metadata"]["name"] == "web"
+    assert list(store.keys()) == [KEY]
+    assert set(store.indexed("app", "x")) == {KEY}
+    assert set(store.indexed("owner", "o1")) == set(store.indexed("owner", "o2")) == {KEY}
+    assert not store.indexed("app", "y")
+
+
+def test_a_changed_object_is_filed_anew() -> None:
+    store = a_store()
+    store.put(a_pod(labels={"app": "x"}))
+
+    store.put(a_pod(version="2", labels={"app": "y"}))
+
+    assert not store.indexed("app", "x")
+    assert set(store.indexed("app", "y")) == {KEY}
+
+
+def test_a_removed_object_leaves_nothing_behind() -> None:
+    store = a_store()
+    store.put(a_pod(labels={"app": "x"}))
+
+    store.remove(KEY)
+    store.remove(KEY)
+
+    assert store.get(KEY) is None
+    assert not store.indexed("app", "x")
+    assert not store._filed["app"]
+
+
+def test_subscribers_hear_before_and_after_once_the_cache_has_it() -> None:
+    store, heard = a_store(), []
+
+    def callback(key: Key, before: bytes | None, after: bytes | None) -> None:
+        heard.append((key, before, after))
+        assert store.get(key) == after
+
+    store.subscribe(callback)
+    store.put(a_pod())
+    first = store.get(KEY)
+    store.put(a_pod(version="2"))
+    second = store.get(KEY)
+    store.remove(KEY)
+
+    assert heard == [(KEY, None, first), (KEY, first, second), (KEY, second, None)]
+
+
+def test_the_same_version_again_tells_nothing() -> None:
+    store, heard = a_store(), []
+    store.put(a_pod())
+    store.subscribe(lambda *change: heard.append(change))
+
+    store.put(a_pod())
+
+    assert heard == []
+
+
+def test_a_subscribers_bug_does_not_stop_the_others(caplog: pytest.LogCaptureFixture) -> None:
+    store, heard = a_store(), []
+
+    def broken(key: Key, before: bytes | None, after: bytes | None) -> None:
+        raise RuntimeError("bug")
+
+    store.subscribe(broken)
+    store.subscribe(lambda *change: heard.append(change))
+    store.put(a_pod())
+
+    assert len(heard) == 1
+    assert "cache subscriber failed" in caplog.text
+
+
+def test_an_index_functions_bug_files_nothing_but_keeps_the_object(caplog: pytest.LogCaptureFixture) -> None:
+    def broken(seen: Peek) -> Iterable[str]:
+        raise RuntimeError("bug")
+
+    store = Store(POD, {"broken": broken})
+    store.put(a_pod())
+
+    assert store.get(KEY) is not None
+    assert "index function failed" in caplog.text
+
+
+def test_trimming_drops_managed_fields_and_keeps_what_we_do_not_know() -> None:
+    raw = a_pod(managedFields=[{"manager": "x" * 1000}], unknown={"a": [1.5, None]})
+
+    kept = json.loads(trim(raw[:-1] + b', "future": {"b": "c"}}', POD))
+
+    assert kept == {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "web", "namespace": "ns", "resourceVersion": "1", "unknown": {"a": [1.5, None]}},
+        "future": {"b": "c"},
+    }
+
+
+@pytest.mark.parametrize("raw", [b"[]", b"{}", b'{"metadata": 1}', b"\xff"], ids=repr)
+def test_what_is_no_object_is_refused_and_changes_nothing(raw: bytes) -> None:
+    store = a_store()
+
+    with pytest.raises((msgspec.DecodeError, UnicodeDecodeError)):
+        store.put(raw)
+
+    assert not store.keys()
+
+
+def test_an_index_that_was_never_made_is_a_bug_in_the_caller() -> None:
+    with pytest.raises(KeyError):
+        a_store().indexed("node", "n1")

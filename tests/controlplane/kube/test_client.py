@@ -1,0 +1,254 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+import pytest
+from aiohttp import web
+
+from controlplane.api.resources import LEASE, NODE, POD, VIRTUAL_MACHINE, Key, Resource
+from controlplane.engine.errors import (
+    AlreadyExists,
+    ApiError,
+    Conflict,
+    Forbidden,
+    Gone,
+    Invalid,
+    NotFound,
+    Unavailable,
+)
+from controlplane.engine.ports import Api
+from controlplane.kube.client import Client, Selection, collection_path, object_path
+from controlplane.kube.credentials import Credentials, anonymous
+from controlplane.kube.transport import Transport
+from tests.controlplane.kube.fake_api import FakeApi, a_client, status
+
+PODS = "/api/v1/namespaces/ns/pods"
+KEY = Key("ns", "web")
+
+
+@pytest.fixture
+def api() -> FakeApi:
+    return FakeApi()
+
+
+@pytest.fixture
+async def client(api: FakeApi) -> AsyncIterator[Client]:
+    async with a_client(api) as made:
+        yield made
+
+
+def test_the_client_is_the_api_that_the_engine_asks_for(client: Client) -> None:
+    port: Api = client
+
+    assert port is client
+
+
+@pytest.mark.parametrize(
+    ("resource", "key", "path"),
+    [
+        (POD, KEY, "/api/v1/namespaces/ns/pods/web"),
+        (NODE, Key("", "n1"), "/api/v1/nodes/n1"),
+        (VIRTUAL_MACHINE, KEY, "/apis/kubevirt.io/v1/namespaces/ns/virtualmachines/web"),
+        (LEASE, Key("ns", "a/../b?c=1"), "/apis/coordination.k8s.io/v1/namespaces/ns/leases/a%2F..%2Fb%3Fc%3D1"),
+    ],
+    ids=["core", "cluster-wide", "custom", "hostile name"],
+)
+def test_the_path_of_an_object(resource: Resource, key: Key, path: str) -> None:
+    assert object_path(resource, key) == path
+
+
+@pytest.mark.parametrize("key", [Key("", "web"), Key("ns", ""), Key("..", "web"), Key("ns", "..")], ids=str)
+def test_a_key_that_cannot_be_a_path_is_refused(key: Key) -> None:
+    with pytest.raises(Invalid):
+        object_path(POD, key)
+
+
+def test_the_collection_of_all_namespaces() -> None:
+    assert collection_path(POD, "") == "/api/v1/pods"
+
+
+async def test_create_get_patch_delete(api: FakeApi, client: Client) -> None:
+    created = await client.create(POD, "ns", {"metadata": {"name": "web"}, "spec": {"a": 1, "b": 2}})
+    uid, version = created["metadata"]["uid"], created["metadata"]["resourceVersion"]
+
+    patched = await client.patch(POD, KEY, {"spec": {"a": None}}, resource_version=version, uid=uid)
+
+    assert patched["spec"] == {"b": 2}
+    assert (await client.get(POD, KEY))["spec"] == {"b": 2}
+
+    await client.delete(POD, KEY, uid=uid)
+
+    assert api.objects == {}
+
+
+async def test_a_patch_of_status_goes_to_the_subresource_and_names_its_manager(api: FakeApi, client: Client) -> None:
+    api.put(f"{PODS}/web", {})
+
+    await client.patch(POD, KEY, {"status": {"phase": "x"}}, subresource="status", dry_run=True)
+
+    assert api.seen[-1][1] == f"{PODS}/web/status?fieldManager=test&dryRun=All"
+
+
+async def test_preconditions_leave_the_callers_patch_alone(api: FakeApi, client: Client) -> None:
+    api.put(f"{PODS}/web", {})
+    patch = {"metadata": {"labels": {"a": "b"}}}
+
+    await client.patch(POD, KEY, patch, uid="uid-1")
+
+    assert patch == {"metadata": {"labels": {"a": "b"}}}
+    assert api.seen[-1][2] == {"metadata": {"labels": {"a": "b"}, "uid": "uid-1"}}
+
+
+async def test_delete_carries_all_that_it_was_told(api: FakeApi, client: Client) -> None:
+    stored = api.put(f"{PODS}/web", {})
+    version = stored["metadata"]["resourceVersion"]
+
+    await client.delete(
+        POD, KEY, uid="uid-1", resource_version=version, grace_period_seconds=0, propagation="Foreground"
+    )
+
+    assert api.seen[-1][2] == {
+        "kind": "DeleteOptions",
+        "apiVersion": "v1",
+        "preconditions": {"uid": "uid-1", "resourceVersion": version},
+        "gracePeriodSeconds": 0,
+        "propagationPolicy": "Foreground",
+    }
+
+
+@pytest.mark.parametrize(
+    ("precondition", "value"), [("uid", "another"), ("resource_version", "1")], ids=["other object", "other version"]
+)
+async def test_a_patch_of_what_is_not_it_any_more_is_a_conflict(
+    api: FakeApi, client: Client, precondition: str, value: str
+) -> None:
+    api.put(f"{PODS}/web", {})
+
+    with pytest.raises(Conflict):
+        await client.patch(POD, KEY, {"spec": {}}, **{precondition: value})  # type: ignore[arg-type]
+
+
+async def test_a_delete_of_another_object_of_that_name_is_a_conflict(api: FakeApi, client: Client) -> None:
+    api.put(f"{PODS}/web", {})
+
+    with pytest.raises(Conflict):
+        await client.delete(POD, KEY, uid="another")
+
+    assert f"{PODS}/web" in api.objects
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (status(400, "BadRequest"), Invalid),
+        (status(401, "Unauthorized"), Forbidden),
+        (status(403, "Forbidden"), Forbidden),
+        (status(404, "NotFound"), NotFound),
+        (status(409, "AlreadyExists"), AlreadyExists),
+        (status(409, "Conflict"), Conflict),
+        (status(410, "Expired"), Gone),
+        (status(413, "RequestEntityTooLarge"), Invalid),
+        (status(422, "Invalid"), Invalid),
+        (status(429, "TooManyRequests"), Unavailable),
+        (status(500, "InternalError"), Unavailable),
+        (status(503, "ServiceUnavailable"), Unavailable),
+        (web.Response(status=502, text="<html>bad gateway"), Unavailable),
+        (web.Response(status=404, text="<html>no such site"), Unavailable),
+        (web.Response(status=302, headers={"Location": "http://169.254.169.254/"}), Unavailable),
+        (web.Response(status=200, text="<html>log in"), Unavailable),
+        (web.Response(status=200, text="[]"), Unavailable),
+        (b'{"metadata": {"na', Unavailable),
+    ],
+    ids=lambda value: str(value.get("code", "")) + value["reason"] if isinstance(value, dict) else None,
+)
+async def test_each_answer_is_one_error_of_ours(
+    api: FakeApi, client: Client, answer: object, expected: type[ApiError]
+) -> None:
+    api.faults += [("POST", PODS, answer), ("POST", PODS, answer)]  # type: ignore[list-item]
+
+    with pytest.raises(ApiError) as caught:
+        await client.create(POD, "ns", {"metadata": {"name": "web"}})
+
+    assert type(caught.value) is expected
+    assert str(caught.value).startswith("cannot create Pod ns/web: ")
+
+
+async def test_how_long_to_stay_away_is_kept(api: FakeApi, client: Client) -> None:
+    api.faults.append(("GET", PODS, status(429, "TooManyRequests") | {"retry_after": 7}))
+
+    with pytest.raises(Unavailable) as caught:
+        await client.get(POD, KEY)
+
+    assert caught.value.details["retryAfterSeconds"] == 7
+
+
+async def test_a_server_that_is_not_there_is_unavailable() -> None:
+    async with Transport(anonymous("http://127.0.0.1:1"), "test") as transport:
+        with pytest.raises(Unavailable, match="cannot get Pod ns/web"):
+            await Client(transport, "test").get(POD, KEY)
+
+
+async def test_a_refused_token_is_read_again_once(api: FakeApi) -> None:
+    async def token(refused: bool) -> str:
+        return "Bearer new" if refused else "Bearer old"
+
+    api.put(f"{PODS}/web", {})
+    api.faults.append(("GET", PODS, status(401, "Unauthorized")))
+    async with a_client(api, Credentials("", None, token)) as client:
+        await client.get(POD, KEY)
+
+    assert [authorization for *_, authorization in api.seen] == ["Bearer old", "Bearer new"]
+
+
+@dataclass
+class Leadership:
+    held: bool = True
+    asked: int = field(default=0)
+
+    def require(self) -> None:
+        self.asked += 1
+        if not self.held:
+            raise Forbidden("not the leader")
+
+
+async def test_a_guarded_client_asks_before_each_write_and_never_before_reads(api: FakeApi, client: Client) -> None:
+    api.put(f"{PODS}/web", {})
+    leadership = Leadership()
+    guarded = client.guarded(leadership.require)
+
+    await guarded.patch(POD, KEY, {"spec": {}})
+    leadership.held = False
+
+    with pytest.raises(Forbidden):
+        await guarded.patch(POD, KEY, {"spec": {}})
+    with pytest.raises(Forbidden):
+        await guarded.create(POD, "ns", {"metadata": {"name": "x"}})
+    with pytest.raises(Forbidden):
+        await guarded.delete(POD, KEY, uid="uid-1")
+    await guarded.get(POD, KEY)
+
+    assert leadership.asked == 4
+    assert [method for method, *_ in api.seen] == ["PATCH", "GET"]
+
+
+async def test_a_list_comes_in_pages_of_one_version(api: FakeApi, client: Client) -> None:
+    for number in range(5):
+        api.put(f"{PODS}/p{number}", {})
+
+    first = await client.list_page(Selection(POD, "ns"), limit=2)
+    second = await client.list_page(Selection(POD, "ns"), first.continue_token, limit=2)
+    third = await client.list_page(Selection(POD, "ns"), second.continue_token, limit=2)
+
+    assert [len(page.items) for page in (first, second, third)] == [2, 2, 1]
+    assert first.resource_version == third.resource_version == "105"
+    assert third.continue_token == ""
+
+
+async def test_selectors_are_escaped_into_the_query(api: FakeApi, client: Client) -> None:
+    await client.list_page(Selection(POD, "", "kubevirt.io=virt-launcher", "spec.nodeName=n&1"))
+
+    assert "labelSelector=kubevirt.io%3Dvirt-launcher&fieldSelector=spec.nodeName%3Dn%261" in api.seen[-1][1]
