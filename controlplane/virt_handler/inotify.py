@@ -33,7 +33,7 @@ _FREE_LOOKS = 32
 _SLOWEST_SECONDS = 1.0
 
 
-class NotYet(Exception):  # noqa: N818 - not an error: the answer "wait here"
+class NotYet(Exception):
     """The entry is not there. Owns a descriptor of the deepest existing directory, closed on leaving `with`."""
 
     def __init__(self, directory_fd: int) -> None:

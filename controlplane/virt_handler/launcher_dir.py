@@ -30,7 +30,7 @@ _WRITE_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _POD_UID = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9]{0,62}[A-Za-z0-9])?")
 
 
-class Refused(Exception):  # noqa: N818 - a verdict
+class Refused(Exception):
     """Something in a launcher's directory is not what it has to be: a link, another type, another owner, too large."""
 
 
