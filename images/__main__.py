@@ -1,0 +1,110 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Command line: `python3 -m images build|assemble|lock|packages`. Printing and exit codes; the work is in build.py."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from images.build import COLLECTION, DEFAULT_PREFIX, Built, Options, assemble, build
+from images.precompile import CompileError
+from images.recipes import NAMES, packages_file
+from images.rootfs import RootfsError, parse_packages
+from images.store import Store, cache_directory
+from images.trim import TrimError
+from images.wheels import WheelError, lock
+
+_PROBLEMS = (CompileError, OSError, RootfsError, TrimError, ValueError, WheelError)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; what went wrong goes to stderr in one piece, without a traceback."""
+    parser = _parser()
+    chosen = parser.parse_args(arguments)
+    try:
+        chosen.run(chosen)
+    except _PROBLEMS as error:
+        print(f"images: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="images", description="Make the project's container images.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    making = commands.add_parser("build", help="make OCI archives, without a container engine")
+    making.add_argument("--only", action="append", choices=NAMES, help="make this image only; may be repeated")
+    making.add_argument("--output", type=Path, help="directory of the archives; by default in the cache")
+    making.add_argument("--prefix", default=DEFAULT_PREFIX, help="what stands before the images' names")
+    making.add_argument("--tag", default="", help="the images' tag; by default the collection's version")
+    making.add_argument("--mirror", default="", help="URL of a Debian mirror")
+    making.add_argument("--fresh", action="store_true", help="fetch the Debian packages anew")
+    making.add_argument("--json", action="store_true", help="print what was made as JSON")
+    making.set_defaults(run=_build)
+    inside = commands.add_parser("assemble", help="make an image's layers inside a Containerfile's build stage")
+    inside.add_argument("name", choices=NAMES)
+    inside.add_argument("--root", type=Path, default=Path("/"))
+    inside.add_argument("--output", type=Path, required=True)
+    inside.set_defaults(run=_assemble)
+    listing = commands.add_parser("packages", help="print the Debian packages of an image")
+    listing.add_argument("name", choices=NAMES)
+    listing.set_defaults(run=_packages)
+    locking = commands.add_parser("lock", help="renew the lock file of the control plane's Python packages")
+    locking.set_defaults(run=_lock)
+    return parser
+
+
+def _build(chosen: argparse.Namespace) -> None:
+    store = Store(cache_directory(), lambda text: print(f"images: {text}", file=sys.stderr, flush=True))
+    output = chosen.output or cache_directory() / "archives"
+    options = Options(chosen.prefix, chosen.tag, chosen.mirror, chosen.fresh)
+    built = []
+    for name in chosen.only or NAMES:
+        started = time.monotonic()
+        one = build(name, store, output, options)
+        built.append(one)
+        if not chosen.json:
+            print(_line(one, time.monotonic() - started), flush=True)
+    if chosen.json:
+        print(json.dumps([_described(one) for one in built]))
+
+
+def _line(built: Built, seconds: float) -> str:
+    image = built.image
+    state = f"written in {seconds:.1f} s" if built.written else "unchanged"
+    return f"{image.reference}  {image.digest[:19]}  {image.path.stat().st_size / 2**20:.0f} MiB  {image.path}  {state}"
+
+
+def _described(built: Built) -> dict[str, object]:
+    image = built.image
+    return {
+        "name": built.name,
+        "reference": image.reference,
+        "digest": image.digest,
+        "archive": str(image.path.resolve()),
+        "built": built.written,
+        "size_bytes": image.path.stat().st_size,
+    }
+
+
+def _assemble(chosen: argparse.Namespace) -> None:
+    for path in assemble(chosen.name, chosen.root, chosen.output):
+        print(path)
+
+
+def _packages(chosen: argparse.Namespace) -> None:
+    print("\n".join(parse_packages(packages_file(COLLECTION, chosen.name).read_text())))
+
+
+def _lock(_: argparse.Namespace) -> None:
+    lock(COLLECTION / "pyproject.toml", COLLECTION / "images/control-plane/requirements.txt")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,222 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is in each image: its layers, what each layer is made from, and how the image is run.
+
+A recipe sees a root file system as a tree; where that came from (mmdebstrap or a Containerfile's build stage) it does
+not know. So both ways make the same image. When layers are made and where they are kept is not decided here.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from images import guest, wheels
+from images.imports import files_of
+from images.oci import Config
+from images.precompile import VERSION, compiled
+from images.store import hash_of, key_of
+from images.tree import Node, directory, read_directory, regular, regular_at, symlink
+from images.trim import parse_keep_list, trim
+
+CODE = "usr/lib/virtops"
+"""Where our own packages are in an image; a .pth file puts it on the path, so that `python3 -I` finds them."""
+
+NAMES = ("control-plane", "virt-launcher", "test-guest")
+_PATH_FILE = "usr/lib/python3/dist-packages/virtops.pth"
+_WHEELS = f"usr/local/lib/python{VERSION}/dist-packages"
+_SEARCH_PATH = "/usr/local/bin:/usr/bin:/usr/sbin"
+_LAUNCHER = 107
+_UNPRIVILEGED = 65532
+_LABELS = {
+    "org.opencontainers.image.source": "https://github.com/virtops/virtops.kubevirt",
+    "org.opencontainers.image.licenses": "GPL-3.0-or-later",
+}
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a layer is made from."""
+
+    collection: Path
+    """The root of the collection: the directory of images/ and controlplane/."""
+    rootfs: Callable[[], Mapping[str, Node]]
+    interpreter: Callable[[], list[str]]
+    """The command that runs the root file system's Python."""
+
+
+@dataclass(frozen=True)
+class LayerRecipe:
+    """One layer. `key` hashes all that `make` reads besides the root file system, and must be quick."""
+
+    name: str
+    key: Callable[[Path], str]
+    make: Callable[[Inputs], Mapping[str, Node]]
+    uses_rootfs: bool = True
+    """Whether a new root file system makes a new layer necessary."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One image."""
+
+    name: str
+    layers: tuple[LayerRecipe, ...]
+    config: Config
+
+
+def packages_file(collection: Path, name: str) -> Path:
+    """Return the list of Debian packages of an image."""
+    return collection / "images" / name / "packages"
+
+
+def recipe(name: str) -> Recipe:
+    """Return a recipe by the image's name; KeyError if there is none."""
+    return {one.name: one for one in (_control_plane(), _virt_launcher(), _test_guest())}[name]
+
+
+def _virt_launcher() -> Recipe:
+    return Recipe(
+        "virt-launcher",
+        (_packages_layer("virt-launcher"), _code_layer(("controlplane.virt_launcher",), _launcher_files())),
+        Config(
+            entrypoint=(
+                "/usr/bin/tini",
+                "-s",
+                "--",
+                "/usr/bin/python3",
+                "-I",
+                "-B",
+                "-m",
+                "controlplane.virt_launcher",
+            ),
+            environment={"LANG": "C", "PATH": _SEARCH_PATH},
+            user=f"{_LAUNCHER}:{_LAUNCHER}",
+            labels=_LABELS,
+        ),
+    )
+
+
+def _control_plane() -> Recipe:
+    entries = ("controlplane.virt_api", "controlplane.virt_controller", "controlplane.virt_handler")
+    return Recipe(
+        "control-plane",
+        (
+            _packages_layer("control-plane"),
+            _wheels_layer(),
+            _code_layer(entries, _accounts("virtops", _UNPRIVILEGED, "/")),
+        ),
+        Config(
+            entrypoint=("/usr/bin/python3", "-I", "-B"),
+            environment={"LANG": "C.UTF-8", "PATH": _SEARCH_PATH},
+            user=f"{_UNPRIVILEGED}:{_UNPRIVILEGED}",
+            labels=_LABELS,
+        ),
+    )
+
+
+def _test_guest() -> Recipe:
+    """Data only: a containerDisk, and a kernel with its initrd for kernelBoot. It has no program to run."""
+    layer = LayerRecipe("disk", _guest_key, lambda inputs: guest.image_files(inputs.rootfs(), _guest_root(inputs)))
+    return Recipe("test-guest", (layer,), Config(labels=_LABELS))
+
+
+def _guest_root(inputs: Inputs) -> Path:
+    return inputs.collection / "images/test-guest"
+
+
+def _guest_key(collection: Path) -> str:
+    sources = sorted(one for one in (collection / "images/test-guest").rglob("*") if one.is_file())
+    code = [collection / "images" / name for name in ("guest.py", "bootdisk.py", "cpio.py")]
+    return key_of([(str(one.relative_to(collection)), hash_of(one)) for one in (*sources, *code)])
+
+
+def _packages_layer(name: str) -> LayerRecipe:
+    """The image's part of Debian, with compiled Python files."""
+
+    def keep_list(collection: Path) -> Path:
+        return collection / "images" / name / "keep"
+
+    def key(collection: Path) -> str:
+        code = [collection / "images" / one for one in ("tree.py", "trim.py", "precompile.py")]
+        return key_of([hash_of(one) for one in (keep_list(collection), *code)])
+
+    def make(inputs: Inputs) -> dict[str, Node]:
+        kept = trim(inputs.rootfs(), parse_keep_list(keep_list(inputs.collection).read_text()))
+        return {**kept, **compiled(kept, inputs.interpreter())}
+
+    return LayerRecipe("packages", key, make)
+
+
+def _wheels_layer() -> LayerRecipe:
+    def requirements(collection: Path) -> Path:
+        return collection / "images/control-plane/requirements.txt"
+
+    def keep_list(collection: Path) -> Path:
+        return collection / "images/control-plane/keep-wheels"
+
+    def make(inputs: Inputs) -> dict[str, Node]:
+        with tempfile.TemporaryDirectory(prefix="virtops-wheels-") as scratch:
+            wheels.install(requirements(inputs.collection), Path(scratch))
+            found = read_directory(Path(scratch))
+            patterns = parse_keep_list(keep_list(inputs.collection).read_text())
+            kept = {f"{_WHEELS}/{name}": _in_memory(node) for name, node in trim(found, patterns).items()}
+            return {**kept, **compiled(kept, inputs.interpreter())}
+
+    def key(collection: Path) -> str:
+        code = [collection / "images" / one for one in ("wheels.py", "trim.py", "precompile.py")]
+        return key_of([hash_of(one) for one in (requirements(collection), keep_list(collection), *code)])
+
+    return LayerRecipe("wheels", key, make, uses_rootfs=False)
+
+
+def _in_memory(node: Node) -> Node:
+    return regular(node.read(), mode=0o755 if node.mode & 0o100 else 0o644) if node.kind == "file" else node
+
+
+def _code_layer(entries: tuple[str, ...], fixed: Mapping[str, Node]) -> LayerRecipe:
+    """Our own modules that the entry packages import, and the few fixed files of the image."""
+
+    def sources(collection: Path) -> dict[str, Path]:
+        packages = {
+            "controlplane": collection / "controlplane",
+            "kubevirt_api": collection / "plugins/module_utils/kubevirt_api",
+        }
+        return files_of(packages, entries)
+
+    def key(collection: Path) -> str:
+        code = [hash_of(collection / "images" / one) for one in ("recipes.py", "precompile.py")]
+        return key_of(code, [(name, hash_of(path)) for name, path in sources(collection).items()])
+
+    def make(inputs: Inputs) -> dict[str, Node]:
+        ours = {f"{CODE}/{name}": regular_at(path) for name, path in sources(inputs.collection).items()}
+        path_file = {_PATH_FILE: regular(f"/{CODE}\n".encode())}
+        return {**fixed, **path_file, **ours, **compiled(ours, inputs.interpreter())}
+
+    return LayerRecipe("code", key, make, uses_rootfs=False)
+
+
+def _accounts(user: str, number: int, home: str) -> dict[str, Node]:
+    passwd = f"root:x:0:0:root:/root:/sbin/nologin\n{user}:x:{number}:{number}::{home}:/sbin/nologin\n"
+    group = f"root:x:0:\n{user}:x:{number}:\n"
+    return {
+        "etc/passwd": regular(passwd.encode()),
+        "etc/group": regular(group.encode()),
+        "etc/nsswitch.conf": regular(b"passwd: files\ngroup: files\nhosts: files dns\n"),
+        "tmp": directory(mode=0o1777),
+    }
+
+
+def _launcher_files() -> dict[str, Node]:
+    """/var/lock is in the Pod's emptyDir: libvirt locks a console's pty there, and the root is read-only."""
+    return {
+        **_accounts("qemu", _LAUNCHER, "/run/launcher"),
+        "img": directory(),
+        "run": directory(),
+        "run/launcher": directory(owner=_LAUNCHER),
+        "var/lock": symlink("/run/launcher/lock"),
+        "var/run": symlink("/run"),
+    }

@@ -1,0 +1,76 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Make a Debian root file system with mmdebstrap, as a tar file: the base of an image without a container engine."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+SUITE = "trixie"
+KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+OPTIONS = (
+    "--variant=minbase",
+    "--format=tar",
+    "--architectures=amd64",
+    '--aptopt=Apt::Install-Recommends "false"',
+    "--dpkgopt=path-exclude=/usr/share/doc/*",
+    "--dpkgopt=path-exclude=/usr/share/info/*",
+    "--dpkgopt=path-exclude=/usr/share/locale/*",
+    "--dpkgopt=path-exclude=/usr/share/man/*",
+)
+_LINES_SHOWN = 15
+
+
+class RootfsError(Exception):
+    """The root file system cannot be made here: says what is missing or what failed, and the remedy."""
+
+
+def parse_packages(text: str) -> tuple[str, ...]:
+    """Return the package names of a list with one per line and comments, sorted."""
+    lines = (line.partition("#")[0].strip() for line in text.splitlines())
+    return tuple(sorted({line for line in lines if line}))
+
+
+def missing_prerequisites() -> list[str]:
+    """Say what this machine lacks to make a root file system, each with its remedy; empty if nothing."""
+    engine = "or build the images with podman, buildah or docker from images/*/Containerfile"
+    problems = []
+    if shutil.which("mmdebstrap") is None:
+        problems.append(f"mmdebstrap is not installed: apt-get install mmdebstrap, {engine}")
+    if not KEYRING.exists():
+        problems.append(f"{KEYRING} is not there: apt-get install debian-archive-keyring, {engine}")
+    if os.geteuid() != 0 and shutil.which("newuidmap") is None:
+        problems.append("newuidmap is not installed: apt-get install uidmap, or run as root")
+    return problems
+
+
+def make_rootfs(packages: Sequence[str], path: Path, *, mirror: str = "") -> None:
+    """Write a tar file of a minimal Debian with packages. mirror: URL, or "" for Debian's own with its updates.
+
+    RootfsError with the remedy, or with the last lines that mmdebstrap printed.
+    """
+    problems = missing_prerequisites()
+    if problems:
+        raise RootfsError("cannot make a Debian root file system: " + "; ".join(problems))
+    command = [
+        "mmdebstrap",
+        *OPTIONS,
+        f"--include={','.join(packages)}",
+        SUITE,
+        str(path),
+        *([mirror] if mirror else []),
+    ]
+    environment = {"PATH": os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin", "LC_ALL": "C"}
+    proxies = {name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")}
+    keep = {name: os.environ[name] for name in ("HOME", "TMPDIR") if name in os.environ}
+    done = subprocess.run(command, env=environment | proxies | keep, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        said = "\n".join(done.stderr.strip().splitlines()[-_LINES_SHOWN:])
+        raise RootfsError(
+            f"mmdebstrap could not make a {SUITE} root file system (is a Debian mirror reachable?):\n{said}"
+        )

@@ -1,0 +1,96 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where the pieces of images are kept between builds, by the hash of what they are made from.
+
+A piece is a file or a directory whose name ends in its key; a finished piece is never changed, so whoever finds one
+may use it. Pieces of one name that are older than the newest two are removed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from images.oci import Layer
+
+_KEPT = 2
+
+
+def cache_directory() -> Path:
+    """Return the directory of all pieces: $VIRTOPS_CACHE/images, by default below ~/.cache/virtops."""
+    return Path(os.environ.get("VIRTOPS_CACHE") or Path.home() / ".cache/virtops") / "images"
+
+
+def key_of(*parts: object) -> str:
+    """Hash values that JSON can hold; equal values give equal keys on every machine."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def hash_of(path: Path) -> str:
+    """Hash the contents of a file."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+class Store:
+    """Pieces in one directory. Two processes may use it: who comes second waits, then finds the piece made."""
+
+    def __init__(self, root: Path, say: Callable[[str], None] = lambda _: None) -> None:
+        self.root = root
+        self._say = say
+
+    def piece(self, name: str, key: str, make: Callable[[Path], None], *, fresh: bool = False) -> Path:
+        """Return the piece with a key, made by `make(path)` if it is not there, or if `fresh` asks for a new one."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        path = self.root / f"{name}-{key}"
+        if path.exists() and not fresh:
+            return path
+        with self._locked(name):
+            if path.exists() and not fresh:
+                return path
+            self._say(f"making {name}")
+            with tempfile.TemporaryDirectory(dir=self.root, prefix=f".{name}-") as scratch:
+                made = Path(scratch) / "piece"
+                make(made)
+                _remove(path)
+                made.rename(path)
+            self._forget_old(name)
+        return path
+
+    def layer(self, name: str, key: str, make: Callable[[Path], None], *, fresh: bool = False) -> Layer:
+        """Return a piece that is a layer, with its digest, which is kept beside it."""
+        path = self.piece(name, key, make, fresh=fresh)
+        noted = path.with_name(f"{path.name}.sha256")
+        if not noted.exists() or noted.stat().st_mtime_ns < path.stat().st_mtime_ns:
+            partial = noted.with_name(f".{noted.name}.{os.getpid()}")
+            partial.write_text(Layer.measure(path).sha256)
+            partial.replace(noted)
+        return Layer(path, noted.read_text())
+
+    @contextmanager
+    def _locked(self, name: str) -> Iterator[None]:
+        with (self.root / f".{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def _forget_old(self, name: str) -> None:
+        key_length = len(key_of())
+        pieces = [one for one in self.root.glob(f"{name}-*") if len(one.name) == len(name) + 1 + key_length]
+        for old in sorted(pieces, key=lambda one: one.stat().st_mtime_ns, reverse=True)[_KEPT:]:
+            _remove(old)
+            old.with_name(f"{old.name}.sha256").unlink(missing_ok=True)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
