@@ -1,0 +1,180 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From a module's connection options to one address with its credentials. No connection is made here.
+
+Order, as kubernetes.core has it: host with credentials of its own needs no file; else kubeconfig and context; else
+the Pod's service account; else the default kubeconfig. Options that are given are laid over what was found.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+from urllib.parse import urlsplit
+
+from .errors import BadArgument
+
+SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """An API server and how to talk to it. `*_file` and `*_data` (PEM text) are alternatives, data wins."""
+
+    server: str = ""
+    verify: bool = True
+    server_name: str | None = None
+    """Name expected in the server's certificate, where it is not the host of the address."""
+    ca_file: str | None = None
+    ca_data: str | None = None
+    cert_file: str | None = None
+    cert_data: str | None = None
+    key_file: str | None = None
+    key_data: str | None = field(default=None, repr=False)
+    token: str | None = field(default=None, repr=False)
+    username: str | None = None
+    password: str | None = field(default=None, repr=False)
+    proxy: str | None = field(default=None, repr=False)
+    no_proxy: str | None = None
+    proxy_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    groups: tuple[str, ...] = ()
+    """Groups to impersonate; a header that may repeat, so not in `headers`."""
+    user_agent: str = "virtops.kubevirt"
+    warnings: tuple[str, ...] = ()
+
+    def authorization(self) -> str | None:
+        """Return the Authorization header's value."""
+        if self.token:
+            return f"Bearer {self.token}"
+        if self.username is not None:
+            return "Basic " + base64.b64encode(f"{self.username}:{self.password or ''}".encode()).decode()
+        return None
+
+
+def resolve(params: Mapping[str, Any], environ: Mapping[str, str]) -> Endpoint:
+    """Find the API server that these options and this environment mean; BadArgument when they mean none."""
+    explicit = _explicit(params)
+    if not (params.get("host") and _has_credentials(params)):
+        explicit = _overlay(_configured(params, environ), explicit)
+    return _checked(explicit, params)
+
+
+def _has_credentials(params: Mapping[str, Any]) -> bool:
+    return bool(
+        params.get("api_key")
+        or (params.get("username") and params.get("password"))
+        or (params.get("client_cert") and params.get("client_key"))
+    )
+
+
+def _configured(params: Mapping[str, Any], environ: Mapping[str, str]) -> Endpoint:
+    if not (params.get("kubeconfig") or params.get("context")):
+        inside = _in_cluster(environ)
+        if inside is not None:
+            return inside
+    from . import kubeconfig  # PyYAML is wanted by this path only
+
+    source = params.get("kubeconfig")
+    if not source:
+        source = environ.get("KUBECONFIG") or os.path.join(environ.get("HOME", "~"), ".kube", "config")
+        if params.get("host") and not any(map(os.path.exists, kubeconfig.split(source))):
+            return Endpoint()
+    return kubeconfig.read(source, params.get("context"), persist=bool(params.get("persist_config")))
+
+
+def _in_cluster(environ: Mapping[str, str]) -> Endpoint | None:
+    host = environ.get("KUBERNETES_SERVICE_HOST")
+    token = os.path.join(SERVICE_ACCOUNT, "token")
+    if not host or not os.path.exists(token):
+        return None
+    name = f"[{host}]" if ":" in host else host
+    with open(token, encoding="utf-8") as file:
+        return Endpoint(
+            server=f"https://{name}:{environ.get('KUBERNETES_SERVICE_PORT', '443')}",
+            ca_file=os.path.join(SERVICE_ACCOUNT, "ca.crt"),
+            token=file.read().strip(),
+        )
+
+
+def _explicit(params: Mapping[str, Any]) -> Endpoint:
+    headers = params.get("proxy_headers") or {}
+    proxy_headers = {}
+    if headers.get("proxy_basic_auth"):
+        proxy_headers["Proxy-Authorization"] = "Basic " + _base64(headers["proxy_basic_auth"])
+    if headers.get("basic_auth"):
+        proxy_headers["Authorization"] = "Basic " + _base64(headers["basic_auth"])
+    if headers.get("user_agent"):
+        proxy_headers["User-Agent"] = headers["user_agent"]
+    user = params.get("impersonate_user")
+    verify = params.get("validate_certs")
+    return Endpoint(
+        server=(params.get("host") or "").rstrip("/"),
+        verify=True if verify is None else verify,
+        ca_file=params.get("ca_cert"),
+        cert_file=params.get("client_cert"),
+        key_file=params.get("client_key"),
+        token=params.get("api_key"),
+        username=params.get("username"),
+        password=params.get("password"),
+        proxy=params.get("proxy"),
+        no_proxy=params.get("no_proxy"),
+        proxy_headers=proxy_headers,
+        headers={"Impersonate-User": user} if user else {},
+        groups=tuple(params.get("impersonate_groups") or ()),
+    )
+
+
+def _base64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def _overlay(found: Endpoint, explicit: Endpoint) -> Endpoint:
+    """Lay what the options say over what a file said; an option replaces both ways of giving the same thing."""
+    given: dict[str, Any] = {
+        name: getattr(explicit, name)
+        for name in ("server", "ca_file", "cert_file", "key_file", "token", "username", "password", "proxy", "no_proxy")
+        if getattr(explicit, name)
+    }
+    for name in ("ca", "cert", "key"):
+        if f"{name}_file" in given:
+            given[f"{name}_data"] = None
+    if "username" in given and "token" not in given:
+        given["token"] = None
+    if not explicit.verify:
+        given["verify"] = False
+    return replace(
+        found,
+        **given,
+        proxy_headers={**found.proxy_headers, **explicit.proxy_headers},
+        headers={**found.headers, **explicit.headers},
+        groups=explicit.groups or found.groups,
+    )
+
+
+def _checked(endpoint: Endpoint, params: Mapping[str, Any]) -> Endpoint:
+    if params.get("validate_certs") is True:
+        endpoint = replace(endpoint, verify=True)
+    if not endpoint.server:
+        raise BadArgument("no cluster is named: give host, or kubeconfig, or context, or set K8S_AUTH_KUBECONFIG")
+    parts = urlsplit(endpoint.server if "://" in endpoint.server else f"https://{endpoint.server}")
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query or parts.fragment:
+        raise BadArgument("host: not an address like https://cluster.example.org:6443")
+    for name, value in (("api_key", endpoint.token), ("impersonate_user", endpoint.headers.get("Impersonate-User"))):
+        if value and any(char in value for char in "\r\n\0"):
+            raise BadArgument(f"{name}: a header value may not contain line breaks")
+    warnings = list(endpoint.warnings)
+    if parts.scheme == "http":
+        warnings.append(f"{parts.hostname}: plain http, anyone on the way can read and change what is sent; use https")
+        if parts.hostname not in LOOPBACK and endpoint.authorization():
+            raise BadArgument("host: credentials are not sent over plain http; use an https address")
+    elif not endpoint.verify:
+        warnings.append("validate_certs is false: the API server's identity is not checked")
+        if params.get("ca_cert"):
+            warnings.append("ca_cert is ignored because validate_certs is false")
+    return replace(endpoint, server=parts.geturl().rstrip("/"), warnings=tuple(warnings))

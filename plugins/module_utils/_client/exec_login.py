@@ -1,0 +1,41 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Ask the kubernetes library for credentials: exec plugins and auth providers. The only file that imports it.
+
+It is the well-kept implementation of these protocols, and too slow to import (0.15 s) for those who do not need it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .errors import BadArgument
+
+
+def credentials(
+    config: Mapping[str, Any], *, path: str | None, context: str, persist: bool = False
+) -> dict[str, str | None]:
+    """Run the user's credential plugin; return what it gave as fields of an Endpoint. persist needs a path."""
+    try:
+        from kubernetes import client
+        from kubernetes import config as loader
+    except ImportError as error:
+        raise BadArgument(
+            "this kubeconfig gets its credentials from a plugin (exec or auth-provider), which needs the Python library"
+            " kubernetes in the interpreter that runs the module"
+        ) from error
+    found = client.Configuration()
+    try:
+        if path is None:
+            loader.load_kube_config_from_dict(dict(config), context=context, client_configuration=found)
+        else:
+            loader.load_kube_config(path, context=context, client_configuration=found, persist_config=persist)
+    except Exception as error:  # whatever a foreign plugin does wrong is the user's to see, in one sentence
+        raise BadArgument(f"context {context}: its credential plugin failed: {type(error).__name__}") from error
+    bearer = found.api_key.get("BearerToken") or found.api_key.get("authorization") or ""
+    given = {"token": bearer.partition(" ")[2] or None, "cert_file": found.cert_file, "key_file": found.key_file}
+    if not any(given.values()):
+        raise BadArgument(f"context {context}: its credential plugin gave no credentials; run it by hand")
+    return {name: value for name, value in given.items() if value}

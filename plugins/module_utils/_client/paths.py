@@ -1,0 +1,51 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""URL paths and queries of the API. Every segment is encoded, so that no name can leave its place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from urllib.parse import quote, urlencode
+
+from .errors import BadArgument
+
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_SUBDOMAIN = re.compile(r"(?=.{1,253}\Z)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+
+
+def check_name(option: str, value: object) -> None:
+    """Raise BadArgument unless value is a DNS subdomain, as objects' names are."""
+    if not isinstance(value, str) or not _SUBDOMAIN.fullmatch(value):
+        raise BadArgument(
+            f"{option} {str(value)[:64]!r} is not a DNS subdomain: lower case letters, digits, '-' and '.', at most 253"
+        )
+
+
+def check_namespace(option: str, value: object) -> None:
+    """Raise BadArgument unless value is a DNS label, as namespaces' names are."""
+    if not isinstance(value, str) or not _LABEL.fullmatch(value):
+        raise BadArgument(
+            f"{option} {str(value)[:64]!r} is not a DNS label: lower case letters, digits and '-', at most 63"
+        )
+
+
+def resource_path(
+    api_version: str, plural: str, namespace: str | None = None, name: str | None = None, subresource: str | None = None
+) -> str:
+    """Return the path of a collection, an object (name given) or its subresource."""
+    group, _, version = api_version.rpartition("/")
+    parts = ["apis", group, version] if group else ["api", version]
+    if namespace is not None:
+        parts += ["namespaces", namespace]
+    parts.append(plural)
+    parts += [part for part in (name, subresource) if part is not None]
+    return "/" + "/".join(quote(part, safe="") for part in parts)
+
+
+def with_query(path: str, query: Mapping[str, object]) -> str:
+    """Append the query parameters that have a value; True is written as true."""
+    given = {key: str(value).lower() if isinstance(value, bool) else value for key, value in query.items()}
+    encoded = urlencode({key: value for key, value in given.items() if value is not None})
+    return f"{path}?{encoded}" if encoded else path
