@@ -1,0 +1,130 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What to do about a VirtualMachine: pure, a table by run strategy.
+
+Starting is creating the VMI, stopping is deleting it; how a guest goes down gracefully is the node's business. One step
+at a time: what a step changes brings the key back.
+"""
+
+from __future__ import annotations
+
+from kubevirt_api.names import VM_FINALIZER
+from kubevirt_api.run_strategies import ALWAYS, HALTED, MANUAL, ONCE, RERUN_ON_FAILURE
+
+from controlplane.api.instance import VirtualMachineInstance
+from controlplane.api.phase import FAILED, SUCCEEDED, is_final
+from controlplane.engine.plan import Plan
+from controlplane.virt_controller.stamps import parse_stamp
+from controlplane.virt_controller.vm.world import (
+    BACKED_OFF,
+    COUNTED,
+    Action,
+    AddFinalizer,
+    AdoptVmi,
+    Claim,
+    CreateVmi,
+    DeleteVmi,
+    RemoveFinalizer,
+    World,
+    has_run,
+)
+
+ORPHAN_FINALIZER = "orphan"
+"""Put on an object by the API server when it is deleted with propagation Orphan."""
+
+
+def decide(world: World) -> Plan[Action]:
+    """Choose the next step."""
+    if world.is_vm_deleting:
+        return _end(world)
+    if VM_FINALIZER not in world.vm.metadata.finalizers:
+        return Plan((AddFinalizer(because="its instance must go first when it is deleted"),))
+    if world.claim is Claim.ORPHAN and world.vmi is not None and world.vmi.metadata.deletion_timestamp is None:
+        return Plan((AdoptVmi(because="an instance of its name belongs to nobody"),))
+    if world.own is None:
+        return _without_instance(world)
+    return _with_instance(world, world.own)
+
+
+def why_start(world: World) -> str | None:
+    """Say why an instance should be created now that there is none; None when it should not."""
+    match world.vm.run_strategy:
+        case "Always":
+            return f"run strategy is {ALWAYS} and no instance exists"
+        case "Once":
+            return f"run strategy is {ONCE} and no instance exists"
+        case "RerunOnFailure" if world.vm.status.run_strategy != RERUN_ON_FAILURE:
+            return f"run strategy became {RERUN_ON_FAILURE}"
+        case "Manual" | "RerunOnFailure" if world.wants_start:
+            return "a start was requested"
+    return None
+
+
+def why_stop(world: World, own: VirtualMachineInstance) -> str | None:  # noqa: PLR0911 - a table
+    """Say why the instance should be deleted; None when it should stay."""
+    phase, strategy = own.status.phase, world.vm.run_strategy
+    match strategy:
+        case "Halted":
+            return f"run strategy is {HALTED}"
+        case "Always" | "RerunOnFailure" | "Manual" if world.wants_stop:
+            return "a stop was requested"
+        case "Always" if is_final(phase):
+            return f"run strategy is {ALWAYS} and the instance {phase.lower()}"
+        case "RerunOnFailure" if phase == SUCCEEDED:
+            return f"run strategy is {RERUN_ON_FAILURE} and the instance succeeded"
+        case "RerunOnFailure" if phase == FAILED and world.wants_start:
+            return f"run strategy is {RERUN_ON_FAILURE} and the instance failed"
+        case "Manual" if is_final(phase) and world.wants_start:
+            return f"run strategy is {MANUAL}, a start was requested and the last run is over"
+    return None
+
+
+def _without_instance(world: World) -> Plan[Action]:
+    because = why_start(world)
+    if because is None or world.claim is not Claim.NONE:
+        # A foreign or departing VMI holds the name. Status says so; its going brings the key back.
+        return Plan()
+    delay = _seconds_to_wait(world)
+    if delay > 0:
+        return Plan(look_again_in=delay)
+    return Plan((CreateVmi(because),))
+
+
+def _with_instance(world: World, own: VirtualMachineInstance) -> Plan[Action]:
+    because = why_stop(world, own)
+    if because is None or world.is_stopping:
+        return Plan()
+    if is_failed_start(world, own) and not _is_recorded(world, own):
+        return Plan()  # the status write records it first: deleted, the failure would be forgotten
+    return Plan((DeleteVmi(because),))
+
+
+def _end(world: World) -> Plan[Action]:
+    finalizers = world.vm.metadata.finalizers
+    if VM_FINALIZER not in finalizers:
+        return Plan()
+    if ORPHAN_FINALIZER in finalizers:
+        return Plan((RemoveFinalizer(because="it is deleted and leaves its instance behind", is_orphaning=True),))
+    if world.own is None:
+        return Plan((RemoveFinalizer(because="it is deleted and has no instance"),))
+    if world.is_stopping:
+        return Plan()
+    return Plan((DeleteVmi(because="its VM is deleted"),))
+
+
+def is_failed_start(world: World, own: VirtualMachineInstance) -> bool:
+    """Tell whether the instance ended without ever having run, which counts for the back-off."""
+    return world.vm.run_strategy in COUNTED and is_final(own.status.phase) and not has_run(own)
+
+
+def _is_recorded(world: World, own: VirtualMachineInstance) -> bool:
+    failure = world.vm.status.start_failure
+    return failure is not None and failure.last_failed_vmi_uid == own.metadata.uid
+
+
+def _seconds_to_wait(world: World) -> float:
+    failure = world.vm.status.start_failure
+    if world.vm.run_strategy not in BACKED_OFF or failure is None or failure.retry_after_timestamp is None:
+        return 0.0
+    return parse_stamp(failure.retry_after_timestamp) - world.now

@@ -1,0 +1,54 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The VMI that a VM runs as: pure.
+
+Same name as the VM: the API server then refuses a second one as long as the first exists. What comes from the template
+is copied; the VM's own labels and annotations are not.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from kubevirt_api.names import VM_GENERATION, VMI_FINALIZER
+
+from controlplane.api.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE
+from controlplane.api.virtual_machine import VirtualMachine
+
+FIRMWARE_NAMESPACE = uuid.UUID("6a1a24a1-4061-4607-8bf4-a3963d0c5895")
+"""Of the UUIDv5 that a machine without a firmware UUID gets from its VM's name: the same at every start."""
+
+
+def build_vmi(vm: VirtualMachine, spec: dict[str, Any]) -> dict[str, Any]:
+    """Build the instance's manifest. spec: the template's spec, defaults filled in, as JSON values."""
+    domain = spec.get("domain") or {}
+    firmware = domain.get("firmware") or {}
+    stable = str(uuid.uuid5(FIRMWARE_NAMESPACE, vm.metadata.name))
+    template = vm.spec.template.metadata
+    return {
+        "apiVersion": VIRTUAL_MACHINE_INSTANCE.api_version,
+        "kind": VIRTUAL_MACHINE_INSTANCE.kind,
+        "metadata": {
+            "name": vm.metadata.name,
+            "namespace": vm.metadata.namespace,
+            "labels": dict(template.labels),
+            "annotations": {**template.annotations, VM_GENERATION: str(vm.metadata.generation)},
+            "finalizers": [VMI_FINALIZER],
+            "ownerReferences": [owner_reference(vm)],
+        },
+        "spec": {**spec, "domain": {**domain, "firmware": {**firmware, "uuid": firmware.get("uuid") or stable}}},
+    }
+
+
+def owner_reference(vm: VirtualMachine) -> dict[str, Any]:
+    """Build the reference by which a VM controls its instance."""
+    return {
+        "apiVersion": VIRTUAL_MACHINE.api_version,
+        "kind": VIRTUAL_MACHINE.kind,
+        "name": vm.metadata.name,
+        "uid": vm.metadata.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }

@@ -1,0 +1,210 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The VM controller: reads the caches into a World, writes actions and status. It chooses nothing.
+
+Writes for one VM start, by all components (10 at most; asserted in tests/controlplane/virt_controller/test_budget.py):
+
+    VM      status     Starting                                     1   virt-controller/vm
+    VMI     create                                                  1   virt-controller/vm
+    VMI     status     Scheduling, epoch                            1   virt-controller/vmi
+    Pod     create                                                  1   virt-controller/vmi
+    VMI     patch      label nodeName, while the container starts   1   virt-controller/vmi
+    VMI     status     Scheduled, nodeName, activePods              1   virt-controller/vmi
+    VMI     status     Running, interfaces, conditions              1   virt-handler
+    VM      status     Running, ready                               1   virt-controller/vm
+    Event   create     SuccessfulCreate on the VM, Started on the VMI   2
+
+virt-handler declares Ready together with Running when its Pod is ready; if it cannot, virt-controller does: one more.
+The VM's finalizer comes from admission; where admission was bypassed it costs one more.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any, TypeVar, assert_never
+
+from kubevirt_api.names import VM_FINALIZER
+
+from controlplane.api.decode import DecodeError, decode_vm, decode_vmi, encode
+from controlplane.api.instance import VirtualMachineInstance
+from controlplane.api.meta import Node
+from controlplane.api.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.api.virtual_machine import VirtualMachine, VirtualMachineStatus
+from controlplane.engine.errors import AlreadyExists, ApiError, Conflict, NotFound, Unavailable
+from controlplane.engine.events import Events, Regarding
+from controlplane.engine.overlay import Overlay
+from controlplane.engine.patch import merge_patch
+from controlplane.engine.plan import Plan, Problem
+from controlplane.engine.ports import Api, Clock
+from controlplane.virt_controller.vm.decide import decide
+from controlplane.virt_controller.vm.instance import build_vmi, owner_reference
+from controlplane.virt_controller.vm.status import derive_status
+from controlplane.virt_controller.vm.world import (
+    Action,
+    AddFinalizer,
+    AdoptVmi,
+    CreateVmi,
+    DeleteVmi,
+    RemoveFinalizer,
+    World,
+    controller_of,
+)
+
+log = logging.getLogger(__name__)
+
+FillIn = Callable[[VirtualMachine], dict[str, Any]]
+"""The template's spec as JSON values, with the defaults that admission would have given a VMI."""
+
+
+class VmReconciler:
+    def __init__(self, *, vms: Overlay, vmis: Overlay, api: Api, clock: Clock, events: Events, fill_in: FillIn) -> None:
+        self._vms = vms
+        self._vmis = vmis
+        self._api = api
+        self._clock = clock
+        self._events = events
+        self._fill_in = fill_in
+
+    def observe(self, key: Key) -> World | None:
+        vm = _read(self._vms, key, decode_vm)
+        if vm is None:
+            return None
+        vmi = _read(self._vmis, key, decode_vmi)
+        return World(
+            vm=vm,
+            vmi=vmi,
+            now=self._clock.now(),
+            is_delete_sent=vmi is not None and self._vmis.is_delete_sent(key, vmi.metadata.uid),
+        )
+
+    def decide(self, world: World) -> Plan[Action]:
+        return decide(world)
+
+    def derive_status(self, world: World, problem: Problem[Action] | None) -> VirtualMachineStatus | None:
+        return derive_status(world, problem)
+
+    async def apply(self, world: World, action: Action) -> None:
+        try:
+            await self._apply(world, action)
+        except (Conflict, Unavailable):
+            raise
+        except ApiError as error:
+            self._tell_failure(world, action, error)
+            raise
+
+    async def write_status(self, world: World, status: VirtualMachineStatus) -> None:
+        patch = merge_patch(encode(world.vm.status), encode(status))
+        await self._patch(world.vm, {"status": patch}, is_status=True)
+
+    async def _apply(self, world: World, action: Action) -> None:
+        vm = world.vm
+        match action:
+            case AddFinalizer():
+                await self._patch(vm, {"metadata": {"finalizers": [*vm.metadata.finalizers, VM_FINALIZER]}})
+            case RemoveFinalizer():
+                await self._remove_finalizer(vm, is_orphaning=action.is_orphaning)
+            case CreateVmi():
+                await self._create(vm)
+            case AdoptVmi():
+                await self._adopt(world)
+            case DeleteVmi():
+                await self._delete(world, action)
+            case _:
+                assert_never(action)
+
+    async def _remove_finalizer(self, vm: VirtualMachine, *, is_orphaning: bool) -> None:
+        if not is_orphaning:
+            await self._insist_on_absence(vm)
+        kept = [one for one in vm.metadata.finalizers if one != VM_FINALIZER]
+        await self._patch(vm, {"metadata": {"finalizers": kept or None}})
+
+    async def _insist_on_absence(self, vm: VirtualMachine) -> None:
+        """Ask the API server, not the cache, whether the instance is gone: letting go of the VM cannot be undone."""
+        try:
+            found = await self._api.get(VIRTUAL_MACHINE_INSTANCE, _key(vm))
+        except NotFound:
+            return
+        owner = controller_of(decode_vmi(found).metadata)
+        if owner is not None and owner.uid == vm.metadata.uid:
+            raise Conflict(f"cannot let go of VirtualMachine {_key(vm)}: its instance still exists")
+
+    async def _create(self, vm: VirtualMachine) -> None:
+        body = build_vmi(vm, self._fill_in(vm))
+        try:
+            await self._api.create(VIRTUAL_MACHINE_INSTANCE, vm.metadata.namespace, body)
+        except AlreadyExists as error:
+            # Ours from a write whose answer was lost, or somebody else's: look at it, then decide again.
+            await self._api.get(VIRTUAL_MACHINE_INSTANCE, _key(vm))
+            raise Conflict(str(error)) from error
+        self._events.record(_regarding(vm), "Normal", "SuccessfulCreate", f"Started the virtual machine {_key(vm)}")
+
+    async def _adopt(self, world: World) -> None:
+        vm, vmi = world.vm, _present(world.vmi)
+        fresh = decode_vm(await self._api.get(VIRTUAL_MACHINE, _key(vm)))
+        if fresh.metadata.uid != vm.metadata.uid or fresh.metadata.deletion_timestamp is not None:
+            raise Conflict(f"cannot adopt the instance of VirtualMachine {_key(vm)}: the VM is gone or going")
+        kept = [encode(owner) for owner in vmi.metadata.owner_references]
+        await self._api.patch(
+            VIRTUAL_MACHINE_INSTANCE,
+            _key(vm),
+            {"metadata": {"ownerReferences": [*kept, owner_reference(vm)]}},
+            resource_version=vmi.metadata.resource_version,
+            uid=vmi.metadata.uid,
+        )
+
+    async def _delete(self, world: World, action: DeleteVmi) -> None:
+        """Delete exactly the state that was decided on: a version that changed meanwhile (an owner removed) is kept."""
+        vm, vmi = world.vm, _present(world.vmi)
+        meta = vmi.metadata
+        try:
+            await self._api.delete(
+                VIRTUAL_MACHINE_INSTANCE, _key(vm), uid=meta.uid, resource_version=meta.resource_version
+            )
+        except NotFound:
+            return
+        if not world.is_vm_deleting:
+            text = f"Stopped the virtual machine {_key(vm)}: {action.because}"
+            self._events.record(_regarding(vm), "Normal", "SuccessfulDelete", text)
+
+    async def _patch(self, vm: VirtualMachine, patch: dict[str, Any], *, is_status: bool = False) -> None:
+        await self._api.patch(
+            VIRTUAL_MACHINE,
+            _key(vm),
+            patch,
+            subresource="status" if is_status else "",
+            resource_version=vm.metadata.resource_version,
+            uid=vm.metadata.uid,
+        )
+
+    def _tell_failure(self, world: World, action: Action, error: ApiError) -> None:
+        if isinstance(action, CreateVmi | DeleteVmi):
+            reason = "FailedCreate" if isinstance(action, CreateVmi) else "FailedDelete"
+            self._events.record(_regarding(world.vm), "Warning", reason, str(error))
+
+
+T = TypeVar("T", bound=Node)
+
+
+def _read(cache: Overlay, key: Key, read: Callable[[bytes], T]) -> T | None:
+    raw = cache.get(key)
+    try:
+        return None if raw is None else read(raw)
+    except DecodeError as error:
+        log.warning("object left alone: it does not fit its schema", extra={"key": str(key), "error": str(error)})
+        return None
+
+
+def _present(vmi: VirtualMachineInstance | None) -> VirtualMachineInstance:
+    if vmi is None:
+        raise AssertionError("decided on an instance that is not in the world")
+    return vmi
+
+
+def _key(vm: VirtualMachine) -> Key:
+    return Key(vm.metadata.namespace, vm.metadata.name)
+
+
+def _regarding(vm: VirtualMachine) -> Regarding:
+    return Regarding(VIRTUAL_MACHINE, _key(vm), vm.metadata.uid)

@@ -1,0 +1,128 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the VM controller knows when it decides, and what it can do. Values only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from kubevirt_api.run_strategies import ALWAYS, ONCE, RERUN_ON_FAILURE
+
+from controlplane.api.instance import VirtualMachineInstance
+from controlplane.api.meta import ObjectMeta, OwnerReference
+from controlplane.api.phase import RUNNING, is_final
+from controlplane.api.virtual_machine import StateChangeRequest, VirtualMachine
+
+BACKED_OFF = frozenset({ALWAYS, RERUN_ON_FAILURE})
+"""Strategies under which starts that failed delay the next one."""
+COUNTED = frozenset({ALWAYS, RERUN_ON_FAILURE, ONCE})
+"""Strategies under which failed starts are counted."""
+
+
+class Claim(Enum):
+    """Whose the VMI of the VM's name is."""
+
+    NONE = auto()
+    OWN = auto()
+    ORPHAN = auto()
+    FOREIGN = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    vm: VirtualMachine
+    vmi: VirtualMachineInstance | None
+    """The one of the VM's name, whoever owns it."""
+    now: float
+    """Seconds since the epoch."""
+    is_delete_sent: bool = False
+    """A delete of `vmi` was accepted, its effect is not seen yet."""
+
+    @property
+    def claim(self) -> Claim:
+        if self.vmi is None:
+            return Claim.NONE
+        owner = controller_of(self.vmi.metadata)
+        if owner is None:
+            return Claim.ORPHAN
+        return Claim.OWN if owner.uid == self.vm.metadata.uid else Claim.FOREIGN
+
+    @property
+    def own(self) -> VirtualMachineInstance | None:
+        """The VM's instance; None when there is none, or the one there belongs to nobody or to somebody else."""
+        return self.vmi if self.claim is Claim.OWN else None
+
+    @property
+    def is_vm_deleting(self) -> bool:
+        return self.vm.metadata.deletion_timestamp is not None
+
+    @property
+    def is_stopping(self) -> bool:
+        """Tell whether the own instance is on its way out."""
+        return self.own is not None and (self.own.metadata.deletion_timestamp is not None or self.is_delete_sent)
+
+    @property
+    def pending_requests(self) -> tuple[StateChangeRequest, ...]:
+        """Start and stop requests that are not done yet. A stop is done when the instance it names is gone."""
+        requests = self.vm.status.state_change_requests
+        while requests and self._is_done(requests[0]):
+            requests = requests[1:]
+        return requests
+
+    @property
+    def wants_start(self) -> bool:
+        return bool(self.pending_requests) and self.pending_requests[0].action == "Start"
+
+    @property
+    def wants_stop(self) -> bool:
+        return bool(self.pending_requests) and self.pending_requests[0].action == "Stop"
+
+    def _is_done(self, request: StateChangeRequest) -> bool:
+        own = self.own
+        if request.action == "Stop":
+            return own is None or (request.uid is not None and request.uid != own.metadata.uid)
+        alive = own is not None and not is_final(own.status.phase) and not self.is_stopping
+        return alive or request.action != "Start"
+
+
+def controller_of(meta: ObjectMeta) -> OwnerReference | None:
+    """Return the owner that controls an object, if it has one."""
+    return next((owner for owner in meta.owner_references if owner.controller), None)
+
+
+def has_run(vmi: VirtualMachineInstance) -> bool:
+    """Tell whether the guest ran at some time."""
+    entered = {one.phase for one in vmi.status.phase_transition_timestamps}
+    return RUNNING in entered or vmi.status.phase == RUNNING
+
+
+@dataclass(frozen=True, slots=True)
+class AddFinalizer:
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveFinalizer:
+    because: str
+    is_orphaning: bool = False
+    """The instance is to live on: do not insist that it is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class CreateVmi:
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptVmi:
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteVmi:
+    because: str
+
+
+Action = AddFinalizer | RemoveFinalizer | CreateVmi | AdoptVmi | DeleteVmi

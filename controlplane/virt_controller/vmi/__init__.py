@@ -1,0 +1,8 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""VirtualMachineInstance: one launcher Pod per run, and the phases up to the hand-over to the node's virt-handler.
+
+world: what a decision is based on. decide, status: pure. pod: a Pod as far as it concerns us. launcher_pod, launch,
+resources: the manifest. reconciler: caches in, writes out.
+"""

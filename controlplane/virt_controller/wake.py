@@ -1,0 +1,54 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which change wakes which key. The process and the simulation use the same table.
+
+VM  changed -> VM
+VMI changed -> VMI, and the VM of its name (owner or not: its going frees the name)
+Pod changed -> the VMI that controls it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from controlplane.api.meta import Node, ObjectMeta
+from controlplane.api.resources import VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.engine.ports import Cache
+
+Wake = Callable[[Key], None]
+
+
+class _Owned(Node, frozen=True, kw_only=True):
+    metadata: ObjectMeta = ObjectMeta()
+
+
+_decoder = msgspec.json.Decoder(_Owned)
+
+
+def connect(*, vms: Cache, vmis: Cache, pods: Cache, wake_vm: Wake, wake_vmi: Wake) -> None:
+    """Subscribe to the caches. Keys that are in them already come as additions when the caches fill."""
+
+    def on_vm(key: Key, _before: bytes | None, _after: bytes | None) -> None:
+        wake_vm(key)
+
+    def on_vmi(key: Key, _before: bytes | None, _after: bytes | None) -> None:
+        wake_vmi(key)
+        wake_vm(key)
+
+    def on_pod(key: Key, before: bytes | None, after: bytes | None) -> None:
+        for raw in (before, after):
+            if raw is not None:
+                for name in _controlling_vmis(raw):
+                    wake_vmi(Key(key.namespace, name))
+
+    vms.subscribe(on_vm)
+    vmis.subscribe(on_vmi)
+    pods.subscribe(on_pod)
+
+
+def _controlling_vmis(raw: bytes) -> list[str]:
+    owners = _decoder.decode(raw).metadata.owner_references
+    return [one.name for one in owners if one.controller and one.kind == VIRTUAL_MACHINE_INSTANCE.kind]
