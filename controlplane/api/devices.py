@@ -5,14 +5,17 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from controlplane.api.bounds import LABEL, BootOrder, InterfaceName, VolumeName, bounded, one_of
 from controlplane.api.meta import Empty, Node
 
 
 class DiskTarget(Node, frozen=True, kw_only=True):
     """An ordinary disk."""
 
-    bus: str = ""
-    """How the guest sees it: virtio, sata, scsi or usb; sata if not set."""
+    bus: Annotated[str, one_of("virtio", "sata", unbuilt=("scsi", "usb"))] = ""
+    """How the guest sees it: virtio or sata; sata if not set."""
     readonly: bool = False
     """Refuse the guest's writes."""
 
@@ -20,65 +23,73 @@ class DiskTarget(Node, frozen=True, kw_only=True):
 class CdromTarget(Node, frozen=True, kw_only=True):
     """An optical drive."""
 
-    bus: str = ""
-    """How the guest sees it: sata or scsi; sata if not set."""
+    bus: Annotated[str, one_of("sata", unbuilt=("scsi", "usb"))] = ""
+    """How the guest sees it: sata."""
     readonly: bool | None = None
     """True if not set."""
-    tray: str = ""
+    tray: Annotated[str, one_of("closed", "open")] = ""
     """State of the tray: closed (default) or open."""
 
 
 class Disk(Node, frozen=True, kw_only=True):
     """A disk; its data comes from the volume of the same name."""
 
-    name: str
+    name: VolumeName
     """Name of the disk and of its volume."""
     disk: DiskTarget | None = None
     """Attach as an ordinary disk (default)."""
     cdrom: CdromTarget | None = None
     """Attach as an optical drive."""
-    boot_order: int | None = None
+    boot_order: BootOrder | None = None
     """Place in the boot order, from 1; unique over disks and interfaces."""
-    serial: str = ""
+    serial: Annotated[str, bounded("letters, digits and any of _.+-", pattern="[A-Za-z0-9_.+-]+", max_length=256)] = ""
     """Serial number that the guest sees."""
-    cache: str = ""
+    cache: Annotated[str, one_of("none", "writethrough", "writeback")] = ""
     """Host cache mode: none, writethrough or writeback."""
 
 
 class Port(Node, frozen=True, kw_only=True):
     """A port that is forwarded to the guest."""
 
-    name: str = ""
+    name: Annotated[
+        str,
+        bounded("a port name: lower-case letters, digits and '-'", pattern=LABEL, max_length=63),
+    ] = ""
     """Name of the port."""
-    protocol: str = ""
+    protocol: Annotated[str, one_of("TCP", "UDP")] = ""
     """TCP (default) or UDP."""
-    port: int
+    port: Annotated[int, bounded(minimum=1, maximum=65535)]
     """Port number, 1 to 65535."""
 
 
 class Interface(Node, frozen=True, kw_only=True):
     """A network interface; it is attached to the network of the same name."""
 
-    name: str
+    name: InterfaceName
     """Name of the interface and of its network."""
     masquerade: Empty | None = None
     """The guest gets a private address; traffic is translated to the Pod's address."""
-    model: str = ""
+    model: Annotated[str, one_of("virtio", "e1000", "e1000e", "rtl8139", unbuilt=("igb", "ne2k_pci", "pcnet"))] = ""
     """How the guest sees it: virtio (default), e1000, e1000e, rtl8139."""
-    mac_address: str = ""
+    mac_address: Annotated[
+        str,
+        bounded(
+            "a MAC address, e.g. 02:12:34:56:78:9a", pattern="[0-9a-fA-F]{2}([:-][0-9a-fA-F]{2}){5}", max_length=17
+        ),
+    ] = ""
     """Address that the guest sees; derived from the machine if not set."""
-    ports: tuple[Port, ...] = ()
+    ports: Annotated[tuple[Port, ...], bounded(max_items=256)] = ()
     """Ports that are forwarded; all if none is listed."""
-    boot_order: int | None = None
+    boot_order: BootOrder | None = None
     """Place in the boot order, from 1; unique over disks and interfaces."""
 
 
 class DeviceSpec(Node, frozen=True, kw_only=True):
     """Disks, interfaces and other devices."""
 
-    disks: tuple[Disk, ...] = ()
+    disks: Annotated[tuple[Disk, ...], bounded(max_items=256)] = ()
     """Disks; each needs a volume of the same name."""
-    interfaces: tuple[Interface, ...] = ()
+    interfaces: Annotated[tuple[Interface, ...], bounded(max_items=32)] = ()
     """Network interfaces; each needs a network of the same name."""
     rng: Empty | None = None
     """Give the guest entropy of the host."""
@@ -90,7 +101,3 @@ class DeviceSpec(Node, frozen=True, kw_only=True):
     """False: no graphics device. True if not set."""
     autoattach_mem_balloon: bool | None = None
     """False: no memory balloon. True if not set."""
-    network_interface_multiqueue: bool | None = None
-    """One queue pair per virtual CPU on virtio interfaces."""
-    block_multi_queue: bool | None = None
-    """One queue per virtual CPU on virtio disks."""

@@ -5,22 +5,28 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 
+from controlplane.api.bounds import DnsSubdomain, ImageName, ImagePath, PullPolicy, bounded, one_of
 from controlplane.api.devices import DeviceSpec
 from controlplane.api.meta import Node, Quantity
+
+Count = Annotated[int, bounded(minimum=1, maximum=1024)]
+Resource = Annotated[dict[str, Quantity], bounded(max_items=16)]
 
 
 class Cpu(Node, frozen=True, kw_only=True):
     """Virtual CPUs. The guest sees sockets * cores * threads of them."""
 
-    cores: int = 0
+    cores: Count = 0
     """Cores per socket; 1 if not set."""
-    sockets: int = 0
+    sockets: Count = 0
     """Sockets; 1 if not set (or the CPU limit or request when no topology is given at all)."""
-    threads: int = 0
+    threads: Count = 0
     """Threads per core; 1 if not set."""
-    model: str = ""
+    model: Annotated[str, bounded("letters, digits, '.', '_' and '-'", pattern="[A-Za-z0-9._-]+", max_length=128)] = ""
     """host-model (default), host-passthrough, or the name of a CPU model that libvirt knows."""
 
     @property
@@ -39,16 +45,16 @@ class Memory(Node, frozen=True, kw_only=True):
 class Resources(Node, frozen=True, kw_only=True):
     """What the machine's Pod asks of its node."""
 
-    requests: dict[str, Quantity] = msgspec.field(default_factory=dict)
+    requests: Resource = msgspec.field(default_factory=dict)
     """Least amount of cpu and memory. A memory request is the guest's memory if memory.guest is not set."""
-    limits: dict[str, Quantity] = msgspec.field(default_factory=dict)
+    limits: Resource = msgspec.field(default_factory=dict)
     """Most that may be used of cpu and memory."""
 
 
 class Machine(Node, frozen=True, kw_only=True):
     """Kind of board."""
 
-    type: str = ""
+    type: Annotated[str, bounded("letters, digits, '.', '_' and '-'", pattern="[A-Za-z0-9._-]+", max_length=64)] = ""
     """QEMU machine type: q35 (default) or a version of it, e.g. pc-q35-9.2."""
 
 
@@ -80,22 +86,22 @@ class Bootloader(Node, frozen=True, kw_only=True):
 class KernelBootContainer(Node, frozen=True, kw_only=True):
     """A container image that holds a kernel."""
 
-    image: str
+    image: ImageName
     """Name of the container image."""
-    image_pull_secret: str = ""
+    image_pull_secret: DnsSubdomain = ""
     """Secret with the registry's credentials."""
-    image_pull_policy: str = ""
+    image_pull_policy: PullPolicy = ""
     """Always, Never or IfNotPresent."""
-    kernel_path: str = ""
+    kernel_path: ImagePath = ""
     """Absolute path of the kernel in the image."""
-    initrd_path: str = ""
+    initrd_path: ImagePath = ""
     """Absolute path of the initial RAM disk in the image."""
 
 
 class KernelBoot(Node, frozen=True, kw_only=True):
     """Boot a kernel directly, without firmware menu or boot loader."""
 
-    kernel_args: str = ""
+    kernel_args: Annotated[str, bounded("printable ASCII", pattern="[ -~]*", max_length=2047)] = ""
     """Kernel command line."""
     container: KernelBootContainer | None = None
     """Where kernel and initrd come from."""
@@ -104,9 +110,18 @@ class KernelBoot(Node, frozen=True, kw_only=True):
 class Firmware(Node, frozen=True, kw_only=True):
     """Firmware and identity of the machine."""
 
-    uuid: str = ""
+    uuid: Annotated[
+        str,
+        bounded(
+            "a UUID, e.g. 5d307ca9-b3ef-428c-8861-06e72d69f223",
+            pattern="[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}",
+            max_length=36,
+        ),
+    ] = ""
     """System UUID that the guest sees. Made up at creation if not set."""
-    serial: str = ""
+    serial: Annotated[
+        str, bounded("letters, digits, spaces and any of _.+/:@#-", pattern="[A-Za-z0-9 _.+/:@#-]+", max_length=256)
+    ] = ""
     """System serial number that the guest sees."""
     bootloader: Bootloader | None = None
     """BIOS or UEFI."""
@@ -126,7 +141,7 @@ class Timer(Node, frozen=True, kw_only=True):
 
     present: bool | None = None
     """False hides the timer from the guest; true if not set."""
-    tick_policy: str = ""
+    tick_policy: Annotated[str, one_of("delay", "catchup", "merge", "discard")] = ""
     """What happens to ticks that were missed: delay, catchup, merge or discard."""
 
 
@@ -135,9 +150,9 @@ class RtcTimer(Node, frozen=True, kw_only=True):
 
     present: bool | None = None
     """False hides the timer from the guest; true if not set."""
-    tick_policy: str = ""
+    tick_policy: Annotated[str, one_of("delay", "catchup")] = ""
     """What happens to ticks that were missed: delay or catchup."""
-    track: str = ""
+    track: Annotated[str, one_of("guest", "wall")] = ""
     """What the timer follows: guest or wall."""
 
 
@@ -168,7 +183,9 @@ class Clock(Node, frozen=True, kw_only=True):
 
     utc: ClockUtc | None = None
     """The clock starts at UTC. Excludes timezone."""
-    timezone: str = ""
+    timezone: Annotated[
+        str, bounded("a time zone, e.g. Europe/Berlin", pattern="[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*", max_length=64)
+    ] = ""
     """The clock starts at the local time of this zone, e.g. Europe/Berlin. Excludes utc."""
     timer: Timers | None = None
     """Timer devices."""

@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
+from controlplane.api.bounds import DnsLabel, DnsSubdomain, LabelMap, bounded, one_of
 from controlplane.api.devices import DeviceSpec, Disk, DiskTarget, Interface
 from controlplane.api.domain_spec import (
     Bootloader,
@@ -76,11 +77,11 @@ class Toleration(Node, frozen=True, kw_only=True):
 
     key: str = ""
     """Taint key; empty with operator Exists means every key."""
-    operator: str = ""
+    operator: Annotated[str, one_of("Exists", "Equal")] = ""
     """Exists or Equal (the default)."""
     value: str = ""
     """Taint value, for Equal."""
-    effect: str = ""
+    effect: Annotated[str, one_of("NoSchedule", "PreferNoSchedule", "NoExecute")] = ""
     """NoSchedule, PreferNoSchedule or NoExecute; empty means all."""
     toleration_seconds: int | None = None
     """How long a NoExecute taint is put up with."""
@@ -98,9 +99,9 @@ class DnsOption(Node, frozen=True, kw_only=True):
 class DnsConfig(Node, frozen=True, kw_only=True):
     """Resolver settings added to those of dnsPolicy; see Kubernetes' Pod."""
 
-    nameservers: tuple[str, ...] = ()
+    nameservers: Annotated[tuple[str, ...], bounded(max_items=3)] = ()
     """IP addresses, at most 3."""
-    searches: tuple[str, ...] = ()
+    searches: Annotated[tuple[DnsSubdomain, ...], bounded(max_items=6)] = ()
     """Search domains, at most 6."""
     options: tuple[DnsOption, ...] = ()
     """Resolver options."""
@@ -111,33 +112,35 @@ class VirtualMachineInstanceSpec(Node, frozen=True, kw_only=True):
 
     domain: DomainSpec
     """The machine: CPU, memory, firmware, devices."""
-    volumes: tuple[Volume, ...] = ()
+    volumes: Annotated[tuple[Volume, ...], bounded(max_items=256)] = ()
     """Where the data of disks comes from."""
-    networks: tuple[Network, ...] = ()
+    networks: Annotated[tuple[Network, ...], bounded(max_items=32)] = ()
     """What interfaces are attached to. The Pod network if neither networks nor interfaces are given."""
-    termination_grace_period_seconds: int | None = None
+    termination_grace_period_seconds: Annotated[int, bounded(minimum=0, maximum=86400)] | None = None
     """Seconds between asking the guest to shut down and pulling the plug. 30 if not set."""
-    hostname: str = ""
+    hostname: DnsLabel = ""
     """Host name that the guest is told; the object's name if not set."""
-    subdomain: str = ""
+    subdomain: DnsSubdomain = ""
     """Name of a headless Service that makes DNS records for the machine."""
-    node_selector: dict[str, str] = msgspec.field(default_factory=dict)
+    node_selector: LabelMap = msgspec.field(default_factory=dict)
     """Labels that the node must have."""
     affinity: dict[str, Any] | None = None
     """Scheduling rules, as in a Pod."""
-    tolerations: tuple[Toleration, ...] = ()
+    tolerations: Annotated[tuple[Toleration, ...], bounded(max_items=256)] = ()
     """Taints that the machine's Pod puts up with."""
-    scheduler_name: str = ""
+    scheduler_name: DnsSubdomain = ""
     """Scheduler of the machine's Pod."""
-    priority_class_name: str = ""
+    priority_class_name: DnsSubdomain = ""
     """Priority class of the machine's Pod."""
-    dns_policy: str = ""
+    dns_policy: Annotated[str, one_of("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None")] = ""
     """Resolver policy of the machine's Pod: ClusterFirst, ClusterFirstWithHostNet, Default or None."""
     dns_config: DnsConfig | None = None
     """Resolver settings added to those of dnsPolicy."""
-    eviction_strategy: str | None = None
+    eviction_strategy: (
+        Annotated[str, one_of("None", unbuilt=("LiveMigrate", "LiveMigrateIfPossible", "External"))] | None
+    ) = None
     """What happens when the Pod is evicted. Only None (the machine is stopped) is built."""
-    architecture: str = ""
+    architecture: Annotated[str, one_of("amd64", unbuilt=("arm64", "s390x"))] = ""
     """CPU architecture; amd64."""
 
     @property

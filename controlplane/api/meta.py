@@ -8,11 +8,13 @@ The text under a field is its documentation and its description in the CRD.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
-Quantity = str | int | float
+from controlplane.api.bounds import DnsSubdomain, LabelMap, bounded
+
+Quantity = Annotated[str | int | float, bounded(quantity=True)]
 """A Kubernetes quantity as a manifest spells it; controlplane.api.quantity makes numbers of it."""
 
 
@@ -43,7 +45,7 @@ class ObjectMeta(Node, frozen=True, kw_only=True):
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
     deletion_grace_period_seconds: int | None = None
-    labels: dict[str, str] = msgspec.field(default_factory=dict)
+    labels: LabelMap = msgspec.field(default_factory=dict)
     annotations: dict[str, str] = msgspec.field(default_factory=dict)
     finalizers: tuple[str, ...] = ()
     owner_references: tuple[OwnerReference, ...] = ()
@@ -69,7 +71,7 @@ class Condition(Node, frozen=True, kw_only=True):
 class LocalObjectReference(Node, frozen=True, kw_only=True):
     """An object in the same namespace."""
 
-    name: str = ""
+    name: DnsSubdomain = ""
     """Name of the object."""
 
 

@@ -5,8 +5,12 @@
 
 from __future__ import annotations
 
-import msgspec
+from typing import Annotated
 
+import msgspec
+from kubevirt_api import run_strategies
+
+from controlplane.api.bounds import one_of
 from controlplane.api.instance import VirtualMachineInstanceSpec
 from controlplane.api.meta import Condition, Node, ObjectMeta
 
@@ -25,7 +29,7 @@ class VirtualMachineSpec(Node, frozen=True, kw_only=True):
 
     running: bool | None = None
     """Deprecated: true means runStrategy Always, false means Halted. Excludes runStrategy."""
-    run_strategy: str | None = None
+    run_strategy: Annotated[str, one_of(*run_strategies.BUILT, unbuilt=("WaitAsReceiver",))] | None = None
     """When the machine runs: Always, Halted, Manual, RerunOnFailure or Once. Excludes running."""
     template: VirtualMachineInstanceTemplate
     """What runs."""

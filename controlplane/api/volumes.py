@@ -5,21 +5,35 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 
+from controlplane.api.bounds import (
+    DnsSubdomain,
+    ImageName,
+    ImagePath,
+    InterfaceName,
+    PullPolicy,
+    VolumeName,
+    bounded,
+)
 from controlplane.api.meta import LocalObjectReference, Node, Quantity
+
+SeedText = Annotated[str, bounded(max_length=65536)]
+"""The real bound is of bytes, see controlplane.api.validate.storage; this one keeps nonsense out of the schema."""
 
 
 class ContainerDisk(Node, frozen=True, kw_only=True):
     """A disk image inside a container image. The guest's writes are lost when the run ends."""
 
-    image: str
+    image: ImageName
     """Name of the container image."""
-    image_pull_secret: str = ""
+    image_pull_secret: DnsSubdomain = ""
     """Secret with the registry's credentials."""
-    image_pull_policy: str = ""
+    image_pull_policy: PullPolicy = ""
     """Always, Never or IfNotPresent; Always for :latest or no tag, else IfNotPresent."""
-    path: str = ""
+    path: ImagePath = ""
     """Absolute path of the disk image; the one file in /disk if not set."""
 
 
@@ -28,15 +42,15 @@ class CloudInitNoCloud(Node, frozen=True, kw_only=True):
 
     secret_ref: LocalObjectReference | None = None
     """Secret with user data under the key userdata (or userData)."""
-    user_data: str = ""
+    user_data: SeedText = ""
     """User data, at most 2048 bytes."""
-    user_data_base64: str = ""
+    user_data_base64: SeedText = ""
     """User data, base64, at most 2048 bytes decoded."""
     network_data_secret_ref: LocalObjectReference | None = None
     """Secret with network data under the key networkdata (or networkData)."""
-    network_data: str = ""
+    network_data: SeedText = ""
     """Network data, at most 2048 bytes."""
-    network_data_base64: str = ""
+    network_data_base64: SeedText = ""
     """Network data, base64, at most 2048 bytes decoded."""
 
 
@@ -50,7 +64,7 @@ class EmptyDisk(Node, frozen=True, kw_only=True):
 class Volume(Node, frozen=True, kw_only=True):
     """Data of the disk of the same name. Exactly one source."""
 
-    name: str
+    name: VolumeName
     """Name of the volume and of its disk."""
     container_disk: ContainerDisk | None = None
     """A disk image inside a container image."""
@@ -63,14 +77,14 @@ class Volume(Node, frozen=True, kw_only=True):
 class PodNetwork(Node, frozen=True, kw_only=True):
     """The network of the machine's Pod."""
 
-    vm_network_cidr: str = msgspec.field(default="", name="vmNetworkCIDR")
+    vm_network_cidr: Annotated[str, bounded(max_length=18)] = msgspec.field(default="", name="vmNetworkCIDR")
     """Network of Pod (first address) and guest (second address); 10.0.2.0/24 if not set."""
 
 
 class Network(Node, frozen=True, kw_only=True):
     """What the interface of the same name is attached to. Exactly one source."""
 
-    name: str
+    name: InterfaceName
     """Name of the network and of its interface."""
     pod: PodNetwork | None = None
     """The network of the machine's Pod."""

@@ -1,0 +1,77 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Fields that KubeVirt knows and this version does not do, by the type that would have them. Data only.
+
+To build one: add it to its struct and delete it here; a test fails when it is in both places.
+"""
+
+from __future__ import annotations
+
+UNBUILT: dict[str, frozenset[str]] = {
+    name: frozenset(fields.split())
+    for name, fields in {
+        "VirtualMachineSpec": "dataVolumeTemplates instancetype preference updateVolumesStrategy",
+        "VirtualMachineInstanceSpec": """
+            accessCredentials livenessProbe readinessProbe resourceClaims serviceAccountName startStrategy
+            topologySpreadConstraints utilityVolumes""",
+        "DomainSpec": "chassis ioThreads ioThreadsPolicy launchSecurity rebootPolicy",
+        "Cpu": "dedicatedCpuPlacement features isolateEmulatorThread maxSockets numa realtime",
+        "Memory": "hugepages maxGuest reservedOverhead",
+        "Resources": "overcommitGuestOverhead",
+        "Firmware": "acpi",
+        "Features": "hyperv hypervPassthrough kvm pvspinlock",
+        "DeviceSpec": """
+            autoattachInputDevice autoattachVSOCK blockMultiQueue clientPassthrough disableHotplug downwardMetrics
+            filesystems gpus hostDevices inputs logSerialConsole networkInterfaceMultiqueue panicDevices sound tpm
+            useVirtioTransitional video watchdog""",
+        "Disk": "blockSize changedBlockTracking dedicatedIOThread errorPolicy io lun shareable tag",
+        "DiskTarget": "pciAddress",
+        "Interface": """
+            acpiIndex binding bridge dhcpOptions macvtap passt passtBinding pciAddress portRanges slirp sriov state
+            tag""",
+        "Volume": """
+            cloudInitConfigDrive configMap containerPath dataVolume downwardAPI downwardMetrics ephemeral hostDisk
+            memoryDump persistentVolumeClaim secret serviceAccount sysprep""",
+        "Network": "multus resourceClaim",
+        "PodNetwork": "vmIPv6NetworkCIDR",
+        "KubeVirtSpec": """
+            certificateRotateStrategy customizeComponents imagePullSecrets imageRegistry imageTag infra monitorAccount
+            monitorNamespace productComponent productName productVersion serviceMonitorNamespace synchronizationPort
+            uninstallStrategy workloadUpdateStrategy workloads""",
+        "KubeVirtConfiguration": """
+            additionalGuestMemoryOverheadRatio apiConfiguration architectureConfiguration
+            autoCPULimitNamespaceLabelSelector changedBlockTrackingLabelSelectors commonInstancetypesDeployment
+            confidentialCompute controllerConfiguration defaultRuntimeClass handlerConfiguration hypervisors
+            instancetype ksmConfiguration liveUpdateConfiguration mediatedDevicesConfiguration memBalloonStatsPeriod
+            migrations minCPUModel network obsoleteCPUModels ovmfPath permittedHostDevices
+            persistentReservationConfiguration roleAggregationStrategy seccompConfiguration selinuxLauncherType smbios
+            supportContainerResources supportedGuestAgentVersions tlsConfiguration virtTemplateDeployment
+            virtualMachineInstancesPerNode virtualMachineOptions vmRolloutStrategy vmStateStorageClass
+            webhookConfiguration""",
+        "DeveloperConfiguration": """
+            clusterProfiler disabledFeatureGates diskVerification memoryOvercommit minimumClusterTSCFrequency
+            minimumReservePVCBytes nodeSelectors pvcTolerateLessSpaceUpToPercent""",
+    }.items()
+}
+
+OFF_WHEN_FALSE = frozenset(
+    [
+        "autoattachInputDevice",
+        "autoattachVSOCK",
+        "blockMultiQueue",
+        "changedBlockTracking",
+        "dedicatedCpuPlacement",
+        "dedicatedIOThread",
+        "disableHotplug",
+        "isolateEmulatorThread",
+        "networkInterfaceMultiqueue",
+        "overcommitGuestOverhead",
+        "shareable",
+        "useVirtioTransitional",
+    ]
+)
+"""Unbuilt switches whose false asks for nothing, so false is no reason to refuse an object."""
+
+TOLERATED: dict[str, frozenset[str]] = {"ObjectMeta": frozenset({"managedFields", "selfLink"})}
+"""Fields that manifests drag along and that ask for nothing."""

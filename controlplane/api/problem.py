@@ -1,0 +1,49 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is wrong with an object, as a value: where, what, and what to do about it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Reason = Literal[
+    "FieldValueInvalid", "FieldValueRequired", "FieldValueNotSupported", "FieldValueForbidden", "FieldValueDuplicate"
+]
+
+EXCERPT = 64
+"""Characters of a refused value that an error shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong with an object."""
+
+    path: str
+    """Where, as in kubectl: spec.template.spec.volumes[0].name. "" is the object itself."""
+    message: str
+    """What is wrong and what to do. Never holds user data, network data or a Secret."""
+    reason: Reason = "FieldValueInvalid"
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}" if self.path else self.message
+
+
+def excerpt(value: Any) -> str:
+    """Show a value in an error: as JSON, escaped, cut."""
+    text = json.dumps(value[: EXCERPT + 1] if isinstance(value, str) else value, default=str)
+    return text if len(text) <= EXCERPT else text[: EXCERPT - 3] + "..."
+
+
+def below(path: str, name: str | int) -> str:
+    """Extend a path by a field name or an index."""
+    if isinstance(name, int):
+        return f"{path}[{name}]"
+    return f"{path}.{name}" if path else name
+
+
+def key(path: str, name: str) -> str:
+    """Extend a path by the key of a map, e.g. metadata.labels[app]."""
+    return f"{path}[{json.dumps(name[:EXCERPT])[1:-1]}]"
