@@ -12,9 +12,10 @@ import difflib
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from msgspec import Struct
+
 from controlplane.api import known_fields, quantity
 from controlplane.api.bounds import MAX_ITEMS, MAX_TEXT
-from controlplane.api.meta import Node
 from controlplane.api.patterns import matches
 from controlplane.api.problem import Problem, below, excerpt, key
 from controlplane.api.shape import Shape, shapes
@@ -31,12 +32,12 @@ DEEPEST = 64
 """Levels of nesting in a value whose shape we do not know."""
 
 
-def check(value: Any, kind: type[Node], path: str = "") -> list[Problem]:
+def check(value: Any, kind: type[Struct], path: str = "") -> list[Problem]:
     """Return everything that keeps a value from being of a type."""
     return list(_object(value, kind, path))
 
 
-def _object(value: Any, kind: type[Node], path: str) -> Iterator[Problem]:
+def _object(value: Any, kind: type[Struct], path: str) -> Iterator[Problem]:
     if not isinstance(value, dict):
         yield Problem(path, f"must be an object, got {_got(value)}")
         return

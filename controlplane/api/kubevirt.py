@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
-from controlplane.api.meta import Condition, Node, ObjectMeta
+from controlplane.api.bounds import PullPolicy, bounded, one_of
+from controlplane.api.meta import Condition, Node, ObjectMeta, Quantity
 
 
 class DeveloperConfiguration(Node, frozen=True, kw_only=True):
@@ -17,10 +18,10 @@ class DeveloperConfiguration(Node, frozen=True, kw_only=True):
 
     use_emulation: bool = False
     """Run machines without KVM, by emulation, where a node has none. Slow, and not an isolation boundary."""
-    cpu_allocation_ratio: int = msgspec.field(default=10, name="cpuAllocationRatio")
+    cpu_allocation_ratio: Annotated[int, bounded(minimum=1, maximum=1000)] = msgspec.field(
+        default=10, name="cpuAllocationRatio"
+    )
     """Virtual CPUs per CPU that a Pod requests when the machine names no CPU request."""
-    memory_overcommit: int = 100
-    """Guest memory per 100 of memory that a Pod requests when the machine names no memory request."""
     feature_gates: tuple[str, ...] = ()
     """Names of features to switch on. None is known to this version; the list is kept for clients."""
     log_verbosity: dict[str, Any] | None = None
@@ -34,22 +35,24 @@ class KubeVirtConfiguration(Node, frozen=True, kw_only=True):
     """Settings that trade safety or speed."""
     cpu_model: str = ""
     """CPU model of machines that name none; host-model if not set."""
-    cpu_request: str | int | float | None = None
+    cpu_request: Quantity | None = None
     """CPU request of machines that name none."""
     machine_type: str = ""
     """Board of machines that name none; q35 if not set."""
     emulated_machines: tuple[str, ...] = ()
     """Patterns of boards that may be asked for; q35* and pc-q35* if not set."""
-    image_pull_policy: str = ""
+    image_pull_policy: PullPolicy = ""
     """Pull policy of the launcher image; IfNotPresent if not set."""
-    eviction_strategy: str | None = None
+    eviction_strategy: (
+        Annotated[str, one_of("None", unbuilt=("LiveMigrate", "LiveMigrateIfPossible", "External"))] | None
+    ) = None
     """What happens when a Pod is evicted; only None is built."""
 
 
 class KubeVirtSpec(Node, frozen=True, kw_only=True):
     """How the control plane is configured."""
 
-    image_pull_policy: str = ""
+    image_pull_policy: PullPolicy = ""
     """Pull policy of the control plane's images."""
     configuration: KubeVirtConfiguration = KubeVirtConfiguration()
     """Settings of all machines."""

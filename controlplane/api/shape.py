@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from msgspec import inspect
+from msgspec import Struct, inspect
 
 from controlplane.api.bounds import Bounds
-from controlplane.api.meta import Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +21,7 @@ class Shape:
     kind: type
     """bool, str, int, dict, list; object means anything."""
     bounds: Bounds
-    struct: type[Any] | None = None
+    struct: type[Struct] | None = None
     item: Shape | None = None
     """Of the entries of a list or map; None: anything."""
 
@@ -31,7 +30,7 @@ _PLAIN: dict[type[Any], type] = {inspect.StrType: str, inspect.IntType: int, ins
 
 
 @cache
-def shapes(kind: type[Node]) -> dict[str, tuple[Shape, bool]]:
+def shapes(kind: type[Struct]) -> dict[str, tuple[Shape, bool]]:
     """Return what each field of a type must be, by its name in JSON, and whether it must be there."""
     info = inspect.type_info(kind)
     if not isinstance(info, inspect.StructType):
