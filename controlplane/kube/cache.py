@@ -11,6 +11,7 @@ kind (lists of built-in kinds leave them out). Whoever wants fields decodes a ty
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
@@ -69,7 +70,7 @@ def peek(raw: bytes) -> Peek:
 
 
 def key_of(seen: Peek) -> Key:
-    return Key(seen.metadata.namespace, seen.metadata.name)
+    return Key(sys.intern(seen.metadata.namespace), seen.metadata.name)
 
 
 def trim(raw: bytes, resource: Resource) -> bytes:
@@ -78,7 +79,10 @@ def trim(raw: bytes, resource: Resource) -> bytes:
     metadata = _shallow_decoder.decode(parts["metadata"])
     metadata.pop("managedFields", None)
     identity = {"apiVersion": resource.api_version, "kind": resource.kind}
-    return _encoder.encode({**parts, **identity, "metadata": metadata})
+    encoded = _encoder.encode({**parts, **identity, "metadata": metadata})
+    # A copy of the exact size: the encoder's buffer grows by doubling, and what it gives back stays a
+    # hole in the heap (measured: 3.3 KiB for a Pod of 6.3).
+    return bytes(memoryview(encoded))
 
 
 def by_owner(seen: Peek) -> Iterable[str]:

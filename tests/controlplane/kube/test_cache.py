@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -143,3 +146,37 @@ def test_what_is_no_object_is_refused_and_changes_nothing(raw: bytes) -> None:
 def test_an_index_that_was_never_made_is_a_bug_in_the_caller() -> None:
     with pytest.raises(KeyError):
         a_store().indexed("node", "n1")
+
+
+MEASURE = """
+import gc, json
+from controlplane.api.resources import POD
+from controlplane.kube.cache import Store, by_label
+
+def resident_kib():
+    return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmRSS"))
+
+def put(first, last):
+    for number in range(first, last):
+        owner = [{"uid": f"owner-{number}", "kind": "x", "name": "x"}]
+        meta = {"name": f"pod-{number}", "namespace": "ns", "uid": f"uid-{number}", "resourceVersion": str(number),
+                "labels": {"node": f"node-{number % 50}"}, "ownerReferences": owner, "managedFields": ["x" * 4096]}
+        store.put(json.dumps({"metadata": meta, "spec": "x" * 5888}).encode())
+
+store = Store(POD, {"node": by_label("node")})
+put(0, 1000)
+gc.collect()
+before = resident_kib()
+put(1000, 5000)
+gc.collect()
+print((resident_kib() - before) / 4000)
+"""
+
+
+def test_an_object_of_six_kib_costs_at_most_one_and_a_half_more() -> None:
+    """Budget: 20 KiB of resident memory per VM, which is a VM, a VMI and a Pod."""
+    root = Path(__file__).parents[3]
+
+    told = subprocess.run([sys.executable, "-c", MEASURE], capture_output=True, text=True, check=True, cwd=root)
+
+    assert float(told.stdout) <= 7.5

@@ -1,0 +1,90 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A heartbeat that others can see: one Lease, renewed while we live. Choosing a leader is in leader.py.
+
+Readers must not compare renewTime with their own clock: clocks differ. They note when *they* last saw
+the Lease change, on their own monotonic clock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
+
+from controlplane.api.resources import LEASE, Key
+from controlplane.engine.errors import ApiError, NotFound
+from controlplane.engine.ports import Api, Clock, Json
+
+log = logging.getLogger(__name__)
+
+RETRY_SECONDS = 2.0
+
+
+def render_time(now: float) -> str:
+    """Write seconds since the epoch as the API's MicroTime."""
+    return datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def lease_body(key: Key, spec: Json, labels: Mapping[str, str] | None = None) -> Json:
+    """Return a new Lease."""
+    metadata: Json = {"name": key.name, "namespace": key.namespace}
+    if labels:
+        metadata["labels"] = dict(labels)
+    return {"apiVersion": LEASE.api_version, "kind": LEASE.kind, "metadata": metadata, "spec": spec}
+
+
+class Heartbeat:
+    """Renews one Lease that nobody else writes, e.g. virt-handler-<node>."""
+
+    def __init__(
+        self,
+        api: Api,
+        key: Key,
+        holder: str,
+        clock: Clock,
+        *,
+        every_seconds: float = 10.0,
+        duration_seconds: int = 40,
+        labels: Mapping[str, str] | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._api = api
+        self._key = key
+        self._holder = holder
+        self._clock = clock
+        self._every_seconds = every_seconds
+        self._duration_seconds = duration_seconds
+        self._labels = labels
+        self._sleep = sleep
+        self.last_beat: float | None = None
+        """When (monotonic) we sent the last renewal that the server took; None before the first."""
+
+    async def run(self) -> None:
+        """Beat until cancelled; a beat that fails is tried again soon, and said once."""
+        failing = False
+        while True:
+            try:
+                await self.beat()
+                failing = False
+            except ApiError as error:
+                if not failing:
+                    log.warning("cannot renew the heartbeat", extra={"key": self._key, "because": error})
+                failing = True
+            await self._sleep(min(RETRY_SECONDS, self._every_seconds) if failing else self._every_seconds)
+
+    async def beat(self) -> None:
+        """Renew once; make the Lease when there is none."""
+        sent = self._clock.monotonic()
+        spec = {
+            "holderIdentity": self._holder,
+            "leaseDurationSeconds": self._duration_seconds,
+            "renewTime": render_time(self._clock.now()),
+        }
+        try:
+            await self._api.patch(LEASE, self._key, {"spec": spec})
+        except NotFound:
+            await self._api.create(LEASE, self._key.namespace, lease_body(self._key, spec, self._labels))
+        self.last_beat = sent

@@ -1,0 +1,53 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+from typing import Any
+
+from controlplane.kube.events import Story, create_event, event_body
+from tests.controlplane.kube.virtual import MemoryApi
+
+VMI: dict[str, Any] = {
+    "apiVersion": "kubevirt.io/v1",
+    "kind": "VirtualMachineInstance",
+    "metadata": {"name": "web", "namespace": "ns", "uid": "u1", "resourceVersion": "5"},
+}
+CREATED = Story("SuccessfulCreate", "Created virtual machine pod p")
+
+
+def test_an_event_says_about_what_by_whom_and_when() -> None:
+    body = event_body(VMI, CREATED, component="virt-controller", instance="pod-1", now=1_750_000_000.5)
+
+    assert body["involvedObject"]["uid"] == "u1"
+    assert body["metadata"]["namespace"] == "ns"
+    assert body["metadata"]["name"].startswith("web.")
+    assert body["firstTimestamp"] == "2025-06-15T15:06:40Z"
+    assert body["source"] == {"component": "virt-controller", "host": "pod-1"}
+
+
+def test_a_long_name_and_message_fit_the_api() -> None:
+    about = {**VMI, "metadata": {**VMI["metadata"], "name": "a" * 253}}
+
+    body = event_body(about, Story("X", "m" * 5000), component="c", instance="i", now=0)
+
+    assert len(body["metadata"]["name"]) <= 253
+    assert len(body["message"]) == 1024
+
+
+async def test_a_retry_cannot_tell_the_same_twice() -> None:
+    api = MemoryApi()
+
+    for now in (1.0, 2.0):
+        await create_event(api, VMI, CREATED, component="c", instance="i", now=now)
+
+    assert len(api.objects) == 1
+
+
+async def test_once_tells_equal_sentences_apart() -> None:
+    api = MemoryApi()
+
+    for once in ("1", "2"):
+        await create_event(api, VMI, Story("Started", "again", once=once), component="c", instance="i", now=1)
+
+    assert len(api.objects) == 2

@@ -1,0 +1,257 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+
+import pytest
+
+from controlplane.api.resources import LEASE, Key
+from controlplane.engine.errors import Forbidden, Unavailable
+from controlplane.kube.leader import EXIT_LATE, Held, Leadership, LeadershipLostError, Take, Terms, Wait, decide
+from tests.controlplane.kube.virtual import MemoryApi, VirtualTime
+
+KEY = Key("kubevirt", "virt-controller")
+TERMS = Terms()
+
+
+def held(holder: str = "other", version: str = "7", duration: float = 15.0, transitions: int = 3) -> Held:
+    return Held(holder, version, duration, transitions)
+
+
+@pytest.mark.parametrize(
+    ("lease", "still_for", "expected"),
+    [
+        (None, 0.0, Take("", 0)),
+        (held("me"), 0.0, Take("7", 3)),
+        (held(""), 0.0, Take("7", 4)),
+        (held(), 0.0, Wait(2.0)),
+        (held(), 14.0, Wait(1.0)),
+        (held(), 15.0, Take("7", 4)),
+        (held(duration=40), 15.0, Wait(2.0)),
+    ],
+    ids=["no lease", "mine", "given back", "just seen", "nearly over", "stood still", "its own duration counts"],
+)
+def test_what_a_candidate_does(lease: Held | None, still_for: float, expected: Take | Wait) -> None:
+    assert decide(lease, "me", still_for, TERMS) == expected
+
+
+@dataclass
+class Candidate:
+    leadership: Leadership
+    api: MemoryApi
+    leading: list[str] = field(default_factory=list)
+    exits: list[int] = field(default_factory=list)
+    done: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def lead(self) -> None:
+        self.leading.append("began")
+        try:
+            await self.done.wait()
+        finally:
+            self.leading.append("ended")
+
+
+@dataclass
+class Election:
+    time: VirtualTime = field(default_factory=VirtualTime)
+    api: MemoryApi = field(default_factory=MemoryApi)
+    tasks: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+
+    def join(self, identity: str, api: MemoryApi | None = None) -> Candidate:
+        exits: list[int] = []
+        leadership = Leadership(
+            api or self.api, KEY, identity, self.time, sleep=self.time.sleep, end_process=exits.append
+        )
+        candidate = Candidate(leadership, api or self.api, exits=exits)
+        self.tasks[identity] = asyncio.create_task(leadership.run(candidate.lead))
+        return candidate
+
+    @property
+    def holder(self) -> str:
+        return str(self.api.objects["leases", KEY]["spec"]["holderIdentity"])
+
+
+@asynccontextmanager
+async def an_election() -> AsyncIterator[Election]:
+    election = Election()
+    try:
+        yield election
+    finally:
+        for task in election.tasks.values():
+            task.cancel()
+        await asyncio.gather(*election.tasks.values(), return_exceptions=True)
+
+
+async def test_the_first_leads_and_the_second_waits() -> None:
+    async with an_election() as election:
+        first = election.join("a")
+        await election.time.settle()
+        second = election.join("b")
+        await election.time.advance(120)
+
+        assert first.leadership.is_leader
+        assert first.leading == ["began"]
+        assert not second.leadership.is_leader
+        assert second.leading == []
+
+
+async def test_a_quiet_leader_writes_twice_in_a_deadline() -> None:
+    async with an_election() as election:
+        election.join("a")
+        await election.time.advance(100)
+
+    assert 18 <= len(election.api.writes) <= 22
+
+
+async def test_a_leader_that_ends_gives_the_lease_back_and_the_next_is_there_in_two_seconds() -> None:
+    async with an_election() as election:
+        first = election.join("a")
+        await election.time.settle()
+        second = election.join("b")
+        await election.time.advance(60)
+
+        first.done.set()
+        await election.time.advance(2.1)
+
+        assert first.leading == ["began", "ended"]
+        assert second.leading == ["began"]
+        assert election.holder == "b"
+
+
+async def test_a_killed_leader_is_followed_within_17_seconds_and_not_before_its_time() -> None:
+    async with an_election() as election:
+        first = election.join("a")
+        await election.time.advance(60)
+        second = election.join("b")
+        await election.time.advance(4)
+        first.leadership._api = MemoryApi(failing=Unavailable("dead"))
+        election.tasks["a"].cancel()
+
+        await election.time.advance(10)
+        assert second.leading == []
+
+        await election.time.advance(6)
+        assert second.leading == ["began"]
+
+
+async def test_a_cut_off_leader_stops_before_another_can_take_over() -> None:
+    async with an_election() as election:
+        link = MemoryApi()
+        link.objects = election.api.objects
+        first = election.join("a", link)
+        second = election.join("b")
+        await election.time.advance(7)
+
+        link.failing = Unavailable("cut off")
+        for _ in range(200):
+            await election.time.advance(0.1)
+            assert not (first.leadership.is_leader and second.leadership.is_leader)
+            if second.leading:
+                assert first.leading == ["began", "ended"]
+
+        assert second.leading == ["began"]
+        with pytest.raises(LeadershipLostError):
+            await election.tasks["a"]
+        with pytest.raises(Forbidden):
+            first.leadership.require()
+
+
+async def test_a_few_failed_renewals_do_not_end_a_leadership() -> None:
+    async with an_election() as election:
+        first = election.join("a")
+        await election.time.advance(6)
+        election.api.failing = Unavailable("API server restarts")
+        await election.time.advance(7)
+        election.api.failing = None
+        await election.time.advance(30)
+
+        assert first.leading == ["began"]
+        assert first.leadership.is_leader
+
+
+async def test_a_lease_that_another_took_ends_the_leadership_at_once() -> None:
+    async with an_election() as election:
+        first = election.join("a")
+        await election.time.advance(6)
+        await election.api.patch(LEASE, KEY, {"spec": {"holderIdentity": "thief"}})
+        await election.time.advance(5)
+
+        assert first.leading == ["began", "ended"]
+        assert election.holder == "thief"
+        with pytest.raises(LeadershipLostError, match="thief"):
+            await election.tasks["a"]
+
+
+async def test_a_lease_that_was_only_edited_is_kept() -> None:
+    async with an_election() as election:
+        first = election.join("a")
+        await election.time.advance(6)
+        await election.api.patch(LEASE, KEY, {"metadata": {"labels": {"a": "b"}}})
+        await election.time.advance(30)
+
+        assert first.leadership.is_leader
+
+
+async def test_a_deleted_lease_ends_the_leadership() -> None:
+    async with an_election() as election:
+        first = election.join("a")
+        await election.time.advance(6)
+        await election.api.delete(LEASE, KEY)
+        await election.time.advance(5)
+
+        assert first.leading == ["began", "ended"]
+        with pytest.raises(LeadershipLostError, match="deleted"):
+            await election.tasks["a"]
+
+
+async def test_two_that_take_at_once_make_one_leader() -> None:
+    async with an_election() as election:
+        candidates = [election.join("a"), election.join("b"), election.join("c")]
+        await election.time.advance(30)
+
+        assert sum(candidate.leading == ["began"] for candidate in candidates) == 1
+
+
+async def test_a_failing_leader_gives_the_lease_back_and_its_error_is_seen() -> None:
+    async with an_election() as election:
+        first = election.join("a")
+
+        async def broken() -> None:
+            raise RuntimeError("bug")
+
+        election.tasks["a"].cancel()
+        with suppress(asyncio.CancelledError):
+            await election.tasks["a"]
+        with pytest.raises(RuntimeError, match="bug"):
+            await first.leadership.run(broken)
+
+        assert election.holder == ""
+
+
+async def test_a_stalled_event_loop_ends_the_process() -> None:
+    """The thread looks at the clock once a second of real time; here the loop 'stalls' by never renewing."""
+    time, exits = VirtualTime(), []
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def end(code: int) -> None:
+        exits.append(code)
+        loop.call_soon_threadsafe(ended.set)
+
+    leadership = Leadership(MemoryApi(), KEY, "a", time, sleep=time.sleep, end_process=end)
+    running = asyncio.create_task(leadership.run(asyncio.Event().wait))  # type: ignore[arg-type]
+    await time.settle()
+
+    time.seconds += 12
+    async with asyncio.timeout(5):
+        await ended.wait()
+
+    assert exits == [EXIT_LATE]
+    running.cancel()
+    with suppress(asyncio.CancelledError):
+        await running

@@ -1,0 +1,58 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+import pytest
+
+from controlplane.api.resources import Key
+from controlplane.engine.errors import Unavailable
+from controlplane.kube.lease import Heartbeat, render_time
+from tests.controlplane.kube.virtual import MemoryApi, VirtualTime
+
+KEY = Key("kubevirt", "virt-handler-n1")
+
+
+def test_a_time_is_written_with_microseconds() -> None:
+    assert render_time(1_750_000_000.25) == "2025-06-15T15:06:40.250000Z"
+
+
+async def test_the_first_beat_makes_the_lease_and_later_ones_renew_it() -> None:
+    api, time = MemoryApi(), VirtualTime()
+    heartbeat = Heartbeat(api, KEY, "n1", time, labels={"a": "b"}, sleep=time.sleep)
+    assert heartbeat.last_beat is None
+
+    await heartbeat.beat()
+    time.seconds += 10
+    await heartbeat.beat()
+
+    assert [verb for verb, *_ in api.writes] == ["create", "patch"]
+    lease = api.objects["leases", KEY]
+    assert lease["metadata"]["labels"] == {"a": "b"}
+    assert lease["spec"]["holderIdentity"] == "n1"
+    assert lease["spec"]["renewTime"] == render_time(time.now())
+    assert heartbeat.last_beat == time.seconds
+
+
+async def test_a_failed_beat_is_tried_again_soon_and_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    api, time = MemoryApi(), VirtualTime()
+    heartbeat = Heartbeat(api, KEY, "n1", time, sleep=time.sleep)
+    running = asyncio.create_task(heartbeat.run())
+    await time.settle()
+    began = heartbeat.last_beat
+
+    api.failing = Unavailable("gone")
+    await time.advance(25)
+    assert heartbeat.last_beat == began
+    assert caplog.text.count("cannot renew the heartbeat") == 1
+
+    api.failing = None
+    await time.advance(2.1)
+    assert heartbeat.last_beat is not None
+    assert heartbeat.last_beat > time.seconds - 2.1
+    running.cancel()
+    with suppress(asyncio.CancelledError):
+        await running
