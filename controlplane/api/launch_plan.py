@@ -122,6 +122,8 @@ class Report:
     """What the supervisor found and prepared."""
 
     container_disks: tuple[FoundDisk, ...] = ()
+    direct_io: bool = True
+    """O_DIRECT works on the emptyDir and on every image found."""
     version: int = VERSION
 
 
@@ -144,7 +146,7 @@ def parse_report(data: bytes, *, mounts: dict[str, str]) -> Report:
     found = tuple(_found_disk(one, mounts) for one in raw["container_disks"])
     if sorted(disk.volume for disk in found) != sorted(mounts):
         raise ValueError("launcher report does not list exactly the expected volumes")
-    return Report(found)
+    return Report(found, direct_io=raw.get("direct_io") is not False)
 
 
 def _found_disk(raw: Any, mounts: dict[str, str]) -> FoundDisk:

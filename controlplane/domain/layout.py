@@ -24,6 +24,7 @@ REPORT = "report.json"
 """Below RUN: what the supervisor found in the images; see controlplane.api.launch_plan.Report."""
 
 SERIAL_LOG = f"{RUN}/serial0.log"
+VNC_SOCKET = f"{RUN}/vnc.sock"
 CAPABILITY_CACHE = ("cache", "libvirt", "qemu", "cache", "capabilities")
 """Path components below RUN of the directory of libvirt's QEMU capability cache."""
 

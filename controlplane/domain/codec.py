@@ -1,0 +1,132 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From the model to XML: elements, yes/no, on/off, the characters XML allows. No libvirt knowledge, no policy.
+
+A model class is a frozen dataclass with a TAG whose fields say how they are spelled:
+
+    @element
+    class Rng:
+        TAG: ClassVar[str] = "rng"
+        model: str = attribute()
+        backend: RngBackend = child()
+
+`None`, an empty tuple and a false flag leave a field out. There is no way back: a live domain holds more than
+the model knows, so it is never read into the model (controlplane.domain.observed reads what we need of it).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, Literal, Protocol, TypeVar, dataclass_transform
+from xml.etree import ElementTree
+
+Form = Literal["attribute", "text", "leaf", "flag", "child", "children"]
+
+_Class = TypeVar("_Class")
+_SPELLING = "xml"
+_REFUSED = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_PREFIXES = {"virtops": "urn:virtops:kubevirt:1"}
+
+
+class Element(Protocol):
+    """A class decorated with `element`."""
+
+    TAG: ClassVar[str]
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Spelling:
+    form: Form
+    name: str | None
+    words: tuple[str, str]
+
+
+def _field(form: Form, name: str | None, words: tuple[str, str], default: Any) -> Any:
+    metadata = {_SPELLING: _Spelling(form, name, words)}
+    return field(metadata=metadata) if default is ... else field(default=default, metadata=metadata)
+
+
+def attribute(name: str | None = None, *, words: tuple[str, str] = ("yes", "no"), default: Any = ...) -> Any:
+    """Spell a field as an attribute, called like the field unless named. words: how True and False are written."""
+    return _field("attribute", name, words, default)
+
+
+def text(*, default: Any = ...) -> Any:
+    """Spell a field as the element's own text."""
+    return _field("text", None, ("yes", "no"), default)
+
+
+def leaf(name: str | None = None, *, default: Any = ...) -> Any:
+    """Spell a field as a child element that holds only text."""
+    return _field("leaf", name, ("yes", "no"), default)
+
+
+def flag(name: str | None = None) -> Any:
+    """Spell a true field as an empty child element, a false one not at all."""
+    return _field("flag", name, ("yes", "no"), ...)
+
+
+def child(*, default: Any = ...) -> Any:
+    """Spell a field, itself an element, as a child."""
+    return _field("child", None, ("yes", "no"), default)
+
+
+def children(*, default: Any = ...) -> Any:
+    """Spell a tuple of elements, of one class or several, as children in their order."""
+    return _field("children", None, ("yes", "no"), default)
+
+
+@dataclass_transform(
+    frozen_default=True, kw_only_default=True, field_specifiers=(attribute, text, leaf, flag, child, children)
+)
+def element(cls: type[_Class]) -> type[_Class]:
+    """Make a model class of a class with a TAG and spelled fields."""
+    return dataclass(frozen=True, slots=True, kw_only=True)(cls)
+
+
+def render(piece: Element) -> ElementTree.Element:
+    """Turn a model object into a tree. ValueError when a text holds characters that XML cannot."""
+    made = ElementTree.Element(piece.TAG)
+    for one in fields(piece):
+        value = getattr(piece, one.name)
+        if value is not None:
+            _put(made, one.name, one.metadata[_SPELLING], value)
+    return made
+
+
+def render_text(piece: Element) -> str:
+    """Turn a model object into indented XML, byte for byte the same for equal objects."""
+    for prefix, uri in _PREFIXES.items():
+        ElementTree.register_namespace(prefix, uri)
+    tree = render(piece)
+    ElementTree.indent(tree)
+    return ElementTree.tostring(tree, encoding="unicode") + "\n"
+
+
+def _put(made: ElementTree.Element, name: str, spelling: _Spelling, value: Any) -> None:
+    label = spelling.name or name
+    if spelling.form == "attribute":
+        made.set(label, _word(made.tag, label, spelling, value))
+    elif spelling.form == "text":
+        made.text = _word(made.tag, label, spelling, value)
+    elif spelling.form == "leaf":
+        ElementTree.SubElement(made, label).text = _word(made.tag, label, spelling, value)
+    elif spelling.form == "flag":
+        if value:
+            ElementTree.SubElement(made, label)
+    else:
+        pieces: Iterable[Element] = value if spelling.form == "children" else (value,)
+        made.extend(render(piece) for piece in pieces)
+
+
+def _word(tag: str, label: str, spelling: _Spelling, value: object) -> str:
+    if isinstance(value, bool):
+        return spelling.words[0] if value else spelling.words[1]
+    word = str(value)
+    if bad := _REFUSED.search(word):
+        raise ValueError(f"{label} of <{tag}> holds the character {bad.group()!a}, which XML cannot carry")
+    return word

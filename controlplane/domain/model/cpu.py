@@ -1,0 +1,50 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Processors and memory."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from controlplane.domain.codec import attribute, child, element, leaf, text
+
+
+@element
+class Memory:
+    """Size of the guest's memory."""
+
+    TAG: ClassVar[str] = "memory"
+    unit: str = attribute()
+    size: int = text()
+
+
+@element
+class VcpuCount:
+    """How many processors the guest has."""
+
+    TAG: ClassVar[str] = "vcpu"
+    placement: str = attribute()
+    count: int = text()
+
+
+@element
+class Topology:
+    """How the processors are arranged."""
+
+    TAG: ClassVar[str] = "topology"
+    sockets: int = attribute()
+    cores: int = attribute()
+    threads: int = attribute()
+
+
+@element
+class Cpu:
+    """What processor the guest sees."""
+
+    TAG: ClassVar[str] = "cpu"
+    mode: str = attribute()
+    match: str | None = attribute(default=None)
+    check: str | None = attribute(default=None)
+    model: str | None = leaf(default=None)
+    topology: Topology = child()

@@ -1,0 +1,56 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The small devices."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from controlplane.domain.codec import attribute, child, element, text
+
+
+@element
+class Controller:
+    """A bus."""
+
+    TAG: ClassVar[str] = "controller"
+    type: str = attribute()
+    index: int = attribute()
+    model: str = attribute()
+
+
+@element
+class RngBackend:
+    """Where the host takes randomness from."""
+
+    TAG: ClassVar[str] = "backend"
+    model: str = attribute()
+    source: str = text()
+
+
+@element
+class Rng:
+    """A source of randomness."""
+
+    TAG: ClassVar[str] = "rng"
+    model: str = attribute()
+    backend: RngBackend = child()
+
+
+@element
+class BalloonStats:
+    """How often the guest's memory figures are read, in seconds."""
+
+    TAG: ClassVar[str] = "stats"
+    period: int = attribute()
+
+
+@element
+class MemoryBalloon:
+    """The memory balloon; model "none" leaves it out."""
+
+    TAG: ClassVar[str] = "memballoon"
+    model: str = attribute()
+    free_page_reporting: bool | None = attribute("freePageReporting", words=("on", "off"), default=None)
+    stats: BalloonStats | None = child(default=None)

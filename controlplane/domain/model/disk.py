@@ -1,0 +1,101 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Disks and CD-ROMs, backed by files."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from controlplane.domain.codec import attribute, child, element, flag, leaf
+
+
+@element
+class Boot:
+    """A device's turn in the boot order, from 1."""
+
+    TAG: ClassVar[str] = "boot"
+    order: int = attribute()
+
+
+@element
+class DiskDriver:
+    """How QEMU treats the image."""
+
+    TAG: ClassVar[str] = "driver"
+    name: str = attribute()
+    type: str = attribute()
+    cache: str = attribute()
+    error_policy: str = attribute()
+    discard: str | None = attribute(default=None)
+    queues: int | None = attribute(default=None)
+
+
+@element
+class FileSource:
+    """The image file."""
+
+    TAG: ClassVar[str] = "source"
+    file: str = attribute()
+
+
+@element
+class Format:
+    """The image's format."""
+
+    TAG: ClassVar[str] = "format"
+    type: str = attribute()
+
+
+@element
+class EndOfChain:
+    """Says that the image above has no backing file, so that nothing is probed."""
+
+    TAG: ClassVar[str] = "backingStore"
+
+
+@element
+class BackingStore:
+    """The read-only image under an overlay."""
+
+    TAG: ClassVar[str] = "backingStore"
+    type: str = attribute()
+    format: Format = child()
+    source: FileSource = child()
+    below: EndOfChain = child()
+
+
+@element
+class DiskTarget:
+    """What the guest sees the disk as."""
+
+    TAG: ClassVar[str] = "target"
+    device: str = attribute("dev")
+    bus: str = attribute()
+    tray: str | None = attribute(default=None)
+
+
+@element
+class Alias:
+    """Our name for a device; libvirt wants it to begin with ua-."""
+
+    TAG: ClassVar[str] = "alias"
+    name: str = attribute()
+
+
+@element
+class Disk:
+    """A disk of the guest."""
+
+    TAG: ClassVar[str] = "disk"
+    type: str = attribute()
+    device: str = attribute()
+    model: str | None = attribute(default=None)
+    driver: DiskDriver = child()
+    source: FileSource = child()
+    backing: BackingStore | EndOfChain = child()
+    target: DiskTarget = child()
+    read_only: bool = flag("readonly")
+    serial: str | None = leaf(default=None)
+    boot: Boot | None = child(default=None)
+    alias: Alias = child()

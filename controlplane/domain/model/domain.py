@@ -1,0 +1,57 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The whole domain."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from controlplane.domain.codec import attribute, child, children, element, leaf
+from controlplane.domain.model.clock import Clock
+from controlplane.domain.model.console import Channel, Console, Graphics, Serial, Video
+from controlplane.domain.model.cpu import Cpu, Memory, VcpuCount
+from controlplane.domain.model.device import Controller, MemoryBalloon, Rng
+from controlplane.domain.model.disk import Disk
+from controlplane.domain.model.interface import Interface
+from controlplane.domain.model.machine import Features, Os, SysInfo
+from controlplane.domain.model.metadata import Metadata
+
+
+@element
+class Devices:
+    """Everything that is plugged in."""
+
+    TAG: ClassVar[str] = "devices"
+    controllers: tuple[Controller, ...] = children()
+    disks: tuple[Disk, ...] = children()
+    interfaces: tuple[Interface, ...] = children()
+    serials: tuple[Serial, ...] = children()
+    consoles: tuple[Console, ...] = children()
+    channels: tuple[Channel, ...] = children()
+    graphics: tuple[Graphics, ...] = children()
+    videos: tuple[Video, ...] = children()
+    rng: Rng | None = child(default=None)
+    memory_balloon: MemoryBalloon = child()
+
+
+@element
+class Domain:
+    """A domain as libvirt defines it."""
+
+    TAG: ClassVar[str] = "domain"
+    type: str = attribute()
+    name: str = leaf()
+    uuid: str = leaf()
+    metadata: Metadata = child()
+    memory: Memory = child()
+    vcpu: VcpuCount = child()
+    sysinfo: SysInfo = child()
+    os: Os = child()
+    features: Features = child()
+    cpu: Cpu = child()
+    clock: Clock = child()
+    on_poweroff: str = leaf()
+    on_reboot: str = leaf()
+    on_crash: str = leaf()
+    devices: Devices = child()

@@ -1,0 +1,33 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What we write into a domain about itself, to know it again after any restart. libvirt keeps it as it is."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from controlplane.domain.codec import attribute, child, element
+
+NAMESPACE = "urn:virtops:kubevirt:1"
+
+
+@element
+class Identity:
+    """Which VMI, in which Pod, and the how-manieth launch of it (epoch)."""
+
+    TAG: ClassVar[str] = f"{{{NAMESPACE}}}vmi"
+    namespace: str = attribute()
+    name: str = attribute()
+    uid: str = attribute()
+    pod_uid: str = attribute("pod")
+    epoch: int = attribute()
+    grace_period_seconds: int = attribute("grace")
+
+
+@element
+class Metadata:
+    """libvirt's free corner of a domain."""
+
+    TAG: ClassVar[str] = "metadata"
+    identity: Identity = child()

@@ -1,0 +1,123 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Callbacks of libvirt become frozen events on a queue. They say "look again", never what is true now.
+
+What a domain does is asked of `Guest.state`: events can be lost with a connection, and a flood of them is cut here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import libvirt
+
+_QUEUE_LIMIT = 256
+
+_LIFECYCLE = (
+    "DEFINED",
+    "UNDEFINED",
+    "STARTED",
+    "SUSPENDED",
+    "RESUMED",
+    "STOPPED",
+    "SHUTDOWN",
+    "PMSUSPENDED",
+    "CRASHED",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LifecycleChanged:
+    """A domain was defined, started, stopped, ...: kind is libvirt's word in lower case, "other" if unknown to us."""
+
+    domain: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class AgentChanged:
+    """The guest's agent came or went."""
+
+    domain: str
+    is_connected: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DiskFailed:
+    """The guest met an I/O error on a disk (and was paused, as our disks ask)."""
+
+    domain: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionClosed:
+    """The connection is gone: eof, keepalive, client, error. The last event of a connection."""
+
+    reason: str
+
+
+Event = LifecycleChanged | AgentChanged | DiskFailed | ConnectionClosed
+
+
+class EventQueue:
+    """What happened on one connection, in order. When nobody reads, the oldest goes first."""
+
+    def __init__(self) -> None:
+        self._queue: asyncio.Queue[Event] = asyncio.Queue(_QUEUE_LIMIT)
+
+    def put(self, event: Event) -> None:
+        """Take an event in; called on the loop's thread."""
+        if self._queue.full():
+            self._queue.get_nowait()
+        self._queue.put_nowait(event)
+
+    async def get(self) -> Event:
+        """Wait for the next event."""
+        return await self._queue.get()
+
+
+def register(connection: Any, put: Callable[[Event], None]) -> list[int]:
+    """Subscribe to a libvirt connection's events; blocking. Return the registrations, for `deregister`."""
+
+    def on_lifecycle(_: Any, domain: Any, event: int, detail: int, __: Any) -> None:  # noqa: ARG001
+        put(LifecycleChanged(domain.name(), _lifecycle_word(event)))
+
+    def on_agent(_: Any, domain: Any, state: int, reason: int, __: Any) -> None:  # noqa: ARG001
+        connected = libvirt.VIR_CONNECT_DOMAIN_EVENT_AGENT_LIFECYCLE_STATE_CONNECTED
+        put(AgentChanged(domain.name(), state == connected))
+
+    def on_io_error(_: Any, domain: Any, path: str, alias: str, action: int, __: Any) -> None:  # noqa: ARG001
+        put(DiskFailed(domain.name(), path))
+
+    wanted = (
+        (libvirt.VIR_DOMAIN_EVENT_ID_LIFECYCLE, on_lifecycle),
+        (libvirt.VIR_DOMAIN_EVENT_ID_AGENT_LIFECYCLE, on_agent),
+        (libvirt.VIR_DOMAIN_EVENT_ID_IO_ERROR, on_io_error),
+    )
+    return [connection.domainEventRegisterAny(None, identifier, callback, None) for identifier, callback in wanted]
+
+
+def deregister(connection: Any, registrations: list[int]) -> None:
+    """Take subscriptions back; blocking. On a dead connection there is nothing left to take back."""
+    for one in registrations:
+        try:
+            connection.domainEventDeregisterAny(one)
+        except libvirt.libvirtError:
+            return
+
+
+def close_reason(reason: int) -> str:
+    """Name libvirt's reason of a closed connection."""
+    words = ("ERROR", "EOF", "KEEPALIVE", "CLIENT")
+    found = {getattr(libvirt, f"VIR_CONNECT_CLOSE_REASON_{word}", None): word.lower() for word in words}
+    return found.get(reason, "unknown")
+
+
+def _lifecycle_word(event: int) -> str:
+    found = {getattr(libvirt, f"VIR_DOMAIN_EVENT_{word}", None): word.lower() for word in _LIFECYCLE}
+    return found.get(event, "other")

@@ -1,0 +1,124 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One domain of libvirt: the verbs, and what it does. No policy in here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libvirt
+
+from controlplane.domain.model.metadata import NAMESPACE
+from controlplane.domain.state import Life, State
+from controlplane.hypervisor.calls import call
+from controlplane.hypervisor.errors import NoSuchDomain
+
+START_SECONDS = 60.0
+"""A start takes 0.4 s here, and up to 3 s per GiB where memory is locked or allocated at once."""
+
+_LIVES = {
+    "RUNNING": Life.RUNNING,
+    "BLOCKED": Life.BLOCKED,
+    "PAUSED": Life.PAUSED,
+    "SHUTDOWN": Life.SHUTTING_DOWN,
+    "SHUTOFF": Life.SHUT_OFF,
+    "CRASHED": Life.CRASHED,
+    "PMSUSPENDED": Life.SUSPENDED,
+}
+_REASONS = {
+    Life.RUNNING: "RUNNING",
+    Life.PAUSED: "PAUSED",
+    Life.SHUTTING_DOWN: "SHUTDOWN",
+    Life.SHUT_OFF: "SHUTOFF",
+    Life.CRASHED: "CRASHED",
+}
+_REASON_WORDS = {
+    "RUNNING": "BOOTED MIGRATED RESTORED FROM_SNAPSHOT UNPAUSED MIGRATION_CANCELED SAVE_CANCELED WAKEUP CRASHED "
+    "POSTCOPY",
+    "PAUSED": "USER MIGRATION SAVE DUMP IOERROR WATCHDOG FROM_SNAPSHOT SHUTTING_DOWN SNAPSHOT CRASHED STARTING_UP "
+    "POSTCOPY POSTCOPY_FAILED",
+    "SHUTDOWN": "USER",
+    "SHUTOFF": "SHUTDOWN DESTROYED CRASHED MIGRATED SAVED FAILED FROM_SNAPSHOT DAEMON",
+    "CRASHED": "PANICKED",
+}
+
+
+class Guest:
+    """A domain that libvirt knows. Every method raises HypervisorError, NoSuchDomain when it is known no more."""
+
+    def __init__(self, domain: Any) -> None:
+        self._domain = domain
+        self.name: str = domain.name()
+
+    async def start(self, *, is_paused: bool = False, deadline_seconds: float = START_SECONDS) -> None:
+        """Start the defined domain. WrongState when it runs already."""
+        flags = libvirt.VIR_DOMAIN_START_PAUSED if is_paused else 0
+        await self._call("start", self._domain.createWithFlags, flags, deadline_seconds=deadline_seconds)
+
+    async def shutdown(self) -> None:
+        """Press the power button. The guest may ignore it. WrongState when it is not running."""
+        flags = libvirt.VIR_DOMAIN_SHUTDOWN_ACPI_POWER_BTN
+        await self._call("shut down", self._domain.shutdownFlags, flags)
+
+    async def destroy(self) -> None:
+        """End QEMU, with time to flush its disks (SIGTERM before SIGKILL). WrongState when it is not running."""
+        await self._call("destroy", self._domain.destroyFlags, libvirt.VIR_DOMAIN_DESTROY_GRACEFUL, deadline_seconds=30)
+
+    async def kill(self) -> None:
+        """End QEMU when `destroy` could not: SIGKILL after 10 s. What it had not flushed is lost."""
+        await self._call("kill", self._domain.destroyFlags, 0, deadline_seconds=45)
+
+    async def resume(self) -> None:
+        """Let a paused guest go on."""
+        await self._call("resume", self._domain.resume)
+
+    async def undefine(self) -> None:
+        """Forget the definition, keeping the firmware's variables."""
+        await self._call("undefine", self._domain.undefineFlags, libvirt.VIR_DOMAIN_UNDEFINE_KEEP_NVRAM)
+
+    async def state(self) -> State:
+        """Ask what it does."""
+        number, reason, *_ = await self._call("ask the state of", self._domain.state)
+        return read_state(number, reason)
+
+    async def xml(self) -> str:
+        """Return the live description (the defined one when it is off), without secrets. Bound it before parsing."""
+        description: str = await self._call("describe", self._domain.XMLDesc)
+        return description
+
+    async def identity(self) -> str | None:
+        """Return our own metadata element as text, None when the domain has none. See controlplane.domain.observed."""
+        try:
+            found: str = await self._call(
+                "read the metadata of", self._domain.metadata, libvirt.VIR_DOMAIN_METADATA_ELEMENT, NAMESPACE
+            )
+        except NoSuchDomain:
+            raise
+        except Exception as error:
+            if _has_code(error, "VIR_ERR_NO_DOMAIN_METADATA"):
+                return None
+            raise
+        return found
+
+    async def _call(self, verb: str, function: Any, *arguments: Any, deadline_seconds: float | None = None) -> Any:
+        doing = f"{verb} domain {self.name}"
+        if deadline_seconds is None:
+            return await call(doing, function, *arguments)
+        return await call(doing, function, *arguments, deadline_seconds=deadline_seconds)
+
+
+def read_state(number: int, reason: int) -> State:
+    """Translate libvirt's two numbers, by name."""
+    lives = {getattr(libvirt, f"VIR_DOMAIN_{word}", None): life for word, life in _LIVES.items()}
+    life = lives.get(number, Life.UNKNOWN)
+    prefix = _REASONS.get(life, "")
+    for word in _REASON_WORDS.get(prefix, "").split():
+        if getattr(libvirt, f"VIR_DOMAIN_{prefix}_{word}", None) == reason:
+            return State(life, word.lower())
+    return State(life, "unknown")
+
+
+def _has_code(error: BaseException, name: str) -> bool:
+    cause = error.__cause__
+    return isinstance(cause, libvirt.libvirtError) and cause.get_error_code() == getattr(libvirt, name)

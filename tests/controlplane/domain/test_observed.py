@@ -1,0 +1,63 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import pytest
+
+from controlplane.domain.codec import render_text
+from controlplane.domain.observed import LIMIT_BYTES, Identity, UnreadableError, read_domain, read_identity
+from tests.controlplane.domain.golden_domains import CASES, Case
+
+ELEMENT = (
+    '<vmi xmlns="urn:virtops:kubevirt:1" namespace="ns" name="vm" uid="u" pod="p" epoch="{epoch}" grace="{grace}"/>'
+)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_what_was_built_is_known_again(case: Case) -> None:
+    built = case.build()
+    wrote = built.metadata.identity
+    seen = read_domain(render_text(built))
+    assert seen.identity == Identity(
+        namespace=wrote.namespace,
+        name=wrote.name,
+        uid=built.name,
+        pod_uid=wrote.pod_uid,
+        epoch=wrote.epoch,
+        grace_period_seconds=wrote.grace_period_seconds,
+    )
+    assert (seen.is_kvm, seen.machine) == (built.type == "kvm", built.os.type.machine)
+    assert seen.has_acpi is built.features.acpi
+
+
+def test_the_metadata_element_alone_is_read_too() -> None:
+    assert read_identity(ELEMENT.format(epoch=7, grace=30)).epoch == 7
+
+
+def test_a_foreign_domain_has_no_identity() -> None:
+    assert read_domain("<domain type='kvm'><name>a</name></domain>").identity is None
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param("<!DOCTYPE d [<!ENTITY a 'b'>]><domain>&a;</domain>", "document type", id="entities"),
+        pytest.param("<domain>", "not XML", id="cut"),
+        pytest.param("", "not XML", id="empty"),
+        pytest.param("<network/>", "expected a domain", id="other element"),
+        pytest.param(f"<domain>{'x' * LIMIT_BYTES}</domain>", "at most", id="huge"),
+        pytest.param(
+            f"<domain><metadata>{ELEMENT.format(epoch='x', grace=1)}</metadata></domain>", "numbers", id="epoch"
+        ),
+        pytest.param(
+            f"<domain><metadata>{ELEMENT.format(epoch='', grace=1)}</metadata></domain>", "incomplete", id="gap"
+        ),
+        pytest.param(
+            f"<domain><metadata>{ELEMENT.format(epoch='1' * 300, grace=1)}</metadata></domain>", "too long", id="long"
+        ),
+    ],
+)
+def test_what_a_tenant_could_send_instead_is_refused(text: str, message: str) -> None:
+    with pytest.raises(UnreadableError, match=message):
+        read_domain(text)

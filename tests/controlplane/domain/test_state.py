@@ -1,0 +1,39 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import pytest
+
+from controlplane.domain.state import Life, State, derive_outcome
+
+
+@pytest.mark.parametrize(
+    ("life", "reason", "with_acpi", "without_acpi"),
+    [
+        (Life.SHUT_OFF, "shutdown", "Succeeded", "Succeeded"),
+        (Life.SHUT_OFF, "saved", "Succeeded", "Succeeded"),
+        (Life.SHUT_OFF, "from_snapshot", "Succeeded", "Succeeded"),
+        (Life.SHUT_OFF, "destroyed", "Failed", "Succeeded"),
+        (Life.SHUT_OFF, "crashed", "Failed", "Failed"),
+        (Life.CRASHED, "panicked", "Failed", "Failed"),
+        (Life.CRASHED, "unknown", "Failed", "Failed"),
+        (Life.PAUSED, "postcopy_failed", "Failed", "Failed"),
+        (Life.PAUSED, "ioerror", None, None),
+        (Life.PAUSED, "user", None, None),
+        (Life.SHUT_OFF, "migrated", None, None),
+        (Life.SHUT_OFF, "unknown", None, None),
+        (Life.SHUT_OFF, "failed", None, None),
+        (Life.RUNNING, "booted", None, None),
+        (Life.BLOCKED, "unknown", None, None),
+        (Life.SUSPENDED, "unknown", None, None),
+        (Life.SHUTTING_DOWN, "user", None, None),
+        (Life.UNKNOWN, "unknown", None, None),
+    ],
+)
+def test_the_end_of_a_run_is_told_as_upstream_tells_it(
+    life: Life, reason: str, with_acpi: str | None, without_acpi: str | None
+) -> None:
+    state = State(life, reason)
+    assert derive_outcome(state, is_acpi_expected=True) == with_acpi
+    assert derive_outcome(state, is_acpi_expected=False) == without_acpi
