@@ -52,6 +52,7 @@ _KINDS: dict[str, type[HypervisorError]] = {
     "VIR_ERR_XML_DETAIL": InvalidDomain,
     "VIR_ERR_XML_INVALID_SCHEMA": InvalidDomain,
     "VIR_ERR_CONFIG_UNSUPPORTED": InvalidDomain,
+    "VIR_ERR_NO_NAME": InvalidDomain,
     "VIR_ERR_OS_TYPE": InvalidDomain,
     "VIR_ERR_NO_SUPPORT": InvalidDomain,
     "VIR_ERR_CPU_INCOMPATIBLE": InvalidDomain,

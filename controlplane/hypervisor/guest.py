@@ -73,10 +73,6 @@ class Guest:
         """Let a paused guest go on."""
         await self._call("resume", self._domain.resume)
 
-    async def undefine(self) -> None:
-        """Forget the definition, keeping the firmware's variables."""
-        await self._call("undefine", self._domain.undefineFlags, libvirt.VIR_DOMAIN_UNDEFINE_KEEP_NVRAM)
-
     async def state(self) -> State:
         """Ask what it does."""
         number, reason, *_ = await self._call("ask the state of", self._domain.state)

@@ -1,0 +1,45 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import importlib
+import sys
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from tests.controlplane.hypervisor import fake_libvirt
+
+
+@dataclass
+class OnFake:
+    """controlplane.hypervisor as it is when the binding is the fake one."""
+
+    libvirt: Any
+    errors: Any
+    calls: Any
+    events: Any
+    guest: Any
+
+
+@pytest.fixture
+def on_fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[OnFake]:
+    """Import the package anew, on the fake binding, and leave everything as it was."""
+    binding = fake_libvirt.make_module()
+    prefix = "controlplane.hypervisor"
+    kept = {name: module for name, module in sys.modules.items() if name.startswith(prefix)}
+    monkeypatch.setitem(sys.modules, "libvirt", binding)
+    for name in kept:
+        monkeypatch.delitem(sys.modules, name)
+    names = ("errors", "calls", "events", "guest")
+    fresh: list[types.ModuleType] = [importlib.import_module(f"{prefix}.{name}") for name in names]
+    yield OnFake(binding, *fresh)
+    for name in [name for name in sys.modules if name.startswith(prefix)]:
+        del sys.modules[name]
+    sys.modules.update(kept)
+    if "controlplane" in sys.modules and prefix in kept:
+        sys.modules["controlplane"].hypervisor = kept[prefix]  # type: ignore[attr-defined]

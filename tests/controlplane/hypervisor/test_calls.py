@@ -1,0 +1,40 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import threading
+
+import libvirt
+import pytest
+
+from controlplane.hypervisor.calls import call
+from controlplane.hypervisor.errors import HypervisorError, TimedOut
+
+
+async def test_a_call_runs_in_a_thread_of_its_own() -> None:
+    assert await call("ask", threading.get_ident) != threading.get_ident()
+
+
+async def test_a_stuck_call_costs_its_caller_the_deadline_and_nothing_else() -> None:
+    release = threading.Event()
+    with pytest.raises(TimedOut, match=r"cannot ask the state of web: no answer within 0.01 s"):
+        await call("ask the state of web", release.wait, deadline_seconds=0.01)
+    assert await call("go on", lambda: "fine") == "fine"
+    release.set()
+
+
+async def test_libvirts_errors_are_translated() -> None:
+    def fail() -> None:
+        raise libvirt.libvirtError("no wire")
+
+    with pytest.raises(HypervisorError, match="cannot dial: no wire"):
+        await call("dial", fail)
+
+
+async def test_a_bug_stays_a_bug() -> None:
+    def fail() -> None:
+        raise KeyError("oops")
+
+    with pytest.raises(KeyError):
+        await call("dial", fail)

@@ -1,0 +1,86 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""On libvirt's own test driver: the real binding, the real event loop, no virtual machine."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from controlplane.domain.state import Life, State
+from controlplane.hypervisor.connection import Connection, open_connection, register_event_loop, socket_uri
+from controlplane.hypervisor.errors import Disconnected, HypervisorError, InvalidDomain, WrongState
+from controlplane.hypervisor.events import LifecycleChanged
+
+XML = """
+<domain type="test"><name>web</name><memory>8192</memory><os><type>hvm</type></os>
+<metadata><v:vmi xmlns:v="urn:virtops:kubevirt:1" uid="u"/></metadata></domain>
+"""
+
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")  # libvirt takes one loop per process
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session", autouse=True)
+async def _loop() -> None:
+    register_event_loop()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def connection() -> AsyncIterator[Connection]:
+    made = await open_connection("test:///default")
+    yield made
+    await made.close()
+
+
+async def test_a_domain_lives_and_dies_and_tells_of_it(connection: Connection) -> None:
+    guest = await connection.define(XML)
+    await guest.start()
+    assert await guest.state() == State(Life.RUNNING, "booted")
+    await guest.destroy()
+    assert await guest.state() == State(Life.SHUT_OFF, "destroyed")
+    kinds = [(await connection.events.get()) for _ in range(3)]
+    assert kinds == [LifecycleChanged("web", kind) for kind in ("defined", "started", "stopped")]
+
+
+async def test_a_domain_is_found_by_name(connection: Connection) -> None:
+    await connection.define(XML)
+    found = await connection.guest("web")
+    assert found is not None
+    assert "<name>web</name>" in await found.xml()
+    assert 'uid="u"' in (await found.identity() or "")
+    assert "web" in {guest.name for guest in await connection.guests()}
+
+
+async def test_an_unknown_domain_is_none(connection: Connection) -> None:
+    assert await connection.guest("nobody") is None
+
+
+async def test_a_domain_that_is_off_is_not_destroyed(connection: Connection) -> None:
+    guest = await connection.define(XML)
+    with pytest.raises(WrongState, match="cannot destroy domain web"):
+        await guest.destroy()
+
+
+async def test_a_description_that_is_none_is_refused(connection: Connection) -> None:
+    with pytest.raises(InvalidDomain, match="cannot define a domain"):
+        await connection.define("<domain/>")
+
+
+async def test_nobody_at_the_socket_is_a_disconnection(tmp_path: object) -> None:
+    with pytest.raises(HypervisorError) as raised:
+        await open_connection(socket_uri(f"{tmp_path}/none"))
+    assert type(raised.value) in (Disconnected, HypervisorError)
+
+
+@pytest.mark.parametrize("path", ["relative", "/run/x?command=sh", "/run/a b", "/run/\n", "/a&b", "/a#b", "/a%2e"])
+async def test_a_socket_path_cannot_add_to_the_uri(path: str) -> None:
+    with pytest.raises(ValueError, match="cannot stand in a libvirt URI"):
+        socket_uri(path)
+
+
+async def test_a_socket_is_named_by_its_descriptor() -> None:
+    assert socket_uri("/proc/self/fd/7") == "qemu+unix:///session?socket=/proc/self/fd/7"

@@ -1,0 +1,44 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import libvirt
+import pytest
+
+from controlplane.hypervisor import errors
+from tests.controlplane.hypervisor.conftest import OnFake
+from tests.controlplane.hypervisor.fake_libvirt import libvirtError
+
+
+@pytest.mark.parametrize(
+    ("code", "origin", "expected"),
+    [
+        ("VIR_ERR_NO_DOMAIN", "VIR_FROM_QEMU", "NoSuchDomain"),
+        ("VIR_ERR_XML_ERROR", "VIR_FROM_QEMU", "InvalidDomain"),
+        ("VIR_ERR_CONFIG_UNSUPPORTED", "VIR_FROM_QEMU", "InvalidDomain"),
+        ("VIR_ERR_OPERATION_INVALID", "VIR_FROM_QEMU", "WrongState"),
+        ("VIR_ERR_AGENT_UNRESPONSIVE", "VIR_FROM_QEMU", "AgentSilent"),
+        ("VIR_ERR_OPERATION_TIMEOUT", "VIR_FROM_QEMU", "TimedOut"),
+        ("VIR_ERR_NO_CONNECT", "VIR_FROM_QEMU", "Disconnected"),
+        ("VIR_ERR_INTERNAL_ERROR", "VIR_FROM_RPC", "Disconnected"),
+        ("VIR_ERR_SYSTEM_ERROR", "VIR_FROM_RPC", "Disconnected"),
+        ("VIR_ERR_SYSTEM_ERROR", "VIR_FROM_QEMU", "HypervisorError"),
+    ],
+)
+def test_errors_are_translated_by_name(on_fake: OnFake, code: str, origin: str, expected: str) -> None:
+    raised = libvirtError("what QEMU said", getattr(on_fake.libvirt, code), getattr(on_fake.libvirt, origin))
+    made = on_fake.errors.translate("start domain web", raised)
+    assert type(made).__name__ == expected
+    assert str(made) == "cannot start domain web: what QEMU said"
+
+
+def test_a_text_of_any_length_becomes_a_readable_one(on_fake: OnFake) -> None:
+    """libvirt's errors carry QEMU's output, which a guest can lengthen."""
+    assert len(str(on_fake.errors.translate("start", libvirtError("x" * 10**6, None)))) < 3000
+
+
+def test_no_error_of_ours_is_one_of_libvirts() -> None:
+    kinds = [one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, errors.HypervisorError)]
+    assert len(kinds) == 7
+    assert not any(issubclass(kind, libvirt.libvirtError) for kind in kinds)

@@ -1,0 +1,52 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+from controlplane.hypervisor.events import EventQueue, LifecycleChanged
+from tests.controlplane.hypervisor.conftest import OnFake
+from tests.controlplane.hypervisor.fake_libvirt import Connection, Domain
+
+
+def test_callbacks_become_frozen_events(on_fake: OnFake) -> None:
+    virt, events = on_fake.libvirt, on_fake.events
+    connection, domain, seen = Connection(), Domain(on_fake.libvirt, "web"), []
+    events.register(connection, seen.append)
+    connection.callbacks[virt.VIR_DOMAIN_EVENT_ID_LIFECYCLE](connection, domain, virt.VIR_DOMAIN_EVENT_STOPPED, 5, None)
+    connection.callbacks[virt.VIR_DOMAIN_EVENT_ID_LIFECYCLE](connection, domain, 5, 0, None)
+    agent = connection.callbacks[virt.VIR_DOMAIN_EVENT_ID_AGENT_LIFECYCLE]
+    agent(connection, domain, virt.VIR_CONNECT_DOMAIN_EVENT_AGENT_LIFECYCLE_STATE_CONNECTED, 0, None)
+    agent(connection, domain, 1, 0, None)
+    connection.callbacks[virt.VIR_DOMAIN_EVENT_ID_IO_ERROR](connection, domain, "/disk", "ua-root", 1, None)
+    assert seen == [
+        events.LifecycleChanged("web", "stopped"),
+        events.LifecycleChanged("web", "other"),
+        events.AgentChanged("web", True),
+        events.AgentChanged("web", False),
+        events.DiskFailed("web", "/disk"),
+    ]
+
+
+def test_a_dead_connection_has_nothing_to_take_back(on_fake: OnFake) -> None:
+    connection = Connection()
+    registrations = on_fake.events.register(connection, lambda event: None)
+    connection.is_dead = True
+    on_fake.events.deregister(connection, registrations)
+
+
+def test_subscriptions_are_taken_back(on_fake: OnFake) -> None:
+    connection = Connection()
+    on_fake.events.deregister(connection, on_fake.events.register(connection, lambda event: None))
+    assert connection.callbacks == {}
+
+
+def test_the_reason_of_a_closed_connection_has_a_name(on_fake: OnFake) -> None:
+    reason = on_fake.libvirt.VIR_CONNECT_CLOSE_REASON_KEEPALIVE
+    assert (on_fake.events.close_reason(reason), on_fake.events.close_reason(2)) == ("keepalive", "unknown")
+
+
+async def test_a_flood_of_events_costs_only_the_oldest() -> None:
+    queue = EventQueue()
+    for number in range(1000):
+        queue.put(LifecycleChanged(str(number), "stopped"))
+    assert await queue.get() == LifecycleChanged("744", "stopped")

@@ -1,0 +1,67 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import pytest
+
+from controlplane.domain.state import Life, State
+from tests.controlplane.hypervisor.conftest import OnFake
+from tests.controlplane.hypervisor.fake_libvirt import Domain, libvirtError
+
+
+@pytest.mark.parametrize(
+    ("number", "reason", "expected"),
+    [
+        ("RUNNING", "RUNNING_BOOTED", State(Life.RUNNING, "booted")),
+        ("BLOCKED", "RUNNING_BOOTED", State(Life.BLOCKED, "unknown")),
+        ("PAUSED", "PAUSED_IOERROR", State(Life.PAUSED, "ioerror")),
+        ("PAUSED", "PAUSED_POSTCOPY_FAILED", State(Life.PAUSED, "postcopy_failed")),
+        ("SHUTDOWN", "SHUTDOWN_USER", State(Life.SHUTTING_DOWN, "user")),
+        ("SHUTOFF", "SHUTOFF_CRASHED", State(Life.SHUT_OFF, "crashed")),
+        ("SHUTOFF", "PAUSED_USER", State(Life.SHUT_OFF, "unknown")),
+        ("CRASHED", "CRASHED_PANICKED", State(Life.CRASHED, "panicked")),
+        ("PMSUSPENDED", "PAUSED_USER", State(Life.SUSPENDED, "unknown")),
+        ("NOSTATE", "PAUSED_USER", State(Life.UNKNOWN, "unknown")),
+    ],
+)
+async def test_a_state_is_read_by_name(on_fake: OnFake, number: str, reason: str, expected: State) -> None:
+    domain = Domain(on_fake.libvirt)
+    domain.numbers = (
+        getattr(on_fake.libvirt, f"VIR_DOMAIN_{number}"),
+        getattr(on_fake.libvirt, f"VIR_DOMAIN_{reason}"),
+    )
+    assert await on_fake.guest.Guest(domain).state() == expected
+
+
+async def test_verbs_pass_the_flags_they_promise(on_fake: OnFake) -> None:
+    domain = Domain(on_fake.libvirt)
+    guest = on_fake.guest.Guest(domain)
+    await guest.start(is_paused=True)
+    await guest.shutdown()
+    await guest.destroy()
+    await guest.kill()
+    virt = on_fake.libvirt
+    assert domain.flags == [
+        virt.VIR_DOMAIN_START_PAUSED,
+        virt.VIR_DOMAIN_SHUTDOWN_ACPI_POWER_BTN,
+        virt.VIR_DOMAIN_DESTROY_GRACEFUL,
+        0,
+    ]
+
+
+async def test_a_domain_without_our_metadata_has_no_identity(on_fake: OnFake) -> None:
+    assert await on_fake.guest.Guest(Domain(on_fake.libvirt)).identity() is None
+
+
+async def test_our_metadata_is_asked_for_by_its_namespace(on_fake: OnFake) -> None:
+    domain = Domain(on_fake.libvirt)
+    domain.metadata_text = "<vmi xmlns='URI'/>"
+    assert await on_fake.guest.Guest(domain).identity() == "<vmi xmlns='urn:virtops:kubevirt:1'/>"
+
+
+async def test_an_error_names_the_verb_and_the_domain(on_fake: OnFake) -> None:
+    domain = Domain(on_fake.libvirt, "web")
+    domain.failure = libvirtError("domain is not running", on_fake.libvirt.VIR_ERR_OPERATION_INVALID)
+    with pytest.raises(on_fake.errors.WrongState, match="cannot shut down domain web: domain is not running"):
+        await on_fake.guest.Guest(domain).shutdown()
