@@ -43,7 +43,7 @@ def build_disks(vmi: VirtualMachineInstance, facts: Facts) -> tuple[Disk, ...]:
             raise NotBuildableError(where, f"bus {bus_of(spec)!r} is not one of {', '.join(sorted(_PREFIXES))}")
         device = prefix + _letters(taken[prefix])
         taken[prefix] += 1
-        made.append(_build_disk(vmi, facts, spec=spec, volume=volumes[spec.name], device=device, where=where))
+        made.append(_build_disk(facts, spec, volumes[spec.name], device=device, where=where))
     return tuple(made)
 
 
@@ -53,22 +53,18 @@ def bus_of(spec: DiskSpec) -> str:
     return chosen or DEFAULT_BUS
 
 
-def _build_disk(
-    vmi: VirtualMachineInstance, facts: Facts, *, spec: DiskSpec, volume: Volume, device: str, where: str
-) -> Disk:
+def _build_disk(facts: Facts, spec: DiskSpec, volume: Volume, *, device: str, where: str) -> Disk:
     path, form, backing = _image(volume, facts, where)
-    is_virtio = bus_of(spec) == "virtio"
     return Disk(
         type="file",
         device="cdrom" if spec.cdrom else "disk",
-        model="virtio-non-transitional" if is_virtio else None,
+        model="virtio-non-transitional" if bus_of(spec) == "virtio" else None,
         driver=DiskDriver(
             name="qemu",
             type=form,
             cache=_cache(spec, facts, where),
             error_policy="stop",
             discard=None if spec.cdrom else "unmap",
-            queues=_queues(vmi) if is_virtio else None,
         ),
         source=FileSource(file=path),
         backing=backing,
@@ -106,11 +102,6 @@ def _cache(spec: DiskSpec, facts: Facts, where: str) -> str:
     if spec.cache == "none" and not facts.report.direct_io:
         raise NotBuildableError(f"{where}.cache", "the node's storage cannot do direct I/O: leave cache out")
     return spec.cache or ("none" if facts.report.direct_io else "writethrough")
-
-
-def _queues(vmi: VirtualMachineInstance) -> int | None:
-    cpu = vmi.spec.domain.cpu
-    return (cpu.vcpus if cpu else 1) if vmi.spec.domain.devices.block_multi_queue else None
 
 
 def _is_read_only(spec: DiskSpec) -> bool:

@@ -30,8 +30,6 @@ class Link:
     """The guest's address: controlplane.domain.mac.guest_mac."""
     tap: str
     mtu: int
-    queues: int = 1
-    """Queue pairs that the tap was made for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

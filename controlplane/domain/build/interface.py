@@ -9,7 +9,7 @@ from controlplane.api.devices import Interface as InterfaceSpec
 from controlplane.api.instance import VirtualMachineInstance
 from controlplane.domain.build.facts import Facts, NotBuildableError
 from controlplane.domain.model.disk import Alias, Boot
-from controlplane.domain.model.interface import Interface, InterfaceDriver, InterfaceModel, Mac, Mtu, Rom, TapTarget
+from controlplane.domain.model.interface import Interface, InterfaceModel, Mac, Mtu, Rom, TapTarget
 
 
 def build_interfaces(vmi: VirtualMachineInstance, facts: Facts) -> tuple[Interface, ...]:
@@ -28,7 +28,6 @@ def _build(spec: InterfaceSpec, facts: Facts, index: int) -> Interface:
         mac=Mac(address=link.mac),
         target=TapTarget(device=link.tap, managed=False),
         model=InterfaceModel(type="virtio-non-transitional" if is_virtio else spec.model),
-        driver=InterfaceDriver(queues=link.queues) if is_virtio and link.queues > 1 else None,
         mtu=Mtu(size=link.mtu),
         rom=None if spec.boot_order else Rom(enabled=False),  # only who boots from the network needs the boot ROM
         boot=Boot(order=spec.boot_order) if spec.boot_order else None,

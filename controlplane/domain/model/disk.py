@@ -28,7 +28,6 @@ class DiskDriver:
     cache: str = attribute()
     error_policy: str = attribute()
     discard: str | None = attribute(default=None)
-    queues: int | None = attribute(default=None)
 
 
 @element

@@ -37,14 +37,6 @@ class InterfaceModel:
 
 
 @element
-class InterfaceDriver:
-    """How many packet queues the card has."""
-
-    TAG: ClassVar[str] = "driver"
-    queues: int = attribute()
-
-
-@element
 class Mtu:
     """The link's MTU in bytes."""
 
@@ -69,7 +61,6 @@ class Interface:
     mac: Mac = child()
     target: TapTarget = child()
     model: InterfaceModel = child()
-    driver: InterfaceDriver | None = child(default=None)
     mtu: Mtu = child()
     rom: Rom | None = child(default=None)
     boot: Boot | None = child(default=None)
