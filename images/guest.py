@@ -1,15 +1,134 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The test guest."""
+"""The test guest: a Debian kernel, the modules that a virtual machine needs, and a BusyBox userland in an initramfs.
+
+The guest's own programs are below test-guest/root, as they will be in the guest; docs/images.md says what it does.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import lzma
+import posixpath
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from images.tree import Node
+from images import cpio
+from images.bootdisk import boot_disk
+from images.tree import Node, directory, read_directory, regular, symlink
+from images.trim import trim
+
+ARGUMENTS = "console=tty0 console=ttyS0 quiet loglevel=3 mitigations=off random.trust_cpu=on"
+"""The kernel's command line when the disk boots."""
+
+_PROGRAMS = (
+    "usr/bin/busybox",
+    "usr/lib/x86_64-linux-gnu/libnss_dns.so.2",
+    "usr/lib/x86_64-linux-gnu/libnss_files.so.2",
+)
+_EXECUTABLE = re.compile(rb"#!/bin/sh")
+_DISK_OWNER = 107
+_DEVICES = {"dev/console": cpio.CharacterDevice(5, 1), "dev/null": cpio.CharacterDevice(1, 3, 0o666)}
 
 
-def image_files(_rootfs: Mapping[str, Node], _sources: Path) -> dict[str, Node]:
-    raise ValueError("the test guest is not built yet")
+class GuestError(ValueError):
+    """The guest cannot be made from this root file system: names what is missing."""
+
+
+def image_files(rootfs: Mapping[str, Node], sources: Path) -> dict[str, Node]:
+    """Return the files of the test guest's image: the disk, and kernel and initrd by themselves for kernelBoot.
+
+    rootfs: a Debian with the packages of test-guest/packages. sources: the directory test-guest.
+    """
+    kernel = _kernel(rootfs)
+    initrd = cpio.archive(initrd_tree(rootfs, sources), _DEVICES)
+    disk = boot_disk(rootfs, kernel, initrd, ARGUMENTS)
+    return {
+        "boot/vmlinuz": regular(kernel, mode=0o444),
+        "boot/initrd": regular(initrd, mode=0o444),
+        "disk/guest.img": regular(disk, mode=0o444, owner=_DISK_OWNER),
+    }
+
+
+def initrd_tree(rootfs: Mapping[str, Node], sources: Path) -> dict[str, Node]:
+    """Return the guest's root file system."""
+    tree = dict(trim(rootfs, _PROGRAMS))
+    tree.update(_applets(tree["usr/bin/busybox"].read()))
+    tree.update({name: directory() for name in ("proc", "sys", "run", "root", "mnt")})
+    tree["tmp"] = directory(mode=0o1777)
+    tree["var/run"] = symlink("/run")
+    for name, node in read_directory(sources / "root").items():
+        tree[name] = regular(node.read(), mode=_mode(name, node)) if node.kind == "file" else node
+    tree.update(_modules(rootfs, (sources / "modules").read_text()))
+    return tree
+
+
+def _mode(name: str, node: Node) -> int:
+    """Modes do not survive every way that a collection travels, so they are derived."""
+    if name == "etc/shadow":
+        return 0o600
+    return 0o755 if _EXECUTABLE.match(node.read(16)) else 0o644
+
+
+def _kernel(rootfs: Mapping[str, Node]) -> bytes:
+    found = sorted(name for name in rootfs if name.startswith("boot/vmlinuz-"))
+    if len(found) != 1:
+        raise GuestError(f"expected one kernel in /boot of the root file system, found {found or 'none'}")
+    return rootfs[found[0]].read()
+
+
+def _applets(busybox: bytes) -> Iterator[tuple[str, Node]]:
+    """Link every applet to BusyBox. The names are those in the program's own sorted table."""
+    at = busybox.index(b"\0[\0[[\0") + 1
+    names: list[str] = []
+    while (name := busybox[at : busybox.index(b"\0", at)].decode()) and (not names or name > names[-1]):
+        names.append(name)
+        at += len(name) + 1
+    yield from ((f"usr/bin/{name}", symlink("busybox")) for name in names)
+    yield from (
+        (f"usr/sbin/{name}", symlink("../bin/busybox")) for name in ("acpid", "init", "getty", "poweroff", "reboot")
+    )
+
+
+def _modules(rootfs: Mapping[str, Node], listing: str) -> dict[str, Node]:
+    """Return the listed kernel modules, uncompressed, and etc/modules: lines `GROUP FILE` in the order of loading."""
+    indexes = [name for name in rootfs if name.endswith("/modules.dep")]
+    if len(indexes) != 1:
+        raise GuestError(f"expected one modules.dep in the root file system, found {indexes or 'none'}")
+    folder = posixpath.dirname(indexes[0])
+    dependencies = _dependencies(rootfs[indexes[0]].read().decode())
+    tree: dict[str, Node] = {}
+    lines: dict[str, None] = {}
+    for group, module in _listed(listing):
+        if module not in dependencies:
+            raise GuestError(f"the kernel has no module {module}")
+        for path in (*reversed(dependencies[module][1:]), dependencies[module][0]):
+            name = posixpath.basename(path).removesuffix(".xz")
+            tree[f"lib/modules/{name}"] = regular(_uncompressed(rootfs[f"{folder}/{path}"], path))
+            lines[f"{group} {name}"] = None
+    tree["etc/modules"] = regular("".join(f"{line}\n" for line in lines).encode())
+    return tree
+
+
+def _listed(listing: str) -> Iterator[tuple[str, str]]:
+    group = "always"
+    for raw in listing.splitlines():
+        line = raw.partition("#")[0].strip()
+        if line.startswith("["):
+            group = line.strip("[]")
+        elif line:
+            yield group, line
+
+
+def _dependencies(index: str) -> dict[str, list[str]]:
+    """Parse modules.dep: module name -> its file, then those that it needs, the direct ones first."""
+    found = {}
+    for line in index.splitlines():
+        path, _, needed = line.partition(":")
+        found[posixpath.basename(path).partition(".ko")[0]] = [path, *needed.split()]
+    return found
+
+
+def _uncompressed(node: Node, path: str) -> bytes:
+    return lzma.decompress(node.read()) if path.endswith(".xz") else node.read()
