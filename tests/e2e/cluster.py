@@ -1,0 +1,231 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A deployed cluster as a test sees it: kubectl, waiting, a guest's console. Making one is conftest.py's job."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+COUNTER = re.compile(r"virtops-guest: counter (\d+)")
+READY = "virtops-guest: ready"
+
+LAB_COMPONENTS = ("kubelet", "containerd", "kube-apiserver", "etcd")
+VICTIMS = {
+    "virt-handler": ("-m controlplane.virt_handler",),
+    "virt-controller": ("-m controlplane.virt_controller",),
+    "virt-api": ("-m controlplane.virt_api",),
+    "libvirtd": ("/libvirtd",),
+    "qemu": ("qemu-system-x86_64",),
+}
+"""Words of the command line by which a part is found on a node."""
+
+KILL = """
+import os, sys
+killed = 0
+for pid in filter(str.isdigit, os.listdir("/proc")):
+    try:
+        line = open(f"/proc/{pid}/cmdline").read().replace(chr(0), " ")
+    except OSError:
+        continue
+    if int(pid) != os.getpid() and all(word in line for word in sys.argv[1:]):
+        os.kill(int(pid), 9)
+        killed += 1
+print(killed)
+"""
+
+EMULATORS = """
+import json, os, re
+found = []
+for pid in filter(str.isdigit, os.listdir("/proc")):
+    try:
+        line = open(f"/proc/{pid}/cmdline").read()
+    except OSError:
+        continue
+    if line.startswith("/usr/bin/qemu-system-x86_64"):
+        found.append(re.search("guest=([0-9a-f-]{36})", line).group(1))
+print(json.dumps(found))
+"""
+
+
+class NotYet(AssertionError):
+    """What was waited for did not come in time; the text has the last state seen."""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """One lab with the control plane on it."""
+
+    name: str
+    kubeconfig: Path
+    audit_log: Path
+    nodes: tuple[str, ...]
+    program: tuple[str, ...]
+    """The kubectl to run."""
+
+    def kubectl(self, *arguments: str, given: str | None = None) -> str:
+        """Run kubectl and return what it printed; the error of a failure is in the exception."""
+        done = self.try_kubectl(*arguments, given=given)
+        if done.returncode != 0:
+            raise AssertionError(f"kubectl {' '.join(arguments)}: {done.stderr}")
+        return done.stdout
+
+    def try_kubectl(self, *arguments: str, given: str | None = None) -> subprocess.CompletedProcess[str]:
+        """Run kubectl, whatever comes of it."""
+        command = [*self.program, "--kubeconfig", str(self.kubeconfig), *arguments]
+        return subprocess.run(command, input=given, capture_output=True, text=True, timeout=120, check=False)
+
+    def get(self, kind: str, name: str, namespace: str = "default") -> dict[str, Any] | None:
+        """Return an object, None when there is none."""
+        text = self.kubectl("get", kind, name, "-n", namespace, "-o", "json", "--ignore-not-found")
+        return json.loads(text) if text else None
+
+    def list(self, kind: str, *arguments: str) -> list[dict[str, Any]]:
+        """Return objects of all namespaces unless the arguments say otherwise."""
+        where = arguments if "-n" in arguments else ("-A", *arguments)
+        return json.loads(self.kubectl("get", kind, *where, "-o", "json"))["items"]
+
+    def apply(self, *objects: dict[str, Any]) -> None:
+        """Create or change objects."""
+        self.kubectl("apply", "-f", "-", given=json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}))
+
+    def wait(
+        self, kind: str, name: str, path: str, value: str, *, seconds: float = 60, namespace: str = "default"
+    ) -> None:
+        """Wait by watch until a field has a value."""
+        done = self.try_kubectl(
+            "wait", f"{kind}/{name}", "-n", namespace, f"--for=jsonpath={{{path}}}={value}", f"--timeout={seconds:.0f}s"
+        )
+        if done.returncode != 0:
+            raise NotYet(
+                f"{kind}/{name} {path} is not {value}: {done.stderr}\n{json.dumps(self.get(kind, name, namespace))}"
+            )
+
+    def wait_gone(self, kind: str, name: str, *, seconds: float = 60, namespace: str = "default") -> None:
+        """Wait by watch until an object is gone."""
+        done = self.try_kubectl("wait", f"{kind}/{name}", "-n", namespace, "--for=delete", f"--timeout={seconds:.0f}s")
+        if done.returncode != 0 and "NotFound" not in done.stderr:
+            raise NotYet(f"{kind}/{name} is still there: {done.stderr}\n{json.dumps(self.get(kind, name, namespace))}")
+
+    def running(self, name: str, *, seconds: float = 90, namespace: str = "default") -> dict[str, Any]:
+        """Wait until a VM's instance runs, and return the VMI."""
+        self.eventually(lambda: self.get("vmi", name, namespace), seconds=seconds, what=f"vmi/{name} exists")
+        self.wait("vmi", name, ".status.phase", "Running", seconds=seconds, namespace=namespace)
+        vmi = self.get("vmi", name, namespace)
+        assert vmi is not None
+        return vmi
+
+    def eventually(self, look: Any, *, seconds: float, what: str) -> Any:
+        """Look again until the answer is truthy, for what no watch can tell."""
+        deadline = time.monotonic() + seconds
+        while True:
+            answer = look()
+            if answer:
+                return answer
+            if time.monotonic() > deadline:
+                raise NotYet(f"not within {seconds} s: {what}")
+            time.sleep(0.1)
+
+    def launcher(self, vmi: str, namespace: str = "default") -> dict[str, Any]:
+        """Return the one launcher Pod of a VMI that has not ended."""
+        found = self.list("pods", "-n", namespace, "-l", f"kubevirt.io=virt-launcher,vmi.kubevirt.io/id={vmi}")
+        alive = [pod for pod in found if pod["status"]["phase"] in ("Pending", "Running")]
+        assert len(alive) == 1, f"{len(alive)} launchers of {vmi}"
+        return alive[0]
+
+    def subresource(self, name: str, verb: str, namespace: str = "default", body: str = "{}") -> None:
+        """Call start, stop or restart as virtctl does."""
+        path = f"/apis/subresources.kubevirt.io/v1/namespaces/{namespace}/virtualmachines/{name}/{verb}"
+        self.kubectl("replace", "--raw", path, "-f", "-", given=body)
+
+    def kill(self, victim: str, *words: str) -> int:
+        """kill -9 a part by its role, on every node or in the lab's control plane; return how many processes."""
+        if victim in LAB_COMPONENTS:
+            return len(self.lab("kill", victim).splitlines())
+        return sum(int(self.on_node(node, KILL, *VICTIMS[victim], *words)) for node in self.nodes)
+
+    def emulators(self) -> list[str]:
+        """Return the VMI UID of every QEMU that runs on any node: the oracle of "never two"."""
+        found = [json.loads(self.on_node(node, EMULATORS)) for node in self.nodes]
+        return sorted(uid for each in found for uid in each)
+
+    def healthy(self, *, seconds: float = 60) -> None:
+        """Wait until the API serves, nodes are Ready and the control plane's Pods are."""
+        self.eventually(
+            lambda: self.try_kubectl("get", "--raw", "/readyz").returncode == 0,
+            seconds=seconds,
+            what="the API is ready",
+        )
+        for what in (("nodes",), ("pods", "-n", "kubevirt")):
+            self.kubectl("wait", *what, "--all", "--for=condition=Ready", f"--timeout={seconds:.0f}s")
+
+    def lab(self, *arguments: str) -> str:
+        """Run the lab's own command on this lab."""
+        command = [sys.executable, "-m", "lab", "--name", self.name, *arguments]
+        return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+
+    def on_node(self, node: str, script: str, *arguments: str) -> str:
+        """Run a Python script inside a node."""
+        return self.lab("node", "exec", node, "--", "python3", "-c", script, *arguments)
+
+    @contextmanager
+    def console(self, pod: str, namespace: str = "default") -> Iterator[Console]:
+        """Follow a launcher's log, where the guest's serial console is copied."""
+        command = [
+            *self.program,
+            "--kubeconfig",
+            str(self.kubeconfig),
+            "logs",
+            "-f",
+            "-n",
+            namespace,
+            pod,
+            "-c",
+            "compute",
+        ]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0) as process:
+            try:
+                yield Console(process)
+            finally:
+                process.kill()
+
+    def counter(self, pod: str, namespace: str = "default") -> int:
+        """Return the guest's newest counter."""
+        found = COUNTER.findall(self.kubectl("logs", "-n", namespace, pod, "-c", "compute", "--tail=50"))
+        return int(found[-1]) if found else 0
+
+
+@dataclass
+class Console:
+    """A guest's console as it is being printed."""
+
+    process: subprocess.Popen[bytes]
+    seen: str = ""
+
+    def expect(self, text: str, *, seconds: float = 60) -> str:
+        """Read until the text appears, and return its line."""
+
+        assert self.process.stdout is not None
+        deadline = time.monotonic() + seconds
+        while text not in self.seen or "\n" not in self.seen[self.seen.index(text) :]:
+            left = deadline - time.monotonic()
+            ready, _, _ = select.select([self.process.stdout], [], [], max(0.0, left))
+            piece = os.read(self.process.stdout.fileno(), 65536) if ready else b""
+            if not piece:
+                raise NotYet(f"console does not say {text!r}; it said:\n{self.seen[-4000:]}")
+            self.seen += piece.decode(errors="replace")
+        start = (
+            self.seen.rindex("\n", 0, self.seen.index(text)) + 1 if "\n" in self.seen[: self.seen.index(text)] else 0
+        )
+        return self.seen[start : self.seen.index("\n", self.seen.index(text))]

@@ -1,0 +1,49 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The VMs that e2e tests declare: one small guest, with what a test wants different."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+GUEST = "localhost/virtops/test-guest:0.1.0"
+
+
+class Manifest(dict[str, Any]):
+    """An object that also knows its JSON text."""
+
+    @property
+    def text(self) -> str:
+        """The object as kubectl takes it."""
+        return json.dumps(self)
+
+
+def a_vm(name: str, *, user_data: str | None = None, namespace: str = "default", **spec: Any) -> Manifest:
+    """Return a VM of 96 MiB on the test guest's disk; run strategy Always unless spec says otherwise."""
+    disks: list[dict[str, Any]] = [{"name": "root", "disk": {"bus": "virtio"}}]
+    volumes: list[dict[str, Any]] = [{"name": "root", "containerDisk": {"image": GUEST}}]
+    if user_data is not None:
+        disks.append({"name": "seed", "disk": {"bus": "sata"}})
+        volumes.append({"name": "seed", "cloudInitNoCloud": {"userData": user_data}})
+    if not spec.keys() & {"running", "runStrategy"}:
+        spec["runStrategy"] = "Always"
+    template = {
+        "metadata": {"labels": {"app": name}},
+        "spec": {
+            "terminationGracePeriodSeconds": 10,
+            "domain": {
+                "memory": {"guest": "96Mi"},
+                "devices": {"disks": disks, "interfaces": [{"name": "default", "masquerade": {}}]},
+            },
+            "networks": [{"name": "default", "pod": {}}],
+            "volumes": volumes,
+        },
+    }
+    return Manifest(
+        apiVersion="kubevirt.io/v1",
+        kind="VirtualMachine",
+        metadata={"name": name, "namespace": namespace},
+        spec={**spec, "template": template},
+    )

@@ -1,0 +1,92 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""kill -9 of each part, one at a time, with a VM running: the guest's counter goes on, or the VM comes back once."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.e2e.cluster import READY, Cluster
+from tests.e2e.machines import a_vm
+
+pytestmark = pytest.mark.lab
+
+SPARES_THE_GUEST = [
+    "virt-handler",
+    "virt-controller",
+    "virt-api",
+    "libvirtd",
+    "kubelet",
+    "containerd",
+    "kube-apiserver",
+    "etcd",
+]
+
+
+@pytest.fixture(scope="module")
+def guest(cluster: Cluster) -> str:
+    """A running VM, named."""
+    cluster.apply(a_vm("survivor", runStrategy="Always"))
+    cluster.running("survivor")
+    with cluster.console(cluster.launcher("survivor")["metadata"]["name"]) as console:
+        console.expect(READY)
+    return "survivor"
+
+
+@pytest.mark.parametrize("victim", SPARES_THE_GUEST)
+def test_the_guest_counts_on_while_a_part_is_killed(cluster: Cluster, guest: str, victim: str) -> None:
+    before = cluster.get("vmi", guest)
+    assert before is not None
+    pod = cluster.launcher(guest)["metadata"]["name"]
+    counted = cluster.counter(pod)
+
+    assert cluster.kill(victim) > 0
+    cluster.healthy()
+
+    cluster.eventually(lambda: cluster.counter(pod) > counted + 2, seconds=30, what="the guest counts on")
+    after = cluster.get("vmi", guest)
+    assert after is not None
+    assert (after["metadata"]["uid"], after["status"]["phase"]) == (before["metadata"]["uid"], "Running")
+    assert cluster.emulators() == [before["metadata"]["uid"]]
+
+
+@pytest.mark.parametrize("victim", ["virt-handler", "virt-controller", "virt-api"])
+def test_what_comes_after_a_kill_still_works(cluster: Cluster, guest: str, victim: str) -> None:
+    cluster.kill(victim)
+    name = f"after-{victim}"
+    cluster.eventually(
+        lambda: cluster.try_kubectl("apply", "-f", "-", given=a_vm(name).text).returncode == 0,
+        seconds=60,
+        what="admission serves again",
+    )
+
+    cluster.running(name)
+    cluster.kubectl("delete", "vm", name)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "comes_back"), [pytest.param("Always", True, id="Always"), pytest.param("Manual", False, id="Manual")]
+)
+def test_a_vm_whose_qemu_is_killed_follows_its_run_strategy(cluster: Cluster, strategy: str, comes_back: bool) -> None:
+    name = f"victim-{strategy.lower()}"
+    cluster.apply(a_vm(name, runStrategy=strategy))
+    if strategy == "Manual":
+        cluster.subresource(name, "start")
+    uid = cluster.running(name)["metadata"]["uid"]
+
+    assert cluster.kill("qemu", uid) == 1
+    cluster.eventually(lambda: uid not in cluster.emulators(), seconds=10, what="the killed QEMU is gone")
+
+    if comes_back:
+        cluster.eventually(
+            lambda: (cluster.get("vmi", name) or {"metadata": {"uid": uid}})["metadata"]["uid"] != uid,
+            seconds=60,
+            what="a new instance",
+        )
+        renewed = cluster.running(name)["metadata"]["uid"]
+        assert cluster.emulators().count(renewed) == 1
+    else:
+        cluster.wait("vmi", name, ".status.phase", "Failed", seconds=30)
+    cluster.kubectl("delete", "vm", name)
+    cluster.wait_gone("vmi", name)

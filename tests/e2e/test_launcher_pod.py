@@ -1,0 +1,61 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A launcher is an ordinary, unprivileged Pod; the components have no wildcard."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.e2e.cluster import Cluster
+from tests.e2e.machines import a_vm
+
+pytestmark = pytest.mark.lab
+
+
+def test_a_namespace_that_enforces_restricted_admits_the_launcher(cluster: Cluster) -> None:
+    """The one thing beyond an empty Pod is the safe sysctl for DHCP, which restricted allows."""
+    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
+    cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "strict", "labels": labels}})
+    cluster.apply(a_vm("confined", namespace="strict"))
+    cluster.running("confined", namespace="strict")
+
+    pod = cluster.launcher("confined", "strict")
+    (compute,) = pod["spec"]["containers"]
+    assert pod["spec"]["securityContext"]["runAsUser"] == 107
+    assert pod["spec"]["securityContext"]["sysctls"] == [{"name": "net.ipv4.ip_unprivileged_port_start", "value": "67"}]
+    assert compute["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+    assert pod["spec"]["automountServiceAccountToken"] is False
+    assert not [volume for volume in pod["spec"]["volumes"] if "hostPath" in volume]
+    cluster.kubectl("delete", "namespace", "strict")
+
+
+def test_the_processes_of_a_launcher_have_no_capability(cluster: Cluster) -> None:
+    cluster.apply(a_vm("bare"))
+    cluster.running("bare")
+
+    script = (
+        "import os\n"
+        "for pid in filter(str.isdigit, os.listdir('/proc')):\n"
+        "    line = open(f'/proc/{pid}/cmdline').read()\n"
+        "    if 'qemu-system' in line or 'virt_launcher' in line or '/libvirtd' in line:\n"
+        "        rows = dict(row.split(':', 1) for row in open(f'/proc/{pid}/status').read().splitlines())\n"
+        "        print(*(rows[key].split()[0] for key in ('Uid', 'CapEff', 'CapBnd', 'NoNewPrivs', 'Seccomp')))\n"
+    )
+    rows = {row for node in cluster.nodes for row in cluster.on_node(node, script).splitlines()}
+    cluster.kubectl("delete", "vm", "bare")
+
+    assert rows == {"107 0000000000000000 0000000000000000 1 2"}
+
+
+def test_no_component_has_a_wildcard_rule(cluster: Cluster) -> None:
+    names = ("kubevirt-controller", "kubevirt-apiserver", "kubevirt-handler")
+    roles = [
+        role for kind in ("clusterroles", "roles") for role in cluster.list(kind) if role["metadata"]["name"] in names
+    ]
+
+    assert {role["metadata"]["name"] for role in roles} == set(names)
+    for role in roles:
+        for rule in role["rules"]:
+            for words in rule.values():
+                assert not [word for word in words if "*" in word], role["metadata"]["name"]
