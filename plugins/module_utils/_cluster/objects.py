@@ -3,45 +3,21 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Apply, patch or remove a list of objects, and wait until each serves or is gone.
 
-Works on any kind by the server's discovery. What "serves" means is in readiness.py; the connection is the client's.
+Works on any kind by the server's discovery. What "serves" means is in readiness.py; the calls are _client.api's.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Iterator, Mapping, Protocol
-from urllib.parse import quote
+from typing import Any
 
+from .._client.api import Api, Resource
+from .._client.errors import NotFound, TimedOut
 from .readiness import missing, pod_trouble
 
-FIELD_MANAGER = "virtops.kubevirt"
-
-
-class NotFound(Exception):
-    """The server has no such object or kind."""
-
-
-class NotReady(Exception):
-    """An object did not get where it should in time; the text says what it was waiting for."""
-
-
-class Client(Protocol):
-    """What is needed of a connection to the API server. Paths are encoded already."""
-
-    def call(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, str],
-        body: Any = None,
-        content_type: str = "application/json",
-    ) -> dict[str, Any]:
-        """Send a request and return the answer; NotFound for 404."""
-
-    def watch(self, path: str, *, query: Mapping[str, str], seconds: float) -> Iterator[dict[str, Any]]:
-        """Yield watch events until the time is up or the server ends the watch."""
+Object = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -57,185 +33,149 @@ class Options:
 
 @dataclass(frozen=True)
 class Change:
-    """What happened to one object."""
+    """What happened to one object; None stands for "not there"."""
 
-    kind: str
-    name: str
-    namespace: str
+    title: str
     changed: bool
-    before: dict[str, Any] | None
-    after: dict[str, Any] | None
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
+    before: Object | None
+    after: Object | None
 
 
 class Objects:
     """A cluster's objects, addressed as manifests address them."""
 
-    def __init__(self, client: Client, options: Options) -> None:
-        self._client = client
+    def __init__(self, api: Api, options: Options) -> None:
+        self._api = api
         self._options = options
         self._kinds: dict[str, dict[str, tuple[str, bool]]] = {}
 
-    def apply(self, obj: dict[str, Any]) -> Change:
+    def apply(self, obj: Object) -> Change:
         """Bring an object to its definition by server-side apply; a definition that holds already changes nothing."""
         wanted = self._labelled(obj)
         before = self.read(obj)
-        query = {"fieldManager": FIELD_MANAGER, "force": "true", **self._dry_run()}
         try:
-            after = self._client.call(
-                "PATCH", self.path(obj), query=query, body=wanted, content_type="application/apply-patch+yaml"
-            )
+            after = self._api.apply(self._resource(obj), wanted, dry_run=self._options.check)
         except NotFound:
             if not self._options.check:
                 raise
             after = wanted  # its kind or namespace would have been made just before
         return _change(obj, before, after)
 
-    def patch(self, obj: dict[str, Any]) -> Change:
+    def patch(self, obj: Object) -> Change:
         """Merge-patch an object that exists; nothing is done to one that does not."""
         before = self.read(obj)
         if before is None:
             return _change(obj, None, None)
-        after = self._client.call(
-            "PATCH", self.path(obj), query=self._dry_run(), body=obj, content_type="application/merge-patch+json"
-        )
+        after = self._api.patch(self._resource(obj), obj["metadata"]["name"], obj, dry_run=self._options.check)
         return _change(obj, before, after)
 
-    def remove(self, obj: dict[str, Any]) -> Change:
-        """Delete an object, exactly the one that was read; an absent one is no change."""
+    def remove(self, obj: Object) -> Change:
+        """Delete an object, exactly the one that was read; an absent one, or one of an unknown kind, is no change."""
         before = self.read(obj)
-        if before is None:
-            return _change(obj, None, None)
-        body = {"preconditions": {"uid": before["metadata"]["uid"]}, "propagationPolicy": "Background"}
-        try:
-            self._client.call("DELETE", self.path(obj), query=self._dry_run(), body=body)
-        except NotFound:
-            pass
+        if before is not None:
+            options = {"preconditions": {"uid": before["metadata"]["uid"]}, "propagationPolicy": "Background"}
+            self._api.delete(self._resource(obj), obj["metadata"]["name"], options, dry_run=self._options.check)
         return _change(obj, before, None)
 
-    def read(self, obj: Mapping[str, Any]) -> dict[str, Any] | None:
+    def read(self, obj: Mapping[str, Any]) -> Object | None:
         """Return the object as the server has it, None when there is none or its kind is unknown."""
         try:
-            return self._client.call("GET", self.path(obj), query={})
+            return self._api.get(self._resource(obj), obj["metadata"]["name"])
         except NotFound:
             return None
 
-    def wait_ready(self, obj: Mapping[str, Any], deadline: float) -> dict[str, Any]:
-        """Wait by watch until an object serves, and return it; NotReady says what was missing."""
+    def wait_ready(self, obj: Mapping[str, Any], deadline: float) -> None:
+        """Wait by watch until an object serves; TimedOut says what was missing. The deadline is monotonic."""
         seen = self.read(obj)
         while seen is None or missing(seen):
-            seen = self._next(obj, seen, deadline)
-            if time.monotonic() >= deadline and (seen is None or missing(seen)):
-                raise NotReady(self._explain(obj, seen))
-        return seen
+            if time.monotonic() >= deadline:
+                raise TimedOut(self._explain(obj, seen))
+            seen = self._awaited(obj, deadline, lambda one: one is not None and not missing(one))
 
     def wait_gone(self, obj: Mapping[str, Any], deadline: float) -> None:
-        """Wait by watch until an object is gone; NotReady says what holds it."""
+        """Wait by watch until an object is gone; TimedOut says what holds it. The deadline is monotonic."""
         seen = self.read(obj)
         while seen is not None:
-            seen = self._next(obj, seen, deadline)
-            if time.monotonic() >= deadline and seen is not None:
+            if time.monotonic() >= deadline:
                 held = ", ".join(seen["metadata"].get("finalizers") or ()) or "nothing that it says"
-                raise NotReady(f"{seen['kind']} {seen['metadata']['name']} is not gone; it is held by {held}")
+                raise TimedOut(f"{seen['kind']} {seen['metadata']['name']} is not gone; it is held by {held}")
+            seen = self._awaited(obj, deadline, lambda one: one is None)
 
-    def _next(self, obj: Mapping[str, Any], seen: dict[str, Any] | None, deadline: float) -> dict[str, Any] | None:
-        """Return the object after its next change, or as it is when the watch ended."""
-        collection, _, name = self.path(obj).rpartition("/")
-        query = {"fieldSelector": f"metadata.name={name}"}
-        if seen is not None:
-            query["resourceVersion"] = seen["metadata"]["resourceVersion"]
-        for event in self._client.watch(collection, query=query, seconds=max(1.0, deadline - time.monotonic())):
-            if event["type"] == "DELETED":
-                return None
-            if event["type"] in ("ADDED", "MODIFIED"):
-                return event["object"]
-            break
+    def _awaited(self, obj: Mapping[str, Any], deadline: float, enough: Any) -> Object | None:
+        """Watch an object until it is as wanted or the watch ends, and return it as it is then."""
+        left = max(1.0, deadline - time.monotonic())
+        fields = f"metadata.name={obj['metadata']['name']}"
+        for event in self._api.watch(self._resource(obj), fields=fields, timeout_seconds=left):
+            seen = None if event["type"] == "DELETED" else event["object"]
+            if enough(seen):
+                return seen
         return self.read(obj)
 
-    def _explain(self, obj: Mapping[str, Any], seen: dict[str, Any] | None) -> str:
+    def _explain(self, obj: Mapping[str, Any], seen: Object | None) -> str:
         kind, name = obj["kind"], obj["metadata"]["name"]
         if seen is None:
             return f"{kind} {name} does not exist"
-        text = f"{kind} {name}: {missing(seen)}"
-        selector = seen.get("spec", {}).get("selector", {})
-        labels = selector.get("matchLabels") if isinstance(selector, dict) else None
-        if kind in ("Deployment", "DaemonSet") and labels:
-            query = {"labelSelector": ",".join(f"{key}={value}" for key, value in sorted(labels.items()))}
-            path = f"/api/v1/namespaces/{quote(seen['metadata']['namespace'], safe='')}/pods"
-            troubles = [pod_trouble(pod) for pod in self._client.call("GET", path, query=query)["items"]]
-            text = "; ".join([text, *filter(None, troubles)])
-        return text
+        texts = [f"{kind} {name}: {missing(seen)}"]
+        if kind in ("Deployment", "DaemonSet"):
+            labels = seen["spec"]["selector"]["matchLabels"]
+            pods = Resource("v1", "pods", "Pod", seen["metadata"]["namespace"])
+            chosen = self._api.list(pods, labels=",".join(f"{key}={value}" for key, value in sorted(labels.items())))
+            texts += filter(None, map(pod_trouble, chosen))
+        return "; ".join(texts)
 
-    def path(self, obj: Mapping[str, Any]) -> str:
-        """Return the encoded path of an object; NotFound when the server does not know its kind."""
-        api = obj["apiVersion"]
-        plural, namespaced = self._kind(api, obj["kind"])
-        root = f"/apis/{api}" if "/" in api else f"/api/{api}"
-        metadata = obj["metadata"]
-        where = f"/namespaces/{quote(metadata['namespace'], safe='')}" if namespaced else ""
-        return f"{root}{where}/{plural}/{quote(metadata['name'], safe='')}"
+    def _resource(self, obj: Mapping[str, Any]) -> Resource:
+        """Return where objects like this one are; NotFound when the server does not know the kind."""
+        api_version, kind = obj["apiVersion"], obj["kind"]
+        if kind not in self._kinds.get(api_version, {}):
+            self._kinds[api_version] = self._api.kinds(api_version)
+        if kind not in self._kinds[api_version]:
+            raise NotFound(f"the API server does not know kind {kind} of {api_version}")
+        plural, namespaced = self._kinds[api_version][kind]
+        return Resource(api_version, plural, kind, obj["metadata"].get("namespace") if namespaced else None)
 
-    def _kind(self, api: str, kind: str) -> tuple[str, bool]:
-        if kind not in self._kinds.get(api, {}):
-            root = f"/apis/{api}" if "/" in api else f"/api/{api}"
-            known = self._client.call("GET", root, query={})["resources"]
-            self._kinds[api] = {one["kind"]: (one["name"], one["namespaced"]) for one in known if "/" not in one["name"]}
-        try:
-            return self._kinds[api][kind]
-        except KeyError:
-            raise NotFound(f"the server has no kind {kind} in {api}") from None
-
-    def _labelled(self, obj: dict[str, Any]) -> dict[str, Any]:
+    def _labelled(self, obj: Object) -> Object:
         metadata = dict(obj["metadata"])
         metadata["labels"] = {**(metadata.get("labels") or {}), **self._options.labels}
         return {**obj, "metadata": metadata}
 
-    def _dry_run(self) -> dict[str, str]:
-        return {"dryRun": "All"} if self._options.check else {}
 
-
-def _change(obj: Mapping[str, Any], before: dict[str, Any] | None, after: dict[str, Any] | None) -> Change:
+def _change(obj: Mapping[str, Any], before: Object | None, after: Object | None) -> Change:
     metadata = obj["metadata"]
-    return Change(
-        kind=obj["kind"],
-        name=metadata["name"],
-        namespace=metadata.get("namespace", ""),
-        changed=_content(before) != _content(after),
-        before=before,
-        after=after,
-    )
+    name = f"{metadata['namespace']}/{metadata['name']}" if metadata.get("namespace") else metadata["name"]
+    before, after = content(before), content(after)
+    return Change(title=f"{obj['kind']} {name}", changed=before != after, before=before, after=after)
 
 
-def _content(obj: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Return what counts as a change: all but bookkeeping and status."""
+_BOOKKEEPING = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid")
+
+
+def content(obj: Object | None) -> Object | None:
+    """Return what counts as a change and may be shown: no bookkeeping, no status, no Secret's values."""
     if obj is None:
         return None
-    metadata = {key: value for key, value in obj["metadata"].items() if key not in _BOOKKEEPING}
-    return {**{key: value for key, value in obj.items() if key != "status"}, "metadata": metadata}
+    kept = {key: value for key, value in obj.items() if key != "status"}
+    kept["metadata"] = {key: value for key, value in obj["metadata"].items() if key not in _BOOKKEEPING}
+    if obj.get("kind") == "Secret":
+        for part in ("data", "stringData"):
+            if kept.get(part):
+                kept[part] = {key: f"({len(value)} characters)" for key, value in kept[part].items()}
+    return kept
 
 
-_BOOKKEEPING = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "uid")
-
-
-def bring_about(client: Client, definitions: list[dict[str, Any]], state: str, options: Options) -> list[Change]:
+def bring_about(api: Api, definitions: list[Object], state: str, options: Options) -> list[Change]:
     """Make the cluster agree with a list of definitions: present, patched or absent.
 
     Objects are applied in the order given and removed in the opposite one. With wait, all are awaited after the last
-    was sent, so that components which need one another can start. Raises NotReady.
+    was sent, so that components which need one another can start. Raises TimedOut, and what the calls raise.
     """
-    objects = Objects(client, options)
-    if state == "absent":
-        changes = []
-        for obj in reversed(definitions):
-            changes.append(objects.remove(obj))
-            if options.wait and not options.check and changes[-1].changed:
-                objects.wait_gone(obj, time.monotonic() + options.wait_seconds)
-        return changes
-    changes = [objects.apply(obj) if state == "present" else objects.patch(obj) for obj in definitions]
+    objects = Objects(api, options)
+    act = {"present": objects.apply, "patched": objects.patch, "absent": objects.remove}[state]
+    changes = [act(obj) for obj in (reversed(definitions) if state == "absent" else definitions)]
     if options.wait and not options.check:
         deadline = time.monotonic() + options.wait_seconds
-        for obj in definitions:
-            objects.wait_ready(obj, deadline)
+        for obj in reversed(definitions) if state == "absent" else definitions:
+            if state == "absent":
+                objects.wait_gone(obj, deadline)
+            else:
+                objects.wait_ready(obj, deadline)
     return changes
