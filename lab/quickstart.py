@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """make quickstart: from a bare machine to a guest that prints on its console, told as it happens.
 
-Each step is a command that a user could type; this file puts them in order, shows their output, and says at the end what was
-seen. What the steps do is in lab/, images/ and playbooks/.
+Each step is a command that a user could type; this file puts them in order, shows their output, and says at the
+end what was seen. What the steps do is in lab/, images/ and playbooks/.
 """
 
 from __future__ import annotations
@@ -84,7 +84,9 @@ def launcher(kubectl: tuple[str, ...], namespace: str) -> str:
     pods = json.loads(capture(*kubectl, "get", "pods", "-n", namespace, "-l", selector, "-o", "json"))["items"]
     alive = [pod["metadata"]["name"] for pod in pods if pod["status"]["phase"] == "Running"]
     if not alive:
-        raise QuickstartError(f"VM {namespace}/{VM} has no running launcher; see: kubectl describe vm,vmi,pods -n {namespace}")
+        raise QuickstartError(
+            f"VM {namespace}/{VM} has no running launcher; see: kubectl describe vm,vmi,pods -n {namespace}"
+        )
     return alive[0]
 
 

@@ -32,6 +32,8 @@ class Installed:
     """The same as objects to delete."""
     node_patches: list[dict[str, Any]]
     """Merge patches that take our labels and annotations off the nodes."""
+    leftovers: list[str]
+    """Cluster-wide objects that carry our label, kind and name."""
 
     def to_result(self) -> dict[str, Any]:
         """Return the module's result."""
@@ -44,6 +46,7 @@ def assess(
     deployments: Sequence[Object] = (),
     workloads: Sequence[Object] = (),
     nodes: Sequence[Object] = (),
+    leftovers: Sequence[Object] = (),
 ) -> Installed:
     """Decide from the CRD of KubeVirt's configuration, virt-controller Deployments, VMs and VMIs, and nodes."""
     if definition is None:
@@ -66,6 +69,7 @@ def assess(
         workloads=sorted(f"{one['metadata']['namespace']}/{one['metadata']['name']}" for one in loose),
         workload_objects=[_identity(one) for one in loose],
         node_patches=[patch for patch in map(_node_patch, nodes) if patch is not None],
+        leftovers=sorted(f"{one['kind']} {one['metadata']['name']}" for one in leftovers),
     )
 
 

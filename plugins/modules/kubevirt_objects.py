@@ -1,0 +1,128 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: kubevirt_objects
+short_description: Apply or remove the Kubernetes objects of the control plane
+description:
+  - Brings a list of objects about by server-side apply, patches or removes them, and waits by watch until each
+    serves or is gone.
+  - It is what role M(virtops.kubevirt.control_plane#role) is made of. Use it where a list of manifests has to be
+    applied without C(kubectl) and without another collection.
+author:
+  - virtops (@virtops)
+extends_documentation_fragment:
+  - virtops.kubevirt.auth
+options:
+  definitions:
+    description:
+      - The objects, in the order in which they are applied. They are removed in the opposite order.
+    type: list
+    elements: dict
+    required: true
+  state:
+    description:
+      - V(present) applies each object; V(absent) deletes it; V(patched) merges into the objects that exist and
+        leaves out those that do not.
+    type: str
+    choices: [present, absent, patched]
+    default: present
+  labels:
+    description:
+      - Labels added to the metadata of every object that is applied.
+    type: dict
+    default: {}
+  wait:
+    description:
+      - Whether to wait until each object serves (definitions established, workloads rolled out, API services
+        and the control plane available) or is gone.
+    type: bool
+    default: false
+  wait_timeout:
+    description:
+      - How many seconds to wait in all.
+    type: int
+    default: 300
+attributes:
+  check_mode:
+    description: Nothing is stored; the server checks each object as if it were.
+    support: full
+  diff_mode:
+    description: Says what would differ, without the values of Secrets.
+    support: full
+  idempotent:
+    description: A second run with the same definitions changes nothing.
+    support: full
+"""
+
+EXAMPLES = r"""
+- name: Have a namespace
+  virtops.kubevirt.kubevirt_objects:
+    definitions:
+      - apiVersion: v1
+        kind: Namespace
+        metadata:
+          name: machines
+"""
+
+RETURN = r"""
+changes:
+  description: The objects that were changed, kind and name.
+  returned: success
+  type: list
+  elements: str
+  sample: ["Namespace machines"]
+"""
+
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils._client.argspec import auth_argument_spec
+from ..module_utils._client.errors import VirtError
+from ..module_utils._client.session import open_api
+from ..module_utils._cluster.objects import Change, Options, bring_about
+
+
+def argument_spec() -> dict[str, Any]:
+    """Return the module's options."""
+    return {
+        **auth_argument_spec(),
+        "definitions": {"type": "list", "elements": "dict", "required": True},
+        "state": {"type": "str", "choices": ["present", "absent", "patched"], "default": "present"},
+        "labels": {"type": "dict", "default": {}},
+        "wait": {"type": "bool", "default": False},
+        "wait_timeout": {"type": "int", "default": 300},
+    }
+
+
+def result(changes: list[Change]) -> dict[str, Any]:
+    """Return what the module says about its changes."""
+    made = [change for change in changes if change.changed]
+    diff = [{"header": one.title, "before": one.before or "", "after": one.after or ""} for one in made]
+    return {"changed": bool(made), "changes": [one.title for one in made], "diff": diff}
+
+
+def main() -> None:
+    """Run the module."""
+    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
+    params = module.params
+    options = Options(
+        check=module.check_mode,
+        wait=params["wait"],
+        wait_seconds=params["wait_timeout"],
+        labels={key: str(value) for key, value in params["labels"].items()},
+    )
+    try:
+        changes = bring_about(open_api(params), params["definitions"], params["state"], options)
+    except VirtError as error:
+        module.fail_json(msg=error.message, **error.facts)
+    module.exit_json(**result(changes))
+
+
+if __name__ == "__main__":
+    main()
