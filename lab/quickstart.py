@@ -85,7 +85,7 @@ def launcher(kubectl: tuple[str, ...], namespace: str) -> str:
     alive = [pod["metadata"]["name"] for pod in pods if pod["status"]["phase"] == "Running"]
     if not alive:
         raise QuickstartError(
-            f"VM {namespace}/{VM} has no running launcher; see: kubectl describe vm,vmi,pods -n {namespace}"
+            f"{namespace}/{VM} has no running launcher; kubectl describe vmi,pods -n {namespace} says why"
         )
     return alive[0]
 

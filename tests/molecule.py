@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run every Molecule scenario, one after the other, from a checkout of any name: python -m tests.molecule [NAME ...]."""
+"""Run Molecule's scenarios, one after the other, from a checkout of any name: python -m tests.molecule [NAME ...]."""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ _MACHINES = (
     Resource("kubevirt.io/v1", "virtualmachines", "VirtualMachine", None),
     Resource("kubevirt.io/v1", "virtualmachineinstances", "VirtualMachineInstance", None),
 )
+_ADMISSION = "admissionregistration.k8s.io/v1"
 _CLUSTER_WIDE = (
     _DEFINITIONS,
     Resource("v1", "namespaces", "Namespace", None),
@@ -25,14 +26,10 @@ _CLUSTER_WIDE = (
     Resource("rbac.authorization.k8s.io/v1", "clusterroles", "ClusterRole", None),
     Resource("rbac.authorization.k8s.io/v1", "clusterrolebindings", "ClusterRoleBinding", None),
     Resource("apiregistration.k8s.io/v1", "apiservices", "APIService", None),
-    Resource("admissionregistration.k8s.io/v1", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration", None),
-    Resource(
-        "admissionregistration.k8s.io/v1", "validatingwebhookconfigurations", "ValidatingWebhookConfiguration", None
-    ),
-    Resource("admissionregistration.k8s.io/v1", "validatingadmissionpolicies", "ValidatingAdmissionPolicy", None),
-    Resource(
-        "admissionregistration.k8s.io/v1", "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding", None
-    ),
+    Resource(_ADMISSION, "mutatingwebhookconfigurations", "MutatingWebhookConfiguration", None),
+    Resource(_ADMISSION, "validatingwebhookconfigurations", "ValidatingWebhookConfiguration", None),
+    Resource(_ADMISSION, "validatingadmissionpolicies", "ValidatingAdmissionPolicy", None),
+    Resource(_ADMISSION, "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding", None),
 )
 
 
