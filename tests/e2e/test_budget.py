@@ -1,0 +1,41 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a VM costs the API server: counted from its audit log, not from our own metrics."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.e2e.audit import writes
+from tests.e2e.cluster import READY, Cluster
+from tests.e2e.machines import a_vm
+
+pytestmark = pytest.mark.lab
+
+
+def start(cluster: Cluster, namespace: str) -> None:
+    """Start one VM in a namespace of its own, to its marker and its Ready condition."""
+    cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+    cluster.apply(a_vm("one", namespace=namespace))
+    cluster.running("one", namespace=namespace)
+    with cluster.console(cluster.launcher("one", namespace)["metadata"]["name"], namespace) as console:
+        console.expect(READY)
+        console.expect("counter 3")
+    cluster.wait("vm", "one", ".status.ready", "true", namespace=namespace)
+
+
+def test_one_start_takes_at_most_ten_writes_of_ours(cluster: Cluster) -> None:
+    start(cluster, "budget")
+
+    counted = writes(cluster.audit_log, "budget")
+    assert 0 < counted.total() <= 10, dict(counted)
+
+
+def test_a_running_vm_costs_no_writes(cluster: Cluster) -> None:
+    start(cluster, "idle")
+    before = writes(cluster.audit_log, "idle").total()
+    with cluster.console(cluster.launcher("one", "idle")["metadata"]["name"], "idle") as console:
+        console.expect("counter 13")
+
+    assert writes(cluster.audit_log, "idle").total() == before
