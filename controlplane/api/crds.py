@@ -183,7 +183,13 @@ def _instance_rules(spec: Schema) -> None:
 
 def _vmi_rules(spec: Schema) -> None:
     _instance_rules(spec)
-    _rule(spec, "self == oldSelf", "the spec of a VirtualMachineInstance does not change; change the VirtualMachine")
+    # Not the whole spec: stop and restart shorten terminationGracePeriodSeconds of what runs.
+    for part in ("domain", "volumes", "networks"):
+        _rule(
+            spec["properties"][part],
+            "self == oldSelf",
+            f"the {part} of a VirtualMachineInstance cannot change; change the VirtualMachine",
+        )
 
 
 def _vm_rules(spec: Schema) -> None:
