@@ -39,7 +39,9 @@ def parse_hierarchies(mountinfo: str) -> list[Hierarchy]:
         kind, _, options = after.split(" ", 2)
         path = Path(before.split(" ")[4])
         if kind in ("cgroup", "cgroup2") and path.is_relative_to(ROOT):
-            found.setdefault(path, Hierarchy(path=path, unified=kind == "cgroup2", options=frozenset(options.split(","))))
+            found.setdefault(
+                path, Hierarchy(path=path, unified=kind == "cgroup2", options=frozenset(options.split(",")))
+            )
     return list(found.values())
 
 

@@ -1,0 +1,161 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The command `lab`. What it does is elsewhere; here are its words, its exit codes and its errors."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from lab import faults
+from lab.build import ensure_programs
+from lab.cluster import Lab
+from lab.errors import LabError
+from lab.inventory import render_inventory
+from lab.paths import DEFAULT_NAME, Cache
+from lab.progress import silent, to_stderr
+from lab.status import collect_status, render_status
+
+
+def parser() -> argparse.ArgumentParser:
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--name", default=DEFAULT_NAME, help="which lab (default: %(default)s)")
+    common.add_argument("--quiet", action="store_true", help="no progress lines")
+    top = argparse.ArgumentParser(prog="lab", description="A real Kubernetes on this machine, in seconds.")
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    def add(name: str, text: str) -> argparse.ArgumentParser:
+        return commands.add_parser(name, help=text, description=text, parents=[common])
+
+    add("build", "build the programs into the cache; seconds when nothing has changed")
+    up = add("up", "start the lab, or mend and complete one that runs")
+    up.add_argument("--nodes", type=int, help="how many nodes; 0 is a control plane only (default: 1, or as it is)")
+    up.add_argument("--image", type=Path, action="append", default=[], help="OCI archive for every node; repeatable")
+    up.add_argument("--node-grace", type=int, metavar="SECONDS", help="silence after which a node is NotReady")
+    up.add_argument("--no-controllers", action="store_true", help="API server and etcd only; use with --nodes 0")
+    add("down", "remove the lab and everything it made")
+    status = add("status", "tell how the lab is")
+    status.add_argument("--output", choices=("text", "json"), default="text")
+    add("kubeconfig", "print the path of the kubeconfig")
+    add("inventory", "print an Ansible inventory with the nodes in group kubevirt_nodes")
+    _add_image_commands(commands, common)
+    _add_node_commands(commands, common)
+    kill = add("kill", "kill -9 one program; the lab starts it again")
+    kill.add_argument("program", help="etcd, kube-apiserver, kubelet, containerd, ...")
+    kill.add_argument("--node", help="on which node")
+    return top
+
+
+def _add_image_commands(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser], common: argparse.ArgumentParser
+) -> None:
+    image = commands.add_parser("image", help="put images on the nodes, or list them")
+    verbs = image.add_subparsers(dest="verb", required=True, metavar="VERB")
+    load = verbs.add_parser("import", help="put an OCI archive's image on every node", parents=[common])
+    load.add_argument("file", type=Path)
+    load.add_argument("--reference", help="call the image so, not as the archive says")
+    verbs.add_parser("list", help="list each node's images", parents=[common])
+
+
+def _add_node_commands(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser], common: argparse.ArgumentParser
+) -> None:
+    node = commands.add_parser("node", help="run commands on a node, or break it")
+    verbs = node.add_subparsers(dest="verb", required=True, metavar="VERB")
+    texts = {
+        "exec": "run a command on the node",
+        "kill": "cut its power; `lab up` brings it back",
+        "freeze": "stop all its processes",
+        "thaw": "let them go on",
+        "cut": "pull its network cable",
+        "heal": "plug it in again",
+    }
+    for verb, text in texts.items():
+        each = verbs.add_parser(verb, help=text, parents=[common])
+        each.add_argument("node")
+        if verb == "exec":
+            each.add_argument("argv", nargs=argparse.REMAINDER, metavar="-- COMMAND")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = parser().parse_args(arguments)
+    try:
+        return _run(options)
+    except LabError as error:
+        print(f"lab: {error}", file=sys.stderr)
+        return 1
+    except PermissionError as error:
+        print(f"lab: {error}; the lab belongs to root: run the same command with sudo", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("lab: interrupted; `lab up` goes on, `lab down` cleans up", file=sys.stderr)
+        return 130
+
+
+def _run(options: argparse.Namespace) -> int:
+    progress = silent if options.quiet else to_stderr
+    lab = Lab(options.name, progress=progress)
+    match options.command:
+        case "build":
+            programs = ensure_programs(Cache.from_environment(), progress)
+            print(programs.kube_directory, programs.etcd_directory, programs.node_directory, sep="\n")
+        case "up":
+            lab.up(
+                options.nodes,
+                images=options.image,
+                node_grace_seconds=options.node_grace,
+                controllers=not options.no_controllers,
+            )
+        case "down":
+            lab.down()
+        case "status":
+            status = collect_status(lab)
+            print(json.dumps(status, indent=1) if options.output == "json" else render_status(status))
+        case "kubeconfig":
+            lab.describe()
+            print(lab.kubeconfig)
+        case "inventory":
+            print(render_inventory(lab))
+        case "image":
+            _image(lab, options)
+        case "node":
+            _node(lab, options)
+        case "kill":
+            faults.kill_program(lab, options.program, node=options.node)
+    return 0
+
+
+def _image(lab: Lab, options: argparse.Namespace) -> None:
+    if options.verb == "import":
+        print(lab.import_image(options.file, reference=options.reference))
+        return
+    for node, references in lab.image_references().items():
+        for reference in references:
+            print(f"{node}  {reference}")
+
+
+def _node(lab: Lab, options: argparse.Namespace) -> None:
+    if options.verb == "exec":
+        argv = options.argv[1:] if options.argv[:1] == ["--"] else options.argv
+        if not argv:
+            raise LabError("give a command after --, such as: lab node exec node-1 -- ps aux")
+        command = lab.node(options.node).command(argv)
+        sys.stdout.flush()
+        os.execvp(command[0], command)  # noqa: S606 -- its streams and exit code are to be this process's
+    action = {
+        "kill": faults.kill_node,
+        "freeze": faults.freeze_node,
+        "thaw": faults.thaw_node,
+        "cut": faults.cut_node,
+        "heal": faults.heal_node,
+    }[options.verb]
+    action(lab, options.node)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
