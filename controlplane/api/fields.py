@@ -50,7 +50,7 @@ def _object(value: Any, kind: type[Struct], path: str) -> Iterator[Problem]:
         elif name in known_fields.TOLERATED.get(kind.__name__, ()):
             continue
         elif name not in unbuilt:
-            yield _unknown(name, path, [*known, *unbuilt])
+            yield unknown(name, path, [*known, *unbuilt])
         elif not _asks_for_nothing(name, one):
             message = "known to KubeVirt, not built in this version; remove it"
             yield Problem(below(path, name), message, "FieldValueNotSupported")
@@ -63,7 +63,8 @@ def _asks_for_nothing(name: str, value: Any) -> bool:
     return value is None or value in ("", []) or (value is False and name in known_fields.OFF_WHEN_FALSE)
 
 
-def _unknown(name: str, path: str, names: list[str]) -> Problem:
+def unknown(name: str, path: str, names: list[str]) -> Problem:
+    """Return the problem of a field that nobody knows, with the nearest name that somebody does."""
     shown = name if len(name) <= 64 and name.isascii() and name.isidentifier() else excerpt(name)
     folded = {one.lower(): one for one in names}
     close = [folded[one] for one in difflib.get_close_matches(name[:64].lower(), folded, n=1)]
