@@ -13,6 +13,7 @@ import ctypes
 import os
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from typing import TypeVar
 
 from controlplane.virt_handler.network import links, masquerade, nft
@@ -21,16 +22,20 @@ from controlplane.virt_handler.network.masquerade import Masquerade
 
 T = TypeVar("T")
 _CLONE_NEWNET = 0x40000000
+DEADLINE_SECONDS = 10.0
 
 
-async def run_in_namespace(namespace_fd: int, work: Callable[[], T]) -> T:
-    """Run `work` in a thread of its own inside the namespace; what it raises is raised here."""
+async def run_in_namespace(namespace: AbstractContextManager[int], work: Callable[[], T]) -> T:
+    """Run `work` in a thread of its own inside the namespace; what it raises is raised here.
+
+    namespace: entered in that thread, because opening it may block on the launcher's side. TimeoutError after
+    DEADLINE_SECONDS; the thread is then left to itself.
+    """
     loop = asyncio.get_running_loop()
     outcome: asyncio.Future[T] = loop.create_future()
-    own = os.dup(namespace_fd)  # the caller may be cancelled and close its own
 
     def report(result: T | None, error: BaseException | None) -> None:
-        if outcome.cancelled():
+        if outcome.done():
             return
         if error is not None:
             outcome.set_exception(error)
@@ -38,22 +43,23 @@ async def run_in_namespace(namespace_fd: int, work: Callable[[], T]) -> T:
             outcome.set_result(result)  # type: ignore[arg-type]
 
     def enter() -> None:
+        result: T | None = None
+        failure: BaseException | None = None
         try:
-            try:
-                _setns(own)
-            finally:
-                os.close(own)
-            result = work()
-        except BaseException as error:
-            loop.call_soon_threadsafe(report, None, error)
-        else:
-            loop.call_soon_threadsafe(report, result, None)
+            with namespace as fd:
+                _setns(fd)
+                result = work()
+        except BaseException as error:  # carried over to the caller, whatever it is
+            failure = error
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(report, result, failure)
 
     threading.Thread(target=enter, name="pod-network", daemon=True).start()
-    return await outcome
+    async with asyncio.timeout(DEADLINE_SECONDS):
+        return await outcome
 
 
-async def set_up(namespace_fd: int, wanted: Masquerade) -> PodInterface:
+async def set_up(namespace: AbstractContextManager[int], wanted: Masquerade) -> PodInterface:
     """Make the Pod's network ready for its guest, or leave it as it is when it is already."""
 
     def work() -> PodInterface:
@@ -61,7 +67,7 @@ async def set_up(namespace_fd: int, wanted: Masquerade) -> PodInterface:
         nft.run(masquerade.render_rules(wanted))
         return pod
 
-    return await run_in_namespace(namespace_fd, work)
+    return await run_in_namespace(namespace, work)
 
 
 def _setns(namespace_fd: int) -> None:

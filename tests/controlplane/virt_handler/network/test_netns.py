@@ -10,6 +10,7 @@ import os
 import socket
 import struct
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,7 +36,7 @@ class Wires:
 
     async def set_up(self, wanted: Masquerade = PLAIN) -> links.PodInterface:
         """Set the Pod up and plug a guest into its bridge (a veth in the place of a tap with QEMU behind it)."""
-        pod = await netns.set_up(self.pod.fd, wanted)
+        pod = await netns.set_up(nullcontext(self.pod.fd), wanted)
         cable(self.pod, "plug", self.guest, "eth0")
         self.pod.enslave("plug", "k6t-eth0")
         self.guest.address("eth0", str(wanted.network.guest_interface), gateway=str(wanted.network.gateway))
@@ -107,7 +108,7 @@ async def test_open_connections_survive_a_second_run(wires: Wires) -> None:
     with wires.world.listen(80) as server, wires.guest.connect(WORLD, 80) as client:
         accepted, _ = server.accept()
         with accepted:
-            await netns.set_up(wires.pod.fd, PLAIN)
+            await netns.set_up(nullcontext(wires.pod.fd), PLAIN)
             client.sendall(b"still")
             assert accepted.recv(5) == b"still"
     assert wires.pod.run(lambda: nft.run("list ruleset")).count("table ip") == 1
@@ -127,7 +128,7 @@ async def test_the_pods_addresses_and_mtu_are_reported_and_taken_over(wires: Wir
 
 
 async def test_uid_107_opens_the_tap_without_a_capability(wires: Wires) -> None:
-    await netns.set_up(wires.pod.fd, PLAIN)
+    await netns.set_up(nullcontext(wires.pod.fd), PLAIN)
 
     def attempt() -> int:
         device = os.open("/dev/net/tun", os.O_RDWR)
@@ -162,7 +163,7 @@ async def test_localhost_is_not_opened_to_the_pods_neighbours(wires: Wires) -> N
 async def test_a_pod_without_eth0_is_an_error_that_says_so() -> None:
     bare = Namespace()
     with pytest.raises(LookupError, match="no interface eth0"):
-        await netns.set_up(bare.fd, PLAIN)
+        await netns.set_up(nullcontext(bare.fd), PLAIN)
     bare.close()
 
 

@@ -1,0 +1,248 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""virt-handler's process: settings, wiring, tasks. What it does is in the packages beside this file."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import random
+import signal
+import sys
+import time
+from contextlib import suppress
+
+from kubevirt_api.names import LAUNCHER_ROLE, NODE_NAME, ROLE
+
+from controlplane import logs
+from controlplane.api.instance import VirtualMachineInstanceStatus
+from controlplane.api.resources import NODE, POD, VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.engine.backoff import BackOff
+from controlplane.engine.errors import ApiError
+from controlplane.engine.overlay import Overlay, RememberingApi
+from controlplane.engine.ports import Json
+from controlplane.engine.queue import Queue
+from controlplane.engine.runner import Runner
+from controlplane.hypervisor.connection import open_connection, register_event_loop, socket_uri
+from controlplane.kube.client import Client, Selection
+from controlplane.kube.credentials import CredentialsError, load
+from controlplane.kube.events import Story, create_event
+from controlplane.kube.lease import Heartbeat
+from controlplane.kube.transport import Transport
+from controlplane.kube.watch import WatchCache
+from controlplane.virt_handler import node
+from controlplane.virt_handler.capabilities import read_capabilities
+from controlplane.virt_handler.clock import SystemClock
+from controlplane.virt_handler.device_plugins.device import DEVICES, KVM, is_present, private_node
+from controlplane.virt_handler.device_plugins.plugin import Plugin
+from controlplane.virt_handler.device_plugins.serve import serve as serve_plugin
+from controlplane.virt_handler.health import Health
+from controlplane.virt_handler.inotify import Inotify
+from controlplane.virt_handler.kvm import KvmFinding, probe
+from controlplane.virt_handler.launcher_dir import PodsDirectory
+from controlplane.virt_handler.launchers.ports import Connection
+from controlplane.virt_handler.launchers.registry import Registry
+from controlplane.virt_handler.launchers.session import Tools
+from controlplane.virt_handler.metrics import Metrics
+from controlplane.virt_handler.network import netns
+from controlplane.virt_handler.settings import Settings, SettingsError, read_settings
+from controlplane.virt_handler.vmi.reconciler import Told, VmiReconciler
+from controlplane.virt_handler.vmi.world import Action, World
+
+log = logging.getLogger(__name__)
+
+COMPONENT = "virt-handler"
+_WORKERS = 32
+_LEAVING_SECONDS = 2.0
+_PLUGINS_SECONDS = 10.0
+
+
+class Handler:
+    """Everything this process runs, wired."""
+
+    def __init__(self, settings: Settings, client: Client) -> None:
+        self._settings = settings
+        self._client = client
+        self._clock = SystemClock()
+        self._inotify = Inotify()
+        self._metrics = Metrics()
+        self._pods = WatchCache(client, self._select_pods(), self._clock)
+        self._vmis = WatchCache(client, self._select_vmis(), self._clock)
+        known = Overlay(self._vmis, self._clock)
+        self._registry = Registry(self._pods, self._tools(), self._enqueue)
+        self._reconciler = VmiReconciler(
+            settings.node,
+            known,
+            self._registry,
+            RememberingApi(client, {VIRTUAL_MACHINE_INSTANCE: known}),
+            self._clock,
+            tell=self._tell,
+            started=self._metrics.started,
+        )
+        self._runner: Runner[World, Action, VirtualMachineInstanceStatus] = Runner(
+            "vmi",
+            self._reconciler,
+            Queue(BackOff(random.random)),
+            self._clock,
+            limit=_WORKERS,
+            observed=self._metrics.observed,
+        )
+        self._vmis.subscribe(self._vmi_changed)
+        self._health = Health(settings.port, self._metrics.registry, self._waiting_for)
+        self._missing = {"kvm probe"}
+        self._kvm: KvmFinding | None = None
+
+    async def run(self) -> None:
+        """Serve until cancelled."""
+        self._metrics.gauge("virtops_launchers", "Launcher Pods of this node", lambda: len(self._registry))
+        self._metrics.gauge("virtops_launchers_connected", "Launchers in contact", lambda: self._registry.connected)
+        await self._health.start()
+        try:
+            async with asyncio.TaskGroup() as group:
+                for job in (self._pods.run, self._vmis.run, self._registry.run, self._runner.run):
+                    group.create_task(job())
+                group.create_task(self._heartbeat().run())
+                group.create_task(self._look_at_all())
+                group.create_task(self._offer_devices(group))
+        finally:
+            await self._leave()
+            await self._health.close()
+            self._inotify.close()
+
+    def _select_pods(self) -> Selection:
+        return Selection(
+            POD, label_selector=f"{ROLE}={LAUNCHER_ROLE}", field_selector=f"spec.nodeName={self._settings.node}"
+        )
+
+    def _select_vmis(self) -> Selection:
+        return Selection(VIRTUAL_MACHINE_INSTANCE, label_selector=f"{NODE_NAME}={self._settings.node}")
+
+    def _tools(self) -> Tools:
+        capabilities = read_capabilities(self._settings.capabilities_directory)
+        return Tools(
+            pods=PodsDirectory(str(self._settings.pods_directory)),
+            inotify=self._inotify,
+            clock=self._clock,
+            connect=_connect,
+            set_up_network=netns.set_up,
+            capabilities=capabilities.for_pod,
+        )
+
+    def _heartbeat(self) -> Heartbeat:
+        settings = self._settings
+        key = Key(settings.namespace, node.lease_name(settings.node))
+        holder = settings.pod_name or settings.node
+        return Heartbeat(self._client, key, holder, self._clock, labels={ROLE: COMPONENT})
+
+    def _enqueue(self, key: Key) -> None:
+        self._runner.add(key)
+
+    def _vmi_changed(self, key: Key, before: bytes | None, after: bytes | None) -> None:
+        if before is not None and after is None:
+            self._reconciler.forget(before)
+        self._runner.add(key)
+
+    async def _look_at_all(self) -> None:
+        """Begin once everything is known: before that, absence means nothing."""
+        await self._vmis.wait_synced()
+        await self._pods.wait_synced()
+        for key in {*self._vmis.keys(), *self._registry.keys()}:
+            self._runner.add(key)
+
+    async def _offer_devices(self, group: asyncio.TaskGroup) -> None:
+        """Probe KVM, serve the device plugins, then say that this node can take machines."""
+        self._kvm = await self._probe_kvm()
+        registered = asyncio.Event()
+        present = [one for one in DEVICES if is_present(one)]
+        self._missing = {one.resource for one in present}
+
+        def note(resource: str) -> None:
+            self._missing.discard(resource)
+            if not self._missing:
+                registered.set()
+
+        for device in present:
+            path = private_node(device, self._settings.devices_directory)
+            plugin = Plugin(device, path, is_healthy=device is not KVM or self._kvm.is_usable)
+            group.create_task(serve_plugin(plugin, self._settings.device_plugins_directory, self._inotify, note))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_PLUGINS_SECONDS):
+                await registered.wait()
+        await self._join(self._kvm)
+
+    async def _probe_kvm(self) -> KvmFinding:
+        if not is_present(KVM):
+            return KvmFinding(is_usable=False, reason="the node has no /dev/kvm")
+        found = await probe(str(self._settings.kvm_probe))
+        log.info("KVM probed", extra={"usable": found.is_usable, "because": found.reason})
+        return found
+
+    async def _join(self, kvm: KvmFinding) -> None:
+        """Label the Node; again until it works."""
+        pause = 1.0
+        while True:
+            try:
+                patch = node.serving_patch(kvm, self._clock.now())
+                found = await self._client.get(NODE, Key("", self._settings.node))
+                if node.is_needed(found, patch):
+                    await self._client.patch(NODE, Key("", self._settings.node), patch)
+                log.info("serving", extra={"node": self._settings.node})
+                return
+            except ApiError as error:
+                log.warning("cannot label the node", extra={"node": self._settings.node, "error": str(error)})
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, 30.0)
+
+    async def _leave(self) -> None:
+        try:
+            async with asyncio.timeout(_LEAVING_SECONDS):
+                await self._client.patch(NODE, Key("", self._settings.node), node.leaving_patch())
+        except (ApiError, TimeoutError) as error:
+            log.warning("cannot label the node", extra={"node": self._settings.node, "error": str(error)})
+
+    async def _tell(self, about: Json, told: Told) -> None:
+        story = Story(told.reason, told.message, "Warning" if told.is_warning else "Normal")
+        now = self._clock.now()
+        await create_event(self._client, about, story, component=COMPONENT, instance=self._settings.node, now=now)
+
+    def _waiting_for(self) -> list[str]:
+        missing = sorted(self._missing)
+        missing += [name for name, cache in (("VMIs", self._vmis), ("Pods", self._pods)) if not cache.synced]
+        return missing
+
+
+async def _connect(path: str) -> Connection:
+    return await open_connection(socket_uri(path))
+
+
+async def _serve(settings: Settings) -> None:
+    register_event_loop()
+    credentials = await load(os.environ, time.monotonic)
+    async with Transport(credentials, COMPONENT) as transport:
+        handler = asyncio.ensure_future(Handler(settings, Client(transport, field_manager=COMPONENT)).run())
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, handler.cancel)
+        with suppress(asyncio.CancelledError):
+            await handler
+
+
+def main() -> int:
+    """Run until told to stop; the exit code is for the kubelet."""
+    try:
+        settings = read_settings(os.environ)
+        logs.configure(COMPONENT, settings.log_level)
+        asyncio.run(_serve(settings))
+    except (SettingsError, CredentialsError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    except Exception:
+        log.exception("virt-handler ends")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,51 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From a VMI, its Pod and what its launcher reported to the text that libvirt gets. Pure."""
+
+from __future__ import annotations
+
+from controlplane.api.instance import VirtualMachineInstance
+from controlplane.api.launch_plan import parse_report
+from controlplane.domain import layout
+from controlplane.domain.build.domain import build_domain
+from controlplane.domain.build.facts import Facts, Link
+from controlplane.domain.codec import render_text
+from controlplane.domain.mac import guest_mac
+from controlplane.domain.network import masquerade_network
+from controlplane.virt_handler.network.links import PodInterface
+from controlplane.virt_handler.network.masquerade import Masquerade, Port
+from controlplane.virt_handler.pod import Pod
+
+
+def masquerade_of(vmi: VirtualMachineInstance) -> Masquerade | None:
+    """Say what network the VMI's Pod needs; None when the machine has no interface. ValueError names what is wrong."""
+    networks = {one.name: one for one in vmi.spec.networks}
+    for interface in vmi.spec.domain.devices.interfaces:
+        network = networks.get(interface.name)
+        if network is None or network.pod is None:
+            raise ValueError(f"interface {interface.name!r} is not on the Pod network: only that is built")
+        ports = tuple(Port("udp" if one.protocol.upper() == "UDP" else "tcp", one.port) for one in interface.ports)
+        return Masquerade(masquerade_network(network.pod.vm_network_cidr), ports)
+    return None
+
+
+def describe_domain(vmi: VirtualMachineInstance, pod: Pod, report: bytes, interface: PodInterface | None) -> str:
+    """Render the domain. ValueError (NotBuildableError among them) names what stands in the way."""
+    mounts = {one.name: layout.image_mount(one.name) for one in vmi.spec.volumes if one.container_disk is not None}
+    links = {
+        one.name: Link(
+            mac=guest_mac(vmi.metadata.uid, one.name, one.mac_address),
+            tap=layout.TAP,
+            mtu=1500 if interface is None else interface.mtu,
+        )
+        for one in vmi.spec.domain.devices.interfaces
+    }
+    facts = Facts(
+        pod_uid=pod.uid,
+        epoch=vmi.status.epoch,
+        is_kvm=pod.has_kvm,
+        report=parse_report(report, mounts=mounts),
+        links=links,
+    )
+    return render_text(build_domain(vmi, facts))

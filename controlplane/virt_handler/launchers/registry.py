@@ -1,0 +1,125 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The sessions of this node: one per launcher Pod, by VMI. Pods come and go, sessions with them; no decisions."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection
+
+from controlplane.api.decode import DecodeError, decode
+from controlplane.api.resources import Key
+from controlplane.engine.ports import Cache
+from controlplane.virt_handler.launchers.session import Session, Tools
+from controlplane.virt_handler.pod import Pod
+from controlplane.virt_handler.vmi.world import Launcher
+
+log = logging.getLogger(__name__)
+_AFTER_BUG_SECONDS = 5.0
+
+
+class Registry:
+    """Watches the cache of launcher Pods of this node."""
+
+    def __init__(self, pods: Cache, tools: Tools, changed: Callable[[Key], None]) -> None:
+        """changed is called with a VMI's key whenever something about one of its launchers changed."""
+        self._pods = pods
+        self._tools = tools
+        self._changed = changed
+        self._sessions: dict[str, Session] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    @property
+    def connected(self) -> int:
+        return sum(1 for one in self._sessions.values() if one.launcher().sighting.is_connected)
+
+    def session(self, pod_uid: str) -> Session | None:
+        return self._sessions.get(pod_uid)
+
+    def launchers_of(self, vmi_uid: str) -> tuple[Launcher, ...]:
+        """Return the launchers that the VMI of this UID controls."""
+        return self._select(lambda pod: pod.owner is not None and pod.owner.uid == vmi_uid)
+
+    def launchers_named(self, key: Key) -> tuple[Launcher, ...]:
+        """Return the launchers that a VMI of this name controls or controlled."""
+        return self._select(lambda pod: pod.vmi_key == key)
+
+    def keys(self) -> Collection[Key]:
+        return {one.pod.vmi_key for one in self._sessions.values() if one.pod.vmi_key is not None}
+
+    async def run(self) -> None:
+        """Keep the sessions going until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            self._pods.subscribe(lambda _, before, after: self._take(group, before, after))
+            for key in self._pods.keys():  # noqa: SIM118 - a Cache is no dict
+                self._take(group, None, self._pods.get(key))
+            await asyncio.Event().wait()
+
+    def _take(self, group: asyncio.TaskGroup, before: bytes | None, after: bytes | None) -> None:
+        old, new = _read(before), _read(after)
+        if old is not None and (new is None or new.uid != old.uid):
+            self._gone(old)
+        if new is not None and new.owner is not None:
+            self._seen(group, new)
+
+    def _seen(self, group: asyncio.TaskGroup, pod: Pod) -> None:
+        session, key = self._sessions.get(pod.uid), pod.vmi_key
+        if key is None or pod.owner is None:
+            return
+        if session is None:
+            session = Session(pod, pod.owner.uid, self._tools, lambda: self._changed(key))
+            self._sessions[pod.uid] = session
+            self._tasks[pod.uid] = group.create_task(self._keep(session))
+        else:
+            session.pod = pod
+            self._end_if_over(session)
+        self._changed(key)
+
+    def _gone(self, pod: Pod) -> None:
+        session = self._sessions.get(pod.uid)
+        if session is None or pod.vmi_key is None:
+            return
+        session.is_gone = True
+        self._end_if_over(session)
+        if pod.uid not in self._tasks:
+            del self._sessions[pod.uid]
+        self._changed(pod.vmi_key)
+
+    def _end_if_over(self, session: Session) -> None:
+        """Stop waiting for a launcher that will not come (back); one that is still there is listened to."""
+        task = self._tasks.get(session.pod.uid)
+        if task is not None and session.is_over and not session.launcher().sighting.is_connected:
+            task.cancel()
+
+    async def _keep(self, session: Session) -> None:
+        """Run a session; a bug in it costs this VM's contact a pause, never the process."""
+        uid = session.pod.uid
+        try:
+            while not session.is_over:
+                try:
+                    await session.run()
+                except Exception:
+                    log.exception("bug in a launcher's session", extra={"pod": session.pod.metadata.name})
+                    await asyncio.sleep(_AFTER_BUG_SECONDS)
+        finally:
+            self._tasks.pop(uid, None)
+            if session.is_gone:
+                self._sessions.pop(uid, None)
+
+    def _select(self, is_wanted: Callable[[Pod], bool]) -> tuple[Launcher, ...]:
+        return tuple(one.launcher() for one in self._sessions.values() if is_wanted(one.pod))
+
+
+def _read(raw: bytes | None) -> Pod | None:
+    if raw is None:
+        return None
+    try:
+        return decode(raw, Pod)
+    except DecodeError as error:
+        log.warning("a Pod cannot be read", extra={"error": str(error)})
+        return None

@@ -1,0 +1,274 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Contact with one launcher, for as long as its Pod is there: socket, connection, what the domain does, the verbs.
+
+One task owns it (`run`); the reconciler of its VMI calls the verbs. What it knows is published as a Sighting, and
+`changed` is called whenever that may be another one. Losing contact changes nothing but `is_connected`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from controlplane.api.instance import VirtualMachineInstance
+from controlplane.api.launch_plan import REPORT_LIMIT_BYTES
+from controlplane.domain import layout
+from controlplane.domain.observed import Observed, UnreadableError, read_domain
+from controlplane.domain.state import Life, State
+from controlplane.engine.ports import Clock
+from controlplane.hypervisor.errors import Disconnected, HypervisorError, InvalidDomain, TimedOut, WrongState
+from controlplane.hypervisor.events import ConnectionClosed
+from controlplane.virt_handler.inotify import Inotify, NotYet
+from controlplane.virt_handler.launcher_dir import LauncherSocket, PodsDirectory, Refused
+from controlplane.virt_handler.launcher_process import pod_network_namespace
+from controlplane.virt_handler.launchers.description import describe_domain, masquerade_of
+from controlplane.virt_handler.launchers.ports import Connect, Connection, Guest, SetUpNetwork
+from controlplane.virt_handler.pod import Pod
+from controlplane.virt_handler.vmi.world import Failure, Launcher, Sighting
+
+log = logging.getLogger(__name__)
+
+_PAUSES_SECONDS = (0.02, 0.05, 0.1, 0.3, 1.0, 3.0)
+"""Between attempts to connect: libvirtd listens a moment after its socket is there."""
+_BUSY_SECONDS = 0.1
+_QUICK_EVENTS = 20
+"""Events in quick succession that are answered at once; a launcher that floods us is answered ten times a second."""
+_START_ATTEMPTS = 3
+_UNREADABLE = State(Life.UNKNOWN, "unknown")
+
+
+class NoContact(Exception):
+    """There is no connection to the launcher now, or it broke: what was asked may or may not have happened."""
+
+
+class StartRefused(Exception):
+    """The domain was not started. The text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What all sessions share."""
+
+    pods: PodsDirectory
+    inotify: Inotify
+    clock: Clock
+    connect: Connect
+    set_up_network: SetUpNetwork
+    capabilities: Callable[[Pod], Mapping[str, bytes]]
+    """Files of libvirt's capability cache that fit this Pod's devices, by name; empty when there are none."""
+
+
+class Session:
+    """One launcher Pod. `pod` and `is_gone` are kept up to date by the registry."""
+
+    def __init__(self, pod: Pod, vmi_uid: str, tools: Tools, changed: Callable[[], None]) -> None:
+        self.pod = pod
+        self.is_gone = False
+        self._vmi_uid = vmi_uid
+        self._tools = tools
+        self._changed = changed
+        self._sighting = Sighting()
+        self._connection: Connection | None = None
+        self._socket: LauncherSocket | None = None
+        self._refreshing = asyncio.Lock()
+        self._starts = 0
+
+    @property
+    def is_over(self) -> bool:
+        """Nothing will listen in this Pod any more."""
+        return self.is_gone or self.pod.is_over
+
+    def launcher(self) -> Launcher:
+        """Say what is known now."""
+        return Launcher(self.pod, is_gone=self.is_gone, sighting=self._sighting)
+
+    async def run(self) -> None:
+        """Keep contact until the Pod is over."""
+        await self._drop_capabilities()
+        failures = 0
+        while not self.is_over:
+            try:
+                await self._follow_once()
+                failures = 0
+            except (HypervisorError, OSError, Refused) as error:
+                level = logging.DEBUG if failures < len(_PAUSES_SECONDS) else logging.WARNING
+                log.log(level, "no contact with a launcher", extra={**self._who, "error": str(error)})
+                await asyncio.sleep(_PAUSES_SECONDS[min(failures, len(_PAUSES_SECONDS) - 1)])
+                failures += 1
+
+    async def prepare_network(self, vmi: VirtualMachineInstance) -> None:
+        """Set the Pod's network up for its guest; once per session. StartRefused, NoContact."""
+        if self._sighting.is_network_ready:
+            return
+        try:
+            wanted = masquerade_of(vmi)
+            interface = None
+            if wanted is not None:
+                namespace = pod_network_namespace(self._require_socket(), self.pod.uid)
+                interface = await self._tools.set_up_network(namespace, wanted)
+        except ValueError as error:
+            self._publish(failure=Failure("InvalidSpec", str(error)))
+            raise StartRefused(str(error)) from error
+        except ProcessLookupError as error:
+            raise NoContact(str(error)) from error
+        except Exception as error:  # pyroute2, libnftables and the kernel have errors of many families
+            raise StartRefused(f"cannot set up the Pod's network: {error}") from error
+        self._publish(is_network_ready=True, interface=interface)
+
+    async def start(self, vmi: VirtualMachineInstance) -> None:
+        """Define the domain and start it. StartRefused, NoContact."""
+        connection = self._require()
+        text = await self._describe(vmi)
+        try:
+            guest = await connection.define(text)
+            await guest.start()
+        except WrongState:
+            log.info("the domain runs already", extra=self._who)
+        except (Disconnected, TimedOut) as error:
+            raise NoContact(str(error)) from error
+        except HypervisorError as error:
+            self._starts += 1
+            if isinstance(error, InvalidDomain) or self._starts >= _START_ATTEMPTS:
+                reason = "InvalidDomain" if isinstance(error, InvalidDomain) else "StartFailed"
+                self._publish(failure=Failure(reason, str(error)[:512]))
+            raise StartRefused(str(error)) from error
+        await self.refresh()
+
+    async def shut_down(self) -> None:
+        """Press the guest's power button. NoContact."""
+        self._publish(shutdown_asked_at=self._tools.clock.monotonic())
+        await self._tell(lambda guest: guest.shutdown())
+
+    async def destroy(self) -> None:
+        """End QEMU; by SIGKILL from the third time on. NoContact."""
+        again = self._sighting.destroys
+        self._publish(destroys=again + 1)
+        await self._tell(lambda guest: guest.kill() if again >= 2 else guest.destroy())
+        await self.refresh()
+
+    async def resume(self) -> None:
+        """Let a paused guest go on. NoContact."""
+        self._publish(resume_asked_at=self._tools.clock.monotonic())
+        await self._tell(lambda guest: guest.resume())
+
+    async def refresh(self) -> None:
+        """Ask libvirt what the domain does, and publish it. NoContact."""
+        async with self._refreshing:
+            connection = self._require()
+            try:
+                guest = await connection.guest(self._vmi_uid)
+                state = None if guest is None else await guest.state()
+                observed = None if guest is None else self._sighting.observed or await self._observe(guest)
+            except HypervisorError as error:
+                raise NoContact(str(error)) from error
+            if self._connection is connection:
+                if state is not None and observed is None:
+                    state = _UNREADABLE
+                self._publish(is_connected=True, state=state, observed=observed)
+
+    async def _drop_capabilities(self) -> None:
+        """Save libvirt the half second of probing QEMU, if the node has probed it before."""
+        files = self._tools.capabilities(self.pod)
+        if not files:
+            return
+        directory = self._tools.pods
+
+        def look() -> None:
+            directory.write_files(self.pod.uid, layout.CAPABILITY_CACHE, files)
+
+        try:
+            await self._tools.inotify.wait_for(look)
+        except (OSError, Refused) as error:
+            log.warning("start without capability cache", extra={**self._who, "error": str(error)})
+
+    async def _follow_once(self) -> None:
+        """Connect, and publish what happens until the connection ends."""
+        found = await self._tools.inotify.wait_for(lambda: self._tools.pods.open_socket(self.pod.uid))
+        self._socket = found
+        try:
+            connection = await self._tools.connect(found.path)
+            self._connection = connection
+            self._sighting = replace(self._sighting, observed=None)  # read anew, once per connection
+            log.info("launcher connected", extra=self._who)
+            try:
+                with suppress(NoContact):
+                    await self._follow(connection)
+            finally:
+                self._connection = None
+                self._publish(is_connected=False)
+                with suppress(HypervisorError):
+                    await connection.close()
+        finally:
+            self._socket = None
+            found.close()
+
+    async def _follow(self, connection: Connection) -> None:
+        await self.refresh()
+        quick, last = 0, self._tools.clock.monotonic()
+        while True:
+            event = await connection.events.get()
+            if isinstance(event, ConnectionClosed):
+                log.info("launcher disconnected", extra={**self._who, "because": event.reason})
+                return
+            now = self._tools.clock.monotonic()
+            quick = quick + 1 if now - last < _BUSY_SECONDS else 0
+            last = now
+            if quick > _QUICK_EVENTS:
+                await asyncio.sleep(_BUSY_SECONDS)
+            await self.refresh()
+
+    async def _describe(self, vmi: VirtualMachineInstance) -> str:
+        try:
+            report = await asyncio.to_thread(
+                self._tools.pods.read_file, self.pod.uid, layout.REPORT, REPORT_LIMIT_BYTES
+            )
+            return describe_domain(vmi, self.pod, report, self._sighting.interface)
+        except NotYet as gap:
+            with gap:
+                raise NoContact("the launcher has not reported yet") from gap
+        except (ValueError, Refused) as error:
+            self._publish(failure=Failure("InvalidDomain", str(error)[:512]))
+            raise StartRefused(str(error)) from error
+
+    async def _observe(self, guest: Guest) -> Observed | None:
+        try:
+            return read_domain(await guest.xml())
+        except UnreadableError as error:
+            log.warning("a launcher describes its domain badly", extra={**self._who, "error": str(error)})
+            return None
+
+    async def _tell(self, say: Callable[[Guest], object]) -> None:
+        connection = self._require()
+        try:
+            guest = await connection.guest(self._vmi_uid)
+            if guest is not None:
+                await say(guest)  # type: ignore[misc]
+        except WrongState:
+            await self.refresh()  # it has ended in the meantime
+        except HypervisorError as error:
+            raise NoContact(str(error)) from error
+
+    def _require(self) -> Connection:
+        if self._connection is None:
+            raise NoContact("the launcher is not connected")
+        return self._connection
+
+    def _require_socket(self) -> LauncherSocket:
+        if self._socket is None:
+            raise NoContact("the launcher is not connected")
+        return self._socket
+
+    @property
+    def _who(self) -> dict[str, str]:
+        return {"key": str(self.pod.vmi_key), "uid": self._vmi_uid, "pod": self.pod.metadata.name}
+
+    def _publish(self, **changes: object) -> None:
+        after = replace(self._sighting, **changes)  # type: ignore[arg-type]
+        if after != self._sighting:
+            self._sighting = after
+            self._changed()

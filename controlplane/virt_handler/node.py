@@ -1,0 +1,54 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What this process says about its Node: labels and annotations, of its own keys only. Pure; __main__ sends it.
+
+That virt-handler lives is told by a Lease (controlplane.kube.lease), not by the Node: a Node is watched by everyone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from kubevirt_api.names import SCHEDULABLE
+
+from controlplane.virt_handler.kvm import KvmFinding
+
+KVM_USABLE = "kubevirt.io/kvm-usable"
+"""Label: "true" where a virtual processor was seen to run."""
+KVM_REASON = "kubevirt.io/kvm-unusable-reason"
+"""Annotation: why not."""
+HEARTBEAT = "kubevirt.io/heartbeat"
+"""Annotation that upstream's tools read: when virt-handler began to serve this node."""
+
+
+def lease_name(node: str) -> str:
+    return f"virt-handler-{node}"
+
+
+def serving_patch(kvm: KvmFinding, now: float) -> dict[str, Any]:
+    """Say that machines can be scheduled here, and on what they would run."""
+    stamp = datetime.fromtimestamp(int(now), tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {
+        "metadata": {
+            "labels": {SCHEDULABLE: "true", KVM_USABLE: "true" if kvm.is_usable else "false"},
+            "annotations": {HEARTBEAT: stamp, KVM_REASON: None if kvm.is_usable else kvm.reason},
+        }
+    }
+
+
+def leaving_patch() -> dict[str, Any]:
+    """Say that no new machines can be scheduled here; those that run are not touched."""
+    return {"metadata": {"labels": {SCHEDULABLE: "false"}}}
+
+
+def is_needed(node: Mapping[str, Any], patch: Mapping[str, Any]) -> bool:
+    """Tell whether a patch changes anything but the time of the heartbeat."""
+    meta = node.get("metadata", {})
+    labels, annotations = meta.get("labels") or {}, meta.get("annotations") or {}
+    wanted = patch["metadata"]
+    return any(labels.get(name) != value for name, value in wanted.get("labels", {}).items()) or any(
+        annotations.get(name) != value for name, value in wanted.get("annotations", {}).items() if name != HEARTBEAT
+    )

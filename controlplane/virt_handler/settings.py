@@ -1,0 +1,63 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""virt-handler's settings: from the environment, once, in __main__. Every default stands here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class SettingsError(Exception):
+    """The environment lacks something, or something in it cannot be right; all problems at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    node: str
+    """Name of the Node that this process serves."""
+    namespace: str
+    """Where the control plane lives; the heartbeat's Lease is there."""
+    pod_name: str = ""
+    """For the Lease's holder and for Events."""
+    log_level: str = "INFO"
+    port: int = 8080
+    """Health and metrics, plain HTTP."""
+    pods_directory: Path = Path("/var/lib/kubelet/pods")
+    device_plugins_directory: Path = Path("/var/lib/kubelet/device-plugins")
+    devices_directory: Path = Path("/run/virtops/devices")
+    """Where device nodes for launchers are made; a path of the node, mounted at the same place."""
+    capabilities_directory: Path = Path("/capabilities")
+    """What the DaemonSet's init container found out about QEMU."""
+    kvm_probe: Path = Path("/usr/lib/virtops/kvm_probe.py")
+
+
+def read_settings(environment: Mapping[str, str]) -> Settings:
+    """Read NODE_NAME and POD_NAMESPACE (both needed), POD_NAME, LOG_LEVEL, HEALTH_PORT and the directories."""
+    problems = [f"{name} is not set" for name in ("NODE_NAME", "POD_NAMESPACE") if not environment.get(name)]
+    port = environment.get("HEALTH_PORT", "8080")
+    if not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
+        problems.append(f"HEALTH_PORT {port!r} is not a port")
+    if problems:
+        raise SettingsError("cannot start virt-handler: " + "; ".join(problems))
+    paths = {
+        field: Path(environment[name])
+        for field, name in (
+            ("pods_directory", "KUBELET_PODS"),
+            ("device_plugins_directory", "KUBELET_DEVICE_PLUGINS"),
+            ("devices_directory", "DEVICES_DIRECTORY"),
+            ("capabilities_directory", "CAPABILITIES_DIRECTORY"),
+            ("kvm_probe", "KVM_PROBE"),
+        )
+        if environment.get(name)
+    }
+    return Settings(
+        node=environment["NODE_NAME"],
+        namespace=environment["POD_NAMESPACE"],
+        pod_name=environment.get("POD_NAME", ""),
+        log_level=environment.get("LOG_LEVEL") or "INFO",
+        port=int(port),
+        **paths,
+    )

@@ -1,0 +1,217 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The VMI reconciler of one node: caches and launchers in, verbs and writes out. Choices are made in decide and status.
+
+Writes per start: one status patch and one Event.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import assert_never
+
+from controlplane.api.decode import DecodeError, decode_vmi, encode
+from controlplane.api.instance import VirtualMachineInstance, VirtualMachineInstanceStatus
+from controlplane.api.phase import FAILED, RUNNING, SUCCEEDED
+from controlplane.api.resources import VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.engine.errors import ApiError, Invalid, NotFound, Unavailable
+from controlplane.engine.patch import merge_patch
+from controlplane.engine.plan import Plan, Problem
+from controlplane.engine.ports import Api, Cache, Clock, Json
+from controlplane.virt_handler.launchers.registry import Registry
+from controlplane.virt_handler.launchers.session import NoContact, Session, StartRefused
+from controlplane.virt_handler.vmi.decide import decide, refuse_start
+from controlplane.virt_handler.vmi.status import derive_status
+from controlplane.virt_handler.vmi.world import (
+    Action,
+    Destroy,
+    DestroyOrphan,
+    PrepareNetwork,
+    Resume,
+    ShutDown,
+    StartDomain,
+    World,
+)
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An Event of the user's story."""
+
+    reason: str
+    message: str
+    is_warning: bool = False
+
+
+TellEvent = Callable[[Json, Told], Awaitable[None]]
+"""Create an Event about an object (apiVersion, kind, metadata); ApiError."""
+
+_STORY = {
+    RUNNING: Told("Started", "VirtualMachineInstance started."),
+    SUCCEEDED: Told("Stopped", "The VirtualMachineInstance was shut down."),
+    FAILED: Told("Stopped", "The VirtualMachineInstance crashed.", is_warning=True),
+}
+
+
+class VmiReconciler:
+    """Implements engine.plan.Reconciler."""
+
+    def __init__(
+        self,
+        node: str,
+        vmis: Cache,
+        launchers: Registry,
+        api: Api,
+        clock: Clock,
+        *,
+        tell: TellEvent,
+        started: Callable[[float], None] = lambda _: None,
+    ) -> None:
+        """started is told the seconds of each successful start (metrics)."""
+        self._node = node
+        self._vmis = vmis
+        self._launchers = launchers
+        self._api = api
+        self._clock = clock
+        self._tell = tell
+        self._started = started
+        self._deleting_since: dict[str, float] = {}
+        self._orphaned_since: dict[Key, float] = {}
+
+    def observe(self, key: Key) -> World | None:
+        """Read caches and sessions. None while this node's VMIs are not all known: nothing follows from absence."""
+        if not self._vmis.synced:
+            return None
+        now, monotonic = self._clock.now(), self._clock.monotonic()
+        vmi = self._read(key)
+        if vmi is None:
+            launchers = self._launchers.launchers_named(key)
+            if not launchers:
+                self._orphaned_since.pop(key, None)
+                return None
+            since = self._orphaned_since.setdefault(key, monotonic)
+            return World(
+                node=self._node, vmi=None, launchers=launchers, now=now, monotonic=monotonic, orphaned_since=since
+            )
+        self._orphaned_since.pop(key, None)
+        return World(
+            node=self._node,
+            vmi=vmi,
+            launchers=self._launchers.launchers_of(vmi.metadata.uid),
+            now=now,
+            monotonic=monotonic,
+            deleting_since=self._note_deletion(vmi, monotonic),
+        )
+
+    def decide(self, world: World) -> Plan[Action]:
+        return decide(world)
+
+    def derive_status(self, world: World, problem: Problem[Action] | None) -> VirtualMachineInstanceStatus | None:
+        return derive_status(world, problem)
+
+    async def apply(self, world: World, action: Action) -> None:
+        """Do one action. Unavailable: there is no contact, from which nothing follows. Invalid: it is refused."""
+        session = self._launchers.session(action.pod_uid)
+        if session is None:
+            return
+        try:
+            await self._do(world, session, action)
+        except NoContact as error:
+            raise Unavailable(str(error)) from error
+        except StartRefused as error:
+            raise Invalid(str(error)) from error
+
+    async def write_status(self, world: World, status: VirtualMachineInstanceStatus) -> None:
+        """Patch what differs, on exactly the version that it was derived from; tell the story when the phase moved."""
+        vmi = world.vmi
+        if vmi is None:
+            return
+        meta = vmi.metadata
+        body = await self._api.patch(
+            VIRTUAL_MACHINE_INSTANCE,
+            Key(meta.namespace, meta.name),
+            {"status": merge_patch(encode(vmi.status), encode(status))},
+            subresource="status",
+            resource_version=meta.resource_version,
+            uid=meta.uid,
+        )
+        if status.phase != vmi.status.phase and status.phase in _STORY:
+            log.info(
+                "phase moved", extra={"key": f"{meta.namespace}/{meta.name}", "uid": meta.uid, "phase": status.phase}
+            )
+            try:
+                await self._tell(body, _STORY[status.phase])
+            except ApiError as error:  # a story untold stops no machine
+                log.warning("cannot tell an Event", extra={"key": f"{meta.namespace}/{meta.name}", "error": str(error)})
+
+    async def _do(self, world: World, session: Session, action: Action) -> None:
+        match action:
+            case PrepareNetwork():
+                if world.vmi is not None:
+                    await session.prepare_network(world.vmi)
+            case StartDomain():
+                await self._start(world, session)
+            case ShutDown():
+                await session.shut_down()
+            case Destroy():
+                await session.destroy()
+            case Resume():
+                await session.resume()
+            case DestroyOrphan():
+                await self._destroy_orphan(session, action)
+            case _:
+                assert_never(action)
+
+    async def _start(self, world: World, session: Session) -> None:
+        """Start the domain if the API server itself grants it now; a cache is not enough for that."""
+        if world.vmi is None:
+            return
+        began = self._clock.monotonic()
+        key = Key(world.vmi.metadata.namespace, world.vmi.metadata.name)
+        vmi = decode_vmi(await self._api.get(VIRTUAL_MACHINE_INSTANCE, key))
+        refusal = refuse_start(vmi, self._node, session.launcher())
+        if refusal is not None or vmi.metadata.uid != world.vmi.metadata.uid:
+            log.info("start not granted", extra={"key": str(key), "because": refusal or "it is another VMI by now"})
+            return
+        await session.start(vmi)
+        self._started(self._clock.monotonic() - began)
+
+    async def _destroy_orphan(self, session: Session, action: DestroyOrphan) -> None:
+        key = session.pod.vmi_key
+        if key is None:
+            return
+        try:
+            found = await self._api.get(VIRTUAL_MACHINE_INSTANCE, key)
+        except NotFound:
+            found = None
+        if found is not None and found.get("metadata", {}).get("uid") == action.vmi_uid:
+            log.info("not an orphan", extra={"key": str(key), "because": "its VMI exists, though not for this node"})
+            return
+        await session.destroy()
+
+    def _read(self, key: Key) -> VirtualMachineInstance | None:
+        raw = self._vmis.get(key)
+        if raw is None:
+            return None
+        try:
+            return decode_vmi(raw)
+        except DecodeError as error:
+            log.warning("a VMI cannot be read", extra={"key": str(key), "error": str(error)})
+            return None
+
+    def _note_deletion(self, vmi: VirtualMachineInstance, monotonic: float) -> float | None:
+        uid = vmi.metadata.uid
+        if vmi.metadata.deletion_timestamp is None:
+            return None
+        return self._deleting_since.setdefault(uid, monotonic)
+
+    def forget(self, last: bytes) -> None:
+        """Drop what is remembered of a VMI that is gone; last: how the cache had it."""
+        with suppress(DecodeError):
+            self._deleting_since.pop(decode_vmi(last).metadata.uid, None)

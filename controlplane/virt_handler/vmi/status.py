@@ -1,0 +1,164 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What virt-handler says about a VMI of its node: pure. From phase Scheduled on; final phases are never left."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import msgspec
+from kubevirt_api import condition_types
+
+from controlplane.api import conditions
+from controlplane.api.domain_spec import Machine
+from controlplane.api.instance import (
+    InterfaceStatus,
+    PhaseTransition,
+    VirtualMachineInstance,
+    VirtualMachineInstanceStatus,
+)
+from controlplane.api.meta import Condition
+from controlplane.api.phase import AFTER_HAND_OVER, RUNNING, may_move
+from controlplane.domain import layout
+from controlplane.domain.mac import guest_mac
+from controlplane.domain.state import Life
+from controlplane.engine.plan import Problem
+from controlplane.virt_handler.vmi.verdict import Alive, Dead, Verdict, judge
+from controlplane.virt_handler.vmi.world import Action, Launcher, PrepareNetwork, StartDomain, World
+
+TCG_MESSAGE = "QEMU emulates the processor (TCG): slow, and not an isolation boundary"
+_PAUSES = {"user": "PausedByUser", "ioerror": "PausedIOError"}
+_PAUSE_MESSAGES = {
+    "PausedByUser": "VMI was paused by user",
+    "PausedIOError": "VMI was paused, low-level IO error detected",
+}
+
+
+def derive_status(world: World, problem: Problem[Action] | None) -> VirtualMachineInstanceStatus | None:
+    """Compute the status; None when the written one is right already, or is not ours to write."""
+    vmi, launcher = world.vmi, world.launcher
+    if vmi is None or launcher is None or vmi.status.node_name != world.node:
+        return None
+    if vmi.status.phase not in AFTER_HAND_OVER:
+        return None
+    verdict = judge(launcher, vmi.metadata.uid)
+    new = _move(vmi, launcher, verdict, _stamp(world.now))
+    new = msgspec.structs.replace(new, conditions=_conditions(world, new, verdict, problem))
+    return None if new == vmi.status else new
+
+
+def _move(
+    vmi: VirtualMachineInstance, launcher: Launcher, verdict: Verdict, stamp: str
+) -> VirtualMachineInstanceStatus:
+    old = vmi.status
+    match verdict:
+        case Alive():
+            phase, reason = RUNNING, ""
+        case Dead(outcome=outcome, reason=why):
+            phase, reason = outcome, why
+        case _:
+            return old
+    if phase == old.phase or not may_move(old.phase, phase):
+        return old
+    transition = PhaseTransition(phase=phase, phase_transition_timestamp=stamp)
+    moved = msgspec.structs.replace(
+        old,
+        phase=phase,
+        reason=reason or old.reason,
+        phase_transition_timestamps=(*old.phase_transition_timestamps, transition),
+    )
+    return _describe(vmi, launcher, moved) if phase == RUNNING else moved
+
+
+def _describe(
+    vmi: VirtualMachineInstance, launcher: Launcher, moved: VirtualMachineInstanceStatus
+) -> VirtualMachineInstanceStatus:
+    """Add what is known of a guest that runs; all in the one write that says so."""
+    observed = launcher.sighting.observed
+    memory = moved.memory
+    return msgspec.structs.replace(
+        moved,
+        interfaces=_interfaces(vmi, launcher) or moved.interfaces,
+        machine=Machine(type=observed.machine) if observed is not None and observed.machine else moved.machine,
+        memory=None if memory is None else msgspec.structs.replace(memory, guest_current=memory.guest_at_boot),
+    )
+
+
+def _interfaces(vmi: VirtualMachineInstance, launcher: Launcher) -> tuple[InterfaceStatus, ...]:
+    pod = launcher.sighting.interface
+    addresses = () if pod is None else pod.addresses
+    return tuple(
+        InterfaceStatus(
+            name=one.name,
+            ip_address=addresses[0] if addresses else "",
+            ip_addresses=addresses,
+            mac=guest_mac(vmi.metadata.uid, one.name, one.mac_address),
+            pod_interface_name=layout.POD_INTERFACE,
+            info_source="domain",
+            queue_count=1,
+            link_state="up",
+        )
+        for one in vmi.spec.domain.devices.interfaces
+    )
+
+
+def _conditions(
+    world: World, new: VirtualMachineInstanceStatus, verdict: Verdict, problem: Problem[Action] | None
+) -> conditions.Conditions:
+    stamp = _stamp(world.now)
+    listed = new.conditions
+    for kind, found in (
+        (condition_types.SOFTWARE_EMULATION, _emulation(world, verdict)),
+        (condition_types.LIVE_MIGRATABLE, _migratable(verdict)),
+        (condition_types.PAUSED, _paused(verdict)),
+        (condition_types.SYNCHRONIZED, _trouble(verdict, problem)),
+    ):
+        if found is not None:
+            listed = conditions.put(listed, found, stamp)
+        elif isinstance(verdict, Alive) and kind in (condition_types.PAUSED, condition_types.SYNCHRONIZED):
+            listed = conditions.remove(listed, kind)
+    return listed
+
+
+def _emulation(world: World, verdict: Verdict) -> Condition | None:
+    launcher = world.launcher
+    observed = None if launcher is None else launcher.sighting.observed
+    if not isinstance(verdict, Alive) or observed is None or observed.is_kvm:
+        return None
+    return Condition(type=condition_types.SOFTWARE_EMULATION, status="True", reason="NoKvmDevice", message=TCG_MESSAGE)
+
+
+def _migratable(verdict: Verdict) -> Condition | None:
+    if not isinstance(verdict, Alive):
+        return None
+    return Condition(
+        type=condition_types.LIVE_MIGRATABLE,
+        status="False",
+        reason="MigrationNotBuilt",
+        message="cannot migrate VMI: this version has no live migration",
+    )
+
+
+def _paused(verdict: Verdict) -> Condition | None:
+    if not isinstance(verdict, Alive) or verdict.state.life is not Life.PAUSED:
+        return None
+    reason = _PAUSES.get(verdict.state.reason)
+    if reason is None:
+        return None
+    return Condition(type=condition_types.PAUSED, status="True", reason=reason, message=_PAUSE_MESSAGES[reason])
+
+
+def _trouble(verdict: Verdict, problem: Problem[Action] | None) -> Condition | None:
+    """Say why the run failed, or why its start does not get on."""
+    match verdict:
+        case Dead(outcome="Failed", reason=reason, message=message):
+            return Condition(type=condition_types.SYNCHRONIZED, status="False", reason=reason, message=message)
+    if problem is not None and isinstance(problem.action, StartDomain | PrepareNetwork):
+        text = str(problem.error)
+        return Condition(type=condition_types.SYNCHRONIZED, status="False", reason="StartFailed", message=text)
+    return None
+
+
+def _stamp(seconds: float) -> str:
+    return datetime.fromtimestamp(int(seconds), tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

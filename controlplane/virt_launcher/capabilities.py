@@ -1,0 +1,134 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Find out once per node what QEMU can do there, in a container of the launcher's own image; not on a VM's way.
+
+libvirt keeps what it learnt about QEMU in a file, and believes it only where the programs' ctimes are the same. They
+are set when the node unpacks the image, so the file can be made only on that node, from that image. This program runs
+libvirtd once without and once with /dev/kvm (a launcher may have it or not) and leaves the files in the directory
+that it is given: emulation/*.xml and kvm/*.xml. virt-handler gives copies of them to the launchers.
+
+It never fails its Pod: without the files a VM starts half a second slower, and that is all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import shutil
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from controlplane import logs
+from controlplane.domain import layout
+from controlplane.hypervisor.connection import open_connection, register_event_loop, socket_uri
+from controlplane.hypervisor.errors import HypervisorError
+
+log = logging.getLogger(__name__)
+
+DEADLINE_SECONDS = 20.0
+_KVM = "/dev/kvm"
+_LIBVIRTD = "/usr/sbin/libvirtd"
+# Defining a domain makes libvirt ask QEMU what it can do. It is never started.
+_PROBE = """<domain type='qemu'><name>probe</name><memory unit='MiB'>16</memory><vcpu>1</vcpu>
+<os><type arch='x86_64' machine='q35'>hvm</type></os></domain>"""
+
+
+def main(arguments: list[str]) -> int:
+    """Fill the directory named by the one argument."""
+    logs.configure("virt-launcher-capabilities")
+    target = Path(arguments[0])
+    if os.geteuid() != 0:
+        _attempt(target / ("kvm" if _is_kvm_open() else "emulation"))
+        return 0
+    # root, with a /dev of the container's own: close and open /dev/kvm for uid 107 to be either kind of launcher.
+    if os.path.exists(_KVM) and _is_dev_private():
+        os.chmod(_KVM, 0o600)
+        _attempt_as_launcher(target / "emulation")
+        os.chmod(_KVM, 0o666)  # noqa: S103 - in this container only
+        _attempt_as_launcher(target / "kvm")
+    else:
+        _attempt_as_launcher(target / ("kvm" if _is_kvm_open() else "emulation"))
+    return 0
+
+
+def _is_kvm_open() -> bool:
+    return os.access(_KVM, os.R_OK | os.W_OK)
+
+
+def _is_dev_private() -> bool:
+    """Tell whether /dev is the container's tmpfs; the node's own devices are not to be changed."""
+    mounts = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
+    return any(fields[1] == "/dev" and fields[2] == "tmpfs" for fields in mounts)
+
+
+def _attempt_as_launcher(target: Path) -> None:
+    """Attempt in a child with uid 107: libvirtd is to run as it does in a launcher."""
+    target.mkdir(parents=True, exist_ok=True)
+    os.chown(target, layout.UID, layout.UID)
+    child = os.fork()
+    if child == 0:
+        os.setgroups([])
+        os.setgid(layout.UID)
+        os.setuid(layout.UID)
+        _attempt(target)
+        os._exit(0)
+    os.waitpid(child, 0)
+
+
+def _attempt(target: Path) -> None:
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix="run-", dir=target) as run:
+            asyncio.run(_probe(Path(run)))
+            for one in Path(run).joinpath(*layout.CAPABILITY_CACHE).glob("*.xml"):
+                shutil.copyfile(one, target / one.name)
+                log.info("capabilities found", extra={"kind": target.name, "file": one.name})
+    except (OSError, HypervisorError, TimeoutError) as error:
+        log.warning("no capability cache", extra={"kind": target.name, "error": str(error)})
+
+
+async def _probe(run: Path) -> None:
+    register_event_loop()
+    async with asyncio.timeout(DEADLINE_SECONDS):
+        daemon = await asyncio.create_subprocess_exec(
+            _LIBVIRTD, env=_environment(run), stdin=asyncio.subprocess.DEVNULL
+        )
+        try:
+            await _define(str(run.joinpath(*layout.LIBVIRT_SOCKET)))
+        finally:
+            with suppress(ProcessLookupError):
+                daemon.terminate()
+            await daemon.wait()
+
+
+async def _define(socket: str) -> None:
+    while True:
+        try:
+            connection = await open_connection(socket_uri(socket))
+            break
+        except HypervisorError:
+            await asyncio.sleep(0.02)  # it listens a moment after it was started; the deadline is the caller's
+    try:
+        await connection.define(_PROBE)
+    finally:
+        await connection.close()
+
+
+def _environment(run: Path) -> dict[str, str]:
+    """The same directories as in a launcher, below another root."""
+    return {
+        "HOME": str(run),
+        "XDG_RUNTIME_DIR": str(run),
+        "XDG_CACHE_HOME": str(run / layout.CAPABILITY_CACHE[0]),
+        "XDG_CONFIG_HOME": str(run / "config"),
+        "PATH": "/usr/bin:/usr/sbin",
+        "LANG": "C",
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
