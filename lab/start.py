@@ -94,6 +94,7 @@ class Starter:
         in_parallel([partial(self._start_kubelet, node) for node in self._nodes])
         self._wait("the lab's base objects", partial(self._create_base_objects, api), machine)
         if controllers:
+            machine.ensure([self._control_plane.storage()])
             account = "/api/v1/namespaces/default/serviceaccounts/default"
             self._wait("ServiceAccount default/default", lambda: api.get(account) is not None, machine)
         if self._nodes:
