@@ -17,7 +17,7 @@ from lab.build import ensure_programs
 from lab.cluster import Lab
 from lab.errors import LabError
 from lab.inventory import render_inventory
-from lab.paths import DEFAULT_NAME, Cache
+from lab.paths import DEFAULT_NAME, STATE_ROOT, Cache
 from lab.progress import silent, to_stderr
 from lab.status import collect_status, render_status
 
@@ -38,11 +38,14 @@ def parser() -> argparse.ArgumentParser:
     up.add_argument("--image", type=Path, action="append", default=[], help="OCI archive for every node; repeatable")
     up.add_argument("--node-grace", type=int, metavar="SECONDS", help="silence after which a node is NotReady")
     up.add_argument("--no-controllers", action="store_true", help="API server and etcd only; use with --nodes 0")
-    add("down", "remove the lab and everything it made")
+    down = add("down", "remove the lab and everything it made")
+    down.add_argument("--all", action="store_true", help="every lab of this machine")
     status = add("status", "tell how the lab is")
     status.add_argument("--output", choices=("text", "json"), default="text")
     add("kubeconfig", "print the path of the kubeconfig")
     add("inventory", "print an Ansible inventory with the nodes in group kubevirt_nodes")
+    kubectl = add("kubectl", "run kubectl on the lab")
+    kubectl.add_argument("argv", nargs=argparse.REMAINDER, metavar="ARGUMENTS")
     _add_image_commands(commands, common)
     _add_node_commands(commands, common)
     kill = add("kill", "kill -9 one program; the lab starts it again")
@@ -112,7 +115,8 @@ def _run(options: argparse.Namespace) -> int:
                 controllers=not options.no_controllers,
             )
         case "down":
-            lab.down()
+            for name in all_names() if options.all else [options.name]:
+                Lab(name, progress=progress).down()
         case "status":
             status = collect_status(lab)
             print(json.dumps(status, indent=1) if options.output == "json" else render_status(status))
@@ -121,6 +125,8 @@ def _run(options: argparse.Namespace) -> int:
             print(lab.kubeconfig)
         case "inventory":
             print(render_inventory(lab))
+        case "kubectl":
+            _kubectl(lab, options)
         case "image":
             _image(lab, options)
         case "node":
@@ -128,6 +134,18 @@ def _run(options: argparse.Namespace) -> int:
         case "kill":
             faults.kill_program(lab, options.program, node=options.node)
     return 0
+
+
+def all_names() -> list[str]:
+    """Name the labs of this machine, running or not."""
+    return sorted(path.name for path in STATE_ROOT.iterdir() if path.is_dir()) if STATE_ROOT.is_dir() else []
+
+
+def _kubectl(lab: Lab, options: argparse.Namespace) -> None:
+    lab.describe()
+    program = str(ensure_programs(Cache.from_environment(), silent).kube_directory / "kubectl")
+    os.environ["KUBECONFIG"] = str(lab.kubeconfig)
+    os.execv(program, [program, *options.argv])  # noqa: S606  kubectl takes over: its output, its exit code
 
 
 def _image(lab: Lab, options: argparse.Namespace) -> None:

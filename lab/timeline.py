@@ -166,7 +166,7 @@ def observe(status: dict[str, Any], kubectl: tuple[str, ...], namespace: str, vm
             ).splitlines()
         ),
         handler_log=tuple(_run(*kubectl, "logs", *handlers).splitlines()),
-        container_log=tuple(Path(node["containerd_log"]).read_text(errors="replace").splitlines()),
+        container_log=tuple((Path(node["logs"]) / "containerd.log").read_text(errors="replace").splitlines()),
     )
     return stages(sources, namespace, vm)
 

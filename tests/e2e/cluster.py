@@ -21,7 +21,8 @@ from typing import Any
 COUNTER = re.compile(r"virtops-guest: counter (\d+)")
 READY = "virtops-guest: ready"
 
-LAB_COMPONENTS = ("kubelet", "containerd", "kube-apiserver", "etcd")
+CONTROL_PLANE = ("kube-apiserver", "etcd")
+NODE_PROGRAMS = ("kubelet", "containerd")
 VICTIMS = {
     "virt-handler": ("-m controlplane.virt_handler",),
     "virt-controller": ("-m controlplane.virt_controller",),
@@ -83,7 +84,7 @@ class Cluster:
 
     def try_kubectl(self, *arguments: str, given: str | None = None) -> subprocess.CompletedProcess[str]:
         """Run kubectl, whatever comes of it."""
-        command = [*self.program, "--kubeconfig", str(self.kubeconfig), *arguments]
+        command = [*self.program, *arguments]
         return subprocess.run(command, input=given, capture_output=True, text=True, timeout=120, check=False)
 
     def get(self, kind: str, name: str, namespace: str = "default") -> dict[str, Any] | None:
@@ -151,8 +152,13 @@ class Cluster:
 
     def kill(self, victim: str, *words: str) -> int:
         """kill -9 a part by its role, on every node or in the lab's control plane; return how many processes."""
-        if victim in LAB_COMPONENTS:
-            return len(self.lab("kill", victim).splitlines())
+        if victim in CONTROL_PLANE:
+            self.lab("kill", victim)
+            return 1
+        if victim in NODE_PROGRAMS:
+            for node in self.nodes:
+                self.lab("kill", "--node", node, victim)
+            return len(self.nodes)
         return sum(int(self.on_node(node, KILL, *VICTIMS[victim], *words)) for node in self.nodes)
 
     def emulators(self) -> list[str]:
@@ -172,7 +178,8 @@ class Cluster:
 
     def lab(self, *arguments: str) -> str:
         """Run the lab's own command on this lab."""
-        command = [sys.executable, "-m", "lab", "--name", self.name, *arguments]
+        verb = 2 if arguments[0] in ("node", "image") else 1
+        command = [sys.executable, "-m", "lab", *arguments[:verb], "--name", self.name, *arguments[verb:]]
         return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
 
     def on_node(self, node: str, script: str, *arguments: str) -> str:

@@ -14,6 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from lab.build import ensure_programs
+from lab.cluster import Lab
+from lab.inventory import render_inventory
+from lab.progress import silent
 from tests.e2e.cluster import Cluster
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,23 +56,23 @@ def nodes() -> int:
 def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, nodes: int) -> Iterator[Cluster]:
     """A lab of its own with the control plane deployed, gone after the module."""
     name = request.module.__name__.rpartition(".")[2].removeprefix("test_").replace("_", "-")[:12].strip("-")
-    lab = (sys.executable, "-m", "lab", "--name", name)
+    lab = Lab(name)
     place = tmp_path_factory.mktemp(name)
     try:
-        run(*lab, "up", "--nodes", str(nodes))
-        status = json.loads(run(*lab, "status", "--output", "json"))
+        lab.up(nodes)
         inventory = place / "inventory.yml"
-        inventory.write_text(run(*lab, "inventory"))
-        deploy(inventory, Path(status["kubeconfig"]), collections(place))
+        inventory.write_text(render_inventory(lab))
+        deploy(inventory, lab.kubeconfig, collections(place))
+        kubectl = ensure_programs(lab.cache, silent).kube_directory / "kubectl"
         yield Cluster(
             name=name,
-            kubeconfig=Path(status["kubeconfig"]),
-            audit_log=Path(status["audit_log"]),
-            nodes=tuple(node["name"] for node in status["nodes"]),
-            program=(*lab, "kubectl"),
+            kubeconfig=lab.kubeconfig,
+            audit_log=lab.audit_log,
+            nodes=tuple(lab.node_names()),
+            program=(str(kubectl), "--kubeconfig", str(lab.kubeconfig)),
         )
     finally:
-        run(*lab, "down")
+        lab.down()
 
 
 def deploy(inventory: Path, kubeconfig: Path, collections_path: Path) -> None:
