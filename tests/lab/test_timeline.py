@@ -47,7 +47,7 @@ SOURCES = Sources(
     ),
     handler_log=(f'{{"time":"{stamp(2.4)}","event":"domain started","key":"shop/web"}}',),
     container_log=(
-        f'time="{stamp(1.6)}" level=info msg="RunPodSandbox for &Metadata{{Name:launcher-1,Uid:u}} returns sandbox id 1"',
+        f'time="{stamp(1.6)}" level=info msg="RunPodSandbox for &Sandbox{{Name:launcher-1,Uid:u}} returns sandbox id"',
     ),
 )
 
