@@ -1,4 +1,16 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The virt-launcher process: one per VMI, unprivileged, the guest's parent. Standard library and libvirt only."""
+"""PID 1's only child in a launcher Pod: prepares disks, keeps libvirtd, serves DHCP, tells how the guest ended.
+
+__main__.py   the order of things, and the exit code
+prepare.py    overlays, sparse disks, cloud-init seeds, the report; with image.py, seed.py, iso.py
+libvirtd.py   its files, its process, its restarts
+guest.py      the guest's end, and how it is brought about
+console.py    the serial console's log to our stdout
+dhcp/         one lease for one guest
+inotify.py    changes in a directory
+
+Standard library, our own contracts (controlplane.api.launch_plan, controlplane.domain) and controlplane.hypervisor.
+It holds no credentials and speaks to no API server: it goes on the same when everything else is down.
+"""

@@ -1,0 +1,95 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""virt-launcher: prepare, start libvirtd, supervise, tell how the guest ended.
+
+libvirtd is spawned before asyncio and the libvirt binding are imported: they load while it starts.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from dataclasses import dataclass
+
+from controlplane import logs
+from controlplane.api.launch_plan import PLAN_VARIABLE, Plan, parse_plan
+from controlplane.domain import layout
+from controlplane.virt_launcher import libvirtd
+from controlplane.virt_launcher.errors import PreparationError
+from controlplane.virt_launcher.prepare import prepare, write_report
+
+TERMINATION_LOG = "/dev/termination-log"
+_TERMINATION_LIMIT = 4096
+
+log = logging.getLogger("controlplane.virt_launcher")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the Pod tells us."""
+
+    plan: Plan
+    log_level: str
+
+    @classmethod
+    def from_environment(cls, environment: dict[str, str]) -> Settings:
+        """Read the environment; ValueError names what is missing or wrong in it."""
+        if PLAN_VARIABLE not in environment:
+            raise ValueError(f"{PLAN_VARIABLE} is not set: virt-controller puts the launch plan there")
+        return cls(plan=parse_plan(environment[PLAN_VARIABLE]), log_level=environment.get("LOG_LEVEL") or "INFO")
+
+
+def main() -> int:
+    """Run the launcher; return the exit code: 0 when the guest shut down, 1 when not."""
+    os.umask(0o027)
+    try:
+        settings = Settings.from_environment(dict(os.environ))
+        logs.configure("virt-launcher", settings.log_level)
+    except ValueError as error:
+        return _end(f"InvalidPlan: {error}", 1)
+    never_wait_for_readers()
+    log.info("preparing", extra={"key": settings.plan.title})
+    try:
+        libvirtd.make_home()
+        report = prepare(settings.plan)
+        write_report(report, f"{layout.RUN}/{layout.REPORT}")
+    except PreparationError as error:
+        return _end(str(error), 1)
+    except OSError as error:
+        return _end(f"PreparationFailed: {error}", 1)
+    process = libvirtd.spawn()
+    log.info("prepared", extra={"key": settings.plan.title, "disks": len(report.container_disks)})
+    verdict = _supervise(settings.plan, process)
+    return _end(verdict[1], verdict[0])
+
+
+def _supervise(plan: Plan, process: object) -> tuple[int, str]:
+    import asyncio  # noqa: PLC0415 - loads while libvirtd starts
+
+    from controlplane.virt_launcher.supervise import supervise  # noqa: PLC0415 - the same
+
+    verdict = asyncio.run(supervise(plan, process))  # type: ignore[arg-type]
+    return verdict.exit_code, verdict.message
+
+
+def never_wait_for_readers() -> None:
+    """Drop log lines rather than stand still when whoever reads them (the container runtime) does not."""
+    os.set_blocking(sys.stderr.fileno(), False)
+    logging.raiseExceptions = False
+
+
+def _end(message: str, code: int) -> int:
+    """Leave the last word where the kubelet takes it from."""
+    log.info("ending", extra={"because": message, "exit_code": code})
+    try:
+        with open(TERMINATION_LOG, "wb") as file:
+            file.write(message.encode()[:_TERMINATION_LIMIT])
+    except OSError as error:
+        log.warning("no termination log", extra={"error": str(error)})
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

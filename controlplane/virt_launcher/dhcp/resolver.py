@@ -1,0 +1,42 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the Pod knows about names: its /etc/resolv.conf, handed on to the guest. Pure."""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass
+
+LIMIT_BYTES = 65536
+_SERVERS, _DOMAINS = 3, 32
+_LOOPBACK = 127
+
+
+@dataclass(frozen=True, slots=True)
+class Resolver:
+    """DNS servers (IPv4, four bytes each) and search domains."""
+
+    servers: tuple[bytes, ...]
+    search: tuple[str, ...]
+
+
+def parse_resolver(text: str) -> Resolver:
+    """Read a resolv.conf. Servers that a guest cannot reach (IPv6, the Pod's own loopback) are left out."""
+    servers: list[bytes] = []
+    search: list[str] = []
+    for line in text[:LIMIT_BYTES].splitlines():
+        words = line.split("#")[0].split(";")[0].split()
+        if len(words) > 1 and words[0] == "nameserver":
+            servers += _reachable(words[1])
+        elif len(words) > 1 and words[0] in ("search", "domain"):
+            search = [word for word in words[1:] if word != "."]  # the last line wins, as in libc
+    return Resolver(tuple(servers[:_SERVERS]), tuple(search[:_DOMAINS]))
+
+
+def _reachable(word: str) -> list[bytes]:
+    try:
+        address = socket.inet_pton(socket.AF_INET, word)
+    except OSError:
+        return []
+    return [] if address[0] == _LOOPBACK else [address]

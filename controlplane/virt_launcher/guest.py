@@ -1,0 +1,146 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How the guest's run ends: seen through our own libvirt connection, and brought about when the Pod is to go.
+
+Nothing is concluded from silence: while libvirtd is away or knows no domain yet, the guest's run goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from controlplane.domain.state import State, derive_outcome
+from controlplane.hypervisor.connection import Connection, open_connection, socket_uri
+from controlplane.hypervisor.errors import HypervisorError, WrongState
+from controlplane.hypervisor.events import ConnectionClosed, LifecycleChanged
+from controlplane.hypervisor.guest import Guest
+
+REPEAT_SECONDS = 5.0
+"""Some guests miss the first press of the power button."""
+_RETRY_SECONDS = 0.02
+_LAST_RETRY_SECONDS = 1.0
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How the run ended: the exit code of the Pod, and one line for its termination log."""
+
+    exit_code: int
+    message: str
+
+
+class GuestWatch:
+    """Follows one domain through the lives of libvirtd. is_acpi_expected: see `derive_outcome`."""
+
+    def __init__(self, name: str, socket: str, *, is_acpi_expected: bool) -> None:
+        self._name, self._uri = name, socket_uri(socket)
+        self._is_acpi_expected = is_acpi_expected
+        self._guest: Guest | None = None
+        self._is_up = False
+        self._has_looked = asyncio.Event()
+        """We are connected and know what the guest does."""
+
+    async def verdict(self) -> Verdict:
+        """Wait until the guest's run has ended, and say how. Reconnects for ever."""
+        delay = _RETRY_SECONDS
+        while True:
+            try:
+                connection = await open_connection(self._uri)
+            except HypervisorError as error:
+                log.debug("libvirtd is not there yet", extra={"error": str(error)})
+                await asyncio.sleep(delay)
+                delay = min(delay * 2, _LAST_RETRY_SECONDS)
+                continue
+            delay = _RETRY_SECONDS
+            try:
+                if found := await self._follow(connection):
+                    return found
+            except HypervisorError as error:
+                log.warning("lost libvirtd, connecting again", extra={"error": str(error)})
+                await asyncio.sleep(_RETRY_SECONDS)
+            finally:
+                self._has_looked.clear()
+                await _close(connection)
+
+    async def _follow(self, connection: Connection) -> Verdict | None:
+        """Look, then look again at each event; None when the connection ends first."""
+        while True:
+            self._guest = await connection.guest(self._name)
+            state = await self._guest.state() if self._guest is not None else None
+            self._is_up = state is not None and state.life.is_up
+            self._has_looked.set()
+            if state is not None and (found := judge(state, is_acpi_expected=self._is_acpi_expected)):
+                return found
+            event = await connection.events.get()
+            while not isinstance(event, LifecycleChanged):
+                if isinstance(event, ConnectionClosed):
+                    log.warning("libvirtd went away", extra={"because": event.reason})
+                    return None
+                event = await connection.events.get()
+
+    async def bring_down(self, grace_seconds: float) -> Verdict:
+        """Press the power button, again and again, and pull the plug after the grace period.
+
+        Returns only when nothing runs that could be brought down; else goes on until it is cancelled, because
+        `verdict` has seen the end.
+        """
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + grace_seconds
+        while (left := deadline - loop.time()) > 0:
+            if await self._has_nothing(within_seconds=left):
+                return Verdict(1, "the Pod was ended before its guest ran")
+            await self._tell(Guest.shutdown)
+            await asyncio.sleep(min(REPEAT_SECONDS, max(deadline - loop.time(), 0)))
+        log.warning("pulling the plug", extra={"grace_seconds": grace_seconds})
+        while True:
+            if await self._has_nothing(within_seconds=REPEAT_SECONDS):
+                return Verdict(1, "the Pod was ended before its guest ran")
+            await self._tell(Guest.destroy)
+            await asyncio.sleep(_LAST_RETRY_SECONDS)
+            await self._tell(Guest.kill)
+            await asyncio.sleep(_LAST_RETRY_SECONDS)
+
+    async def _has_nothing(self, *, within_seconds: float) -> bool:
+        """Tell whether libvirt says that no guest runs. While it cannot be asked, one may."""
+        try:
+            async with asyncio.timeout(within_seconds):
+                await self._has_looked.wait()
+        except TimeoutError:
+            return False
+        return not self._is_up
+
+    async def _tell(self, verb: Callable[[Guest], Awaitable[None]]) -> None:
+        """Do something to the guest; if it fails, the caller comes again."""
+        if self._guest is None:
+            return
+        try:
+            await verb(self._guest)
+        except WrongState:
+            return  # it is off already: the verdict is on its way
+        except HypervisorError as error:
+            log.warning("the guest could not be told", extra={"error": str(error)})
+
+
+def judge(state: State, *, is_acpi_expected: bool) -> Verdict | None:
+    """Turn a state into a verdict; None while the run goes on."""
+    outcome = derive_outcome(state, is_acpi_expected=is_acpi_expected)
+    if outcome is None:
+        return None
+    if outcome == "Succeeded":
+        return Verdict(0, "the guest shut down" if state.reason == "shutdown" else f"the guest ended: {state.reason}")
+    if state.reason == "destroyed":
+        return Verdict(1, "the guest was switched off: it had not shut down when it was asked to")
+    return Verdict(1, f"QEMU ended unexpectedly: {state.life.value}, {state.reason}")
+
+
+async def _close(connection: Connection) -> None:
+    try:
+        await connection.close()
+    except HypervisorError as error:
+        log.debug("the connection did not close", extra={"error": str(error)})

@@ -1,0 +1,157 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Find and judge the image file of a containerDisk. The image is the tenant's: no name, link or header is trusted.
+
+Only headers are read here, by our own bounded parser; QEMU opens what passed, in the launcher's sandbox.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import struct
+from dataclasses import dataclass
+from typing import Literal
+
+from controlplane.virt_launcher.errors import PreparationError
+
+DIRECTORY = "disk"
+MAX_VIRTUAL_BYTES = 64 << 40
+"""The largest disk a guest may see. A file system on a larger one is a mistake or an attack on the node."""
+
+_SCAN_LIMIT = 1000
+_HEADER_BYTES = 112
+_QCOW2 = b"QFI\xfb"
+_FOREIGN = {
+    b"KDMV": "a VMDK image",
+    b"COWD": "a VMDK image",
+    b"# Disk DescriptorFile"[:8]: "a VMDK description",
+    b"vhdxfile": "a VHDX image",
+    b"conectix": "a VHD image",
+    b"<<< QEMU"[:8]: "a VDI image",
+    b"<<< Orac": "a VDI image",
+    b"\x1f\x8b\x08": "gzip-compressed",
+    b"\xfd7zXZ\x00": "xz-compressed",
+    b"\x28\xb5\x2f\xfd": "zstd-compressed",
+}
+_INCOMPATIBLE_CORRUPT = 1 << 1
+_INCOMPATIBLE_DATA_FILE = 1 << 2
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An image file that a guest may have below its overlay."""
+
+    path: str
+    format: Literal["raw", "qcow2"]
+    virtual_bytes: int
+
+
+def find_image(volume: str, mount: str, path: str) -> Image:
+    """Find the image of a containerDisk and check it. PreparationError says what is wrong with it.
+
+    mount: where the container image is. path: absolute in there, "" for the only file in /disk. No symbolic link
+    is followed on the way: it could lead out of the image.
+    """
+    names = path.strip("/").split("/") if path else [DIRECTORY]
+    if {"", ".", ".."} & set(names):
+        raise PreparationError("InvalidDisk", f"volume {volume}: {path!r} is not a plain absolute path")
+    root = os.open(mount, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        if not path:
+            names.append(_only_file(volume, root))
+        descriptor = _open_beneath(volume, root, names)
+    finally:
+        os.close(root)
+    try:
+        return _judge(volume, descriptor, "/".join([mount, *names]))
+    finally:
+        os.close(descriptor)
+
+
+def _only_file(volume: str, root: int) -> str:
+    """Return the name of the one file in /disk."""
+    directory = _open_beneath(volume, root, [DIRECTORY], os.O_DIRECTORY)
+    try:
+        with os.scandir(directory) as found:
+            names = sorted(entry.name for entry, _ in zip(found, range(_SCAN_LIMIT), strict=False))
+    finally:
+        os.close(directory)
+    if len(names) != 1:
+        what = f"{len(names)} files ({', '.join(names[:3])}, ...)" if names else "no file"
+        message = f"volume {volume}: the image has {what} in /{DIRECTORY}; exactly one is needed, or set path"
+        raise PreparationError("InvalidDisk", message)
+    return names[0]
+
+
+def _open_beneath(volume: str, root: int, names: list[str], last_flags: int = os.O_NONBLOCK) -> int:
+    """Open a path component by component, refusing links. O_NONBLOCK: a FIFO must not hold us."""
+    current = os.dup(root)
+    for position, name in enumerate(names):
+        is_last = position == len(names) - 1
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | (last_flags if is_last else os.O_DIRECTORY)
+        try:
+            inner = os.open(name, flags, dir_fd=current)
+        except OSError as error:
+            where = "/" + "/".join(names[: position + 1])
+            why = _describe(name, current) or error.strerror
+            raise PreparationError("InvalidDisk", f"volume {volume}: cannot open {where!r}: {why}") from error
+        finally:
+            os.close(current)
+        current = inner
+    return current
+
+
+def _describe(name: str, directory: int) -> str:
+    try:
+        mode = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
+    except OSError:
+        return "there is no such file in the image"
+    return "it is a symbolic link, which is not followed" if stat.S_ISLNK(mode) else ""
+
+
+def _judge(volume: str, descriptor: int, path: str) -> Image:
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        raise PreparationError("InvalidDisk", f"volume {volume}: {path} is not a regular file")
+    header = os.pread(descriptor, _HEADER_BYTES, 0)
+    for magic, name in _FOREIGN.items():
+        if header.startswith(magic):
+            message = f"volume {volume}: {path} is {name}; only raw and qcow2 images can be attached"
+            raise PreparationError("InvalidDisk", message)
+    if header.startswith(_QCOW2):
+        size = _judge_qcow2(volume, header)
+        image = Image(path, "qcow2", size)
+    else:
+        image = Image(path, "raw", status.st_size)
+    if image.virtual_bytes == 0:
+        raise PreparationError("InvalidDisk", f"volume {volume}: {path} is empty")
+    if image.virtual_bytes > MAX_VIRTUAL_BYTES:
+        message = f"volume {volume}: the disk has {image.virtual_bytes} bytes, at most {MAX_VIRTUAL_BYTES} are attached"
+        raise PreparationError("DiskTooLarge", message)
+    return image
+
+
+def _judge_qcow2(volume: str, header: bytes) -> int:
+    """Return the virtual size in bytes. Layout: docs/interop/qcow2.txt of QEMU."""
+    if len(header) < 72:
+        raise PreparationError("InvalidDisk", f"volume {volume}: the qcow2 header is cut off")
+    version, backing = struct.unpack_from(">IQ", header, 4)
+    (size,) = struct.unpack_from(">Q", header, 24)
+    (encryption,) = struct.unpack_from(">I", header, 32)
+    incompatible = struct.unpack_from(">Q", header, 72)[0] if version >= 3 and len(header) >= 80 else 0
+    problem = ""
+    if version not in (2, 3):
+        problem = f"has version {version}; 2 and 3 are known"
+    elif backing:
+        problem = "has a backing file; flatten it with qemu-img convert"
+    elif incompatible & _INCOMPATIBLE_DATA_FILE:
+        problem = "keeps its data in another file; convert it with qemu-img convert"
+    elif incompatible & _INCOMPATIBLE_CORRUPT:
+        problem = "is marked corrupt; see qemu-img check"
+    elif encryption:
+        problem = "is encrypted"
+    if problem:
+        raise PreparationError("InvalidDisk", f"volume {volume}: the qcow2 image {problem}")
+    return int(size)
