@@ -59,7 +59,7 @@ class _Review(msgspec.Struct):
 
 
 def parse_review(body: bytes) -> Request:
-    """Read what the API server asks. UnreadableReviewError carries the answer when the object is too big, deep or broken."""
+    """Read what the API server asks. UnreadableReviewError carries the answer to an object that is too big or deep."""
     found = _UID.search(body[:4096])
     uid = found.group(1).decode() if found else ""
     try:

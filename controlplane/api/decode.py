@@ -43,12 +43,12 @@ def decode_kubevirt(source: Source) -> KubeVirt:
 def decode(source: Source, kind: type[T]) -> T:
     """Read an object of some type; DecodeError says which field does not fit."""
     try:
-        if isinstance(source, dict):
-            return msgspec.convert(source, kind)
-        return _decoder(kind).decode(source)
+        if isinstance(source, bytes):
+            return _decoder(kind).decode(source)
+        return msgspec.convert(source, kind)
     except msgspec.ValidationError:
         return _without_nulls(source, kind)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeError) as error:
         raise DecodeError(f"{kind.__name__} is not JSON: {error}") from error
 
 
@@ -71,10 +71,10 @@ def _decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
 
 def _without_nulls(source: Source, kind: type[T]) -> T:
     """Try again with nulls taken for absent, as Go clients mean them."""
-    plain = source if isinstance(source, dict) else msgspec.json.decode(source)
+    plain = msgspec.json.decode(source) if isinstance(source, bytes) else source
     try:
         return msgspec.convert(_drop_nulls(plain), kind)
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, UnicodeError) as error:
         raise DecodeError(f"{kind.__name__} does not fit: {error}") from error
 
 

@@ -14,8 +14,8 @@ from controlplane.api.meta import Empty, Node
 class DiskTarget(Node, frozen=True, kw_only=True):
     """An ordinary disk."""
 
-    bus: Annotated[str, one_of("virtio", "sata", unbuilt=("scsi", "usb"))] = ""
-    """How the guest sees it: virtio or sata; sata if not set."""
+    bus: Annotated[str, one_of("virtio", "sata", "scsi", "usb")] = ""
+    """How the guest sees it: virtio, sata, scsi or usb; sata if not set."""
     readonly: bool = False
     """Refuse the guest's writes."""
 
@@ -23,8 +23,8 @@ class DiskTarget(Node, frozen=True, kw_only=True):
 class CdromTarget(Node, frozen=True, kw_only=True):
     """An optical drive."""
 
-    bus: Annotated[str, one_of("sata", unbuilt=("scsi", "usb"))] = ""
-    """How the guest sees it: sata."""
+    bus: Annotated[str, one_of("sata", "scsi", "usb")] = ""
+    """How the guest sees it: sata, scsi or usb; sata if not set."""
     readonly: bool | None = None
     """True if not set."""
     tray: Annotated[str, one_of("closed", "open")] = ""

@@ -70,8 +70,6 @@ class Efi(Node, frozen=True, kw_only=True):
 
     secure_boot: bool | None = None
     """Refuse unsigned boot loaders; true if not set. Needs features.smm."""
-    persistent: bool | None = None
-    """Keep UEFI variables between runs."""
 
 
 class Bootloader(Node, frozen=True, kw_only=True):

@@ -20,6 +20,7 @@ UNBUILT: dict[str, frozenset[str]] = {
         "Memory": "hugepages maxGuest reservedOverhead",
         "Resources": "overcommitGuestOverhead",
         "Firmware": "acpi",
+        "Efi": "persistent",
         "Features": "hyperv hypervPassthrough kvm pvspinlock",
         "DeviceSpec": """
             autoattachInputDevice autoattachVSOCK blockMultiQueue clientPassthrough disableHotplug downwardMetrics

@@ -1,0 +1,390 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Malformed machines: what is changed in a good one, the field the error must name, and words it must have.
+
+Rows set one path of tests/controlplane/golden/objects/vm-full.yaml. SPEC is the instance's spec.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+SPEC = "spec/template/spec"
+DOMAIN = f"{SPEC}/domain"
+DISK = f"{DOMAIN}/devices/disks/0"
+NIC = f"{DOMAIN}/devices/interfaces/0"
+SEED = f"{SPEC}/volumes/2/cloudInitNoCloud"
+IMAGE = f"{SPEC}/volumes/0/containerDisk"
+
+
+class Row(NamedTuple):
+    """One malformed machine."""
+
+    title: str
+    set: str
+    value: Any
+    field: str
+    words: str
+
+
+def deep(levels: int) -> Any:
+    """Nest objects."""
+    value: Any = {}
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
+SHAPE = [
+    Row("misspelt template", "spec/tempalte", {}, "spec.tempalte", "did you mean template"),
+    Row("misspelt spec", "sepc", {}, "sepc", "did you mean spec"),
+    Row("name in upper case", "metadata/name", "My_VM", "metadata.name", "DNS subdomain"),
+    Row("name of 254 characters", "metadata/name", "a" * 254, "metadata.name", "at most 253"),
+    Row("name that climbs", "metadata/name", "../../etc", "metadata.name", "DNS subdomain"),
+    Row("name with a bidi override", "metadata/name", "a\u202eb", "metadata.name", "\\u202e"),
+    Row(
+        "label with a newline",
+        "spec/template/metadata/labels",
+        {"x": "a\nb"},
+        "spec.template.metadata.labels[x]",
+        "label value",
+    ),
+    Row(
+        "reserved label",
+        "spec/template/metadata/labels",
+        {"kubevirt.io/nodeName": "n1"},
+        "spec.template.metadata.labels[kubevirt.io/nodeName]",
+        "reserved",
+    ),
+    Row(
+        "log filters",
+        "spec/template/metadata/annotations",
+        {"kubevirt.io/libvirt-log-filters": '1:*"\nuser="root'},
+        "spec.template.metadata.annotations[kubevirt.io/libvirt-log-filters]",
+        "not built",
+    ),
+    Row("misspelt labels", "spec/template/metadata/lables", {}, "spec.template.metadata.lables", "did you mean labels"),
+    Row("running and runStrategy", "spec/running", True, "spec.running", "exclude each other"),
+    Row("neither of them", "spec/runStrategy", ..., "spec.runStrategy", "set Always, Halted"),
+    Row("a strategy nobody knows", "spec/runStrategy", "Sometimes", "spec.runStrategy", "Always, Halted, Manual"),
+    Row("a strategy not built", "spec/runStrategy", "WaitAsReceiver", "spec.runStrategy", "not built"),
+    Row("no template", "spec/template", ..., "spec.template", "is required"),
+    Row("template is a list", "spec/template", [], "spec.template", "must be an object, got a list"),
+    Row("no domain", DOMAIN, ..., "spec.template.spec.domain", "is required"),
+    Row("spec is text", "spec", "text", "spec", "must be an object"),
+    Row("data volumes", "spec/dataVolumeTemplates", [{}], "spec.dataVolumeTemplates", "not built"),
+    Row("an instance type", "spec/instancetype", {"name": "u1"}, "spec.instancetype", "not built"),
+]
+
+COMPUTE = [
+    Row("no core", f"{DOMAIN}/cpu/cores", 0, "domain.cpu.cores", "from 1 to 1024"),
+    Row("negative cores", f"{DOMAIN}/cpu/cores", -1, "domain.cpu.cores", "from 1 to 1024"),
+    Row("half a core", f"{DOMAIN}/cpu/cores", 1.5, "domain.cpu.cores", "whole number"),
+    Row("cores as text", f"{DOMAIN}/cpu/cores", "2", "domain.cpu.cores", "whole number"),
+    Row("cores true", f"{DOMAIN}/cpu/cores", True, "domain.cpu.cores", "whole number"),
+    Row("cores beyond 64 bits", f"{DOMAIN}/cpu/cores", 2**70, "domain.cpu.cores", "from 1 to 1024"),
+    Row(
+        "too many vCPUs",
+        f"{DOMAIN}/cpu",
+        {"cores": 1024, "sockets": 1024, "threads": 1024},
+        "domain.cpu",
+        "at most 255",
+    ),
+    Row("dedicated CPUs", f"{DOMAIN}/cpu/dedicatedCpuPlacement", True, "domain.cpu.dedicatedCpuPlacement", "not built"),
+    Row("maxSockets", f"{DOMAIN}/cpu/maxSockets", 4, "domain.cpu.maxSockets", "not built"),
+    Row("10000 features", f"{DOMAIN}/cpu/features", [{"name": "x"}] * 10000, "domain.cpu.features", "not built"),
+    Row("model with a command", f"{DOMAIN}/cpu/model", "host-model;rm -rf /", "domain.cpu.model", "must be letters"),
+    Row("request above limit", f"{DOMAIN}/resources/requests/cpu", "3", "resources.requests[cpu]", "above limits"),
+    Row("negative cpu", f"{DOMAIN}/resources/requests/cpu", "-1", "resources.requests[cpu]", "more than 0"),
+    Row("cpu as a float", f"{DOMAIN}/resources/requests/cpu", 0.5, "resources.requests[cpu]", "as a string"),
+    Row("no memory", DOMAIN, {"devices": {}}, "domain.memory.guest", "set memory.guest"),
+    Row("negative memory", f"{DOMAIN}/memory/guest", "-1Gi", "domain.memory.guest", "must be positive"),
+    Row("hardly any memory", f"{DOMAIN}/memory/guest", "512Ki", "domain.memory.guest", "at least 1M"),
+    Row("1e30 of memory", f"{DOMAIN}/memory/guest", "1e30", "domain.memory.guest", "at most 16Ti"),
+    Row("2^63 of memory", f"{DOMAIN}/memory/guest", "9223372036854775808", "domain.memory.guest", "at most 16Ti"),
+    Row("1Gib of memory", f"{DOMAIN}/memory/guest", "1Gib", "domain.memory.guest", "not a quantity"),
+    Row("memory is a list", f"{DOMAIN}/memory/guest", ["1Gi"], "domain.memory.guest", "must be a quantity"),
+    Row("guest above limit", f"{DOMAIN}/memory/guest", "4Gi", "domain.memory.guest", "limits[memory]"),
+    Row(
+        "request above the limit",
+        f"{DOMAIN}/resources/requests/memory",
+        "3Gi",
+        "resources.requests[memory]",
+        "above limits",
+    ),
+    Row("hugepages", f"{DOMAIN}/memory/hugepages", {"pageSize": "3Mi"}, "domain.memory.hugepages", "not built"),
+    Row(
+        "a GPU as a resource",
+        f"{DOMAIN}/resources/limits",
+        {"nvidia.com/gpu": "1"},
+        "limits[nvidia.com/gpu]",
+        "only cpu and memory",
+    ),
+    Row(
+        "a machine with options",
+        f"{DOMAIN}/machine/type",
+        "q35,kernel-irqchip=off",
+        "domain.machine.type",
+        "must be letters",
+    ),
+    Row("a machine nobody has", f"{DOMAIN}/machine/type", "microvm", "domain.machine.type", "allowed: q35"),
+    Row("architecture mips", f"{SPEC}/architecture", "mips", "spec.architecture", "allowed: amd64"),
+    Row("architecture arm64", f"{SPEC}/architecture", "arm64", "spec.architecture", "not built"),
+    Row("not a UUID", f"{DOMAIN}/firmware/uuid", "not-a-uuid", "domain.firmware.uuid", "must be a UUID"),
+    Row("serial closes a tag", f"{DOMAIN}/firmware/serial", "</serial>", "domain.firmware.serial", "must be letters"),
+    Row("serial rings", f"{DOMAIN}/firmware/serial", "a\x07b", "domain.firmware.serial", "\\u0007"),
+    Row("bios and efi", f"{DOMAIN}/firmware/bootloader", {"bios": {}, "efi": {}}, "firmware.bootloader", "exclude"),
+    Row("secure boot without SMM", f"{DOMAIN}/firmware/bootloader", {"efi": {}}, "bootloader.efi.secureBoot", "smm"),
+    Row(
+        "kernel arguments alone",
+        f"{DOMAIN}/firmware/kernelBoot",
+        {"kernelArgs": "quiet"},
+        "kernelBoot.kernelArgs",
+        "need a kernel",
+    ),
+    Row(
+        "kernel path climbs",
+        f"{DOMAIN}/firmware/kernelBoot",
+        {"container": {"image": "a", "kernelPath": "boot/../../../etc/shadow"}},
+        "kernelBoot.container.kernelPath",
+        "absolute path",
+    ),
+    Row(
+        "kernel is the root",
+        f"{DOMAIN}/firmware/kernelBoot",
+        {"container": {"image": "a", "kernelPath": "/"}},
+        "kernelBoot.container.kernelPath",
+        "absolute path of a file",
+    ),
+    Row(
+        "no kernel in the image",
+        f"{DOMAIN}/firmware/kernelBoot",
+        {"container": {"image": "a", "initrdPath": "/initrd"}},
+        "kernelBoot.container.kernelPath",
+        "is required",
+    ),
+    Row("two clocks", f"{DOMAIN}/clock/timezone", "Europe/Berlin", "domain.clock.timezone", "exclude each other"),
+    Row("ticks", f"{DOMAIN}/clock/timer/pit/tickPolicy", "sometimes", "clock.timer.pit.tickPolicy", "allowed: delay"),
+    Row(
+        "negative grace",
+        f"{SPEC}/terminationGracePeriodSeconds",
+        -5,
+        "spec.terminationGracePeriodSeconds",
+        "from 0 to 86400",
+    ),
+    Row("io threads", f"{DOMAIN}/ioThreadsPolicy", "turbo", "domain.ioThreadsPolicy", "not built"),
+    Row("eviction by prayer", f"{SPEC}/evictionStrategy", "Pray", "spec.evictionStrategy", "allowed: None"),
+    Row("eviction by migration", f"{SPEC}/evictionStrategy", "LiveMigrate", "spec.evictionStrategy", "not built"),
+    Row("paused start", f"{SPEC}/startStrategy", "Paused", "spec.startStrategy", "not built"),
+    Row("a probe", f"{SPEC}/livenessProbe", {"httpGet": {}, "exec": {}}, "spec.livenessProbe", "not built"),
+    Row(
+        "node selector of 64 characters", f"{SPEC}/nodeSelector", {"a": "b" * 64}, "spec.nodeSelector[a]", "at most 63"
+    ),
+    Row("no nameserver", f"{SPEC}/dnsConfig/nameservers", ..., "spec.dnsConfig.nameservers", "set them"),
+    Row("four nameservers", f"{SPEC}/dnsConfig/nameservers", ["192.0.2.1"] * 4, "dnsConfig.nameservers", "at most 3"),
+    Row("seven searches", f"{SPEC}/dnsConfig/searches", ["a"] * 7, "dnsConfig.searches", "at most 6"),
+    Row(
+        "300 characters of searches",
+        f"{SPEC}/dnsConfig/searches",
+        ["a" * 150, "b" * 150],
+        "dnsConfig.searches",
+        "at most 256",
+    ),
+    Row(
+        "a nameserver by name",
+        f"{SPEC}/dnsConfig/nameservers",
+        ["dns"],
+        "dnsConfig.nameservers[0]",
+        "not an IP address",
+    ),
+    Row("affinity for nothing", f"{SPEC}/affinity/nodeAfinity", {}, "spec.affinity.nodeAfinity", "nodeAffinity"),
+    Row("affinity without end", f"{SPEC}/affinity", {"nodeAffinity": deep(70)}, "spec.affinity", "at most 64 levels"),
+    Row(
+        "toleration without key",
+        f"{SPEC}/tolerations",
+        [{"operator": "Equal"}],
+        "tolerations[0].key",
+        "operator is Exists",
+    ),
+    Row("host name with a dot", f"{SPEC}/hostname", "a.b", "spec.hostname", "DNS label"),
+]
+
+STORAGE = [
+    Row("disk without volume", f"{DISK}/name", "other", "disks[0].name", "no volume is called"),
+    Row("two volumes with one name", f"{SPEC}/volumes/1/name", "root", "volumes[1].name", "already the name of"),
+    Row("two disks with one name", f"{DOMAIN}/devices/disks/1/name", "root", "disks[1].name", "must be unique"),
+    Row("volume without source", IMAGE, ..., "spec.volumes[0]", "exactly one of containerDisk"),
+    Row(
+        "volume with two sources",
+        f"{SPEC}/volumes/0/emptyDisk",
+        {"capacity": "1Gi"},
+        "spec.volumes[0]",
+        "has 2 sources",
+    ),
+    Row("disk and cdrom", f"{DISK}/cdrom", {}, "disks[0]", "more than one of"),
+    Row("a lun", f"{DISK}/lun", {}, "disks[0].lun", "not built"),
+    Row("bootOrder 0", f"{DISK}/bootOrder", 0, "disks[0].bootOrder", "from 1 to 1024"),
+    Row("bootOrder twice", f"{NIC}/bootOrder", 1, "interfaces[0].bootOrder", "already used by disks[0]"),
+    Row("bus ide", f"{DISK}/disk/bus", "ide", "disks[0].disk.bus", "allowed: virtio, sata"),
+    Row("cdrom on virtio", DISK, {"name": "root", "cdrom": {"bus": "virtio"}}, "disks[0].cdrom.bus", "allowed: sata"),
+    Row(
+        "read-only sata disk",
+        f"{DISK}/disk",
+        {"bus": "sata", "readonly": True},
+        "disks[0].disk.readonly",
+        "use bus virtio",
+    ),
+    Row("serial of 300 characters", f"{DISK}/serial", "a" * 300, "disks[0].serial", "at most 256"),
+    Row("serial with a space", f"{DISK}/serial", "a b", "disks[0].serial", "letters, digits"),
+    Row("cache nobody knows", f"{DISK}/cache", "writeeverything", "disks[0].cache", "allowed: none, writethrough"),
+    Row("block size", f"{DISK}/blockSize", {"custom": {"logical": 513}}, "disks[0].blockSize", "not built"),
+    Row("pciAddress", f"{DISK}/disk/pciAddress", "0000:81:01.10", "disks[0].disk.pciAddress", "not built"),
+    Row(
+        "300 disks",
+        f"{DOMAIN}/devices/disks",
+        [{"name": f"d{one}"} for one in range(300)],
+        "devices.disks",
+        "at most 256",
+    ),
+    Row("disks is an object", f"{DOMAIN}/devices/disks", {}, "devices.disks", "must be a list"),
+    Row("a disk is text", f"{DOMAIN}/devices/disks", ["root"], "devices.disks[0]", "must be an object"),
+    Row("image path climbs", f"{IMAGE}/path", "disk/../../host", "containerDisk.path", "absolute path"),
+    Row("image path with dots", f"{IMAGE}/path", "/disk/../../host", "containerDisk.path", "without '.' or '..'"),
+    Row("no image", f"{IMAGE}/image", "", "containerDisk.image", "is required"),
+    Row("only a tag", f"{IMAGE}/image", ":latest", "containerDisk.image", "name of a container image"),
+    Row("image with spaces", f"{IMAGE}/image", "a b", "containerDisk.image", "name of a container image"),
+    Row("image of 10 KiB", f"{IMAGE}/image", "a" * 10240, "containerDisk.image", "at most 1024"),
+    Row("image is a number", f"{IMAGE}/image", 7, "containerDisk.image", "must be a string"),
+    Row("pull policy", f"{IMAGE}/imagePullPolicy", "Maybe", "containerDisk.imagePullPolicy", "allowed: Always"),
+    Row(
+        "a claim",
+        f"{SPEC}/volumes/0",
+        {"name": "root", "persistentVolumeClaim": {"claimName": "../x"}},
+        "volumes[0].persistentVolumeClaim",
+        "not built",
+    ),
+    Row(
+        "a host disk",
+        f"{SPEC}/volumes/0",
+        {"name": "root", "hostDisk": {"path": "/etc/../x"}},
+        "volumes[0].hostDisk",
+        "not built",
+    ),
+    Row(
+        "a source nobody knows",
+        f"{SPEC}/volumes/0",
+        {"name": "root", "contanerDisk": {}},
+        "volumes[0].contanerDisk",
+        "did you mean containerDisk",
+    ),
+    Row("user data of 2049 bytes", f"{SEED}/userData", "x" * 2049, "cloudInitNoCloud.userData", "set secretRef"),
+    Row(
+        "user data of 2049 bytes in base64",
+        SEED,
+        {"userDataBase64": "eHh4" * 683 + "eA=="},
+        "cloudInitNoCloud.userDataBase64",
+        "2050 bytes",
+    ),
+    Row("not base64", SEED, {"userDataBase64": "%%%"}, "cloudInitNoCloud.userDataBase64", "not base64"),
+    Row(
+        "three user datas",
+        SEED,
+        {"userData": "a", "userDataBase64": "YQ==", "secretRef": {"name": "a"}},
+        "cloudInitNoCloud",
+        "keep exactly one",
+    ),
+    Row("no data", SEED, {}, "cloudInitNoCloud", "set one of userData"),
+    Row("Secret without name", SEED, {"secretRef": {}}, "cloudInitNoCloud.secretRef.name", "is required"),
+    Row("Secret that climbs", SEED, {"secretRef": {"name": ".."}}, "cloudInitNoCloud.secretRef.name", "DNS subdomain"),
+    Row(
+        "capacity without bounds",
+        f"{SPEC}/volumes/1/emptyDisk/capacity",
+        "100Ti",
+        "emptyDisk.capacity",
+        "from 1Mi to 16Ti",
+    ),
+    Row("no capacity", f"{SPEC}/volumes/1/emptyDisk/capacity", "0", "emptyDisk.capacity", "from 1Mi to 16Ti"),
+    Row("volume name climbs", f"{SPEC}/volumes/0/name", "../x", "volumes[0].name", "DNS label"),
+    Row("volume without name", f"{SPEC}/volumes/0/name", ..., "volumes[0].name", "is required"),
+    Row("access credentials", f"{SPEC}/accessCredentials", [{}], "spec.accessCredentials", "not built"),
+]
+
+NETWORK = [
+    Row("interface without network", f"{NIC}/name", "other", "interfaces[0].name", "no network is called"),
+    Row("network without interface", f"{SPEC}/networks/0/name", "other", "networks[0].name", "no interface is called"),
+    Row(
+        "two networks with one name",
+        f"{SPEC}/networks",
+        [{"name": "default", "pod": {}}] * 2,
+        "networks[1].name",
+        "must be unique",
+    ),
+    Row(
+        "two pod networks",
+        f"{SPEC}/networks",
+        [{"name": "default", "pod": {}}, {"name": "b", "pod": {}}],
+        "networks[1].pod",
+        "at most one",
+    ),
+    Row("interface name with a command", f"{NIC}/name", "eth0; ip link", "interfaces[0].name", "letters, digits"),
+    Row("no binding", f"{NIC}/masquerade", ..., "interfaces[0]", "set masquerade"),
+    Row("bridge", f"{NIC}/bridge", {}, "interfaces[0].bridge", "not built"),
+    Row("masquerade with settings", f"{NIC}/masquerade", {"a": 1}, "interfaces[0].masquerade", "takes no settings"),
+    Row("not a MAC", f"{NIC}/macAddress", "gg:00:00:00:00:01", "interfaces[0].macAddress", "must be a MAC address"),
+    Row("broadcast", f"{NIC}/macAddress", "ff:ff:ff:ff:ff:ff", "interfaces[0].macAddress", "unicast"),
+    Row("multicast", f"{NIC}/macAddress", "01:00:5e:00:00:01", "interfaces[0].macAddress", "unicast"),
+    Row("the bridge's MAC", f"{NIC}/macAddress", "02-00-00-00-00-00", "interfaces[0].macAddress", "reserved"),
+    Row("port 0", f"{NIC}/ports", [{"port": 0}], "interfaces[0].ports[0].port", "from 1 to 65535"),
+    Row("port 65536", f"{NIC}/ports", [{"port": 65536}], "interfaces[0].ports[0].port", "from 1 to 65535"),
+    Row(
+        "SCTP",
+        f"{NIC}/ports",
+        [{"port": 1, "protocol": "SCTP"}],
+        "interfaces[0].ports[0].protocol",
+        "allowed: TCP, UDP",
+    ),
+    Row(
+        "port name twice",
+        f"{NIC}/ports",
+        [{"port": 1, "name": "a"}, {"port": 2, "name": "a"}],
+        "interfaces[0].ports[1].name",
+        "unique",
+    ),
+    Row(
+        "port twice",
+        f"{NIC}/ports",
+        [{"port": 1}, {"port": 1, "protocol": "TCP"}],
+        "interfaces[0].ports[1]",
+        "already listed",
+    ),
+    Row("model with options", f"{NIC}/model", "e1000,mac=x", "interfaces[0].model", "allowed: virtio, e1000"),
+    Row(
+        "multus",
+        f"{SPEC}/networks/0",
+        {"name": "default", "multus": {"networkName": "../x"}},
+        "networks[0].multus",
+        "not built",
+    ),
+    Row("no network source", f"{SPEC}/networks/0", {"name": "default"}, "networks[0]", "set pod"),
+    Row("DHCP options", f"{NIC}/dhcpOptions", {"privateOptions": []}, "interfaces[0].dhcpOptions", "not built"),
+    Row(
+        "1000 interfaces",
+        f"{DOMAIN}/devices/interfaces",
+        [{"name": f"n{one}", "masquerade": {}} for one in range(1000)],
+        "devices.interfaces",
+        "at most 32",
+    ),
+    Row(
+        "a network of one address",
+        f"{SPEC}/networks/0/pod/vmNetworkCIDR",
+        "10.0.2.0/31",
+        "pod.vmNetworkCIDR",
+        "from /8 to /30",
+    ),
+    Row("not a network", f"{SPEC}/networks/0/pod/vmNetworkCIDR", "10.0.2", "pod.vmNetworkCIDR", "10.0.2.0/24"),
+    Row("a GPU", f"{DOMAIN}/devices/gpus", [{"name": "a"}], "devices.gpus", "not built"),
+    Row("a misspelt GPU", f"{DOMAIN}/devices/gpuz", [], "devices.gpuz", "did you mean gpus"),
+]
+
+ROWS = [*SHAPE, *COMPUTE, *STORAGE, *NETWORK]

@@ -1,0 +1,45 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The manifests of tests/controlplane/golden/objects: each is accepted as it stands."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+FOLDER = Path(__file__).parents[1] / "golden" / "objects"
+NAMES = tuple(sorted(path.stem for path in FOLDER.glob("*.yaml")))
+
+
+def load(name: str) -> dict[str, Any]:
+    """Read one manifest."""
+    manifest: dict[str, Any] = yaml.safe_load((FOLDER / f"{name}.yaml").read_text())
+    return manifest
+
+
+def changed(manifest: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
+    """Return a copy with one field set (made where it is missing), or removed when the value is ..."""
+    copied = copy.deepcopy(manifest)
+    *holders, last = [int(part) if part.isdigit() else part for part in path.split("/")]
+    here: Any = copied
+    for part in holders:
+        here = here[part] if isinstance(here, list) else here.setdefault(part, {})
+    if value is ...:
+        del here[last]
+    else:
+        here[last] = value
+    return copied
+
+
+def paths(value: Any, path: str = "") -> Iterator[str]:
+    """Yield the path of everything inside a manifest, as `changed` takes it."""
+    inside = enumerate(value) if isinstance(value, list) else value.items() if isinstance(value, dict) else ()
+    for name, one in inside:
+        here = f"{path}/{name}" if path else str(name)
+        yield here
+        yield from paths(one, here)
