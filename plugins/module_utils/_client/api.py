@@ -52,8 +52,10 @@ class Api:
             return None
         return _expect_object(f"read {resource.title(name)}", status, answer)
 
-    def list(self, resource: Resource, *, labels: str | None = None, fields: str | None = None) -> list[Object]:
-        """Return all objects that the selectors choose, page by page."""
+    def list(
+        self, resource: Resource, *, labels: str | None = None, fields: str | None = None, pages: int | None = None
+    ) -> list[Object]:
+        """Return all objects that the selectors choose, page by page; at most so many pages."""
         found: list[Object] = []
         token: str | None = None
         while True:
@@ -65,7 +67,7 @@ class Api:
                 item.setdefault("kind", resource.kind)
                 found.append(item)
             token = (answer.get("metadata") or {}).get("continue")
-            if not token:
+            if not token or (pages is not None and len(found) >= pages * PAGE):
                 return found
 
     def apply(self, resource: Resource, obj: Object, *, dry_run: bool = False) -> Object:

@@ -170,9 +170,10 @@ def _checked(endpoint: Endpoint, params: Mapping[str, Any]) -> Endpoint:
             raise BadArgument(f"{name}: a header value may not contain line breaks")
     warnings = list(endpoint.warnings)
     if parts.scheme == "http":
-        warnings.append(f"{parts.hostname}: plain http, anyone on the way can read and change what is sent; use https")
-        if parts.hostname not in LOOPBACK and endpoint.authorization():
-            raise BadArgument("host: credentials are not sent over plain http; use an https address")
+        if parts.hostname not in LOOPBACK:
+            if endpoint.authorization():
+                raise BadArgument("host: credentials are not sent over plain http; use an https address")
+            warnings.append(f"{parts.hostname}: plain http, anyone on the way can read and change what is sent")
     elif not endpoint.verify:
         warnings.append("validate_certs is false: the API server's identity is not checked")
         if params.get("ca_cert"):

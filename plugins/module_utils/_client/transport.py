@@ -157,6 +157,7 @@ class Transport:
                     self.close()
                     what = "longer than 64 MiB" if size > ANSWER_LIMIT else f"not complete after {TIMEOUT_SECONDS} s"
                     raise Unavailable(f"unexpected answer from {self._endpoint.server}: {what}")
+            response.read()  # read1 leaves an exhausted answer open, and with it the connection
         except (OSError, http.client.HTTPException) as error:
             self.close()
             raise self._unavailable(error) from error

@@ -1,0 +1,46 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Documentation of what the modules can do: check mode, diff, action group."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """Attributes of modules; each module adds its details."""
+
+    DOCUMENTATION = r"""
+attributes:
+  check_mode:
+    description: Can run in check mode and say what it would change.
+  diff_mode:
+    description: Says with C(--diff) what it changed, or would change.
+  idempotent:
+    description: A second run with the same arguments changes nothing.
+"""
+
+    ACTIONGROUP = r"""
+attributes:
+  action_group:
+    description: Takes defaults from C(module_defaults) of this group.
+    support: full
+    membership:
+      - virtops.kubevirt.kubevirt
+"""
+
+    INFO = r"""
+attributes:
+  check_mode:
+    description: Can run in check mode and say what it would change.
+    support: full
+    details:
+      - This module only reads.
+  diff_mode:
+    description: Says with C(--diff) what it changed, or would change.
+    support: N/A
+    details:
+      - This module only reads.
+  idempotent:
+    description: A second run with the same arguments changes nothing.
+    support: full
+"""

@@ -1,0 +1,9 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the VM modules do, private to them. Imports nothing: a module's payload holds only what it reaches.
+
+argspec, frame: options and the module around them. request: options of one VM as a value. manifest: options to object.
+compare, ownership, present, power: decisions, pure. service: one VM, thin. batch: many. waiting, diagnose: until it is
+so, or why not. info: reading. redact, field_path: what is not shown.
+"""

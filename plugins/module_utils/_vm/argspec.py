@@ -1,0 +1,109 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Options of the VM modules. A test compares them with the modules' documentation; validate-modules does as well."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._client.argspec import auth_argument_spec
+from ..kubevirt_api import names, run_strategies
+
+STATES = ("absent", "present", "restarted", "started", "stopped")
+HIDDEN_FIELDS = ["metadata.annotations[kubemacpool.io/transaction-timestamp]", "metadata.managedFields"]
+EXCLUSIVE = [["name", "generate_name"], ["running", "run_strategy"]]
+
+
+def wait_spec() -> dict[str, Any]:
+    """Return the options that say how long to wait, and for what not to look."""
+    return {
+        "api_version": {"type": "str", "default": names.API_VERSION},
+        "wait": {"type": "bool", "default": False},
+        "wait_sleep": {"type": "int"},
+        "wait_timeout": {"type": "int", "default": 120},
+        "hidden_fields": {"type": "list", "elements": "str", "default": HIDDEN_FIELDS},
+    }
+
+
+def vm_spec() -> dict[str, Any]:
+    """Return the options of kubevirt_vm."""
+    return {
+        **auth_argument_spec(),
+        **wait_spec(),
+        **_one_vm(),
+        "state": {"type": "str", "choices": list(STATES), "default": "present"},
+        "force": {"type": "bool", "default": False},
+        "vms": {"type": "list", "elements": "dict", "options": _one_vm(), "mutually_exclusive": EXCLUSIVE},
+    }
+
+
+def info_spec() -> dict[str, Any]:
+    """Return the options of kubevirt_vmi_info; kubevirt_vm_info has one more."""
+    return {
+        **auth_argument_spec(),
+        **wait_spec(),
+        "name": {"type": "str"},
+        "namespace": {"type": "str"},
+        "label_selectors": {"type": "list", "elements": "str", "default": []},
+        "field_selectors": {"type": "list", "elements": "str", "default": []},
+    }
+
+
+def _one_vm() -> dict[str, Any]:
+    items = {"type": "list", "elements": "dict"}
+    return {
+        "name": {"type": "str"},
+        "generate_name": {"type": "str"},
+        "namespace": {"type": "str"},
+        "state": {"type": "str", "choices": list(STATES)},
+        "definition": {"type": "dict", "aliases": ["resource_definition"]},
+        "annotations": {"type": "dict"},
+        "labels": {"type": "dict"},
+        "running": {"type": "bool"},
+        "run_strategy": {"type": "str", "choices": sorted(run_strategies.BUILT)},
+        "instancetype": {"type": "dict"},
+        "preference": {"type": "dict"},
+        "data_volume_templates": dict(items),
+        "spec": {"type": "dict"},
+        "cpu": {"type": "dict", "options": _cpu()},
+        "memory": {"type": "str"},
+        "image": {"type": "str"},
+        "cloud_init": {"type": "dict", "options": _cloud_init()},
+        "disks": dict(items),
+        "volumes": dict(items),
+        "interfaces": dict(items),
+        "networks": dict(items),
+        "force": {"type": "bool"},
+        "delete_options": {"type": "dict", "options": _delete_options()},
+        "grace_period_seconds": {"type": "int"},
+    }
+
+
+def _cpu() -> dict[str, Any]:
+    return {
+        "cores": {"type": "int"},
+        "sockets": {"type": "int"},
+        "threads": {"type": "int"},
+        "model": {"type": "str"},
+    }
+
+
+def _cloud_init() -> dict[str, Any]:
+    return {
+        "type": {"type": "str", "choices": ["no_cloud", "config_drive"], "default": "no_cloud"},
+        "user_data": {"type": "str", "no_log": True},
+        "user_data_secret": {"type": "str", "no_log": False},
+        "network_data": {"type": "str", "no_log": True},
+        "network_data_secret": {"type": "str", "no_log": False},
+    }
+
+
+def _delete_options() -> dict[str, Any]:
+    return {
+        "propagationPolicy": {"type": "str", "choices": ["Foreground", "Background", "Orphan"]},
+        "preconditions": {
+            "type": "dict",
+            "options": {"resourceVersion": {"type": "str"}, "uid": {"type": "str"}},
+        },
+    }

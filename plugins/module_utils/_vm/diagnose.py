@@ -1,0 +1,104 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Find out why a VM is not what it should be: its own conditions, its instance's, its Pod's, the warnings about them.
+
+Reading is best effort: who may not read Pods or Events gets the reason that the VM itself tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from .._client.api import Api, Resource
+from .._client.errors import VirtError, cut
+from ..kubevirt_api import names, phases, predicates
+from . import cluster
+
+MESSAGE_LIMIT = 400
+EVENTS_SHOWN = 5
+
+Object = dict[str, Any]
+
+
+def explain(api: Api, vm: Object | None, namespace: str, name: str) -> dict[str, Any]:
+    """Return reason (one sentence, the most telling first), printable_status, conditions, events."""
+    try:
+        instance = api.get(cluster.instances(namespace), name)
+    except VirtError:
+        instance = None
+    pods: list[Object] = []
+    if instance is not None:
+        label = f"{names.CREATED_BY}={instance['metadata'].get('uid')}"
+        pods = _listed(api, cluster.pods(namespace), labels=label)
+    events = _warnings(api, namespace, [name, *(pod["metadata"]["name"] for pod in pods)])
+    status = (vm or {}).get("status") or {}
+    return {
+        "reason": reason(vm, instance, pods, events),
+        "printable_status": status.get("printableStatus"),
+        "conditions": [_short(one) for one in status.get("conditions") or ()],
+        "events": events,
+    }
+
+
+def reason(vm: Object | None, instance: Object | None, pods: list[Object], events: list[str]) -> str:
+    """Choose the most telling of what is known. Pure."""
+    found = [*(text for pod in pods for text in _pod_troubles(pod))]
+    for obj in (instance, vm):
+        trouble = predicates.trouble(obj) if obj is not None else None
+        if trouble is not None:
+            found.append(f"{trouble[0]}: {trouble[1]}" if trouble[1] else trouble[0])
+    found += events[-1:]
+    if found:
+        return cut(found[0], MESSAGE_LIMIT)
+    if vm is None:
+        return "the VirtualMachine is not there"
+    if instance is None:
+        return f"it has no instance (status {_printable(vm)}); is virt-controller running?"
+    told = predicates.phase(instance) or "not looked at by virt-controller yet"
+    where = (instance.get("status") or {}).get("nodeName")
+    return f"its instance is {told}" + (f" on node {where}" if where else "") + f" (status {_printable(vm)})"
+
+
+def _printable(vm: Object) -> str:
+    return str((vm.get("status") or {}).get("printableStatus") or "not reported")
+
+
+def _pod_troubles(pod: Object) -> Iterator[str]:
+    status = pod.get("status") or {}
+    title = f"launcher Pod {pod['metadata']['name']}"
+    listed = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
+    for container in listed:
+        state = container.get("state") or {}
+        ended, waiting = state.get("terminated"), state.get("waiting")
+        if ended and (ended.get("exitCode") or status.get("phase") == phases.FAILED):
+            yield f"{title} ended: {ended.get('message') or ended.get('reason') or ended.get('exitCode')}"
+        elif waiting and waiting.get("reason") not in (None, "ContainerCreating", "PodInitializing"):
+            yield f"{title} cannot start: {waiting['reason']}: {waiting.get('message') or ''}"
+    for condition in status.get("conditions") or ():
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+            yield f"{title} finds no node: {condition.get('message') or condition.get('reason')}"
+    if status.get("phase") == phases.FAILED and status.get("message"):
+        yield f"{title} failed: {status['message']}"
+
+
+def _warnings(api: Api, namespace: str, about: list[str]) -> list[str]:
+    found: list[tuple[str, str]] = []
+    for name in about[:3]:
+        fields = f"involvedObject.name={name},type=Warning"
+        for event in _listed(api, cluster.events(namespace), fields=fields):
+            when = event.get("lastTimestamp") or event.get("eventTime") or ""
+            found.append((when, f"{event.get('reason')}: {cut(str(event.get('message') or ''), MESSAGE_LIMIT)}"))
+    return [text for _when, text in sorted(found)[-EVENTS_SHOWN:]]
+
+
+def _listed(api: Api, resource: Resource, *, labels: str | None = None, fields: str | None = None) -> list[Object]:
+    try:
+        return api.list(resource, labels=labels, fields=fields)
+    except VirtError:
+        return []
+
+
+def _short(condition: Object) -> dict[str, Any]:
+    return {key: condition.get(key) for key in ("type", "status", "reason", "message") if condition.get(key)}

@@ -1,0 +1,90 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Read VMs or instances for the info modules; wait, if asked, until they are ready."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .._client import paths
+from .._client.api import Api, Resource
+from .._client.errors import BadArgument, NotFound, VirtError
+from . import cluster, field_path, redact
+from .goal import Goal
+from .request import Terms, terms_from
+
+Object = dict[str, Any]
+
+
+def virtual_machines(params: Mapping[str, Any], api: Api, **_modes: bool) -> dict[str, Any]:
+    """Return the result of kubevirt_vm_info."""
+    terms = terms_from(params, check_mode=True, diff=False)
+    resource = cluster.virtual_machines(params.get("namespace"), terms.api_version)
+    goal = "stopped" if params.get("running") is False else "running"
+    return _result(params, api, resource, terms, goal)
+
+
+def instances(params: Mapping[str, Any], api: Api, **_modes: bool) -> dict[str, Any]:
+    """Return the result of kubevirt_vmi_info."""
+    terms = terms_from(params, check_mode=True, diff=False)
+    resource = cluster.instances(params.get("namespace"), terms.api_version)
+    return _result(params, api, resource, terms, "instance")
+
+
+def _result(params: Mapping[str, Any], api: Api, resource: Resource, terms: Terms, goal: str) -> dict[str, Any]:
+    _check(params)
+    hidden = [list(path) for path in terms.hidden]
+    try:
+        found = _read(params, api, resource)
+        if terms.wait:
+            found = _wait(api, resource, _wanted(params, found), Goal(goal, may_come=True), terms)
+    except NotFound:
+        return {"changed": False, "api_found": False, "resources": []}
+    shown = [redact.redacted(field_path.without(one, hidden)) for one in found]
+    return {"changed": False, "api_found": True, "resources": shown}
+
+
+def _check(params: Mapping[str, Any]) -> None:
+    if params.get("namespace"):
+        paths.check_namespace("namespace", params["namespace"])
+    if params.get("name"):
+        paths.check_name("name", params["name"])
+    if params.get("running") is not None and not params.get("wait"):
+        raise BadArgument("running says what to wait for; set wait=true, or leave it out")
+
+
+def _read(params: Mapping[str, Any], api: Api, resource: Resource) -> list[Object]:
+    name, selectors = params.get("name"), params.get("label_selectors") or params.get("field_selectors")
+    if name and resource.namespace and not selectors:
+        found = api.get(resource, name)
+        return [] if found is None else [found]
+    fields = [*(params.get("field_selectors") or ()), *([f"metadata.name={name}"] if name else ())]
+    labels = params.get("label_selectors") or ()
+    return api.list(resource, labels=",".join(labels) or None, fields=",".join(fields) or None)
+
+
+def _wanted(params: Mapping[str, Any], found: list[Object]) -> dict[str, list[str]]:
+    """Return the names to wait for by namespace: all that was found; a name also when it is not there yet."""
+    wanted: dict[str, list[str]] = {}
+    if params.get("name") and params.get("namespace"):
+        wanted[params["namespace"]] = [params["name"]]
+    else:
+        for one in found:
+            wanted.setdefault(one["metadata"]["namespace"], []).append(one["metadata"]["name"])
+    return wanted
+
+
+def _wait(api: Api, resource: Resource, wanted: dict[str, list[str]], goal: Goal, terms: Terms) -> list[Object]:
+    from .waiting import Waiter
+
+    ready: list[Object] = []
+    for namespace, names in wanted.items():
+        waiter = Waiter(api, namespace, timeout_seconds=terms.wait_timeout_seconds, kind=resource.plural)
+        for got in waiter.until(dict.fromkeys(names, goal)).values():
+            if isinstance(got, VirtError):
+                raise got
+            if got is not None:
+                ready.append(got)
+    return ready

@@ -1,0 +1,149 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is asked for one VirtualMachine, as a value; checked for what needs no cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .._client import paths
+from .._client.errors import BadArgument
+from ..kubevirt_api import names
+from . import field_path, manifest
+
+PER_VM = (
+    "name", "generate_name", "namespace", "state", "definition", "annotations", "labels", "running", "run_strategy",
+    "instancetype", "preference", "data_volume_templates", "spec", "cpu", "memory", "image", "cloud_init", "disks",
+    "volumes", "interfaces", "networks", "force", "delete_options", "grace_period_seconds",
+)  # fmt: skip
+"""Options of an entry of `vms`; those of the task stand in for what an entry leaves out."""
+
+
+@dataclass(frozen=True)
+class VmRequest:
+    """One VM and what should become of it."""
+
+    state: str
+    namespace: str
+    name: str | None
+    """None: the server makes one from generateName."""
+    declared: dict[str, Any]
+    """The object as declared, with apiVersion, kind and metadata; None inside means absent."""
+    has_machine: bool
+    """It says what the machine is, so that it can be created from it."""
+    is_whole: bool
+    """It is all that the user wants to say: what was applied earlier and is missing now is taken away."""
+    force: bool = False
+    delete_options: Mapping[str, Any] = field(default_factory=dict)
+    grace_period_seconds: int | None = None
+
+    @property
+    def title(self) -> str:
+        """Return namespace and name for messages."""
+        return f"{self.namespace}/{self.name or self.declared['metadata'].get('generateName')}"
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What holds for all VMs of a task."""
+
+    api_version: str = names.API_VERSION
+    check_mode: bool = False
+    diff: bool = False
+    wait: bool = False
+    wait_timeout_seconds: int = 120
+    hidden: tuple[tuple[str, ...], ...] = ()
+
+
+def terms_from(params: Mapping[str, Any], *, check_mode: bool, diff: bool) -> Terms:
+    """Read the task's own options."""
+    for option in ("wait_timeout", "wait_sleep"):
+        if params.get(option) is not None and params[option] <= 0:
+            raise BadArgument(f"{option} is {params[option]}: it must be positive, in seconds")
+    return Terms(
+        api_version=params.get("api_version") or names.API_VERSION,
+        check_mode=check_mode,
+        diff=diff,
+        wait=bool(params.get("wait")),
+        wait_timeout_seconds=params.get("wait_timeout") or 120,
+        hidden=tuple(tuple(field_path.parse(text)) for text in params.get("hidden_fields") or ()),
+    )
+
+
+def requests_from(params: Mapping[str, Any]) -> list[VmRequest]:
+    """Return one request per VM; every problem of every one is reported at once."""
+    entries = params.get("vms")
+    if entries is None:
+        return [_request(params, "")]
+    requests, problems = [], []
+    for index, entry in enumerate(entries):
+        whole = {key: entry[key] if entry.get(key) is not None else params.get(key) for key in PER_VM}
+        own = ((entry.get("definition") or {}).get("metadata") or {}).get("namespace")
+        if own and not entry.get("namespace"):
+            whole["namespace"] = own
+        if entry.get("running") is not None or entry.get("run_strategy") is not None:
+            whole.update({key: entry.get(key) for key in ("running", "run_strategy")})  # one replaces the other
+        try:
+            requests.append(_request(whole, f"vms[{index}]: "))
+        except BadArgument as problem:
+            problems.append(problem.message)
+    seen: set[tuple[str, str]] = set()
+    for request in requests:
+        key = (request.namespace, request.name or "")
+        if request.name and key in seen:
+            problems.append(f"vms: {request.title} is listed twice")
+        seen.add(key)
+    if problems:
+        raise BadArgument("; ".join(problems))
+    return requests
+
+
+def _request(params: Mapping[str, Any], where: str) -> VmRequest:
+    state = params.get("state") or "present"
+    try:
+        built = manifest.build(params)
+        _check(params, built, state)
+    except BadArgument as problem:
+        raise BadArgument(where + problem.message) from problem
+    metadata = built["metadata"]
+    return VmRequest(
+        state=state,
+        namespace=metadata["namespace"],
+        name=metadata.get("name"),
+        declared=built,
+        has_machine=manifest.has_machine(params),
+        is_whole=bool((params.get("definition") or {}).get("spec")),
+        force=bool(params.get("force")),
+        delete_options=_delete_options(params.get("delete_options") or {}),
+        grace_period_seconds=params.get("grace_period_seconds"),
+    )
+
+
+def _check(params: Mapping[str, Any], built: dict[str, Any], state: str) -> None:
+    metadata = built["metadata"]
+    if not metadata.get("namespace"):
+        raise BadArgument("namespace is missing: give the option namespace, or metadata.namespace in the definition")
+    paths.check_namespace("namespace", metadata["namespace"])
+    if metadata.get("name"):
+        paths.check_name("name", metadata["name"])
+    elif not metadata.get("generateName"):
+        raise BadArgument(
+            "name is missing: give the option name (or generate_name), or metadata.name in the definition"
+        )
+    elif state != "present":
+        raise BadArgument(f"generate_name names no VM that is there, so it cannot be {state}; give its name")
+    grace = params.get("grace_period_seconds")
+    if grace is not None and grace < 0:
+        raise BadArgument(f"grace_period_seconds is {grace}: it must not be negative")
+    if state == "restarted" and grace:
+        raise BadArgument("grace_period_seconds: a restart is either graceful (leave it out) or immediate (0)")
+
+
+def _delete_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    given = {key: value for key, value in options.items() if value is not None}
+    if "preconditions" in given:
+        given["preconditions"] = {key: value for key, value in given["preconditions"].items() if value is not None}
+    return given

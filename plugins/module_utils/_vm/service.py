@@ -1,0 +1,145 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Bring one VM into its state: read, decide (present, power), write. Waiting is not done here.
+
+A conflict drops the decision and begins anew with what is there by then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from .._client.api import Api
+from .._client.errors import BadArgument, Conflict, NotFound, VirtError
+from ..kubevirt_api.predicates import is_deleting
+from . import cluster, compare, field_path, power, present
+from .present import Write
+from .request import Terms, VmRequest
+
+ATTEMPTS = 5
+"""Rounds against others who write the same object meanwhile."""
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was done for one VM."""
+
+    changed: bool
+    method: str | None = None
+    """create, apply, patch, replace, delete, start, stop, restart; the last one that changed something."""
+    before: Object | None = None
+    after: Object | None = None
+    """The object as the server returned it last; None when it is gone."""
+    old_instance_uid: str | None = None
+    """Of the instance that a restart is to replace."""
+
+
+def ensure(api: Api, request: VmRequest, terms: Terms, known: Object | None = None) -> Outcome:
+    """Bring the VM into its state. `known` is a fresh copy of the object, if somebody read it already."""
+    for attempt in range(1, ATTEMPTS + 1):
+        live = known if known is not None else _read(api, request, terms)
+        try:
+            return _step(request.state)(api, request, terms, live)
+        except Conflict:
+            if attempt == ATTEMPTS or (request.state == "absent" and request.delete_options.get("preconditions")):
+                raise
+            known = None
+    raise VirtError(
+        f"VirtualMachine {request.title} changes all the time"
+    )  # never reached; the last conflict is raised
+
+
+def _read(api: Api, request: VmRequest, terms: Terms) -> Object | None:
+    if request.name is None:
+        return None
+    return api.get(cluster.virtual_machines(request.namespace, terms.api_version), request.name)
+
+
+def _step(state: str) -> Callable[[Api, VmRequest, Terms, Object | None], Outcome]:
+    return {"absent": _absent, "present": _present}.get(state, _powered)
+
+
+def _absent(api: Api, request: VmRequest, terms: Terms, live: Object | None) -> Outcome:
+    if live is None:
+        return Outcome(changed=False)
+    if is_deleting(live):
+        return Outcome(changed=False, before=live)
+    resource = cluster.virtual_machines(request.namespace, terms.api_version)
+    there = api.delete(resource, live["metadata"]["name"], request.delete_options, dry_run=terms.check_mode)
+    return Outcome(changed=there, method="delete", before=live)
+
+
+def _present(api: Api, request: VmRequest, terms: Terms, live: Object | None) -> Outcome:
+    if live is None:
+        _check_creatable(request)
+        written = _send(api, request, terms, present.for_creation(request))
+        return Outcome(changed=True, method="create", after=written)
+    if is_deleting(live):
+        raise VirtError(
+            f"VirtualMachine {request.title} is being deleted; wait for that (state=absent with wait=true) and try again"
+        )
+    write = present.for_existing(request, live)
+    if write is None:
+        return Outcome(changed=False, before=live, after=live)
+    written = _send(api, request, terms, write)
+    hidden = [list(path) for path in terms.hidden]
+    if compare.is_same_content(field_path.without(live, hidden), field_path.without(written, hidden)):
+        return Outcome(changed=False, before=live, after=written)
+    return Outcome(changed=True, method=write.how, before=live, after=written)
+
+
+def _powered(api: Api, request: VmRequest, terms: Terms, live: Object | None) -> Outcome:
+    done = _present(api, request, terms, live)
+    vm = done.after
+    if vm is None or (terms.check_mode and live is None):
+        return done
+    instance = api.get(cluster.instances(request.namespace, terms.api_version), request.name or "")
+    try:
+        ask = power.decide(request.state, vm, instance, request.grace_period_seconds)
+    except power.Impossible as why:
+        raise VirtError(f"VirtualMachine {request.title} cannot be {request.state}: {why}") from why
+    if live is None and ask is not None and ask.subresource == "restart":
+        ask = None  # it was created a moment ago
+    if ask is None:
+        return done
+    _ask(api, request, terms, ask)
+    uid = instance["metadata"].get("uid") if instance and ask.subresource == "restart" else None
+    after = vm if terms.check_mode else _read(api, request, terms)
+    return Outcome(changed=True, method=ask.subresource or "patch", before=live, after=after, old_instance_uid=uid)
+
+
+def _check_creatable(request: VmRequest) -> None:
+    if not request.has_machine:
+        raise BadArgument(
+            f"VirtualMachine {request.title} does not exist, and nothing says what it should be; give a definition, or"
+            " spec, or image, cpu and memory"
+        )
+
+
+def _send(api: Api, request: VmRequest, terms: Terms, write: Write) -> Object:
+    resource = cluster.virtual_machines(request.namespace, terms.api_version)
+    if write.how == "patch":
+        return api.patch(resource, request.name or "", write.body, dry_run=terms.check_mode)
+    send = {"create": api.create, "apply": api.apply, "replace": api.replace}[write.how]
+    return send(resource, write.body, dry_run=terms.check_mode)
+
+
+def _ask(api: Api, request: VmRequest, terms: Terms, ask: power.Ask) -> None:
+    name = request.name or ""
+    if ask.subresource is None:
+        resource = cluster.virtual_machines(request.namespace, terms.api_version)
+        api.patch(resource, name, ask.body, dry_run=terms.check_mode)
+        return
+    dry_run = {"dryRun": ["All"]} if terms.check_mode else {}
+    try:
+        api.put(cluster.operations(request.namespace), name, ask.subresource, {**ask.body, **dry_run})
+    except NotFound as error:
+        raise VirtError(
+            f"cannot {ask.subresource} VirtualMachine {request.title}: it is gone, or {cluster.names.SUBRESOURCES_GROUP}"
+            " is not served; is virt-api running?"
+        ) from error

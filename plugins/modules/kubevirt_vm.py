@@ -1,0 +1,557 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: kubevirt_vm
+short_description: Declare and operate KubeVirt virtual machines
+description:
+  - Creates, changes, deletes, starts, stops and restarts VirtualMachines of C(kubevirt.io), one or many in a task.
+  - Works with the control plane of this collection and with upstream KubeVirt.
+  - What is there is read first and compared; a task that changes nothing sends one request for a VirtualMachine, or
+    one for all of a namespace, and writes nothing.
+author:
+  - virtops.kubevirt contributors (@virtops)
+extends_documentation_fragment:
+  - virtops.kubevirt.auth
+  - virtops.kubevirt.wait
+  - virtops.kubevirt.attributes
+  - virtops.kubevirt.attributes.actiongroup
+attributes:
+  check_mode:
+    support: full
+    details:
+      - The server checks what would be sent (dry run), admission included.
+  diff_mode:
+    support: full
+    details:
+      - For creation, change, deletion and power states. Secrets are not shown.
+  idempotent:
+    support: partial
+    details:
+      - O(state=restarted) and O(generate_name) do what they say each time.
+options:
+  name:
+    description:
+      - Name of the VirtualMachine.
+      - Mutually exclusive with O(generate_name).
+    type: str
+  generate_name:
+    description:
+      - Beginning of a name that the server completes. Every run makes another VirtualMachine.
+      - Only with O(state=present). Mutually exclusive with O(name).
+    type: str
+  namespace:
+    description:
+      - Namespace of the VirtualMachine. Needed here or in O(definition).
+    type: str
+  definition:
+    description:
+      - A VirtualMachine as the API has it; C(apiVersion) and C(kind) may be left out.
+      - A definition with a C(spec) is the whole. What an earlier task of this module declared and this one does not is taken
+        away, except the run strategy; what others added stays. Without it, the other options change what they name and
+        leave the rest alone.
+      - What the server made (C(status), C(metadata.uid) and the like) may be in it and is left aside.
+      - A key with the value V(null) is taken away.
+    type: dict
+    aliases: [resource_definition]
+  annotations:
+    description:
+      - Annotations of the VirtualMachine, and of its template when the task says what the machine is.
+    type: dict
+  labels:
+    description:
+      - Labels of the VirtualMachine, and of its template when the task says what the machine is.
+    type: dict
+  running:
+    description:
+      - V(true) is the run strategy V(Always), V(false) is V(Halted).
+      - A VirtualMachine that is created runs unless this or O(run_strategy) says otherwise. One that exists is never
+        started or stopped because neither is set.
+      - Mutually exclusive with O(run_strategy).
+    type: bool
+  run_strategy:
+    description:
+      - When the VirtualMachine runs.
+      - Power states come first. With O(state=stopped) a strategy that would keep it running is set aside, with
+        O(state=started) and O(state=restarted) the strategy V(Halted) is.
+      - Mutually exclusive with O(running).
+    type: str
+    choices: [Always, Halted, Manual, Once, RerunOnFailure]
+  instancetype:
+    description:
+      - Reference to an instance type. The control plane must support it.
+    type: dict
+  preference:
+    description:
+      - Reference to a preference. The control plane must support it.
+    type: dict
+  data_volume_templates:
+    description:
+      - Templates of DataVolumes that the VirtualMachine owns. The control plane must support them.
+    type: list
+    elements: dict
+  spec:
+    description:
+      - The template's C(spec) (that of a VirtualMachineInstance), laid over the one in O(definition).
+    type: dict
+  cpu:
+    description:
+      - The guest's processors.
+    type: dict
+    suboptions:
+      cores:
+        description: Cores of each socket.
+        type: int
+      sockets:
+        description: Sockets.
+        type: int
+      threads:
+        description: Threads of each core.
+        type: int
+      model:
+        description: CPU model, such as V(host-model).
+        type: str
+  memory:
+    description:
+      - The guest's memory, such as V(2Gi).
+    type: str
+  image:
+    description:
+      - Container image with the disk to boot from; becomes disk and volume V(containerdisk).
+    type: str
+  cloud_init:
+    description:
+      - Data for the guest's cloud-init; becomes disk and volume V(cloudinit).
+    type: dict
+    suboptions:
+      type:
+        description: How the guest is given the data.
+        type: str
+        choices: [no_cloud, config_drive]
+        default: no_cloud
+      user_data:
+        description: The user data. Readable for everybody who may read the VirtualMachine; a Secret is better.
+        type: str
+      user_data_secret:
+        description: Name of a Secret with the user data under the key C(userdata).
+        type: str
+      network_data:
+        description: The network data.
+        type: str
+      network_data_secret:
+        description: Name of a Secret with the network data under the key C(networkdata).
+        type: str
+  disks:
+    description:
+      - Disks as the API has them, joined by name with those of O(spec).
+    type: list
+    elements: dict
+  volumes:
+    description:
+      - Volumes as the API has them, joined by name with those of O(spec).
+    type: list
+    elements: dict
+  interfaces:
+    description:
+      - Network interfaces as the API has them, joined by name with those of O(spec).
+    type: list
+    elements: dict
+  networks:
+    description:
+      - Networks as the API has them, joined by name with those of O(spec).
+    type: list
+    elements: dict
+  delete_options:
+    description:
+      - How to delete, with O(state=absent).
+    type: dict
+    suboptions:
+      propagationPolicy:
+        description: What becomes of the objects that the VirtualMachine owns. V(Orphan) leaves its instance running.
+        type: str
+        choices: [Foreground, Background, Orphan]
+      preconditions:
+        description: Refuse unless the VirtualMachine is the one that is meant.
+        type: dict
+        suboptions:
+          resourceVersion:
+            description: Its resource version.
+            type: str
+          uid:
+            description: Its UID.
+            type: str
+  grace_period_seconds:
+    description:
+      - How long the guest may take to shut down, with O(state=stopped).
+      - With O(state=restarted) only V(0) is possible, which does not wait for the guest.
+    type: int
+  state:
+    description:
+      - V(present) makes the VirtualMachine be as declared, V(absent) deletes it.
+      - V(started), V(stopped) and V(restarted) do so as well where something is declared, and then see to the guest.
+        V(restarted) always restarts a guest that runs; it starts one that does not.
+    type: str
+    choices: [absent, present, restarted, started, stopped]
+    default: present
+  force:
+    description:
+      - Replace an existing VirtualMachine by what is declared, with nothing kept but its identity and run strategy.
+    type: bool
+    default: false
+  wait:
+    description:
+      - Wait until the guest runs and is ready, or has stopped, or everything is gone, as the state and the run strategy want.
+      - A task that waited in vain fails with the reason, from the VirtualMachine, its instance, its Pod and their events.
+    type: bool
+    default: false
+  vms:
+    description:
+      - Several VirtualMachines, worked on at the same time and waited for together.
+      - The task's own options stand in for what an entry leaves out. A task with errors does all that it can and then fails.
+      - Mutually exclusive with O(name) and O(generate_name).
+    type: list
+    elements: dict
+    suboptions:
+        name:
+          description:
+            - Name of the VirtualMachine.
+            - Mutually exclusive with O(vms[].generate_name).
+          type: str
+        generate_name:
+          description:
+            - Beginning of a name that the server completes. Every run makes another VirtualMachine.
+            - Only with O(vms[].state=present). Mutually exclusive with O(vms[].name).
+          type: str
+        namespace:
+          description:
+            - Namespace of the VirtualMachine. Needed here or in O(vms[].definition).
+          type: str
+        definition:
+          description:
+            - A VirtualMachine as the API has it; C(apiVersion) and C(kind) may be left out.
+            - A definition with a C(spec) is the whole. What an earlier task of this module declared and this one does not is taken
+              away, except the run strategy; what others added stays. Without it, the other options change what they name and
+              leave the rest alone.
+            - What the server made (C(status), C(metadata.uid) and the like) may be in it and is left aside.
+            - A key with the value V(null) is taken away.
+          type: dict
+          aliases: [resource_definition]
+        annotations:
+          description:
+            - Annotations of the VirtualMachine, and of its template when the task says what the machine is.
+          type: dict
+        labels:
+          description:
+            - Labels of the VirtualMachine, and of its template when the task says what the machine is.
+          type: dict
+        running:
+          description:
+            - V(true) is the run strategy V(Always), V(false) is V(Halted).
+            - A VirtualMachine that is created runs unless this or O(vms[].run_strategy) says otherwise. One that exists is never
+              started or stopped because neither is set.
+            - Mutually exclusive with O(vms[].run_strategy).
+          type: bool
+        run_strategy:
+          description:
+            - When the VirtualMachine runs.
+            - Power states come first. With O(vms[].state=stopped) a strategy that would keep it running is set aside, with
+              O(vms[].state=started) and O(vms[].state=restarted) the strategy V(Halted) is.
+            - Mutually exclusive with O(vms[].running).
+          type: str
+          choices: [Always, Halted, Manual, Once, RerunOnFailure]
+        instancetype:
+          description:
+            - Reference to an instance type. The control plane must support it.
+          type: dict
+        preference:
+          description:
+            - Reference to a preference. The control plane must support it.
+          type: dict
+        data_volume_templates:
+          description:
+            - Templates of DataVolumes that the VirtualMachine owns. The control plane must support them.
+          type: list
+          elements: dict
+        spec:
+          description:
+            - The template's C(spec) (that of a VirtualMachineInstance), laid over the one in O(vms[].definition).
+          type: dict
+        cpu:
+          description:
+            - The guest's processors.
+          type: dict
+          suboptions:
+            cores:
+              description: Cores of each socket.
+              type: int
+            sockets:
+              description: Sockets.
+              type: int
+            threads:
+              description: Threads of each core.
+              type: int
+            model:
+              description: CPU model, such as V(host-model).
+              type: str
+        memory:
+          description:
+            - The guest's memory, such as V(2Gi).
+          type: str
+        image:
+          description:
+            - Container image with the disk to boot from; becomes disk and volume V(containerdisk).
+          type: str
+        cloud_init:
+          description:
+            - Data for the guest's cloud-init; becomes disk and volume V(cloudinit).
+          type: dict
+          suboptions:
+            type:
+              description: How the guest is given the data.
+              type: str
+              choices: [no_cloud, config_drive]
+              default: no_cloud
+            user_data:
+              description: The user data. Readable for everybody who may read the VirtualMachine; a Secret is better.
+              type: str
+            user_data_secret:
+              description: Name of a Secret with the user data under the key C(userdata).
+              type: str
+            network_data:
+              description: The network data.
+              type: str
+            network_data_secret:
+              description: Name of a Secret with the network data under the key C(networkdata).
+              type: str
+        disks:
+          description:
+            - Disks as the API has them, joined by name with those of O(vms[].spec).
+          type: list
+          elements: dict
+        volumes:
+          description:
+            - Volumes as the API has them, joined by name with those of O(vms[].spec).
+          type: list
+          elements: dict
+        interfaces:
+          description:
+            - Network interfaces as the API has them, joined by name with those of O(vms[].spec).
+          type: list
+          elements: dict
+        networks:
+          description:
+            - Networks as the API has them, joined by name with those of O(vms[].spec).
+          type: list
+          elements: dict
+        delete_options:
+          description:
+            - How to delete, with O(vms[].state=absent).
+          type: dict
+          suboptions:
+            propagationPolicy:
+              description: What becomes of the objects that the VirtualMachine owns. V(Orphan) leaves its instance running.
+              type: str
+              choices: [Foreground, Background, Orphan]
+            preconditions:
+              description: Refuse unless the VirtualMachine is the one that is meant.
+              type: dict
+              suboptions:
+                resourceVersion:
+                  description: Its resource version.
+                  type: str
+                uid:
+                  description: Its UID.
+                  type: str
+        grace_period_seconds:
+          description:
+            - How long the guest may take to shut down, with O(vms[].state=stopped).
+            - With O(vms[].state=restarted) only V(0) is possible, which does not wait for the guest.
+          type: int
+        state:
+          description: State of this VirtualMachine; O(state) by default.
+          type: str
+          choices: [absent, present, restarted, started, stopped]
+        force:
+          description: Replace this VirtualMachine; O(force) by default.
+          type: bool
+seealso:
+  - module: virtops.kubevirt.kubevirt_vm_info
+  - module: virtops.kubevirt.kubevirt_vmi_info
+"""
+
+EXAMPLES = r"""
+- name: Create a virtual machine and wait until it is ready
+  virtops.kubevirt.kubevirt_vm:
+    name: web
+    namespace: default
+    cpu:
+      cores: 1
+    memory: 512Mi
+    image: localhost/virtops/test-guest:0.1.0
+    cloud_init:
+      user_data_secret: web-user-data
+    interfaces:
+      - name: default
+        masquerade: {}
+    networks:
+      - name: default
+        pod: {}
+    wait: true
+
+- name: Declare it as the API has it
+  virtops.kubevirt.kubevirt_vm:
+    definition:
+      apiVersion: kubevirt.io/v1
+      kind: VirtualMachine
+      metadata:
+        name: web
+        namespace: default
+        labels:
+          app: web
+      spec:
+        runStrategy: Always
+        template:
+          spec:
+            domain:
+              memory:
+                guest: 512Mi
+              devices:
+                disks:
+                  - name: root
+                    disk:
+                      bus: virtio
+            volumes:
+              - name: root
+                containerDisk:
+                  image: localhost/virtops/test-guest:0.1.0
+
+- name: Stop it, and wait until the guest has shut down
+  virtops.kubevirt.kubevirt_vm:
+    name: web
+    namespace: default
+    state: stopped
+    wait: true
+
+- name: Declare ten virtual machines at once
+  virtops.kubevirt.kubevirt_vm:
+    namespace: default
+    memory: 256Mi
+    image: localhost/virtops/test-guest:0.1.0
+    vms:
+      - name: node-1
+      - name: node-2
+        memory: 512Mi
+      - name: node-3
+        state: absent
+    wait: true
+    wait_timeout: 300
+
+- name: Delete it with everything that belongs to it
+  virtops.kubevirt.kubevirt_vm:
+    name: web
+    namespace: default
+    state: absent
+    wait: true
+"""
+
+RETURN = r"""
+result:
+  description: The VirtualMachine as the server has it at the end; empty when it is gone. Secrets are not shown.
+  returned: success, without O(vms)
+  type: dict
+  sample:
+    apiVersion: kubevirt.io/v1
+    kind: VirtualMachine
+    metadata:
+      name: web
+      namespace: default
+method:
+  description: What was asked of the server; V(create), V(apply), V(patch), V(replace), V(delete), V(start), V(stop) or V(restart).
+  returned: when something changed, without O(vms)
+  type: str
+  sample: create
+duration:
+  description: Seconds until the task was done.
+  returned: with O(wait=true), without O(vms)
+  type: float
+  sample: 1.6
+results:
+  description: One entry per VirtualMachine, in the order of O(vms).
+  returned: with O(vms), also on failure
+  type: list
+  elements: dict
+  contains:
+    name:
+      description: Its name.
+      returned: always
+      type: str
+    namespace:
+      description: Its namespace.
+      returned: always
+      type: str
+    changed:
+      description: Whether it changed.
+      returned: always
+      type: bool
+    result:
+      description: As RV(result).
+      returned: success
+      type: dict
+    method:
+      description: As RV(method).
+      returned: when it changed
+      type: str
+    failed:
+      description: Only there, and V(true), when this one failed.
+      returned: failure
+      type: bool
+    msg:
+      description: Why it failed.
+      returned: failure
+      type: str
+reason:
+  description: Why waiting was in vain, the most telling of what the Pod, the scheduler, the instance and the events say.
+  returned: failure of a wait
+  type: str
+  sample: "launcher Pod virt-launcher-web-5d0a3c1e-1 finds no node: 0/1 nodes are available: 1 Insufficient memory."
+printable_status:
+  description: The VirtualMachine's status in one word.
+  returned: failure of a wait
+  type: str
+  sample: ErrorUnschedulable
+conditions:
+  description: The VirtualMachine's conditions.
+  returned: failure of a wait
+  type: list
+  elements: dict
+events:
+  description: The newest warnings about the VirtualMachine, its instance and its Pod.
+  returned: failure of a wait
+  type: list
+  elements: str
+causes:
+  description: What the API server found wrong, by field.
+  returned: when the API server refuses
+  type: list
+  elements: dict
+"""
+
+from ..module_utils._vm import argspec, batch, frame
+
+
+def main():
+    module = frame.VirtModule(
+        argument_spec=argspec.vm_spec(),
+        mutually_exclusive=[*argspec.EXCLUSIVE, ["vms", "name"], ["vms", "generate_name"]],
+        required_one_of=[["name", "generate_name", "definition", "vms"]],
+        supports_check_mode=True,
+    )
+    frame.run(module, batch.run)
+
+
+if __name__ == "__main__":
+    main()

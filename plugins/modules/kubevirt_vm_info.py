@@ -1,0 +1,95 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: kubevirt_vm_info
+short_description: Read KubeVirt virtual machines
+description:
+  - Returns VirtualMachines of C(kubevirt.io), running or not.
+author:
+  - virtops.kubevirt contributors (@virtops)
+extends_documentation_fragment:
+  - virtops.kubevirt.auth
+  - virtops.kubevirt.wait
+  - virtops.kubevirt.attributes.info
+  - virtops.kubevirt.attributes.actiongroup
+options:
+  name:
+    description:
+      - Name of the VirtualMachine; all by default.
+    type: str
+  namespace:
+    description:
+      - Namespace to look in; all by default.
+    type: str
+  label_selectors:
+    description:
+      - Label selectors that must all match, such as V(app=web).
+    type: list
+    elements: str
+    default: []
+  field_selectors:
+    description:
+      - Field selectors that must all match, such as V(metadata.name=web).
+    type: list
+    elements: str
+    default: []
+  running:
+    description:
+      - What to wait for, with O(wait=true).
+    type: bool
+  wait:
+    description:
+      - Wait until they are running and ready; with O(running=false) until they have stopped.
+      - With O(name) and O(namespace) also until it is there.
+    type: bool
+    default: false
+seealso:
+  - module: virtops.kubevirt.kubevirt_vm
+"""
+
+EXAMPLES = r"""
+- name: Read one virtual machine
+  virtops.kubevirt.kubevirt_vm_info:
+    name: web
+    namespace: default
+
+- name: Wait until all virtual machines of an application run
+  virtops.kubevirt.kubevirt_vm_info:
+    namespace: default
+    label_selectors:
+      - app=web
+    running: true
+    wait: true
+"""
+
+RETURN = r"""
+api_found:
+  description: Whether the cluster knows the kind.
+  returned: success
+  type: bool
+  sample: true
+resources:
+  description: The objects. Secrets in them are not shown.
+  returned: success
+  type: list
+  elements: dict
+"""
+
+from ..module_utils._vm import argspec, frame, info
+
+
+def main():
+    module = frame.VirtModule(
+        argument_spec={**argspec.info_spec(), "running": {"type": "bool"}},
+        supports_check_mode=True,
+    )
+    frame.run(module, info.virtual_machines)
+
+
+if __name__ == "__main__":
+    main()

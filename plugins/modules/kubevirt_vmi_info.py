@@ -1,0 +1,88 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: kubevirt_vmi_info
+short_description: Read running instances of KubeVirt virtual machines
+description:
+  - Returns VirtualMachineInstances of C(kubevirt.io), which are there while a guest runs, with node, addresses and conditions.
+author:
+  - virtops.kubevirt contributors (@virtops)
+extends_documentation_fragment:
+  - virtops.kubevirt.auth
+  - virtops.kubevirt.wait
+  - virtops.kubevirt.attributes.info
+  - virtops.kubevirt.attributes.actiongroup
+options:
+  name:
+    description:
+      - Name of the VirtualMachineInstance; all by default.
+    type: str
+  namespace:
+    description:
+      - Namespace to look in; all by default.
+    type: str
+  label_selectors:
+    description:
+      - Label selectors that must all match, such as V(app=web).
+    type: list
+    elements: str
+    default: []
+  field_selectors:
+    description:
+      - Field selectors that must all match, such as V(metadata.name=web).
+    type: list
+    elements: str
+    default: []
+  wait:
+    description:
+      - Wait until they are ready.
+      - With O(name) and O(namespace) also until it is there.
+    type: bool
+    default: false
+seealso:
+  - module: virtops.kubevirt.kubevirt_vm
+"""
+
+EXAMPLES = r"""
+- name: Read where a virtual machine runs and its addresses
+  virtops.kubevirt.kubevirt_vmi_info:
+    name: web
+    namespace: default
+
+- name: Read all instances of a node
+  virtops.kubevirt.kubevirt_vmi_info:
+    label_selectors:
+      - kubevirt.io/nodeName=node-1
+"""
+
+RETURN = r"""
+api_found:
+  description: Whether the cluster knows the kind.
+  returned: success
+  type: bool
+  sample: true
+resources:
+  description: The objects. Secrets in them are not shown.
+  returned: success
+  type: list
+  elements: dict
+"""
+
+from ..module_utils._vm import argspec, frame, info
+
+
+def main():
+    module = frame.VirtModule(
+        argument_spec=argspec.info_spec(),
+        supports_check_mode=True,
+    )
+    frame.run(module, info.instances)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,439 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A small API server with behaviour: objects, versions, field owners, dry run, watches, and a VM that starts and stops.
+
+It answers over real HTTP on loopback. What a scheduler or a registry would do wrong is set through `World`.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+import queue
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+Object = dict[str, Any]
+Key = tuple[str, str, str]  # plural, namespace, name
+KINDS = {
+    "virtualmachines": ("kubevirt.io/v1", "VirtualMachine"),
+    "virtualmachineinstances": ("kubevirt.io/v1", "VirtualMachineInstance"),
+    "pods": ("v1", "Pod"),
+    "events": ("v1", "Event"),
+}
+
+
+class Refused(Exception):
+    """An answer that is a Status."""
+
+    def __init__(self, code: int, reason: str, message: str, **details: Any) -> None:
+        super().__init__(message)
+        self.code = code
+        self.status = {
+            "kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason,
+            "message": message, "details": details,
+        }  # fmt: skip
+
+
+class World:
+    """The cluster: objects, who owns which field, and how machines behave."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.objects: dict[Key, Object] = {}
+        self.requests: list[tuple[str, str]] = []
+        self.bodies: list[Any] = []
+        self.watchers: list[tuple[str, str, str | None, queue.Queue[Object | None]]] = []
+        self.versions = itertools.count(1)
+        self.unschedulable: str | None = None
+        """The scheduler's message, if no node fits."""
+        self.kubevirt_installed = True
+        self.refuse_next: list[Refused] = []
+        self.keyed_lists = False
+        """Whether the CRD says that lists are maps by name."""
+
+    # -- reading and storing
+
+    def put(self, plural: str, obj: Object) -> Object:
+        """Store an object as it is, with a new version; tell watchers."""
+        metadata = obj["metadata"]
+        key = (plural, metadata.get("namespace", ""), metadata["name"])
+        with self.lock:
+            kind = "MODIFIED" if key in self.objects else "ADDED"
+            version = next(self.versions)
+            metadata["resourceVersion"] = str(version)
+            metadata.setdefault("uid", f"uid-{version}")
+            obj.setdefault("apiVersion", KINDS[plural][0])
+            obj.setdefault("kind", KINDS[plural][1])
+            self.objects[key] = obj
+            self._tell(kind, plural, obj)
+        return obj
+
+    def drop(self, plural: str, namespace: str, name: str) -> None:
+        """Remove an object; tell watchers."""
+        with self.lock:
+            gone = self.objects.pop((plural, namespace, name), None)
+            if gone is not None:
+                self._tell("DELETED", plural, gone)
+
+    def vm(self, name: str, namespace: str = "default") -> Object:
+        """Return the stored VM."""
+        return self.objects["virtualmachines", namespace, name]
+
+    def sent(self, *methods: str) -> list[str]:
+        """Return the requests of these methods, as METHOD path."""
+        return [f"{method} {path}" for method, path in self.requests if method in methods]
+
+    def _tell(self, kind: str, plural: str, obj: Object) -> None:
+        for of, namespace, name, events in self.watchers:
+            metadata = obj["metadata"]
+            if of == plural and namespace == metadata.get("namespace", "") and name in (None, metadata["name"]):
+                events.put({"type": kind, "object": copy.deepcopy(obj)})
+
+    # -- writing as a user does
+
+    def apply(self, plural: str, namespace: str, name: str, body: Object, *, manager: str, dry_run: bool) -> Object:
+        """Server-side apply: set what is declared, take away what this manager alone declared before."""
+        with self.lock:
+            old = self.objects.get((plural, namespace, name))
+            wanted = body["metadata"].pop("resourceVersion", None)
+            if old is not None and wanted not in (None, old["metadata"]["resourceVersion"]):
+                raise Refused(409, "Conflict", "the object has been modified", name=name)
+            new = copy.deepcopy(old) if old is not None else {"metadata": {"name": name, "namespace": namespace}}
+            managed = new["metadata"].pop("managedFields", [])
+            before = next((one["fieldsV1"] for one in managed if one["manager"] == manager), {})
+            fields = _fields(body, keyed=self.keyed_lists)
+            _take_away(new, before, fields)
+            _set(new, body, keyed=self.keyed_lists)
+            others = [one for one in managed if one["manager"] != manager]
+            return self._store(plural, old, new, [*others, _entry(manager, "Apply", fields)], dry_run=dry_run)
+
+    def patch(self, plural: str, namespace: str, name: str, body: Object, *, dry_run: bool) -> Object:
+        """JSON merge patch."""
+        with self.lock:
+            old = self._existing(plural, namespace, name)
+            new = copy.deepcopy(old)
+            managed = new["metadata"].pop("managedFields", [])
+            _merge(new, body)
+            return self._store(plural, old, new, managed, dry_run=dry_run)
+
+    def replace(self, plural: str, namespace: str, name: str, body: Object, *, dry_run: bool) -> Object:
+        """PUT."""
+        with self.lock:
+            old = self._existing(plural, namespace, name)
+            new = {**body, "status": old.get("status", {})}
+            return self._store(plural, old, new, [], dry_run=dry_run)
+
+    def create(self, plural: str, namespace: str, body: Object, *, dry_run: bool) -> Object:
+        """POST."""
+        with self.lock:
+            metadata = body["metadata"]
+            if "generateName" in metadata:
+                metadata["name"] = f"{metadata['generateName']}{next(self.versions)}"
+            metadata["namespace"] = namespace
+            return self._store(plural, None, body, [], dry_run=dry_run)
+
+    def _store(self, plural: str, old: Object | None, new: Object, managed: list[Object], *, dry_run: bool) -> Object:
+        _admit(new)
+        if old is not None:
+            same = {k: v for k, v in old["metadata"].items() if k != "managedFields"} == new["metadata"]
+            if same and old.get("spec") == new.get("spec") and old["metadata"].get("managedFields") == managed:
+                return old
+        new["metadata"]["generation"] = (old or {"metadata": {}})["metadata"].get("generation", 0) + (
+            old is None or old.get("spec") != new.get("spec")
+        )
+        if managed:
+            new["metadata"]["managedFields"] = managed
+        if dry_run:
+            new["metadata"].setdefault("uid", "dry-run")
+            return new
+        self.put(plural, new)
+        self.reconcile(new["metadata"]["namespace"], new["metadata"]["name"])
+        return self.objects.get((plural, new["metadata"]["namespace"], new["metadata"]["name"]), new)
+
+    def delete(self, plural: str, namespace: str, name: str, options: Object) -> Object:
+        """DELETE, with preconditions; the instance goes with its VM unless orphaned."""
+        with self.lock:
+            old = self._existing(plural, namespace, name)
+            uid = (options.get("preconditions") or {}).get("uid")
+            if uid not in (None, old["metadata"]["uid"]):
+                raise Refused(409, "Conflict", f"the UID in the precondition ({uid}) does not match", name=name)
+            if "dryRun" not in options:
+                if options.get("propagationPolicy") != "Orphan":
+                    self.drop("virtualmachineinstances", namespace, name)
+                self.drop(plural, namespace, name)
+            return old
+
+    def _existing(self, plural: str, namespace: str, name: str) -> Object:
+        found = self.objects.get((plural, namespace, name))
+        if found is None:
+            raise Refused(404, "NotFound", f'{plural}.kubevirt.io "{name}" not found', name=name, kind=plural)
+        return found
+
+    # -- the control plane
+
+    def operate(self, namespace: str, name: str, verb: str, body: Object) -> None:
+        """Start, stop, restart."""
+        with self.lock:
+            vm = self._existing("virtualmachines", namespace, name)
+            strategy, running = _strategy(vm), self.objects.get(("virtualmachineinstances", namespace, name))
+            if verb == "start" and (running or strategy in ("Always", "Once")):
+                raise Refused(409, "Conflict", f"{name}: VM is already running", name=name)
+            if verb == "stop" and not running and strategy != "Always":
+                raise Refused(409, "Conflict", f"{name}: VM is not running", name=name)
+            if verb == "restart" and not running:
+                raise Refused(409, "Conflict", f"{name}: VM is not running", name=name)
+            if body.get("dryRun"):
+                return
+            new = copy.deepcopy(vm)
+            if verb in ("stop", "restart"):
+                self.drop("virtualmachineinstances", namespace, name)
+            if strategy in ("Always", "Halted"):
+                new["spec"].pop("running", None)
+                new["spec"]["runStrategy"] = "Halted" if verb == "stop" else "Always"
+            self.put("virtualmachines", new)
+            self.reconcile(namespace, name, start=verb != "stop")
+
+    def reconcile(self, namespace: str, name: str, *, start: bool = False) -> None:
+        """Make the instance be as the run strategy wants, and the status be as it is."""
+        vm = self.objects.get(("virtualmachines", namespace, name))
+        if vm is None:
+            return
+        instance = self.objects.get(("virtualmachineinstances", namespace, name))
+        wanted = start or _strategy(vm) == "Always"
+        if _strategy(vm) == "Halted" and instance is not None:
+            self.drop("virtualmachineinstances", namespace, name)
+            instance = None
+        if wanted and instance is None:
+            instance = self._start(vm, namespace, name)
+        up = instance is not None and instance["status"]["phase"] == "Running"
+        vm = copy.deepcopy(vm)
+        ready = {"type": "Ready", "status": str(up), "reason": "" if instance else "VMINotExists"}
+        trouble = [one for one in (instance or {}).get("status", {}).get("conditions", ()) if one["type"] != "Ready"]
+        vm["status"] = {
+            "created": instance is not None, "ready": up, "conditions": [ready, *trouble],
+            "printableStatus": "Running" if up else "ErrorUnschedulable" if instance else "Stopped",
+            "desiredGeneration": vm["metadata"]["generation"],
+        }  # fmt: skip
+        self.put("virtualmachines", vm)
+
+    def _start(self, vm: Object, namespace: str, name: str) -> Object:
+        status: Object = {"phase": "Running", "nodeName": "node-1", "conditions": [{"type": "Ready", "status": "True"}]}
+        if self.unschedulable:
+            condition = {
+                "type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": self.unschedulable
+            }  # fmt: skip
+            status = {"phase": "Scheduling", "conditions": [condition]}
+        owner = {"kind": "VirtualMachine", "name": name, "uid": vm["metadata"]["uid"]}
+        metadata = {"name": name, "namespace": namespace, "ownerReferences": [owner]}
+        return self.put("virtualmachineinstances", {"metadata": metadata, "status": status})
+
+
+def _strategy(vm: Object) -> str:
+    spec = vm.get("spec", {})
+    return spec.get("runStrategy") or ("Always" if spec.get("running") else "Halted")
+
+
+def _admit(vm: Object) -> None:
+    """Default and check as the webhooks do."""
+    spec = vm.setdefault("spec", {})
+    causes = []
+    if "template" not in spec:
+        causes.append({"field": "spec.template", "message": "Required value"})
+    if spec.get("running") is not None and spec.get("runStrategy") is not None:
+        causes.append({"field": "spec.running", "message": "running and runStrategy exclude one another"})
+    for key in spec:
+        if key not in ("template", "running", "runStrategy", "instancetype", "preference", "dataVolumeTemplates"):
+            causes.append({"field": f"spec.{key}", "message": "unknown field"})
+    if causes:
+        raise Refused(422, "Invalid", "VirtualMachine is invalid: " + "x" * 5000, causes=causes)
+    domain = spec["template"].setdefault("spec", {}).setdefault("domain", {})
+    domain.setdefault("firmware", {"uuid": "5d307ca9-b3ef-428c-8861-06e72d69f223"})
+    domain.setdefault("machine", {"type": "q35"})
+
+
+def _fields(value: Any, *, keyed: bool) -> Object:
+    if isinstance(value, dict):
+        return {f"f:{key}": _fields(inner, keyed=keyed) for key, inner in value.items()}
+    if keyed and isinstance(value, list) and value and all(isinstance(one, dict) and "name" in one for one in value):
+        return {"k:" + json.dumps({"name": one["name"]}): _fields(one, keyed=keyed) for one in value}
+    return {}
+
+
+def _entry(manager: str, operation: str, fields: Object) -> Object:
+    return {"manager": manager, "operation": operation, "apiVersion": "kubevirt.io/v1", "fieldsV1": fields}
+
+
+def _take_away(obj: Any, before: Object, now: Object) -> None:
+    for key, inner in before.items():
+        kind, _, text = key.partition(":")
+        if kind == "f" and isinstance(obj, dict) and text in obj:
+            if key not in now:
+                del obj[text]
+            else:
+                _take_away(obj[text], inner, now[key])
+        elif kind == "k" and isinstance(obj, list) and key not in now:
+            obj[:] = [one for one in obj if one.get("name") != json.loads(text)["name"]]
+
+
+def _set(obj: Object, body: Object, *, keyed: bool) -> None:
+    for key, value in body.items():
+        if isinstance(value, dict):
+            _set(obj.setdefault(key, {}), value, keyed=keyed)
+        elif keyed and isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
+            there = {one["name"]: one for one in obj.get(key, [])}
+            for one in value:
+                _set(there.setdefault(one["name"], {}), one, keyed=keyed)
+            obj[key] = list(there.values())
+        else:
+            obj[key] = value
+
+
+def _merge(obj: Object, patch: Object) -> None:
+    for key, value in patch.items():
+        if value is None:
+            obj.pop(key, None)
+        elif isinstance(value, dict):
+            _merge(obj.setdefault(key, {}), value)
+        else:
+            obj[key] = value
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Server
+
+    def log_message(self, *_args: Any) -> None:
+        """Say nothing."""
+
+    def _answer(self, code: int, body: Any) -> None:
+        payload = b"" if body is None else json.dumps(body).encode()
+        self.send_response(code)
+        if payload:
+            self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(payload)))
+        self.end_headers()
+        self.wfile.write(payload)
+
+    def _serve(self) -> None:
+        world = self.server.world
+        url = urlsplit(self.path)
+        parts = [unquote(part) for part in url.path.strip("/").split("/")]
+        query = {key: values[0] for key, values in parse_qs(url.query).items()}
+        raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        body = json.loads(raw) if raw else {}
+        with world.lock:
+            world.requests.append((self.command, self.path))
+            world.bodies.append(body)
+        try:
+            if world.refuse_next:
+                raise world.refuse_next.pop(0)
+            self._route(world, parts, query, body)
+        except Refused as refused:
+            self._answer(refused.code, refused.status)
+
+    def _route(self, world: World, parts: list[str], query: dict[str, str], body: Object) -> None:
+        rest = parts[3:] if parts[0] == "apis" else parts[2:]
+        namespace = ""
+        if rest[0] == "namespaces":
+            namespace, rest = rest[1], rest[2:]
+        plural, name = rest[0], rest[1] if len(rest) > 1 else None
+        if parts[0] == "apis" and not world.kubevirt_installed:
+            self.send_response(404)
+            self.send_header("Content-Type", "text/plain")
+            self.send_header("Content-Length", "18")
+            self.end_headers()
+            self.wfile.write(b"404 page not found")
+        elif len(rest) > 2:
+            world.operate(namespace, rest[1], rest[2], body)
+            self._answer(202, None)
+        elif self.command == "GET" and "watch" in query:
+            self._watch(world, plural, namespace, query)
+        elif self.command == "GET" and name is None:
+            self._answer(200, {"items": _chosen(world, plural, namespace, query), "metadata": {}})
+        else:
+            self._object(world, (plural, namespace, name or ""), query, body)
+
+    def _object(self, world: World, key: Key, query: dict[str, str], body: Object) -> None:
+        dry_run = query.get("dryRun") == "All"
+        manager = query.get("fieldManager", "unknown")
+        if self.command == "GET":
+            self._answer(200, world._existing(*key))
+        elif self.command == "POST":
+            self._answer(201, world.create(*key[:2], body, dry_run=dry_run))
+        elif self.command == "PUT":
+            self._answer(200, world.replace(*key, body, dry_run=dry_run))
+        elif self.command == "DELETE":
+            self._answer(200, world.delete(*key, body))
+        elif "apply" in (self.headers.get("Content-Type") or ""):
+            self._answer(200, world.apply(*key, body, manager=manager, dry_run=dry_run))
+        else:
+            self._answer(200, world.patch(*key, body, dry_run=dry_run))
+
+    def _watch(self, world: World, plural: str, namespace: str, query: dict[str, str]) -> None:
+        events: queue.Queue[Object | None] = queue.Queue()
+        name = query.get("fieldSelector", "").partition("metadata.name=")[2] or None
+        with world.lock:
+            for obj in _chosen(world, plural, namespace, query):
+                events.put({"type": "ADDED", "object": copy.deepcopy(obj)})
+            world.watchers.append((plural, namespace, name, events))
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        self.close_connection = True
+        try:
+            while (event := events.get(timeout=float(query.get("timeoutSeconds", "5")))) is not None:
+                self.wfile.write(json.dumps(event).encode() + b"\n")
+        except (queue.Empty, OSError):
+            return
+
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _serve
+
+
+def _chosen(world: World, plural: str, namespace: str, query: dict[str, str]) -> list[Object]:
+    fields = dict(one.split("=", 1) for one in query.get("fieldSelector", "").split(",") if one)
+    labels = dict(one.split("=", 1) for one in query.get("labelSelector", "").split(",") if one)
+    found = []
+    for (kind, where, name), obj in sorted(world.objects.items()):
+        about = (obj.get("involvedObject") or {}).get("name")
+        if kind != plural or namespace not in ("", where):
+            continue
+        if fields.get("metadata.name", name) != name or fields.get("involvedObject.name", about) != about:
+            continue
+        if labels.items() <= (obj["metadata"].get("labels") or {}).items():
+            found.append(obj)
+    return found
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+    world: World
+
+    def handle_error(self, *_request: Any) -> None:
+        """A client that went away is no error."""
+
+
+@contextmanager
+def serving(world: World) -> Iterator[str]:
+    """Serve a world; yield its address."""
+    server = _Server(("127.0.0.1", 0), _Handler)
+    server.world = world
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        with world.lock:
+            for *_which, events in world.watchers:
+                events.put(None)
+        server.shutdown()
+        server.server_close()
+        thread.join()
