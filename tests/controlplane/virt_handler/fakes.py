@@ -1,0 +1,316 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Stand-ins with behaviour: a launcher with its libvirtd and guest, an API server, a clock, caches."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+import os
+import socket
+from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, Literal
+
+from controlplane.api.resources import Key, Resource
+from controlplane.domain import layout
+from controlplane.domain.state import Life, State
+from controlplane.engine.errors import Conflict, NotFound
+from controlplane.engine.ports import Json
+from controlplane.hypervisor.errors import Disconnected, HypervisorError, WrongState
+from controlplane.hypervisor.events import ConnectionClosed, Event, EventQueue, LifecycleChanged
+from controlplane.virt_handler.network.links import PodInterface
+from controlplane.virt_handler.network.masquerade import Masquerade
+from tests.controlplane.virt_handler.builders import ETH0, NOW, POD_UID
+
+
+class FakeClock:
+    """Time stands still unless told."""
+
+    def __init__(self) -> None:
+        self.seconds = 1000.0
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    def now(self) -> float:
+        return NOW + self.seconds - 1000.0
+
+
+class FakeGuest:
+    """A domain that shuts down on request, unless it is deaf."""
+
+    def __init__(self, libvirtd: FakeLibvirtd, xml: str) -> None:
+        self._libvirtd = libvirtd
+        self._xml = xml
+        self.life = State(Life.SHUT_OFF, "unknown")
+        self.is_deaf = False
+        self.starts = 0
+
+    async def start(self) -> None:
+        if self.life.life.is_up:
+            raise WrongState("cannot start: it runs")
+        if self._libvirtd.start_error is not None:
+            raise self._libvirtd.start_error
+        self.starts += 1
+        self.become(State(Life.RUNNING, "booted"), "started")
+
+    async def shutdown(self) -> None:
+        self._libvirtd.asked.append("shutdown")
+        if not self.is_deaf:
+            self.become(State(Life.SHUT_OFF, "shutdown"), "stopped")
+
+    async def destroy(self) -> None:
+        self._libvirtd.asked.append("destroy")
+        self.become(State(Life.SHUT_OFF, "destroyed"), "stopped")
+
+    async def kill(self) -> None:
+        self._libvirtd.asked.append("kill")
+        self.become(State(Life.SHUT_OFF, "destroyed"), "stopped")
+
+    async def resume(self) -> None:
+        self._libvirtd.asked.append("resume")
+        self.become(State(Life.RUNNING, "unpaused"), "resumed")
+
+    async def state(self) -> State:
+        return self.life
+
+    async def xml(self) -> str:
+        return self._xml
+
+    def become(self, state: State, event: str) -> None:
+        """Change, and tell whoever is connected."""
+        self.life = state
+        self._libvirtd.tell(LifecycleChanged("domain", event))
+
+
+class FakeConnection:
+    """One connection; every call fails once it is closed."""
+
+    def __init__(self, libvirtd: FakeLibvirtd) -> None:
+        self._libvirtd = libvirtd
+        self.events = EventQueue()
+        self.is_open = True
+
+    async def guest(self, name: str) -> FakeGuest | None:
+        self._check()
+        return self._libvirtd.guest if name in self._libvirtd.names else None
+
+    async def define(self, xml: str) -> FakeGuest:
+        self._check()
+        if self._libvirtd.define_error is not None:
+            raise self._libvirtd.define_error
+        self._libvirtd.defined.append(xml)
+        self._libvirtd.guest = FakeGuest(self._libvirtd, xml)
+        return self._libvirtd.guest
+
+    async def close(self) -> None:
+        self.is_open = False
+
+    def _check(self) -> None:
+        if not self.is_open:
+            raise Disconnected("the connection is closed")
+
+
+class FakeLibvirtd:
+    """A launcher's libvirtd. It outlives connections, as the real one's domains outlive it."""
+
+    def __init__(self, uid: str) -> None:
+        self.names = {uid}
+        self.guest: FakeGuest | None = None
+        self.defined: list[str] = []
+        self.asked: list[str] = []
+        self.define_error: HypervisorError | None = None
+        self.start_error: HypervisorError | None = None
+        self.is_listening = True
+        self.connections: list[FakeConnection] = []
+        self.dials = 0
+
+    async def connect(self, path: str) -> FakeConnection:
+        self.dials += 1
+        if not self.is_listening:
+            raise Disconnected("nobody listens")
+        self.connections.append(FakeConnection(self))
+        return self.connections[-1]
+
+    def tell(self, event: Event) -> None:
+        for one in self.connections:
+            if one.is_open:
+                one.events.put(event)
+
+    def hang_up(self) -> None:
+        """End all connections, as a killed libvirtd does."""
+        for one in self.connections:
+            if one.is_open:
+                one.events.put(ConnectionClosed("eof"))
+                one.is_open = False
+
+
+class LauncherFiles:
+    """A launcher's emptyDir with the files that its supervisor leaves there."""
+
+    def __init__(self, pods: Path, uid: str = POD_UID) -> None:
+        self.run = pods / uid / "volumes" / "kubernetes.io~empty-dir" / layout.RUN_VOLUME
+        self._server: socket.socket | None = None
+
+    def make_directory(self) -> None:
+        self.run.mkdir(parents=True)
+
+    def report(self, path: str = "/img/volumes/root/disk/disk.img") -> None:
+        disks = [{"volume": "root", "path": path, "format": "raw"}]
+        (self.run / layout.REPORT).write_text(json.dumps({"version": 1, "container_disks": disks}))
+
+    def listen(self) -> None:
+        """Make libvirtd's socket."""
+        (self.run / "libvirt").mkdir(exist_ok=True)
+        self._server = socket.socket(socket.AF_UNIX)
+        path = self.run.joinpath(*layout.LIBVIRT_SOCKET)
+        path.unlink(missing_ok=True)
+        self._server.bind(os.path.relpath(path))
+        self._server.listen()
+        os.chown(path, layout.UID, layout.UID)
+
+    def close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+
+
+class FakeNetwork:
+    """Remembers what was set up."""
+
+    def __init__(self) -> None:
+        self.wanted: list[Masquerade] = []
+        self.error: Exception | None = None
+
+    async def set_up(self, namespace: AbstractContextManager[int], wanted: Masquerade) -> PodInterface:
+        if self.error is not None:
+            raise self.error
+        self.wanted.append(wanted)
+        return ETH0
+
+
+class FakeCache:
+    """A cache that is fed by hand."""
+
+    def __init__(self) -> None:
+        self.synced = True
+        self._raw: dict[Key, bytes] = {}
+        self._callbacks: list[Callable[[Key, bytes | None, bytes | None], None]] = []
+
+    def get(self, key: Key) -> bytes | None:
+        return self._raw.get(key)
+
+    def keys(self) -> Collection[Key]:
+        return list(self._raw)
+
+    def indexed(self, index: str, value: str) -> Collection[Key]:
+        raise KeyError(index)
+
+    def subscribe(self, callback: Callable[[Key, bytes | None, bytes | None], None]) -> None:
+        self._callbacks.append(callback)
+
+    def put(self, body: Json) -> None:
+        meta = body["metadata"]
+        self._set(Key(meta.get("namespace", ""), meta["name"]), json.dumps(body).encode())
+
+    def remove(self, key: Key) -> None:
+        self._set(key, None)
+
+    def _set(self, key: Key, after: bytes | None) -> None:
+        before = self._raw.get(key)
+        if after is None:
+            self._raw.pop(key, None)
+        else:
+            self._raw[key] = after
+        for callback in self._callbacks:
+            callback(key, before, after)
+
+
+class FakeApi:
+    """An API server with one kind of object, which feeds a cache unless it is told to lag."""
+
+    def __init__(self, cache: FakeCache) -> None:
+        self.objects: dict[Key, Json] = {}
+        self.patches: list[Mapping[str, Any]] = []
+        self.gets = 0
+        self.is_lagging = False
+        self.error: Exception | None = None
+        self._cache = cache
+        self._version = 100
+
+    def store(self, body: Json) -> None:
+        self._version += 1
+        body["metadata"]["resourceVersion"] = str(self._version)
+        self.objects[Key(body["metadata"]["namespace"], body["metadata"]["name"])] = body
+        if not self.is_lagging:
+            self._cache.put(body)
+
+    async def get(self, resource: Resource, key: Key) -> Json:
+        self.gets += 1
+        if self.error is not None:
+            raise self.error
+        if key not in self.objects:
+            raise NotFound(f"no {key}")
+        return copy.deepcopy(self.objects[key])
+
+    async def create(self, resource: Resource, namespace: str, body: Json) -> Json:
+        raise NotImplementedError
+
+    async def patch(
+        self,
+        resource: Resource,
+        key: Key,
+        patch: Mapping[str, Any],
+        *,
+        subresource: Literal["", "status"] = "",
+        resource_version: str | None = None,
+        uid: str | None = None,
+    ) -> Json:
+        if self.error is not None:
+            raise self.error
+        found = await self.get(resource, key)
+        assert subresource == "status"
+        meta = found["metadata"]
+        if resource_version != meta["resourceVersion"] or uid != meta["uid"]:
+            raise Conflict(f"{key} has changed")
+        self.patches.append(patch)
+        found["status"] = _merged(found.get("status", {}), patch["status"])
+        self.store(found)
+        return found
+
+    async def delete(
+        self,
+        resource: Resource,
+        key: Key,
+        *,
+        uid: str,
+        resource_version: str | None = None,
+        grace_period_seconds: int | None = None,
+        propagation: Literal["Background", "Foreground", "Orphan"] | None = None,
+    ) -> None:
+        raise NotImplementedError
+
+
+def _merged(old: Any, patch: Any) -> Any:
+    if not isinstance(patch, Mapping):
+        return patch
+    new = dict(old) if isinstance(old, Mapping) else {}
+    for name, value in patch.items():
+        if value is None:
+            new.pop(name, None)
+        else:
+            new[name] = _merged(new.get(name), value)
+    return new
+
+
+async def until(is_so: Callable[[], bool], what: str = "it") -> None:
+    """Give the tasks their turns until something is so; the deadline is a test's failure, not a measure."""
+    try:
+        async with asyncio.timeout(5):
+            while not is_so():  # noqa: ASYNC110 - whatever the tasks do, not one event
+                await asyncio.sleep(0.001)
+    except TimeoutError:
+        raise AssertionError(f"{what} did not come true") from None

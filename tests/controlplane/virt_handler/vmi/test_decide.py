@@ -1,0 +1,201 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What to do about a VMI of this node, as a table."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from controlplane.api.instance import VirtualMachineInstance
+from controlplane.domain.state import Life, State
+from controlplane.engine.plan import Plan
+from controlplane.virt_handler.vmi.decide import decide, refuse_start
+from controlplane.virt_handler.vmi.world import (
+    Action,
+    Destroy,
+    DestroyOrphan,
+    PrepareNetwork,
+    Resume,
+    ShutDown,
+    StartDomain,
+    World,
+)
+from tests.controlplane.virt_handler.builders import (
+    NODE,
+    OFF,
+    OTHER,
+    POD_UID,
+    VMI_UID,
+    a_launcher,
+    a_pod,
+    a_vmi,
+    a_world,
+    ended,
+    seen,
+)
+
+PREPARE = PrepareNetwork(POD_UID, "its launcher is up")
+START = StartDomain(POD_UID, "it was handed to this Pod and has no domain")
+SHUT_DOWN = ShutDown(POD_UID, "its VMI is deleted")
+IOERROR = State(Life.PAUSED, "ioerror")
+
+
+def destroy(because: str) -> Destroy:
+    return Destroy(POD_UID, because)
+
+
+ROWS: dict[str, tuple[World, Plan[Action]]] = {
+    # The way to a start.
+    "no launcher seen": (a_world(a_vmi()), Plan()),
+    "launcher not connected": (a_world(a_vmi(), a_launcher()), Plan()),
+    "connected before the hand-over": (
+        a_world(a_vmi("Scheduling"), a_launcher(seen(None, is_network_ready=False))),
+        Plan((PREPARE,)),
+    ),
+    "prepared before the hand-over": (a_world(a_vmi("Scheduling"), a_launcher(seen(None))), Plan()),
+    "handed over, nothing prepared": (
+        a_world(a_vmi(), a_launcher(seen(None, is_network_ready=False))),
+        Plan((PREPARE, START)),
+    ),
+    "handed over, prepared": (a_world(a_vmi(), a_launcher(seen(None))), Plan((START,))),
+    "a domain defined by a predecessor that died": (
+        a_world(a_vmi(), a_launcher(seen(State(Life.SHUT_OFF, "unknown")))),
+        Plan((START,)),
+    ),
+    "handed to another node": (a_world(a_vmi(node=OTHER), a_launcher(seen(None))), Plan()),
+    "granted to another Pod": (a_world(a_vmi(), a_launcher(seen(None), a_pod("cccc"))), Plan()),
+    "deleted before its start": (
+        a_world(a_vmi(deleting=True), a_launcher(seen(None)), deleting_since=1000.0),
+        Plan(),
+    ),
+    "its Pod is being deleted": (a_world(a_vmi(), a_launcher(seen(None), a_pod(deleting=True))), Plan()),
+    "its Pod is over": (a_world(a_vmi(), a_launcher(seen(None), a_pod(phase="Failed"))), Plan()),
+    "it ran before": (a_world(a_vmi(), a_launcher(seen(OFF))), Plan()),
+    "Running, and libvirt knows no domain": (a_world(a_vmi("Running"), a_launcher(seen(None))), Plan()),
+    # While it runs.
+    "runs": (a_world(a_vmi("Running"), a_launcher(seen())), Plan()),
+    "runs, its Pod is being deleted": (a_world(a_vmi("Running"), a_launcher(seen(), a_pod(deleting=True))), Plan()),
+    "started by a predecessor that died before it said so": (
+        a_world(a_vmi(), a_launcher(seen(is_network_ready=False))),
+        Plan((PrepareNetwork(POD_UID, "its addresses are not known"),)),
+    ),
+    "contact lost": (a_world(a_vmi("Running"), a_launcher(seen(is_connected=False))), Plan()),
+    "contact lost, VMI deleted": (
+        a_world(a_vmi("Running", deleting=True), a_launcher(seen(is_connected=False)), deleting_since=0.0),
+        Plan(),
+    ),
+    "paused by an I/O error": (
+        a_world(a_vmi("Running"), a_launcher(seen(IOERROR))),
+        Plan((Resume(POD_UID, "it was paused by an I/O error, which may be over"),), 10.0),
+    ),
+    "resumed a moment ago": (
+        a_world(a_vmi("Running"), a_launcher(seen(IOERROR, resume_asked_at=996.0))),
+        Plan(look_again_in=6.0),
+    ),
+    "paused by a user": (a_world(a_vmi("Running"), a_launcher(seen(State(Life.PAUSED, "user")))), Plan()),
+    # The way out.
+    "deleted": (
+        a_world(a_vmi("Running", deleting=True), a_launcher(seen()), deleting_since=1000.0),
+        Plan((SHUT_DOWN,), 5.0),
+    ),
+    "deleted, asked a moment ago": (
+        a_world(a_vmi("Running", deleting=True), a_launcher(seen(shutdown_asked_at=998.0)), deleting_since=998.0),
+        Plan(look_again_in=3.0),
+    ),
+    "deleted, asked long ago": (
+        a_world(a_vmi("Running", deleting=True), a_launcher(seen(shutdown_asked_at=995.0)), deleting_since=990.0),
+        Plan((SHUT_DOWN,), 5.0),
+    ),
+    "deleted, little of the grace period left": (
+        a_world(a_vmi("Running", deleting=True), a_launcher(seen(shutdown_asked_at=999.0)), deleting_since=972.0),
+        Plan(look_again_in=2.0),
+    ),
+    "grace period over": (
+        a_world(a_vmi("Running", deleting=True), a_launcher(seen(shutdown_asked_at=999.0)), deleting_since=970.0),
+        Plan((destroy("its grace period is over"),), 10.0),
+    ),
+    "no grace period": (
+        a_world(
+            a_vmi("Running", deleting=True, terminationGracePeriodSeconds=0), a_launcher(seen()), deleting_since=1000.0
+        ),
+        Plan((destroy("its grace period is over"),), 10.0),
+    ),
+    "final, still running": (
+        a_world(a_vmi("Failed"), a_launcher(seen())),
+        Plan((destroy("its run is over"),), 10.0),
+    ),
+    "Pod removed by force, still running": (
+        a_world(a_vmi("Running"), a_launcher(seen(), gone=True)),
+        Plan((destroy("its Pod was removed by force"),), 10.0),
+    ),
+    "ended": (a_world(a_vmi("Running"), a_launcher(seen(OFF))), Plan()),
+    "ended with its Pod": (a_world(a_vmi("Running"), a_launcher(pod=a_pod(phase="Failed", **ended(1)))), Plan()),
+    # Without a VMI.
+    "not among this node's VMIs, no domain": (
+        a_world(None, a_launcher(seen(None)), orphaned_since=0.0),
+        Plan(),
+    ),
+    "not among this node's VMIs for a moment": (
+        a_world(None, a_launcher(seen()), orphaned_since=990.0),
+        Plan(look_again_in=50.0),
+    ),
+    "not among this node's VMIs for a minute": (
+        a_world(None, a_launcher(seen()), orphaned_since=940.0),
+        Plan((DestroyOrphan(POD_UID, VMI_UID, "no VMI of its UID is known here"),), 60.0),
+    ),
+    "not among this node's VMIs, contact lost": (
+        a_world(None, a_launcher(seen(is_connected=False)), orphaned_since=0.0),
+        Plan(),
+    ),
+}
+
+
+@pytest.mark.parametrize(("world", "expected"), ROWS.values(), ids=ROWS)
+def test_the_next_step(world: World, expected: Plan[Action]) -> None:
+    assert decide(world) == expected
+
+
+@pytest.mark.parametrize(
+    "phase", ["", "Pending", "Scheduling", "Scheduled", "Running", "Succeeded", "Failed", "Unknown"]
+)
+@pytest.mark.parametrize("deleting", [False, True], ids=["staying", "deleting"])
+def test_without_contact_nothing_is_ever_done(phase: str, deleting: bool) -> None:
+    since = 0.0 if deleting else None
+    for launcher in (
+        a_launcher(),
+        a_launcher(seen(is_connected=False)),
+        a_launcher(seen(is_connected=False), gone=True),
+    ):
+        assert decide(a_world(a_vmi(phase, deleting=deleting), launcher, deleting_since=since)).actions == ()
+
+
+def with_pods(*uids: str) -> VirtualMachineInstance:
+    vmi = a_vmi()
+    return msgspec.structs.replace(
+        vmi, status=msgspec.structs.replace(vmi.status, active_pods=dict.fromkeys(uids, NODE))
+    )
+
+
+@pytest.mark.parametrize(
+    ("vmi", "said"),
+    [
+        (a_vmi(), None),
+        (a_vmi("Scheduling"), "its phase is Scheduling"),
+        (a_vmi("Running"), "its phase is Running"),
+        (a_vmi(deleting=True), "the VMI is being deleted"),
+        (a_vmi(node=OTHER), "it was handed to another node"),
+        (with_pods("cccc"), "it was granted to another Pod"),
+        (with_pods(POD_UID, "cccc"), "it was granted to another Pod"),
+        (with_pods(), "it was granted to another Pod"),
+    ],
+    ids=["granted", "too early", "started", "deleting", "elsewhere", "other Pod", "two Pods", "no Pod"],
+)
+def test_a_start_needs_the_grant_of_the_newest_vmi(vmi: VirtualMachineInstance, said: str | None) -> None:
+    assert refuse_start(vmi, NODE, a_launcher(seen(None))) == said
+
+
+def test_a_pod_of_another_vmi_is_never_started() -> None:
+    launcher = a_launcher(seen(None), a_pod(owner_uid="dddd"))
+    assert refuse_start(a_vmi(), NODE, launcher) == "the Pod belongs to another VMI"

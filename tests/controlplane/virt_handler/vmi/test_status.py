@@ -1,0 +1,167 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is said about a VMI of this node."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from controlplane.api import conditions
+from controlplane.api.instance import VirtualMachineInstance, VirtualMachineInstanceStatus
+from controlplane.api.meta import Condition
+from controlplane.domain.observed import Observed
+from controlplane.domain.state import Life, State
+from controlplane.engine.errors import Invalid
+from controlplane.engine.plan import Problem
+from controlplane.virt_handler.vmi.status import derive_status
+from controlplane.virt_handler.vmi.world import Launcher, StartDomain
+from tests.controlplane.virt_handler.builders import (
+    OFF,
+    OTHER,
+    POD_UID,
+    a_launcher,
+    a_pod,
+    a_vmi,
+    a_world,
+    ended,
+    observed,
+    seen,
+)
+
+CRASHED = State(Life.SHUT_OFF, "crashed")
+
+
+def derive(vmi: VirtualMachineInstance, launcher: Launcher) -> VirtualMachineInstanceStatus | None:
+    return derive_status(a_world(vmi, launcher), None)
+
+
+def derived(vmi: VirtualMachineInstance, launcher: Launcher) -> VirtualMachineInstanceStatus:
+    found = derive(vmi, launcher)
+    assert found is not None
+    return found
+
+
+def after(vmi: VirtualMachineInstance, launcher: Launcher) -> VirtualMachineInstance:
+    """The VMI once the derived status was written."""
+    return msgspec.structs.replace(vmi, status=derived(vmi, launcher))
+
+
+def test_a_running_domain_makes_the_vmi_running_with_everything_in_one_write() -> None:
+    status = derived(a_vmi(), a_launcher(seen()))
+    assert status.phase == "Running"
+    assert status.phase_transition_timestamps[-1].phase == "Running"
+    assert status.phase_transition_timestamps[-1].phase_transition_timestamp == "2023-11-14T22:13:20Z"
+    interface = status.interfaces[0]
+    assert (interface.name, interface.ip_address, interface.ip_addresses, interface.mac, interface.info_source) == (
+        "default",
+        "10.244.0.7",
+        ("10.244.0.7", "fd00::7"),
+        "02:00:00:00:00:99",
+        "domain",
+    )
+    assert status.machine is not None
+    assert status.machine.type == "pc-q35-10.0"
+    assert {one.type: one.status for one in status.conditions} == {
+        "SoftwareEmulation": "True",
+        "LiveMigratable": "False",
+    }
+
+
+def test_emulation_is_said_not_to_isolate() -> None:
+    found = conditions.find(derived(a_vmi(), a_launcher(seen())).conditions, "SoftwareEmulation")
+    assert found is not None
+    assert "not an isolation boundary" in found.message
+
+
+def test_on_kvm_nothing_is_said_of_emulation() -> None:
+    on_kvm = Observed(observed().identity, is_kvm=True, machine="pc-q35-10.0", has_acpi=True)
+    status = derived(a_vmi(), a_launcher(seen(observed=on_kvm)))
+    assert conditions.find(status.conditions, "SoftwareEmulation") is None
+
+
+def test_what_is_written_is_not_written_again() -> None:
+    launcher = a_launcher(seen())
+    assert derive(after(a_vmi(), launcher), launcher) is None
+
+
+def test_conditions_of_others_stay() -> None:
+    ready = Condition(
+        type="Ready", status="False", reason="GuestNotRunning", last_transition_time="2026-01-01T00:00:00Z"
+    )
+    vmi = a_vmi()
+    vmi = msgspec.structs.replace(vmi, status=msgspec.structs.replace(vmi.status, conditions=(ready,)))
+    assert derived(vmi, a_launcher(seen())).conditions[0] == ready
+
+
+@pytest.mark.parametrize(
+    ("launcher", "phase", "reason"),
+    [
+        (a_launcher(seen(OFF)), "Succeeded", ""),
+        (a_launcher(seen(CRASHED)), "Failed", "GuestCrashed"),
+        (a_launcher(pod=a_pod(phase="Succeeded", **ended(0))), "Succeeded", ""),
+        (a_launcher(pod=a_pod(phase="Failed", **ended(1, "no disk"))), "Failed", "LauncherFailed"),
+    ],
+    ids=["shut down", "killed", "Pod succeeded", "Pod failed"],
+)
+@pytest.mark.parametrize("before", ["Scheduled", "Running", "Unknown"])
+def test_a_proven_end_is_final(before: str, launcher: Launcher, phase: str, reason: str) -> None:
+    status = derived(a_vmi(before), launcher)
+    assert (status.phase, status.reason) == (phase, reason)
+    trouble = conditions.find(status.conditions, "Synchronized")
+    assert (trouble.reason if trouble else "") == reason
+
+
+@pytest.mark.parametrize(
+    "launcher",
+    [
+        a_launcher(),
+        a_launcher(seen(is_connected=False)),
+        a_launcher(seen(None)),
+        a_launcher(seen(is_connected=False), gone=True),
+    ],
+    ids=["never reached", "contact lost", "no domain", "Pod gone"],
+)
+@pytest.mark.parametrize("phase", ["Scheduled", "Running", "Unknown"])
+def test_what_is_not_known_changes_nothing(phase: str, launcher: Launcher) -> None:
+    assert derive(a_vmi(phase), launcher) is None
+
+
+@pytest.mark.parametrize("phase", ["", "Pending", "Scheduling", "Succeeded", "Failed"])
+def test_phases_that_are_not_ours_stay(phase: str) -> None:
+    for launcher in (a_launcher(seen()), a_launcher(seen(CRASHED))):
+        assert derive(a_vmi(phase), launcher) is None
+
+
+def test_another_nodes_vmi_is_not_written() -> None:
+    assert derive(a_vmi(node=OTHER), a_launcher(seen())) is None
+
+
+def test_a_pause_comes_and_goes_as_a_condition() -> None:
+    running = after(a_vmi(), a_launcher(seen()))
+    paused = a_launcher(seen(State(Life.PAUSED, "ioerror")))
+    found = conditions.find(derived(running, paused).conditions, "Paused")
+    assert found is not None
+    assert (found.status, found.reason) == ("True", "PausedIOError")
+    resumed = derived(after(running, paused), a_launcher(seen()))
+    assert conditions.find(resumed.conditions, "Paused") is None
+
+
+def test_a_start_that_does_not_get_on_says_why_and_stays_scheduled() -> None:
+    problem = Problem(StartDomain(POD_UID, "x"), Invalid("cannot start domain: no space left"))
+    status = derive_status(a_world(a_vmi(), a_launcher(seen(None))), problem)
+    assert status is not None
+    found = conditions.find(status.conditions, "Synchronized")
+    assert found is not None
+    assert (status.phase, found.status, found.reason) == ("Scheduled", "False", "StartFailed")
+    assert "no space left" in found.message
+
+
+def test_a_start_that_gets_on_after_all_takes_the_trouble_back() -> None:
+    problem = Problem(StartDomain(POD_UID, "x"), Invalid("no space left"))
+    world = a_world(a_vmi(), a_launcher(seen(None)))
+    status = derive_status(world, problem)
+    assert status is not None
+    troubled = msgspec.structs.replace(a_vmi(), status=status)
+    assert conditions.find(derived(troubled, a_launcher(seen())).conditions, "Synchronized") is None

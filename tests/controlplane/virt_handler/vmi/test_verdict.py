@@ -1,0 +1,130 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Alive, dead or unknown: what evidence allows to say."""
+
+from __future__ import annotations
+
+import pytest
+
+from controlplane.domain.state import Life, State
+from controlplane.virt_handler.vmi.verdict import Alive, Dead, Unknown, Verdict, is_startable, judge
+from controlplane.virt_handler.vmi.world import Failure, Launcher, Sighting
+from tests.controlplane.virt_handler.builders import (
+    OFF,
+    RUNNING,
+    VMI_UID,
+    a_launcher,
+    a_pod,
+    ended,
+    observed,
+    seen,
+)
+
+CRASHED = State(Life.SHUT_OFF, "crashed")
+DESTROYED = State(Life.SHUT_OFF, "destroyed")
+DEFINED = State(Life.SHUT_OFF, "unknown")
+
+ROWS: dict[str, tuple[Launcher, Verdict]] = {
+    "running": (a_launcher(seen()), Alive(RUNNING)),
+    "paused": (a_launcher(seen(State(Life.PAUSED, "user"))), Alive(State(Life.PAUSED, "user"))),
+    "shutting down": (a_launcher(seen(State(Life.SHUTTING_DOWN, "user"))), Alive(State(Life.SHUTTING_DOWN, "user"))),
+    "shut down by itself": (a_launcher(seen(OFF)), Dead("Succeeded")),
+    "QEMU killed": (a_launcher(seen(CRASHED)), Dead("Failed", "GuestCrashed", "QEMU crashed or was killed")),
+    "panicked": (
+        a_launcher(seen(State(Life.CRASHED, "panicked"))),
+        Dead("Failed", "GuestCrashed", "the guest's kernel panicked"),
+    ),
+    "had to be destroyed": (
+        a_launcher(seen(DESTROYED)),
+        Dead("Failed", "ShutdownTimedOut", "the guest did not shut down within its grace period and was ended"),
+    ),
+    "destroyed, no grace": (a_launcher(seen(DESTROYED, observed=observed(grace=0))), Dead("Succeeded")),
+    "destroyed, no ACPI": (a_launcher(seen(DESTROYED, observed=observed(acpi=False))), Dead("Succeeded")),
+    "no contact yet": (a_launcher(), Unknown("the launcher is not reached")),
+    "contact lost while it ran": (a_launcher(seen(is_connected=False)), Unknown("the launcher is not reached")),
+    "contact lost after it ended, Pod still there": (
+        a_launcher(seen(OFF, is_connected=False)),
+        Unknown("the launcher is not reached"),
+    ),
+    "no domain": (a_launcher(seen(None)), Unknown("the domain is not started")),
+    "only defined": (a_launcher(seen(DEFINED)), Unknown("the domain is not started")),
+    "state not readable": (
+        a_launcher(seen(State(Life.UNKNOWN, "unknown"))),
+        Unknown("the domain is not started"),
+    ),
+    "another VMI's identity": (
+        a_launcher(seen(observed=observed(uid="other"))),
+        Unknown("the launcher's domain carries another identity"),
+    ),
+    "another Pod's identity": (
+        a_launcher(seen(CRASHED, observed=observed(pod_uid="other"))),
+        Unknown("the launcher's domain carries another identity"),
+    ),
+    "Pod succeeded": (a_launcher(pod=a_pod(phase="Succeeded", **ended(0))), Dead("Succeeded")),
+    "launcher's last words": (
+        a_launcher(pod=a_pod(phase="Failed", **ended(1, "no disk image in \x1b[31m/disk\n"))),
+        Dead("Failed", "LauncherFailed", "no disk image in  [31m/disk"),
+    ),
+    "launcher ended, Pod phase not told yet": (
+        a_launcher(pod=a_pod(**ended(1, "QEMU died"))),
+        Dead("Failed", "LauncherFailed", "QEMU died"),
+    ),
+    "out of memory": (
+        a_launcher(pod=a_pod(phase="Failed", **ended(137, "", "OOMKilled"))),
+        Dead("Failed", "OOMKilled", "the launcher ended with exit code 137: OOMKilled"),
+    ),
+    "evicted": (
+        a_launcher(pod=a_pod(phase="Failed", reason="Evicted", message="The node was low on memory.")),
+        Dead("Failed", "Evicted", "The node was low on memory."),
+    ),
+    "refused by the kubelet after a reboot": (
+        a_launcher(pod=a_pod(phase="Failed", reason="UnexpectedAdmissionError", message="no devices")),
+        Dead("Failed", "UnexpectedAdmissionError", "no devices"),
+    ),
+    "failed without a word": (
+        a_launcher(pod=a_pod(phase="Failed")),
+        Dead("Failed", "PodFailed", "the launcher Pod failed and nothing says why"),
+    ),
+    "seen running while the API says the Pod failed": (a_launcher(seen(), a_pod(phase="Failed")), Alive(RUNNING)),
+    "cannot ever start": (
+        a_launcher(seen(None, failure=Failure("InvalidDomain", "no such CPU model"))),
+        Dead("Failed", "InvalidDomain", "no such CPU model"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("launcher", "expected"), ROWS.values(), ids=ROWS)
+def test_the_verdict_rests_on_proof(launcher: Launcher, expected: Verdict) -> None:
+    assert judge(launcher, VMI_UID) == expected
+
+
+@pytest.mark.parametrize(
+    ("sighting", "expected"),
+    [
+        (seen(None), True),
+        (seen(DEFINED), True),
+        (seen(State(Life.SHUT_OFF, "failed")), True),
+        (seen(OFF), False),
+        (seen(CRASHED), False),
+        (seen(RUNNING), False),
+        (seen(State(Life.UNKNOWN, "unknown")), False),
+        (Sighting(), False),
+        (seen(None, is_connected=False), False),
+        (seen(None, failure=Failure("x", "y")), False),
+    ],
+    ids=[
+        "no domain",
+        "only defined",
+        "its start failed",
+        "it ran and ended",
+        "it ran and crashed",
+        "it runs",
+        "not readable",
+        "no contact",
+        "lost contact",
+        "never",
+    ],
+)
+def test_only_a_domain_that_never_ran_may_be_started(sighting: Sighting, expected: bool) -> None:
+    assert is_startable(sighting) is expected
