@@ -1,0 +1,149 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What start, stop and restart write: decided from a VM, its instance and the options. Pure.
+
+Semantics by run strategy are KubeVirt's. They write requests only (the VM's spec switch or its queue of
+state changes, and a shorter grace period of what runs); virt-controller acts on them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from controlplane.api.instance import VirtualMachineInstance
+from controlplane.api.virtual_machine import VirtualMachine
+from controlplane.virt_api.options import RestartOptions, StartOptions, StopOptions
+
+Json = dict[str, Any]
+
+_FINAL = {"Succeeded", "Failed"}
+# A phase in which nothing runs, as far as anybody knows.
+_NOT_LIVE = {"", "Unknown", *_FINAL}
+
+
+class RefusedError(Exception):
+    """The machine's state does not allow this (409). The text says why, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class PatchInstance:
+    """Shorten the grace period of what runs."""
+
+    uid: str
+    patch: Json
+
+
+@dataclass(frozen=True, slots=True)
+class PatchSpec:
+    """Change the VM's spec."""
+
+    patch: Json
+
+
+@dataclass(frozen=True, slots=True)
+class PatchStatus:
+    """Queue state changes in the VM's status."""
+
+    patch: Json
+
+
+Write = PatchInstance | PatchSpec | PatchStatus
+
+
+def decide_start(vm: VirtualMachine, vmi: VirtualMachineInstance | None, options: StartOptions) -> tuple[Write, ...]:
+    """Choose the writes of a start. Raises RefusedError."""
+    strategy = _strategy(vm)
+    if vmi is not None and vmi.status.phase not in _NOT_LIVE:
+        raise RefusedError("the machine is already running")
+    if _has(vm, "ManualRecoveryRequired"):
+        raise RefusedError("its volumes need manual recovery before it can start; see the condition")
+    if strategy in {"Always", "Once"}:
+        raise RefusedError(f"run strategy {strategy} does not take a manual start; it starts by itself")
+    if strategy == "RerunOnFailure" and vmi is not None and vmi.status.phase == "Failed":
+        raise RefusedError("run strategy RerunOnFailure starts it again by itself after a failure")
+    _no_queue(vm)
+    if strategy == "Halted" and not options.paused:
+        return (_switch(vm, on=True),)
+    start: Json = {"action": "Start"}
+    if options.paused:
+        start["data"] = {"paused": "true"}
+    if vmi is not None and vmi.status.phase in _FINAL:
+        return (_queue(_stop(vmi), start),)
+    return (_queue(start),)
+
+
+def decide_stop(vm: VirtualMachine, vmi: VirtualMachineInstance | None, options: StopOptions) -> tuple[Write, ...]:
+    """Choose the writes of a stop. Raises RefusedError."""
+    strategy = _strategy(vm)
+    live = vmi if vmi is not None and vmi.status.phase not in _FINAL else None
+    shorten = _shorten(live, options.grace_period)
+    if strategy == "Halted":
+        if live is None:
+            raise RefusedError("the machine is not running")
+        if not shorten:
+            raise RefusedError("the machine is stopping already; ask for a shorter grace period to hurry it")
+        return shorten
+    if strategy in {"Manual", "RerunOnFailure"}:
+        if live is None:
+            raise RefusedError("the machine is not running")
+        return (*shorten, _queue(_stop(live)))
+    return (*shorten, _switch(vm, on=False))
+
+
+def decide_restart(vm: VirtualMachine, vmi: VirtualMachineInstance | None, options: RestartOptions) -> tuple[Write, ...]:
+    """Choose the writes of a restart. Raises RefusedError."""
+    strategy = _strategy(vm)
+    if strategy in {"Halted", "Once"}:
+        raise RefusedError(f"run strategy {strategy} does not take a restart; start it instead")
+    if _has(vm, "VolumesChange"):
+        raise RefusedError("its volumes are being changed; wait until that is done")
+    if vmi is None:
+        raise RefusedError("the machine is not running")
+    _no_queue(vm)
+    # 1 and not 0, as upstream: a grace period of 0 means "unset" to some readers.
+    shorten = _shorten(vmi, 1) if options.grace_period == 0 else ()
+    return (*shorten, _queue(_stop(vmi), {"action": "Start"}))
+
+
+def _strategy(vm: VirtualMachine) -> str:
+    if vm.spec.running is not None and vm.spec.run_strategy is not None:
+        raise RefusedError("it has both running and runStrategy; remove the deprecated running")
+    return vm.run_strategy
+
+
+def _switch(vm: VirtualMachine, *, on: bool) -> PatchSpec:
+    if vm.spec.run_strategy is None and vm.spec.running is not None:
+        return PatchSpec({"spec": {"running": on}})
+    return PatchSpec({"spec": {"runStrategy": "Always" if on else "Halted"}})
+
+
+def _queue(*requests: Json) -> PatchStatus:
+    """Replace the queue. A person's start also ends the wait after failed starts."""
+    status: Json = {"stateChangeRequests": list(requests)}
+    if any(request["action"] == "Start" for request in requests):
+        status["startFailure"] = None
+    return PatchStatus({"status": status})
+
+
+def _stop(vmi: VirtualMachineInstance) -> Json:
+    return {"action": "Stop", "uid": vmi.metadata.uid}
+
+
+def _no_queue(vm: VirtualMachine) -> None:
+    # Upstream answers 500 here; nothing a user sends should look like a fault of the server.
+    if vm.status.state_change_requests:
+        action = vm.status.state_change_requests[0].action.lower()
+        raise RefusedError(f"a {action} of it is still being carried out; wait for it")
+
+
+def _has(vm: VirtualMachine, condition: str) -> bool:
+    return any(one.type == condition and one.status == "True" for one in vm.status.conditions)
+
+
+def _shorten(vmi: VirtualMachineInstance | None, seconds: int | None) -> tuple[Write, ...]:
+    """Return the patch of the instance's grace period; nothing when it would not become shorter."""
+    if vmi is None or seconds is None or seconds >= vmi.spec.grace_period_seconds:
+        return ()
+    return (PatchInstance(vmi.metadata.uid, {"spec": {"terminationGracePeriodSeconds": seconds}}),)

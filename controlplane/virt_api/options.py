@@ -1,0 +1,121 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The bodies of start, stop and restart: read, checked, all problems at once. Pure.
+
+An absent or empty body means defaults. Unknown fields are refused by name: an option that we would
+ignore is one that somebody relies on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import msgspec
+
+from controlplane.api.problem import excerpt
+
+
+Options = TypeVar("Options")
+
+
+class BadOptionsError(Exception):
+    """The body cannot be used (400). The text names every field that is wrong, and what it must be."""
+
+
+@dataclass(frozen=True, slots=True)
+class StartOptions:
+    """How to start."""
+
+    paused: bool = False
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StopOptions:
+    """How to stop; grace_period None leaves the instance's own, in seconds."""
+
+    grace_period: int | None = None
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RestartOptions:
+    """How to restart; grace_period is None (the instance's own) or 0 (at once)."""
+
+    grace_period: int | None = None
+    dry_run: bool = False
+
+
+def parse_start(body: bytes) -> StartOptions:
+    """Read a StartOptions body. Raises BadOptionsError."""
+    fields = _Fields(body, {"paused", "dryRun"})
+    paused = fields.boolean("paused")
+    return fields.checked(StartOptions(paused, fields.dry_run()))
+
+
+def parse_stop(body: bytes) -> StopOptions:
+    """Read a StopOptions body. Raises BadOptionsError."""
+    fields = _Fields(body, {"gracePeriod", "dryRun"})
+    return fields.checked(StopOptions(fields.seconds("gracePeriod"), fields.dry_run()))
+
+
+def parse_restart(body: bytes) -> RestartOptions:
+    """Read a RestartOptions body. Raises BadOptionsError."""
+    fields = _Fields(body, {"gracePeriodSeconds", "dryRun"})
+    grace = fields.seconds("gracePeriodSeconds")
+    if grace:
+        fields.problems.append("gracePeriodSeconds: must be 0 or absent: a restart is at once or in the guest's own time")
+    return fields.checked(RestartOptions(grace, fields.dry_run()))
+
+
+class _Fields:
+    """A body's fields and what is wrong with them."""
+
+    def __init__(self, body: bytes, known: set[str]) -> None:
+        self.problems: list[str] = []
+        self._fields = _object(body)
+        for name in sorted(self._fields.keys() - known - {"kind", "apiVersion"}):
+            self.problems.append(f"{name[:64]!r}: unknown option; known are {', '.join(sorted(known))}")
+
+    def boolean(self, name: str) -> bool:
+        value = self._fields.get(name)
+        if value is not None and not isinstance(value, bool):
+            self.problems.append(f"{name}: must be true or false, not {excerpt(value)}")
+        return value is True
+
+    def seconds(self, name: str) -> int | None:
+        value = self._fields.get(name)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 86400:
+            self.problems.append(f"{name}: must be a whole number of seconds from 0 to 86400, not {excerpt(value)}")
+            return None
+        return value
+
+    def dry_run(self) -> bool:
+        value = self._fields.get("dryRun")
+        if value not in (None, [], ["All"]):
+            self.problems.append(f'dryRun: must be absent or ["All"], not {excerpt(value)}')
+        return bool(value)
+
+    def checked(self, options: Options) -> Options:
+        if self.problems:
+            raise BadOptionsError("; ".join(self.problems))
+        return options
+
+
+def _object(body: bytes) -> Mapping[str, Any]:
+    if not body.strip():
+        return {}
+    try:
+        value = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadOptionsError(f"the body is not valid JSON: {error}") from error
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise BadOptionsError(f"the body must be a JSON object, got {type(value).__name__}")
+    return value

@@ -1,0 +1,47 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What virt-api can be told from outside, parsed once from the environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+SECRET_NAME = "kubevirt-virt-api-certs"  # noqa: S105 -- the name of a Secret, not a secret
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Settings of one virt-api process."""
+
+    namespace: str
+    """Where the control plane is installed, and so our serving certificate."""
+    pod_name: str
+    log_level: str
+    address: str = ""
+    """Where to listen; "" is every address."""
+    port: int = 8443
+    drain_seconds: float = 3.0
+    """How long to go on serving after SIGTERM, until no API server sends new requests here."""
+
+
+class SettingsError(Exception):
+    """The environment lacks something; the text names it and the remedy."""
+
+
+def parse(environment: Mapping[str, str]) -> Settings:
+    """Read the environment. Raises SettingsError."""
+    namespace = environment.get("POD_NAMESPACE", "")
+    if not namespace:
+        raise SettingsError("POD_NAMESPACE is not set: give the container the Pod's metadata.namespace")
+    port = environment.get("LISTEN_PORT", "8443")
+    if not port.isdigit() or not 0 <= int(port) <= 65535:
+        raise SettingsError(f"LISTEN_PORT is {port!r}: it must be a port, 0 to 65535")
+    return Settings(
+        namespace=namespace,
+        pod_name=environment.get("POD_NAME", "virt-api"),
+        log_level=environment.get("LOG_LEVEL", "INFO"),
+        address=environment.get("LISTEN_ADDRESS", ""),
+        port=int(port),
+    )
