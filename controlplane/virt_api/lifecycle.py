@@ -92,7 +92,9 @@ def decide_stop(vm: VirtualMachine, vmi: VirtualMachineInstance | None, options:
     return (*shorten, _switch(vm, on=False))
 
 
-def decide_restart(vm: VirtualMachine, vmi: VirtualMachineInstance | None, options: RestartOptions) -> tuple[Write, ...]:
+def decide_restart(
+    vm: VirtualMachine, vmi: VirtualMachineInstance | None, options: RestartOptions
+) -> tuple[Write, ...]:
     """Choose the writes of a restart. Raises RefusedError."""
     strategy = _strategy(vm)
     if strategy in {"Halted", "Once"}:

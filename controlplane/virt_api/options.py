@@ -17,7 +17,6 @@ import msgspec
 
 from controlplane.api.problem import excerpt
 
-
 Options = TypeVar("Options")
 
 
@@ -67,7 +66,7 @@ def parse_restart(body: bytes) -> RestartOptions:
     fields = _Fields(body, {"gracePeriodSeconds", "dryRun"})
     grace = fields.seconds("gracePeriodSeconds")
     if grace:
-        fields.problems.append("gracePeriodSeconds: must be 0 or absent: a restart is at once or in the guest's own time")
+        fields.problems.append("gracePeriodSeconds: must be 0 (at once) or absent (the guest's own time)")
     return fields.checked(RestartOptions(grace, fields.dry_run()))
 
 

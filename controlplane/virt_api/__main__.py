@@ -1,0 +1,83 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Wiring of virt-api: settings, client, caches, listener, and the end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import Coroutine
+from contextlib import AsyncExitStack
+
+from controlplane import logs
+from controlplane.engine.clock import SystemClock
+from controlplane.kube import credentials
+from controlplane.kube.client import Client
+from controlplane.kube.transport import Transport
+from controlplane.virt_api.admit import Admission
+from controlplane.virt_api.cluster import Cluster, wait_ready
+from controlplane.virt_api.discovery import VERSION
+from controlplane.virt_api.server import Server, listening
+from controlplane.virt_api.settings import Settings, SettingsError, parse
+from controlplane.virt_api.subresources import Subresources
+
+log = logging.getLogger("controlplane.virt_api")
+
+
+def main() -> int:
+    """Run until SIGTERM. Returns the exit code."""
+    try:
+        settings = parse(os.environ)
+        logs.configure("virt-api", settings.log_level)
+        asyncio.run(serve(settings))
+    except (SettingsError, credentials.CredentialsError, ValueError) as error:
+        print(f"virt-api: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+async def serve(settings: Settings) -> None:
+    """Watch, wait for the key pair, serve until SIGTERM or SIGINT."""
+    clock, ended = SystemClock(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, ended.set)
+    known = await credentials.load(os.environ, clock.monotonic)
+    async with AsyncExitStack() as stack:
+        transport = await stack.enter_async_context(Transport(known, f"virtops-virt-api/{VERSION}"))
+        client, cluster = Client(transport, "virt-api"), Cluster(settings.namespace)
+        tasks = await stack.enter_async_context(asyncio.TaskGroup())
+        caches = cluster.caches(client, clock)
+        for cache in caches:
+            stack.callback(tasks.create_task(cache.run()).cancel)
+        if not await _first(wait_ready(cluster, caches), ended):
+            return
+        server = Server(
+            Admission(cluster.admission_settings), Subresources(client), cluster.tls, lambda: cluster.front_proxy, clock
+        )
+        async with listening(server, settings.address, settings.port) as port:
+            log.info("serving", extra={"port": port, "pod": settings.pod_name, "version": VERSION})
+            await ended.wait()
+            await asyncio.sleep(settings.drain_seconds)
+    log.info("ended")
+
+
+async def _first(ready: Coroutine[None, None, None], ended: asyncio.Event) -> bool:
+    """Wait for one of the two; True when it is the first."""
+    racers = {asyncio.create_task(ready), asyncio.create_task(_wait(ended))}
+    await asyncio.wait(racers, return_when=asyncio.FIRST_COMPLETED)
+    for racer in racers:
+        racer.cancel()
+    return not ended.is_set()
+
+
+async def _wait(event: asyncio.Event) -> None:
+    await event.wait()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,98 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The shell around the admission decision: bytes in, an AdmissionReview out, whatever happens.
+
+The decision and the wire format are in controlplane.api. A bug in them is a refusal that says so: the
+hooks fail closed, and a traceback helps nobody who wanted a machine.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import msgspec
+
+from controlplane.api.admission import Settings, review
+from controlplane.api.admission_review import (
+    UnreadableReviewError,
+    parse_review,
+    render_mutation,
+    render_validation,
+)
+from controlplane.virt_api.answer import Answer, document, failure
+from controlplane.virt_api.routes import ToHook
+
+log = logging.getLogger(__name__)
+
+MAX_REVIEW_BYTES = 3 * 1024 * 1024  # an object of 1.5 MiB twice: as it is and as it was
+
+
+@dataclass(slots=True)
+class Counters:
+    """What happened so far."""
+
+    reviews: int = 0
+    refused: int = 0
+    unreadable: int = 0
+    bugs: int = 0
+
+
+@dataclass(slots=True)
+class Admission:
+    """Answers reviews under the cluster's current configuration."""
+
+    settings: Callable[[], Settings]
+    counters: Counters = field(default_factory=Counters)
+
+    def answer(self, route: ToHook, body: bytes) -> Answer:
+        """Answer one AdmissionReview. Never raises."""
+        self.counters.reviews += 1
+        try:
+            return self._judge(route, body)
+        except UnreadableReviewError as error:
+            self.counters.unreadable += 1
+            return document(error.answer) if error.answer is not None else failure(400, str(error))
+        except Exception:
+            self.counters.bugs += 1
+            log.exception("admission failed", extra={"stage": route.stage})
+            return _bug(body)
+
+    def _judge(self, route: ToHook, body: bytes) -> Answer:
+        request = parse_review(body)
+        verdict = review(request, self.settings())
+        if not verdict.allowed:
+            self.counters.refused += 1
+            log.info(
+                "refused",
+                extra={
+                    "kind": request.kind,
+                    "operation": request.operation,
+                    "user": request.user,
+                    "fields": [problem.path for problem in verdict.problems],
+                },
+            )
+        render = render_mutation if route.stage == "mutate" else render_validation
+        return document(render(request, verdict))
+
+
+class _RequestUid(msgspec.Struct):
+    uid: str = ""
+
+
+class _ReviewUid(msgspec.Struct):
+    request: _RequestUid
+
+
+def _bug(body: bytes) -> Answer:
+    """Refuse with a clean 500; the API server relays it only when it carries the request's UID."""
+    message = "admission failed by an error of its own; nothing was changed. The log of virt-api says more"
+    try:
+        uid = msgspec.json.decode(body, type=_ReviewUid).request.uid
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return failure(500, message)
+    status = {"status": "Failure", "code": 500, "reason": "InternalError", "message": message}
+    response = {"uid": uid, "allowed": False, "status": status}
+    return document({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response})

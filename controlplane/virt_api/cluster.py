@@ -1,0 +1,121 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What virt-api knows of the cluster, kept by watches: its key pair, the front proxy, the configuration."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import logging
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from controlplane.api.admission import Settings as AdmissionSettings
+from controlplane.api.decode import DecodeError, decode_kubevirt
+from controlplane.api.kubevirt import KubeVirtConfiguration
+from controlplane.api.resources import KUBEVIRT, SECRET, Key, Resource
+from controlplane.engine.ports import Clock
+from controlplane.kube.certificates import KeyPair
+from controlplane.kube.client import Client, Selection
+from controlplane.kube.watch import WatchCache
+from controlplane.virt_api.identity import FrontProxy, parse_front_proxy
+from controlplane.virt_api.settings import SECRET_NAME
+from controlplane.virt_api.tls import ServingTls, TlsError
+
+log = logging.getLogger(__name__)
+
+CONFIG_MAP = Resource("", "v1", "configmaps", "ConfigMap")
+PATIENCE_SECONDS = 5.0  # without the rest, admission works by defaults and subresources answer 401
+AUTHENTICATION = Key("kube-system", "extension-apiserver-authentication")
+
+
+@dataclass(slots=True)
+class Cluster:
+    """The current state, changed by the callbacks of three small caches."""
+
+    namespace: str
+    tls: ServingTls = field(default_factory=ServingTls)
+    front_proxy: FrontProxy | None = None
+    configuration: KubeVirtConfiguration = field(default_factory=KubeVirtConfiguration)
+    has_pair: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def admission_settings(self) -> AdmissionSettings:
+        return AdmissionSettings(self.namespace, self.configuration)
+
+    def caches(self, client: Client, clock: Clock) -> tuple[WatchCache, ...]:
+        """Make the caches; each must be run."""
+        pair = WatchCache(client, _only(SECRET, Key(self.namespace, SECRET_NAME)), clock)
+        pair.subscribe(self.take_pair)
+        proxy = WatchCache(client, _only(CONFIG_MAP, AUTHENTICATION), clock)
+        proxy.subscribe(self.take_authentication)
+        configuration = WatchCache(client, Selection(KUBEVIRT, self.namespace), clock)
+        configuration.subscribe(self.take_configuration)
+        return pair, proxy, configuration
+
+    def take_pair(self, key: Key, before: bytes | None, after: bytes | None) -> None:
+        """Serve with what the Secret holds; an empty or broken one leaves the pair that is in use."""
+        del before
+        pair = _pair(_data(after))
+        if pair is None:
+            log.info("the Secret holds no serving pair yet", extra={"key": key})
+            return
+        try:
+            self.tls.use_pair(pair)
+            self.has_pair.set()
+            log.info("serving pair loaded", extra={"key": key})
+        except TlsError as error:
+            log.error("serving pair refused, the old one stays", extra={"key": key, "because": error})
+
+    def take_authentication(self, key: Key, before: bytes | None, after: bytes | None) -> None:
+        """Trust the front proxy that the ConfigMap describes, or none."""
+        del before
+        proxy = parse_front_proxy({name: value for name, value in _data(after).items() if isinstance(value, str)})
+        if proxy is None:
+            log.warning("no usable front-proxy configuration; subresources answer 401", extra={"key": key})
+        try:
+            self.tls.use_authority(proxy.authority if proxy is not None else b"")
+            self.front_proxy = proxy
+        except TlsError as error:
+            self.front_proxy = None
+            log.error("front-proxy CA refused", extra={"key": key, "because": error})
+
+    def take_configuration(self, key: Key, before: bytes | None, after: bytes | None) -> None:
+        """Use the configuration of the KubeVirt object; without one, the defaults."""
+        del before
+        try:
+            self.configuration = decode_kubevirt(after).spec.configuration if after else KubeVirtConfiguration()
+        except DecodeError as error:
+            log.error("configuration cannot be read, the old one stays", extra={"key": key, "because": error})
+
+
+async def wait_ready(cluster: Cluster, caches: Iterable[WatchCache]) -> None:
+    """Return when there is a pair to serve with, and the rest is known or took too long to learn."""
+    await cluster.has_pair.wait()
+    with suppress(TimeoutError):
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            for cache in caches:
+                await cache.wait_synced()
+
+
+def _only(resource: Resource, key: Key) -> Selection:
+    """Select one object by name: what a role with resourceNames allows to list and watch."""
+    return Selection(resource, key.namespace, field_selector=f"metadata.name={key.name}")
+
+
+def _data(raw: bytes | None) -> dict[str, Any]:
+    data = msgspec.json.decode(raw).get("data") if raw is not None else None
+    return data if isinstance(data, dict) else {}
+
+
+def _pair(data: dict[str, Any]) -> KeyPair | None:
+    try:
+        pair = KeyPair(base64.b64decode(data.get("tls.crt", "")), base64.b64decode(data.get("tls.key", "")))
+    except (binascii.Error, TypeError):
+        return None
+    return pair if pair.certificate and pair.key else None

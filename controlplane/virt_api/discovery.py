@@ -1,0 +1,131 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What kubectl, virtctl and the API server's aggregator read to learn what is here. Pure documents.
+
+Only subresources that are built are announced; the others exist in the route table to be refused by name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from typing import Any
+
+from controlplane.virt_api.answer import Answer, document, text
+from controlplane.virt_api.routes import GROUP, TABLE, VERBS, VERSIONS, ToDocument
+
+Json = dict[str, Any]
+
+VERSION = "0.1.0"  # of this control plane; a test compares it with the package's
+
+
+def answer(route: ToDocument) -> Answer:
+    """Answer a discovery or health path."""
+    if route.document == "healthz":
+        return text("ok")
+    return document(_DOCUMENTS[route.document](route.version))
+
+
+def _paths(_: str) -> Json:
+    roots = [f"/apis/{GROUP}", *(f"/apis/{GROUP}/{version}" for version in VERSIONS)]
+    return {"paths": ["/apis", *roots, "/healthz", "/openapi/v2", "/openapi/v3", "/version"]}
+
+
+def _groups(_: str) -> Json:
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_group("")]}
+
+
+def _group(_: str) -> Json:
+    versions = [{"groupVersion": f"{GROUP}/{version}", "version": version} for version in VERSIONS]
+    return {
+        "kind": "APIGroup",
+        "apiVersion": "v1",
+        "name": GROUP,
+        "versions": versions,
+        "preferredVersion": versions[0],
+    }
+
+
+def _resources(version: str) -> Json:
+    return {
+        "kind": "APIResourceList",
+        "apiVersion": "v1",
+        "groupVersion": f"{GROUP}/{version}",
+        "resources": [
+            {
+                "name": f"{row.resource}/{row.path}",
+                "singularName": "",
+                "namespaced": True,
+                "kind": "",
+                "verbs": [VERBS[row.method]],
+            }
+            for row in TABLE
+            if row.action != "unbuilt"
+        ],
+    }
+
+
+def _version(_: str) -> Json:
+    return {
+        "gitVersion": f"v{VERSION}",
+        "gitCommit": "",
+        "gitTreeState": "",
+        "buildDate": "",
+        "goVersion": f"{platform.python_implementation()} {platform.python_version()}",
+        "compiler": platform.python_implementation().lower(),
+        "platform": f"linux/{platform.machine()}",
+    }
+
+
+def _openapi_v2(_: str) -> Json:
+    return {
+        "swagger": "2.0",
+        "info": {"title": GROUP, "version": f"v{VERSION}"},
+        "paths": {path: item for version in VERSIONS for path, item in _path_items(version).items()},
+        "definitions": {},
+    }
+
+
+def _openapi_v3(_: str) -> Json:
+    paths = {}
+    for version in VERSIONS:
+        mark = hashlib.sha256(repr(_schema(version)).encode()).hexdigest()[:32].upper()
+        paths[f"apis/{GROUP}/{version}"] = {"serverRelativeURL": f"/openapi/v3/apis/{GROUP}/{version}?hash={mark}"}
+    return {"paths": paths}
+
+
+def _schema(version: str) -> Json:
+    return {
+        "openapi": "3.0.0",
+        "info": {"title": GROUP, "version": f"v{VERSION}"},
+        "paths": _path_items(version),
+    }
+
+
+def _path_items(version: str) -> Json:
+    items: Json = {}
+    for row in TABLE:
+        if row.action == "unbuilt":
+            continue
+        path = f"/apis/{GROUP}/{version}/namespaces/{{namespace}}/{row.resource}/{{name}}/{row.path}"
+        items[path] = {
+            row.method.lower(): {
+                "operationId": f"{version}{row.resource}{row.path}".replace("/", ""),
+                "description": f"{row.action} a virtual machine",
+                "responses": {"202": {"description": "Accepted"}, "401": {"description": "Unauthorized"}},
+            }
+        }
+    return items
+
+
+_DOCUMENTS = {
+    "paths": _paths,
+    "groups": _groups,
+    "group": _group,
+    "resources": _resources,
+    "version": _version,
+    "openapi-v2": _openapi_v2,
+    "openapi-v3": _openapi_v3,
+    "schema": _schema,
+}

@@ -1,0 +1,123 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One HTTP request in, one answer out: route, identify, hand over. What is answered is decided elsewhere.
+
+Every request is bounded in size and time before anything looks at it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from aiohttp import web
+
+from controlplane.engine.ports import Clock
+from controlplane.kube.access import User
+from controlplane.virt_api import discovery
+from controlplane.virt_api.admit import MAX_REVIEW_BYTES, Admission
+from controlplane.virt_api.answer import Answer, failure
+from controlplane.virt_api.identity import FrontProxy, UnauthenticatedError, identify
+from controlplane.virt_api.routes import NoRoute, ToDocument, ToHook, ToSubresource, match
+from controlplane.virt_api.subresources import Subresources
+from controlplane.virt_api.tls import ServingTls
+
+log = logging.getLogger(__name__)
+
+MAX_OPTIONS_BYTES = 64 * 1024
+BODY_SECONDS = 10.0
+SHUTDOWN_SECONDS = 10.0
+
+
+class TooLargeError(Exception):
+    """The body is larger than such a request may be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """What is needed to answer."""
+
+    admission: Admission
+    subresources: Subresources
+    tls: ServingTls
+    front_proxy: Callable[[], FrontProxy | None]
+    clock: Clock
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer one request; a bug becomes a plain 500."""
+        try:
+            answer = await self._answer(request)
+        except Exception:
+            log.exception("request failed", extra={"method": request.method})
+            answer = failure(500, "virt-api failed by an error of its own; its log says more")
+        response = web.Response(
+            status=answer.code, body=answer.body, content_type=answer.content_type, headers=dict(answer.headers)
+        )
+        response.headers["X-Content-Type-Options"] = "nosniff"
+        response.headers["Cache-Control"] = "no-store"
+        if answer.code in {401, 413}:
+            response.force_close()
+        return response
+
+    async def _answer(self, request: web.BaseRequest) -> Answer:
+        # As it came: a router that normalises first would let one path pass as another.
+        route = match(request.method, request.raw_path.partition("?")[0])
+        if isinstance(route, NoRoute):
+            allow = {"Allow": ", ".join(route.allow)} if route.allow else None
+            return failure(route.code, route.message, headers=allow)
+        if isinstance(route, ToDocument):
+            return discovery.answer(route)
+        try:
+            return await self._hand_over(route, request)
+        except UnauthenticatedError as error:
+            log.warning("unauthenticated", extra={"because": error, "peer": request.remote})
+            return failure(401, str(error))
+        except TooLargeError as error:
+            return failure(413, str(error))
+        except TimeoutError:
+            return failure(408, "the body did not arrive in time")
+
+    async def _hand_over(self, route: ToHook | ToSubresource, request: web.BaseRequest) -> Answer:
+        if isinstance(route, ToHook):
+            return self.admission.answer(route, await _body(request, MAX_REVIEW_BYTES))
+        user = self._identify(request)
+        return await self.subresources.answer(route, user, await _body(request, MAX_OPTIONS_BYTES))
+
+    def _identify(self, request: web.BaseRequest) -> User:
+        connection = request.get_extra_info("ssl_object")
+        if not isinstance(connection, ssl.SSLObject) or not self.tls.is_current(connection.context):
+            raise UnauthenticatedError("the front proxy's CA has changed since this connection began; connect anew")
+        return identify(
+            self.front_proxy(), connection.getpeercert(binary_form=True), request.raw_headers, self.clock.now()
+        )
+
+
+@asynccontextmanager
+async def listening(server: Server, address: str, port: int) -> AsyncIterator[int]:
+    """Listen with TLS; yields the port. On leaving, requests under way get a moment to end."""
+    runner = web.ServerRunner(web.Server(server.handle, access_log=None), shutdown_timeout=SHUTDOWN_SECONDS)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, address or None, port, ssl_context=server.tls.listening, backlog=512)
+        await site.start()
+        yield runner.addresses[0][1]
+    finally:
+        await runner.cleanup()
+
+
+async def _body(request: web.BaseRequest, limit: int) -> bytes:
+    """Read the body. Raises TooLargeError before more than limit bytes are held, TimeoutError."""
+    if (request.content_length or 0) > limit:
+        raise TooLargeError(f"the body has {request.content_length} bytes, at most {limit} are allowed")
+    body = bytearray()
+    async with asyncio.timeout(BODY_SECONDS):
+        async for chunk in request.content.iter_any():
+            body += chunk
+            if len(body) > limit:
+                raise TooLargeError(f"the body has more than {limit} bytes")
+    return bytes(body)

@@ -1,0 +1,95 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""TLS of the listener: our serving pair and the CA of the front proxy, both exchanged without a cut.
+
+A listening socket keeps the context it began with. That one only answers each handshake with the
+context that is current at the moment: a new one is made for every change, so that a pair that cannot be
+loaded leaves the old one in place, and a CA that was taken back is gone. Who connected under another CA
+is refused at the next request (`is_current`) and connects anew. No session is ever resumed: resuming
+would skip the client's certificate.
+"""
+
+from __future__ import annotations
+
+import os
+import ssl
+
+from controlplane.kube.certificates import KeyPair
+
+
+class TlsError(Exception):
+    """A key pair or CA that cannot be used; the one before stays in use."""
+
+
+class ServingTls:
+    """The context to listen with, and what it currently answers with."""
+
+    def __init__(self) -> None:
+        self.listening = _empty_context()
+        self.listening.sni_callback = self._answer
+        self._pair: KeyPair | None = None
+        self._authority: bytes = b""
+        self._current: ssl.SSLContext | None = None
+        self._trusted: list[ssl.SSLContext] = []
+
+    @property
+    def is_ready(self) -> bool:
+        return self._current is not None
+
+    def use_pair(self, pair: KeyPair) -> None:
+        """Serve with this pair from now on. Raises TlsError."""
+        if pair != self._pair:
+            self._current = self._make(pair, self._authority)
+            self._trusted.append(self._current)
+            self._pair = pair
+
+    def use_authority(self, authority: bytes) -> None:
+        """Accept client certificates of this CA (PEM) only; b"" for none. Raises TlsError."""
+        if authority == self._authority:
+            return
+        if self._pair is not None:
+            self._current = self._make(self._pair, authority)
+            self._trusted = [self._current]
+        self._authority = authority
+
+    def is_current(self, context: ssl.SSLContext) -> bool:
+        """Tell whether a connection was verified against the CA that counts now."""
+        return any(context is trusted for trusted in self._trusted)
+
+    def _answer(self, connection: ssl.SSLObject, name: str | None, context: ssl.SSLContext) -> int | None:
+        del name, context
+        if self._current is None:
+            return ssl.ALERT_DESCRIPTION_INTERNAL_ERROR
+        connection.context = self._current
+        return None
+
+    def _make(self, pair: KeyPair, authority: bytes) -> ssl.SSLContext:
+        context = _empty_context()
+        try:
+            _load_pair(context, pair)
+            if authority:
+                context.load_verify_locations(cadata=authority.decode("ascii"))
+        except (ssl.SSLError, OSError, ValueError) as error:
+            raise TlsError(f"cannot use the certificates: {error}") from error
+        return context
+
+
+def _empty_context() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.verify_mode = ssl.CERT_OPTIONAL
+    context.options |= ssl.OP_NO_TICKET | ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
+    context.num_tickets = 0
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+def _load_pair(context: ssl.SSLContext, pair: KeyPair) -> None:
+    """Load a pair from memory; OpenSSL wants a path, and a key has no business on a disk."""
+    descriptor = os.memfd_create("serving-pair")
+    try:
+        os.write(descriptor, pair.certificate + b"\n" + pair.key)
+        context.load_cert_chain(f"/proc/self/fd/{descriptor}")
+    finally:
+        os.close(descriptor)

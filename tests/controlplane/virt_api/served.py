@@ -1,0 +1,195 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""virt-api served in this process on a fake API server, with certificates of its own, and clients to call it."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from yarl import URL
+
+from controlplane.engine.clock import SystemClock
+from controlplane.kube.certificates import KeyPair, issue_server, make_authority
+from controlplane.kube.client import Client
+from controlplane.virt_api.admit import Admission
+from controlplane.virt_api.cluster import AUTHENTICATION, Cluster
+from controlplane.virt_api.server import Server, listening
+from controlplane.virt_api.settings import SECRET_NAME
+from controlplane.virt_api.subresources import Subresources
+from tests.controlplane.kube.fake_api import FakeApi, a_client
+
+Json = dict[str, Any]
+
+DAY = timedelta(days=1)
+USER = {"X-Remote-User": "jane", "X-Remote-Group": "dev"}
+
+
+def now() -> float:
+    return datetime.now(UTC).timestamp()
+
+
+def an_authority(name: str) -> KeyPair:
+    return make_authority(name, now(), DAY)
+
+
+def a_client_pair(
+    authority: KeyPair,
+    name: str = "front-proxy-client",
+    *,
+    usage: x509.ObjectIdentifier | None = None,
+    begins: float = 0,
+) -> KeyPair:
+    """Issue a client certificate; usage None leaves the extended key usage out."""
+    issuer = x509.load_pem_x509_certificate(authority.certificate)
+    signer = serialization.load_pem_private_key(authority.key, None)
+    assert isinstance(signer, ec.EllipticCurvePrivateKey)
+    key = ec.generate_private_key(ec.SECP256R1())
+    start = datetime.now(UTC) - timedelta(minutes=1)
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]))
+        .issuer_name(issuer.subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(start)
+        .not_valid_after(start + timedelta(hours=1))
+    )
+    if usage is not None:
+        builder = builder.add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
+    certificate = builder.sign(signer, hashes.SHA256())
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    return KeyPair(certificate.public_bytes(serialization.Encoding.PEM), private)
+
+
+CLIENTS = ExtendedKeyUsageOID.CLIENT_AUTH
+SERVERS = ExtendedKeyUsageOID.SERVER_AUTH
+
+
+def encoded(value: bytes) -> str:
+    return base64.b64encode(value).decode()
+
+
+def secret(pair: KeyPair) -> bytes:
+    data = {"tls.crt": encoded(pair.certificate), "tls.key": encoded(pair.key)}
+    return json.dumps({"metadata": {"name": SECRET_NAME}, "data": data}).encode()
+
+
+def authentication(authority: KeyPair, *allowed: str) -> bytes:
+    data = {
+        "requestheader-client-ca-file": authority.certificate.decode(),
+        "requestheader-allowed-names": json.dumps(list(allowed)),
+        "requestheader-username-headers": '["X-Remote-User"]',
+        "requestheader-group-headers": '["X-Remote-Group"]',
+        "requestheader-extra-headers-prefix": '["X-Remote-Extra-"]',
+    }
+    return json.dumps({"metadata": {"name": AUTHENTICATION.name}, "data": data}).encode()
+
+
+@dataclass
+class Served:
+    """A running virt-api, and what it runs on."""
+
+    api: FakeApi
+    cluster: Cluster
+    directory: Path
+    serving_authority: KeyPair
+    proxy_authority: KeyPair
+    port: int = 0
+    reviews: list[Json] = field(default_factory=list)
+
+    def take_pair(self, pair: KeyPair) -> None:
+        self.cluster.take_pair(AUTHENTICATION, None, secret(pair))
+
+    def trust(self, authority: KeyPair, *allowed: str) -> None:
+        self.cluster.take_authentication(AUTHENTICATION, None, authentication(authority, *allowed))
+
+    def serving_pair(self) -> KeyPair:
+        return issue_server(self.serving_authority, ["virt-api.kubevirt.svc"], now(), DAY)
+
+    @asynccontextmanager
+    async def session(self, pair: KeyPair | None = None) -> AsyncIterator[aiohttp.ClientSession]:
+        """A client that trusts our authority, with or without a certificate of its own."""
+        context = ssl.create_default_context(cadata=self.serving_authority.certificate.decode())
+        if pair is not None:
+            path = self.directory / f"{id(pair)}.pem"
+            path.write_bytes(pair.certificate + pair.key)
+            context.load_cert_chain(path)
+        connector = aiohttp.TCPConnector(ssl=context)
+        async with aiohttp.ClientSession(connector=connector) as session:
+            yield session
+
+    async def call(
+        self,
+        method: str,
+        path: str,
+        *,
+        pair: KeyPair | None = None,
+        session: aiohttp.ClientSession | None = None,
+        headers: Any = None,
+        body: bytes | None = None,
+    ) -> tuple[int, Any]:
+        """Call once; the body as JSON where it is, else as text."""
+        if session is None:
+            async with self.session(pair) as made:
+                return await self.call(method, path, session=made, headers=headers, body=body)
+        url = URL(f"https://127.0.0.1:{self.port}{path}", encoded=True)
+        async with session.request(
+            method, url, headers=headers, data=io.BytesIO(body) if body else None, server_hostname="virt-api.kubevirt.svc"
+        ) as response:
+            text = await response.text()
+            return response.status, json.loads(text) if response.content_type == "application/json" and text else text
+
+    def answer_reviews(self, *, allowed: bool) -> None:
+        """Let the fake API server decide about access; reviews are kept as they came."""
+        plain = self.api.handle
+
+        async def handle(request: Any) -> Any:
+            if not request.path.endswith("/subjectaccessreviews"):
+                return await plain(request)
+            review = await request.json()
+            self.reviews.append(review["spec"])
+            return aiohttp.web.json_response(review | {"status": {"allowed": allowed}}, status=201)
+
+        self.api.handle = handle  # type: ignore[method-assign]
+
+
+@asynccontextmanager
+async def serving(directory: Path, *, allowed: bool = True) -> AsyncIterator[Served]:
+    """Serve; the front proxy's name is front-proxy-client."""
+    api, cluster = FakeApi(), Cluster("kubevirt")
+    served = Served(api, cluster, directory, an_authority("ours"), an_authority("proxy"))
+    served.answer_reviews(allowed=allowed)
+    served.take_pair(served.serving_pair())
+    served.trust(served.proxy_authority, "front-proxy-client")
+    async with a_client(api) as client:
+        server = a_server(cluster, client)
+        async with listening(server, "127.0.0.1", 0) as port:
+            served.port = port
+            yield served
+
+
+def a_server(cluster: Cluster, client: Client) -> Server:
+    return Server(
+        Admission(cluster.admission_settings),
+        Subresources(client),
+        cluster.tls,
+        lambda: cluster.front_proxy,
+        SystemClock(),
+    )

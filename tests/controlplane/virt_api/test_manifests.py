@@ -1,0 +1,64 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The role's manifests and this process must agree: paths, Service, versions, who passes by."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import pytest
+import yaml
+
+from controlplane.virt_api.discovery import VERSION
+from controlplane.virt_api.routes import GROUP, HOOKS, VERSIONS
+
+ROOT = Path(__file__).parents[3]
+TEMPLATES = ROOT / "roles" / "control_plane" / "templates"
+
+
+def render(name: str) -> list[dict[str, Any]]:
+    environment = jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True, autoescape=False)
+    text = environment.from_string((TEMPLATES / name).read_text()).render(control_plane_namespace="virt")
+    return [document for document in yaml.safe_load_all(text) if document]
+
+
+def hooks() -> list[tuple[str, dict[str, Any]]]:
+    return [(each["kind"], hook) for each in render("webhooks.yaml.j2") for hook in each["webhooks"]]
+
+
+def test_every_hook_is_served_in_its_stage_and_every_served_path_is_configured() -> None:
+    stages = {
+        hook["clientConfig"]["service"]["path"]: "mutate" if kind.startswith("Mutating") else "validate"
+        for kind, hook in hooks()
+    }
+
+    assert stages == dict(HOOKS)
+
+
+@pytest.mark.parametrize("hook", [hook for _, hook in hooks()], ids=lambda hook: hook["name"])
+def test_hooks_fail_closed_and_leave_out_our_own_accounts_only(hook: dict[str, Any]) -> None:
+    assert hook["failurePolicy"] == "Fail"
+    assert hook["matchPolicy"] == "Equivalent"
+    assert hook["sideEffects"] == "None"
+    assert hook["timeoutSeconds"] == 10
+    assert "namespaceSelector" not in hook
+    assert "objectSelector" not in hook
+    (condition,) = hook["matchConditions"]
+    assert "'system:serviceaccount:virt:'" in condition["expression"]
+    assert hook["clientConfig"]["service"]["namespace"] == "virt"
+    assert "caBundle" not in hook["clientConfig"]
+
+
+def test_the_aggregated_versions_are_the_served_ones() -> None:
+    services = render("apiservice.yaml.j2")
+
+    assert [each["spec"]["version"] for each in services] == list(VERSIONS)
+    assert {each["spec"]["group"] for each in services} == {GROUP}
+    assert "caBundle" not in services[0]["spec"]
+
+
+def test_the_version_is_the_packages() -> None:
+    assert f'version = "{VERSION}"' in (ROOT / "pyproject.toml").read_text()

@@ -1,0 +1,336 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The whole of virt-api but its watches: real TLS, real HTTP, on a fake API server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+import warnings
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from controlplane.kube.certificates import KeyPair
+from tests.controlplane.virt_api.served import (
+    CLIENTS,
+    SERVERS,
+    USER,
+    Json,
+    Served,
+    a_client_pair,
+    an_authority,
+    serving,
+)
+
+START = "/apis/subresources.kubevirt.io/v1/namespaces/ns/virtualmachines/web/start"
+VM = "/apis/kubevirt.io/v1/namespaces/ns/virtualmachines/web"
+VMI = "/apis/kubevirt.io/v1/namespaces/ns/virtualmachineinstances/web"
+
+
+@pytest.fixture
+async def served(tmp_path: Path) -> AsyncIterator[Served]:
+    async with serving(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def proxy(served: Served) -> KeyPair:
+    return a_client_pair(served.proxy_authority, usage=CLIENTS)
+
+
+def a_vm(strategy: str = "Halted") -> Json:
+    spec = {"runStrategy": strategy, "template": {"spec": {"domain": {"devices": {}}}}}
+    return {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "spec": spec}
+
+
+def a_vmi(phase: str = "Running") -> Json:
+    return {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachineInstance",
+        "spec": {"domain": {"devices": {}}},
+        "status": {"phase": phase},
+    }
+
+
+async def test_a_proxied_start_is_authorised_and_writes_the_spec(served: Served, proxy: KeyPair) -> None:
+    served.api.put(VM, a_vm())
+
+    headers = [*USER.items(), ("X-Remote-Group", "ops"), ("X-Remote-Extra-Acme.io%2FProject", "p1")]
+    code, body = await served.call("PUT", START, pair=proxy, headers=headers)
+
+    assert (code, body) == (202, "")
+    assert served.api.objects[VM]["spec"]["runStrategy"] == "Always"
+    assert served.reviews == [
+        {
+            "user": "jane",
+            "groups": ["dev", "ops"],
+            "extra": {"acme.io/project": ["p1"]},
+            "resourceAttributes": {
+                "verb": "update",
+                "group": "subresources.kubevirt.io",
+                "version": "v1",
+                "resource": "virtualmachines",
+                "subresource": "start",
+                "namespace": "ns",
+                "name": "web",
+            },
+        }
+    ]
+
+
+@pytest.mark.parametrize("version", ["v1", "v1alpha3"])
+async def test_stop_and_restart_of_what_runs(served: Served, proxy: KeyPair, version: str) -> None:
+    served.api.put(VM, a_vm("Always"))
+    vmi = served.api.put(VMI, a_vmi())
+    base = START.replace("v1/", f"{version}/").removesuffix("start")
+
+    code, _ = await served.call(
+        "PUT", base + "restart", pair=proxy, headers=USER, body=b'{"gracePeriodSeconds": 0, "dryRun": null}'
+    )
+
+    assert code == 202
+    assert served.api.objects[VM]["status"]["stateChangeRequests"] == [
+        {"action": "Stop", "uid": vmi["metadata"]["uid"]},
+        {"action": "Start"},
+    ]
+    assert served.api.objects[VMI]["spec"]["terminationGracePeriodSeconds"] == 1
+
+    code, _ = await served.call("PUT", base + "stop", pair=proxy, headers=USER)
+
+    assert code == 202
+    assert served.api.objects[VM]["spec"]["runStrategy"] == "Halted"
+
+
+async def test_a_denied_caller_gets_403_and_nothing_is_read(tmp_path: Path) -> None:
+    async with serving(tmp_path, allowed=False) as served:
+        served.api.put(VM, a_vm())
+        pair = a_client_pair(served.proxy_authority, usage=CLIENTS)
+
+        code, status = await served.call("PUT", START, pair=pair, headers=USER)
+
+    assert code == 403
+    assert status["reason"] == "Forbidden"
+    assert 'User "jane" cannot update resource "virtualmachines/start"' in status["message"]
+    assert served.api.seen == []
+
+
+async def test_the_missing_and_the_impossible_are_statuses(served: Served, proxy: KeyPair) -> None:
+    code, status = await served.call("PUT", START, pair=proxy, headers=USER)
+    assert code == 404
+    assert status["message"] == 'virtualmachine.kubevirt.io "web" not found'
+
+    served.api.put(VM, a_vm("Always"))
+    code, status = await served.call("PUT", START, pair=proxy, headers=USER)
+    assert code == 409
+    assert status["kind"] == "Status"
+    assert "run strategy Always" in status["message"]
+
+    code, status = await served.call("PUT", START, pair=proxy, headers=USER, body=b'{"paused": "yes", "x": 1}')
+    assert code == 400
+    assert "paused: must be true or false" in status["message"]
+    assert "'x': unknown option" in status["message"]
+
+
+async def test_what_is_not_built_says_so_by_name_to_who_may_know(served: Served, proxy: KeyPair) -> None:
+    path = START.replace("virtualmachines/web/start", "virtualmachineinstances/web/vnc/screenshot")
+
+    code, status = await served.call("GET", path, pair=proxy, headers=USER)
+
+    assert code == 501
+    assert status["message"] == "virtualmachineinstances/vnc/screenshot is not implemented by this control plane"
+    assert served.reviews[0]["resourceAttributes"]["subresource"] == "vnc/screenshot"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"X-Remote-User": "jane"},
+        {"X-Remote-User": "", "X-Remote-Group": "dev"},
+        {"X-Remote-User": "jane", "X-Remote-Group": ""},
+        [("X-Remote-User", "jane"), ("X-Remote-User", "root"), ("X-Remote-Group", "dev")],
+        {**USER, "X-Remote-Extra-a%zz": "1"},
+        {**USER, "X-Remote-Extra-%ff": "1"},
+        {**USER, "X-Remote-Extra-": "1"},
+    ],
+    ids=["none", "no group", "empty user", "empty group", "two users", "bad escape", "bad utf-8", "empty key"],
+)
+async def test_headers_that_are_not_exactly_right_are_401(served: Served, proxy: KeyPair, headers: object) -> None:
+    code, status = await served.call("PUT", START, pair=proxy, headers=headers)
+
+    assert (code, status["reason"]) == (401, "Unauthorized")
+    assert served.reviews == []
+
+
+async def test_headers_without_the_front_proxys_certificate_are_401(served: Served) -> None:
+    code, _ = await served.call("PUT", START, headers=USER | {"X-Remote-User": "system:admin"})
+
+    assert code == 401
+    assert served.reviews == []
+
+
+@pytest.mark.parametrize(
+    ("name", "usage"),
+    [("somebody-else", CLIENTS), ("front-proxy-client", SERVERS), ("front-proxy-client", None)],
+    ids=["a name that may not", "a server's certificate", "for nothing in particular"],
+)
+async def test_a_certificate_of_the_right_authority_is_not_enough(served: Served, name: str, usage: object) -> None:
+    pair = a_client_pair(served.proxy_authority, name, usage=usage)  # type: ignore[arg-type]
+
+    try:
+        code, _ = await served.call("PUT", START, pair=pair, headers=USER)
+    except aiohttp.ClientError:  # the handshake itself may refuse it
+        code = 401
+
+    assert code == 401
+    assert served.reviews == []
+
+
+async def test_a_certificate_of_another_authority_fails_the_handshake(served: Served) -> None:
+    pair = a_client_pair(an_authority("proxy"), usage=CLIENTS)
+
+    with pytest.raises((aiohttp.ClientError, ssl.SSLError)):
+        await served.call("PUT", START, pair=pair, headers=USER)
+
+
+async def test_a_new_front_proxy_authority_counts_at_once_for_open_connections_too(
+    served: Served, proxy: KeyPair
+) -> None:
+    served.api.put(VM, a_vm())
+    async with served.session(proxy) as session:
+        assert (await served.call("PUT", START, session=session, headers=USER))[0] == 202
+
+        new = an_authority("new proxy")
+        served.trust(new, "front-proxy-client")
+        assert (await served.call("PUT", START, session=session, headers=USER))[0] == 401
+
+    code, _ = await served.call("PUT", START, pair=a_client_pair(new, usage=CLIENTS), headers=USER)
+    assert code == 409
+
+
+async def test_a_new_serving_pair_is_used_without_cutting_open_connections(served: Served, proxy: KeyPair) -> None:
+    async with served.session(proxy) as session:
+        assert (await served.call("GET", "/healthz", session=session))[0] == 200
+        before = await serial(served)
+
+        served.take_pair(served.serving_pair())
+
+        assert await serial(served) != before
+        assert (await served.call("PUT", START, session=session, headers=USER))[0] == 404
+
+
+async def test_a_pair_that_cannot_be_loaded_leaves_the_old_one(served: Served) -> None:
+    good, other = served.serving_pair(), served.serving_pair()
+    before = await serial(served)
+
+    served.take_pair(KeyPair(good.certificate, other.key))
+    served.take_pair(KeyPair(b"nonsense", b"nonsense"))
+    served.take_pair(KeyPair(b"", b""))
+
+    assert await serial(served) == before
+
+
+async def test_front_proxy_configuration_that_cannot_be_read_trusts_nobody(served: Served, proxy: KeyPair) -> None:
+    served.cluster.take_authentication(("kube-system", "x"), None, b'{"metadata": {}, "data": {}}')  # type: ignore[arg-type]
+
+    with pytest.raises((aiohttp.ClientError, ssl.SSLError)):
+        await served.call("PUT", START, pair=proxy, headers=USER)
+    assert (await served.call("PUT", START, headers=USER))[0] == 401
+
+
+async def test_old_tls_is_refused(served: Served) -> None:
+    context = ssl.create_default_context(cadata=served.serving_authority.certificate.decode())
+    with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
+        context.maximum_version = ssl.TLSVersion.TLSv1_1
+        context.minimum_version = ssl.TLSVersion.TLSv1
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=context)) as session:
+        with pytest.raises((aiohttp.ClientError, ssl.SSLError)):
+            await served.call("GET", "/healthz", session=session)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "code"),
+    [
+        ("GET", "/healthz", 200),
+        ("GET", "/nothing", 404),
+        ("GET", "/apis/subresources.kubevirt.io/v2", 404),
+        ("POST", START, 405),
+        ("GET", START, 405),
+        ("DELETE", "/healthz", 405),
+        ("GET", "/virtualmachines-mutate", 405),
+        ("PUT", START + "/", 404),
+        ("PUT", START.replace("/web/", "/x/../web/"), 404),
+        ("PUT", START.replace("/web/", "/x%2Fweb/"), 404),
+        ("PUT", START.replace("/web/", "/%2e%2e/"), 404),
+        ("PUT", START.replace("/ns/", "//"), 404),
+        ("PUT", START + "/now", 404),
+        ("GET", START.replace("s/web/start", "instances/web/vnc/screenshot/../../y"), 404),
+    ],
+)
+async def test_paths_and_methods(served: Served, proxy: KeyPair, method: str, path: str, code: int) -> None:
+    answered, _ = await served.call(method, path, pair=proxy, headers=USER)
+
+    assert answered == code
+    assert served.reviews == []
+
+
+async def test_a_body_larger_than_any_option_is_413(served: Served, proxy: KeyPair) -> None:
+    code, status = await served.call("PUT", START, pair=proxy, headers=USER, body=b" " * 70_000)
+
+    assert (code, status["reason"]) == (413, "RequestEntityTooLarge")
+
+
+async def test_admission_needs_no_client_certificate_and_answers_with_the_same_uid(served: Served) -> None:
+    code, review = await served.call("POST", "/virtualmachines-validate", body=a_review(a_vm("Sometimes")))
+
+    assert code == 200
+    assert review["response"]["uid"] == "request-1"
+    assert review["response"]["allowed"] is False
+    assert review["response"]["status"]["code"] == 422
+    assert any(cause["field"] == "spec.runStrategy" for cause in review["response"]["status"]["details"]["causes"])
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"{}", b"\xff", b'{"request": {"uid": "request-1"'], ids=repr)
+async def test_a_review_that_is_none_is_a_400(served: Served, body: bytes) -> None:
+    code, answer = await served.call("POST", "/virtualmachines-mutate", body=body)
+
+    if code == 200:
+        assert answer["response"]["allowed"] is False
+    else:
+        assert (code, answer["kind"]) == (400, "Status")
+
+
+async def test_a_review_larger_than_any_object_is_413(served: Served) -> None:
+    code, _ = await served.call("POST", "/virtualmachines-mutate", body=b" " * (3 * 1024 * 1024 + 1))
+
+    assert code == 413
+
+
+def a_review(obj: Json) -> bytes:
+    obj = {**obj, "metadata": {"name": "web", "namespace": "ns"}}
+    request = {
+        "uid": "request-1",
+        "kind": {"group": "kubevirt.io", "version": "v1", "kind": obj["kind"]},
+        "operation": "CREATE",
+        "userInfo": {"username": "jane"},
+        "object": obj,
+    }
+    return json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}).encode()
+
+
+async def serial(served: Served) -> int:
+    """Return the serial number of the certificate that a new connection sees."""
+    context = ssl.create_default_context(cadata=served.serving_authority.certificate.decode())
+
+    _reader, writer = await asyncio.open_connection(
+        "127.0.0.1", served.port, ssl=context, server_hostname="virt-api.kubevirt.svc"
+    )
+    number = int(writer.get_extra_info("peercert")["serialNumber"], 16)
+    writer.close()
+    await writer.wait_closed()
+    return number
