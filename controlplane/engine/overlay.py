@@ -4,7 +4,8 @@
 """Never decide on a view older than one's own writes: caches that know what was written, an API that tells them.
 
 Writes answer with the stored object. Overlay shows that answer until the cache has caught up, by resourceVersion, which
-is a growing integer. It never makes an object up and never hides one that the cache has in a newer version.
+is a growing integer. It never makes an object up, and hides one only when the API server said that this very one is
+gone.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ class Overlay:
         self._clock = clock
         self._answers: dict[Key, _Answer] = {}
         self._deletes: dict[Key, str] = {}
+        self._gone: dict[Key, str] = {}
+        """UIDs of objects that are known to exist no more, until the cache knows too."""
         cache.subscribe(self._caught_up)
 
     @property
@@ -47,10 +50,11 @@ class Overlay:
 
     def get(self, key: Key) -> bytes | None:
         answer = self._live(key)
-        cached = self._cache.get(key)
-        if answer is None or (cached is not None and _version(cached) >= answer.version):
-            return cached
-        return answer.raw
+        raw = self._cache.get(key)
+        if answer is not None and (raw is None or _version(raw) < answer.version):
+            raw = answer.raw
+        gone = self._gone.get(key)
+        return None if raw is None or (gone is not None and _uid(raw) == gone) else raw
 
     def keys(self) -> Collection[Key]:
         return {*self._cache.keys(), *(key for key in tuple(self._answers) if self._live(key))}
@@ -74,8 +78,11 @@ class Overlay:
         return self._deletes.get(key) == uid
 
     def note(self, key: Key, body: Json) -> None:
-        """Take in an object as the API server just stored it."""
+        """Take in an object as the API server just stored it, or as it was when this write ended it."""
         meta = body["metadata"]
+        if _is_ended(meta):
+            self.note_absence(key, meta["uid"])
+            return
         version = int(meta["resourceVersion"])
         cached = self._cache.get(key)
         held = self._answers.get(key)
@@ -87,10 +94,12 @@ class Overlay:
         self._deletes[key] = uid
 
     def note_absence(self, key: Key, uid: str | None = None) -> None:
-        """Forget the answer about an object that a quorum read or a precise delete found gone."""
+        """Take in that an object is gone: by a quorum read (uid None), or the one with that UID."""
         held = self._answers.get(key)
         if held is not None and uid in (None, held.uid):
             del self._answers[key]
+        if uid is not None and self._cache.get(key) is not None:
+            self._gone[key] = uid
 
     def _live(self, key: Key) -> _Answer | None:
         answer = self._answers.get(key)
@@ -105,6 +114,8 @@ class Overlay:
         # A deletion carries the version of the last state or a newer one, and always comes after it.
         if answer is not None and newest is not None and _version(newest) >= answer.version:
             del self._answers[key]
+        if key in self._gone and (after is None or _uid(after) != self._gone[key]):
+            del self._gone[key]
         if key in self._deletes and (after is None or _is_deletion_of(after, self._deletes[key])):
             del self._deletes[key]
 
@@ -199,6 +210,16 @@ _decoder = msgspec.json.Decoder(_Object)
 
 def _version(raw: bytes) -> int:
     return int(_decoder.decode(raw).metadata.resource_version)
+
+
+def _uid(raw: bytes) -> str:
+    return _decoder.decode(raw).metadata.uid
+
+
+def _is_ended(meta: Json) -> bool:
+    """Tell whether a stored object is the last state of one that is gone: deleted, nothing to wait for."""
+    waits = meta.get("finalizers") or meta.get("deletionGracePeriodSeconds")
+    return "deletionTimestamp" in meta and not waits
 
 
 def _is_deletion_of(raw: bytes, uid: str) -> bool:

@@ -11,10 +11,13 @@ from __future__ import annotations
 import logging
 
 from controlplane.api.resources import Key
-from controlplane.engine.errors import ApiError, Conflict, Unavailable
+from controlplane.engine.errors import ApiError, Conflict, NotFound, Unavailable
 from controlplane.engine.plan import ActionT, Outcome, Plan, Problem, Reconciler, StatusT, WorldT
 
 log = logging.getLogger(__name__)
+
+DROPPED = (Conflict, NotFound, Unavailable)
+"""What a pass was based on is not, or not known to be, true."""
 
 ROUNDS = 4
 """How often one pass may look again at the result of its own writes before others get their turn."""
@@ -23,8 +26,8 @@ ROUNDS = 4
 async def reconcile(reconciler: Reconciler[WorldT, ActionT, StatusT], key: Key) -> Outcome:
     """Observe, decide, apply, derive the status; again while own writes open the next step.
 
-    A conflict or an unusable answer drops the rest of the pass: what it was based on is not known to be true.
-    Any other refusal still gets its status, so that users see why nothing moves.
+    A conflict, a vanished object or an unusable answer drops the rest of the pass. Any other refusal still gets its
+    status, so that users see why nothing moves.
     """
     look_again_in: float | None = None
     for _ in range(ROUNDS):
@@ -36,7 +39,7 @@ async def reconcile(reconciler: Reconciler[WorldT, ActionT, StatusT], key: Key) 
         try:
             problem = await _apply(reconciler, key, world, plan)
             moved = await _settle(reconciler, key, problem)
-        except (Conflict, Unavailable) as error:
+        except DROPPED as error:
             return Outcome(error=error)
         if problem is not None:
             return Outcome(error=problem.error)
@@ -52,7 +55,7 @@ async def _apply(
         log.info("act", extra={"key": str(key), "action": type(action).__name__, "because": action.because})
         try:
             await reconciler.apply(world, action)
-        except (Conflict, Unavailable):
+        except DROPPED:
             raise
         except ApiError as error:
             return Problem(action, error)

@@ -32,12 +32,13 @@ from controlplane.api.instance import VirtualMachineInstance
 from controlplane.api.meta import Node
 from controlplane.api.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.api.virtual_machine import VirtualMachine, VirtualMachineStatus
-from controlplane.engine.errors import AlreadyExists, ApiError, Conflict, NotFound, Unavailable
+from controlplane.engine.errors import AlreadyExists, ApiError, Conflict, NotFound
 from controlplane.engine.events import Events, Regarding
 from controlplane.engine.overlay import Overlay
 from controlplane.engine.patch import merge_patch
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Clock
+from controlplane.engine.reconcile import DROPPED
 from controlplane.virt_controller.vm.decide import decide
 from controlplane.virt_controller.vm.instance import build_vmi, owner_reference
 from controlplane.virt_controller.vm.status import derive_status
@@ -88,7 +89,7 @@ class VmReconciler:
     async def apply(self, world: World, action: Action) -> None:
         try:
             await self._apply(world, action)
-        except (Conflict, Unavailable):
+        except DROPPED:
             raise
         except ApiError as error:
             self._tell_failure(world, action, error)

@@ -15,12 +15,13 @@ from controlplane.api.decode import DecodeError, decode, decode_vmi, encode
 from controlplane.api.instance import VirtualMachineInstance, VirtualMachineInstanceStatus
 from controlplane.api.kubevirt import KubeVirtConfiguration
 from controlplane.api.resources import POD, VIRTUAL_MACHINE_INSTANCE, Key
-from controlplane.engine.errors import AlreadyExists, ApiError, Conflict, Invalid, NotFound, Unavailable
+from controlplane.engine.errors import AlreadyExists, ApiError, Conflict, Invalid, NotFound
 from controlplane.engine.events import Events, Regarding
 from controlplane.engine.overlay import Overlay
 from controlplane.engine.patch import merge_patch
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Clock
+from controlplane.engine.reconcile import DROPPED
 from controlplane.virt_controller.vmi.decide import decide
 from controlplane.virt_controller.vmi.launcher_pod import build_launcher_pod
 from controlplane.virt_controller.vmi.pod import Pod
@@ -64,8 +65,8 @@ class VmiReconciler:
         self._check = check
         self._configuration = configuration
         self._launcher_image = launcher_image
-        self._absent: dict[Key, str] = {}
-        """UIDs of VMIs of which the API server said that no Pod exists."""
+        self._absent: dict[Key, tuple[str, bool]] = {}
+        """VMIs (UID, is it deleting) of which the API server said that the Pod they depend on does not exist."""
 
     def observe(self, key: Key) -> World | None:
         raw = self._vmis.get(key)
@@ -81,7 +82,7 @@ class VmiReconciler:
             configuration=self._configuration(),
             problems=self._check(vmi, raw) if vmi.status.epoch == 0 else (),
             squatter=self._squatter(vmi),
-            is_absence_confirmed=not pods and self._absent.get(key) == vmi.metadata.uid,
+            is_absence_confirmed=self._absent.get(key) == _asked_about(vmi),
             deletes_sent=frozenset(
                 pod.metadata.uid for pod in pods if self._pods.is_delete_sent(_pod_key(pod), pod.metadata.uid)
             ),
@@ -141,7 +142,7 @@ class VmiReconciler:
             # Ours from a write whose answer was lost, or a squatter: look at it, then decide again.
             await self._api.get(POD, Key(vmi.metadata.namespace, body["metadata"]["name"]))
             raise Conflict(str(error)) from error
-        except (Conflict, Unavailable):
+        except DROPPED:
             raise
         except ApiError as error:
             self._events.record(_regarding(vmi), "Warning", "FailedCreate", f"cannot create the launcher Pod: {error}")
@@ -155,17 +156,21 @@ class VmiReconciler:
             log.debug("pod is gone already", extra={"key": str(key)})
 
     async def _confirm_absence(self, world: World) -> None:
-        """Ask for every Pod that this run can have. One that is found is in the overlay afterwards."""
+        """Ask for every Pod that this run can have. One that is found is in the overlay afterwards.
+
+        A live run depends on the Pod that was granted the start, a deleted one can only go when no Pod is left.
+        """
         vmi = world.vmi
+        granted = vmi.status.active_pods
         for attempt in range(1, world.epoch + 1):
             key = Key(vmi.metadata.namespace, pod_name(vmi, attempt))
             try:
                 found = decode(await self._api.get(POD, key), Pod)
             except NotFound:
                 continue
-            if _is_controlled(found, vmi):
+            if _is_controlled(found, vmi) and (world.is_deleting or found.metadata.uid in granted):
                 return
-        self._absent[_key(vmi)] = vmi.metadata.uid
+        self._absent[_key(vmi)] = _asked_about(vmi)
 
     async def _patch(self, vmi: VirtualMachineInstance, patch: dict[str, Any], *, is_status: bool = False) -> None:
         await self._api.patch(
@@ -184,6 +189,10 @@ def _read(raw: bytes, key: Key) -> VirtualMachineInstance | None:
     except DecodeError as error:
         log.warning("object left alone: it does not fit its schema", extra={"key": str(key), "error": str(error)})
         return None
+
+
+def _asked_about(vmi: VirtualMachineInstance) -> tuple[str, bool]:
+    return vmi.metadata.uid, vmi.metadata.deletion_timestamp is not None
 
 
 def _is_controlled(pod: Pod, vmi: VirtualMachineInstance) -> bool:

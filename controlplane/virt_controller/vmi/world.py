@@ -27,7 +27,7 @@ class World:
     squatter: str | None = None
     """Why a Pod of the name that is ours to use cannot be ours; None when the name is free or ours."""
     is_absence_confirmed: bool = False
-    """The API server itself said that none of its Pods exists."""
+    """The API server itself said that the Pod it depends on (deleting: any Pod of it) does not exist."""
     deletes_sent: frozenset[str] = frozenset()
     """UIDs of Pods whose deletion was accepted and is not seen yet."""
 

@@ -1,0 +1,9 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Deterministic simulation: the real VM and VMI reconcilers on an in-memory API, under faults, checked at every step.
+
+store: the API server. cache: watch streams that lag. controller: virt-controller, stoppable at every write.
+node: scheduler, kubelet, launcher, virt-handler, guest. people: users' operations. oracles: what must never happen, and
+what must have happened in the end. world: the random schedule. `make simulate STEPS=N SEED=S` runs it from the shell.
+"""

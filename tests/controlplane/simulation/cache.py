@@ -1,0 +1,76 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A watch cache that lags: it sees the store's history entry by entry, when the schedule lets it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from controlplane.api.resources import Key, Resource
+from tests.controlplane.simulation.store import Json, Store
+
+Callback = Callable[[Key, bytes | None, bytes | None], None]
+
+
+class LaggingCache:
+    """Begins with a quorum list of the present, as every watcher does, then follows at its own pace."""
+
+    def __init__(self, store: Store, resource: Resource) -> None:
+        self._store = store
+        self._resource = resource
+        self._raw: dict[Key, bytes] = {}
+        self._owners: dict[Key, frozenset[str]] = {}
+        self._position = 0
+        self._subscribers: list[Callback] = []
+        self.synced = False
+
+    def start(self) -> None:
+        """List; subscribers hear of every object."""
+        self._position = len(self._store.history)
+        latest = {one.key: one for one in self._store.history if one.resource == self._resource}
+        for key, change in sorted(latest.items()):
+            if change.after is not None:
+                self._take(key, change.raw, change.after)
+        self.synced = True
+
+    def get(self, key: Key) -> bytes | None:
+        return self._raw.get(key)
+
+    def keys(self) -> Collection[Key]:
+        return self._raw.keys()
+
+    def indexed(self, index: str, value: str) -> Collection[Key]:
+        assert index == "owner"
+        return [key for key, owners in self._owners.items() if value in owners]
+
+    def subscribe(self, callback: Callback) -> None:
+        self._subscribers.append(callback)
+
+    @property
+    def is_behind(self) -> bool:
+        self._skip()
+        return self._position < len(self._store.history)
+
+    def advance(self) -> None:
+        """Take in the next change."""
+        self._skip()
+        change = self._store.history[self._position]
+        self._position += 1
+        self._take(change.key, None if change.after is None else change.raw, change.after)
+
+    def _skip(self) -> None:
+        history = self._store.history
+        while self._position < len(history) and history[self._position].resource != self._resource:
+            self._position += 1
+
+    def _take(self, key: Key, raw: bytes | None, body: Json | None) -> None:
+        before = self._raw.get(key)
+        if raw is None or body is None:
+            self._raw.pop(key, None)
+            self._owners.pop(key, None)
+        else:
+            self._raw[key] = raw
+            self._owners[key] = frozenset(one["uid"] for one in body["metadata"].get("ownerReferences") or ())
+        for callback in self._subscribers:
+            callback(key, before, raw)
