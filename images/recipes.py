@@ -20,7 +20,7 @@ from images.oci import Config
 from images.precompile import VERSION, compiled
 from images.store import hash_of, key_of
 from images.tree import Node, directory, read_directory, regular, regular_at, symlink
-from images.trim import parse_keep_list, trim
+from images.trim import parse_keep_list, select, trim
 
 CODE = "usr/lib/virtops"
 """Where our own packages are in an image; a .pth file puts it on the path, so that `python3 -I` finds them."""
@@ -163,7 +163,7 @@ def _wheels_layer() -> LayerRecipe:
             wheels.install(requirements(inputs.collection), Path(scratch))
             found = read_directory(Path(scratch))
             patterns = parse_keep_list(keep_list(inputs.collection).read_text())
-            kept = {f"{_WHEELS}/{name}": _in_memory(node) for name, node in trim(found, patterns).items()}
+            kept = {f"{_WHEELS}/{name}": _in_memory(node) for name, node in select(found, patterns).items()}
             return {**kept, **compiled(kept, inputs.interpreter())}
 
     def key(collection: Path) -> str:

@@ -78,6 +78,24 @@ def trim(tree: Tree, patterns: Sequence[str]) -> dict[str, Node]:
     return kept
 
 
+def select(tree: Tree, patterns: Sequence[str]) -> dict[str, Node]:
+    """Return the part of a tree that the patterns name, and nothing else. TrimError if one matches nothing."""
+    chosen, idle = _match(tree, patterns)
+    if idle:
+        raise TrimError("; ".join(f"pattern {pattern!r} matches nothing" for pattern in idle))
+    return {name: _without_privilege(tree[name]) for name in chosen}
+
+
+def unresolved(tree: Tree) -> list[str]:
+    """Say which libraries the files of a tree need that are not in it."""
+    return sorted(
+        f"{name} needs {soname}"
+        for name, node in tree.items()
+        if node.kind == "file"
+        for soname in _libraries(tree, name)[1]
+    )
+
+
 def _match(tree: Tree, patterns: Sequence[str]) -> tuple[list[str], list[str]]:
     rules = [(line.lstrip("!"), not line.startswith("!")) for line in patterns]
     compiled = [(re.compile(fnmatch.translate(pattern)), keep) for pattern, keep in rules]
