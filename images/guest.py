@@ -24,7 +24,7 @@ ARGUMENTS = (
     "console=tty0 console=ttyS0 quiet loglevel=3 nokaslr mitigations=off random.trust_cpu=on"
     " initcall_blacklist=jent_mod_init,load_system_certificate_list"
 )
-"""The kernel's command line when the disk boots. What is switched off takes time under emulation and serves nobody here."""
+"""The kernel's command line when the disk boots. What is switched off costs time under emulation."""
 
 _PROGRAMS = (
     "usr/bin/busybox",
