@@ -72,7 +72,7 @@ def _strategy(spec: Any) -> Iterator[Problem]:
     if len(given) == 2:
         yield Problem("spec.running", "running and runStrategy exclude each other; remove running")
     elif not given:
-        text = "is required; set Always, Halted, Manual, RerunOnFailure or Once"
+        text = "runStrategy (or the deprecated running) is required; set Always, Halted, Manual, RerunOnFailure or Once"
         yield Problem("spec.runStrategy", text, "FieldValueRequired")
 
 

@@ -66,7 +66,7 @@ SHAPE = [
     ),
     Row("misspelt labels", "spec/template/metadata/lables", {}, "spec.template.metadata.lables", "did you mean labels"),
     Row("running and runStrategy", "spec/running", True, "spec.running", "exclude each other"),
-    Row("neither of them", "spec/runStrategy", ..., "spec.runStrategy", "set Always, Halted"),
+    Row("neither of them", "spec/runStrategy", ..., "spec.runStrategy", "required; set Always, Halted"),
     Row("a strategy nobody knows", "spec/runStrategy", "Sometimes", "spec.runStrategy", "Always, Halted, Manual"),
     Row("a strategy not built", "spec/runStrategy", "WaitAsReceiver", "spec.runStrategy", "not built"),
     Row("no template", "spec/template", ..., "spec.template", "is required"),

@@ -1,0 +1,172 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a real API server makes of our CRDs, without any webhook: it is the last line when admission is bypassed."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from controlplane.api.crds import DEFINITIONS, crd
+from lab.api import Api, ApiError
+from lab.cluster import Lab
+from tests.controlplane.api import golden
+
+pytestmark = pytest.mark.component
+
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+GROUP = "/apis/kubevirt.io/v1/namespaces/default"
+PLURALS = {one.kind: one.plural for one in DEFINITIONS}
+
+
+@pytest.fixture(scope="module")
+def api() -> Iterator[Api]:
+    lab = Lab("crds")
+    with lab.running(nodes=0, controllers=False):
+        client = lab.api()
+        listed = client.get(CRDS) or {}
+        for definition in DEFINITIONS:
+            client.create(CRDS, crd(definition))
+        waiting = {one.plural for one in DEFINITIONS}
+        version = listed["metadata"]["resourceVersion"]
+        with contextlib.closing(client.watch(CRDS, resource_version=version, seconds=30)) as events:
+            for event in events:
+                conditions = event["object"].get("status", {}).get("conditions") or []
+                if any(one["type"] == "Established" and one["status"] == "True" for one in conditions):
+                    waiting.discard(event["object"]["spec"]["names"]["plural"])
+                if not waiting:
+                    break
+        deadline = time.monotonic() + 10  # Served a few milliseconds after Established; nothing tells when.
+        while any(client.get(f"{GROUP}/{plural}") is None for plural in PLURALS.values()):
+            assert time.monotonic() < deadline
+        yield client
+        client.close()
+
+
+@pytest.fixture
+def made(api: Api) -> Iterator[list[str]]:
+    paths: list[str] = []
+    yield paths
+    for path in paths:
+        api.delete(path)
+
+
+def create(api: Api, made: list[str], manifest: dict[str, Any]) -> str:
+    """Create an object and return its path; it is gone after the test."""
+    collection = f"{GROUP}/{PLURALS[manifest['kind']]}"
+    name = manifest["metadata"]["name"]
+    api.create(collection, {**manifest, "metadata": {**manifest["metadata"], "namespace": "default"}})
+    made.append(f"{collection}/{name}")
+    return made[-1]
+
+
+def read(api: Api, path: str) -> dict[str, Any]:
+    found = api.get(path)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("definition", DEFINITIONS, ids=lambda one: one.kind)
+def test_the_server_finds_nothing_wrong_with_the_crds(api: Api, definition: Any) -> None:
+    stored = read(api, f"{CRDS}/{definition.plural}.kubevirt.io")
+    bad = {"NonStructuralSchema", "NamesAccepted=False", "Terminating"}
+
+    assert not bad & {one["type"] for one in stored["status"]["conditions"] if one["status"] == "True"}
+    assert stored["status"]["acceptedNames"]["shortNames"] == list(definition.short_names)
+    assert stored["status"]["storedVersions"] == ["v1"]
+
+
+@pytest.mark.parametrize("name", golden.NAMES)
+def test_good_manifests_are_stored_whole(api: Api, made: list[str], name: str) -> None:
+    manifest = golden.load(name)
+    stored = read(api, create(api, made, manifest))
+
+    assert stored["spec"] == manifest["spec"]
+
+
+def test_unknown_fields_of_a_spec_stay_so_that_admission_can_name_them(api: Api, made: list[str]) -> None:
+    manifest = golden.load("vm-full")
+    for path in ("sepc", "spec/tempalte", "spec/template/spec/domain/devices/gpuz", "spec/template/spec/volumes/0/x"):
+        manifest = golden.changed(manifest, path, {"any": "thing"})
+    stored = read(api, create(api, made, manifest))
+
+    assert stored["sepc"] == stored["spec"]["tempalte"] == {"any": "thing"}
+    assert stored["spec"] == manifest["spec"]
+
+
+def test_status_is_written_through_its_subresource_only_and_drops_unknown_fields(api: Api, made: list[str]) -> None:
+    manifest = {**golden.load("vmi-masquerade"), "status": {"phase": "Running"}}
+    path = create(api, made, manifest)
+    assert "status" not in read(api, path)
+
+    api.patch(path, {"status": {"phase": "Running"}})
+    assert "status" not in read(api, path)
+
+    api.patch(f"{path}/status", {"status": {"phase": "Pending", "nonsense": 1, "epoch": 1}})
+    assert read(api, path)["status"] == {"phase": "Pending", "epoch": 1}
+
+
+def test_instances_are_selected_by_phase_and_node(api: Api, made: list[str]) -> None:
+    path = create(api, made, golden.load("vmi-masquerade"))
+    api.patch(f"{path}/status", {"status": {"phase": "Scheduled", "nodeName": "n1"}})
+
+    for selector, count in (("status.nodeName=n1", 1), ("status.nodeName=n2", 0), ("status.phase=Scheduled", 1)):
+        found = api.get(f"{GROUP}/virtualmachineinstances?fieldSelector={selector}") or {}
+        assert len(found["items"]) == count
+
+
+def test_both_versions_show_the_same_object(api: Api, made: list[str]) -> None:
+    path = create(api, made, golden.load("vm-cirros"))
+    new, old = read(api, path), read(api, path.replace("/v1/", "/v1alpha3/"))
+
+    assert old.pop("apiVersion") == "kubevirt.io/v1alpha3"
+    assert new.pop("apiVersion") == "kubevirt.io/v1"
+    assert old["spec"] == new["spec"]
+
+
+SPEC = "spec/template/spec"
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        pytest.param("spec/running", True, "exactly one of runStrategy", id="running and runStrategy"),
+        pytest.param("spec/runStrategy", ..., "exactly one of runStrategy", id="neither"),
+        pytest.param("spec/runStrategy", "Sometimes", "spec.runStrategy", id="unknown strategy"),
+        pytest.param("spec/template", ..., "spec.template", id="no template"),
+        pytest.param(f"{SPEC}/volumes/0/emptyDisk", {"capacity": "1Gi"}, "exactly one source", id="two sources"),
+        pytest.param(f"{SPEC}/volumes/0/containerDisk", ..., "exactly one source", id="no source"),
+        pytest.param(f"{SPEC}/networks/0/pod", ..., "exactly one source", id="no network source"),
+        pytest.param(f"{SPEC}/domain/devices/disks/0/cdrom", {}, "exclude each other", id="two targets"),
+        pytest.param(f"{SPEC}/domain/firmware/bootloader/efi", {}, "exclude each other", id="two boot loaders"),
+        pytest.param(f"{SPEC}/domain/clock/timezone", "UTC", "exclude each other", id="two clocks"),
+        pytest.param(f"{SPEC}/domain/cpu/cores", -1, "domain.cpu.cores", id="negative cores"),
+        pytest.param(f"{SPEC}/domain/cpu/cores", "2", "domain.cpu.cores", id="cores as text"),
+        pytest.param(f"{SPEC}/domain/firmware/serial", "</serial>", "domain.firmware.serial", id="serial"),
+        pytest.param(f"{SPEC}/volumes/0/name", "../x", "volumes[0].name", id="name that climbs"),
+        pytest.param(
+            f"{SPEC}/volumes/0/containerDisk/path", "/disk/../x", "containerDisk.path", id="image path that climbs"
+        ),
+    ],
+)
+def test_the_server_itself_refuses_the_worst(api: Api, made: list[str], path: str, value: Any, words: str) -> None:
+    manifest = golden.changed(golden.load("vm-full"), path, value)
+
+    with pytest.raises(ApiError) as raised:
+        create(api, made, manifest)
+
+    assert raised.value.status == 422
+    assert words in str(raised.value)
+
+
+def test_what_an_instance_is_does_not_change(api: Api, made: list[str]) -> None:
+    path = create(api, made, golden.load("vmi-masquerade"))
+
+    with pytest.raises(ApiError, match="cannot change"):
+        api.patch(path, {"spec": {"domain": {"memory": {"guest": "2Gi"}}}})
+    api.patch(path, {"spec": {"terminationGracePeriodSeconds": 1}, "metadata": {"labels": {"a": "b"}}})
