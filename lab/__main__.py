@@ -82,11 +82,23 @@ def _add_node_commands(
         each = verbs.add_parser(verb, help=text, parents=[common])
         each.add_argument("node")
         if verb == "exec":
-            each.add_argument("argv", nargs=argparse.REMAINDER, metavar="-- COMMAND")
+            each.add_argument(
+                "argv", nargs="*", metavar="-- COMMAND", help="with its arguments; streams and exit code are passed"
+            )
+
+
+def split_command(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Part the words at the first `--`: what follows is the command's own, options and all."""
+    words = list(arguments)
+    at = words.index("--") if "--" in words else len(words)
+    return words[:at], words[at + 1 :]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = parser().parse_args(arguments)
+    own, command = split_command(sys.argv[1:] if arguments is None else arguments)
+    options = parser().parse_args(own)
+    if command:
+        options.argv = [*getattr(options, "argv", []), *command]
     try:
         return _run(options)
     except LabError as error:
@@ -159,10 +171,9 @@ def _image(lab: Lab, options: argparse.Namespace) -> None:
 
 def _node(lab: Lab, options: argparse.Namespace) -> None:
     if options.verb == "exec":
-        argv = options.argv[1:] if options.argv[:1] == ["--"] else options.argv
-        if not argv:
+        if not options.argv:
             raise LabError("give a command after --, such as: lab node exec node-1 -- ps aux")
-        command = lab.node(options.node).command(argv)
+        command = lab.node(options.node).command(options.argv)
         sys.stdout.flush()
         os.execvp(command[0], command)  # noqa: S606 -- its streams and exit code are to be this process's
     action = {

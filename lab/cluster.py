@@ -127,7 +127,7 @@ class Lab:
             cgroup.remove(cgroup.lab_group(self.name))
             cgroup.remove_if_empty(cgroup.PARENT)
             with contextlib.suppress(LabError):
-                network.remove_host_link(self.describe().addresses)
+                network.remove_link(self.describe().addresses.host_link)
             loops.detach_below(self.state.root)
             if self.state.root.exists():
                 shutil.rmtree(self.state.root)

@@ -30,6 +30,8 @@ from lab.node import CONTAINERD_SOCKET, PAUSE_IMAGE, containerd_configuration
 from lab.paths import Cache
 from lab.progress import Progress
 
+KEPT_STORES = 3
+RECENT_SECONDS = 3600
 _NAME_ANNOTATIONS = ("io.containerd.image.name", "org.opencontainers.image.ref.name")
 
 
@@ -60,8 +62,9 @@ def read_archive(path: Path, *, reference: str | None = None) -> Archive:
     except FileNotFoundError as error:
         raise LabError(f"{path}: no such file; give the path of an OCI archive") from error
     except (OSError, KeyError, ValueError, tarfile.TarError) as error:
+        reason = str(error).splitlines()[0].rstrip(":")
         raise LabError(
-            f"{path} is not an OCI archive ({error}); write one with `buildah push IMAGE oci-archive:FILE:NAME:TAG`"
+            f"{path} is not an OCI archive ({reason}); write one with `buildah push IMAGE oci-archive:FILE:NAME:TAG`"
         ) from error
     named = reference or _name_in(index)
     if not named:
@@ -183,7 +186,17 @@ def ensure_store(cache: Cache, programs: Programs, archives: list[Archive], runc
             if not target.is_dir():
                 progress(f"filling an image store with {len(archives)} images")
                 _fill_store(cache, target, programs, archives, runc)
+                _drop_old_stores(cache.images, now=time.time())
+    os.utime(target)
     return target
+
+
+def _drop_old_stores(directory: Path, *, now: float) -> None:
+    """Every new build of an image makes another store. What nodes have of an old one stays theirs: hard links."""
+    stores = sorted(directory.glob("store-*"), key=lambda path: path.stat().st_mtime, reverse=True)
+    for store in stores[KEPT_STORES:]:
+        if now - store.stat().st_mtime > RECENT_SECONDS:  # nobody copies from it right now
+            shutil.rmtree(store)
 
 
 def _fill_store(cache: Cache, target: Path, programs: Programs, archives: list[Archive], runc: str) -> None:

@@ -144,6 +144,6 @@ def set_link(name: str, *, up: bool, pid: int) -> None:
     run_ip([f"link set {name} {'up' if up else 'down'}"], pid=pid)
 
 
-def remove_host_link(addresses: Addresses) -> None:
-    """The link is gone by itself once the other end's namespace is; that takes the kernel a moment."""
-    subprocess.run(["ip", "link", "delete", addresses.host_link], capture_output=True, check=False)
+def remove_link(name: str, *, pid: int | None = None) -> None:
+    """Remove a link if it is there. One whose other end's namespace has died lingers until the kernel gets to it."""
+    subprocess.run([*enter_network(pid), "ip", "link", "delete", name], capture_output=True, check=False)

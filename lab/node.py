@@ -29,7 +29,6 @@ class Node:
     programs: Programs
     number: int
     runc: str
-    node_grace_seconds: int
 
     @property
     def name(self) -> str:
@@ -140,8 +139,7 @@ class Node:
             },
             "serializeImagePulls": False,
             "registryPullQPS": 0,
-            # Renewed every quarter of it; the grace period must span several renewals.
-            "nodeLeaseDurationSeconds": max(4, self.node_grace_seconds // 2),
+            "nodeLeaseDurationSeconds": 4,  # renewed every second: a node that comes back is seen at once
         }
 
     def _proxy_configuration(self) -> dict[str, Any]:

@@ -68,7 +68,6 @@ class Starter:
                 programs=programs,
                 number=number,
                 runc=runc,
-                node_grace_seconds=description.node_grace_seconds,
             )
             for number in range(1, description.nodes + 1)
         ]
@@ -78,12 +77,12 @@ class Starter:
     def run(self, archives: list[images.Archive], *, controllers: bool) -> None:
         self._write_files()
         machine = control_plane_machine(self._state)
-        control_plane_pid = self._start_control_plane(machine)
+        control_plane_pid, is_fresh = self._start_control_plane(machine)
         machine.ensure([self._control_plane.etcd(), self._control_plane.api_server()])
         began = datetime.datetime.now(datetime.UTC)
         with ThreadPoolExecutor(max_workers=1) as pool:
             # The nodes are made while the API server starts.
-            made = pool.submit(self._start_nodes, archives, control_plane_pid)
+            made = pool.submit(self._start_nodes, archives, control_plane_pid, relink=is_fresh)
             api = Api(self._addresses.server, self._state.certificates)
             self._wait("the API server's /readyz", api.is_ready, machine)
             if controllers:
@@ -129,14 +128,17 @@ class Starter:
             for path, text in node.files().items():
                 write_private(path, text)
 
-    def _start_control_plane(self, machine: Machine) -> int:
+    def _start_control_plane(self, machine: Machine) -> tuple[int, bool]:
+        """Return its pid, and whether it had to be made: then the links of the nodes went with the old one."""
         pid = machine.pid()
+        is_fresh = pid is None
         if pid is None:
             self._progress(f"starting the control plane at {self._addresses.server}")
             configuration = describe_machine(
                 machine, binds=self._program_binds(), sysctls=_CONTROL_PLANE_SYSCTLS, masks={}
             )
             pid = machine.start(self._programs.node("init"), configuration)
+            network.remove_link(self._addresses.host_link)
         elif machine.is_frozen():
             freeze(machine.group, frozen=False)
         if network.BRIDGE not in network.links(pid=pid):
@@ -144,7 +146,7 @@ class Starter:
         if self._addresses.host_link not in network.links():
             network.run_ip(network.host_link_script(self._addresses, pid))
             network.run_ip(network.bridge_host_script(), pid=pid)
-        return pid
+        return pid, is_fresh
 
     def _program_binds(self) -> list[tuple[Path, str]]:
         """The programs at their own paths, wherever the cache lies."""
@@ -155,7 +157,7 @@ class Starter:
         )
         return [(directory, str(directory)) for directory in directories]
 
-    def _start_nodes(self, archives: list[images.Archive], control_plane_pid: int) -> set[str]:
+    def _start_nodes(self, archives: list[images.Archive], control_plane_pid: int, *, relink: bool) -> set[str]:
         """Return the names of the nodes that were made or came back."""
         if not self._nodes:
             return set()
@@ -164,21 +166,21 @@ class Starter:
         if any(not node.paths.containerd.exists() for node in self._nodes):
             self._in_store = [*system, *kept]
             self._store = images.ensure_store(self._cache, self._programs, self._in_store, self._runc, self._progress)
-        fresh = in_parallel([partial(self._start_node, node, control_plane_pid) for node in self._nodes])
+        fresh = in_parallel([partial(self._start_node, node, control_plane_pid, relink) for node in self._nodes])
         numbers = [node.number for node in self._nodes]
         network.run_ip(network.pod_route_script(self._addresses, numbers), pid=control_plane_pid)
         return {node.name for node, is_fresh in zip(self._nodes, fresh, strict=True) if is_fresh}
 
-    def _start_node(self, node: Node, control_plane_pid: int) -> bool:
+    def _start_node(self, node: Node, control_plane_pid: int, relink: bool) -> bool:
         machine = node_machine(self._state, node.name)
         if self._store is not None and not node.paths.containerd.exists():
             images.clone_store(self._store, node.paths.containerd)
             for archive in self._in_store:
                 images.mark_imported(machine, archive)
+        is_fresh = machine.is_frozen() or node.name not in network.links_up(pid=control_plane_pid)
         if machine.is_frozen():
             freeze(machine.group, frozen=False)
         pid = machine.pid()
-        is_fresh = pid is None
         if pid is None:
             configuration = describe_machine(
                 machine,
@@ -187,23 +189,26 @@ class Starter:
                 masks=KUBELET_MASKS,
             )
             pid = machine.start(self._programs.node("init"), configuration)
-        is_fresh = self._connect_node(node, pid, control_plane_pid) or is_fresh
+            relink = True
+        if relink or "eth0" not in network.links(pid=pid):
+            self._link_node(node, pid, control_plane_pid)
+            is_fresh = True
+        self._route_node(node, pid, control_plane_pid)
         machine.ensure([node.containerd()])
         self._import_missing(machine, pid)
         return is_fresh
 
-    def _connect_node(self, node: Node, pid: int, control_plane_pid: int) -> bool:
-        """Return whether the node had no link: it is new, or the control plane's power was cut."""
-        missing = "eth0" not in network.links(pid=pid)
-        if missing:
-            network.run_ip(network.node_link_script(node.number, pid), pid=control_plane_pid)
-            network.run_ip(network.node_script(self._addresses, node.number), pid=pid)
-        else:
-            network.set_link(node.name, up=True, pid=control_plane_pid)
+    def _link_node(self, node: Node, pid: int, control_plane_pid: int) -> None:
+        network.remove_link(node.name, pid=control_plane_pid)
+        network.remove_link("eth0", pid=pid)
+        network.run_ip(network.node_link_script(node.number, pid), pid=control_plane_pid)
+        network.run_ip(network.node_script(self._addresses, node.number), pid=pid)
+
+    def _route_node(self, node: Node, pid: int, control_plane_pid: int) -> None:
+        network.set_link(node.name, up=True, pid=control_plane_pid)
         others = [each.number for each in self._nodes if each.number != node.number]
         network.run_ip(network.pod_route_script(self._addresses, others), pid=pid)
         network.run_nft(network.masquerade_rules(self._addresses, node.number), pid=pid)
-        return missing
 
     def _import_missing(self, machine: Machine, pid: int) -> None:
         socket = Path(f"/proc/{pid}/root{CONTAINERD_SOCKET}")
@@ -222,9 +227,13 @@ class Starter:
         return True
 
     def _nodes_are_ready(self, api: Api, fresh: set[str], began: datetime.datetime) -> bool:
-        listed = api.get("/api/v1/nodes") or {}
-        ready = {item["metadata"]["name"] for item in listed.get("items", []) if is_ready(item, fresh, began)}
-        return ready >= {node.name for node in self._nodes}
+        """What a node that has just come back said in its former life does not count: its Lease must be news."""
+        nodes = (api.get("/api/v1/nodes") or {}).get("items", [])
+        ready = {node["metadata"]["name"] for node in nodes if is_ready(node)}
+        if not ready >= {node.name for node in self._nodes}:
+            return False
+        leases = (api.get("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases") or {}).get("items", [])
+        return {lease["metadata"]["name"] for lease in leases if is_renewed(lease, began)} >= fresh
 
     def _wait(self, what: str, is_so: Callable[[], bool], machine: Machine) -> None:
         """Ask every few milliseconds: nothing announces these moments."""
@@ -246,11 +255,11 @@ class Starter:
         )
 
 
-def is_ready(node: dict[str, Any], fresh: set[str], began: datetime.datetime) -> bool:
-    """Whether a Node is Ready now. What a node that has just come back said in its former life does not count."""
-    for condition in node.get("status", {}).get("conditions", []):
-        if condition["type"] == "Ready":
-            said = datetime.datetime.fromisoformat(condition["lastHeartbeatTime"])
-            is_news = node["metadata"]["name"] not in fresh or said >= began.replace(microsecond=0)
-            return bool(condition["status"] == "True" and is_news)
-    return False
+def is_ready(node: dict[str, Any]) -> bool:
+    conditions = node.get("status", {}).get("conditions", [])
+    return any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
+
+
+def is_renewed(lease: dict[str, Any], since: datetime.datetime) -> bool:
+    renewed = lease.get("spec", {}).get("renewTime")
+    return renewed is not None and datetime.datetime.fromisoformat(renewed) >= since

@@ -11,6 +11,7 @@ from lab import network
 from lab.cluster import Lab
 from lab.errors import ApiError
 from lab.machine import Machine
+from lab.start import is_ready
 
 
 def collect_status(lab: Lab) -> dict[str, Any]:
@@ -79,10 +80,4 @@ def _ready_nodes(lab: Lab) -> dict[str, bool]:
         items = (lab.api().get("/api/v1/nodes") or {}).get("items", [])
     except ApiError:
         return {}
-    return {
-        item["metadata"]["name"]: any(
-            condition["type"] == "Ready" and condition["status"] == "True"
-            for condition in item.get("status", {}).get("conditions", [])
-        )
-        for item in items
-    }
+    return {item["metadata"]["name"]: is_ready(item) for item in items}
