@@ -1,0 +1,65 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The writes about certificates, each with the version that was decided on. No choices in here."""
+
+from __future__ import annotations
+
+import base64
+import logging
+from typing import assert_never
+
+from controlplane.api.resources import SECRET
+from controlplane.engine.ports import Api, Json
+from controlplane.kube.certificates import issue_server, join, make_authority
+from controlplane.virt_controller.certificates.decide import (
+    AUTHORITY_LIFE,
+    SERVING_LIFE,
+    Action,
+    IssueServing,
+    MakeAuthority,
+    PatchBundle,
+)
+
+log = logging.getLogger(__name__)
+
+
+async def apply(api: Api, action: Action, now: float) -> None:
+    """Carry out one action. Raises ApiError; Conflict when somebody wrote in between."""
+    match action:
+        case MakeAuthority():
+            made = make_authority(f"{action.held.key.namespace}-ca", now, AUTHORITY_LIFE)
+            bundle = join((made.certificate, *action.keep), now)
+            data = {"ca.crt": _encoded(bundle), "ca.key": _encoded(made.key)}
+            await api.patch(SECRET, action.held.key, {"data": data}, resource_version=action.held.version)
+            log.info("made an authority", extra={"key": action.held.key, "because": action.because})
+        case IssueServing():
+            pair = issue_server(action.authority, action.names, now, SERVING_LIFE)
+            data = {"tls.crt": _encoded(pair.certificate), "tls.key": _encoded(pair.key)}
+            await api.patch(SECRET, action.held.key, {"data": data}, resource_version=action.held.version)
+            log.info("issued a serving pair", extra={"key": action.held.key, "because": action.because})
+        case PatchBundle():
+            await _patch_bundle(api, action)
+            log.info("handed out the bundle", extra={"key": action.verifier.key, "because": action.because})
+        case _:
+            assert_never(action)
+
+
+async def _patch_bundle(api: Api, action: PatchBundle) -> None:
+    verifier, encoded = action.verifier, _encoded(action.bundle)
+    patch: Json = {"spec": {"caBundle": encoded}}
+    version = verifier.version
+    if verifier.resource.plural != "apiservices":
+        # A merge patch replaces lists: the hooks go back as they are, under the version they were read at.
+        current = await api.get(verifier.resource, verifier.key)
+        version = current["metadata"]["resourceVersion"]
+        patch = {"webhooks": [_with_bundle(hook, encoded) for hook in current["webhooks"]]}
+    await api.patch(verifier.resource, verifier.key, patch, resource_version=version)
+
+
+def _with_bundle(hook: Json, encoded: str) -> Json:
+    return {**hook, "clientConfig": {**hook["clientConfig"], "caBundle": encoded}}
+
+
+def _encoded(value: bytes) -> str:
+    return base64.b64encode(value).decode()
