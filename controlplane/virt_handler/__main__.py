@@ -234,6 +234,7 @@ def main() -> int:
     try:
         settings = read_settings(os.environ)
         logs.configure(COMPONENT, settings.log_level)
+        logging.getLogger("hpack").setLevel(logging.WARNING)  # tells every byte at DEBUG
         asyncio.run(_serve(settings))
     except (SettingsError, CredentialsError, ValueError) as error:
         print(error, file=sys.stderr)

@@ -41,17 +41,12 @@ def main(arguments: list[str]) -> int:
     """Fill the directory named by the one argument."""
     logs.configure("virt-launcher-capabilities")
     target = Path(arguments[0])
-    if os.geteuid() != 0:
-        _attempt(target / ("kvm" if _is_kvm_open() else "emulation"))
-        return 0
-    # root, with a /dev of the container's own: close and open /dev/kvm for uid 107 to be either kind of launcher.
-    if os.path.exists(_KVM) and _is_dev_private():
+    if os.geteuid() == 0 and os.path.exists(_KVM) and _is_dev_private():
+        # A /dev of the container's own: close and open /dev/kvm for uid 107 to be either kind of launcher.
         os.chmod(_KVM, 0o600)
         _attempt_as_launcher(target / "emulation")
         os.chmod(_KVM, 0o666)  # noqa: S103 - in this container only
-        _attempt_as_launcher(target / "kvm")
-    else:
-        _attempt_as_launcher(target / ("kvm" if _is_kvm_open() else "emulation"))
+    _attempt_as_launcher(target / ("kvm" if _is_kvm_open() else "emulation"))
     return 0
 
 
@@ -66,22 +61,29 @@ def _is_dev_private() -> bool:
 
 
 def _attempt_as_launcher(target: Path) -> None:
-    """Attempt in a child with uid 107: libvirtd is to run as it does in a launcher."""
+    """Attempt in a child, with uid 107 if that is ours to choose: libvirtd is to run as it does in a launcher.
+
+    This process may be the container's first one. Then the QEMUs that libvirtd lets go of become ours, and libvirtd
+    waits until they are reaped.
+    """
     target.mkdir(parents=True, exist_ok=True)
-    os.chown(target, layout.UID, layout.UID)
+    is_root = os.geteuid() == 0
+    if is_root:
+        os.chown(target, layout.UID, layout.UID)
     child = os.fork()
     if child == 0:
-        os.setgroups([])
-        os.setgid(layout.UID)
-        os.setuid(layout.UID)
+        if is_root:
+            os.setgroups([])
+            os.setgid(layout.UID)
+            os.setuid(layout.UID)
         _attempt(target)
         os._exit(0)
-    os.waitpid(child, 0)
+    while os.wait()[0] != child:
+        pass
 
 
 def _attempt(target: Path) -> None:
     try:
-        target.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="run-", dir=target) as run:
             asyncio.run(_probe(Path(run)))
             for one in Path(run).joinpath(*layout.CAPABILITY_CACHE).glob("*.xml"):
