@@ -4,7 +4,7 @@
 """What an object says when its author said nothing. Works on plain values, so that fields we do not know survive.
 
 Each function returns a changed copy, or the very same object when there is nothing to add: applying one twice adds
-nothing. virt-controller applies default_instance itself to what it creates; it never relies on the webhook.
+nothing. virt-controller applies default_spec itself to what it creates; it never relies on the webhook.
 Differs from upstream in one place: a machine without networks gets masquerade, because bridge is not built.
 """
 
@@ -44,15 +44,25 @@ def default_vm(vm: Json, configuration: KubeVirtConfiguration, seed: str | None)
 def default_instance(vmi: Json, configuration: KubeVirtConfiguration, seed: str) -> Json:
     """Fill in a VirtualMachineInstance before it is created. seed: see default_vm."""
     filled = copy.deepcopy(vmi)
-    spec = filled["spec"]
+    _spec(filled["spec"], configuration)
+    _identity(filled["spec"]["domain"], seed, serial=False)
+    _finalizer(filled, names.VMI_FINALIZER)
+    return vmi if filled == vmi else filled
+
+
+def default_spec(spec: Json, configuration: KubeVirtConfiguration) -> Json:
+    """Fill in the spec of an instance, all but its firmware's identity. For virt-controller, from a VM's template."""
+    filled = copy.deepcopy(spec)
+    _spec(filled, configuration)
+    return filled
+
+
+def _spec(spec: Json, configuration: KubeVirtConfiguration) -> None:
     _placement(spec, configuration)
     _resources(spec["domain"])
     _devices(spec)
-    _identity(spec["domain"], seed, serial=False)
     _switches(spec["domain"], configuration)
     _absent(spec, "evictionStrategy", configuration.eviction_strategy or "None")
-    _finalizer(filled, names.VMI_FINALIZER)
-    return vmi if filled == vmi else filled
 
 
 def _absent(holder: Json, field: str, value: Any) -> None:

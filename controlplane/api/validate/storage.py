@@ -122,13 +122,19 @@ def _inline(plain: str, encoded: str, path: str, name: str, instead: str) -> Ite
         yield _too_long(below(path, name), len(plain.encode(errors="surrogatepass")), instead)
     if not encoded:
         return
+    where = below(path, f"{name}Base64")
     try:
-        size = len(base64.b64decode("".join(encoded.split()), validate=True))
+        decoded = base64.b64decode("".join(encoded.split()), validate=True)
     except (binascii.Error, ValueError):
-        yield Problem(below(path, f"{name}Base64"), "is not base64; encode the data with: base64 -w0 FILE")
+        yield Problem(where, "is not base64; encode the data with: base64 -w0 FILE")
         return
-    if size > SEED_BYTES:
-        yield _too_long(below(path, f"{name}Base64"), size, instead)
+    if len(decoded) > SEED_BYTES:
+        yield _too_long(where, len(decoded), instead)
+    try:
+        decoded.decode()
+    except UnicodeDecodeError:
+        # The launch plan carries text; a Secret is mounted as it is.
+        yield Problem(where, f"holds data that is not UTF-8 text; put it into a Secret and set {instead}")
 
 
 def _too_long(path: str, size: int, instead: str) -> Problem:

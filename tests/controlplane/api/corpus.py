@@ -286,6 +286,9 @@ STORAGE = [
         "cloudInitNoCloud.userDataBase64",
         "2050 bytes",
     ),
+    Row(
+        "binary user data", SEED, {"userDataBase64": "H4sIAAAA/w=="}, "cloudInitNoCloud.userDataBase64", "set secretRef"
+    ),
     Row("not base64", SEED, {"userDataBase64": "%%%"}, "cloudInitNoCloud.userDataBase64", "not base64"),
     Row(
         "three user datas",

@@ -10,7 +10,10 @@ import pytest
 from kubevirt_api import names
 
 from controlplane.api import defaults
+from controlplane.api.decode import decode, decode_vm, encode
+from controlplane.api.instance import VirtualMachineInstanceSpec
 from controlplane.api.kubevirt import KubeVirtConfiguration
+from controlplane.api.validate.check import check_instance
 from tests.controlplane.api import golden
 
 CONFIGURATION = KubeVirtConfiguration()
@@ -53,6 +56,18 @@ def test_an_update_makes_up_no_identity(name: str) -> None:
     assert after["spec"]["template"]["spec"]["domain"].get("firmware") == golden.load(name)["spec"]["template"]["spec"][
         "domain"
     ].get("firmware")
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_a_typed_template_gets_the_same_defaults_as_a_manifest(name: str) -> None:
+    template = decode_vm(golden.load(name)).spec.template.spec
+
+    filled = defaults.default_spec(encode(template), CONFIGURATION)
+
+    assert decode(filled, VirtualMachineInstanceSpec) == decode(
+        defaults.default_spec(golden.load(name)["spec"]["template"]["spec"], CONFIGURATION), VirtualMachineInstanceSpec
+    )
+    assert check_instance({"spec": filled}, CONFIGURATION) == []
 
 
 @pytest.mark.parametrize("name", golden.NAMES)
