@@ -15,17 +15,8 @@ author:
   - virtops (@virtops)
 extends_documentation_fragment:
   - virtops.kubevirt.auth
-attributes:
-  check_mode:
-    description: The module only reads.
-    support: full
-  diff_mode:
-    description: The module only reads.
-    support: N/A
-    details: Nothing is changed.
-  idempotent:
-    description: The module only reads.
-    support: full
+  - virtops.kubevirt.attributes.info
+  - virtops.kubevirt.attributes.actiongroup
 """
 
 EXAMPLES = r"""
@@ -83,22 +74,14 @@ leftovers:
   sample: ["ClusterRole kubevirt-controller"]
 """
 
-from ansible.module_utils.basic import AnsibleModule
-
 from ..module_utils._client.argspec import auth_argument_spec
-from ..module_utils._client.errors import VirtError
-from ..module_utils._client.session import open_api
-from ..module_utils._cluster.inspect import inspect
+from ..module_utils._cluster.inspect import run as inspect
+from ..module_utils._vm.frame import VirtModule, run
 
 
 def main() -> None:
     """Run the module."""
-    module = AnsibleModule(argument_spec=auth_argument_spec(), supports_check_mode=True)
-    try:
-        found = inspect(open_api(module.params))
-    except VirtError as error:
-        module.fail_json(msg=error.message, **error.facts)
-    module.exit_json(changed=False, **found.to_result())
+    run(VirtModule(argument_spec=auth_argument_spec(), supports_check_mode=True), inspect)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ author:
   - virtops (@virtops)
 extends_documentation_fragment:
   - virtops.kubevirt.auth
+  - virtops.kubevirt.attributes.actiongroup
 options:
   definitions:
     description:
@@ -78,19 +79,14 @@ changes:
   sample: ["Namespace machines"]
 """
 
-from typing import Any
-
-from ansible.module_utils.basic import AnsibleModule
-
 from ..module_utils._client.argspec import auth_argument_spec
-from ..module_utils._client.errors import VirtError
-from ..module_utils._client.session import open_api
-from ..module_utils._cluster.objects import Change, Options, bring_about
+from ..module_utils._cluster.objects import run as bring_about
+from ..module_utils._vm.frame import VirtModule, run
 
 
-def argument_spec() -> dict[str, Any]:
-    """Return the module's options."""
-    return {
+def main() -> None:
+    """Run the module."""
+    spec = {
         **auth_argument_spec(),
         "definitions": {"type": "list", "elements": "dict", "required": True},
         "state": {"type": "str", "choices": ["present", "absent", "patched"], "default": "present"},
@@ -98,30 +94,7 @@ def argument_spec() -> dict[str, Any]:
         "wait": {"type": "bool", "default": False},
         "wait_timeout": {"type": "int", "default": 300},
     }
-
-
-def result(changes: list[Change]) -> dict[str, Any]:
-    """Return what the module says about its changes."""
-    made = [change for change in changes if change.changed]
-    diff = [{"header": one.title, "before": one.before or "", "after": one.after or ""} for one in made]
-    return {"changed": bool(made), "changes": [one.title for one in made], "diff": diff}
-
-
-def main() -> None:
-    """Run the module."""
-    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
-    params = module.params
-    options = Options(
-        check=module.check_mode,
-        wait=params["wait"],
-        wait_seconds=params["wait_timeout"],
-        labels={key: str(value) for key, value in params["labels"].items()},
-    )
-    try:
-        changes = bring_about(open_api(params), params["definitions"], params["state"], options)
-    except VirtError as error:
-        module.fail_json(msg=error.message, **error.facts)
-    module.exit_json(**result(changes))
+    run(VirtModule(argument_spec=spec, supports_check_mode=True), bring_about)
 
 
 if __name__ == "__main__":

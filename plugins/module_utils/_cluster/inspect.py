@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from .._client.api import Api, Resource
@@ -50,3 +51,8 @@ def _list_if_known(api: Api, resource: Resource) -> list[dict[str, Any]]:
         return api.list(resource)
     except NotFound:
         return []
+
+
+def run(_params: Mapping[str, Any], api: Api, **_modes: bool) -> dict[str, Any]:
+    """Do what module kubevirt_control_plane_info does."""
+    return {"changed": False, **inspect(api).to_result()}

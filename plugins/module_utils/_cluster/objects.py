@@ -179,3 +179,18 @@ def bring_about(api: Api, definitions: list[Object], state: str, options: Option
             else:
                 objects.wait_ready(obj, deadline)
     return changes
+
+
+def run(params: Mapping[str, Any], api: Api, *, check_mode: bool, diff: bool) -> dict[str, Any]:
+    """Do what module kubevirt_objects does."""
+    options = Options(
+        check=check_mode,
+        wait=params["wait"],
+        wait_seconds=params["wait_timeout"],
+        labels={key: str(value) for key, value in params["labels"].items()},
+    )
+    made = [one for one in bring_about(api, params["definitions"], params["state"], options) if one.changed]
+    result: dict[str, Any] = {"changed": bool(made), "changes": [one.title for one in made]}
+    if diff:
+        result["diff"] = [{"header": one.title, "before": one.before or "", "after": one.after or ""} for one in made]
+    return result
