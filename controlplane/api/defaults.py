@@ -59,7 +59,7 @@ def default_spec(spec: Json, configuration: KubeVirtConfiguration) -> Json:
 
 def _spec(spec: Json, configuration: KubeVirtConfiguration) -> None:
     _placement(spec, configuration)
-    _resources(spec["domain"])
+    _resources(spec["domain"], configuration)
     _devices(spec)
     _switches(spec["domain"], configuration)
     _absent(spec, "evictionStrategy", configuration.eviction_strategy or "None")
@@ -97,12 +97,12 @@ def _identity(domain: Json, seed: str, *, serial: bool) -> None:
         _absent(firmware, "serial", str(uuid.uuid5(uuid.NAMESPACE_OID, f"{seed}/serial")))
 
 
-def _resources(domain: Json) -> None:
-    requests = (domain.get("resources") or {}).get("requests") or {}
+def _resources(domain: Json, configuration: KubeVirtConfiguration) -> None:
+    requests = dict((domain.get("resources") or {}).get("requests") or {})
     limits = (domain.get("resources") or {}).get("limits") or {}
-    if "cpu" in limits and "cpu" not in requests:
-        requests = _inside(_inside(domain, "resources"), "requests")
-        requests["cpu"] = limits["cpu"]
+    least = limits.get("cpu", configuration.cpu_request)
+    if least is not None and "cpu" not in requests:
+        _inside(_inside(domain, "resources"), "requests")["cpu"] = least
     memory = requests.get("memory") or limits.get("memory")
     if memory is not None:
         _absent(_inside(domain, "memory"), "guest", memory)

@@ -155,12 +155,13 @@ def test_no_interface_is_added_when_that_is_switched_off() -> None:
     assert "networks" not in defaults.default_instance(vmi, CONFIGURATION, "seed")["spec"]
 
 
-def test_the_configuration_decides_board_and_cpu_model() -> None:
-    configuration = KubeVirtConfiguration(cpu_model="Nehalem", machine_type="pc")
+def test_the_configuration_decides_board_cpu_model_and_cpu_request() -> None:
+    configuration = KubeVirtConfiguration(cpu_model="Nehalem", machine_type="pc", cpu_request="300m")
 
     domain = instance("vmi-efi", configuration)["spec"]["domain"]
 
     assert (domain["cpu"]["model"], domain["machine"]["type"]) == ("Nehalem", "pc")
+    assert domain["resources"]["requests"] == {"cpu": "300m"}
 
 
 @pytest.mark.parametrize(
