@@ -46,7 +46,7 @@ def interpreter_command(root: Path) -> list[str]:
     """Return the command that runs a Python that `unpack_interpreter` has unpacked, with its own libraries."""
     loader, libraries = root / "usr/lib64/ld-linux-x86-64.so.2", root / "usr/lib/x86_64-linux-gnu"
     program = [str(loader), "--library-path", str(libraries), str(root / f"usr/bin/python{VERSION}")]
-    return ["/usr/bin/env", "-i", f"PYTHONHOME={root / 'usr'}", *program]
+    return ["/usr/bin/env", f"PYTHONHOME={root / 'usr'}", *program]
 
 
 def compiled(files: Tree, interpreter: Sequence[str]) -> dict[str, Node]:
@@ -68,7 +68,8 @@ def _compile(sources: Mapping[str, Node], interpreter: Sequence[str], scratch: P
         folder, _, module = name.removesuffix(".py").rpartition("/")
         targets[posixpath.join(folder, "__pycache__", module + _SUFFIX)] = target
     command = [*interpreter, "-S", "-s", "-B", "-c", _PROGRAM]
-    done = subprocess.run(command, input=json.dumps(jobs), text=True, capture_output=True, check=False)
+    environment = {"LC_ALL": "C.UTF-8", "PYTHONHASHSEED": "0"}  # sets are written in the order of their hashes
+    done = subprocess.run(command, input=json.dumps(jobs), env=environment, text=True, capture_output=True, check=False)
     if done.returncode != 0:
         raise CompileError(f"cannot compile for Python {VERSION}: {done.stderr.strip()}")
     return targets

@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from images import guest, wheels
 from images.imports import files_of
@@ -29,6 +30,7 @@ NAMES = ("control-plane", "virt-launcher", "test-guest")
 _PATH_FILE = "usr/lib/python3/dist-packages/virtops.pth"
 _WHEELS = f"usr/local/lib/python{VERSION}/dist-packages"
 _SEARCH_PATH = "/usr/local/bin:/usr/bin:/usr/sbin"
+_PROBE = "roles/node_kvm/files/kvm_probe.py"
 _LAUNCHER = 107
 _UNPRIVILEGED = 65532
 _LABELS = {
@@ -107,7 +109,7 @@ def _control_plane() -> Recipe:
         (
             _packages_layer("control-plane"),
             _wheels_layer(),
-            _code_layer(entries, _accounts("virtops", _UNPRIVILEGED, "/")),
+            _code_layer(entries, _accounts("virtops", _UNPRIVILEGED, "/"), {"kvm_probe.py": _PROBE}),
         ),
         Config(
             entrypoint=("/usr/bin/python3", "-I", "-B"),
@@ -177,15 +179,20 @@ def _in_memory(node: Node) -> Node:
     return regular(node.read(), mode=0o755 if node.mode & 0o100 else 0o644) if node.kind == "file" else node
 
 
-def _code_layer(entries: tuple[str, ...], fixed: Mapping[str, Node]) -> LayerRecipe:
-    """Our own modules that the entry packages import, and the few fixed files of the image."""
+def _code_layer(
+    entries: tuple[str, ...], fixed: Mapping[str, Node], programs: Mapping[str, str] = MappingProxyType({})
+) -> LayerRecipe:
+    """Our own modules that the entry packages import, and the few fixed files of the image.
+
+    programs: single files beside the packages, by their name there -> their path in the collection.
+    """
 
     def sources(collection: Path) -> dict[str, Path]:
         packages = {
             "controlplane": collection / "controlplane",
             "kubevirt_api": collection / "plugins/module_utils/kubevirt_api",
         }
-        return files_of(packages, entries)
+        return files_of(packages, entries) | {name: collection / path for name, path in programs.items()}
 
     def key(collection: Path) -> str:
         code = [hash_of(collection / "images" / one) for one in ("recipes.py", "precompile.py")]

@@ -17,8 +17,6 @@ from tests.controlplane.simulation.node import BAD_NODE_SELECTOR
 from tests.controlplane.simulation.store import Json, Store
 
 NAMESPACE = "default"
-INVALID_MEMORY = "-64Mi"
-"""A VMI with so much memory got past admission."""
 
 
 class People:
@@ -67,7 +65,7 @@ class People:
             return "nothing"
         spec: Json = {"domain": {"memory": {"guest": "64Mi"}}}
         if self._rng.random() < 0.3:
-            spec["domain"]["memory"]["guest"] = INVALID_MEMORY
+            spec["hostname"] = "invalid"
         self._store.create(VIRTUAL_MACHINE_INSTANCE, key.namespace, {"metadata": {"name": key.name}, "spec": spec})
         return f"create VMI {key}"
 
