@@ -24,10 +24,10 @@ class Api:
 
     def __init__(self, server: str, certificates: Path, *, client: str = "admin", timeout_seconds: float = 10) -> None:
         parts = urlsplit(server)
+        self._connection: http.client.HTTPSConnection | None = None
         self._host, self._port, self._timeout = parts.hostname or "", parts.port or 443, timeout_seconds
         self._tls = ssl.create_default_context(cafile=str(certificates / "ca.crt"))
         self._tls.load_cert_chain(certificates / f"{client}.crt", certificates / f"{client}.key")
-        self._connection: http.client.HTTPSConnection | None = None
 
     def is_ready(self) -> bool:
         try:
@@ -87,6 +87,10 @@ class Api:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+    def __del__(self) -> None:
+        """A client that nobody has any more holds no connection."""
+        self.close()
 
     def _connect(self, *, timeout_seconds: float) -> http.client.HTTPSConnection:
         return http.client.HTTPSConnection(self._host, self._port, timeout=timeout_seconds, context=self._tls)

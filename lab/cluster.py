@@ -27,7 +27,7 @@ from lab.errors import LabError
 from lab.images import read_archive
 from lab.machine import Machine, control_plane_machine, node_machine
 from lab.parallel import in_parallel
-from lab.paths import DEFAULT_NAME, STATE_ROOT, Cache, State
+from lab.paths import DEFAULT_NAME, Cache, State
 from lab.progress import Progress, silent
 from lab.start import Starter
 
@@ -132,7 +132,7 @@ class Lab:
             if self.state.root.exists():
                 shutil.rmtree(self.state.root)
             with contextlib.suppress(OSError):
-                STATE_ROOT.rmdir()
+                self.state.root.parent.rmdir()
 
     def import_image(self, path: Path, *, reference: str | None = None) -> str:
         """Put an OCI archive's image on every node and return its reference. A second import does nothing."""

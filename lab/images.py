@@ -218,13 +218,14 @@ def _import_offline(root: Path, run: Path, programs: Programs, archives: list[Ar
         + "[debug]\n  level = 'error'\n"
     )
     environment = {"PATH": search_path(programs.node_directory), "HOME": "/root"}
-    daemon = subprocess.Popen(
-        ["unshare", "--mount", "--", str(programs.node("containerd")), "--config", str(configuration)],
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=(run / "log").open("wb"),
-    )
+    with (run / "log").open("wb") as log:
+        daemon = subprocess.Popen(
+            ["unshare", "--mount", "--", str(programs.node("containerd")), "--config", str(configuration)],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=log,
+        )
     try:
         _wait_for_socket(socket, daemon, run / "log")
         for archive in archives:

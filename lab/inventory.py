@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 from lab.cluster import Lab
@@ -14,12 +15,13 @@ from lab.cluster import Lab
 GROUP = "kubevirt_nodes"
 
 
-def build_inventory(lab_name: str, nodes: list[str], *, kubeconfig: str, python: str) -> dict[str, Any]:
+def build_inventory(lab_name: str, nodes: list[str], *, kubeconfig: str, python: str, sources: str) -> dict[str, Any]:
     """The overlay root shows the host's files inside a node, so the host's interpreter serves there as well."""
     host_vars = {
         "ansible_connection": "lab_node",
         "ansible_lab_name": lab_name,
         "ansible_lab_python": python,
+        "ansible_lab_sources": sources,
         "ansible_python_interpreter": python,
     }
     hosts = {node: {**host_vars, "ansible_host": node} for node in nodes}
@@ -28,5 +30,11 @@ def build_inventory(lab_name: str, nodes: list[str], *, kubeconfig: str, python:
 
 def render_inventory(lab: Lab) -> str:
     """YAML in its JSON form, which Ansible's yaml plug-in reads."""
-    inventory = build_inventory(lab.name, lab.node_names(), kubeconfig=str(lab.kubeconfig), python=sys.executable)
+    inventory = build_inventory(
+        lab.name,
+        lab.node_names(),
+        kubeconfig=str(lab.kubeconfig),
+        python=sys.executable,
+        sources=str(Path(__file__).resolve().parent.parent),
+    )
     return json.dumps(inventory, indent=1)

@@ -4,7 +4,8 @@
 """What an object says when its author said nothing. Works on plain values, so that fields we do not know survive.
 
 Each function returns a changed copy, or the very same object when there is nothing to add: applying one twice adds
-nothing. virt-controller applies default_spec itself to what it creates; it never relies on the webhook.
+nothing. virt-controller applies default_instance itself to what it creates; it never relies on the webhook.
+What the CRD's schema lets through makes nothing here raise, however wrong it is.
 Differs from upstream in one place: a machine without networks gets masquerade, because bridge is not built.
 """
 
@@ -18,6 +19,7 @@ from kubevirt_api import names
 
 from controlplane.api import quantity
 from controlplane.api.kubevirt import KubeVirtConfiguration
+from controlplane.api.meta import Quantity
 
 Json = dict[str, Any]
 
@@ -50,16 +52,9 @@ def default_instance(vmi: Json, configuration: KubeVirtConfiguration, seed: str)
     return vmi if filled == vmi else filled
 
 
-def default_spec(spec: Json, configuration: KubeVirtConfiguration) -> Json:
-    """Fill in the spec of an instance, all but its firmware's identity. For virt-controller, from a VM's template."""
-    filled = copy.deepcopy(spec)
-    _spec(filled, configuration)
-    return filled
-
-
 def _spec(spec: Json, configuration: KubeVirtConfiguration) -> None:
     _placement(spec, configuration)
-    _resources(spec["domain"])
+    _resources(spec["domain"], configuration)
     _devices(spec)
     _switches(spec["domain"], configuration)
     _absent(spec, "evictionStrategy", configuration.eviction_strategy or "None")
@@ -97,20 +92,26 @@ def _identity(domain: Json, seed: str, *, serial: bool) -> None:
         _absent(firmware, "serial", str(uuid.uuid5(uuid.NAMESPACE_OID, f"{seed}/serial")))
 
 
-def _resources(domain: Json) -> None:
-    requests = (domain.get("resources") or {}).get("requests") or {}
+def _resources(domain: Json, configuration: KubeVirtConfiguration) -> None:
+    requests = dict((domain.get("resources") or {}).get("requests") or {})
     limits = (domain.get("resources") or {}).get("limits") or {}
-    if "cpu" in limits and "cpu" not in requests:
-        requests = _inside(_inside(domain, "resources"), "requests")
-        requests["cpu"] = limits["cpu"]
+    least = limits.get("cpu", configuration.cpu_request)
+    if least is not None and "cpu" not in requests:
+        _inside(_inside(domain, "resources"), "requests")["cpu"] = least
     memory = requests.get("memory") or limits.get("memory")
     if memory is not None:
         _absent(_inside(domain, "memory"), "guest", memory)
     cpu = _inside(domain, "cpu")
     if not any(cpu.get(part) for part in ("cores", "sockets", "threads")):
         asked = limits.get("cpu") or requests.get("cpu")
-        sockets = quantity.to_whole(asked) if asked else 1
-        cpu.update(cores=1, sockets=max(sockets, 1), threads=1)
+        cpu.update(cores=1, sockets=_sockets(asked), threads=1)
+
+
+def _sockets(asked: Quantity | None) -> int:
+    try:
+        return max(quantity.to_whole(asked), 1) if asked else 1
+    except quantity.QuantityError:
+        return 1  # whoever judges the object says so
 
 
 def _devices(spec: Json) -> None:

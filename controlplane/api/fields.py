@@ -51,7 +51,7 @@ def _object(value: Any, kind: type[Struct], path: str) -> Iterator[Problem]:
             continue
         elif name not in unbuilt:
             yield unknown(name, path, [*known, *unbuilt])
-        elif not _asks_for_nothing(name, one):
+        elif not _asks_for_nothing(kind, name, one):
             message = "known to KubeVirt, not built in this version; remove it"
             yield Problem(below(path, name), message, "FieldValueNotSupported")
     for name, (_, required) in known.items():
@@ -59,8 +59,10 @@ def _object(value: Any, kind: type[Struct], path: str) -> Iterator[Problem]:
             yield Problem(below(path, name), "is required; set it", "FieldValueRequired")
 
 
-def _asks_for_nothing(name: str, value: Any) -> bool:
-    return value is None or value in ("", []) or (value is False and name in known_fields.OFF_WHEN_FALSE)
+def _asks_for_nothing(kind: type[Struct], name: str, value: Any) -> bool:
+    if value == {}:
+        return kind.__name__ in known_fields.EMPTY_ALLOWED
+    return value in (None, "", []) or (value is False and name in known_fields.OFF_WHEN_FALSE)
 
 
 def unknown(name: str, path: str, names: list[str]) -> Problem:

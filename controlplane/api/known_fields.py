@@ -51,7 +51,7 @@ UNBUILT: dict[str, frozenset[str]] = {
             virtualMachineInstancesPerNode virtualMachineOptions vmRolloutStrategy vmStateStorageClass
             webhookConfiguration""",
         "DeveloperConfiguration": """
-            clusterProfiler disabledFeatureGates diskVerification memoryOvercommit minimumClusterTSCFrequency
+            clusterProfiler disabledFeatureGates diskVerification minimumClusterTSCFrequency
             minimumReservePVCBytes nodeSelectors pvcTolerateLessSpaceUpToPercent""",
     }.items()
 }
@@ -76,3 +76,6 @@ OFF_WHEN_FALSE = frozenset(
 
 TOLERATED: dict[str, frozenset[str]] = {"ObjectMeta": frozenset({"managedFields", "selfLink"})}
 """Fields that manifests drag along and that ask for nothing."""
+
+EMPTY_ALLOWED = frozenset({"KubeVirtSpec", "KubeVirtConfiguration"})
+"""Types whose unbuilt members ask for nothing when they are empty objects, as in upstream's own KubeVirt manifest."""

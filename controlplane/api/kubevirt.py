@@ -22,6 +22,8 @@ class DeveloperConfiguration(Node, frozen=True, kw_only=True):
         default=10, name="cpuAllocationRatio"
     )
     """Virtual CPUs per CPU that a Pod requests when the machine names no CPU request."""
+    memory_overcommit: Annotated[int, bounded(minimum=10, maximum=1000)] = 100
+    """Guest memory per 100 of memory that a Pod requests when the machine names no memory request."""
     feature_gates: tuple[str, ...] = ()
     """Names of features to switch on. None is known to this version; the list is kept for clients."""
     log_verbosity: dict[str, Any] | None = None
@@ -36,7 +38,7 @@ class KubeVirtConfiguration(Node, frozen=True, kw_only=True):
     cpu_model: str = ""
     """CPU model of machines that name none; host-model if not set."""
     cpu_request: Quantity | None = None
-    """CPU request of machines that name none."""
+    """CPU request of machines that name none; one CPU per cpuAllocationRatio virtual CPUs if not set."""
     machine_type: str = ""
     """Board of machines that name none; q35 if not set."""
     emulated_machines: tuple[str, ...] = ()

@@ -34,6 +34,8 @@ _BY_CODE: dict[int, type[ApiError]] = {
     422: Invalid,
 }
 
+NOT_SERVED = "NotServed"  # our word, as the reason of an Unavailable
+
 MAX_MESSAGE_CHARACTERS = 2048  # a server echoes what it was sent; that must not flood logs and conditions
 
 
@@ -57,13 +59,16 @@ def translate(code: int, body: bytes, attempt: str, retry_after: str | None = No
     kind = _BY_CODE.get(code, Unavailable)
     if kind is Conflict and status.reason == "AlreadyExists":
         kind = AlreadyExists
+    reason = status.reason
     if kind is NotFound and status.kind != "Status":
-        kind = Unavailable  # some proxy's 404 is not the API server's word about an object
+        # A plain 404 is not the API server's word about an object: its group is not served (yet), or a
+        # proxy answered. Nobody may conclude from it that something is gone.
+        kind, reason = Unavailable, NOT_SERVED
     details = dict(status.details or {})
     if retry_after and retry_after.isdigit():
         details.setdefault("retryAfterSeconds", int(retry_after))
     said = status.message[:MAX_MESSAGE_CHARACTERS] or f"the server answered {code} without a reason"
-    return kind(f"cannot {attempt}: {said}", reason=status.reason, details=details)
+    return kind(f"cannot {attempt}: {said}", reason=reason, details=details)
 
 
 def translate_event(status_object: bytes, attempt: str) -> ApiError:

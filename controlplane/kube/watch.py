@@ -31,7 +31,7 @@ from controlplane.engine.errors import ApiError, Forbidden, Gone, NotFound, Unav
 from controlplane.engine.ports import Clock
 from controlplane.kube.cache import Index, Store, key_of, peek
 from controlplane.kube.client import Client, Selection
-from controlplane.kube.errors import retry_after_seconds, translate_event
+from controlplane.kube.errors import NOT_SERVED, retry_after_seconds, translate_event
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ class Timing:
     back_off_first: float = 0.2
     back_off_limit: float = 4.0
     """Small enough that the view is fresh 5 s after the API server is back."""
-    refused_limit: float = 30.0
+    refused_limit: float = 10.0
     """For a resource that does not exist or may not be read: a human has to act."""
     watch_least: int = 300
     """The server ends a watch after this long to twice this long, so that streams spread over servers."""
@@ -188,7 +188,7 @@ class WatchCache(Store):
     async def _pause(self, error: ApiError) -> None:
         """Wait with full jitter before the next try, longer each time; as long as the server asks at least."""
         self.counters.failures += 1
-        refused = isinstance(error, NotFound | Forbidden)
+        refused = isinstance(error, NotFound | Forbidden) or error.reason == NOT_SERVED
         if refused:
             self.synced = False
             self._version = ""

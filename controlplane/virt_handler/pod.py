@@ -9,7 +9,7 @@ import re
 
 import msgspec
 
-from controlplane.api.meta import Node, ObjectMeta, OwnerReference, Quantity
+from controlplane.api.meta import Condition, Node, ObjectMeta, OwnerReference, Quantity
 from controlplane.api.resources import Key
 from controlplane.virt_handler.device_plugins.device import KVM
 
@@ -37,6 +37,7 @@ class PodStatus(Node, frozen=True, kw_only=True):
     phase: str = ""
     reason: str = ""
     message: str = ""
+    conditions: tuple[Condition, ...] = ()
     container_statuses: tuple[ContainerStatus, ...] = ()
 
 

@@ -10,34 +10,37 @@ left out where a field below or above them is already reported.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 from controlplane.api import fields
 from controlplane.api.decode import DecodeError, decode
 from controlplane.api.instance import VirtualMachineInstanceSpec
 from controlplane.api.kubevirt import KubeVirtConfiguration, KubeVirtSpec
+from controlplane.api.meta import Node
 from controlplane.api.problem import Problem
 from controlplane.api.validate.compute import check_compute
 from controlplane.api.validate.metadata import check_template_metadata
 from controlplane.api.validate.network import check_network
 from controlplane.api.validate.placement import check_placement
+from controlplane.api.validate.prune import without
 from controlplane.api.validate.storage import check_storage
 from controlplane.api.virtual_machine import VirtualMachineSpec
 
 Json = dict[str, Any]
+T = TypeVar("T", bound=Node)
 ROOT_FIELDS = frozenset({"apiVersion", "kind", "metadata", "spec", "status"})
 
 
 def check_vm(vm: Json, configuration: KubeVirtConfiguration) -> list[Problem]:
     """Return what is wrong with the spec of a VirtualMachine."""
     found = [*_root(vm), *fields.check(vm.get("spec"), VirtualMachineSpec, "spec")]
-    try:
-        spec = decode(vm.get("spec") or {}, VirtualMachineSpec)
-    except DecodeError:
-        return [*found, *_strategy(vm.get("spec"))]
+    strategy = list(_strategy(vm.get("spec")))
+    spec = _readable(vm.get("spec"), VirtualMachineSpec, found)
+    if spec is None:
+        return _merge(found, strategy)
     path = "spec.template"
     rules = [
-        *_strategy(vm["spec"]),
+        *strategy,
         *check_template_metadata(spec.template.metadata, f"{path}.metadata"),
         *_instance(spec.template.spec, configuration, f"{path}.spec"),
     ]
@@ -47,9 +50,8 @@ def check_vm(vm: Json, configuration: KubeVirtConfiguration) -> list[Problem]:
 def check_instance(vmi: Json, configuration: KubeVirtConfiguration) -> list[Problem]:
     """Return what is wrong with the spec of a VirtualMachineInstance."""
     found = [*_root(vmi), *fields.check(vmi.get("spec"), VirtualMachineInstanceSpec, "spec")]
-    try:
-        spec = decode(vmi.get("spec") or {}, VirtualMachineInstanceSpec)
-    except DecodeError:
+    spec = _readable(vmi.get("spec"), VirtualMachineInstanceSpec, found)
+    if spec is None:
         return found
     return _merge(found, list(_instance(spec, configuration, "spec")))
 
@@ -57,6 +59,18 @@ def check_instance(vmi: Json, configuration: KubeVirtConfiguration) -> list[Prob
 def check_kubevirt(kubevirt: Json) -> list[Problem]:
     """Return what is wrong with the spec of a KubeVirt."""
     return [*_root(kubevirt), *fields.check(kubevirt.get("spec") or {}, KubeVirtSpec, "spec")]
+
+
+def _readable(spec: Any, kind: type[T], found: list[Problem]) -> T | None:
+    """Read a spec; if need be, without the fields that have a problem of their own. None: not even then."""
+    try:
+        return decode(spec, kind)
+    except DecodeError:
+        rest = without(spec, [problem.path.removeprefix("spec.") for problem in found])
+    try:
+        return decode(rest, kind)
+    except DecodeError:
+        return None
 
 
 def _root(obj: Json) -> Iterator[Problem]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from kubevirt_api.names import VM_GENERATION, VMI_FINALIZER
 
+from controlplane.api.decode import encode
 from controlplane.api.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE
 from controlplane.api.virtual_machine import VirtualMachine
 
@@ -21,8 +22,9 @@ FIRMWARE_NAMESPACE = uuid.UUID("6a1a24a1-4061-4607-8bf4-a3963d0c5895")
 """Of the UUIDv5 that a machine without a firmware UUID gets from its VM's name: the same at every start."""
 
 
-def build_vmi(vm: VirtualMachine, spec: dict[str, Any]) -> dict[str, Any]:
-    """Build the instance's manifest. spec: the template's spec, defaults filled in, as JSON values."""
+def build_vmi(vm: VirtualMachine) -> dict[str, Any]:
+    """Build the instance's manifest; defaults are still to be filled in."""
+    spec = encode(vm.spec.template.spec)
     domain = spec.get("domain") or {}
     firmware = domain.get("firmware") or {}
     stable = str(uuid.uuid5(FIRMWARE_NAMESPACE, vm.metadata.name))

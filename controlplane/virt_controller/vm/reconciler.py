@@ -28,17 +28,19 @@ from typing import Any, TypeVar, assert_never
 from kubevirt_api.names import VM_FINALIZER
 
 from controlplane.api.decode import DecodeError, decode_vm, decode_vmi, encode
+from controlplane.api.defaults import default_instance
 from controlplane.api.instance import VirtualMachineInstance
+from controlplane.api.kubevirt import KubeVirtConfiguration
 from controlplane.api.meta import Node
 from controlplane.api.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.api.virtual_machine import VirtualMachine, VirtualMachineStatus
 from controlplane.engine.errors import AlreadyExists, ApiError, Conflict, NotFound
-from controlplane.engine.events import Events, Regarding
 from controlplane.engine.overlay import Overlay
 from controlplane.engine.patch import merge_patch
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Clock
 from controlplane.engine.reconcile import DROPPED
+from controlplane.virt_controller.tell import Events, Regarding
 from controlplane.virt_controller.vm.decide import decide
 from controlplane.virt_controller.vm.instance import build_vmi, owner_reference
 from controlplane.virt_controller.vm.status import derive_status
@@ -55,18 +57,24 @@ from controlplane.virt_controller.vm.world import (
 
 log = logging.getLogger(__name__)
 
-FillIn = Callable[[VirtualMachine], dict[str, Any]]
-"""The template's spec as JSON values, with the defaults that admission would have given a VMI."""
-
 
 class VmReconciler:
-    def __init__(self, *, vms: Overlay, vmis: Overlay, api: Api, clock: Clock, events: Events, fill_in: FillIn) -> None:
+    def __init__(
+        self,
+        *,
+        vms: Overlay,
+        vmis: Overlay,
+        api: Api,
+        clock: Clock,
+        events: Events,
+        configuration: Callable[[], KubeVirtConfiguration],
+    ) -> None:
         self._vms = vms
         self._vmis = vmis
         self._api = api
         self._clock = clock
         self._events = events
-        self._fill_in = fill_in
+        self._configuration = configuration
 
     def observe(self, key: Key) -> World | None:
         vm = _read(self._vms, key, decode_vm)
@@ -132,7 +140,7 @@ class VmReconciler:
             raise Conflict(f"cannot let go of VirtualMachine {_key(vm)}: its instance still exists")
 
     async def _create(self, vm: VirtualMachine) -> None:
-        body = build_vmi(vm, self._fill_in(vm))
+        body = default_instance(build_vmi(vm), self._configuration(), seed=vm.metadata.uid)
         try:
             await self._api.create(VIRTUAL_MACHINE_INSTANCE, vm.metadata.namespace, body)
         except AlreadyExists as error:

@@ -84,7 +84,7 @@ def _inline(volume: str, member: str, text: str, encoded: str) -> str | None:
     if not encoded:
         return text or None
     try:
-        return base64.b64decode(encoded, validate=True).decode()
+        return base64.b64decode("".join(encoded.split()), validate=True).decode()  # YAML blocks end in a newline
     except (binascii.Error, UnicodeDecodeError) as error:
         raise ValueError(
             f"volume {volume}: {member} is not base64 of UTF-8 text; use a Secret for other data"

@@ -9,19 +9,21 @@ import logging
 from collections.abc import Callable
 from typing import Any, assert_never
 
+import msgspec
 from kubevirt_api.names import NODE_NAME, VM_FINALIZER, VMI_FINALIZER
 
 from controlplane.api.decode import DecodeError, decode, decode_vmi, encode
 from controlplane.api.instance import VirtualMachineInstance, VirtualMachineInstanceStatus
 from controlplane.api.kubevirt import KubeVirtConfiguration
 from controlplane.api.resources import POD, VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.api.validate.check import check_instance
 from controlplane.engine.errors import AlreadyExists, ApiError, Conflict, Invalid, NotFound
-from controlplane.engine.events import Events, Regarding
 from controlplane.engine.overlay import Overlay
 from controlplane.engine.patch import merge_patch
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Clock
 from controlplane.engine.reconcile import DROPPED
+from controlplane.virt_controller.tell import Events, Regarding
 from controlplane.virt_controller.vmi.decide import decide
 from controlplane.virt_controller.vmi.launcher_pod import build_launcher_pod
 from controlplane.virt_controller.vmi.pod import Pod
@@ -40,9 +42,6 @@ from controlplane.virt_controller.vmi.world import (
 
 log = logging.getLogger(__name__)
 
-Check = Callable[[VirtualMachineInstance, bytes], tuple[str, ...]]
-"""What is wrong with a VMI, given typed and raw; empty when it can be run."""
-
 
 class VmiReconciler:
     def __init__(
@@ -53,7 +52,6 @@ class VmiReconciler:
         api: Api,
         clock: Clock,
         events: Events,
-        check: Check,
         configuration: Callable[[], KubeVirtConfiguration],
         launcher_image: str,
     ) -> None:
@@ -62,7 +60,6 @@ class VmiReconciler:
         self._api = api
         self._clock = clock
         self._events = events
-        self._check = check
         self._configuration = configuration
         self._launcher_image = launcher_image
         self._absent: dict[Key, tuple[str, bool]] = {}
@@ -74,13 +71,13 @@ class VmiReconciler:
         if raw is None or vmi is None:
             self._absent.pop(key, None)
             return None
-        pods = self._owned(vmi)
+        pods, configuration = self._owned(vmi), self._configuration()
         return World(
             vmi=vmi,
             pods=pods,
             now=self._clock.now(),
-            configuration=self._configuration(),
-            problems=self._check(vmi, raw) if vmi.status.epoch == 0 else (),
+            configuration=configuration,
+            problems=_problems(raw, configuration) if vmi.status.epoch == 0 else (),
             squatter=self._squatter(vmi),
             is_absence_confirmed=self._absent.get(key) == _asked_about(vmi),
             deletes_sent=frozenset(
@@ -189,6 +186,11 @@ def _read(raw: bytes, key: Key) -> VirtualMachineInstance | None:
     except DecodeError as error:
         log.warning("object left alone: it does not fit its schema", extra={"key": str(key), "error": str(error)})
         return None
+
+
+def _problems(raw: bytes, configuration: KubeVirtConfiguration) -> tuple[str, ...]:
+    """Say what admission would have said, in case it was not asked."""
+    return tuple(str(one) for one in check_instance(msgspec.json.decode(raw), configuration))
 
 
 def _asked_about(vmi: VirtualMachineInstance) -> tuple[str, bool]:

@@ -42,7 +42,7 @@ def build_resources(domain: DomainSpec, developer: DeveloperConfiguration) -> di
     """Build the compute container's `resources`. What the user asked for is kept, with the overhead on top."""
     asked, is_emulated = domain.resources, developer.use_emulation
     overhead = overhead_bytes(domain, is_emulated=is_emulated)
-    requests = {"cpu": _cpu_request(domain, developer), "memory": str(_memory_request(domain, developer) + overhead)}
+    requests = {"cpu": _cpu_request(domain, developer), "memory": str(_memory_request(domain) + overhead)}
     limits: dict[str, str] = {}
     if "cpu" in asked.limits:
         limits["cpu"] = str(asked.limits["cpu"])
@@ -63,11 +63,11 @@ def _cpu_request(domain: DomainSpec, developer: DeveloperConfiguration) -> str:
     return quantity.from_milli(max(1, _vcpus(domain) * 1000 // max(1, developer.cpu_allocation_ratio)))
 
 
-def _memory_request(domain: DomainSpec, developer: DeveloperConfiguration) -> int:
+def _memory_request(domain: DomainSpec) -> int:
     asked = domain.resources.requests.get("memory")
     if asked is not None:
         return quantity.to_bytes(asked)
-    return guest_memory_bytes(domain) * 100 // max(1, developer.memory_overcommit)
+    return guest_memory_bytes(domain)
 
 
 def _vcpus(domain: DomainSpec) -> int:

@@ -22,13 +22,13 @@ from controlplane.api.phase import (
     BEFORE_HAND_OVER,
     FAILED,
     PENDING,
-    RUNNING,
     SCHEDULED,
     SCHEDULING,
     SUCCEEDED,
     is_final,
     may_move,
 )
+from controlplane.api.readiness import readiness
 from controlplane.domain.layout import UID
 from controlplane.engine.plan import Problem
 from controlplane.virt_controller.stamps import render_stamp
@@ -60,8 +60,8 @@ def _no_longer_ready(world: World) -> VirtualMachineInstanceStatus | None:
     old = world.vmi.status
     if not conditions.is_true(old.conditions, condition_types.READY):
         return None
-    ended = _not_ready(condition_types.GUEST_NOT_RUNNING, "Guest VM is not reported as running")
-    return msgspec.structs.replace(old, conditions=conditions.put(old.conditions, ended, render_stamp(world.now)))
+    listed = conditions.put(old.conditions, readiness(old.phase, None), render_stamp(world.now))
+    return msgspec.structs.replace(old, conditions=listed)
 
 
 def next_step(world: World) -> Step:
@@ -173,18 +173,9 @@ def _conditions(world: World, step: Step, problem: Problem[Action] | None) -> co
 
 def _ready(world: World, phase: str) -> Condition:
     pod = world.pod
-    if phase in (*BEFORE_HAND_OVER, SCHEDULED):
-        return _not_ready(condition_types.GUEST_NOT_RUNNING, "Guest VM is not reported as running")
     if pod is None:
-        return _not_ready(condition_types.POD_NOT_EXISTS, "virt-launcher pod has not yet been scheduled or is gone")
-    if pod.is_deleting:
-        return _not_ready(condition_types.POD_TERMINATING, "virt-launcher pod is terminating")
-    if phase != RUNNING:
-        return _not_ready(condition_types.GUEST_NOT_RUNNING, "Guest VM is not reported as running")
-    theirs = conditions.find(pod.status.conditions, condition_types.READY)
-    if theirs is None:
-        return _not_ready("PodConditionMissing", "virt-launcher pod is missing the Ready condition")
-    return Condition(type=condition_types.READY, status=theirs.status, reason=theirs.reason, message=theirs.message)
+        return readiness(phase, None)
+    return readiness(phase, pod.status.conditions, is_pod_deleting=pod.is_deleting)
 
 
 def _unplaced(world: World, phase: str) -> Condition | None:
@@ -208,10 +199,6 @@ def _trouble(world: World, step: Step, problem: Problem[Action] | None) -> Troub
     if problem is not None and isinstance(problem.action, CreatePod):
         return Trouble(condition_types.FAILED_CREATE, str(problem.error))
     return find_start_trouble(world.pod) if world.pod is not None else None
-
-
-def _not_ready(reason: str, message: str) -> Condition:
-    return _false(condition_types.READY, Trouble(reason, message))
 
 
 def _false(kind: str, trouble: Trouble) -> Condition:

@@ -20,6 +20,7 @@ from controlplane.api.instance import (
 )
 from controlplane.api.meta import Condition
 from controlplane.api.phase import AFTER_HAND_OVER, RUNNING, may_move
+from controlplane.api.readiness import readiness
 from controlplane.domain import layout
 from controlplane.domain.mac import guest_mac
 from controlplane.domain.state import Life
@@ -113,12 +114,26 @@ def _conditions(
         (condition_types.LIVE_MIGRATABLE, _migratable(verdict)),
         (condition_types.PAUSED, _paused(verdict)),
         (condition_types.SYNCHRONIZED, _trouble(verdict, problem)),
+        (condition_types.READY, _ready(world, new)),
     ):
         if found is not None:
             listed = conditions.put(listed, found, stamp)
         elif isinstance(verdict, Alive) and kind in (condition_types.PAUSED, condition_types.SYNCHRONIZED):
             listed = conditions.remove(listed, kind)
     return listed
+
+
+def _ready(world: World, new: VirtualMachineInstanceStatus) -> Condition | None:
+    """Say with a phase what virt-controller would say after it, where that is known: one write less."""
+    vmi, launcher = world.vmi, world.launcher
+    if vmi is None or launcher is None or new.phase == vmi.status.phase:
+        return None
+    ready = readiness(
+        new.phase,
+        launcher.pod.status.conditions,
+        is_pod_deleting=launcher.pod.metadata.deletion_timestamp is not None,
+    )
+    return ready if ready.status == "True" or conditions.is_true(vmi.status.conditions, ready.type) else None
 
 
 def _emulation(world: World, verdict: Verdict) -> Condition | None:

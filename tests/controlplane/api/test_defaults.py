@@ -10,8 +10,7 @@ import pytest
 from kubevirt_api import names
 
 from controlplane.api import defaults
-from controlplane.api.decode import decode, decode_vm, encode
-from controlplane.api.instance import VirtualMachineInstanceSpec
+from controlplane.api.decode import decode_vm, decode_vmi, encode
 from controlplane.api.kubevirt import KubeVirtConfiguration
 from controlplane.api.validate.check import check_instance
 from tests.controlplane.api import golden
@@ -60,14 +59,17 @@ def test_an_update_makes_up_no_identity(name: str) -> None:
 
 @pytest.mark.parametrize("name", MACHINES)
 def test_a_typed_template_gets_the_same_defaults_as_a_manifest(name: str) -> None:
-    template = decode_vm(golden.load(name)).spec.template.spec
+    template = encode(decode_vm(golden.load(name)).spec.template.spec)
+    filled = defaults.default_instance({"metadata": {"name": name}, "spec": template}, CONFIGURATION, "seed")
 
-    filled = defaults.default_spec(encode(template), CONFIGURATION)
+    assert decode_vmi(filled).spec == decode_vmi(of_template(name)).spec
+    assert check_instance(filled, CONFIGURATION) == []
 
-    assert decode(filled, VirtualMachineInstanceSpec) == decode(
-        defaults.default_spec(golden.load(name)["spec"]["template"]["spec"], CONFIGURATION), VirtualMachineInstanceSpec
-    )
-    assert check_instance({"spec": filled}, CONFIGURATION) == []
+
+def test_a_quantity_that_is_none_does_not_raise() -> None:
+    vmi = golden.changed(golden.load("vmi-efi"), "spec/domain/resources", {"limits": {"cpu": "lots"}})
+
+    assert defaults.default_instance(vmi, CONFIGURATION, "seed")["spec"]["domain"]["cpu"]["sockets"] == 1
 
 
 @pytest.mark.parametrize("name", golden.NAMES)
@@ -155,12 +157,13 @@ def test_no_interface_is_added_when_that_is_switched_off() -> None:
     assert "networks" not in defaults.default_instance(vmi, CONFIGURATION, "seed")["spec"]
 
 
-def test_the_configuration_decides_board_and_cpu_model() -> None:
-    configuration = KubeVirtConfiguration(cpu_model="Nehalem", machine_type="pc")
+def test_the_configuration_decides_board_cpu_model_and_cpu_request() -> None:
+    configuration = KubeVirtConfiguration(cpu_model="Nehalem", machine_type="pc", cpu_request="300m")
 
     domain = instance("vmi-efi", configuration)["spec"]["domain"]
 
     assert (domain["cpu"]["model"], domain["machine"]["type"]) == ("Nehalem", "pc")
+    assert domain["resources"]["requests"] == {"cpu": "300m"}
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,10 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
+from aiohttp import web
 
 from controlplane.api.resources import POD, Key
 from controlplane.kube.client import Selection
@@ -235,10 +237,18 @@ async def test_an_unreachable_server_leaves_the_cache_as_it_is(api: FakeApi) -> 
         assert watched.names() == {"a", "b", "c"}
 
 
-async def test_a_resource_that_is_not_served_takes_synced_back(api: FakeApi) -> None:
+@pytest.mark.parametrize(
+    "answer",
+    [status(404, "NotFound"), status(403, "Forbidden"), web.Response(status=404, text="404 page not found")],
+    ids=["no such resource", "not allowed", "no such group"],
+)
+async def test_a_resource_that_is_not_served_takes_synced_back(api: FakeApi, answer: Any) -> None:
+    def again() -> Any:
+        return web.Response(status=404, text="404 page not found") if isinstance(answer, web.Response) else answer
+
     async with watching(api) as watched:
         await watched.cache.wait_synced()
-        api.faults += [("GET", part, status(404, "NotFound")) for part in (WATCH, *[LIST] * 300)]
+        api.faults += [("GET", part, again()) for part in (WATCH, *[LIST] * 300)]
         api.cut()
         await watched.until(lambda: not watched.cache.synced)
         assert watched.names() == {"a", "b", "c"}

@@ -18,11 +18,11 @@ from controlplane.api.kubevirt import KubeVirtConfiguration
 from controlplane.api.resources import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key, Resource
 from controlplane.engine.backoff import BackOff
 from controlplane.engine.errors import ApiError, Unavailable
-from controlplane.engine.events import Kind, Regarding
 from controlplane.engine.overlay import Overlay, RememberingApi
 from controlplane.engine.plan import Outcome
 from controlplane.engine.queue import Queue
 from controlplane.engine.reconcile import reconcile
+from controlplane.virt_controller.tell import Kind, Regarding
 from controlplane.virt_controller.vm.reconciler import VmReconciler
 from controlplane.virt_controller.vmi.reconciler import VmiReconciler
 from controlplane.virt_controller.wake import connect
@@ -105,10 +105,7 @@ def vm_reconciler(kind: type[VmReconciler], **parts: Any) -> VmReconciler:
         api=parts["api"],
         clock=parts["clock"],
         events=parts["events"],
-        fill_in=lambda vm: {
-            "domain": {"memory": {"guest": "64Mi"}},
-            "nodeSelector": dict(vm.spec.template.spec.node_selector),
-        },
+        configuration=KubeVirtConfiguration,
     )
 
 
@@ -119,7 +116,6 @@ def vmi_reconciler(kind: type[VmiReconciler], **parts: Any) -> VmiReconciler:
         api=parts["api"],
         clock=parts["clock"],
         events=parts["events"],
-        check=lambda vmi, raw: ("spec.hostname: refused",) if vmi.spec.hostname == "invalid" else (),
         configuration=KubeVirtConfiguration,
         launcher_image="launcher",
     )

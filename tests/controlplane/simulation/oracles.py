@@ -11,10 +11,12 @@ from collections.abc import Iterable
 from kubevirt_api.run_strategies import ALWAYS
 
 from controlplane.api.decode import decode_vm, decode_vmi
+from controlplane.api.instance import VirtualMachineInstance
 from controlplane.api.phase import RUNNING, is_final, may_move
 from controlplane.api.resources import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.virt_controller.vm.world import controller_of
 from tests.controlplane.simulation.node import BAD_NODE_SELECTOR, Node
+from tests.controlplane.simulation.people import INVALID_MEMORY
 from tests.controlplane.simulation.store import Change, Json, Store
 
 
@@ -133,7 +135,7 @@ def _vm_stuck(raw: Json, raw_vmi: Json | None) -> list[str]:
     status, word = vm.status, vm.status.printable_status
     if vm.run_strategy == ALWAYS:
         wanted = vmi is not None and vmi.status.phase == RUNNING and word == "Running" and status.ready
-        is_invalid = vmi is not None and vmi.spec.hostname == "invalid"
+        is_invalid = vmi is not None and _is_invalid(vmi)
         return [] if wanted or is_invalid else [f"wants to run, is {word}, instance {vmi and vmi.status.phase}"]
     gone = vmi is None and word == "Stopped" and not status.created and not status.ready
     return [] if gone else [f"wants to be halted, is {word}, instance {vmi and vmi.status.phase}"]
@@ -141,12 +143,16 @@ def _vm_stuck(raw: Json, raw_vmi: Json | None) -> list[str]:
 
 def _vmi_stuck(raw: Json) -> list[str]:
     vmi = decode_vmi(raw)
-    if is_final(vmi.status.phase) or vmi.spec.hostname == "invalid":
+    if is_final(vmi.status.phase) or _is_invalid(vmi):
         return []
     ready = next((one for one in vmi.status.conditions if one.type == "Ready"), None)
     if vmi.status.phase != RUNNING or ready is None or ready.status != "True":
         return [f"is {vmi.status.phase or 'without phase'}, ready {ready and ready.reason}"]
     return []
+
+
+def _is_invalid(vmi: VirtualMachineInstance) -> bool:
+    return vmi.spec.domain.memory is not None and vmi.spec.domain.memory.guest == INVALID_MEMORY
 
 
 def _phase(body: Json) -> str:

@@ -17,6 +17,8 @@ from tests.controlplane.simulation.node import BAD_NODE_SELECTOR
 from tests.controlplane.simulation.store import Json, Store
 
 NAMESPACE = "default"
+INVALID_MEMORY = "-64Mi"
+"""A VMI with so much memory got past admission."""
 
 
 class People:
@@ -65,7 +67,7 @@ class People:
             return "nothing"
         spec: Json = {"domain": {"memory": {"guest": "64Mi"}}}
         if self._rng.random() < 0.3:
-            spec["hostname"] = "invalid"
+            spec["domain"]["memory"]["guest"] = INVALID_MEMORY
         self._store.create(VIRTUAL_MACHINE_INSTANCE, key.namespace, {"metadata": {"name": key.name}, "spec": spec})
         return f"create VMI {key}"
 

@@ -150,9 +150,8 @@ class Served:
             async with self.session(pair) as made:
                 return await self.call(method, path, session=made, headers=headers, body=body)
         url = URL(f"https://127.0.0.1:{self.port}{path}", encoded=True)
-        async with session.request(
-            method, url, headers=headers, data=io.BytesIO(body) if body else None, server_hostname="virt-api.kubevirt.svc"
-        ) as response:
+        data, name = io.BytesIO(body) if body else None, "virt-api.kubevirt.svc"
+        async with session.request(method, url, headers=headers, data=data, server_hostname=name) as response:
             text = await response.text()
             return response.status, json.loads(text) if response.content_type == "application/json" and text else text
 

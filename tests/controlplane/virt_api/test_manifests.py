@@ -14,6 +14,7 @@ import yaml
 
 from controlplane.virt_api.discovery import VERSION
 from controlplane.virt_api.routes import GROUP, HOOKS, VERSIONS
+from controlplane.virt_api.settings import SECRET_NAME
 
 ROOT = Path(__file__).parents[3]
 TEMPLATES = ROOT / "roles" / "control_plane" / "templates"
@@ -62,3 +63,14 @@ def test_the_aggregated_versions_are_the_served_ones() -> None:
 
 def test_the_version_is_the_packages() -> None:
     assert f'version = "{VERSION}"' in (ROOT / "pyproject.toml").read_text()
+
+
+def test_virt_api_may_read_its_own_secret_and_the_front_proxys_configuration_and_no_other() -> None:
+    documents = render("rbac-api.yaml.j2")
+    identities = [(each["kind"], each["metadata"].get("namespace"), each["metadata"]["name"]) for each in documents]
+    rules = [rule for each in documents for rule in each.get("rules", []) if "secrets" in rule["resources"]]
+
+    assert len(identities) == len(set(identities))
+    assert [rule["resourceNames"] for rule in rules] == [[SECRET_NAME]]
+    assert ("RoleBinding", "virt", "kubevirt-apiserver") in identities
+    assert ("RoleBinding", "kube-system", "kubevirt-apiserver-authentication-reader") in identities

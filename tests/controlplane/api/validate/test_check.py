@@ -82,3 +82,30 @@ def test_configured_machine_types_replace_the_built_in_ones() -> None:
     assert [str(one) for one in check_vm(vm, configuration)] == [
         'spec.template.spec.domain.machine.type: "q35" is not a machine type of this cluster; allowed: pc-q35-9.*'
     ]
+
+
+def test_a_field_of_the_wrong_type_does_not_hide_other_problems() -> None:
+    vm = golden.load("vm-full")
+    for path, value in (
+        ("spec/template/spec/domain/cpu/cores", "2"),
+        ("spec/template/spec/domain/machine/type", "microvm"),
+        ("spec/template/spec/domain/devices/disks/0/name", "other"),
+        ("spec/template/spec/domain/resources/requests/cpu", {}),
+        ("spec/running", True),
+    ):
+        vm = golden.changed(vm, path, value)
+
+    assert [problem.path.removeprefix("spec.template.spec.") for problem in problems_of(vm)] == [
+        "domain.cpu.cores",
+        "domain.resources.requests[cpu]",
+        "spec.running",
+        "domain.machine.type",
+        "domain.devices.disks[0].name",
+    ]
+
+
+@pytest.mark.parametrize("field", ["volumes", "networks", "domain/devices/disks", "domain/devices/interfaces"])
+def test_a_list_that_cannot_be_read_does_not_make_false_problems_of_its_partner(field: str) -> None:
+    vm = golden.changed(golden.load("vm-full"), f"spec/template/spec/{field}", "text")
+
+    assert len(problems_of(vm)) == 1

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import msgspec
 import pytest
 
@@ -165,3 +167,23 @@ def test_a_start_that_gets_on_after_all_takes_the_trouble_back() -> None:
     assert status is not None
     troubled = msgspec.structs.replace(a_vmi(), status=status)
     assert conditions.find(derived(troubled, a_launcher(seen())).conditions, "Synchronized") is None
+
+
+READY = Condition(type="Ready", status="True")
+
+
+def test_a_ready_pod_makes_the_vmi_ready_in_the_same_write() -> None:
+    launcher = a_launcher(seen())
+    pod = msgspec.structs.replace(
+        launcher.pod, status=msgspec.structs.replace(launcher.pod.status, conditions=(READY,))
+    )
+    status = derived(a_vmi(), replace(launcher, pod=pod))
+    assert conditions.is_true(status.conditions, "Ready")
+
+
+def test_the_end_of_a_run_takes_its_readiness_back_in_the_same_write() -> None:
+    vmi = a_vmi("Running")
+    vmi = msgspec.structs.replace(vmi, status=msgspec.structs.replace(vmi.status, conditions=(READY,)))
+    found = conditions.find(derived(vmi, a_launcher(seen(state=OFF))).conditions, "Ready")
+    assert found is not None
+    assert (found.status, found.reason) == ("False", "GuestNotRunning")

@@ -1,0 +1,55 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""virt-controller's process: settings, signals, exit codes. The wiring is in process.py."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+import time
+from contextlib import suppress
+
+from controlplane import logs
+from controlplane.engine.clock import SystemClock
+from controlplane.kube.client import Client
+from controlplane.kube.credentials import CredentialsError, load
+from controlplane.kube.transport import Transport
+from controlplane.virt_controller.process import COMPONENT, Process
+from controlplane.virt_controller.settings import Settings, SettingsError, read_settings
+
+log = logging.getLogger(__name__)
+
+
+async def _serve(settings: Settings) -> None:
+    credentials = await load(os.environ, time.monotonic)
+    async with Transport(credentials, COMPONENT) as transport:
+        process = Process(settings, Client(transport, field_manager=COMPONENT), SystemClock())
+        serving = asyncio.ensure_future(process.run())
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, serving.cancel)
+        with suppress(asyncio.CancelledError):
+            await serving
+
+
+def main() -> int:
+    """Run until told to stop; the exit code is for the kubelet."""
+    try:
+        settings = read_settings(os.environ)
+        logs.configure(COMPONENT, settings.log_level)
+        asyncio.run(_serve(settings))
+    except (SettingsError, CredentialsError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    except Exception:
+        log.exception("virt-controller ends")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

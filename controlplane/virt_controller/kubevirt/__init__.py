@@ -1,0 +1,7 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""KubeVirt, the control plane's own object: configuration is read from it, its state is told in it.
+
+configuration: what is in effect. status: pure. reconciler: cache in, status out.
+"""

@@ -1,0 +1,34 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The configuration in effect: the KubeVirt object's, followed as it changes; defaults without one."""
+
+from __future__ import annotations
+
+import logging
+
+from controlplane.api.decode import DecodeError, decode_kubevirt
+from controlplane.api.kubevirt import KubeVirtConfiguration
+from controlplane.api.resources import Key
+from controlplane.engine.ports import Cache
+
+log = logging.getLogger(__name__)
+
+DEFAULTS = KubeVirtConfiguration()
+
+
+class Configuration:
+    """Call it for the configuration of this moment. An unreadable object leaves the last readable one in effect."""
+
+    def __init__(self, cache: Cache) -> None:
+        self._current = DEFAULTS
+        cache.subscribe(self._follow)
+
+    def __call__(self) -> KubeVirtConfiguration:
+        return self._current
+
+    def _follow(self, key: Key, _before: bytes | None, after: bytes | None) -> None:
+        try:
+            self._current = DEFAULTS if after is None else decode_kubevirt(after).spec.configuration
+        except DecodeError as error:
+            log.warning("configuration not taken over", extra={"key": str(key), "error": str(error)})

@@ -1,0 +1,41 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""State of the control plane as virt-controller knows it: it leads, so it is deployed. Pure."""
+
+from __future__ import annotations
+
+import msgspec
+
+from controlplane.api import conditions
+from controlplane.api.kubevirt import KubeVirt, KubeVirtStatus
+from controlplane.api.meta import Condition
+from controlplane.virt_controller.stamps import render_stamp
+
+DEPLOYED = "Deployed"
+STATES = (
+    Condition(type="Available", status="True", reason="Leading", message="virt-controller leads and watches."),
+    Condition(type="Progressing", status="False", reason="Deployed", message="Nothing is being rolled out."),
+    Condition(type="Degraded", status="False", reason="Deployed", message="virt-controller knows of no fault."),
+)
+
+
+def derive_status(kubevirt: KubeVirt, *, version: str, now: float) -> KubeVirtStatus | None:
+    """Compute the status; None when the written one is right already, or the object is being deleted."""
+    if kubevirt.metadata.deletion_timestamp is not None:
+        return None
+    old = kubevirt.status
+    listed = old.conditions
+    for state in STATES:
+        listed = conditions.put(listed, state, render_stamp(now))
+    new = msgspec.structs.replace(
+        old,
+        phase=DEPLOYED,
+        conditions=listed,
+        observed_generation=kubevirt.metadata.generation,
+        operator_version=version,
+        target_kube_virt_version=version,
+        observed_kube_virt_version=version,
+        default_architecture="amd64",
+    )
+    return None if new == old else new

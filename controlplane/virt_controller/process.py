@@ -1,0 +1,127 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""virt-controller's wiring: caches, overlays, reconcilers, runners, and what only the leader runs. No decision here.
+
+Every replica keeps the caches filled, so that the next leader can act at once. Only the leader writes, and each of its
+writes asks first whether it still leads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import uuid
+from typing import Any
+
+from kubevirt_api.names import LAUNCHER_ROLE, ROLE
+
+from controlplane.api.resources import KUBEVIRT, POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.api.version import VERSION
+from controlplane.engine.backoff import BackOff
+from controlplane.engine.overlay import Overlay, RememberingApi
+from controlplane.engine.ports import Clock
+from controlplane.engine.queue import Queue
+from controlplane.engine.runner import Runner
+from controlplane.kube.client import Client, Selection
+from controlplane.kube.leader import Leadership
+from controlplane.kube.watch import WatchCache
+from controlplane.virt_controller.certificates.run import run as keep_certificates
+from controlplane.virt_controller.health import Health, Metrics
+from controlplane.virt_controller.kubevirt.configuration import Configuration
+from controlplane.virt_controller.kubevirt.reconciler import KubeVirtReconciler
+from controlplane.virt_controller.settings import Settings
+from controlplane.virt_controller.tell import EventWriter
+from controlplane.virt_controller.vm.reconciler import VmReconciler
+from controlplane.virt_controller.vmi.reconciler import VmiReconciler
+from controlplane.virt_controller.wake import connect
+
+log = logging.getLogger(__name__)
+
+COMPONENT = "virt-controller"
+WORKERS = 10
+
+
+class Process:
+    def __init__(self, settings: Settings, client: Client, clock: Clock) -> None:
+        self._settings = settings
+        self._clock = clock
+        identity = f"{settings.pod_name or COMPONENT}_{uuid.uuid4()}"
+        self._leadership = Leadership(client, Key(settings.namespace, COMPONENT), identity, clock)
+        self._client = client.guarded(self._leadership.require)
+        selections = (
+            Selection(VIRTUAL_MACHINE),
+            Selection(VIRTUAL_MACHINE_INSTANCE),
+            Selection(POD, label_selector=f"{ROLE}={LAUNCHER_ROLE}"),
+            Selection(KUBEVIRT, namespace=settings.namespace),
+        )
+        self._caches = {one.resource: WatchCache(client, one, clock) for one in selections}
+        self._metrics = Metrics()
+        self._events = EventWriter(self._client, clock, component=COMPONENT, instance=settings.pod_name)
+        self._runners = self._wire()
+        self._health = Health(settings.port, self._metrics, self._waiting_for)
+        self._offer_metrics()
+
+    async def run(self) -> None:
+        """Serve until cancelled. Raises LeadershipLostError (in a group) when the Lease could not be kept."""
+        await self._health.start()
+        try:
+            async with asyncio.TaskGroup() as group:
+                watching = [group.create_task(cache.run()) for cache in self._caches.values()]
+                await self._leadership.run(self._lead)
+                for task in watching:
+                    task.cancel()
+        finally:
+            await self._health.close()
+
+    async def _lead(self) -> None:
+        for cache in self._caches.values():
+            await cache.wait_synced()  # before that, absence means nothing
+        async with asyncio.TaskGroup() as group:
+            for runner in self._runners:
+                group.create_task(runner.run())
+            group.create_task(self._events.run())
+            group.create_task(keep_certificates(self._client, self._settings.namespace, self._clock))
+
+    def _wire(self) -> tuple[Runner[Any, Any, Any], ...]:
+        overlays = {resource: Overlay(cache, self._clock) for resource, cache in self._caches.items()}
+        api = RememberingApi(self._client, overlays)
+        configuration = Configuration(self._caches[KUBEVIRT])
+        vms, vmis, pods = overlays[VIRTUAL_MACHINE], overlays[VIRTUAL_MACHINE_INSTANCE], overlays[POD]
+        vm = VmReconciler(
+            vms=vms, vmis=vmis, api=api, clock=self._clock, events=self._events, configuration=configuration
+        )
+        vmi = VmiReconciler(
+            vmis=vmis,
+            pods=pods,
+            api=api,
+            clock=self._clock,
+            events=self._events,
+            configuration=configuration,
+            launcher_image=self._settings.launcher_image,
+        )
+        kubevirt = KubeVirtReconciler(kubevirts=overlays[KUBEVIRT], api=api, clock=self._clock, version=VERSION)
+        runners = (self._runner("vm", vm), self._runner("vmi", vmi), self._runner("kubevirt", kubevirt))
+        connect(vms=vms, vmis=vmis, pods=pods, wake_vm=runners[0].add, wake_vmi=runners[1].add)
+        self._caches[KUBEVIRT].subscribe(lambda key, _before, _after: runners[2].add(key))
+        return runners
+
+    def _runner(self, name: str, reconciler: Any) -> Runner[Any, Any, Any]:
+        queue = Queue(BackOff(random.random))
+        return Runner(name, reconciler, queue, self._clock, limit=WORKERS, observed=self._metrics.observed)
+
+    def _waiting_for(self) -> list[str]:
+        return [resource.plural for resource, cache in self._caches.items() if not cache.synced]
+
+    def _offer_metrics(self) -> None:
+        gauge = self._metrics.gauge
+        gauge("virtops_leader", "1 on the replica that acts", lambda: float(self._leadership.is_leader))
+        for resource, cache in self._caches.items():
+            name = resource.plural
+            gauge(f"virtops_cached_{name}", f"Known {resource.kind} objects", lambda cache=cache: len(cache))  # type: ignore[misc]
+            gauge(
+                f"virtops_cache_repaired_{name}",
+                f"{resource.kind} objects that a watch had lost; should stay 0",
+                lambda cache=cache: cache.counters.repaired,  # type: ignore[misc]
+            )

@@ -1,0 +1,43 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""virt-controller's settings: from the environment, once, in __main__. Every default stands here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+class SettingsError(Exception):
+    """The environment lacks something, or something in it cannot be right; all problems at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    namespace: str
+    """Where the control plane lives: the Lease, the KubeVirt object and the certificates are there."""
+    launcher_image: str
+    pod_name: str = ""
+    """For the Lease's holder and for Events."""
+    log_level: str = "INFO"
+    port: int = 8080
+    """Health and metrics, plain HTTP."""
+
+
+def read_settings(environment: Mapping[str, str]) -> Settings:
+    """Read POD_NAMESPACE and VIRT_LAUNCHER_IMAGE (both needed), POD_NAME, LOG_LEVEL and HEALTH_PORT."""
+    needed = ("POD_NAMESPACE", "VIRT_LAUNCHER_IMAGE")
+    problems = [f"{name} is not set" for name in needed if not environment.get(name)]
+    port = environment.get("HEALTH_PORT") or "8080"
+    if not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
+        problems.append(f"HEALTH_PORT {port!r} is not a port")
+    if problems:
+        raise SettingsError("cannot start virt-controller: " + "; ".join(problems))
+    return Settings(
+        namespace=environment["POD_NAMESPACE"],
+        launcher_image=environment["VIRT_LAUNCHER_IMAGE"],
+        pod_name=environment.get("POD_NAME", ""),
+        log_level=environment.get("LOG_LEVEL") or "INFO",
+        port=int(port),
+    )

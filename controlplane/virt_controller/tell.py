@@ -1,0 +1,92 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Events of the reconcilers: recorded while working, sent beside the real work. Nothing waits for one or depends on it.
+
+A thing is said once in ten minutes, and when the API is slow the oldest unsent are dropped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict, deque
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from controlplane.api.resources import Key, Resource
+from controlplane.engine.errors import ApiError
+from controlplane.engine.ports import Api, Clock, Json
+from controlplane.kube.events import Story, create_event
+
+log = logging.getLogger(__name__)
+
+REPEAT_SECONDS = 600.0
+WAITING_LIMIT = 1000
+
+Kind = Literal["Normal", "Warning"]
+
+
+@dataclass(frozen=True, slots=True)
+class Regarding:
+    """The object that an Event is about."""
+
+    resource: Resource
+    key: Key
+    uid: str
+
+
+class Events(Protocol):
+    def record(self, regarding: Regarding, kind: Kind, reason: str, message: str) -> None:
+        """Tell users. Never raises, never waits."""
+        ...
+
+
+class EventWriter:
+    """Sends what was recorded, in order, while it runs."""
+
+    def __init__(self, api: Api, clock: Clock, *, component: str, instance: str) -> None:
+        self._api = api
+        self._clock = clock
+        self._component = component
+        self._instance = instance
+        self._waiting: deque[tuple[Json, Story]] = deque(maxlen=WAITING_LIMIT)
+        self._told: OrderedDict[tuple[str, str, str], float] = OrderedDict()
+        self._wake = asyncio.Event()
+
+    def record(self, regarding: Regarding, kind: Kind, reason: str, message: str) -> None:
+        now = self._clock.monotonic()
+        same = (regarding.uid, reason, message)
+        if now - self._told.get(same, -REPEAT_SECONDS) < REPEAT_SECONDS:
+            return
+        self._told[same] = now
+        self._told.move_to_end(same)
+        while len(self._told) > WAITING_LIMIT:
+            self._told.popitem(last=False)
+        # The time makes it an Event of its own: a VM may be started twice.
+        self._waiting.append((_about(regarding), Story(reason, message, kind, once=f"{self._clock.now():.3f}")))
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Send until cancelled. A refused Event is logged and forgotten."""
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            while self._waiting:
+                about, story = self._waiting.popleft()
+                await self._send(about, story)
+
+    async def _send(self, about: Json, story: Story) -> None:
+        now, component, instance = self._clock.now(), self._component, self._instance
+        try:
+            await create_event(self._api, about, story, component=component, instance=instance, now=now)
+        except ApiError as error:
+            log.warning("event not written", extra={"reason": story.reason, "error": str(error)})
+
+
+def _about(regarding: Regarding) -> Json:
+    return {
+        "apiVersion": regarding.resource.api_version,
+        "kind": regarding.resource.kind,
+        "metadata": {"namespace": regarding.key.namespace, "name": regarding.key.name, "uid": regarding.uid},
+    }

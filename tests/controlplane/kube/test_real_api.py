@@ -1,0 +1,272 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The client and the caches on a real API server: what the fake one claims, held against the truth."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pytest
+
+from controlplane.api.resources import LEASE, SECRET, Key, Resource
+from controlplane.engine.clock import SystemClock
+from controlplane.engine.errors import AlreadyExists, Conflict, Forbidden, Gone, Invalid, NotFound, Unavailable
+from controlplane.kube.access import Attributes, User, review_access
+from controlplane.kube.client import Client, Selection
+from controlplane.kube.credentials import from_kubeconfig
+from controlplane.kube.errors import NOT_SERVED, translate_event
+from controlplane.kube.events import Story, create_event
+from controlplane.kube.leader import Leadership, Terms
+from controlplane.kube.lease import Heartbeat
+from controlplane.kube.transport import Transport
+from controlplane.kube.watch import Timing, WatchCache
+from lab import faults
+from lab.cluster import Lab
+
+pytestmark = pytest.mark.component
+
+CONFIG_MAP = Resource("", "v1", "configmaps", "ConfigMap")
+NO_SUCH = Resource("nowhere.example", "v1", "things", "Thing")
+CLOCK = SystemClock()
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    with Lab("kube-client").running(nodes=0, controllers=False) as made:
+        yield made
+
+
+@pytest.fixture
+async def client(lab: Lab) -> AsyncIterator[Client]:
+    async with Transport(await from_kubeconfig(lab.kubeconfig), "virtops-test") as transport:
+        yield Client(transport, "test")
+
+
+def a_map(name: str, **data: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": name, "labels": {"test": "yes"}},
+        "data": data,
+    }
+
+
+@pytest.fixture
+async def made(client: Client, request: pytest.FixtureRequest) -> AsyncIterator[dict[str, Any]]:
+    """A ConfigMap of this test's own, gone afterwards."""
+    name = "t" + str(abs(hash(request.node.name)))
+    yield await client.create(CONFIG_MAP, "default", a_map(name, a="1", b="2"))
+    with suppress(NotFound):
+        current = await client.get(CONFIG_MAP, Key("default", name))
+        await client.delete(CONFIG_MAP, Key("default", name), uid=current["metadata"]["uid"])
+
+
+def key_of(obj: dict[str, Any]) -> Key:
+    return Key(obj["metadata"]["namespace"], obj["metadata"]["name"])
+
+
+async def test_a_merge_patch_under_its_preconditions(client: Client, made: dict[str, Any]) -> None:
+    meta = made["metadata"]
+
+    patched = await client.patch(
+        CONFIG_MAP, key_of(made), {"data": {"a": None}}, resource_version=meta["resourceVersion"], uid=meta["uid"]
+    )
+
+    assert patched["data"] == {"b": "2"}
+    assert patched["metadata"]["managedFields"][-1]["manager"] == "test"
+
+
+async def test_a_dry_run_changes_nothing(client: Client, made: dict[str, Any]) -> None:
+    await client.patch(CONFIG_MAP, key_of(made), {"data": {"a": None}}, dry_run=True)
+
+    assert (await client.get(CONFIG_MAP, key_of(made)))["data"] == {"a": "1", "b": "2"}
+
+
+@pytest.mark.parametrize(
+    "precondition",
+    [{"uid": "00000000-0000-0000-0000-000000000000"}, {"resource_version": "1"}],
+    ids=["another uid", "an old version"],
+)
+async def test_a_failed_precondition_is_a_conflict(
+    client: Client, made: dict[str, Any], precondition: dict[str, str]
+) -> None:
+    with pytest.raises(Conflict):
+        await client.patch(CONFIG_MAP, key_of(made), {"data": {"a": "x"}}, **precondition)  # type: ignore[arg-type]
+    with pytest.raises(Conflict):
+        await client.delete(
+            CONFIG_MAP,
+            key_of(made),
+            **({"uid": made["metadata"]["uid"]} | precondition),  # type: ignore[arg-type]
+        )
+
+    assert (await client.get(CONFIG_MAP, key_of(made)))["data"]["a"] == "1"
+
+
+async def test_the_usual_refusals(client: Client, made: dict[str, Any]) -> None:
+    with pytest.raises(AlreadyExists):
+        await client.create(CONFIG_MAP, "default", a_map(made["metadata"]["name"]))
+    with pytest.raises(Invalid):
+        await client.create(CONFIG_MAP, "default", a_map("Not_A_Name"))
+    with pytest.raises(NotFound):
+        await client.get(CONFIG_MAP, Key("default", "missing"))
+    with pytest.raises(NotFound):
+        await client.get(CONFIG_MAP, Key("default", "../../../api/v1/nodes"))
+    with pytest.raises(NotFound):
+        await client.create(CONFIG_MAP, "no-such-namespace", a_map("x"))
+    with pytest.raises(Unavailable) as not_served:
+        await client.list_page(Selection(NO_SUCH))
+    assert not_served.value.reason == NOT_SERVED
+
+
+@asynccontextmanager
+async def cached(client: Client, **timing: float) -> AsyncIterator[WatchCache]:
+    cache = WatchCache(
+        client,
+        Selection(CONFIG_MAP, "default", "test=yes"),
+        CLOCK,
+        timing=Timing(**timing),  # type: ignore[arg-type]
+    )
+    running = asyncio.create_task(cache.run())
+    try:
+        async with asyncio.timeout(10):
+            await cache.wait_synced()
+        yield cache
+    finally:
+        running.cancel()
+        with suppress(asyncio.CancelledError):
+            await running
+
+
+async def until(cache: WatchCache, is_so: Callable[[], bool], seconds: float = 20) -> None:
+    changed = asyncio.Event()
+    cache.subscribe(lambda *_: changed.set())
+    async with asyncio.timeout(seconds):
+        while not is_so():
+            changed.clear()
+            await changed.wait()
+
+
+async def test_a_cache_follows_and_lets_go_of_what_leaves_its_selection(client: Client, made: dict[str, Any]) -> None:
+    key = key_of(made)
+    async with cached(client) as cache:
+        assert b'"kind":"ConfigMap"' in (cache.get(key) or b"")
+        assert b"managedFields" not in (cache.get(key) or b"")
+
+        await client.patch(CONFIG_MAP, key, {"metadata": {"labels": {"test": "no"}}})
+        await until(cache, lambda: cache.get(key) is None)
+        await client.patch(CONFIG_MAP, key, {"metadata": {"labels": {"test": "yes"}}})
+        await until(cache, lambda: cache.get(key) is not None)
+
+
+async def test_a_long_list_comes_in_pages_of_one_version(client: Client, made: dict[str, Any]) -> None:
+    for number in range(7):
+        await client.create(CONFIG_MAP, "default", a_map(f"page-{number}"))
+    seen, token, versions = [], "", set()
+    while True:
+        page = await client.list_page(Selection(CONFIG_MAP, "default", "test=yes"), token, limit=3)
+        seen += page.items
+        versions.add(page.resource_version)
+        token = page.continue_token
+        if not token:
+            break
+
+    assert len(seen) == 8
+    assert len(versions) == 1
+
+
+async def test_a_cache_survives_the_death_of_the_api_server(lab: Lab, client: Client, made: dict[str, Any]) -> None:
+    key = key_of(made)
+    async with cached(client) as cache:
+        version = cache.version(key)
+        faults.kill_program(lab, "kube-apiserver")
+        await patch_again(client, key)
+        await until(cache, lambda: cache.version(key) != version, seconds=10)
+
+        assert cache.synced
+        assert cache.counters.repaired == 0
+
+    # The new server's history begins with it.
+    with pytest.raises(Gone):
+        await first_event(client, "1")
+
+
+async def patch_again(client: Client, key: Key) -> None:
+    """Patch as soon as the API server is back."""
+    async with asyncio.timeout(30):
+        while True:
+            try:
+                await client.patch(CONFIG_MAP, key, {"data": {"after": "restart"}})
+                return
+            except (Unavailable, Forbidden):  # no answer, or no roles known yet
+                await asyncio.sleep(0.05)
+
+
+async def first_event(client: Client, version: str) -> None:
+    stream = client.watch(Selection(CONFIG_MAP, "default"), version, timeout_seconds=5, silence_seconds=5)
+    async with stream as lines:
+        async for line in lines:
+            event = msgspec.json.decode(line)
+            if event["type"] == "ERROR":
+                raise translate_event(msgspec.json.encode(event["object"]), "watch")
+            return
+
+
+async def test_two_candidates_hand_over_on_a_real_lease(client: Client) -> None:
+    key, began, done = Key("default", "election"), [], {"a": asyncio.Event(), "b": asyncio.Event()}
+    terms, leading = Terms(retry_seconds=0.1), asyncio.Event()
+
+    async def take_turn(name: str) -> None:
+        async def lead() -> None:
+            began.append(name)
+            leading.set()
+            await done[name].wait()
+
+        await Leadership(client, key, name, CLOCK, terms=terms).run(lead)
+
+    async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
+        tasks.create_task(take_turn("a"))
+        await leading.wait()
+        tasks.create_task(take_turn("b"))
+        done["a"].set()
+        done["b"].set()
+
+    assert began == ["a", "b"]
+    lease = await client.get(LEASE, key)
+    assert lease["spec"]["holderIdentity"] == ""
+    assert lease["spec"]["leaseTransitions"] == 1
+
+
+async def test_a_heartbeat_and_an_event_are_taken(client: Client, made: dict[str, Any]) -> None:
+    heartbeat = Heartbeat(client, Key("default", "virt-handler-n1"), "n1", CLOCK)
+    await heartbeat.beat()
+    await heartbeat.beat()
+
+    about = {"apiVersion": "v1", "kind": "ConfigMap", **made}
+    for _ in range(2):
+        await create_event(client, about, Story("Made", "for a test"), component="c", instance="i", now=CLOCK.now())
+
+
+async def test_access_is_reviewed_for_a_user_who_may_nothing(client: Client) -> None:
+    asked = Attributes("update", "subresources.kubevirt.io", "v1", "virtualmachines", "start", "default", "web")
+
+    assert not (await review_access(client, User("jane", ("dev",)), asked)).allowed
+    assert (await review_access(client, User("root", ("system:masters",)), asked)).allowed
+
+
+async def test_an_unknown_token_is_forbidden(lab: Lab, client: Client) -> None:
+    async def nonsense(_: bool) -> str:
+        return "Bearer nonsense"
+
+    known = await from_kubeconfig(lab.kubeconfig)
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    async with Transport(replace(known, authorization=nonsense, tls=context), "virtops-test") as transport:
+        with pytest.raises(Forbidden):
+            await Client(transport, "test").get(SECRET, Key("default", "x"))

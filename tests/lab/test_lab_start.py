@@ -1,0 +1,99 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Start and end of real labs: how long they take, and that nothing is left."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from lab import Lab, LabError
+from tests.lab.cluster import a_pod, host_traces, run_pod, traces_of
+
+pytestmark = pytest.mark.lab
+ATTEMPTS = 3
+"""The figures are promises about the lab, not about what else the machine has to do: the best attempt counts."""
+
+
+def test_three_nodes_first_pod_and_down_keep_their_promises(no_lab: Lab) -> None:
+    before = host_traces()
+    times = []
+    for _ in range(ATTEMPTS):
+        began = time.monotonic()
+        no_lab.up(3)
+        ready = time.monotonic() - began
+        run_pod(no_lab, a_pod("first"))
+        first_pod = time.monotonic() - began
+        link = no_lab.describe().addresses.host_link
+        began = time.monotonic()
+        no_lab.down()
+        down = time.monotonic() - began
+        assert traces_of(no_lab, link) == []
+        assert host_traces() == before
+        times.append((round(ready, 1), round(first_pod, 1), round(down, 2)))
+        if ready <= 6 and first_pod <= 8 and down <= 1:
+            return
+    pytest.fail(f"(nodes Ready, first Pod Ready, down) in seconds: {times}; promised (6, 8, 1)")
+
+
+def test_control_plane_alone_serves_an_api(no_lab: Lab) -> None:
+    """What component tests of the API use: no nodes, no controllers."""
+    no_lab.up(0, controllers=False)
+    api = no_lab.api()
+    assert api.create("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "x"}})
+    assert not api.create("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "x"}})
+    assert set(no_lab.control_plane.programs()) == {"etcd", "kube-apiserver"}
+
+
+def test_second_lab_runs_beside_the_first(no_lab: Lab) -> None:
+    no_lab.up(1)
+    with Lab(f"{no_lab.name}-b").running(nodes=1) as second:
+        assert second.describe().addresses.network != no_lab.describe().addresses.network
+        run_pod(second, a_pod("p"))
+        run_pod(no_lab, a_pod("p"))
+    assert no_lab.api().is_ready()
+
+
+def test_node_joins_and_has_the_images_of_the_others(no_lab: Lab) -> None:
+    no_lab.up(1)
+    before = no_lab.node("node-1").pid()
+    no_lab.up(2)
+    assert no_lab.node("node-1").pid() == before
+    run_pod(no_lab, a_pod("p", node="node-2"))
+
+
+def test_lab_does_not_shrink(no_lab: Lab) -> None:
+    no_lab.up(1)
+    with pytest.raises(LabError, match="cannot shrink"):
+        no_lab.up(0)
+
+
+def test_down_of_no_lab_is_no_error(no_lab: Lab) -> None:
+    no_lab.down()
+
+
+def test_command_tells_status_and_kubeconfig(no_lab: Lab) -> None:
+    def lab(*words: str) -> str:
+        command = [sys.executable, "-m", "lab", *words, "--name", no_lab.name]
+        root = Path(__file__).resolve().parents[2]
+        return subprocess.run(command, capture_output=True, text=True, check=True, cwd=root).stdout
+
+    lab("up", "--nodes", "1")
+    status = json.loads(lab("status", "--output", "json"))
+    assert status["name"] == no_lab.name
+    assert status["kubeconfig"] == lab("kubeconfig").strip()
+    assert Path(status["kubeconfig"]).stat().st_mode & 0o777 == 0o600
+    assert Path(status["audit_log"]).read_text().startswith('{"kind":"Event"')
+    (node,) = status["nodes"]
+    assert (node["name"], node["state"], node["ready"]) == ("node-1", "running", True)
+    assert set(node["pids"]) == {"containerd", "kubelet", "kube-proxy"}
+    for program, pid in {**node["pids"], **status["control_plane"]["pids"]}.items():
+        assert program.removeprefix("lab-").encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
+    lab("down")
+    assert not no_lab.exists()
