@@ -28,7 +28,7 @@ from controlplane.virt_handler.launcher_dir import LauncherSocket, PodsDirectory
 from controlplane.virt_handler.launcher_process import pod_network_namespace
 from controlplane.virt_handler.launchers.description import describe_domain, masquerade_of
 from controlplane.virt_handler.launchers.ports import Connect, Connection, Guest, SetUpNetwork
-from controlplane.virt_handler.pod import Pod
+from controlplane.virt_handler.pod import Pod, bounded
 from controlplane.virt_handler.vmi.world import Failure, Launcher, Sighting
 
 log = logging.getLogger(__name__)
@@ -98,6 +98,7 @@ class Session:
             except (HypervisorError, OSError, Refused) as error:
                 level = logging.DEBUG if failures < len(_PAUSES_SECONDS) else logging.WARNING
                 log.log(level, "no contact with a launcher", extra={**self._who, "error": str(error)})
+                self._publish(trouble=bounded(str(error)))
                 await asyncio.sleep(_PAUSES_SECONDS[min(failures, len(_PAUSES_SECONDS) - 1)])
                 failures += 1
 
@@ -169,7 +170,7 @@ class Session:
             if self._connection is connection:
                 if state is not None and observed is None:
                     state = _UNREADABLE
-                self._publish(is_connected=True, state=state, observed=observed)
+                self._publish(is_connected=True, state=state, observed=observed, trouble="")
 
     async def _drop_capabilities(self) -> None:
         """Save libvirt the half second of probing QEMU, if the node has probed it before."""

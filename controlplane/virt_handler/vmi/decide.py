@@ -14,6 +14,7 @@ from controlplane.api.instance import VirtualMachineInstance
 from controlplane.api.phase import SCHEDULED, is_final
 from controlplane.domain.state import Life
 from controlplane.engine.plan import Plan
+from controlplane.virt_handler.vmi.status import PATIENCE_SECONDS, seconds_since_hand_over
 from controlplane.virt_handler.vmi.verdict import Alive, is_startable, judge
 from controlplane.virt_handler.vmi.world import (
     Action,
@@ -65,8 +66,12 @@ def refuse_start(vmi: VirtualMachineInstance, node: str, launcher: Launcher) -> 
 def _before_start(world: World, vmi: VirtualMachineInstance, launcher: Launcher) -> Plan[Action]:
     sighting, uid = launcher.sighting, launcher.pod.uid
     is_wanted = vmi.metadata.deletion_timestamp is None and not is_final(vmi.status.phase)
-    if not is_wanted or not is_startable(sighting) or launcher.is_gone or launcher.pod.is_over:
+    if not is_wanted or launcher.is_gone or launcher.pod.is_over:
         return Plan()
+    if not is_startable(sighting):
+        waited = seconds_since_hand_over(world)
+        left = 0.0 if waited is None else PATIENCE_SECONDS - waited
+        return Plan(look_again_in=left if left > 0 else None)
     prepare: tuple[Action, ...] = (
         () if sighting.is_network_ready else (PrepareNetwork(uid, because="its launcher is up"),)
     )

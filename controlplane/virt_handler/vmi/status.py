@@ -19,16 +19,18 @@ from controlplane.api.instance import (
     VirtualMachineInstanceStatus,
 )
 from controlplane.api.meta import Condition
-from controlplane.api.phase import AFTER_HAND_OVER, RUNNING, may_move
+from controlplane.api.phase import AFTER_HAND_OVER, RUNNING, SCHEDULED, may_move
 from controlplane.api.readiness import readiness
 from controlplane.domain import layout
 from controlplane.domain.mac import guest_mac
 from controlplane.domain.state import Life
 from controlplane.engine.plan import Problem
-from controlplane.virt_handler.vmi.verdict import Alive, Dead, Verdict, judge
+from controlplane.virt_handler.vmi.verdict import Alive, Dead, Unknown, Verdict, judge
 from controlplane.virt_handler.vmi.world import Action, Launcher, PrepareNetwork, StartDomain, World
 
 TCG_MESSAGE = "QEMU emulates the processor (TCG): slow, and not an isolation boundary"
+PATIENCE_SECONDS = 30.0
+"""After the hand-over a launcher answers in half a second. After this long the VMI says what it waits for."""
 _PAUSES = {"user": "PausedByUser", "ioerror": "PausedIOError"}
 _PAUSE_MESSAGES = {
     "PausedByUser": "VMI was paused by user",
@@ -113,7 +115,7 @@ def _conditions(
         (condition_types.SOFTWARE_EMULATION, _emulation(world, verdict)),
         (condition_types.LIVE_MIGRATABLE, _migratable(verdict)),
         (condition_types.PAUSED, _paused(verdict)),
-        (condition_types.SYNCHRONIZED, _trouble(verdict, problem)),
+        (condition_types.SYNCHRONIZED, _trouble(verdict, problem) or _waiting(world, verdict)),
         (condition_types.READY, _ready(world, new)),
     ):
         if found is not None:
@@ -173,6 +175,30 @@ def _trouble(verdict: Verdict, problem: Problem[Action] | None) -> Condition | N
         text = str(problem.error)
         return Condition(type=condition_types.SYNCHRONIZED, status="False", reason="StartFailed", message=text)
     return None
+
+
+def seconds_since_hand_over(world: World) -> float | None:
+    """Tell how long a VMI has been Scheduled; None when it is in another phase. By two clocks: for messages only."""
+    vmi = world.vmi
+    if vmi is None or vmi.status.phase != SCHEDULED:
+        return None
+    stamps = [
+        one.phase_transition_timestamp for one in vmi.status.phase_transition_timestamps if one.phase == SCHEDULED
+    ]
+    if not stamps or stamps[-1] is None:
+        return None
+    try:
+        return world.now - datetime.fromisoformat(stamps[-1]).timestamp()
+    except ValueError:
+        return None
+
+
+def _waiting(world: World, verdict: Verdict) -> Condition | None:
+    waited, launcher = seconds_since_hand_over(world), world.launcher
+    if not isinstance(verdict, Unknown) or launcher is None or waited is None or waited < PATIENCE_SECONDS:
+        return None
+    said = f"waiting for libvirt in the launcher Pod: {launcher.sighting.trouble or verdict.why}"
+    return Condition(type=condition_types.SYNCHRONIZED, status="False", reason="LauncherNotReady", message=said)
 
 
 def _stamp(seconds: float) -> str:

@@ -40,6 +40,8 @@ class Sighting:
     """How often the domain was told to end at once."""
     resume_asked_at: float | None = None
     failure: Failure | None = None
+    trouble: str = ""
+    """Why there is no contact; for people."""
 
 
 @dataclass(frozen=True, slots=True)

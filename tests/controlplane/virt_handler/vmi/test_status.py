@@ -11,14 +11,15 @@ import msgspec
 import pytest
 
 from controlplane.api import conditions
-from controlplane.api.instance import VirtualMachineInstance, VirtualMachineInstanceStatus
+from controlplane.api.instance import PhaseTransition, VirtualMachineInstance, VirtualMachineInstanceStatus
 from controlplane.api.meta import Condition
 from controlplane.domain.observed import Observed
 from controlplane.domain.state import Life, State
 from controlplane.engine.errors import Invalid
 from controlplane.engine.plan import Problem
+from controlplane.virt_handler.vmi.decide import decide
 from controlplane.virt_handler.vmi.status import derive_status
-from controlplane.virt_handler.vmi.world import Launcher, StartDomain
+from controlplane.virt_handler.vmi.world import Launcher, Sighting, StartDomain
 from tests.controlplane.virt_handler.builders import (
     OFF,
     OTHER,
@@ -187,3 +188,26 @@ def test_the_end_of_a_run_takes_its_readiness_back_in_the_same_write() -> None:
     found = conditions.find(derived(vmi, a_launcher(seen(state=OFF))).conditions, "Ready")
     assert found is not None
     assert (found.status, found.reason) == ("False", "GuestNotRunning")
+
+
+def scheduled(stamp: str) -> VirtualMachineInstance:
+    vmi = a_vmi()
+    transition = PhaseTransition(phase="Scheduled", phase_transition_timestamp=stamp)
+    return msgspec.structs.replace(
+        vmi, status=msgspec.structs.replace(vmi.status, phase_transition_timestamps=(transition,))
+    )
+
+
+def test_a_launcher_that_stays_silent_is_named_as_what_is_waited_for() -> None:
+    silent = a_launcher(Sighting(trouble="nobody listens"))
+    assert derive(scheduled("2023-11-14T22:13:00Z"), silent) is None
+    found = conditions.find(derived(scheduled("2023-11-14T22:12:50Z"), silent).conditions, "Synchronized")
+    assert found is not None
+    assert (found.reason, found.message) == (
+        "LauncherNotReady",
+        "waiting for libvirt in the launcher Pod: nobody listens",
+    )
+
+
+def test_it_is_looked_at_again_when_patience_ends() -> None:
+    assert decide(a_world(scheduled("2023-11-14T22:13:00Z"), a_launcher())).look_again_in == 10.0
