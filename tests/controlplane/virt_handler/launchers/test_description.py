@@ -1,0 +1,79 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From a VMI, its Pod and its launcher's report to libvirt's text."""
+
+from __future__ import annotations
+
+import json
+from xml.etree import ElementTree
+
+import pytest
+
+from controlplane.api.decode import decode
+from controlplane.domain.network import masquerade_network
+from controlplane.virt_handler.launchers.description import describe_domain, masquerade_of
+from controlplane.virt_handler.network.masquerade import Masquerade, Port
+from controlplane.virt_handler.pod import Pod
+from tests.controlplane.virt_handler.builders import ETH0, POD_UID, VMI_UID, a_pod, a_vmi, pod_object
+
+REPORT = json.dumps(
+    {"version": 1, "container_disks": [{"volume": "root", "path": "/img/volumes/root/disk/d.img", "format": "raw"}]}
+).encode()
+
+
+def domain_of(pod: Pod) -> ElementTree.Element:
+    return ElementTree.fromstring(describe_domain(a_vmi(), pod, REPORT, ETH0))
+
+
+def test_the_domain_is_named_by_uid_and_carries_where_it_belongs() -> None:
+    domain = domain_of(a_pod())
+    assert domain.findtext("name") == VMI_UID
+    identity = domain.find("metadata/*")
+    assert identity is not None
+    assert (identity.get("uid"), identity.get("pod"), identity.get("epoch")) == (VMI_UID, POD_UID, "1")
+
+
+@pytest.mark.parametrize(("resource", "kind"), [("devices.kubevirt.io/kvm", "kvm"), ("cpu", "qemu")])
+def test_a_domain_uses_kvm_only_where_its_pod_was_given_it(resource: str, kind: str) -> None:
+    body = pod_object()
+    body["spec"]["containers"] = [{"name": "compute", "resources": {"limits": {resource: "1"}}}]
+    assert domain_of(decode(body, Pod)).get("type") == kind
+
+
+def test_the_interface_is_the_tap_with_the_pods_mtu() -> None:
+    interface = domain_of(a_pod()).find("devices/interface")
+    assert interface is not None
+    found = {one.tag: one.attrib for one in interface}
+    assert found["target"] == {"dev": "tap0", "managed": "no"}
+    assert found["mtu"] == {"size": "1450"}
+    assert found["mac"] == {"address": "02:00:00:00:00:99"}
+
+
+def test_a_report_without_the_disk_is_refused() -> None:
+    with pytest.raises(ValueError, match="does not list exactly the expected volumes"):
+        describe_domain(a_vmi(), a_pod(), b'{"version": 1, "container_disks": []}', ETH0)
+
+
+def devices(**interface: object) -> dict[str, object]:
+    return {
+        "memory": {"guest": "64Mi"},
+        "devices": {"interfaces": [{"name": "default", "masquerade": {}, **interface}]},
+    }
+
+
+def test_ports_and_network_of_the_spec_shape_the_pods_network() -> None:
+    vmi = a_vmi(
+        domain=devices(ports=[{"port": 80}, {"port": 53, "protocol": "UDP"}]),
+        networks=[{"name": "default", "pod": {"vmNetworkCIDR": "10.9.0.0/28"}}],
+    )
+    assert masquerade_of(vmi) == Masquerade(masquerade_network("10.9.0.0/28"), (Port("tcp", 80), Port("udp", 53)))
+
+
+def test_a_machine_without_interface_needs_no_network() -> None:
+    assert masquerade_of(a_vmi(domain={"memory": {"guest": "64Mi"}}, networks=[])) is None
+
+
+def test_an_interface_on_another_network_is_refused_by_name() -> None:
+    with pytest.raises(ValueError, match="interface 'default' is not on the Pod network"):
+        masquerade_of(a_vmi(networks=[]))

@@ -1,0 +1,32 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What QEMU can do, as the DaemonSet's init container left it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from controlplane.api.decode import decode
+from controlplane.virt_handler.capabilities import read_capabilities
+from controlplane.virt_handler.pod import Pod
+
+
+def a_pod(*limits: str) -> Pod:
+    compute = {"name": "compute", "resources": {"limits": dict.fromkeys(limits, "1")}}
+    return decode({"spec": {"containers": [compute]}}, Pod)
+
+
+def test_a_launcher_gets_what_fits_its_devices(tmp_path: Path) -> None:
+    for kind in ("kvm", "emulation"):
+        (tmp_path / kind).mkdir()
+        (tmp_path / kind / "q.xml").write_text(kind)
+        (tmp_path / kind / "notes").write_text("not a cache")
+    found = read_capabilities(tmp_path)
+    assert found.for_pod(a_pod("devices.kubevirt.io/kvm", "devices.kubevirt.io/tun")) == {"q.xml": b"kvm"}
+    assert found.for_pod(a_pod("devices.kubevirt.io/tun")) == {"q.xml": b"emulation"}
+
+
+def test_without_a_cache_launchers_get_none(tmp_path: Path) -> None:
+    found = read_capabilities(tmp_path / "absent")
+    assert found.for_pod(a_pod("devices.kubevirt.io/kvm")) == {}

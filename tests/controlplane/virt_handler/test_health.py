@@ -1,0 +1,56 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Health and metrics over a real socket."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncIterator
+
+import aiohttp
+import pytest
+
+from controlplane.engine.plan import Outcome
+from controlplane.virt_handler.health import Health
+from controlplane.virt_handler.metrics import Metrics
+
+
+@pytest.fixture
+def missing() -> list[str]:
+    return []
+
+
+@pytest.fixture
+async def url(missing: list[str]) -> AsyncIterator[str]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+    metrics = Metrics()
+    metrics.gauge("virtops_launchers", "Launchers", lambda: 3)
+    metrics.observed("vmi", Outcome(error=ValueError("x")), 0.2)
+    metrics.started(0.35)
+    health = Health(port, metrics.registry, lambda: missing)
+    await health.start()
+    yield f"http://127.0.0.1:{port}"
+    await health.close()
+
+
+async def fetch(url: str) -> tuple[int, str]:
+    async with aiohttp.ClientSession() as session, session.get(url) as answer:
+        return answer.status, await answer.text()
+
+
+async def test_readiness_names_what_is_missing(url: str, missing: list[str]) -> None:
+    assert await fetch(f"{url}/readyz") == (200, "ok\n")
+    missing += ["devices.kubevirt.io/tun", "VMIs"]
+    assert await fetch(f"{url}/readyz") == (503, "waiting for devices.kubevirt.io/tun, VMIs\n")
+    assert await fetch(f"{url}/healthz") == (200, "ok\n")
+
+
+async def test_metrics_are_shown(url: str) -> None:
+    status, text = await fetch(f"{url}/metrics")
+    assert status == 200
+    assert "virtops_launchers 3.0" in text
+    assert 'virtops_reconcile_passes_total{controller="vmi",result="error"} 1.0' in text
+    assert 'virtops_domain_start_seconds_bucket{le="0.4"} 1.0' in text

@@ -1,0 +1,59 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is said about the Node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from controlplane.virt_handler.kvm import KvmFinding
+from controlplane.virt_handler.node import is_needed, lease_name, leaving_patch, serving_patch
+
+USABLE, HANGS = KvmFinding(is_usable=True), KvmFinding(is_usable=False, reason="KVM_RUN hangs")
+
+
+def a_node(labels: dict[str, str], annotations: dict[str, str] | None = None) -> dict[str, Any]:
+    return {"metadata": {"labels": labels, "annotations": annotations or {}}}
+
+
+SERVING = {"kubevirt.io/schedulable": "true", "kubevirt.io/kvm-usable": "true", "zone": "a"}
+
+
+def test_a_serving_node_can_take_machines_and_says_what_they_run_on() -> None:
+    metadata = serving_patch(HANGS, 1_700_000_000.0)["metadata"]
+    assert metadata["labels"] == {"kubevirt.io/schedulable": "true", "kubevirt.io/kvm-usable": "false"}
+    assert metadata["annotations"] == {
+        "kubevirt.io/heartbeat": "2023-11-14T22:13:20Z",
+        "kubevirt.io/kvm-unusable-reason": "KVM_RUN hangs",
+    }
+
+
+def test_only_our_own_keys_are_ever_written() -> None:
+    for patch in (serving_patch(USABLE, 0.0), serving_patch(HANGS, 0.0), leaving_patch()):
+        metadata = patch["metadata"]
+        assert set(patch) == {"metadata"}
+        assert all(key.startswith("kubevirt.io/") for part in metadata.values() for key in part)
+
+
+@pytest.mark.parametrize(
+    ("node", "expected"),
+    [
+        (a_node({}), True),
+        (a_node(SERVING), False),
+        (a_node(SERVING, {"kubevirt.io/heartbeat": "long ago"}), False),
+        (a_node({**SERVING, "kubevirt.io/schedulable": "false"}), True),
+        (a_node({**SERVING, "kubevirt.io/kvm-usable": "false"}), True),
+        (a_node(SERVING, {"kubevirt.io/kvm-unusable-reason": "old"}), True),
+        ({"metadata": {}}, True),
+    ],
+    ids=["new", "as it is", "another heartbeat", "not schedulable", "KVM came", "reason left over", "bare"],
+)
+def test_a_patch_that_changes_nothing_is_not_sent(node: dict[str, Any], expected: bool) -> None:
+    assert is_needed(node, serving_patch(USABLE, 0.0)) is expected
+
+
+def test_the_lease_is_named_after_the_node() -> None:
+    assert lease_name("node-1") == "virt-handler-node-1"

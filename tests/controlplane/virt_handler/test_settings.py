@@ -1,0 +1,35 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Settings from the environment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from controlplane.virt_handler.settings import SettingsError, read_settings
+
+LEAST = {"NODE_NAME": "node-1", "POD_NAMESPACE": "kubevirt"}
+
+
+def test_node_and_namespace_are_enough() -> None:
+    found = read_settings(LEAST)
+    assert (found.node, found.namespace, found.port, found.log_level) == ("node-1", "kubevirt", 8080, "INFO")
+    assert found.pods_directory == Path("/var/lib/kubelet/pods")
+
+
+def test_paths_can_be_moved() -> None:
+    assert read_settings({**LEAST, "KUBELET_PODS": "/elsewhere"}).pods_directory == Path("/elsewhere")
+
+
+def test_all_problems_are_told_at_once() -> None:
+    with pytest.raises(SettingsError, match="NODE_NAME is not set; POD_NAMESPACE is not set; HEALTH_PORT 'x' is not"):
+        read_settings({"HEALTH_PORT": "x"})
+
+
+@pytest.mark.parametrize("port", ["0", "65536", "-1", "8080 "], ids=repr)
+def test_what_is_no_port_is_refused(port: str) -> None:
+    with pytest.raises(SettingsError, match="is not a port"):
+        read_settings({**LEAST, "HEALTH_PORT": port})
