@@ -105,10 +105,10 @@ def _check_growth(value: Any, uid: str) -> None:
         if not isinstance(one, dict | list):
             continue
         if depth > MAX_DEPTH:
-            raise UnreadableReviewError(f"{path[:200]}: nesting deeper than {MAX_DEPTH}; flatten the object", uid=uid)
+            raise UnreadableReviewError(f"{path[:80]}: nesting deeper than {MAX_DEPTH}; flatten the object", uid=uid)
         if isinstance(one, list):
             if len(one) > MAX_ITEMS:
-                message = f"{path[:200]}: has {len(one)} items, at most {MAX_ITEMS} are allowed; remove some"
+                message = f"{path[:80]}: has {len(one)} items, at most {MAX_ITEMS} are allowed; remove some"
                 raise UnreadableReviewError(message, uid=uid)
             todo.extend((inside, depth + 1, path) for inside in one)
         else:
@@ -141,12 +141,23 @@ def _answer(request: Request, verdict: Verdict) -> Json:
     message = "; ".join([*map(str, shown), *([f"and {more} more problems"] if more else [])])
     reason = "Forbidden" if verdict.code == 403 else "Invalid"
     refusal = _refusal(request.uid, verdict.code, reason, message)
-    refusal["status"]["details"] = {"kind": request.kind, "causes": [_cause(problem) for problem in shown]}
+    refusal["status"]["details"] = {
+        "name": _name(request),
+        "kind": request.kind,
+        "causes": [_cause(problem) for problem in shown],
+    }
     return {**refusal, **warnings}
 
 
 def _cause(problem: Problem) -> Json:
     return {"field": problem.path, "message": problem.message, "reason": problem.reason}
+
+
+def _name(request: Request) -> str:
+    """Return what kubectl calls the object in its error; it may be anything, for it may be the problem."""
+    metadata = (request.obj or {}).get("metadata")
+    named = (metadata.get("name") or metadata.get("generateName")) if isinstance(metadata, dict) else ""
+    return named[:253] if isinstance(named, str) else ""
 
 
 def _refusal(uid: str, code: int, reason: str, message: str) -> Json:

@@ -27,7 +27,7 @@ _NAMES: dict[type, str] = {
     dict: "an object",
     list: "a list",
 }
-_GOT: dict[type, str] = {**_NAMES, bool: "a boolean", int: "a number", float: "a number"}
+_GOT: dict[type, str] = {**_NAMES, bool: "a boolean", int: "a number"}
 DEEPEST = 64
 """Levels of nesting in a value whose shape we do not know."""
 
@@ -169,4 +169,6 @@ def _quantity(value: Any, path: str) -> Iterator[Problem]:
 
 
 def _got(value: Any) -> str:
+    if type(value) is float:
+        return repr(value)
     return _GOT.get(type(value), "null")

@@ -80,7 +80,7 @@ SHAPE = [
 COMPUTE = [
     Row("no core", f"{DOMAIN}/cpu/cores", 0, "domain.cpu.cores", "from 1 to 1024"),
     Row("negative cores", f"{DOMAIN}/cpu/cores", -1, "domain.cpu.cores", "from 1 to 1024"),
-    Row("half a core", f"{DOMAIN}/cpu/cores", 1.5, "domain.cpu.cores", "whole number"),
+    Row("half a core", f"{DOMAIN}/cpu/cores", 1.5, "domain.cpu.cores", "whole number, got 1.5"),
     Row("cores as text", f"{DOMAIN}/cpu/cores", "2", "domain.cpu.cores", "whole number"),
     Row("cores true", f"{DOMAIN}/cpu/cores", True, "domain.cpu.cores", "whole number"),
     Row("cores beyond 64 bits", f"{DOMAIN}/cpu/cores", 2**70, "domain.cpu.cores", "from 1 to 1024"),

@@ -20,7 +20,7 @@ from controlplane.api.admission_review import (
 )
 from controlplane.api.problem import Problem
 
-REQUEST = Request(operation="CREATE", kind="VirtualMachine", user="u", uid="uid-1", obj={})
+REQUEST = Request(operation="CREATE", kind="VirtualMachine", user="u", uid="uid-1", obj={"metadata": {"name": "web"}})
 
 
 def body(obj: Any, old: Any = None, **more: Any) -> bytes:
@@ -89,12 +89,22 @@ def test_a_refusal_lists_fields_and_counts_what_it_leaves_out() -> None:
     assert (response["status"]["code"], response["status"]["reason"]) == (422, "Invalid")
     assert response["status"]["message"].startswith("spec.a[0]: is wrong; right it; spec.a[1]")
     assert response["status"]["message"].endswith("and 3 more problems")
+    assert response["status"]["details"]["name"] == "web"
     assert len(response["status"]["details"]["causes"]) == 20
     assert response["status"]["details"]["causes"][0] == {
         "field": "spec.a[0]",
         "message": "is wrong; right it",
         "reason": "FieldValueInvalid",
     }
+
+
+@pytest.mark.parametrize("metadata", [None, [], {}, {"name": 7}], ids=repr)
+def test_an_object_without_a_readable_name_is_refused_all_the_same(metadata: Any) -> None:
+    request = Request(operation="CREATE", kind="VirtualMachine", user="u", uid="uid-1", obj={"metadata": metadata})
+
+    response = render_validation(request, Verdict(problems=(Problem("metadata", "is wrong"),)))["response"]
+
+    assert response["status"]["details"]["name"] == ""
 
 
 def test_nothing_to_add_is_no_patch() -> None:
