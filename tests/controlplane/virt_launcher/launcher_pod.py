@@ -1,0 +1,195 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A launcher Pod without a cluster: runc, the real image, user 107, no capability, read-only root, a network of its own.
+
+What virt-handler does to a Pod from outside (bridge and tap, the domain over libvirt's socket) the test does by hand.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import tarfile
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from controlplane.api.launch_plan import PLAN_VARIABLE, Plan, render_plan
+from controlplane.domain import layout
+
+_IMAGE_ENVIRONMENT = ["LANG=C", "PATH=/usr/local/bin:/usr/bin:/usr/sbin"]
+
+
+@dataclass(frozen=True)
+class Images:
+    """The unpacked root file systems of the two images, and how the launcher's is run."""
+
+    launcher: pathlib.Path
+    guest: pathlib.Path
+    command: tuple[str, ...]
+
+
+def unpack(archive: pathlib.Path, target: pathlib.Path) -> dict[str, Any]:
+    """Unpack an OCI archive's layers; return its configuration."""
+    with tarfile.open(archive) as whole:
+
+        def blob(digest: str) -> Any:
+            return whole.extractfile(f"blobs/sha256/{digest.removeprefix('sha256:')}")
+
+        index = json.load(whole.extractfile("index.json"))  # type: ignore[arg-type]
+        manifest = json.load(blob(index["manifests"][0]["digest"]))
+        for layer in manifest["layers"]:
+            with tarfile.open(fileobj=blob(layer["digest"]), mode="r|*") as tar:
+                tar.extractall(target, filter="fully_trusted")
+        config: dict[str, Any] = json.load(blob(manifest["config"]["digest"]))["config"]
+        return config
+
+
+@dataclass
+class LauncherPod:
+    """One Pod. `start` runs it; `run` is its emptyDir as the node sees it."""
+
+    home: pathlib.Path
+    images: Images
+    plan: Plan
+    mounts: dict[str, pathlib.Path] = field(default_factory=dict)
+    """Read-only, by where they are in the Pod."""
+    name: str = field(default_factory=lambda: f"virtops-{uuid.uuid4().hex[:8]}")
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def run(self) -> pathlib.Path:
+        return self.home / "run"
+
+    @property
+    def socket(self) -> pathlib.Path:
+        return self.run.joinpath(*layout.LIBVIRT_SOCKET)
+
+    @property
+    def termination_message(self) -> str:
+        return (self.home / "termination-log").read_text()
+
+    @property
+    def console(self) -> str:
+        return (self.home / "stdout").read_text(errors="replace")
+
+    @property
+    def log(self) -> str:
+        return (self.home / "stderr").read_text(errors="replace")
+
+    def start(self) -> None:
+        self.run.mkdir()
+        os.chown(self.run, 0, layout.UID)
+        self.run.chmod(0o2777)
+        (self.home / "termination-log").touch()
+        (self.home / "termination-log").chmod(0o666)
+        (self.home / "resolv.conf").write_text(
+            "nameserver 10.96.0.10\nsearch default.svc.cluster.local cluster.local\n"
+        )
+        (self.home / "config.json").write_text(json.dumps(self._config()))
+        _run("ip", "netns", "add", self.name)
+        _run("ip", "netns", "exec", self.name, "sysctl", "-qw", "net.ipv4.ip_unprivileged_port_start=67")
+        with (self.home / "stdout").open("wb") as out, (self.home / "stderr").open("wb") as err:
+            command = ["runc", "run", "--bundle", str(self.home), self.name]
+            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+
+    def make_network(self, gateway: str) -> None:
+        """Do what virt-handler does: bridge, address, tap."""
+        inside = ("ip", "-n", self.name)
+        _run(*inside, "link", "add", layout.BRIDGE, "address", "02:00:00:00:00:00", "type", "bridge")
+        _run(*inside, "addr", "add", gateway, "dev", layout.BRIDGE)
+        tap = ("tuntap", "add", layout.TAP, "mode", "tap", "user", "107", "group", "107", "vnet_hdr")
+        _run(*inside, *tap)
+        _run(*inside, "link", "set", layout.TAP, "master", layout.BRIDGE, "up")
+        _run(*inside, "link", "set", layout.BRIDGE, "up")
+
+    def pids(self, program: str) -> list[int]:
+        """Find the Pod's processes by their program's name."""
+        told = subprocess.run(["runc", "ps", "--format", "json", self.name], capture_output=True, check=True)
+        found = []
+        for pid in json.loads(told.stdout):
+            words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            if words[0].decode().endswith(program):
+                found.append(pid)
+        return found
+
+    def terminate(self) -> None:
+        """Do what the kubelet does first."""
+        _run("runc", "kill", self.name, "TERM")
+
+    def wait(self, timeout: float = 60) -> int:
+        assert self.process is not None
+        return self.process.wait(timeout)
+
+    def remove(self) -> None:
+        """Leave nothing."""
+        subprocess.run(["runc", "delete", "--force", self.name], capture_output=True, check=False)
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(signal.SIGKILL)
+            self.process.wait()
+        subprocess.run(["ip", "netns", "delete", self.name], capture_output=True, check=False)
+
+    def _config(self) -> dict[str, Any]:
+        plan = f"{PLAN_VARIABLE}={render_plan(self.plan)}"
+        none: list[str] = []
+        capabilities = {one: none for one in ("bounding", "effective", "permitted", "inheritable", "ambient")}
+        return {
+            "ociVersion": "1.0.2",
+            "process": {
+                "user": {"uid": layout.UID, "gid": layout.UID},
+                "args": list(self.images.command),
+                "env": [*_IMAGE_ENVIRONMENT, plan, "POD_NAME=pod", "POD_NAMESPACE=default", "LOG_LEVEL=DEBUG"],
+                "cwd": "/",
+                "capabilities": capabilities,
+                "noNewPrivileges": True,
+            },
+            "root": {"path": str(self.images.launcher), "readonly": True},
+            "hostname": "guest",
+            "mounts": [*_system_mounts(), *self._own_mounts()],
+            "linux": {
+                "namespaces": [
+                    *({"type": kind} for kind in ("pid", "ipc", "uts", "mount")),
+                    {"type": "network", "path": f"/var/run/netns/{self.name}"},
+                ],
+                "devices": [{"path": "/dev/net/tun", "type": "c", "major": 10, "minor": 200, "fileMode": 0o666}],
+                "resources": {"devices": [{"allow": True, "access": "rwm"}]},
+                "cgroupsPath": f"/{self.name}",
+                "maskedPaths": ["/proc/kcore", "/proc/keys"],
+                "readonlyPaths": ["/proc/sys"],
+            },
+        }
+
+    def _own_mounts(self) -> list[dict[str, Any]]:
+        bound = {layout.RUN: (self.run, "rw"), "/dev/termination-log": (self.home / "termination-log", "rw")}
+        bound["/etc/resolv.conf"] = (self.home / "resolv.conf", "ro")
+        bound |= {where: (what, "ro") for where, what in self.mounts.items()}
+        return [
+            {"destination": where, "type": "bind", "source": str(what), "options": ["rbind", mode]}
+            for where, (what, mode) in bound.items()
+        ]
+
+
+def _system_mounts() -> list[dict[str, Any]]:
+    return [
+        {"destination": "/proc", "type": "proc", "source": "proc"},
+        {"destination": "/dev", "type": "tmpfs", "source": "tmpfs", "options": ["nosuid", "mode=755"]},
+        {
+            "destination": "/dev/pts",
+            "type": "devpts",
+            "source": "devpts",
+            "options": ["nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620"],
+        },
+        {"destination": "/sys", "type": "sysfs", "source": "sysfs", "options": ["ro", "nosuid"]},
+    ]
+
+
+def _run(*command: str) -> None:
+    subprocess.run(command, check=True, capture_output=True)
+
+
+Cleanup = Callable[[LauncherPod], LauncherPod]
