@@ -5,7 +5,8 @@
 
 __main__.py   the order of things, and the exit code
 prepare.py    overlays, sparse disks, cloud-init seeds, the report; with image.py, seed.py, iso.py
-libvirtd.py   its files, its process, its restarts
+libvirtd.py   its files, its process; restart.py: a new one when it dies
+supervise.py  everything that runs beside the guest
 guest.py      the guest's end, and how it is brought about
 console.py    the serial console's log to our stdout
 dhcp/         one lease for one guest

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
 from dataclasses import dataclass
+from typing import NoReturn
 
 from controlplane import logs
 from controlplane.api.launch_plan import PLAN_VARIABLE, Plan, parse_plan
@@ -41,8 +43,24 @@ class Settings:
         return cls(plan=parse_plan(environment[PLAN_VARIABLE]), log_level=environment.get("LOG_LEVEL") or "INFO")
 
 
+class Stopped(BaseException):
+    """SIGTERM came before there was anything to bring down gracefully."""
+
+
 def main() -> int:
     """Run the launcher; return the exit code: 0 when the guest shut down, 1 when not."""
+    signal.signal(signal.SIGTERM, _stop)  # until the supervisor takes it over
+    try:
+        return _run()
+    except Stopped:
+        return _end("the Pod was ended before its guest ran", 1)
+
+
+def _stop(*_: object) -> NoReturn:
+    raise Stopped
+
+
+def _run() -> int:
     os.umask(0o027)
     try:
         settings = Settings.from_environment(dict(os.environ))

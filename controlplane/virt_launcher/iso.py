@@ -16,6 +16,8 @@ from collections.abc import Mapping
 SECTOR = 2048
 _SYSTEM_SECTORS = 16
 _FILE_LIMIT = 16
+_PADDING_SECTORS = 150
+"""As mkisofs pads: BusyBox's blkid does not recognise a disk that is smaller than its 68 KiB of read-ahead."""
 
 
 def write_iso(label: str, files: Mapping[str, bytes]) -> bytes:
@@ -31,6 +33,7 @@ def write_iso(label: str, files: Mapping[str, bytes]) -> bytes:
             raise ValueError(f"{name!r} is not a name for a file on an ISO")
         extents.append((name, first + len(body) // SECTOR, len(data)))
         body += data + bytes(-len(data) % SECTOR)
+    body += bytes(_PADDING_SECTORS * SECTOR)
     total = first + len(body) // SECTOR
     plain = [(f"FILE{number:04}.;1".encode(), at, size) for number, (_, at, size) in enumerate(extents)]
     long = sorted((f"{name};1".encode("utf-16-be"), at, size) for name, at, size in extents)

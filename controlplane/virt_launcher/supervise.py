@@ -21,6 +21,7 @@ from controlplane.virt_launcher import libvirtd
 from controlplane.virt_launcher.console import copy_console
 from controlplane.virt_launcher.dhcp.server import serve_dhcp
 from controlplane.virt_launcher.guest import GuestWatch, Verdict
+from controlplane.virt_launcher.restart import keep_libvirtd
 
 LINGER_SECONDS = 0.3
 """After the guest's end libvirtd stays this long, for virt-handler to see the same end with its reason."""
@@ -40,7 +41,7 @@ async def supervise(plan: Plan, first_libvirtd: subprocess.Popen[bytes]) -> Verd
         asyncio.get_running_loop().add_signal_handler(number, is_told.set)
     async with asyncio.TaskGroup() as group:
         beside = [
-            group.create_task(libvirtd.keep(first_libvirtd)),
+            group.create_task(keep_libvirtd(first_libvirtd)),
             group.create_task(_again("console", lambda: copy_console(layout.SERIAL_LOG, _STANDARD_OUTPUT))),
         ]
         if plan.dhcp is not None:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A launcher Pod without a cluster: runc, the real image, user 107, no capability, read-only root, a network of its own.
+"""A launcher Pod without a cluster: runc, the real image, user 107, no capability, read-only root, own network.
 
 What virt-handler does to a Pod from outside (bridge and tap, the domain over libvirt's socket) the test does by hand.
 """
@@ -137,7 +137,7 @@ class LauncherPod:
     def _config(self) -> dict[str, Any]:
         plan = f"{PLAN_VARIABLE}={render_plan(self.plan)}"
         none: list[str] = []
-        capabilities = {one: none for one in ("bounding", "effective", "permitted", "inheritable", "ambient")}
+        capabilities = dict.fromkeys(("bounding", "effective", "permitted", "inheritable", "ambient"), none)
         return {
             "ociVersion": "1.0.2",
             "process": {

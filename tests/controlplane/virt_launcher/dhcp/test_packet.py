@@ -1,0 +1,130 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import dataclasses
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controlplane.virt_launcher.dhcp.packet import MESSAGE_LIMIT, Answer, Lease, answer, encode_search
+
+MAC = bytes.fromhex("02fddc9e5bfb")
+GUEST, ROUTER, NOWHERE, EVERYBODY = b"\x0a\0\2\2", b"\x0a\0\2\1", b"\0\0\0\0", b"\xff\xff\xff\xff"
+LEASE = Lease(
+    mac=MAC,
+    address=GUEST,
+    mask=b"\xff\xff\xff\0",
+    router=ROUTER,
+    mtu=1450,
+    hostname="web",
+    servers=(b"\x0a\x60\0\x0a",),
+    search=("default.svc.cluster.local", "cluster.local"),
+)
+DISCOVER, OFFER, REQUEST, DECLINE, ACK, NAK, RELEASE, INFORM = range(1, 9)
+
+
+def question(
+    kind: int, *, mac: bytes = MAC, current: bytes = NOWHERE, options: bytes = b"", operation: int = 1
+) -> bytes:
+    head = struct.pack(">BBBBIHH4s4s4s4s16s64x128x", operation, 1, 6, 0, 0xABCD, 0, 0, current, *[NOWHERE] * 3, mac)
+    return head + b"\x63\x82\x53\x63" + bytes([53, 1, kind]) + options + b"\xff"
+
+
+def read(given: Answer | None) -> tuple[int, bytes, dict[int, bytes]]:
+    """Return kind, address and options of an answer."""
+    assert given is not None
+    options: dict[int, bytes] = {}
+    rest = given.packet[240:]
+    while rest[0] != 255:
+        options[rest[0]] = rest[2 : 2 + rest[1]]
+        rest = rest[2 + rest[1] :]
+    return options[53][0], given.packet[16:20], options
+
+
+def test_an_offer_tells_the_guest_all_it_needs() -> None:
+    kind, address, options = read(answer(question(DISCOVER), LEASE))
+    assert (kind, address) == (OFFER, GUEST)
+    assert options == {
+        53: bytes([OFFER]),
+        54: ROUTER,
+        51: EVERYBODY,
+        1: b"\xff\xff\xff\0",
+        3: ROUTER,
+        26: b"\x05\xaa",
+        6: b"\x0a\x60\0\x0a",
+        12: b"web",
+        15: b"default.svc.cluster.local",
+        119: b"\x07default\x03svc\x07cluster\x05local\0\x07cluster\x05local\0",
+    }
+
+
+def test_an_answer_belongs_to_its_question() -> None:
+    given = answer(question(DISCOVER), LEASE)
+    assert given is not None
+    assert given.packet[:8] == b"\2\1\6\0" + (0xABCD).to_bytes(4, "big")
+    assert given.packet[28:34] == MAC
+
+
+@pytest.mark.parametrize(
+    ("kind", "current", "options", "expected"),
+    [
+        pytest.param(REQUEST, NOWHERE, b"\x32\4" + GUEST + b"\x36\4" + ROUTER, (ACK, EVERYBODY), id="selecting"),
+        pytest.param(REQUEST, NOWHERE, b"\x32\4" + GUEST, (ACK, EVERYBODY), id="rebooted"),
+        pytest.param(REQUEST, GUEST, b"", (ACK, GUEST), id="renewing, by unicast"),
+        pytest.param(REQUEST, NOWHERE, b"\x32\4\x0a\0\2\x63", (NAK, EVERYBODY), id="remembers another address"),
+        pytest.param(REQUEST, NOWHERE, b"", (NAK, EVERYBODY), id="asks for nothing"),
+        pytest.param(INFORM, GUEST, b"", (ACK, GUEST), id="has an address, asks for the rest"),
+        pytest.param(REQUEST, NOWHERE, b"\x32\4" + GUEST + b"\x36\4\x0a\0\2\x09", None, id="chose another server"),
+        pytest.param(RELEASE, GUEST, b"", None, id="release"),
+        pytest.param(DECLINE, NOWHERE, b"\x32\4" + GUEST, None, id="decline"),
+        pytest.param(99, NOWHERE, b"", None, id="nonsense"),
+    ],
+)
+def test_each_question_gets_its_answer(
+    kind: int, current: bytes, options: bytes, expected: tuple[int, bytes] | None
+) -> None:
+    given = answer(question(kind, current=current, options=options), LEASE)
+    assert (None if given is None else (read(given)[0], given.destination)) == expected
+
+
+@pytest.mark.parametrize(
+    "packet",
+    [
+        pytest.param(b"", id="nothing"),
+        pytest.param(question(DISCOVER)[:200], id="cut"),
+        pytest.param(question(DISCOVER, mac=b"\2\0\0\0\0\1"), id="another card"),
+        pytest.param(question(DISCOVER, operation=2), id="an answer"),
+        pytest.param(question(DISCOVER)[:236] + b"abcd" + question(DISCOVER)[240:], id="no DHCP"),
+        pytest.param(question(DISCOVER)[:240], id="no options"),
+        pytest.param(question(DISCOVER)[:240] + b"\x35\xff\1", id="an option longer than the packet"),
+    ],
+)
+def test_what_is_not_a_question_of_our_guest_gets_no_answer(packet: bytes) -> None:
+    assert answer(packet, LEASE) is None
+
+
+def test_an_inform_is_given_no_lease() -> None:
+    _, address, options = read(answer(question(INFORM, current=GUEST), LEASE))
+    assert (address, 51 in options) == (NOWHERE, False)
+
+
+def test_an_answer_always_fits() -> None:
+    long = dataclasses.replace(LEASE, search=tuple(f"{'x' * 60}{n}.{'y' * 60}.example" for n in range(32)))
+    for kind in (DISCOVER, INFORM):
+        given = answer(question(kind), long)
+        assert given is not None
+        assert 300 <= len(given.packet) <= MESSAGE_LIMIT - 28
+
+
+def test_a_search_domain_that_is_none_is_left_out() -> None:
+    assert encode_search(("a..b", "x" * 64, "", "cluster.local.")) == b"\x07cluster\x05local\0"
+
+
+@given(st.binary(max_size=600))
+def test_no_options_of_a_guest_break_the_server(noise: bytes) -> None:
+    answer(question(DISCOVER)[:240] + noise, LEASE)
+    answer(noise, LEASE)

@@ -1,0 +1,28 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import pytest
+
+from controlplane.virt_launcher.dhcp.resolver import Resolver, parse_resolver
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(
+            "search default.svc.cluster.local svc.cluster.local\nnameserver 10.96.0.10\noptions ndots:5\n",
+            Resolver((b"\x0a\x60\0\x0a",), ("default.svc.cluster.local", "svc.cluster.local")),
+            id="a Pod's",
+        ),
+        pytest.param("", Resolver((), ()), id="empty"),
+        pytest.param("nameserver 127.0.0.53\nnameserver ::1\nnameserver x\n", Resolver((), ()), id="out of reach"),
+        pytest.param("search a\ndomain b\n", Resolver((), ("b",)), id="the last wins"),
+        pytest.param("# nameserver 10.0.0.1\n; search x\nnameserver\n", Resolver((), ()), id="comments"),
+        pytest.param("search .\n", Resolver((), ()), id="root only"),
+        pytest.param("nameserver 10.0.0.1\n" * 9, Resolver((b"\x0a\0\0\1",) * 3, ()), id="at most three"),
+    ],
+)
+def test_the_pods_resolver_is_read(text: str, expected: Resolver) -> None:
+    assert parse_resolver(text) == expected

@@ -1,0 +1,118 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from controlplane.virt_launcher.console import LINE_LIMIT, ConsoleCopy, LineCleaner, Output, copy_console
+
+
+@pytest.fixture
+def pipe() -> Iterator[tuple[int, int]]:
+    read, write = os.pipe()
+    os.set_blocking(read, False)
+    yield read, write
+    os.close(read)
+    os.close(write)
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        pytest.param(b"ready\r\n", b"ready\n", id="carriage return"),
+        pytest.param(b"\x1b[1;31mred\x1b[0m \x1b]0;title\x07x\n", b"red x\n", id="colour and title"),
+        pytest.param(b"a\x1b[6nb\x1bcc\n", b"abc\n", id="queries to the terminal"),
+        pytest.param("grüße\n".encode(), "grüße\n".encode(), id="UTF-8"),
+        pytest.param(b"\xff\xfe\n", b"\\xff\\xfe\n", id="no text"),
+        pytest.param(b"a\x00\x08\x07b\tc\n", b"ab\tc\n", id="controls"),
+        pytest.param(b"no end", b"", id="a line that goes on"),
+        pytest.param(b"\n\n", b"\n\n", id="empty lines"),
+    ],
+)
+def test_only_text_reaches_the_terminal(raw: bytes, expected: bytes) -> None:
+    assert LineCleaner().feed(raw) == expected
+
+
+def test_a_line_without_end_is_cut() -> None:
+    cleaner = LineCleaner()
+    made = cleaner.feed(b"x" * (3 * LINE_LIMIT + 5))
+    assert [len(line) for line in made.splitlines()] == [LINE_LIMIT] * 3
+    assert cleaner.flush() == b"x" * 5 + b"\n"
+
+
+def test_lines_may_come_in_pieces() -> None:
+    cleaner = LineCleaner()
+    assert cleaner.feed(b"he") + cleaner.feed(b"llo\nwo") + cleaner.flush() + cleaner.flush() == b"hello\nwo\n"
+
+
+def test_a_reader_that_stands_still_costs_lines_not_time(pipe: tuple[int, int]) -> None:
+    read, write = pipe
+    output = Output(write)
+    for _ in range(300):
+        output.write(b"x" * 999 + b"\n")
+    first = os.read(read, 1 << 20)
+    output.write(b"after\n")
+    rest = os.read(read, 1 << 20)
+    whole = first + rest
+    assert rest.endswith(b"after\n")
+    assert b"bytes of the console were dropped here]\n" in rest
+    assert all(len(line) == 999 for line in whole.splitlines()[:-2])
+
+
+def test_what_is_copied_takes_no_room_any_more(tmp_path: Path, pipe: tuple[int, int]) -> None:
+    read, write = pipe
+    log = tmp_path / "serial.log"
+    log.write_bytes(b"x" * 99 + b"\n")
+    copy = ConsoleCopy(str(log), Output(write))
+    for _ in range(100):
+        with log.open("ab") as file:
+            file.write((b"y" * 99 + b"\n") * 400)
+        while copy.copy():
+            os.read(read, 1 << 20)
+    copy.close()
+    status = log.stat()
+    assert status.st_size == 100 + 100 * 40000
+    assert status.st_blocks * 512 < 400_000
+
+
+def test_a_guest_that_writes_faster_than_is_copied_loses_the_oldest(tmp_path: Path, pipe: tuple[int, int]) -> None:
+    read, write = pipe
+    log = tmp_path / "serial.log"
+    log.write_bytes(b"old\n" * (5 << 20) + b"new\n")
+    copy = ConsoleCopy(str(log), Output(write))
+    copy.copy()
+    copy.close()
+    assert log.stat().st_blocks * 512 < 9 << 20
+    assert b"old\n" in os.read(read, 1 << 20)
+
+
+async def test_the_log_is_followed_from_its_birth_to_its_last_line(tmp_path: Path, pipe: tuple[int, int]) -> None:
+    read, write = pipe
+    log = tmp_path / "serial.log"
+    arrived = asyncio.Event()
+    seen = bytearray()
+
+    def on_output() -> None:
+        seen.extend(os.read(read, 65536))
+        arrived.set()
+
+    asyncio.get_running_loop().add_reader(read, on_output)
+    task = asyncio.create_task(copy_console(str(log), write))
+    await asyncio.sleep(0)
+    log.write_bytes(b"first\n")
+    await asyncio.wait_for(arrived.wait(), 10)
+    with log.open("ab") as file:
+        file.write(b"last words")
+    task.cancel()
+    await asyncio.wait([task])
+    asyncio.get_running_loop().remove_reader(read)
+    with contextlib.suppress(BlockingIOError):
+        seen.extend(os.read(read, 65536))
+    assert bytes(seen) == b"first\nlast words\n"

@@ -1,0 +1,40 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+
+import pytest
+
+from controlplane.api.launch_plan import PLAN_VARIABLE, Plan, render_plan
+from controlplane.virt_launcher.__main__ import Settings
+
+PLAN = Plan(domain="uid", title="ns/vm", grace_period_seconds=30)
+
+
+def test_the_plan_comes_from_the_environment() -> None:
+    assert Settings.from_environment({PLAN_VARIABLE: render_plan(PLAN)}) == Settings(PLAN, "INFO")
+
+
+@pytest.mark.parametrize(
+    ("environment", "message"),
+    [
+        pytest.param({}, "VIRT_LAUNCHER_PLAN is not set", id="none"),
+        pytest.param({PLAN_VARIABLE: "{"}, "Expecting property name", id="cut"),
+        pytest.param({PLAN_VARIABLE: "{}"}, "not of version 1", id="other version"),
+    ],
+)
+def test_an_environment_without_a_plan_is_refused(environment: dict[str, str], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Settings.from_environment(environment)
+
+
+def test_nothing_slow_is_imported_before_libvirtd_runs() -> None:
+    """The image has neither msgspec nor a Kubernetes client; asyncio and libvirt load while libvirtd starts."""
+    program = "import controlplane.virt_launcher.__main__, sys; print(sorted(sys.modules))"
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True)
+    loaded = set(ast.literal_eval(told.stdout))
+    assert loaded.isdisjoint({"asyncio", "libvirt", "ctypes", "msgspec", "kubernetes", "ipaddress", "xml.etree"})
