@@ -1,0 +1,125 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whatever is killed comes back: programs by themselves, machines by `up`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from lab import Lab, LabError, faults
+from lab.status import collect_status
+from tests.lab.cluster import PODS, a_pod, eventually, node_is_ready, run_pod
+
+pytestmark = pytest.mark.lab
+
+PROGRAMS = [
+    ("etcd", None),
+    ("kube-apiserver", None),
+    ("kube-controller-manager", None),
+    ("kube-scheduler", None),
+    ("lab-storage", None),
+    ("containerd", "node-1"),
+    ("kubelet", "node-1"),
+    ("kube-proxy", "node-2"),
+]
+HEAL_SECONDS = 5
+
+
+def up_again(lab: Lab) -> float:
+    began = time.monotonic()
+    lab.up()
+    return time.monotonic() - began
+
+
+@pytest.mark.parametrize(("program", "node"), PROGRAMS, ids=[program for program, _ in PROGRAMS])
+def test_killed_program_comes_back_by_itself(two_nodes: Lab, program: str, node: str | None) -> None:
+    machine, _ = faults.find_program(two_nodes, program, node=node)
+    killed = faults.kill_program(two_nodes, program, node=node)
+    eventually(lambda: machine.programs()[program].pid not in (0, killed), HEAL_SECONDS, f"{program} runs again")
+    eventually(lambda: two_nodes.api().is_ready(), HEAL_SECONDS, "the API server is ready")
+    eventually(lambda: all(node_is_ready(two_nodes, each) for each in two_nodes.node_names()), 10, "nodes are Ready")
+
+
+def test_pods_outlive_their_kubelet_and_containerd(two_nodes: Lab) -> None:
+    run_pod(two_nodes, a_pod("steady", node="node-1"))
+    for program in ("kubelet", "containerd"):
+        faults.kill_program(two_nodes, program, node="node-1")
+    two_nodes.up()
+    run_pod(two_nodes, a_pod("after", node="node-1"))
+    (status,) = (two_nodes.api().get(f"{PODS}/steady") or {})["status"]["containerStatuses"]
+    assert status["restartCount"] == 0
+
+
+def test_node_comes_back_with_its_pods_after_a_power_cut(two_nodes: Lab) -> None:
+    run_pod(two_nodes, a_pod("rebooted", node="node-2"))
+    faults.kill_node(two_nodes, "node-2")
+    assert [each["state"] for each in collect_status(two_nodes)["nodes"]] == ["running", "down"]
+    assert not list(Path("/sys/fs/cgroup").glob(f"*/lab/{two_nodes.name}/node-2"))
+    assert up_again(two_nodes) <= HEAL_SECONDS
+
+    def restarted() -> bool:
+        (status,) = (two_nodes.api().get(f"{PODS}/rebooted") or {})["status"]["containerStatuses"]
+        return bool(status["restartCount"] == 1 and status["ready"])
+
+    eventually(restarted, 15, "the node's Pod runs again")
+
+
+@pytest.mark.parametrize("victim", ["cp", "node-1"])
+def test_machine_whose_init_was_killed_is_mended(two_nodes: Lab, victim: str) -> None:
+    machine = two_nodes.control_plane if victim == "cp" else two_nodes.node(victim)
+    os.kill(machine.running_pid(), signal.SIGKILL)
+    eventually(lambda: machine.pid() is None, 5, f"{victim} is down")
+    assert up_again(two_nodes) <= HEAL_SECONDS
+    run_pod(two_nodes, a_pod(f"after-{victim}", node="node-1"))
+
+
+def test_control_plane_that_lost_its_power_keeps_its_data(two_nodes: Lab) -> None:
+    item = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kept"}, "data": {"a": "b"}}
+    two_nodes.api().create("/api/v1/namespaces/default/configmaps", item)
+    two_nodes.control_plane.kill()
+    two_nodes.up()
+    found = two_nodes.api().get("/api/v1/namespaces/default/configmaps/kept")
+    assert found is not None
+    assert found["data"] == {"a": "b"}
+
+
+@pytest.mark.parametrize(
+    ("hurt", "mend", "state"),
+    [
+        pytest.param(faults.freeze_node, faults.thaw_node, "frozen", id="freeze"),
+        pytest.param(faults.cut_node, faults.heal_node, "cut", id="cut"),
+    ],
+)
+def test_silent_node_is_not_ready_until_it_is_mended(two_nodes: Lab, hurt, mend, state: str) -> None:  # type: ignore[no-untyped-def]
+    hurt(two_nodes, "node-2")
+    assert [each["state"] for each in collect_status(two_nodes)["nodes"]] == ["running", state]
+    eventually(lambda: not node_is_ready(two_nodes, "node-2"), 20, "the node is NotReady")
+    mend(two_nodes, "node-2")
+    eventually(lambda: node_is_ready(two_nodes, "node-2"), 20, "the node is Ready again")
+
+
+def test_up_mends_frozen_and_cut_nodes(two_nodes: Lab) -> None:
+    faults.freeze_node(two_nodes, "node-1")
+    faults.cut_node(two_nodes, "node-2")
+    assert up_again(two_nodes) <= HEAL_SECONDS
+    assert [each["state"] for each in collect_status(two_nodes)["nodes"]] == ["running", "running"]
+
+
+def test_program_on_several_nodes_needs_a_node(two_nodes: Lab) -> None:
+    with pytest.raises(LabError, match="add --node"):
+        faults.kill_program(two_nodes, "kubelet")
+    with pytest.raises(LabError, match="does not run in lab"):
+        faults.kill_program(two_nodes, "dockerd")
+
+
+def test_lab_with_a_frozen_node_goes_down(no_lab: Lab) -> None:
+    no_lab.up(1)
+    faults.freeze_node(no_lab, "node-1")
+    no_lab.down()
+    assert not no_lab.state.root.exists()
