@@ -139,6 +139,9 @@ class Node:
             },
             "serializeImagePulls": False,
             "registryPullQPS": 0,
+            # A rebooted node first says that its runtime is not up; with the default it says for 10 s nothing new.
+            "nodeStatusUpdateFrequency": "2s",
+            "nodeStatusReportFrequency": "5m",
             "nodeLeaseDurationSeconds": 4,  # renewed every second: a node that comes back is seen at once
         }
 

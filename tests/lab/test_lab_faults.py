@@ -14,7 +14,7 @@ import pytest
 
 from lab import Lab, LabError, faults
 from lab.status import collect_status
-from tests.lab.cluster import PODS, a_pod, eventually, node_is_ready, run_pod
+from tests.lab.cluster import PODS, a_pod, eventually, fair, node_is_ready, run_pod
 
 pytestmark = pytest.mark.lab
 
@@ -61,7 +61,7 @@ def test_node_comes_back_with_its_pods_after_a_power_cut(two_nodes: Lab) -> None
     faults.kill_node(two_nodes, "node-2")
     assert [each["state"] for each in collect_status(two_nodes)["nodes"]] == ["running", "down"]
     assert not list(Path("/sys/fs/cgroup").glob(f"*/lab/{two_nodes.name}/node-2"))
-    assert up_again(two_nodes) <= HEAL_SECONDS
+    assert up_again(two_nodes) <= fair(HEAL_SECONDS)
 
     def restarted() -> bool:
         (status,) = (two_nodes.api().get(f"{PODS}/rebooted") or {})["status"]["containerStatuses"]
@@ -75,7 +75,7 @@ def test_machine_whose_init_was_killed_is_mended(two_nodes: Lab, victim: str) ->
     machine = two_nodes.control_plane if victim == "cp" else two_nodes.node(victim)
     os.kill(machine.running_pid(), signal.SIGKILL)
     eventually(lambda: machine.pid() is None, 5, f"{victim} is down")
-    assert up_again(two_nodes) <= HEAL_SECONDS
+    assert up_again(two_nodes) <= fair(HEAL_SECONDS)
     run_pod(two_nodes, a_pod(f"after-{victim}", node="node-1"))
 
 
@@ -107,7 +107,7 @@ def test_silent_node_is_not_ready_until_it_is_mended(two_nodes: Lab, hurt, mend,
 def test_up_mends_frozen_and_cut_nodes(two_nodes: Lab) -> None:
     faults.freeze_node(two_nodes, "node-1")
     faults.cut_node(two_nodes, "node-2")
-    assert up_again(two_nodes) <= HEAL_SECONDS
+    assert up_again(two_nodes) <= fair(HEAL_SECONDS)
     assert [each["state"] for each in collect_status(two_nodes)["nodes"]] == ["running", "running"]
 
 
