@@ -12,6 +12,7 @@ __all__ = [
     "BEFORE_HAND_OVER",
     "FAILED",
     "FINAL",
+    "NEVER_STARTED",
     "PENDING",
     "RUNNING",
     "SCHEDULED",
@@ -27,6 +28,9 @@ BEFORE_HAND_OVER = frozenset({"", PENDING, SCHEDULING})
 """virt-controller owns the phase."""
 AFTER_HAND_OVER = frozenset({SCHEDULED, RUNNING, UNKNOWN})
 """virt-handler owns the phase; virt-controller may only declare Failed when the Pod is gone for certain."""
+
+NEVER_STARTED = frozenset({"InvalidDomain", "InvalidSpec", "StartFailed"})
+"""Reasons with which virt-handler fails a run before its guest existed. Its launcher has nothing to wait for."""
 
 TRANSITIONS: dict[str, frozenset[str]] = {
     "": frozenset({PENDING, SCHEDULING, FAILED}),

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from kubevirt_api.names import NODE_NAME, VM_FINALIZER, VMI_FINALIZER
 
-from controlplane.api.phase import AFTER_HAND_OVER, is_final
+from controlplane.api.phase import AFTER_HAND_OVER, NEVER_STARTED, is_final
 from controlplane.engine.plan import Plan
 from controlplane.virt_controller.vmi.pod import Pod
 from controlplane.virt_controller.vmi.world import (
@@ -78,7 +78,7 @@ def _end(world: World) -> Plan[Action]:
 
 def _idle(world: World) -> list[Pod]:
     """Pods of a finished run in which nothing was ever started: nobody else will end them."""
-    granted = world.vmi.status.active_pods
+    granted = () if world.vmi.status.reason in NEVER_STARTED else world.vmi.status.active_pods
     return [pod for pod in _staying(world) if not pod.is_over and pod.metadata.uid not in granted]
 
 
