@@ -39,6 +39,8 @@ _BUSY_SECONDS = 0.1
 _QUICK_EVENTS = 20
 """Events in quick succession that are answered at once; a launcher that floods us is answered ten times a second."""
 _START_ATTEMPTS = 3
+_START_PATIENCE_SECONDS = 10.0
+"""A start that fails is tried at least so often and so long: a full disk or a lack of memory may pass."""
 _UNREADABLE = State(Life.UNKNOWN, "unknown")
 
 
@@ -76,7 +78,7 @@ class Session:
         self._connection: Connection | None = None
         self._socket: LauncherSocket | None = None
         self._refreshing = asyncio.Lock()
-        self._starts = 0
+        self._failed_starts: list[float] = []
 
     @property
     def is_over(self) -> bool:
@@ -133,8 +135,7 @@ class Session:
         except (Disconnected, TimedOut) as error:
             raise NoContact(str(error)) from error
         except HypervisorError as error:
-            self._starts += 1
-            if isinstance(error, InvalidDomain) or self._starts >= _START_ATTEMPTS:
+            if isinstance(error, InvalidDomain) or self._is_patience_over():
                 reason = "InvalidDomain" if isinstance(error, InvalidDomain) else "StartFailed"
                 self._publish(failure=Failure(reason, str(error)[:512]))
             raise StartRefused(str(error)) from error
@@ -253,6 +254,11 @@ class Session:
             await self.refresh()  # it has ended in the meantime
         except HypervisorError as error:
             raise NoContact(str(error)) from error
+
+    def _is_patience_over(self) -> bool:
+        self._failed_starts.append(self._tools.clock.monotonic())
+        waited = self._failed_starts[-1] - self._failed_starts[0]
+        return len(self._failed_starts) >= _START_ATTEMPTS and waited >= _START_PATIENCE_SECONDS
 
     def _require(self) -> Connection:
         if self._connection is None:

@@ -315,11 +315,23 @@ async def test_an_impossible_domain_fails_with_the_reason(up: Node) -> None:
     assert "unsupported CPU model" in up.status["conditions"][-1]["message"]
 
 
-async def test_a_start_that_fails_thrice_is_given_up_with_the_reason(up: Node) -> None:
+async def test_a_start_that_fails_for_long_is_given_up_with_the_reason(up: Node) -> None:
     up.libvirtd.start_error = HypervisorError("cannot start: no space left on device")
     up.hand_over()
+    await until(lambda: len(up.libvirtd.defined) > 3, "some attempts")
+    assert up.phase == "Scheduled"
+    assert "no space left" in up.status["conditions"][-1]["message"]
+    up.clock.seconds += 10
     await until(lambda: up.phase == "Failed", "Failed")
     assert up.status["reason"] == "StartFailed"
+
+
+async def test_a_start_that_fails_for_a_moment_succeeds_after_all(up: Node) -> None:
+    up.libvirtd.start_error = HypervisorError("cannot start: no memory")
+    up.hand_over()
+    await until(lambda: len(up.libvirtd.defined) > 1, "some attempts")
+    up.libvirtd.start_error = None
+    await until(lambda: up.phase == "Running", "Running")
 
 
 async def test_a_lying_report_fails_the_vmi_and_names_it(up: Node) -> None:
