@@ -24,27 +24,27 @@ ROUNDS = 4
 
 
 async def reconcile(reconciler: Reconciler[WorldT, ActionT, StatusT], key: Key) -> Outcome:
-    """Observe, decide, apply, derive the status; again while own writes open the next step.
+    """Observe, decide, apply; again while own writes open the next step; then say how things are.
 
     A conflict, a vanished object or an unusable answer drops the rest of the pass. Any other refusal still gets its
     status, so that users see why nothing moves.
     """
-    look_again_in: float | None = None
     for _ in range(ROUNDS):
         world = reconciler.observe(key)
         if world is None:
             return Outcome()
         plan = reconciler.decide(world)
-        look_again_in = plan.look_again_in
         try:
             problem = await _apply(reconciler, key, world, plan)
+            if plan.actions and problem is None:
+                continue  # what is true now is worth telling only when nothing is left to do
             moved = await _settle(reconciler, key, problem)
         except DROPPED as error:
             return Outcome(error=error)
         if problem is not None:
             return Outcome(error=problem.error)
-        if not moved and not plan.actions:
-            return Outcome(look_again_in)
+        if not moved:
+            return Outcome(plan.look_again_in)
     return Outcome(look_again_in=0.0)
 
 

@@ -18,6 +18,7 @@ from controlplane.api import conditions
 from controlplane.api.instance import VirtualMachineInstance
 from controlplane.api.meta import Condition
 from controlplane.api.phase import FAILED, PENDING, RUNNING, SCHEDULED, SCHEDULING, is_final
+from controlplane.api.readiness import readiness
 from controlplane.api.virtual_machine import StartFailure, StateChangeRequest, VirtualMachineStatus
 from controlplane.engine.plan import Problem
 from controlplane.virt_controller.stamps import render_stamp
@@ -172,6 +173,8 @@ def _ready(own: VirtualMachineInstance | None) -> Condition:
     theirs = conditions.find(own.status.conditions, condition_types.READY)
     if theirs is not None:
         return theirs
+    if not own.status.phase:
+        return readiness("", None)  # what its first status will say: not worth a write in between
     return Condition(
         type=condition_types.READY,
         status="False",

@@ -13,7 +13,10 @@ import random
 from dataclasses import dataclass, field
 from typing import Any
 
+from controlplane.api.decode import encode
+from controlplane.api.meta import Condition
 from controlplane.api.phase import FAILED, RUNNING, SCHEDULED, SUCCEEDED, is_final
+from controlplane.api.readiness import readiness
 from controlplane.api.resources import POD, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.engine.errors import ApiError
 from controlplane.virt_controller.stamps import render_stamp
@@ -197,6 +200,15 @@ class Node:
             and "deletionTimestamp" not in vmi["metadata"]
         )
 
+    def _conditions(self, one: Launcher, status: dict[str, Any], phase: str) -> list[dict[str, Any]]:
+        """Say with the phase whether the VMI is ready, as virt-handler does."""
+        pod = self.store.find(POD, one.pod) or {"status": {}, "metadata": {}}
+        listed = tuple(
+            Condition(type=each["type"], status=each["status"]) for each in pod["status"].get("conditions", ())
+        )
+        ready = readiness(phase, listed, is_pod_deleting="deletionTimestamp" in pod["metadata"])
+        return [*(each for each in status.get("conditions", ()) if each["type"] != "Ready"), encode(ready)]
+
     def _write_phase(self, one: Launcher, vmi: dict[str, Any], phase: str) -> None:
         status = vmi.get("status", {})
         if is_final(status.get("phase", "")):
@@ -205,6 +217,7 @@ class Node:
         patch = {
             "phase": phase,
             "phaseTransitionTimestamps": [*status.get("phaseTransitionTimestamps", ()), entry],
+            "conditions": self._conditions(one, status, phase),
         }
         try:
             self.store.patch(

@@ -17,6 +17,7 @@ from itertools import accumulate
 from controlplane.api.resources import POD, Resource
 from tests.controlplane.simulation.clock import SimulatedClock
 from tests.controlplane.simulation.controller import Controller, Fate, Reconcilers, real_reconcilers
+from tests.controlplane.simulation.fair import fair_round
 from tests.controlplane.simulation.node import Node
 from tests.controlplane.simulation.oracles import Breach, Oracles, check_delete, stuck
 from tests.controlplane.simulation.people import People
@@ -293,31 +294,14 @@ class Simulation:
             raise Breach("nothing stuck: " + "; ".join(found))
 
     def _fair_round(self) -> bool:
-        """Let everybody do everything there is to do once; tell whether something was done."""
-        before, moved = self.store.version, False
         one = self.controllers[0]
-        for cache in one.caches.values():
-            while cache.is_behind:
-                cache.advance()
-                moved = True
-        for name in ("vm", "vmi"):
-            while one.begin(name):
-                moved = True
-        while one.passes:
-            self._note(self._carry(one, 0, "done"))
-            self._after_step()
-        for node in self.nodes:
-            for key, uid in node.kubelet_steps():
-                node.kubelet_step(key, uid)
-                moved = True
-            for uid in node.handler_steps():
-                node.handler_step(uid)
-                moved = True
-        self._schedule()
-        while self.store.collect_garbage():
-            pass
+        moved = fair_round(self.store, one, self.nodes, carry=lambda: self._carry_fairly(one), schedule=self._schedule)
         self._after_step()
-        return moved or before != self.store.version
+        return moved
+
+    def _carry_fairly(self, one: Controller) -> None:
+        self._note(self._carry(one, 0, "done"))
+        self._after_step()
 
     def _wait_for_alarm(self) -> bool:
         """Pass the time to the next alarm, unless nothing would ever come of it."""

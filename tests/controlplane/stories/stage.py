@@ -1,0 +1,191 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A small calm world: one controller, one node, no faults. Everything that happens becomes a line of the story.
+
+Indented lines are what a controller does and why, arrows are what became of an object.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from controlplane.api.resources import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
+from tests.controlplane.simulation.clock import SimulatedClock
+from tests.controlplane.simulation.controller import Controller, real_reconcilers
+from tests.controlplane.simulation.fair import fair_round
+from tests.controlplane.simulation.node import Launcher, Node
+from tests.controlplane.simulation.store import Change, Json, Store
+
+NAMES = {"VirtualMachine": "vm", "VirtualMachineInstance": "vmi", "Pod": "pod"}
+ROUNDS = 200
+
+
+class Calm(random.Random):
+    """Chance without mishaps."""
+
+    def random(self) -> float:
+        return 0.5
+
+
+class Stage:
+    def __init__(self) -> None:
+        self.clock = SimulatedClock()
+        self.store = Store(self.clock)
+        self.node = Node("node-1", self.store, self.clock, Calm(0))
+        self.controller = Controller("controller", self.store, self.clock, Calm(0), real_reconcilers)
+        self.lines: list[str] = []
+        self.calls: Counter[str] = Counter()
+        """Writes of the controller, e.g. "create Pod"."""
+        self._seen = 0
+        self._epoch = self.clock.now()
+
+    def act(self, text: str, doing: Callable[[], object]) -> None:
+        """Let a user do something, then let everything happen that follows at once."""
+        self.lines.append(text)
+        doing()
+        self.rest()
+
+    def rest(self) -> None:
+        """Run until nobody has anything to do; time stands still."""
+        with self._listening():
+            for _ in range(ROUNDS):
+                moved = fair_round(self.store, self.controller, [self.node], carry=self._carry, schedule=self._schedule)
+                self._tell_changes()
+                if not moved:
+                    return
+        raise AssertionError("the stage does not come to rest:\n" + "\n".join(self.lines))
+
+    def wait(self, seconds: float) -> None:
+        self.lines.append(f"{seconds:g} s pass")
+        self.clock.advance(seconds)
+        self.rest()
+
+    def guest(self, how: str) -> None:
+        """End the one guest that runs."""
+        (one,) = self.guests()
+        self.act(
+            f"the guest {'powers off' if how == 'shut down' else 'crashes'}", lambda: self.node.end_guest(one, how)
+        )
+
+    def guests(self) -> list[Launcher]:
+        return self.node.guests()
+
+    def text(self) -> str:
+        return "\n".join(self.lines) + "\n"
+
+    def _carry(self) -> None:
+        call = self.controller.passes[0].call
+        if call.verb != "get":
+            self.calls[f"{call.verb} {call.resource.kind}"] += 1
+        self.controller.carry_out(0, "done")
+        self._tell_changes()
+
+    def _schedule(self) -> None:
+        for key, body in self.store.list(POD):
+            if "nodeName" not in body["spec"]:
+                self.store.set_pod(key, body["metadata"]["uid"], node=self.node.name)
+
+    def _tell_changes(self) -> None:
+        for change in self.store.history[self._seen :]:
+            line = _describe(change)
+            if line is not None:
+                self.lines.append(line)
+        self._seen = len(self.store.history)
+
+    @contextmanager
+    def _listening(self) -> Iterator[None]:
+        """Turn the reconcilers' log into lines."""
+        logger = logging.getLogger("controlplane.engine.reconcile")
+        listener = _Listener(self.lines)
+        level, propagate = logger.level, logger.propagate
+        logger.addHandler(listener)
+        logger.setLevel(logging.INFO)
+        logger.propagate = False
+        try:
+            yield
+        finally:
+            logger.removeHandler(listener)
+            logger.setLevel(level)
+            logger.propagate = propagate
+
+
+class _Listener(logging.Handler):
+    def __init__(self, lines: list[str]) -> None:
+        super().__init__()
+        self._lines = lines
+
+    def emit(self, record: logging.LogRecord) -> None:
+        facts: dict[str, Any] = record.__dict__
+        if record.getMessage() == "act":
+            self._lines.append(f"  {facts['action']:<17} because {facts['because']}")
+
+
+def _describe(change: Change) -> str | None:
+    name = f"{NAMES[change.resource.kind]}/{change.key.name}"
+    if change.after is None:
+        return f"  -> {name} is gone"
+    if change.before is None or change.before is change.after:
+        return f"  -> {name} exists"
+    before, after = _word(change.before), _word(change.after)
+    if before != after:
+        return f"  -> {name} is {after}"
+    return None
+
+
+def _word(body: Json) -> str:
+    status = body.get("status", {})
+    word = str(status.get("printableStatus") or status.get("phase") or "new")
+    if body["metadata"].get("deletionTimestamp") and "printableStatus" not in status:
+        word += ", going"
+    return word
+
+
+def a_vm(name: str = "web", strategy: str = "Always", **spec: Any) -> Json:
+    template = {"spec": {"domain": {"memory": {"guest": "64Mi"}}, **spec}}
+    return {"metadata": {"name": name}, "spec": {"runStrategy": strategy, "template": template}}
+
+
+class Users:
+    """What users do, each an act of the story."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self._store = stage.store
+
+    def create(self, vm: Json) -> None:
+        name, strategy = vm["metadata"]["name"], vm["spec"]["runStrategy"]
+        self._stage.act(
+            f"a user creates vm/{name} with run strategy {strategy}",
+            lambda: self._store.create(VIRTUAL_MACHINE, "default", vm),
+        )
+
+    def switch(self, strategy: str) -> None:
+        patch = {"spec": {"runStrategy": strategy}}
+        self._stage.act(f"a user switches vm/web to {strategy}", lambda: self._store.patch(VIRTUAL_MACHINE, WEB, patch))
+
+    def request(self, word: str, *actions: str) -> None:
+        found = self._store.find(VIRTUAL_MACHINE_INSTANCE, WEB)
+        uid = found["metadata"]["uid"] if found else None
+        requests = [{"action": one, "uid": uid} if one == "Stop" else {"action": one} for one in actions]
+        patch = {"status": {"stateChangeRequests": requests}}
+        self._stage.act(
+            f"a user asks for a {word} of vm/web",
+            lambda: self._store.patch(VIRTUAL_MACHINE, WEB, patch, subresource="status"),
+        )
+
+    def delete_vmi(self) -> None:
+        self._stage.act("a user deletes vmi/web", lambda: self._store.delete(VIRTUAL_MACHINE_INSTANCE, WEB))
+
+    def delete_vm(self, *, orphan: bool = False) -> None:
+        text = "a user deletes vm/web" + (" with --cascade=orphan" if orphan else "")
+        propagation = "Orphan" if orphan else None
+        self._stage.act(text, lambda: self._store.delete(VIRTUAL_MACHINE, WEB, propagation=propagation))
+
+
+WEB = Key("default", "web")

@@ -1,0 +1,100 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The stories of a VM. To accept a change: UPDATE_GOLDEN=1 pytest tests/controlplane/stories, and read the diff."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from controlplane.api.resources import POD
+from tests.controlplane.simulation.node import BAD_NODE_SELECTOR
+from tests.controlplane.stories.stage import Stage, Users, a_vm
+
+GOLDEN = Path(__file__).parent.parent / "golden" / "stories"
+
+
+def run_and_stop(stage: Stage, users: Users) -> None:
+    users.create(a_vm())
+    users.switch("Halted")
+
+
+def guest_powers_off_under_always(stage: Stage, users: Users) -> None:
+    users.create(a_vm())
+    stage.guest("shut down")
+
+
+def instance_deleted_under_always(stage: Stage, users: Users) -> None:
+    users.create(a_vm())
+    users.delete_vmi()
+
+
+def manual_start_stop_and_power_off(stage: Stage, users: Users) -> None:
+    users.create(a_vm(strategy="Manual"))
+    users.request("start", "Start")
+    users.request("restart", "Stop", "Start")
+    users.request("stop", "Stop")
+    users.request("start", "Start")
+    stage.guest("shut down")
+    users.delete_vmi()
+
+
+def rerun_on_failure(stage: Stage, users: Users) -> None:
+    users.create(a_vm(strategy="RerunOnFailure"))
+    stage.guest("crashed")
+    stage.guest("shut down")
+
+
+def launcher_that_fails(stage: Stage, users: Users) -> None:
+    users.create(a_vm(nodeSelector={BAD_NODE_SELECTOR: "true"}))
+    stage.wait(10)
+    stage.wait(20)
+    users.switch("Halted")
+
+
+def cascade_delete(stage: Stage, users: Users) -> None:
+    users.create(a_vm())
+    users.delete_vm()
+
+
+def orphan_and_adopt(stage: Stage, users: Users) -> None:
+    users.create(a_vm())
+    users.delete_vm(orphan=True)
+    users.create(a_vm())
+
+
+def pod_deleted_under_a_running_guest(stage: Stage, users: Users) -> None:
+    users.create(a_vm())
+    ((key, _),) = stage.store.list(POD)
+    stage.act("a node is drained: the Pod is deleted", lambda: stage.store.delete(POD, key))
+
+
+STORIES: tuple[Callable[[Stage, Users], None], ...] = (
+    run_and_stop,
+    guest_powers_off_under_always,
+    instance_deleted_under_always,
+    manual_start_stop_and_power_off,
+    rerun_on_failure,
+    launcher_that_fails,
+    cascade_delete,
+    orphan_and_adopt,
+    pod_deleted_under_a_running_guest,
+)
+
+
+@pytest.mark.parametrize("story", STORIES, ids=[one.__name__ for one in STORIES])
+def test_the_story_goes_as_told(story: Callable[[Stage, Users], None]) -> None:
+    stage = Stage()
+    story(stage, Users(stage))
+    golden = GOLDEN / f"{story.__name__}.txt"
+    if os.environ.get("UPDATE_GOLDEN"):
+        golden.write_text(stage.text())
+    assert stage.text() == golden.read_text()
+
+
+def test_no_story_is_left_over() -> None:
+    assert {path.stem for path in GOLDEN.glob("*.txt")} == {one.__name__ for one in STORIES}

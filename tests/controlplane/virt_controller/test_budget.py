@@ -1,0 +1,38 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The budget of writes: ten for one VM start by all components, counted here for virt-controller's part."""
+
+from __future__ import annotations
+
+from tests.controlplane.stories.stage import Stage, Users, a_vm
+
+HANDLER = 1
+"""VMI status: Running, with interfaces and readiness."""
+EVENTS = 2
+"""SuccessfulCreate on the VM, Started on the VMI."""
+WITHOUT_ADMISSION = 1
+"""The finalizer that admission puts on a VM; the stage has no admission."""
+
+
+def test_a_start_takes_no_more_than_ten_writes() -> None:
+    stage = Stage()
+    Users(stage).create(a_vm())
+    assert dict(stage.calls) == {
+        "patch VirtualMachine": WITHOUT_ADMISSION,
+        "create VirtualMachineInstance": 1,
+        "patch status of VirtualMachine": 2,
+        "patch status of VirtualMachineInstance": 2,
+        "create Pod": 1,
+        "patch VirtualMachineInstance": 1,
+    }
+    assert stage.calls.total() - WITHOUT_ADMISSION + HANDLER + EVENTS <= 10
+    assert [reason for _, reason, _ in stage.controller.told.events] == ["SuccessfulCreate"]
+
+
+def test_a_machine_at_rest_causes_no_writes() -> None:
+    stage = Stage()
+    Users(stage).create(a_vm())
+    stage.calls.clear()
+    stage.wait(3600)
+    assert not stage.calls
