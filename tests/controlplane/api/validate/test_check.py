@@ -109,3 +109,48 @@ def test_a_list_that_cannot_be_read_does_not_make_false_problems_of_its_partner(
     vm = golden.changed(golden.load("vm-full"), f"spec/template/spec/{field}", "text")
 
     assert len(problems_of(vm)) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "expected"),
+    [
+        pytest.param(
+            "spec/configuration/migrations",
+            {"bandwidthPerMigration": "1Gi"},
+            "spec.configuration.migrations: known to KubeVirt, not built in this version; remove it",
+            id="not built",
+        ),
+        pytest.param(
+            "spec/configuration/machinType",
+            "q35",
+            "spec.configuration.machinType: no such field; did you mean machineType?",
+            id="misspelt",
+        ),
+        pytest.param(
+            "spec/configuration/developerConfiguration/useEmulation",
+            "yes",
+            "spec.configuration.developerConfiguration.useEmulation: must be true or false, got a string",
+            id="wrong type",
+        ),
+        pytest.param(
+            "spec/configuration/developerConfiguration/cpuAllocationRatio",
+            0,
+            "spec.configuration.developerConfiguration.cpuAllocationRatio: 0 is out of range; must be from 1 to 1000",
+            id="out of range",
+        ),
+    ],
+)
+def test_the_configuration_is_checked_alike(path: str, value: Any, expected: str) -> None:
+    manifest = golden.changed(golden.load("kubevirt"), path, value)
+
+    assert [str(problem) for problem in problems_of(manifest)] == [expected]
+
+
+def test_an_instances_paths_begin_at_its_spec() -> None:
+    vmi = golden.changed(golden.load("vmi-efi"), "spec/domain/memory/guest", "1")
+    vmi = golden.changed(vmi, "spec/volumes/0/containerDisk/imagePullPolicy", 1)
+
+    assert {problem.path for problem in problems_of(vmi)} == {
+        "spec.domain.memory.guest",
+        "spec.volumes[0].containerDisk.imagePullPolicy",
+    }
