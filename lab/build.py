@@ -141,7 +141,8 @@ def _build(module: Module, target: Path, cache: Cache, progress: Progress) -> No
     cache.programs.mkdir(parents=True, exist_ok=True)
     _check_disk(cache)
     go = toolchain.find_go(cache, progress)
-    progress(f"building {module.name} with Go {'.'.join(map(str, go.version))} (kube: about 5 minutes on 2 cores)")
+    patience = "; about 5 minutes on 2 cores" if module.name == "kube" else ""
+    progress(f"building {module.name} with Go {'.'.join(map(str, go.version))}{patience}")
     with tempfile.TemporaryDirectory(dir=cache.programs, prefix=f".{module.name}-") as scratch:
         output = Path(scratch) / "out"
         output.mkdir()
