@@ -82,7 +82,12 @@ class Transport:
         """Yield the lines of an endless answer. Silence for so long, a cut or a half line is Unavailable."""
         limits = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=silence_seconds)
         async with self._answer(request, "streams", limits) as response:
-            yield _lines(response.content, request.attempt)
+            try:
+                yield _lines(response.content, request.attempt)
+            finally:
+                # Left early: nothing more is wanted, not even the peer's goodbye, which may never come.
+                if response.connection is not None and response.connection.transport is not None:
+                    response.connection.transport.abort()
 
     @asynccontextmanager
     async def _answer(

@@ -119,7 +119,7 @@ def decide(world: World) -> Plan:
     )
     is_settled = not patches and now >= _settled_at(known[0])
     issue = _serving(world, authority, known, is_settled=is_settled)
-    return Plan((*patches, *issue), _rest(world, known, is_settled=is_settled))
+    return Plan((*issue, *patches), _rest(world, known, is_settled=is_settled))
 
 
 def _authority_problem(held: Held, known: list[bytes], now: float) -> str:

@@ -1,0 +1,362 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""virt-api as a process on a real API server: the role's manifests, its own account, certificates, kubectl.
+
+The Service has no selector but an EndpointSlice with the host's address, because there are no nodes;
+all else is as in a cluster.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from controlplane.api.crds import DEFINITIONS, crd
+from controlplane.api.resources import SECRET, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key, Resource
+from controlplane.engine.clock import SystemClock
+from controlplane.engine.errors import ApiError, Invalid
+from controlplane.kube.client import Client, Selection
+from controlplane.kube.credentials import from_kubeconfig
+from controlplane.kube.transport import Request, Transport
+from controlplane.kube.watch import WatchCache
+from controlplane.virt_controller.certificates.observe import API_SERVICE, SERVING_SECRET
+from controlplane.virt_controller.certificates.run import run as run_certificates
+from lab.build import ensure_programs
+from lab.cluster import Lab
+from lab.progress import silent
+from tests.controlplane.virt_api.test_manifests import render
+
+pytestmark = pytest.mark.component
+
+ROOT = Path(__file__).parents[3]
+NAMESPACE = "virt"
+CLOCK = SystemClock()
+GROUP = "/apis/subresources.kubevirt.io/v1"
+
+
+@dataclass
+class Installed:
+    """A lab with our API installed and served."""
+
+    lab: Lab
+    kubeconfig: Path
+    kubectl: Path
+    controller: Path
+    """The kubeconfig of virt-controller's account."""
+
+    def run_kubectl(self, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [self.kubectl, "--kubeconfig", self.kubeconfig, *arguments],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
+    directory = tmp_path_factory.mktemp("virt-api")
+    with Lab("virt-api").running(nodes=0, controllers=False) as lab:
+        kubectl = ensure_programs(lab.cache, silent).kube_directory / "kubectl"
+        accounts = asyncio.run(install(lab, directory))
+        with processes(lab, accounts):
+            asyncio.run(wait_served(lab, directory))
+            yield Installed(lab, lab.kubeconfig, kubectl, accounts["controller"])
+
+
+@pytest.fixture
+async def client(installed: Installed) -> AsyncIterator[Client]:
+    async with a_client(installed.kubeconfig) as made:
+        yield made
+
+
+@asynccontextmanager
+async def a_client(kubeconfig: Path) -> AsyncIterator[Client]:
+    async with Transport(await from_kubeconfig(kubeconfig), "virtops-test") as transport:
+        yield Client(transport, "test")
+
+
+async def install(lab: Lab, directory: Path) -> dict[str, Path]:
+    """Create CRDs and the role's objects; return the kubeconfigs of our accounts."""
+    port = free_port(str(lab.describe().addresses.host))
+    (directory / "port").write_text(str(port))
+    async with a_client(lab.kubeconfig) as client:
+        await post(client, "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
+        for definition in DEFINITIONS:
+            await post(client, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd(definition))
+        service = {"metadata": {"name": "virt-api"}, "spec": {"ports": [{"name": "https", "port": 443}]}}
+        await post(client, f"/api/v1/namespaces/{NAMESPACE}/services", service)
+        for template in ("rbac-api", "rbac-controller", "secrets", "apiservice", "webhooks"):
+            for body in render(f"{template}.yaml.j2"):
+                await post(client, collection(body), body)
+        names = {"api": "kubevirt-apiserver", "controller": "kubevirt-controller"}
+        return {name: await account(client, lab, account_name, directory) for name, account_name in names.items()}
+
+
+def collection(body: dict[str, Any]) -> str:
+    version, kind = body["apiVersion"], body["kind"]
+    root = "/api/v1" if version == "v1" else f"/apis/{version}"
+    namespace = body["metadata"].get("namespace")
+    plural = "policies" if kind.endswith("Policy") else f"{kind.lower()}s"
+    return f"{root}/namespaces/{namespace}/{plural}" if namespace else f"{root}/{plural}"
+
+
+async def publish(client: Client, host: str, port: int) -> None:
+    """Make Service virt-api lead to virt-api once it listens, as a Pod that becomes ready does."""
+    async with asyncio.timeout(30):
+        while True:
+            try:
+                _, writer = await asyncio.open_connection(host, port)
+            except OSError:
+                await asyncio.sleep(0.05)
+                continue
+            writer.close()
+            break
+    endpoints = {
+        "metadata": {"name": "virt-api", "labels": {"kubernetes.io/service-name": "virt-api"}},
+        "addressType": "IPv4",
+        "ports": [{"name": "https", "port": port}],
+        "endpoints": [{"addresses": [host], "conditions": {"ready": True}}],
+    }
+    await post(client, f"/apis/discovery.k8s.io/v1/namespaces/{NAMESPACE}/endpointslices", endpoints)
+
+
+async def post(client: Client, path: str, body: dict[str, Any]) -> dict[str, Any]:
+    answer = await client.transport.send(Request("POST", path, f"create {path}", json.dumps(body).encode()))
+    return dict(json.loads(answer))
+
+
+async def account(client: Client, lab: Lab, name: str, directory: Path) -> Path:
+    """Write a kubeconfig with a token of the service account."""
+    path = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{name}/token"
+    token = await post(client, path, {"spec": {"expirationSeconds": 3600}})
+    known = yaml.safe_load(lab.kubeconfig.read_text())
+    known["users"] = [{"name": "u", "user": {"token": token["status"]["token"]}}]
+    known["contexts"][0]["context"]["user"] = "u"
+    written = directory / f"{name}.kubeconfig"
+    written.write_text(yaml.safe_dump(known))
+    return written
+
+
+def free_port(address: str) -> int:
+    with socket.socket() as probe:
+        probe.bind((address, 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def processes(lab: Lab, accounts: dict[str, Path]) -> Iterator[None]:
+    """Run virt-api as itself, and the certificates' loop as virt-controller, until the end."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": f"{ROOT}:{ROOT / 'plugins' / 'module_utils'}",
+        "POD_NAMESPACE": NAMESPACE,
+        "LISTEN_ADDRESS": str(lab.describe().addresses.host),
+        "LISTEN_PORT": (accounts["api"].parent / "port").read_text(),
+    }
+    certificates = f"import asyncio, {__name__} as t; asyncio.run(t.keep_certificates({str(accounts['controller'])!r}))"
+    commands = [
+        ([sys.executable, "-m", "controlplane.virt_api"], accounts["api"]),
+        ([sys.executable, "-c", certificates], accounts["controller"]),
+    ]
+    started = [
+        subprocess.Popen(command, env=environment | {"KUBECONFIG": str(kubeconfig)}, cwd=ROOT)
+        for command, kubeconfig in commands
+    ]
+    try:
+        yield
+        assert [process.poll() for process in started] == [None, None]
+    finally:
+        for process in started:
+            process.terminate()
+        for process in started:
+            process.wait(timeout=20)
+
+
+async def keep_certificates(kubeconfig: str) -> None:
+    """What virt-controller's leader does, as its own account."""
+    async with a_client(Path(kubeconfig)) as client:
+        await run_certificates(client, NAMESPACE, CLOCK)
+
+
+async def wait_served(lab: Lab, directory: Path) -> None:
+    """Wait until both APIServices are Available."""
+    async with a_client(lab.kubeconfig) as client:
+        await publish(client, str(lab.describe().addresses.host), int((directory / "port").read_text()))
+        cache = WatchCache(client, Selection(API_SERVICE), CLOCK)
+        changed = asyncio.Event()
+        cache.subscribe(lambda *_: changed.set())
+        running = asyncio.create_task(cache.run())
+        async with asyncio.timeout(40):
+            while not all(is_available(cache, f"{version}.subresources.kubevirt.io") for version in ("v1", "v1alpha3")):
+                changed.clear()
+                await changed.wait()
+        running.cancel()
+        with suppress(asyncio.CancelledError):
+            await running
+
+
+def is_available(cache: WatchCache, name: str) -> bool:
+    raw = cache.get(Key("", name))
+    conditions = (json.loads(raw).get("status") or {}).get("conditions", []) if raw else []
+    return any(one["type"] == "Available" and one["status"] == "True" for one in conditions)
+
+
+def a_vm(name: str = "web", **spec: Any) -> dict[str, Any]:
+    domain = {"memory": {"guest": "64Mi"}, "devices": {"disks": [{"name": "root", "disk": {"bus": "virtio"}}]}}
+    volumes = [{"name": "root", "containerDisk": {"image": "localhost/virtops/test-guest:0.1.0"}}]
+    return {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachine",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"template": {"spec": {"domain": domain, "volumes": volumes}}, **(spec or {"runStrategy": "Halted"})},
+    }
+
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture
+async def vm(client: Client) -> dict[str, Any]:
+    """A VM of this test's own; it has our finalizer, and no controller is here to take it off."""
+    return await client.create(VIRTUAL_MACHINE, "default", a_vm(f"web-{next(_numbers)}"))
+
+
+def key_of(obj: dict[str, Any]) -> Key:
+    return Key(obj["metadata"]["namespace"], obj["metadata"]["name"])
+
+
+async def put(client: Client, vm: dict[str, Any], action: str, body: str = "") -> None:
+    path = f"{GROUP}/namespaces/default/virtualmachines/{vm['metadata']['name']}/{action}"
+    await client.transport.send(Request("PUT", path, action, body.encode() or None))
+
+
+async def test_admission_fills_in_defaults_and_refuses_with_every_cause(client: Client, vm: dict[str, Any]) -> None:
+    assert vm["spec"]["template"]["spec"]["domain"]["firmware"]["uuid"]
+
+    with pytest.raises(Invalid) as refused:
+        await client.create(
+            VIRTUAL_MACHINE, "default", a_vm("bad", runStrategy="Halted", tempalte={}) | {"spec": {"running": True}}
+        )
+    assert "template" in str(refused.value)
+
+
+@pytest.mark.parametrize("version", ["v1", "v1alpha3"])
+async def test_both_versions_pass_through_admission(client: Client, version: str) -> None:
+    resource = Resource("kubevirt.io", version, "virtualmachines", "VirtualMachine")
+    body = a_vm("other", runStrategy="Halted")
+    body["apiVersion"] = f"kubevirt.io/{version}"
+    body["spec"]["template"]["spec"]["domain"]["machine"] = {"type": "q35,kernel-irqchip=off"}
+
+    with pytest.raises(ApiError, match="machine"):
+        await client.create(resource, "default", body)
+
+
+async def test_start_through_the_aggregated_api(client: Client, vm: dict[str, Any]) -> None:
+    await put(client, vm, "start", '{"dryRun": ["All"]}')
+    assert (await client.get(VIRTUAL_MACHINE, key_of(vm)))["spec"]["runStrategy"] == "Halted"
+
+    await put(client, vm, "start")
+    assert (await client.get(VIRTUAL_MACHINE, key_of(vm)))["spec"]["runStrategy"] == "Always"
+
+    with pytest.raises(ApiError, match="does not take a manual start") as refused:
+        await put(client, vm, "start")
+    assert refused.value.reason == "Conflict"
+
+
+async def test_restart_and_stop_of_what_runs(installed: Installed, client: Client) -> None:
+    vm = await client.create(VIRTUAL_MACHINE, "default", a_vm(f"web-{next(_numbers)}", runStrategy="Always"))
+    async with a_client(installed.controller) as controller:
+        body = vm["spec"]["template"] | {
+            "apiVersion": "kubevirt.io/v1",
+            "kind": "VirtualMachineInstance",
+            "metadata": {"name": vm["metadata"]["name"], "namespace": "default"},
+        }
+        vmi = await controller.create(VIRTUAL_MACHINE_INSTANCE, "default", body)
+        await controller.patch(
+            VIRTUAL_MACHINE_INSTANCE, key_of(vm), {"status": {"phase": "Running"}}, subresource="status"
+        )
+
+    await put(client, vm, "restart", '{"gracePeriodSeconds": 0}')
+
+    queued = (await client.get(VIRTUAL_MACHINE, key_of(vm)))["status"]["stateChangeRequests"]
+    assert queued == [{"action": "Stop", "uid": vmi["metadata"]["uid"]}, {"action": "Start"}]
+    shortened = await client.get(VIRTUAL_MACHINE_INSTANCE, key_of(vm))
+    assert shortened["spec"]["terminationGracePeriodSeconds"] == 1
+
+    await put(client, vm, "stop")
+
+    assert (await client.get(VIRTUAL_MACHINE, key_of(vm)))["spec"]["runStrategy"] == "Halted"
+
+
+def test_kubectl_sees_the_group_and_its_errors(installed: Installed) -> None:
+    resources = installed.run_kubectl("api-resources", "--api-group=subresources.kubevirt.io")
+    raw = installed.run_kubectl("get", "--raw", "/apis/subresources.kubevirt.io")
+    discovery = installed.run_kubectl("get", "--raw", "/apis/subresources.kubevirt.io/v1")
+    version = installed.run_kubectl("get", "--raw", "/apis/subresources.kubevirt.io/v1/version")
+
+    assert resources.returncode == 0, resources.stderr
+    assert json.loads(raw.stdout)["preferredVersion"]["version"] == "v1"
+    names = {each["name"] for each in json.loads(discovery.stdout)["resources"]}
+    assert names == {"virtualmachines/start", "virtualmachines/stop", "virtualmachines/restart"}
+    assert json.loads(version.stdout)["gitVersion"].startswith("v")
+
+
+def test_a_user_without_the_right_is_refused(installed: Installed) -> None:
+    refused = installed.run_kubectl(
+        "get", "--raw", f"{GROUP}/namespaces/default/virtualmachineinstances/x/vnc", "--as", "jane"
+    )
+
+    assert refused.returncode == 1
+    assert "Forbidden" in refused.stderr
+
+
+async def test_a_serving_pair_that_is_renewed_is_used_at_once(client: Client, vm: dict[str, Any]) -> None:
+    secret = await client.get(SECRET, Key(NAMESPACE, SERVING_SECRET))
+    await client.patch(SECRET, Key(NAMESPACE, SERVING_SECRET), {"data": {"tls.crt": None, "tls.key": None}})
+
+    cache = WatchCache(client, Selection(SECRET, NAMESPACE), CLOCK)
+    changed = asyncio.Event()
+    cache.subscribe(lambda *_: changed.set())
+    running = asyncio.create_task(cache.run())
+    async with asyncio.timeout(20):
+        while not (raw := cache.get(Key(NAMESPACE, SERVING_SECRET))) or b"tls.crt" not in raw:
+            changed.clear()
+            await changed.wait()
+    running.cancel()
+
+    assert json.loads(raw)["data"]["tls.crt"] != secret["data"]["tls.crt"]
+    await put(client, vm, "start", '{"dryRun": ["All"]}')
+
+
+async def test_an_instance_gets_finalizer_and_phase_but_keeps_its_spec(client: Client) -> None:
+    body = a_vm()["spec"]["template"] | {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachineInstance",
+        "metadata": {"name": "alone", "namespace": "default"},
+    }
+    made = await client.create(VIRTUAL_MACHINE_INSTANCE, "default", body)
+    assert made["metadata"]["finalizers"]
+
+    with pytest.raises(ApiError):
+        await client.patch(VIRTUAL_MACHINE_INSTANCE, key_of(made), {"spec": {"domain": {"memory": {"guest": "128Mi"}}}})
+    with pytest.raises(ApiError):
+        await client.patch(
+            VIRTUAL_MACHINE_INSTANCE, key_of(made), {"status": {"phase": "Failed"}}, subresource="status"
+        )
