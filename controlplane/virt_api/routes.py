@@ -193,7 +193,7 @@ def _segments(raw_path: str) -> list[str] | None:
 
 
 def _version_in(path: str) -> str:
-    return next((version for version in VERSIONS if f"/{version}" in path.removeprefix("/openapi/v3")), "")
+    return next((segment for segment in path.split("/") if segment in VERSIONS), "")
 
 
 def _not_by(*methods: str) -> NoRoute:

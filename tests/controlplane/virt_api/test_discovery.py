@@ -1,0 +1,55 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from controlplane.virt_api import discovery
+from controlplane.virt_api.routes import DOCUMENTS, ToDocument, match
+
+
+def fetch(path: str) -> Any:
+    route = match("GET", path)
+    assert isinstance(route, ToDocument)
+    return msgspec.json.decode(discovery.answer(route).body)
+
+
+@pytest.mark.parametrize("path", DOCUMENTS)
+def test_every_document_is_answered(path: str) -> None:
+    route = match("GET", path)
+    assert isinstance(route, ToDocument)
+    answer = discovery.answer(route)
+
+    assert answer.code == 200
+    assert answer.body
+
+
+def test_virtctl_finds_the_preferred_version() -> None:
+    group = fetch("/apis/subresources.kubevirt.io")
+
+    assert group["kind"] == "APIGroup"
+    assert group["preferredVersion"] == {"groupVersion": "subresources.kubevirt.io/v1", "version": "v1"}
+
+
+def test_only_what_is_built_is_announced() -> None:
+    listed = fetch("/apis/subresources.kubevirt.io/v1alpha3")
+
+    assert listed["groupVersion"] == "subresources.kubevirt.io/v1alpha3"
+    assert {each["name"] for each in listed["resources"]} == {
+        "virtualmachines/start",
+        "virtualmachines/stop",
+        "virtualmachines/restart",
+    }
+    assert all(each["verbs"] == ["update"] and each["namespaced"] for each in listed["resources"])
+
+
+def test_each_openapi_document_that_is_named_is_there() -> None:
+    for path, item in fetch("/openapi/v3")["paths"].items():
+        location, _, mark = item["serverRelativeURL"].partition("?hash=")
+        assert location == f"/openapi/v3/{path}"
+        assert mark
+        assert fetch(location)["openapi"].startswith("3.")

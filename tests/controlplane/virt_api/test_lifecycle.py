@@ -1,0 +1,176 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""KubeVirt's table of what start, stop and restart do, row by row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from controlplane.api.decode import decode_vm, decode_vmi
+from controlplane.api.instance import VirtualMachineInstance
+from controlplane.api.virtual_machine import VirtualMachine
+from controlplane.virt_api.lifecycle import (
+    PatchInstance,
+    PatchSpec,
+    PatchStatus,
+    RefusedError,
+    decide_restart,
+    decide_start,
+    decide_stop,
+)
+from controlplane.virt_api.options import RestartOptions, StartOptions, StopOptions
+
+TEMPLATE: dict[str, Any] = {"spec": {"domain": {"devices": {}}}}
+ON = PatchSpec({"spec": {"runStrategy": "Always"}})
+OFF = PatchSpec({"spec": {"runStrategy": "Halted"}})
+START = {"action": "Start"}
+STOP = {"action": "Stop", "uid": "u1"}
+
+
+def queue(*requests: dict[str, Any]) -> PatchStatus:
+    status: dict[str, Any] = {"stateChangeRequests": list(requests)}
+    if any(request["action"] == "Start" for request in requests):
+        status["startFailure"] = None
+    return PatchStatus({"status": status})
+
+
+def shorter(seconds: int) -> PatchInstance:
+    return PatchInstance("u1", {"spec": {"terminationGracePeriodSeconds": seconds}})
+
+
+def a_vm(strategy: str, **status: Any) -> VirtualMachine:
+    switch = {"running": strategy == "true"} if strategy in {"true", "false"} else {"runStrategy": strategy}
+    return decode_vm({"metadata": {"name": "web"}, "spec": {"template": TEMPLATE, **switch}, "status": status})
+
+
+def a_vmi(phase: str, grace: int | None = None) -> VirtualMachineInstance:
+    spec = TEMPLATE["spec"] | ({} if grace is None else {"terminationGracePeriodSeconds": grace})
+    return decode_vmi({"metadata": {"name": "web", "uid": "u1"}, "spec": spec, "status": {"phase": phase}})
+
+
+REFUSED = "refused"
+
+
+@pytest.mark.parametrize(
+    ("strategy", "phase", "expected"),
+    [
+        ("Halted", None, (ON,)),
+        ("Halted", "Succeeded", (ON,)),
+        ("Halted", "Running", REFUSED),
+        ("false", None, (PatchSpec({"spec": {"running": True}}),)),
+        ("true", None, REFUSED),
+        ("Always", None, REFUSED),
+        ("Once", None, REFUSED),
+        ("Manual", None, (queue(START),)),
+        ("Manual", "Succeeded", (queue(STOP, START),)),
+        ("Manual", "Failed", (queue(STOP, START),)),
+        ("Manual", "Pending", REFUSED),
+        ("Manual", "Scheduled", REFUSED),
+        ("RerunOnFailure", None, (queue(START),)),
+        ("RerunOnFailure", "Succeeded", (queue(STOP, START),)),
+        ("RerunOnFailure", "Failed", REFUSED),
+    ],
+)
+def test_start(strategy: str, phase: str | None, expected: Any) -> None:
+    vmi = a_vmi(phase) if phase is not None else None
+
+    if expected == REFUSED:
+        with pytest.raises(RefusedError):
+            decide_start(a_vm(strategy), vmi, StartOptions())
+    else:
+        assert decide_start(a_vm(strategy), vmi, StartOptions()) == expected
+
+
+def test_a_paused_start_of_a_halted_machine_goes_through_the_queue() -> None:
+    writes = decide_start(a_vm("Halted"), None, StartOptions(paused=True))
+
+    assert writes == (queue({"action": "Start", "data": {"paused": "true"}}),)
+
+
+def test_a_start_waits_for_what_is_queued() -> None:
+    with pytest.raises(RefusedError, match="still being carried out"):
+        decide_start(a_vm("Manual", stateChangeRequests=[START]), None, StartOptions())
+
+
+def test_a_machine_whose_volumes_need_recovery_does_not_start() -> None:
+    vm = a_vm("Halted", conditions=[{"type": "ManualRecoveryRequired", "status": "True"}])
+
+    with pytest.raises(RefusedError, match="manual recovery"):
+        decide_start(vm, None, StartOptions())
+
+
+@pytest.mark.parametrize(
+    ("strategy", "phase", "grace", "expected"),
+    [
+        ("Halted", None, None, REFUSED),
+        ("Halted", "Succeeded", None, REFUSED),
+        ("Halted", "Running", None, REFUSED),
+        ("Halted", "Running", 30, REFUSED),
+        ("Halted", "Running", 5, (shorter(5),)),
+        ("Always", None, None, (OFF,)),
+        ("Always", "Running", None, (OFF,)),
+        ("Always", "Running", 0, (shorter(0), OFF)),
+        ("Always", "Running", 600, (OFF,)),
+        ("Always", None, 0, (OFF,)),
+        ("true", "Running", None, (PatchSpec({"spec": {"running": False}}),)),
+        ("Once", None, None, (OFF,)),
+        ("Manual", None, None, REFUSED),
+        ("Manual", "Succeeded", None, REFUSED),
+        ("Manual", "Running", 3, (shorter(3), queue(STOP))),
+        ("RerunOnFailure", "Failed", None, REFUSED),
+        ("RerunOnFailure", "Running", None, (queue(STOP),)),
+    ],
+)
+def test_stop(strategy: str, phase: str | None, grace: int | None, expected: Any) -> None:
+    vmi = a_vmi(phase) if phase is not None else None
+
+    if expected == REFUSED:
+        with pytest.raises(RefusedError):
+            decide_stop(a_vm(strategy), vmi, StopOptions(grace))
+    else:
+        assert decide_stop(a_vm(strategy), vmi, StopOptions(grace)) == expected
+
+
+def test_a_stop_replaces_whatever_is_queued() -> None:
+    vm = a_vm("Manual", stateChangeRequests=[STOP, START])
+
+    assert decide_stop(vm, a_vmi("Running"), StopOptions()) == (queue(STOP),)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "phase", "grace", "expected"),
+    [
+        ("Halted", "Running", None, REFUSED),
+        ("Once", "Running", None, REFUSED),
+        ("Always", None, None, REFUSED),
+        ("Always", "Running", None, (queue(STOP, START),)),
+        ("Always", "Running", 0, (shorter(1), queue(STOP, START))),
+        ("Manual", "Running", None, (queue(STOP, START),)),
+        ("RerunOnFailure", "Running", None, (queue(STOP, START),)),
+    ],
+)
+def test_restart(strategy: str, phase: str | None, grace: int | None, expected: Any) -> None:
+    vmi = a_vmi(phase) if phase is not None else None
+
+    if expected == REFUSED:
+        with pytest.raises(RefusedError):
+            decide_restart(a_vm(strategy), vmi, RestartOptions(grace))
+    else:
+        assert decide_restart(a_vm(strategy), vmi, RestartOptions(grace)) == expected
+
+
+def test_a_restart_waits_for_volumes_that_change() -> None:
+    vm = a_vm("Always", conditions=[{"type": "VolumesChange", "status": "True"}])
+
+    with pytest.raises(RefusedError, match="volumes are being changed"):
+        decide_restart(vm, a_vmi("Running"), RestartOptions())
+
+
+def test_a_machine_with_both_switches_is_refused_with_the_remedy() -> None:
+    vm = decode_vm({"spec": {"template": TEMPLATE, "running": True, "runStrategy": "Manual"}})
+
+    with pytest.raises(RefusedError, match="remove the deprecated running"):
+        decide_start(vm, None, StartOptions())

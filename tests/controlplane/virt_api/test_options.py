@@ -1,0 +1,62 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from controlplane.virt_api.options import (
+    BadOptionsError,
+    RestartOptions,
+    StartOptions,
+    StopOptions,
+    parse_restart,
+    parse_start,
+    parse_stop,
+)
+
+
+@pytest.mark.parametrize("body", [b"", b"  \n", b"null", b"{}", b'{"kind":"StartOptions","apiVersion":"v1"}'], ids=repr)
+def test_an_absent_body_means_defaults(body: bytes) -> None:
+    assert parse_start(body) == StartOptions()
+    assert parse_stop(body) == StopOptions()
+    assert parse_restart(body) == RestartOptions()
+
+
+def test_options_are_read() -> None:
+    assert parse_start(b'{"paused": true, "dryRun": ["All"]}') == StartOptions(paused=True, dry_run=True)
+    assert parse_stop(b'{"gracePeriod": 0, "dryRun": []}') == StopOptions(grace_period=0)
+    assert parse_restart(b'{"gracePeriodSeconds": 0}') == RestartOptions(grace_period=0)
+
+
+@pytest.mark.parametrize(
+    ("parse", "body", "said"),
+    [
+        (parse_start, b"[]", "must be a JSON object, got list"),
+        (parse_start, b'{"paused"', "not valid JSON"),
+        (parse_start, b"\xff", "not valid JSON"),
+        (parse_start, b"[" * 100_000, "not valid JSON"),
+        (parse_start, b'{"paused": "yes"}', 'paused: must be true or false, not "yes"'),
+        (parse_start, b'{"pasued": true}', "'pasued': unknown option; known are dryRun, paused"),
+        (parse_start, b'{"dryRun": ["Some"]}', 'dryRun: must be absent or ["All"]'),
+        (parse_stop, b'{"gracePeriod": -1}', "gracePeriod: must be a whole number of seconds from 0"),
+        (parse_stop, b'{"gracePeriod": true}', "gracePeriod: must be a whole number"),
+        (parse_stop, b'{"gracePeriod": 1e99}', "gracePeriod: must be a whole number"),
+        (parse_restart, b'{"gracePeriodSeconds": 30}', "gracePeriodSeconds: must be 0"),
+        (parse_restart, b'{"gracePeriodSeconds": -1}', "gracePeriodSeconds: must be a whole number"),
+    ],
+    ids=lambda value: repr(value)[:40] if isinstance(value, bytes) else None,
+)
+def test_a_bad_body_is_refused_with_the_field_and_what_it_must_be(parse: Any, body: bytes, said: str) -> None:
+    with pytest.raises(BadOptionsError) as refused:
+        parse(body)
+
+    assert said in str(refused.value)
+    assert len(str(refused.value)) < 400
+
+
+def test_all_problems_are_told_at_once() -> None:
+    with pytest.raises(BadOptionsError, match=r"x.*paused.*dryRun"):
+        parse_start(b'{"x": 1, "paused": 1, "dryRun": 1}')
