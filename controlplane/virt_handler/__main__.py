@@ -57,6 +57,9 @@ COMPONENT = "virt-handler"
 _WORKERS = 32
 _LEAVING_SECONDS = 2.0
 _PLUGINS_SECONDS = 10.0
+_CONNECT_SECONDS = 3600.0
+"""A launcher that takes the call and says nothing costs one waiting thread, not one more at every new attempt. It is
+answered in the moment in which it speaks again, and let go when its Pod ends."""
 
 
 class Handler:
@@ -214,7 +217,7 @@ class Handler:
 
 
 async def _connect(path: str) -> Connection:
-    return await open_connection(socket_uri(path))
+    return await open_connection(socket_uri(path), deadline_seconds=_CONNECT_SECONDS)
 
 
 async def _serve(settings: Settings) -> None:
