@@ -1,0 +1,101 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whose turn it is."""
+
+from __future__ import annotations
+
+from controlplane.api.resources import Key
+from controlplane.engine.backoff import BackOff
+from controlplane.engine.queue import Queue
+
+WEB, DB = Key("default", "web"), Key("default", "db")
+
+
+def a_queue() -> Queue:
+    return Queue(BackOff(lambda: 1.0, base_seconds=10.0))
+
+
+def test_keys_come_in_the_order_in_which_they_became_due() -> None:
+    queue = a_queue()
+    queue.add(WEB, 0)
+    queue.add(DB, 0)
+    assert [queue.take(0), queue.take(0), queue.take(0)] == [WEB, DB, None]
+
+
+def test_a_key_added_twice_comes_once() -> None:
+    queue = a_queue()
+    queue.add(WEB, 0)
+    queue.add(WEB, 1)
+    assert (queue.take(1), queue.take(1)) == (WEB, None)
+
+
+def test_a_key_in_work_is_given_to_nobody_else_and_comes_again() -> None:
+    queue = a_queue()
+    queue.add(WEB, 0)
+    queue.take(0)
+    queue.add(WEB, 1)
+    assert queue.take(1) is None
+    queue.finish(WEB, 2, failed=False)
+    assert queue.take(2) == WEB
+
+
+def test_a_finished_key_does_not_come_again_by_itself() -> None:
+    queue = a_queue()
+    queue.add(WEB, 0)
+    queue.take(0)
+    queue.finish(WEB, 0, failed=False)
+    assert queue.next_due() is None
+    assert len(queue) == 0
+
+
+def test_an_alarm_brings_it_back_in_time_and_a_change_earlier() -> None:
+    queue = a_queue()
+    queue.add(WEB, 0)
+    queue.take(0)
+    queue.finish(WEB, 0, failed=False, look_again_in=60)
+    assert queue.take(59) is None
+    queue.add(WEB, 59)
+    assert queue.take(59) == WEB
+    queue.finish(WEB, 59, failed=False)
+    assert queue.next_due() is None, "the alarm belonged to a decision that is made anew"
+
+
+def test_while_a_key_fails_no_event_brings_it_back_early() -> None:
+    """19 retries a second were seen elsewhere, because events bypassed the back-off."""
+    queue = a_queue()
+    queue.add(WEB, 0)
+    queue.take(0)
+    queue.finish(WEB, 0, failed=True)
+    for moment in range(1, 10):
+        queue.add(WEB, moment)
+        assert queue.take(moment) is None
+    assert queue.take(10) == WEB
+
+
+def test_an_event_during_a_failing_pass_waits_as_well() -> None:
+    queue = a_queue()
+    queue.add(WEB, 0)
+    queue.take(0)
+    queue.add(WEB, 0)
+    queue.finish(WEB, 0, failed=True)
+    assert queue.next_due() == 10
+
+
+def test_one_failing_key_holds_up_nobody() -> None:
+    queue = a_queue()
+    queue.add(WEB, 0)
+    queue.take(0)
+    queue.finish(WEB, 0, failed=True)
+    queue.add(DB, 1)
+    assert queue.take(1) == DB
+
+
+def test_success_ends_the_back_off() -> None:
+    queue = a_queue()
+    queue.add(WEB, 0)
+    for moment, failed in ((0, True), (10, False)):
+        assert queue.take(moment) == WEB
+        queue.finish(WEB, moment, failed=failed)
+    queue.add(WEB, 11)
+    assert queue.take(11) == WEB

@@ -1,0 +1,62 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One pass over one key."""
+
+from __future__ import annotations
+
+import pytest
+
+from controlplane.api.resources import Key
+from controlplane.engine.errors import ApiError, Conflict, Forbidden, NotFound, Unavailable
+from controlplane.engine.reconcile import reconcile
+from tests.controlplane.engine.world import Counting
+
+WEB = Key("default", "web")
+
+
+async def test_a_pass_goes_on_while_its_own_writes_open_the_next_step_and_then_tells() -> None:
+    counting = Counting(goal=2)
+    outcome = await reconcile(counting, WEB)
+    assert counting.writes == ["add", "add", "2 of 2"]
+    assert outcome.error is None
+    assert counting.told == "2 of 2"
+
+
+async def test_a_long_way_is_gone_in_several_passes() -> None:
+    counting = Counting(goal=100)
+    outcome = await reconcile(counting, WEB)
+    assert (len(counting.writes), outcome.look_again_in) == (4, 0.0)
+
+
+async def test_where_nothing_is_to_do_nothing_is_written() -> None:
+    counting = Counting(goal=1, value=1, told="1 of 1", look_again_in=30.0)
+    outcome = await reconcile(counting, WEB)
+    assert (counting.writes, outcome.look_again_in, outcome.error) == ([], 30.0, None)
+
+
+async def test_an_object_that_is_gone_ends_the_pass() -> None:
+    outcome = await reconcile(Counting(goal=1, is_absent=True), WEB)
+    assert outcome.error is None
+    assert outcome.look_again_in is None
+
+
+@pytest.mark.parametrize("error", [Conflict("old"), NotFound("gone"), Unavailable("no answer")], ids=repr)
+async def test_what_is_not_known_to_be_true_is_not_told(error: ApiError) -> None:
+    counting = Counting(goal=1, fail_with=[error])
+    outcome = await reconcile(counting, WEB)
+    assert (outcome.error, counting.writes) == (error, [])
+
+
+async def test_a_refusal_is_told_and_backs_off() -> None:
+    refusal = Forbidden("quota exceeded")
+    counting = Counting(goal=1, fail_with=[refusal, None])
+    outcome = await reconcile(counting, WEB)
+    assert counting.writes == ["0 of 1, quota exceeded"]
+    assert outcome.error is refusal
+
+
+async def test_a_status_that_cannot_be_written_fails_the_pass() -> None:
+    error = Conflict("old")
+    outcome = await reconcile(Counting(goal=0, fail_with=[error]), WEB)
+    assert outcome.error is error

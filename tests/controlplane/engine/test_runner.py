@@ -1,0 +1,126 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The asyncio shell: parallel over keys, one worker per key, bugs stay with their key."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import pytest
+
+from controlplane.api.resources import Key
+from controlplane.engine.backoff import BackOff
+from controlplane.engine.clock import SystemClock
+from controlplane.engine.plan import Outcome, Plan, Problem
+from controlplane.engine.queue import Queue
+from controlplane.engine.runner import Runner
+
+WEB, DB = Key("default", "web"), Key("default", "db")
+
+
+class Gate:
+    """A reconciler whose passes wait at a gate."""
+
+    def __init__(self) -> None:
+        self.inside: list[Key] = []
+        self.entered = asyncio.Event()
+        self.open = asyncio.Event()
+        self.todo: set[Key] = set()
+        self.bug: Exception | None = None
+
+    def observe(self, key: Key) -> Key:
+        if self.bug is not None:
+            raise self.bug
+        return key
+
+    def decide(self, world: Key) -> Plan[Any]:
+        return Plan()
+
+    async def apply(self, world: Key, action: Any) -> None: ...
+
+    def derive_status(self, world: Key, problem: Problem[Any] | None) -> str | None:
+        return "new" if world in self.todo else None
+
+    async def write_status(self, world: Key, status: str) -> None:
+        self.inside.append(world)
+        self.entered.set()
+        await self.open.wait()
+        self.todo.discard(world)
+
+
+@asynccontextmanager
+async def running(
+    gate: Gate, outcomes: asyncio.Queue[Outcome], limit: int = 10
+) -> AsyncIterator[Runner[Any, Any, Any]]:
+    queue = Queue(BackOff(lambda: 0.0, base_seconds=0.002))
+    runner: Runner[Any, Any, Any] = Runner(
+        "gate",
+        gate,
+        queue,
+        SystemClock(),
+        limit=limit,
+        observed=lambda _name, outcome, _s: outcomes.put_nowait(outcome),
+    )
+    task = asyncio.ensure_future(runner.run())
+    try:
+        yield runner
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def test_different_keys_run_side_by_side_and_one_key_once() -> None:
+    gate, outcomes = Gate(), asyncio.Queue[Outcome]()
+    gate.todo = {WEB, DB}
+    async with running(gate, outcomes) as runner:
+        for key in (WEB, WEB, DB):
+            runner.add(key)
+        while len(gate.inside) < 2:
+            await gate.entered.wait()
+            gate.entered.clear()
+        runner.add(WEB)
+        gate.open.set()
+        for _ in range(3):
+            assert (await outcomes.get()).error is None
+    assert sorted(gate.inside) == [DB, WEB], "the third pass found nothing left to do"
+
+
+async def test_the_limit_holds() -> None:
+    gate, outcomes = Gate(), asyncio.Queue[Outcome]()
+    gate.todo = {WEB, DB}
+    async with running(gate, outcomes, limit=1) as runner:
+        runner.add(WEB)
+        runner.add(DB)
+        await gate.entered.wait()
+        assert gate.inside == [WEB]
+        gate.open.set()
+        for _ in range(2):
+            await outcomes.get()
+    assert gate.inside == [WEB, DB]
+
+
+async def test_a_bug_is_logged_and_its_key_comes_again(caplog: pytest.LogCaptureFixture) -> None:
+    gate, outcomes = Gate(), asyncio.Queue[Outcome]()
+    gate.bug = ZeroDivisionError("a bug")
+    with caplog.at_level(logging.ERROR):
+        async with running(gate, outcomes) as runner:
+            runner.add(WEB)
+            first, second = await outcomes.get(), await outcomes.get()
+            gate.bug = None
+            while (await outcomes.get()).error is not None:
+                pass
+    assert first.error is second.error
+    assert "bug in a reconciler" in caplog.text
+
+
+async def test_an_alarm_brings_a_key_back_without_a_change() -> None:
+    gate, outcomes = Gate(), asyncio.Queue[Outcome]()
+    async with running(gate, outcomes) as runner:
+        runner.add(WEB, after=0.01)
+        assert (await outcomes.get()).error is None

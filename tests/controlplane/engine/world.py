@@ -1,0 +1,58 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A toy controller for the engine's own tests: it wants a counter to reach a goal, one step at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from controlplane.api.resources import Key
+from controlplane.engine.plan import Plan, Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    value: int
+    told: str
+
+
+@dataclass(frozen=True, slots=True)
+class Add:
+    because: str = "it is too small"
+
+
+@dataclass(slots=True)
+class Counting:
+    goal: int
+    value: int = 0
+    told: str = ""
+    fail_with: list[Exception | None] = field(default_factory=list)
+    """What each coming write does; None: it works."""
+    writes: list[str] = field(default_factory=list)
+    look_again_in: float | None = None
+    is_absent: bool = False
+
+    def observe(self, key: Key) -> Count | None:
+        return None if self.is_absent else Count(self.value, self.told)
+
+    def decide(self, world: Count) -> Plan[Add]:
+        return Plan((Add(),) if world.value < self.goal else (), self.look_again_in)
+
+    async def apply(self, world: Count, action: Add) -> None:
+        self._write("add")
+        self.value += 1
+
+    def derive_status(self, world: Count, problem: Problem[Add] | None) -> str | None:
+        wanted = f"{world.value} of {self.goal}" + (f", {problem.error}" if problem else "")
+        return None if wanted == world.told else wanted
+
+    async def write_status(self, world: Count, status: str) -> None:
+        self._write(status)
+        self.told = status
+
+    def _write(self, what: str) -> None:
+        error = self.fail_with.pop(0) if self.fail_with else None
+        if error is not None:
+            raise error
+        self.writes.append(what)
