@@ -23,12 +23,13 @@ from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Literal, Protocol, TypeVar, dataclass_transform
 from xml.etree import ElementTree
 
+from controlplane.domain.namespace import NAMESPACE, PREFIX
+
 Form = Literal["attribute", "text", "leaf", "flag", "child", "children"]
 
 _Class = TypeVar("_Class")
 _SPELLING = "xml"
 _REFUSED = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_PREFIXES = {"virtops": "urn:virtops:kubevirt:1"}
 
 
 class Element(Protocol):
@@ -100,8 +101,7 @@ def render(piece: Element) -> ElementTree.Element:
 
 def render_text(piece: Element) -> str:
     """Turn a model object into indented XML, byte for byte the same for equal objects."""
-    for prefix, uri in _PREFIXES.items():
-        ElementTree.register_namespace(prefix, uri)
+    ElementTree.register_namespace(PREFIX, NAMESPACE)
     tree = render(piece)
     ElementTree.indent(tree)
     return ElementTree.tostring(tree, encoding="unicode") + "\n"

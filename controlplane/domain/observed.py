@@ -14,7 +14,7 @@ from typing import NoReturn
 from xml.etree import ElementTree
 from xml.parsers import expat
 
-from controlplane.domain.model.metadata import NAMESPACE
+from controlplane.domain.namespace import NAMESPACE
 
 LIMIT_BYTES = 1 << 20
 _WORD_LIMIT = 256

@@ -9,7 +9,7 @@ from typing import Any
 
 import libvirt
 
-from controlplane.domain.model.metadata import NAMESPACE
+from controlplane.domain.namespace import NAMESPACE
 from controlplane.domain.state import Life, State
 from controlplane.hypervisor.calls import call
 from controlplane.hypervisor.errors import NoSuchDomain

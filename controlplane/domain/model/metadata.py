@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from controlplane.domain.codec import attribute, child, element
-
-NAMESPACE = "urn:virtops:kubevirt:1"
+from controlplane.domain.namespace import NAMESPACE
 
 
 @element

@@ -3,10 +3,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from controlplane.domain.state import Life, State
-from controlplane.virt_launcher.guest import Verdict, judge
+from controlplane.virt_launcher import guest as guest_module
+from controlplane.virt_launcher.guest import GuestWatch, Verdict, judge
+from tests.controlplane.virt_launcher.fake_hypervisor import RUNNING, FakeGuest, FakeLibvirtd
 
 
 @pytest.mark.parametrize(
@@ -30,3 +34,77 @@ def test_the_exit_code_tells_how_the_guest_ended(
 
     assert code(judge(state, is_acpi_expected=True)) == with_grace
     assert code(judge(state, is_acpi_expected=False)) == without_grace
+
+
+@pytest.fixture
+def libvirtd(monkeypatch: pytest.MonkeyPatch) -> FakeLibvirtd:
+    made = FakeLibvirtd()
+    monkeypatch.setattr(guest_module, "open_connection", made.open_connection)
+    monkeypatch.setattr(guest_module, "Guest", FakeGuest)
+    monkeypatch.setattr(guest_module, "_RETRY_SECONDS", 0)
+    return made
+
+
+def a_watch() -> GuestWatch:
+    return GuestWatch("uid", "/run/launcher/libvirt/libvirt-sock", is_acpi_expected=True)
+
+
+async def test_the_end_is_seen_whenever_the_domain_appears(libvirtd: FakeLibvirtd) -> None:
+    libvirtd.refusals = 3
+    task = asyncio.create_task(a_watch().verdict())
+    await libvirtd.is_watched.wait()
+    libvirtd.change(State(Life.SHUT_OFF, "unknown"), "defined")
+    libvirtd.change(RUNNING, "started")
+    libvirtd.change(State(Life.SHUT_OFF, "shutdown"), "stopped")
+    assert await task == Verdict(0, "the guest shut down")
+    assert [connection.is_closed for connection in libvirtd.connections] == [True]
+
+
+async def test_a_death_of_libvirtd_is_no_end(libvirtd: FakeLibvirtd) -> None:
+    libvirtd.state_now = RUNNING
+    task = asyncio.create_task(a_watch().verdict())
+    await libvirtd.is_watched.wait()
+    libvirtd.is_watched.clear()
+    libvirtd.die()
+    await libvirtd.is_watched.wait()
+    assert not task.done()
+    libvirtd.change(State(Life.SHUT_OFF, "crashed"), "stopped")
+    assert (await task).exit_code == 1
+    assert len(libvirtd.connections) == 2
+
+
+async def bring_down(libvirtd: FakeLibvirtd, grace_seconds: float) -> Verdict:
+    watch = a_watch()
+    ended = asyncio.create_task(watch.verdict())
+    await libvirtd.is_watched.wait()
+    told = asyncio.create_task(watch.bring_down(grace_seconds))
+    done, pending = await asyncio.wait((ended, told), return_when=asyncio.FIRST_COMPLETED)
+    for task in pending:
+        task.cancel()
+    return done.pop().result()
+
+
+async def test_a_guest_that_obeys_is_only_asked(libvirtd: FakeLibvirtd) -> None:
+    libvirtd.state_now = RUNNING
+    assert await bring_down(libvirtd, 3600) == Verdict(0, "the guest shut down")
+    assert libvirtd.told == ["shutdown"]
+
+
+async def test_a_guest_without_grace_is_switched_off_at_once(libvirtd: FakeLibvirtd) -> None:
+    libvirtd.state_now = RUNNING
+    assert (await bring_down(libvirtd, 0)).exit_code == 1
+    assert libvirtd.told == ["destroy"]
+
+
+async def test_a_guest_that_does_not_obey_is_switched_off_after_its_grace(libvirtd: FakeLibvirtd) -> None:
+    libvirtd.state_now, libvirtd.obeys = RUNNING, False
+    verdict = await bring_down(libvirtd, 0.01)
+    assert verdict == Verdict(1, "the guest was switched off: it had not shut down when it was asked to")
+    assert libvirtd.told == ["shutdown", "destroy"]
+
+
+@pytest.mark.parametrize("state", [None, State(Life.SHUT_OFF, "unknown")], ids=["no domain", "only defined"])
+async def test_where_nothing_runs_nothing_is_waited_for(libvirtd: FakeLibvirtd, state: State | None) -> None:
+    libvirtd.state_now = state
+    assert await bring_down(libvirtd, 3600) == Verdict(1, "the Pod was ended before its guest ran")
+    assert libvirtd.told == []
