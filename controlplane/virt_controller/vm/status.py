@@ -150,16 +150,17 @@ def _conditions(world: World, problem: Problem[Action] | None) -> conditions.Con
 
 def _mirrored(listed: conditions.Conditions, source: conditions.Conditions) -> conditions.Conditions:
     """Copy the instance's conditions verbatim. Without an instance they stay: they say how the last run went."""
-    theirs = tuple(one for one in source if one.type not in KEPT)
-    ours = tuple(one for one in listed if one.type in KEPT)
-    held = {one.type: one for one in listed}
-    unchanged = [
-        held[one.type]
-        if one.type in held and (held[one.type].status, held[one.type].reason) == (one.status, one.reason)
-        else one
-        for one in theirs
-    ]
-    return (*ours, *unchanged)
+    theirs = {one.type: one for one in source if one.type not in KEPT}
+    held = tuple(_newer(one, theirs.get(one.type)) for one in listed if one.type in KEPT or one.type in theirs)
+    known = {one.type for one in held}
+    return (*held, *(one for kind, one in theirs.items() if kind not in known))
+
+
+def _newer(ours: Condition, theirs: Condition | None) -> Condition:
+    """Take over a condition whose status or reason differs; a new message alone is not worth a write."""
+    if theirs is None or (ours.status, ours.reason) == (theirs.status, theirs.reason):
+        return ours
+    return theirs
 
 
 def _ready(own: VirtualMachineInstance | None) -> Condition:

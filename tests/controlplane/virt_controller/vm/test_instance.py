@@ -1,0 +1,41 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The VMI that a VM runs as."""
+
+from __future__ import annotations
+
+import msgspec
+
+from controlplane.virt_controller.vm.instance import build_vmi
+from tests.controlplane.virt_controller.builders import VM_UID, a_vm
+
+
+def test_name_labels_and_owner_come_from_the_vm_and_its_template() -> None:
+    vm = a_vm()
+    template = vm.spec.template
+    template = msgspec.structs.replace(
+        template, metadata=msgspec.structs.replace(template.metadata, labels={"app": "web"})
+    )
+    vm = msgspec.structs.replace(vm, spec=msgspec.structs.replace(vm.spec, template=template))
+    meta = build_vmi(vm)["metadata"]
+    assert (meta["name"], meta["namespace"], meta["labels"]) == ("web", "default", {"app": "web"})
+    assert meta["annotations"] == {"kubevirt.io/vm-generation": "3"}
+    assert meta["finalizers"] == ["kubevirt.io/foregroundDeleteVirtualMachine"]
+    assert meta["ownerReferences"] == [
+        {
+            "apiVersion": "kubevirt.io/v1",
+            "kind": "VirtualMachine",
+            "name": "web",
+            "uid": VM_UID,
+            "controller": True,
+            "blockOwnerDeletion": True,
+        }
+    ]
+
+
+def test_the_firmware_uuid_is_the_same_at_every_start() -> None:
+    """UUIDv5 of the VM's name, as upstream has it."""
+    first, second = (build_vmi(a_vm())["spec"]["domain"]["firmware"]["uuid"] for _ in range(2))
+    assert first == second
+    assert first[14] == "5"
