@@ -51,7 +51,10 @@ async def probe(program: str, deadline_seconds: float = DEADLINE_SECONDS) -> Kvm
     except TimeoutError:
         with suppress(ProcessLookupError):
             process.kill()
-        # Not waited for: a process that is stuck inside KVM may not even die.
+        # Not waited for without end: a process that is stuck inside KVM may not even die.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(1.0):
+                await process.communicate()
         return KvmFinding(is_usable=False, reason=f"the KVM probe gave no answer within {deadline_seconds:g} s")
     return read_answer(answer[:_ANSWER_BYTES])
 
