@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 import time
@@ -55,8 +56,9 @@ def pod_pid(lab: Lab, node: str, uid: str) -> int:
 
 
 def in_pod_network(lab: Lab, node: str, uid: str, program: str) -> str:
+    """What the program prints; nothing when it fails."""
     command = ["nsenter", f"--net=/proc/{pod_pid(lab, node, uid)}/ns/net", sys.executable, "-c", program]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 
 
 def dns_is_up(lab: Lab) -> bool:
@@ -78,7 +80,19 @@ def test_pod_of_any_node_reaches_services_and_dns(two_nodes: Lab, node: str) -> 
     eventually(lambda: dns_is_up(two_nodes), 30, "CoreDNS is ready")
     uid = run_pod(two_nodes, a_pod(f"net-{node}", node=node))["metadata"]["uid"]
     eventually(lambda: in_pod_network(two_nodes, node, uid, CONNECT) == "connected", 10, "Service kubernetes")
-    assert in_pod_network(two_nodes, node, uid, RESOLVE) == "10.96.0.1"
+    eventually(lambda: in_pod_network(two_nodes, node, uid, RESOLVE) == "10.96.0.1", 15, "cluster DNS")
+
+
+def test_pod_reaches_the_host_under_its_nodes_address(two_nodes: Lab) -> None:
+    plan = two_nodes.describe().addresses
+    uid = run_pod(two_nodes, a_pod("outward", node="node-1"))["metadata"]["uid"]
+    with socket.create_server((str(plan.host), 0)) as server:
+        port = server.getsockname()[1]
+        program = f"import socket; socket.create_connection(('{plan.host}', {port}), 5).close()"
+        in_pod_network(two_nodes, "node-1", uid, program)
+        connection, (peer, _) = server.accept()
+        connection.close()
+    assert peer == str(plan.node(1))
 
 
 def test_logs_and_kubectl_go_through_the_api_server(two_nodes: Lab) -> None:

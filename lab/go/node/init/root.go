@@ -21,13 +21,14 @@ func makeRoot(config Config) error {
 	if err != nil {
 		return err
 	}
-	if err := mountOverlay(config.Directory, root); err != nil {
+	layers, err := mountOverlay(config.Directory, root)
+	if err != nil {
 		return err
 	}
-	for _, path := range others {
+	for number, path := range others {
 		// A mount below / is not part of the overlay. One that cannot be shown is one the machine does without.
 		if target := filepath.Join(root, path); exists(target) {
-			_ = unix.Mount(path, target, "", unix.MS_BIND, "")
+			showMount(path, target, filepath.Join(layers, "mounts", fmt.Sprint(number)))
 		}
 	}
 	if err := mountKernel(root); err != nil {
@@ -78,36 +79,48 @@ func otherMounts() ([]string, error) {
 	return paths, lines.Err()
 }
 
-// mountOverlay falls back to memory for the upper layer where the host's root cannot carry one (a container's root
-// is an overlay itself).
-func mountOverlay(directory, root string) error {
-	layer := func(base string) error {
-		upper, work := filepath.Join(base, "upper"), filepath.Join(base, "work")
-		for _, path := range []string{upper, work} {
-			if err := os.MkdirAll(path, 0o755); err != nil {
-				return err
-			}
-		}
-		return unix.Mount("overlay", root, "overlay", 0, "lowerdir=/,upperdir="+upper+",workdir="+work)
-	}
+// mountOverlay returns where the upper layers are. It falls back to memory for them where the host's root cannot carry
+// one (a container's root is an overlay itself).
+func mountOverlay(directory, root string) (string, error) {
 	if err := os.MkdirAll(root, 0o755); err != nil {
-		return err
+		return "", err
 	}
-	err := layer(directory)
+	err := overlay("/", root, directory)
 	if errors.Is(err, unix.EINVAL) {
-		memory := filepath.Join(directory, "memory")
-		if err := os.MkdirAll(memory, 0o755); err != nil {
-			return err
+		directory = filepath.Join(directory, "memory")
+		if err := os.MkdirAll(directory, 0o755); err != nil {
+			return "", err
 		}
-		if err := unix.Mount("tmpfs", memory, "tmpfs", 0, "mode=755"); err != nil {
-			return err
+		if err := unix.Mount("tmpfs", directory, "tmpfs", 0, "mode=755"); err != nil {
+			return "", err
 		}
-		err = layer(memory)
+		err = overlay("/", root, directory)
 	}
 	if err != nil {
-		return fmt.Errorf("overlay on the host's root (the kernel needs overlayfs): %w", err)
+		return "", fmt.Errorf("overlay on the host's root (the kernel needs overlayfs): %w", err)
 	}
-	return nil
+	return directory, nil
+}
+
+func overlay(lower, target, layers string) error {
+	upper, work := filepath.Join(layers, "upper"), filepath.Join(layers, "work")
+	for _, path := range []string{upper, work} {
+		if err := os.MkdirAll(path, 0o755); err != nil {
+			return err
+		}
+	}
+	return unix.Mount("overlay", target, "overlay", 0, "lowerdir="+lower+",upperdir="+upper+",workdir="+work)
+}
+
+// showMount gives the machine a view of a host's mount that it can write to without changing the host's, or, for what
+// no overlay can stand on (single files, some file systems), the mount itself, read-only.
+func showMount(path, target, layers string) {
+	if overlay(path, target, layers) == nil {
+		return
+	}
+	if unix.Mount(path, target, "", unix.MS_BIND, "") == nil {
+		_ = unix.Mount("", target, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, "")
+	}
 }
 
 // mountKernel gives the machine its own /proc, /dev and /run and the host's /sys.
@@ -120,7 +133,6 @@ func mountKernel(root string) error {
 		{"proc", "/proc", "proc", unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC, ""},
 		{"/sys", "/sys", "", unix.MS_BIND | unix.MS_REC, ""},
 		{"tmpfs", "/run", "tmpfs", unix.MS_NOSUID | unix.MS_NODEV, "mode=755"},
-		{"tmpfs", "/tmp", "tmpfs", unix.MS_NOSUID | unix.MS_NODEV, "mode=1777"},
 	} {
 		target := filepath.Join(root, step.target)
 		if err := os.MkdirAll(target, 0o755); err != nil {
