@@ -126,10 +126,12 @@ def _wait_all(
     api: Api, requests: list[VmRequest], terms: Terms, outcomes: list[Outcome | VirtError]
 ) -> list[Outcome | VirtError]:
     goals: dict[str, dict[str, Goal]] = {}
+    known: dict[str, dict[str, Object]] = {}
     for request, outcome in zip(requests, outcomes, strict=True):
         goal = _goal(request, outcome)
-        if goal is not None:
+        if goal is not None and not isinstance(outcome, VirtError):
             goals.setdefault(request.namespace, {})[_name(outcome)] = goal
+            known.setdefault(request.namespace, {})[_name(outcome)] = outcome.after or outcome.before or {}
     if not goals:
         return outcomes
     from .waiting import Waiter
@@ -138,7 +140,8 @@ def _wait_all(
 
     def wait(own: Api, index: int) -> dict[str, Any]:
         namespace = namespaces[index]
-        return Waiter(own, namespace, timeout_seconds=terms.wait_timeout_seconds).until(goals[namespace])
+        waiter = Waiter(own, namespace, timeout_seconds=terms.wait_timeout_seconds)
+        return waiter.until(goals[namespace], known[namespace])
 
     reached = dict(zip(namespaces, _in_parallel(api, len(namespaces), wait), strict=True))
     final: list[Outcome | VirtError] = []

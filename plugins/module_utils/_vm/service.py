@@ -81,7 +81,7 @@ def _present(api: Api, request: VmRequest, terms: Terms, live: Object | None) ->
         return Outcome(changed=True, method="create", after=written)
     if is_deleting(live):
         raise VirtError(
-            f"VirtualMachine {request.title} is being deleted; wait for that (state=absent with wait=true) and try again"
+            f"VirtualMachine {request.title} is being deleted; wait for that (state=absent, wait=true) and try again"
         )
     write = present.for_existing(request, live)
     if write is None:
@@ -140,6 +140,6 @@ def _ask(api: Api, request: VmRequest, terms: Terms, ask: power.Ask) -> None:
         api.put(cluster.operations(request.namespace), name, ask.subresource, {**ask.body, **dry_run})
     except NotFound as error:
         raise VirtError(
-            f"cannot {ask.subresource} VirtualMachine {request.title}: it is gone, or {cluster.names.SUBRESOURCES_GROUP}"
-            " is not served; is virt-api running?"
+            f"cannot {ask.subresource} VirtualMachine {request.title}: it is gone, or"
+            f" {cluster.names.SUBRESOURCES_GROUP} is not served; is virt-api running?"
         ) from error

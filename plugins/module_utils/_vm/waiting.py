@@ -48,9 +48,15 @@ class Waiter:
         self._seen: dict[str, Object | None] = {}
         self._missing: dict[str, str] = {}
 
-    def until(self, goals: dict[str, Goal]) -> dict[str, Object | VirtError | None]:
-        """Return for every name the VM as it is by then (None: gone), or the error that says why it is not so."""
+    def until(
+        self, goals: dict[str, Goal], known: dict[str, Object] | None = None
+    ) -> dict[str, Object | VirtError | None]:
+        """Return for every name the VM as it is by then (None: gone), or the error that says why it is not so.
+
+        known: how the VMs were before; tells whose the instance of a VM is that is gone already.
+        """
         self._pending = dict(goals)
+        self._seen.update(known or {})
         while self._pending and self._left() > 0:
             self._watch_once()
         for name in list(self._pending):

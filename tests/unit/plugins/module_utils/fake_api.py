@@ -248,9 +248,8 @@ def _admit(vm: Object) -> None:
         causes.append({"field": "spec.template", "message": "Required value"})
     if spec.get("running") is not None and spec.get("runStrategy") is not None:
         causes.append({"field": "spec.running", "message": "running and runStrategy exclude one another"})
-    for key in spec:
-        if key not in ("template", "running", "runStrategy", "instancetype", "preference", "dataVolumeTemplates"):
-            causes.append({"field": f"spec.{key}", "message": "unknown field"})
+    known = {"template", "running", "runStrategy", "instancetype", "preference", "dataVolumeTemplates"}
+    causes += [{"field": f"spec.{key}", "message": "unknown field"} for key in spec if key not in known]
     if causes:
         raise Refused(422, "Invalid", "VirtualMachine is invalid: " + "x" * 5000, causes=causes)
     domain = spec["template"].setdefault("spec", {}).setdefault("domain", {})

@@ -1,0 +1,104 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which API server the options and the environment mean, and with which credentials."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client import endpoint
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import BadArgument
+
+KUBECONFIG = """
+current-context: one
+contexts: [{name: one, context: {cluster: c, user: u}}]
+clusters: [{name: c, cluster: {server: "https://file.example.org", certificate-authority: ca.crt}}]
+users: [{name: u, user: {token: from-file}}]
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> dict[str, str]:
+    folder = tmp_path / ".kube"
+    folder.mkdir()
+    (folder / "config").write_text(KUBECONFIG)
+    (folder / "config").chmod(0o600)
+    return {"HOME": str(tmp_path)}
+
+
+def test_host_with_credentials_needs_no_file() -> None:
+    found = endpoint.resolve({"host": "https://h:6443/", "api_key": "t"}, {"HOME": "/nowhere"})
+    assert (found.server, found.authorization()) == ("https://h:6443", "Bearer t")
+
+
+def test_default_file_is_read(home: dict[str, str]) -> None:
+    found = endpoint.resolve({}, home)
+    assert (found.server, found.token) == ("https://file.example.org", "from-file")
+    assert found.ca_file == str(Path(home["HOME"]) / ".kube" / "ca.crt"), "relative to its own file"
+
+
+def test_options_lie_over_the_file(home: dict[str, str]) -> None:
+    found = endpoint.resolve({"host": "https://other", "username": "u", "password": "p", "ca_cert": "/ca"}, home)
+    assert (found.server, found.ca_file) == ("https://other", "/ca")
+    assert (found.authorization() or "").startswith("Basic ")
+
+
+def test_in_cluster_comes_before_the_default_file(
+    home: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "token").write_text("pod-token\n")
+    monkeypatch.setattr(endpoint, "SERVICE_ACCOUNT", str(tmp_path))
+    inside = {**home, "KUBERNETES_SERVICE_HOST": "fd00::1", "KUBERNETES_SERVICE_PORT": "443"}
+    found = endpoint.resolve({}, inside)
+    assert (found.server, found.token) == ("https://[fd00::1]:443", "pod-token")
+    assert endpoint.resolve({"context": "one"}, inside).token == "from-file", "unless a context is named"
+
+
+def test_impersonation_and_proxy_headers() -> None:
+    found = endpoint.resolve(
+        {
+            "host": "https://h", "api_key": "t", "impersonate_user": "u", "impersonate_groups": ["a", "b"],
+            "proxy_headers": {"proxy_basic_auth": "p:w", "basic_auth": None, "user_agent": None},
+        },
+        {},
+    )  # fmt: skip
+    assert (found.headers, found.groups) == ({"Impersonate-User": "u"}, ("a", "b"))
+    assert found.proxy_headers == {"Proxy-Authorization": "Basic cDp3"}
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        pytest.param({"host": "http://10.0.0.1", "api_key": "t"}, "not sent over plain http", id="token over http"),
+        pytest.param({"host": "https://h", "api_key": "a\nb"}, "api_key: a header value may not", id="line break"),
+        pytest.param({"host": "ftp://h", "api_key": "t"}, "host: not an address", id="another scheme"),
+        pytest.param({"host": "https://u:p@h", "api_key": "t"}, "host: not an address", id="credentials in the host"),
+        pytest.param({}, "kubeconfig: no such file", id="nothing at all"),
+        pytest.param({"kubeconfig": "/"}, "cannot read kubeconfig /: Is a directory", id="a directory"),
+        pytest.param({"kubeconfig": 7}, "kubeconfig: neither a path nor a dictionary", id="a number"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(params: dict[str, Any], words: str) -> None:
+    with pytest.raises(BadArgument) as caught:
+        endpoint.resolve(params, {"HOME": "/nowhere"})
+    assert words in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        ({"host": "http://10.0.0.1"}, "plain http"),
+        ({"host": "https://h", "api_key": "t", "validate_certs": False}, "is not checked"),
+        ({"host": "https://h", "api_key": "t", "validate_certs": False, "ca_cert": "/x"}, "ca_cert is ignored"),
+    ],
+)
+def test_what_is_unwise_warns(params: dict[str, Any], words: str) -> None:
+    found = endpoint.resolve(params, {"HOME": "/nowhere"})
+    assert words in " ".join(found.warnings)
+
+
+def test_secrets_are_not_in_the_representation() -> None:
+    assert "canary" not in repr(endpoint.Endpoint(token="canary", password="canary", key_data="canary"))

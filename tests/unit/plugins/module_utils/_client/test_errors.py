@@ -1,0 +1,37 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A refusal of the API server, in a sentence for the user."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client import errors
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [(404, errors.NotFound), (409, errors.Conflict), (403, errors.Forbidden), (401, errors.Forbidden),
+     (422, errors.Invalid), (500, errors.ApiError)],
+)  # fmt: skip
+def test_class_follows_from_the_code(status: int, kind: type[errors.ApiError]) -> None:
+    error = errors.refusal("apply X", status, {"message": "why"})
+    assert type(error) is kind
+    assert error.message.startswith("cannot apply X: why")
+
+
+def test_causes_come_instead_of_a_message_that_may_hold_the_object() -> None:
+    body = {"message": "secret " * 500, "details": {"causes": [{"field": "spec.x", "message": "unknown"}]}}
+    error = errors.refusal("apply X", 422, body)
+    assert error.message == "cannot apply X: spec.x: unknown"
+    assert error.facts["causes"] == [{"field": "spec.x", "message": "unknown"}]
+
+
+def test_foreign_text_is_cut_and_made_printable() -> None:
+    error = errors.refusal("apply X", 500, "a\x1b[31m\n" + "b" * 5000)
+    assert "\x1b" not in error.message
+    assert len(error.message) < errors.MESSAGE_LIMIT + 100
+
+
+def test_no_library_exception_is_a_parent() -> None:
+    assert errors.VirtError.__bases__ == (Exception,)

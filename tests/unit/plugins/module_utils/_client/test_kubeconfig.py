@@ -1,0 +1,83 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Kubeconfigs: files, several of them, inline; and everything that can be wrong with them."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client import kubeconfig
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import BadArgument
+
+
+def a_config(server: str = "https://s", **user: Any) -> dict[str, Any]:
+    return {
+        "current-context": "c",
+        "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
+        "clusters": [{"name": "k", "cluster": {"server": server, "insecure-skip-tls-verify": True}}],
+        "users": [{"name": "u", "user": user}],
+    }
+
+
+def write(path: Path, text: str, mode: int = 0o600) -> str:
+    path.write_text(text)
+    path.chmod(mode)
+    return str(path)
+
+
+def test_a_dictionary_and_its_text_mean_the_same() -> None:
+    data = base64.b64encode(b"PEM").decode()
+    config = a_config(**{"client-certificate-data": data, "client-key-data": data, "as": "me"})
+    found = kubeconfig.read(config)
+    assert (found.cert_data, found.key_data, found.verify) == ("PEM", "PEM", False)
+    assert found.headers == {"Impersonate-User": "me"}
+    assert kubeconfig.read(json.dumps(config)) == found
+
+
+def test_of_several_files_the_first_that_names_an_entry_wins(tmp_path: Path) -> None:
+    one = write(tmp_path / "1", json.dumps(a_config("https://one", token="1")))
+    two = write(tmp_path / "2", json.dumps(a_config("https://two", token="2")))
+    absent = str(tmp_path / "absent")
+    found = kubeconfig.read(os.pathsep.join((absent, one, two)))
+    assert (found.server, found.token) == ("https://one", "1")
+
+
+def test_token_file_is_read(tmp_path: Path) -> None:
+    write(tmp_path / "token", "abc\n")
+    path = write(tmp_path / "config", json.dumps(a_config(tokenFile="token")))
+    assert kubeconfig.read(path).token == "abc"
+
+
+def test_a_file_for_everybody_warns(tmp_path: Path) -> None:
+    found = kubeconfig.read(write(tmp_path / "config", json.dumps(a_config(token="x")), 0o644))
+    assert "chmod 600" in found.warnings[0]
+    assert stat.S_IMODE((tmp_path / "config").stat().st_mode) == 0o644
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        pytest.param("a: [", "line", id="not YAML"),
+        pytest.param("- a", "a mapping is expected", id="a list"),
+        pytest.param("!!python/object:os.system {}", "is not valid", id="a Python tag"),
+        pytest.param("x" * (1 << 20) + "x", "more than", id="too large"),
+        pytest.param("contexts: []", "no current-context", id="no context"),
+        pytest.param("current-context: x\ncontexts: [{name: y}]", "has no context 'x'; it has: y", id="unknown one"),
+        pytest.param(
+            json.dumps(a_config(**{"client-key-data": "not base64!"})), "client-key-data is not base64", id="not base64"
+        ),
+        pytest.param(json.dumps(a_config(tokenFile="/no/such")), "cannot read tokenFile", id="no token file"),
+    ],
+)
+def test_what_is_wrong_is_named_and_not_quoted(text: str, words: str, tmp_path: Path) -> None:
+    with pytest.raises(BadArgument) as caught:
+        kubeconfig.read(write(tmp_path / "config", text))
+    assert words in caught.value.message
+    assert len(caught.value.message) < 300

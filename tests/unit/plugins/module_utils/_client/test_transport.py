@@ -1,0 +1,116 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Answers of something that is not, or not quite, an API server."""
+
+from __future__ import annotations
+
+import socketserver
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+
+import pytest
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.endpoint import Endpoint
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import Unavailable
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.transport import Transport
+
+
+@contextmanager
+def answering(*answers: bytes) -> Iterator[tuple[str, list[bytes]]]:
+    """Serve one canned answer per connection; yield address and the requests' heads."""
+    heads: list[bytes] = []
+    left = list(answers)
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            head = b""
+            while not head.endswith(b"\r\n\r\n"):
+                line = self.rfile.readline()
+                if not line:
+                    return
+                head += line
+            heads.append(head)
+            self.wfile.write(left.pop(0))
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
+        server.daemon_threads = True
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}", heads
+        server.shutdown()
+        thread.join()
+
+
+def answer(status: str, body: bytes = b"", *headers: str) -> bytes:
+    head = "".join(f"{one}\r\n" for one in (*headers, f"Content-Length: {len(body)}"))
+    return f"HTTP/1.1 {status}\r\n{head}\r\n".encode() + body
+
+
+@pytest.mark.parametrize(
+    ("reply", "words"),
+    [
+        pytest.param(
+            answer("502 Bad Gateway", b"<html>", "Content-Type: text/html"),
+            "status 502, content type text/html",
+            id="html",
+        ),
+        pytest.param(answer("200 OK", b"<html>", "Content-Type: text/html"), "is this the address", id="a web site"),
+        pytest.param(
+            answer("302 Found", b"", "Location: https://elsewhere/"),
+            "a redirect (302) to https://elsewhere",
+            id="redirect",
+        ),
+        pytest.param(answer("200 OK", b"{", "Content-Type: application/json"), "unexpected answer", id="half JSON"),
+        pytest.param(b"nonsense\r\n\r\n", "cannot talk to", id="no HTTP"),
+        pytest.param(b"", "cannot talk to", id="closed at once"),
+    ],
+)
+def test_strange_answers_are_named(reply: bytes, words: str) -> None:
+    with (
+        answering(reply, reply) as (url, _heads),
+        closing(Transport(Endpoint(server=url))) as transport,
+        pytest.raises(Unavailable) as caught,
+    ):
+        transport.request("GET", "/x")
+    assert words in caught.value.message
+
+
+def test_nobody_listens() -> None:
+    with pytest.raises(Unavailable, match="Connection refused; check host and kubeconfig"):
+        Transport(Endpoint(server="http://127.0.0.1:1")).request("GET", "/")
+
+
+def test_headers_carry_identity_and_impersonation() -> None:
+    ok: Any = answer("200 OK", b"{}", "Content-Type: application/json")
+    with answering(ok) as (url, heads):
+        transport = Transport(
+            Endpoint(server=f"{url}/prefix", token="t", headers={"Impersonate-User": "u"}, groups=("a", "b"))
+        )
+        assert transport.request("PUT", "/x", {"k": 1}) == (200, {})
+        transport.close()
+    head = heads[0].decode()
+    assert head.startswith("PUT /prefix/x HTTP/1.1\r\n")
+    assert "Authorization: Bearer t\r\n" in head
+    assert head.count("Impersonate-Group: ") == 2
+    assert "Content-Length: 7\r\n" in head
+
+
+def test_a_server_that_asks_to_come_again_is_asked_again() -> None:
+    later = answer(
+        "429 Too Many Requests", b"{}", "Content-Type: application/json", "Retry-After: 0", "Connection: close"
+    )
+    ok = answer("200 OK", b'{"a": 1}', "Content-Type: application/json", "Connection: close")
+    with answering(later, ok) as (url, heads):
+        transport = Transport(Endpoint(server=url))
+        assert transport.request("GET", "/") == (200, {"a": 1})
+        transport.close()
+    assert len(heads) == 2
+
+
+def test_plain_text_of_a_refusal_is_kept() -> None:
+    with answering(answer("503 Unavailable", b"service unavailable\n", "Content-Type: text/plain")) as (url, _heads):
+        transport = Transport(Endpoint(server=url))
+        assert transport.request("GET", "/") == (503, "service unavailable")
+        transport.close()

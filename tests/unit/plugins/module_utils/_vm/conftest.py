@@ -1,0 +1,43 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A world to work in, and the calls that a module would make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.api import Api
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.endpoint import Endpoint
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import batch
+from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_api import World, serving
+
+Task = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+@pytest.fixture
+def api(world: World) -> Iterator[Api]:
+    with serving(world) as url:
+        found = Api.connect(Endpoint(server=url))
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def task(api: Api) -> Task:
+    """Run one task of kubevirt_vm with these options; check_mode and diff are keywords as well."""
+
+    def run(*, check_mode: bool = False, diff: bool = False, **params: Any) -> dict[str, Any]:
+        defaults = {"state": "present", "wait_timeout": 2, "hidden_fields": ["metadata.managedFields"]}
+        if "vms" not in params:
+            defaults["name"] = "web"
+        return batch.run({"namespace": "default", **defaults, **params}, api, check_mode=check_mode, diff=diff)
+
+    return run

@@ -1,0 +1,47 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The most telling reason is chosen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import diagnose
+
+VM = {"status": {"printableStatus": "Starting"}}
+UNSCHEDULABLE = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes"}
+
+
+def a_vmi(**status: Any) -> dict[str, Any]:
+    return {"metadata": {"uid": "u"}, "status": status}
+
+
+def a_pod(**status: Any) -> dict[str, Any]:
+    return {"metadata": {"name": "virt-launcher-web-1"}, "status": status}
+
+
+def container(**state: Any) -> list[dict[str, Any]]:
+    return [{"name": "compute", "state": state}]
+
+
+ENDED = a_pod(phase="Failed", containerStatuses=container(terminated={"exitCode": 1, "message": "no boot disk"}))
+PULL = a_pod(containerStatuses=container(waiting={"reason": "ErrImagePull", "message": "not found"}))
+NO_NODE = a_pod(conditions=[UNSCHEDULABLE])
+
+
+@pytest.mark.parametrize(
+    ("vmi", "pods", "events", "words"),
+    [
+        pytest.param(a_vmi(), [ENDED], [], "virt-launcher-web-1 ended: no boot disk", id="the launcher's last words"),
+        pytest.param(a_vmi(), [PULL], [], "cannot start: ErrImagePull: not found", id="the registry's"),
+        pytest.param(a_vmi(), [NO_NODE], [], "finds no node: 0/1 nodes", id="the scheduler's"),
+        pytest.param(a_vmi(conditions=[UNSCHEDULABLE]), [], [], "Unschedulable: 0/1 nodes", id="the instance's"),
+        pytest.param(None, [], ["FailedCreate: quota"], "FailedCreate: quota", id="the newest event"),
+        pytest.param(None, [], [], "no instance (status Starting); is virt-controller running?", id="nobody acts"),
+        pytest.param(a_vmi(phase="Scheduled", nodeName="n1"), [], [], "is Scheduled on node n1", id="how far it got"),
+    ],
+)
+def test_reason(vmi: dict[str, Any] | None, pods: list[Any], events: list[str], words: str) -> None:
+    assert words in diagnose.reason(VM, vmi, pods, events)

@@ -1,0 +1,127 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From options to a VirtualMachine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import BadArgument
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import manifest
+
+NAMED = {"name": "web", "namespace": "default"}
+
+
+def test_friendly_options_make_a_whole_machine() -> None:
+    vm = manifest.build(
+        {
+            **NAMED,
+            "cpu": {"cores": 2, "model": None},
+            "memory": "1Gi",
+            "image": "registry/guest:1",
+            "cloud_init": {"user_data": "#!/bin/sh", "type": "no_cloud"},
+            "interfaces": [{"name": "default", "masquerade": {}}],
+            "networks": [{"name": "default", "pod": {}}],
+            "labels": {"app": "web"},
+            "running": False,
+        }
+    )
+    assert vm == {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachine",
+        "metadata": {"name": "web", "namespace": "default", "labels": {"app": "web"}},
+        "spec": {
+            "runStrategy": "Halted",
+            "template": {
+                "metadata": {"labels": {"app": "web"}},
+                "spec": {
+                    "domain": {
+                        "cpu": {"cores": 2},
+                        "memory": {"guest": "1Gi"},
+                        "devices": {
+                            "disks": [
+                                {"name": "containerdisk", "disk": {"bus": "virtio"}},
+                                {"name": "cloudinit", "disk": {"bus": "virtio"}},
+                            ],
+                            "interfaces": [{"name": "default", "masquerade": {}}],
+                        },
+                    },
+                    "volumes": [
+                        {"name": "containerdisk", "containerDisk": {"image": "registry/guest:1"}},
+                        {"name": "cloudinit", "cloudInitNoCloud": {"userData": "#!/bin/sh"}},
+                    ],
+                    "networks": [{"name": "default", "pod": {}}],
+                },
+            },
+        },
+    }
+
+
+def test_options_lie_over_spec_and_spec_over_the_definition() -> None:
+    definition = {
+        "spec": {
+            "running": True,
+            "template": {"spec": {"domain": {"cpu": {"cores": 1, "threads": 2}}, "volumes": [{"name": "a", "x": 1}]}},
+        }
+    }
+    vm = manifest.build(
+        {
+            **NAMED,
+            "definition": definition,
+            "spec": {"domain": {"cpu": {"cores": 3}}, "hostname": "h"},
+            "cpu": {"cores": 4},
+            "volumes": [{"name": "a", "y": 2}, {"name": "b"}],
+            "run_strategy": "Manual",
+        }
+    )
+    machine = vm["spec"]["template"]["spec"]
+    assert machine["domain"]["cpu"] == {"cores": 4, "threads": 2}
+    assert machine["hostname"] == "h"
+    assert machine["volumes"] == [{"name": "a", "y": 2}, {"name": "b"}]
+    assert vm["spec"]["runStrategy"] == "Manual"
+    assert "running" not in vm["spec"]
+    assert definition["spec"]["running"] is True, "the user's own value is left as it is"
+
+
+def test_what_the_server_made_is_left_aside() -> None:
+    vm = manifest.build(
+        {
+            "definition": {
+                "metadata": {**NAMED, "uid": "u", "resourceVersion": "7"},
+                "spec": {},
+                "status": {"ready": True},
+            }
+        }
+    )
+    assert vm["metadata"] == NAMED
+    assert "status" not in vm
+
+
+def test_labels_alone_do_not_touch_the_template() -> None:
+    vm = manifest.build({**NAMED, "labels": {"a": "b"}})
+    assert "spec" not in vm
+    assert not manifest.has_machine({**NAMED, "labels": {"a": "b"}})
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        pytest.param({"definition": {"kind": "Pod"}}, "kind is 'Pod'", id="another kind"),
+        pytest.param({"definition": {"apiVersion": "v1"}}, "not of the group kubevirt.io", id="another group"),
+        pytest.param({"definition": {"spec": [1]}}, "spec is not a mapping", id="spec is a list"),
+        pytest.param({"definition": {"metadata": {"name": "other"}}}, "leave one out", id="two names"),
+        pytest.param({"labels": {"v": 1}}, "labels[v]: the value is not a text; put it into quotation", id="a number"),
+        pytest.param(
+            {"definition": {"spec": {"running": True, "runStrategy": "Always"}}}, "exclude one another", id="both"
+        ),
+        pytest.param({"volumes": [{"emptyDisk": {}}]}, "volumes[0]: an item without a name", id="nameless volume"),
+        pytest.param({"cloud_init": {"type": "no_cloud"}}, "cloud_init: it is empty", id="empty cloud-init"),
+        pytest.param({"spec": {"x": ["y" * 1024] * 1100}}, "beyond 1 MiB", id="too large"),
+    ],
+)
+def test_bad_options_are_refused_by_name(params: dict[str, Any], words: str) -> None:
+    with pytest.raises(BadArgument) as caught:
+        manifest.build({**NAMED, **params})
+    assert words in caught.value.message

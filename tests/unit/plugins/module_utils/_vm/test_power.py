@@ -1,0 +1,69 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is asked for, in every run strategy and with every instance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import power
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.power import Ask, Impossible
+
+PATCH_ALWAYS = Ask(None, {"spec": {"runStrategy": "Always", "running": None}})
+PATCH_HALTED = Ask(None, {"spec": {"runStrategy": "Halted", "running": None}})
+
+
+def a_vm(strategy: str, *asked: str) -> dict[str, Any]:
+    return {"spec": {"runStrategy": strategy}, "status": {"stateChangeRequests": [{"action": one} for one in asked]}}
+
+
+def a_vmi(phase: str, *, deleting: bool = False) -> dict[str, Any]:
+    return {"metadata": {"uid": "u", **({"deletionTimestamp": "t"} if deleting else {})}, "status": {"phase": phase}}
+
+
+RUNS, DONE, FAILED, LEAVING = a_vmi("Running"), a_vmi("Succeeded"), a_vmi("Failed"), a_vmi("Running", deleting=True)
+
+
+@pytest.mark.parametrize(
+    ("state", "vm", "vmi", "ask"),
+    [
+        pytest.param("started", a_vm("Halted"), None, Ask("start"), id="start halted"),
+        pytest.param("started", a_vm("Halted"), LEAVING, PATCH_ALWAYS, id="start while it goes down"),
+        pytest.param("started", a_vm("Always"), None, None, id="always starts by itself"),
+        pytest.param("started", a_vm("Always"), RUNS, None, id="already started"),
+        pytest.param("started", a_vm("Manual"), None, Ask("start"), id="start manual"),
+        pytest.param("started", a_vm("Manual"), DONE, Ask("start"), id="start manual again"),
+        pytest.param("started", a_vm("Manual", "Start"), None, None, id="asked already"),
+        pytest.param("started", a_vm("RerunOnFailure"), FAILED, None, id="will be run again"),
+        pytest.param("started", a_vm("RerunOnFailure"), DONE, Ask("start"), id="start what ended well"),
+        pytest.param("stopped", a_vm("Halted"), LEAVING, None, id="on the way down"),
+        pytest.param("stopped", a_vm("Always"), None, Ask("stop"), id="stop always even without instance"),
+        pytest.param("stopped", a_vm("Always"), RUNS, Ask("stop"), id="stop always"),
+        pytest.param("stopped", a_vm("Manual"), RUNS, Ask("stop"), id="stop manual"),
+        pytest.param("stopped", a_vm("Manual", "Stop"), RUNS, None, id="stop asked already"),
+        pytest.param("stopped", a_vm("Manual"), DONE, None, id="has ended by itself"),
+        pytest.param("stopped", a_vm("RerunOnFailure"), FAILED, PATCH_HALTED, id="would be run again"),
+        pytest.param("restarted", a_vm("Always"), RUNS, Ask("restart"), id="restart"),
+        pytest.param("restarted", a_vm("Halted"), None, Ask("start"), id="restart of a halted one starts it"),
+        pytest.param("restarted", a_vm("Always"), LEAVING, None, id="is being replaced already"),
+    ],
+)
+def test_only_what_is_needed_is_asked_for(
+    state: str, vm: dict[str, Any], vmi: dict[str, Any] | None, ask: Ask | None
+) -> None:
+    assert power.decide(state, vm, vmi) == ask
+
+
+@pytest.mark.parametrize(
+    ("state", "vmi"), [pytest.param("started", DONE, id="start"), pytest.param("restarted", RUNS, id="restart")]
+)
+def test_what_once_does_not_allow_names_the_remedy(state: str, vmi: dict[str, Any]) -> None:
+    with pytest.raises(Impossible, match="set run_strategy to"):
+        power.decide(state, a_vm("Once"), vmi)
+
+
+def test_grace_period_travels_under_the_name_that_each_verb_has() -> None:
+    assert power.decide("stopped", a_vm("Always"), RUNS, 5) == Ask("stop", {"gracePeriod": 5})
+    assert power.decide("restarted", a_vm("Always"), RUNS, 0) == Ask("restart", {"gracePeriodSeconds": 0})

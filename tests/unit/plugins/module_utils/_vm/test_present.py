@@ -1,0 +1,104 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which write makes a VM be as declared."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.api import FIELD_MANAGER
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import present
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.present import Write
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.request import VmRequest, requests_from
+
+NAMED = {"name": "web", "namespace": "default"}
+MACHINE = {"domain": {"devices": {}, "memory": {"guest": "1Gi"}}}
+
+
+def a_request(state: str = "present", **params: Any) -> VmRequest:
+    return requests_from({**NAMED, "state": state, **params})[0]
+
+
+def a_vm(*, applied: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
+    """Return a stored VM; applied: the field set of an earlier apply of this module."""
+    fields = [{"manager": FIELD_MANAGER, "operation": "Apply", "fieldsV1": applied}] if applied else []
+    return {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachine",
+        "metadata": {**NAMED, "uid": "u", "resourceVersion": "7", "managedFields": fields},
+        "spec": {"template": {"spec": copy.deepcopy(MACHINE)}, **(spec or {"runStrategy": "Always"})},
+    }
+
+
+def test_a_new_vm_runs_unless_told_otherwise() -> None:
+    write = present.for_creation(a_request(memory="1Gi"))
+    assert (write.how, write.body["spec"]["runStrategy"]) == ("apply", "Always")
+    assert present.for_creation(a_request("stopped", memory="1Gi")).body["spec"]["runStrategy"] == "Halted"
+
+
+def test_a_generated_name_is_created_by_post() -> None:
+    request = requests_from({"generate_name": "web-", "namespace": "default", "memory": "1Gi"})[0]
+    assert present.for_creation(request).how == "create"
+
+
+def test_a_halted_vm_stays_halted_when_no_strategy_is_declared() -> None:
+    assert present.for_existing(a_request(memory="1Gi"), a_vm(runStrategy="Halted")) is None
+
+
+def test_options_send_only_what_differs() -> None:
+    write = present.for_existing(a_request(memory="2Gi"), a_vm())
+    assert write == Write("patch", {"spec": {"template": {"spec": {"domain": {"memory": {"guest": "2Gi"}}}}}})
+
+
+def test_either_spelling_of_the_run_strategy_is_understood() -> None:
+    assert present.for_existing(a_request(run_strategy="Always"), a_vm(running=True)) is None
+    assert present.for_existing(a_request(running=True), a_vm(runStrategy="Always")) is None
+    write = present.for_existing(a_request(running=False), a_vm(running=True))
+    assert write == Write("patch", {"spec": {"runStrategy": "Halted", "running": None}})
+
+
+def test_power_states_set_the_strategy_aside_that_contradicts_them() -> None:
+    assert present.for_existing(a_request("stopped", run_strategy="Always"), a_vm(runStrategy="Halted")) is None
+    assert present.for_existing(a_request("started", running=False), a_vm(runStrategy="Always")) is None
+
+
+DEFINITION = {"metadata": {"labels": {"a": "1"}}, "spec": {"template": {"spec": MACHINE}}}
+
+
+def test_a_definition_takes_back_what_it_no_longer_holds() -> None:
+    live = a_vm(applied={"f:metadata": {"f:labels": {"f:a": {}, "f:old": {}}}, "f:spec": {"f:runStrategy": {}}})
+    live["metadata"]["labels"] = {"a": "1", "old": "2", "foreign": "3"}
+    write = present.for_existing(a_request(definition=DEFINITION), live)
+    assert write is not None
+    assert write.how == "apply"
+    assert write.body["metadata"]["labels"] == {"a": "1"}
+    assert write.body["spec"]["runStrategy"] == "Always", "left out, an apply would take it away"
+    assert write.body["metadata"]["resourceVersion"] == "7", "and nobody may have stopped it meanwhile"
+
+
+def test_options_take_nothing_back() -> None:
+    live = a_vm(applied={"f:metadata": {"f:labels": {"f:old": {}}}})
+    live["metadata"]["labels"] = {"old": "2"}
+    assert present.for_existing(a_request(memory="1Gi"), live) is None
+
+
+def test_a_definition_with_nulls_is_a_patch_that_takes_away() -> None:
+    live = a_vm(applied={"f:metadata": {"f:labels": {"f:old": {}}}})
+    live["metadata"]["labels"] = {"a": "1", "old": "2"}
+    live["spec"]["template"]["spec"]["nodeSelector"] = {"x": "y"}
+    definition = copy.deepcopy(DEFINITION)
+    definition["spec"]["template"]["spec"]["nodeSelector"] = None
+    write = present.for_existing(a_request(definition=definition), live)
+    assert write == Write(
+        "patch", {"spec": {"template": {"spec": {"nodeSelector": None}}}, "metadata": {"labels": {"old": None}}}
+    )
+
+
+def test_force_replaces_and_keeps_identity_and_strategy() -> None:
+    write = present.for_existing(a_request(memory="2Gi", force=True), a_vm(runStrategy="Manual"))
+    assert write is not None
+    assert write.how == "replace"
+    assert write.body["metadata"]["resourceVersion"] == "7"
+    assert write.body["spec"]["runStrategy"] == "Manual"

@@ -1,0 +1,147 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The modules as Ansible runs them: a process, arguments on its stdin, one JSON answer."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import argspec
+from ansible_collections.virtops.kubevirt.plugins.modules import (
+    kubevirt_vm,
+    kubevirt_vm_info,
+    kubevirt_vmi_info,
+)
+from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_api import World, serving
+
+MODULES = {
+    "kubevirt_vm": (kubevirt_vm, argspec.vm_spec()),
+    "kubevirt_vm_info": (kubevirt_vm_info, {**argspec.info_spec(), "running": {"type": "bool"}}),
+    "kubevirt_vmi_info": (kubevirt_vmi_info, argspec.info_spec()),
+}
+EXAMPLES = [
+    pytest.param(name, task, id=f"{name}: {task['name']}")
+    for name, (module, _spec) in MODULES.items()
+    for task in yaml.safe_load(module.EXAMPLES)
+]
+CONFTEST = Path(__file__).resolve().parents[2] / "conftest.py"
+START = (
+    "import runpy, sys; runpy.run_path({conftest!r});"
+    "import ansible.module_utils.basic as basic; basic._ANSIBLE_ARGS = sys.stdin.buffer.read();"
+    "basic._ANSIBLE_PROFILE = 'legacy';"
+    "runpy.run_module('ansible_collections.virtops.kubevirt.plugins.modules.{name}', run_name='__main__')"
+)
+
+
+def run(module: str, /, **arguments: Any) -> tuple[dict[str, Any], str]:
+    """Run a module; return its answer and everything that it printed."""
+    code = START.format(conftest=str(CONFTEST), name=module)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        input=json.dumps({"ANSIBLE_MODULE_ARGS": arguments}),
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    return json.loads(done.stdout), done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(("name", "task"), EXAMPLES)
+def test_every_example_is_accepted(name: str, task: dict[str, Any]) -> None:
+    arguments = task[f"virtops.kubevirt.{name}"]
+    result = ArgumentSpecValidator(MODULES[name][1]).validate(arguments)
+    assert result.error_messages == []
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_is_at_most_forty_lines_apart_from_its_documentation(name: str) -> None:
+    module, _spec = MODULES[name]
+    source = Path(str(module.__file__)).read_text()
+    for text in (module.DOCUMENTATION, module.EXAMPLES, module.RETURN):
+        source = source.replace(text, "")
+    assert len(source.splitlines()) <= 40
+
+
+def options(documentation: dict[str, Any], key: str = "options") -> dict[str, Any]:
+    """Return name -> (type, choices, default, aliases, elements, suboptions) of documented options."""
+    return {
+        name: (
+            option["type"], option.get("choices"), option.get("default"), option.get("aliases", []),
+            option.get("elements"), options(option, "suboptions"),
+        )
+        for name, option in (documentation.get(key) or {}).items()
+    }  # fmt: skip
+
+
+def specified(spec: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: (
+            option["type"], option.get("choices"), option.get("default"), option.get("aliases", []),
+            option.get("elements"), specified(option.get("options", {})),
+        )
+        for name, option in spec.items()
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_documentation_and_specification_are_equal(name: str) -> None:
+    module, spec = MODULES[name]
+    documentation = yaml.safe_load(module.DOCUMENTATION)
+    own = options(documentation)
+    assert own == {key: value for key, value in specified(spec).items() if key in own}
+
+
+def test_a_module_creates_a_vm_and_shows_no_secret() -> None:
+    world = World()
+    with serving(world) as url:
+        result, output = run(
+            "kubevirt_vm", host=url, name="web", namespace="default", memory="1Gi",
+            cloud_init={"user_data": "canary-value"}, _ansible_diff=True, _ansible_verbosity=4,
+        )  # fmt: skip
+    assert result["changed"] is True
+    assert world.vm("web")["spec"]["template"]["spec"]["volumes"][0]["cloudInitNoCloud"] == {"userData": "canary-value"}
+    assert "canary" not in output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        pytest.param({"user_date": "canary-value"}, "Unsupported parameters", id="misspelt secret"),
+        pytest.param({"definition": "{canary-value"}, "definition", id="definition is no mapping"),
+        pytest.param({"definition": {"kind": "canary-kind", "spec": {"userData": "canary-value"}}}, "kind", id="kind"),
+        pytest.param({"cloud_init": {"user_data": "canary-value", "typ": "x"}}, "typ", id="misspelt suboption"),
+        pytest.param({"api_key": "canary-value\nX: y"}, "line breaks", id="line break in the token"),
+        pytest.param({"state": "paused"}, "value of state must be one of", id="unknown state"),
+        pytest.param({"vms": []}, "mutually exclusive", id="name and vms"),
+        pytest.param({"generate_name": "x"}, "mutually exclusive", id="name and generate_name"),
+        pytest.param({"wait_timeout": -1}, "wait_timeout is -1: it must be positive", id="negative time"),
+        pytest.param({"hidden_fields": ["metadata..x["]}, "error at column", id="no field path"),
+    ],
+)
+def test_bad_arguments_fail_without_traceback_and_secret(arguments: dict[str, Any], words: str) -> None:
+    defaults = {
+        "name": "web",
+        "namespace": "default",
+        "memory": "1Gi",
+        "host": "https://127.0.0.1:1",
+        "api_key": "token-x",
+    }
+    result, output = run("kubevirt_vm", **{**defaults, **arguments})
+    assert result["failed"] is True
+    assert words in result["msg"]
+    assert "canary-value" not in output
+    assert "Traceback" not in output
+
+
+def test_an_unreachable_server_is_one_sentence() -> None:
+    result, _output = run("kubevirt_vm_info", host="https://127.0.0.1:1", api_key="token-x")
+    assert result["msg"] == "cannot talk to https://127.0.0.1:1: Connection refused; check host and kubeconfig"
