@@ -17,7 +17,7 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from controlplane.api.resources import Key, Resource
+from controlplane.api.resources import LEASE, Key, Resource
 from controlplane.engine.errors import Conflict, Invalid, Unavailable
 from controlplane.engine.ports import Json
 from controlplane.kube.errors import causes_field
@@ -80,7 +80,8 @@ class Client:
         return replace(self, guard=guard)
 
     async def get(self, resource: Resource, key: Key) -> Json:
-        return await self._object(Request("GET", object_path(resource, key), f"get {resource.kind} {key}"))
+        path, attempt = object_path(resource, key), f"get {resource.kind} {key}"
+        return await self._object(Request("GET", path, attempt, lane=_lane(resource)))
 
     async def create(self, resource: Resource, namespace: str, body: Json, *, dry_run: bool = False) -> Json:
         self.guard()
@@ -91,6 +92,7 @@ class Client:
                 collection_path(resource, namespace) + self._write_query(dry_run=dry_run),
                 f"create {resource.kind} {Key(namespace, name)}",
                 msgspec.json.encode(body),
+                lane=_lane(resource),
             )
         )
 
@@ -110,12 +112,10 @@ class Client:
         body = _with_preconditions(patch, resource_version=resource_version, uid=uid)
         path = object_path(resource, key) + (f"/{subresource}" if subresource else "")
         attempt = f"patch {subresource + ' of ' if subresource else ''}{resource.kind} {key}"
+        query, encoded = self._write_query(dry_run=dry_run), msgspec.json.encode(body)
+        request = Request("PATCH", path + query, attempt, encoded, MERGE_PATCH, lane=_lane(resource))
         try:
-            return await self._object(
-                Request(
-                    "PATCH", path + self._write_query(dry_run=dry_run), attempt, msgspec.json.encode(body), MERGE_PATCH
-                )
-            )
+            return await self._object(request)
         except Invalid as error:
             # The API server has no UID precondition for patches: it says that metadata.uid is immutable.
             if uid is not None and causes_field(error, "metadata.uid"):
@@ -202,6 +202,10 @@ def _segment(text: str) -> str:
     if text in {"", ".", ".."}:
         raise Invalid(f"cannot address an object by the name {text!r}")
     return quote(text, safe="")
+
+
+def _lane(resource: Resource) -> str:
+    return "leases" if resource == LEASE else "requests"
 
 
 def _selectors(selection: Selection) -> dict[str, str]:

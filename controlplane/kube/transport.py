@@ -46,11 +46,14 @@ class Request:
     attempt: str
     body: bytes | None = None
     content_type: str = _JSON
+    lane: str = "requests"
+    """Requests of one lane wait for one another's connections; leases have a lane, so that a slow API
+    server that holds up everything else does not cost us the leadership."""
 
 
 @dataclass(slots=True)
 class Transport:
-    """Two sessions to one API server: requests under a connection limit, and long streams beside them."""
+    """Sessions to one API server: requests under a connection limit by lane, and long streams beside them."""
 
     credentials: Credentials
     user_agent: str
@@ -74,7 +77,7 @@ class Transport:
     async def send(self, request: Request) -> bytes:
         """Return the body of a 2xx answer. Raises ApiError; Unavailable when there was no usable answer."""
         limits = aiohttp.ClientTimeout(total=self.request_seconds, sock_connect=CONNECT_SECONDS)
-        async with self._answer(request, "requests", limits) as response:
+        async with self._answer(request, request.lane, limits) as response:
             return await response.read()
 
     @asynccontextmanager
@@ -135,7 +138,7 @@ class Transport:
         session = self._sessions.get(kind)
         if session is None:
             connector = aiohttp.TCPConnector(
-                limit=self.connections if kind == "requests" else 0,
+                limit=0 if kind == "streams" else self.connections,
                 ssl=self.credentials.tls if self.credentials.tls is not None else True,
                 keepalive_timeout=IDLE_SECONDS,
                 socket_factory=_socket,

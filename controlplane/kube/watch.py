@@ -13,7 +13,7 @@ How it goes:
 
 An API server that cannot be reached leaves the cache as it is: old, but not wrong about absence. Only
 "this resource does not exist" and "you may not read it" take `synced` back, because then nobody tells
-us of changes any more.
+us of changes any more; it is back once a watch goes on where we were.
 """
 
 from __future__ import annotations
@@ -159,6 +159,7 @@ class WatchCache(Store):
             self.selection, self._version, timeout_seconds=timeout, silence_seconds=self._timing.silence
         )
         async with stream as lines:
+            self.synced = True
             await self._follow(lines)
         if events == self.counters.events and self._clock.monotonic() - opened < SHORTEST_STREAM_SECONDS:
             raise Unavailable(f"cannot watch {self.selection}: the server ended the stream at once")
@@ -191,12 +192,11 @@ class WatchCache(Store):
         refused = isinstance(error, NotFound | Forbidden) or error.reason == NOT_SERVED
         if refused:
             self.synced = False
-            self._version = ""
         limit = self._timing.refused_limit if refused else self._timing.back_off_limit
         longest = min(limit, self._timing.back_off_first * 2 ** min(self._failures, 16))
         delay = retry_after_seconds(error) + longest * self._jitter()
         self._failures += 1
-        if self._failures > 1 or refused:
+        if self._failures % 16 == 2:  # once soon, then now and then: an outage has other witnesses
             log.warning(
                 "cannot keep the cache fresh",
                 extra={"watching": self.selection, "because": error, "look_again_in": round(delay, 2)},

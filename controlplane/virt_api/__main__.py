@@ -14,13 +14,13 @@ from collections.abc import Coroutine
 from contextlib import AsyncExitStack
 
 from controlplane import logs
+from controlplane.api.version import VERSION
 from controlplane.engine.clock import SystemClock
 from controlplane.kube import credentials
 from controlplane.kube.client import Client
 from controlplane.kube.transport import Transport
 from controlplane.virt_api.admit import Admission
 from controlplane.virt_api.cluster import Cluster, wait_ready
-from controlplane.virt_api.discovery import VERSION
 from controlplane.virt_api.server import Server, listening
 from controlplane.virt_api.settings import Settings, SettingsError, parse
 from controlplane.virt_api.subresources import Subresources

@@ -12,12 +12,11 @@ import hashlib
 import platform
 from typing import Any
 
+from controlplane.api.version import VERSION
 from controlplane.virt_api.answer import Answer, document, text
 from controlplane.virt_api.routes import GROUP, TABLE, VERBS, VERSIONS, ToDocument
 
 Json = dict[str, Any]
-
-VERSION = "0.1.0"  # of this control plane; a test compares it with the package's
 
 
 def answer(route: ToDocument) -> Answer:

@@ -3,8 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 
 import pytest
 from aiohttp import web
@@ -252,3 +254,36 @@ async def test_selectors_are_escaped_into_the_query(api: FakeApi, client: Client
     await client.list_page(Selection(POD, "", "kubevirt.io=virt-launcher", "spec.nodeName=n&1"))
 
     assert "labelSelector=kubevirt.io%3Dvirt-launcher&fieldSelector=spec.nodeName%3Dn%261" in api.seen[-1][1]
+
+
+async def test_a_held_up_api_does_not_hold_up_a_lease(api: FakeApi) -> None:
+    """With every connection of the requests' lane taken, a lease is still renewed."""
+    api.put("/apis/coordination.k8s.io/v1/namespaces/ns/leases/web", {})
+    entered, release = asyncio.Event(), asyncio.Event()
+    plain = api.handle
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        if "/pods/" in request.path:
+            entered.set()
+            await release.wait()
+        return await plain(request)
+
+    api.handle = handle  # type: ignore[method-assign]
+    async with a_client(api) as client:
+        narrow = replace(client, transport=replace(client.transport, connections=1, _sessions={}))
+        async with narrow.transport, asyncio.TaskGroup() as tasks:
+            held_up = tasks.create_task(narrow.create(POD, "ns", {"metadata": {"name": "x"}}))
+            slow = tasks.create_task(get_or_none(narrow, KEY))
+            await entered.wait()
+
+            renewed = await narrow.patch(LEASE, KEY, {"spec": {"holderIdentity": "me"}})
+
+            assert not slow.done()
+            release.set()
+            await held_up
+    assert renewed["spec"]["holderIdentity"] == "me"
+
+
+async def get_or_none(client: Client, key: Key) -> None:
+    with suppress(NotFound):
+        await client.get(POD, key)

@@ -12,7 +12,6 @@ import jinja2
 import pytest
 import yaml
 
-from controlplane.virt_api.discovery import VERSION
 from controlplane.virt_api.routes import GROUP, HOOKS, VERSIONS
 from controlplane.virt_api.settings import SECRET_NAME
 
@@ -59,10 +58,6 @@ def test_the_aggregated_versions_are_the_served_ones() -> None:
     assert [each["spec"]["version"] for each in services] == list(VERSIONS)
     assert {each["spec"]["group"] for each in services} == {GROUP}
     assert "caBundle" not in services[0]["spec"]
-
-
-def test_the_version_is_the_packages() -> None:
-    assert f'version = "{VERSION}"' in (ROOT / "pyproject.toml").read_text()
 
 
 def test_virt_api_may_read_its_own_secret_and_the_front_proxys_configuration_and_no_other() -> None:
