@@ -138,7 +138,7 @@ def _compute(vmi: VirtualMachineInstance, image: str, configuration: KubeVirtCon
         "image": image,
         "imagePullPolicy": configuration.image_pull_policy or "IfNotPresent",
         "env": [
-            {"name": PLAN_VARIABLE, "value": render_plan(build_plan(vmi))},
+            {"name": PLAN_VARIABLE, "value": _plan_value(vmi)},
             *(
                 {"name": f"POD_{part.upper()}", "valueFrom": {"fieldRef": {"fieldPath": f"metadata.{part}"}}}
                 for part in ("name", "namespace", "uid")
@@ -152,6 +152,11 @@ def _compute(vmi: VirtualMachineInstance, image: str, configuration: KubeVirtCon
         },
         "volumeMounts": [{"name": layout.RUN_VOLUME, "mountPath": layout.RUN}, *mounts],
     }
+
+
+def _plan_value(vmi: VirtualMachineInstance) -> str:
+    """Write the plan so that no `$` is left: the kubelet would expand $(NAME) and halve $$ in user data."""
+    return render_plan(build_plan(vmi)).replace("$", "\\u0024")
 
 
 def _volumes(spec: VirtualMachineInstanceSpec) -> list[tuple[Json, Json]]:

@@ -14,7 +14,6 @@ from controlplane.api.meta import Condition, Node, ObjectMeta
 
 COMPUTE = "compute"
 MESSAGE_LIMIT = 512
-_UNPRINTABLE = re.compile(r"[^\x20-\x7e\u00a0-\ufffd]+")
 
 
 class Terminated(Node, frozen=True, kw_only=True):
@@ -119,7 +118,8 @@ def find_end_trouble(pod: Pod) -> Trouble:
 
 def _bounded(text: str) -> str:
     """Make a text that comes from the tenant's side fit for a condition: printable, one line, not long."""
-    return _UNPRINTABLE.sub(" ", text[: 4 * MESSAGE_LIMIT]).strip()[:MESSAGE_LIMIT]
+    printable = "".join(one if one.isprintable() else " " for one in text[: 4 * MESSAGE_LIMIT])
+    return " ".join(printable.split())[:MESSAGE_LIMIT]
 
 
 def _word(text: str) -> str:

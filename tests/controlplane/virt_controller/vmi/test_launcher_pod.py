@@ -1,0 +1,140 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The launcher Pod against golden files. To accept a change: UPDATE_GOLDEN=1 pytest this file, and read the diff."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+
+from controlplane.api.decode import decode_kubevirt
+from controlplane.api.kubevirt import KubeVirtConfiguration
+from controlplane.api.launch_plan import parse_plan
+from controlplane.virt_controller.vmi.launcher_pod import build_launcher_pod, vmi_id
+from tests.controlplane.virt_controller.builders import a_vmi
+
+GOLDEN = Path(__file__).parent.parent.parent / "golden" / "launcher_pod"
+MEMORY = {"memory": {"guest": "128Mi"}}
+NIC = {"interfaces": [{"name": "default", "masquerade": {}}]}
+EMULATED = {"developerConfiguration": {"useEmulation": True}, "imagePullPolicy": "Never"}
+
+CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "minimal": ({"domain": MEMORY}, {}),
+    "usual": (
+        {
+            "domain": {**MEMORY, "devices": NIC},
+            "networks": [{"name": "default", "pod": {}}],
+            "volumes": [
+                {"name": "root", "containerDisk": {"image": "localhost/virtops/test-guest:0.1.0"}},
+                {"name": "seed", "cloudInitNoCloud": {"userData": "#!/bin/sh\necho hello\n"}},
+            ],
+        },
+        EMULATED,
+    ),
+    "everything": (
+        {
+            "domain": {
+                **MEMORY,
+                "devices": NIC,
+                "resources": {"limits": {"memory": "256Mi"}},
+                "firmware": {
+                    "kernelBoot": {
+                        "container": {"image": "kernel:1", "imagePullSecret": "registry", "imagePullPolicy": "Always"}
+                    }
+                },
+            },
+            "networks": [{"name": "default", "pod": {}}],
+            "volumes": [
+                {"name": "root", "containerDisk": {"image": "guest:1", "imagePullSecret": "registry"}},
+                {"name": "scratch", "emptyDisk": {"capacity": "1Gi"}},
+                {
+                    "name": "seed",
+                    "cloudInitNoCloud": {"secretRef": {"name": "user"}, "networkDataSecretRef": {"name": "net"}},
+                },
+            ],
+            "terminationGracePeriodSeconds": 0,
+            "hostname": "mail",
+            "subdomain": "vms",
+            "nodeSelector": {"disk": "fast", "kubevirt.io/schedulable": "false"},
+            "affinity": {"nodeAffinity": {}},
+            "tolerations": [{"key": "gpu", "operator": "Exists"}],
+            "schedulerName": "mine",
+            "priorityClassName": "high",
+            "dnsPolicy": "None",
+            "dnsConfig": {"nameservers": ["10.0.0.10"]},
+        },
+        {},
+    ),
+}
+
+
+def build(spec: dict[str, Any], configuration: dict[str, Any]) -> dict[str, Any]:
+    vmi = a_vmi(spec=spec, node="node-9")
+    meta = msgspec.structs.replace(
+        vmi.metadata,
+        labels={**vmi.metadata.labels, "app": "web"},
+        annotations={"mine": "kept", "kubectl.kubernetes.io/last-applied-configuration": "{}"},
+    )
+    settings = decode_kubevirt({"spec": {"configuration": configuration}}).spec.configuration
+    whole = msgspec.structs.replace(vmi, metadata=meta)
+    return build_launcher_pod(whole, attempt=1, image="localhost/virtops/virt-launcher:0.1.0", configuration=settings)
+
+
+@pytest.mark.parametrize(("name", "case"), CASES.items(), ids=CASES.keys())
+def test_the_pod_is_as_told(name: str, case: tuple[dict[str, Any], dict[str, Any]]) -> None:
+    text = yaml.safe_dump(build(*case), sort_keys=False, width=1000)
+    golden = GOLDEN / f"{name}.yaml"
+    if os.environ.get("UPDATE_GOLDEN"):
+        golden.write_text(text)
+    assert text == golden.read_text()
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+def test_the_pod_passes_the_restricted_profile(case: tuple[dict[str, Any], dict[str, Any]]) -> None:
+    spec = build(*case)["spec"]
+    assert not {"hostNetwork", "hostPID", "hostIPC", "serviceAccountName"} & set(spec)
+    assert spec["automountServiceAccountToken"] is False
+    assert spec["securityContext"]["runAsNonRoot"] is True
+    assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    for container in spec["containers"]:
+        assert container["securityContext"] == {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        }
+    kinds = {kind for volume in spec["volumes"] for kind in volume if kind != "name"}
+    assert kinds <= {"emptyDir", "image", "secret"}
+    safe = {"net.ipv4.ip_unprivileged_port_start"}
+    assert {one["name"] for one in spec["securityContext"].get("sysctls", ())} <= safe
+
+
+def test_a_node_of_the_control_plane_s_choice_cannot_be_waived() -> None:
+    spec, configuration = CASES["everything"]
+    assert build(spec, configuration)["spec"]["nodeSelector"]["kubevirt.io/schedulable"] == "true"
+
+
+def test_a_long_name_becomes_a_label_value_that_is_still_unique() -> None:
+    first, second = vmi_id("n" * 64 + "a"), vmi_id("n" * 64 + "b")
+    assert first != second
+    assert len(first) == 63
+    assert vmi_id("web") == "web"
+
+
+def test_defaults_need_no_configuration() -> None:
+    pod = build_launcher_pod(a_vmi(), attempt=1, image="x", configuration=KubeVirtConfiguration())
+    assert pod["spec"]["containers"][0]["imagePullPolicy"] == "IfNotPresent"
+
+
+def test_the_kubelet_finds_nothing_to_expand_in_user_data() -> None:
+    """It replaces $(NAME) and $$ in the values of variables."""
+    script = "#!/bin/sh\necho $$ $(hostname) $HOME\n"
+    volumes = [{"name": "seed", "cloudInitNoCloud": {"userData": script}}]
+    value = build({"domain": MEMORY, "volumes": volumes}, {})["spec"]["containers"][0]["env"][0]["value"]
+    assert "$" not in value
+    assert parse_plan(value).cloud_init[0].user_data == script

@@ -1,0 +1,238 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How a VMI is, as far as virt-controller says it, as tables."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import msgspec
+import pytest
+
+from controlplane.api import conditions
+from controlplane.api.instance import VirtualMachineInstanceStatus
+from controlplane.api.phase import FINAL, TRANSITIONS, may_move
+from controlplane.engine.errors import Forbidden
+from controlplane.engine.plan import Problem
+from controlplane.virt_controller.vmi.status import derive_status, next_step
+from controlplane.virt_controller.vmi.world import AddFinalizer, CreatePod, World
+from tests.controlplane.virt_controller.builders import (
+    POD_UID,
+    STAMP,
+    UP,
+    a_condition,
+    a_pod,
+    a_running_pod,
+    a_vmi,
+    vmi_world,
+)
+
+S = {"phase": "Scheduling", "epoch": 1}
+GRANTED = {"epoch": 1, "activePods": {POD_UID: "node-1"}, "nodeName": "node-1"}
+ABSENT = {"is_absence_confirmed": True}
+ENDED = {"terminated": {"exitCode": 1, "message": "volume root: not a disk image"}}
+LABELLED = a_vmi(node="node-1", **S)
+
+PHASES: dict[str, tuple[World, str, str]] = {
+    # world, phase, reason
+    "fresh": (vmi_world(a_vmi()), "Scheduling", ""),
+    "fresh, without finalizer": (vmi_world(a_vmi(finalizers=())), "", ""),
+    "fresh, spec is wrong": (vmi_world(a_vmi(), problems=("x",)), "Pending", ""),
+    "fresh, the name is taken": (vmi_world(a_vmi(), squatter="x"), "Pending", ""),
+    "fresh, a Pod is there already": (vmi_world(a_vmi(), a_running_pod()), "Scheduling", ""),
+    "fresh, deleted, not yet asked": (vmi_world(a_vmi(deleting=True)), "", ""),
+    "fresh, deleted": (vmi_world(a_vmi(deleting=True), **ABSENT), "Failed", "Deleted"),
+    "no Pod yet": (vmi_world(a_vmi(**S)), "Scheduling", ""),
+    "Pod pending": (vmi_world(LABELLED, a_pod(node="node-1")), "Scheduling", ""),
+    "Pod up, no label yet": (vmi_world(a_vmi(**S), a_running_pod()), "Scheduling", ""),
+    "Pod up, label of another node": (vmi_world(a_vmi(node="node-2", **S), a_running_pod()), "Scheduling", ""),
+    "Pod running, launcher not": (vmi_world(LABELLED, a_pod("Running", node="node-1")), "Scheduling", ""),
+    "Pod up and labelled": (vmi_world(LABELLED, a_running_pod()), "Scheduled", ""),
+    "Pod up, VMI deleted": (vmi_world(a_vmi(node="node-1", deleting=True, **S), a_running_pod()), "Scheduling", ""),
+    "Pod going": (vmi_world(LABELLED, a_running_pod(deleting=True)), "Failed", "PodDeleted"),
+    "Pod failed": (vmi_world(LABELLED, a_pod("Failed", node="node-1", compute=ENDED)), "Failed", "LauncherFailed"),
+    "launcher ended": (vmi_world(LABELLED, a_pod("Running", node="node-1", compute=ENDED)), "Failed", "LauncherFailed"),
+    "Pod refused by the kubelet": (
+        vmi_world(LABELLED, a_pod("Failed", reason="UnexpectedAdmissionError", message="no kvm")),
+        "Failed",
+        "UnexpectedAdmissionError",
+    ),
+    "scheduled, Pod up": (vmi_world(a_vmi("Scheduled", **GRANTED), a_running_pod()), "Scheduled", ""),
+    "running, Pod going": (vmi_world(a_vmi("Running", **GRANTED), a_running_pod(deleting=True)), "Running", ""),
+    "running, Pod succeeded": (vmi_world(a_vmi("Running", **GRANTED), a_pod("Succeeded")), "Succeeded", ""),
+    "running, Pod failed": (
+        vmi_world(a_vmi("Running", **GRANTED), a_pod("Failed", compute=ENDED)),
+        "Failed",
+        "LauncherFailed",
+    ),
+    "running, Pod not seen": (vmi_world(a_vmi("Running", **GRANTED)), "Running", ""),
+    "running, Pod gone": (vmi_world(a_vmi("Running", **GRANTED), **ABSENT), "Failed", "PodNotFound"),
+    "running, OOM": (
+        vmi_world(
+            a_vmi("Running", **GRANTED),
+            a_pod("Failed", compute={"terminated": {"exitCode": 137, "reason": "OOMKilled"}}),
+        ),
+        "Failed",
+        "OOMKilled",
+    ),
+}
+
+
+@pytest.mark.parametrize(("world", "phase", "reason"), PHASES.values(), ids=PHASES.keys())
+def test_the_phase_to_be_in(world: World, phase: str, reason: str) -> None:
+    step = next_step(world)
+    assert (step.phase, step.trouble.reason if step.trouble else "") == (phase, reason)
+
+
+PODS = {
+    "none": (),
+    "pending": (a_pod(node="node-1"),),
+    "up": (a_running_pod(),),
+    "going": (a_running_pod(deleting=True),),
+    "succeeded": (a_pod("Succeeded", compute={"terminated": {"exitCode": 0}}),),
+    "failed": (a_pod("Failed", compute=ENDED),),
+}
+
+
+@pytest.mark.parametrize("phase", TRANSITIONS, ids=lambda phase: phase or "none")
+def test_phases_follow_the_table_whatever_is_true(phase: str) -> None:
+    """The full product of phases, Pods, deletion, labels and knowledge."""
+    for pods, deleting, node, absent in product(PODS.values(), (False, True), (None, "node-1"), (False, True)):
+        vmi = a_vmi(
+            phase, deleting=deleting, node=node, **(GRANTED if phase not in ("", "Pending", "Scheduling") else {})
+        )
+        world = vmi_world(vmi, *pods, is_absence_confirmed=absent and not pods)
+        status = derive_status(world, None)
+        after = phase if status is None else status.phase
+        assert may_move(phase, after)
+        assert phase not in FINAL or after == phase
+
+
+def derived(world: World) -> VirtualMachineInstanceStatus:
+    """The status that is written, and that a second look has nothing to add to."""
+    status = derive_status(world, None)
+    assert status is not None
+    again = replace(world, vmi=msgspec.structs.replace(world.vmi, status=status), now=world.now + 100)
+    if status.phase == world.vmi.status.phase or status.phase != "Scheduling":
+        assert derive_status(again, None) is None
+    return status
+
+
+def test_the_first_write_records_attempt_and_both_phases() -> None:
+    status = derived(vmi_world(a_vmi()))
+    assert status.epoch == 1
+    assert [one.phase for one in status.phase_transition_timestamps] == ["Pending", "Scheduling"]
+    assert {one.phase_transition_timestamp for one in status.phase_transition_timestamps} == {STAMP}
+    assert (status.runtime_user, status.memory and status.memory.guest_at_boot) == (107, "64Mi")
+
+
+def test_the_start_is_granted_to_exactly_one_pod_in_one_write() -> None:
+    status = derived(vmi_world(LABELLED, a_running_pod()))
+    assert (status.phase, status.node_name, status.active_pods) == ("Scheduled", "node-1", {POD_UID: "node-1"})
+    assert status.launcher_container_image_version == "launcher:1"
+
+
+def test_nothing_is_written_between_the_two() -> None:
+    """Budget: the Pod's creation and placement change nothing in the VMI's status."""
+    first = derived(vmi_world(a_vmi()))
+    vmi = msgspec.structs.replace(a_vmi(), status=first)
+    for pod in (a_pod(), a_pod(node="node-1"), a_pod("Running", node="node-1", compute=UP)):
+        assert derive_status(vmi_world(vmi, pod), None) is None
+
+
+WAITING = {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}
+CREATING = {"waiting": {"reason": "ContainerCreating"}}
+UNPLACED = (a_condition("PodScheduled", "False", "Unschedulable", "0/3 nodes are available"),)
+QUOTA = Problem(CreatePod(1, because="x"), Forbidden("exceeded quota: pods=5"))
+
+TROUBLES: dict[str, tuple[World, Problem[Any] | None, tuple[str, str, str] | None]] = {
+    "no image": (
+        vmi_world(LABELLED, a_pod(compute=WAITING)),
+        None,
+        ("Synchronized", "ImagePullBackOff", "no such image"),
+    ),
+    "being created": (vmi_world(LABELLED, a_pod(compute=CREATING)), None, None),
+    "no node": (
+        vmi_world(a_vmi(**S), a_pod(conditions=UNPLACED)),
+        None,
+        ("PodScheduled", "Unschedulable", "0/3 nodes are available"),
+    ),
+    "Pod refused": (vmi_world(a_vmi(**S)), QUOTA, ("Synchronized", "FailedCreate", "exceeded quota: pods=5")),
+    "label refused": (vmi_world(a_vmi(**S)), Problem(AddFinalizer("x"), Forbidden("no")), None),
+    "spec is wrong": (
+        vmi_world(a_vmi(), problems=("spec.domain.memory.guest: is negative",)),
+        None,
+        ("Synchronized", "InvalidSpec", "the spec cannot be run: spec.domain.memory.guest: is negative"),
+    ),
+    "name taken": (vmi_world(a_vmi(), squatter="delete it"), None, ("Synchronized", "FailedCreate", "delete it")),
+    "launcher failed": (
+        vmi_world(LABELLED, a_pod("Failed", compute=ENDED)),
+        None,
+        ("Synchronized", "LauncherFailed", "volume root: not a disk image"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("world", "problem", "said"), TROUBLES.values(), ids=TROUBLES.keys())
+def test_what_keeps_it_from_starting_is_said(
+    world: World, problem: Problem[Any] | None, said: tuple[str, str, str] | None
+) -> None:
+    status = derive_status(world, problem)
+    assert status is not None
+    found = [one for one in status.conditions if one.type in ("Synchronized", "PodScheduled")]
+    assert [(one.type, one.reason, one.message) for one in found] == ([] if said is None else [said])
+    assert all(one.status == "False" for one in found)
+
+
+def test_trouble_that_is_over_is_said_no_more() -> None:
+    old = [a_condition("Synchronized", "False", "FailedCreate"), *UNPLACED]
+    status = derived(vmi_world(a_vmi(node="node-1", conditions=old, **S), a_running_pod()))
+    assert [one.type for one in status.conditions] == ["Ready"]
+
+
+def test_after_the_hand_over_the_handler_s_conditions_are_left_alone() -> None:
+    theirs = a_condition("Synchronized", "False", "StartFailed")
+    ready = a_condition("Ready", "False", "GuestNotRunning")
+    assert (
+        derive_status(vmi_world(a_vmi("Scheduled", conditions=[theirs, ready], **GRANTED), a_running_pod()), None)
+        is None
+    )
+
+
+READINESS = {
+    "guest not running": ("Scheduled", a_running_pod(), "False", "GuestNotRunning"),
+    "all well": ("Running", a_running_pod(), "True", ""),
+    "Pod going": ("Running", a_running_pod(deleting=True), "False", "PodTerminating"),
+    "Pod says nothing": ("Running", a_pod("Running"), "False", "PodConditionMissing"),
+    "Pod not ready": (
+        "Running",
+        a_pod("Running", conditions=(a_condition("Ready", "False", "ContainersNotReady"),)),
+        "False",
+        "ContainersNotReady",
+    ),
+}
+
+
+@pytest.mark.parametrize(("phase", "pod", "status", "reason"), READINESS.values(), ids=READINESS.keys())
+def test_readiness(phase: str, pod: Any, status: str, reason: str) -> None:
+    new = derive_status(vmi_world(a_vmi(phase, **GRANTED), pod), None)
+    assert new is not None
+    found = conditions.find(new.conditions, "Ready")
+    assert found is not None
+    assert (found.status, found.reason) == (status, reason)
+
+
+def test_a_finished_run_is_not_ready() -> None:
+    left = a_vmi("Succeeded", conditions=[a_condition("Ready", "True")], **GRANTED)
+    new = derive_status(vmi_world(left), None)
+    assert new is not None
+    assert not conditions.is_true(new.conditions, "Ready")
+    assert derive_status(vmi_world(msgspec.structs.replace(left, status=new)), None) is None
+
+
+def test_a_deleted_vmi_is_left_in_peace_until_its_end() -> None:
+    vmi = a_vmi("Running", deleting=True, conditions=[a_condition("Ready", "True")], **GRANTED)
+    assert derive_status(vmi_world(vmi, a_running_pod(deleting=True)), None) is None
