@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import os
 import pathlib
 import signal
 import time
+import uuid
 from collections.abc import Callable
 
 import pytest
@@ -25,6 +27,7 @@ from controlplane.domain.state import Life, State
 from controlplane.hypervisor.connection import Connection, open_connection, socket_uri
 from controlplane.hypervisor.errors import HypervisorError
 from controlplane.hypervisor.guest import Guest
+from tests.controlplane.domain.golden_domains import CASES
 from tests.controlplane.virt_launcher.launcher_pod import Images, LauncherPod
 
 pytestmark = [pytest.mark.guest, pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("libvirt_loop")]
@@ -63,6 +66,37 @@ PLAN = Plan(
     empty_disks=(EmptyDisk("data", 1 << 30),),
     cloud_init=(CloudInit("seed", '{"instance-id": "one", "local-hostname": "named-by-seed"}', user_data=SCRIPT),),
     dhcp=Dhcp(layout.BRIDGE, MAC, "10.0.2.2/24", "10.0.2.1", None, "named-by-dhcp", ("sub.default.svc.cluster.local",)),
+)
+KERNEL_VMI = {
+    "metadata": {"namespace": "default", "name": "kernel", "uid": UID},
+    "spec": {
+        "domain": {
+            "memory": {"guest": "128Mi"},
+            "cpu": {"sockets": 1, "cores": 2, "model": "Westmere"},
+            "clock": {"utc": {}, "timer": {"rtc": {"tickPolicy": "catchup"}, "hpet": {"present": False}}},
+            "firmware": {
+                "kernelBoot": {
+                    "kernelArgs": "console=ttyS0 quiet",
+                    "container": {"image": "guest", "kernelPath": "/boot/vmlinuz", "initrdPath": "/boot/initrd"},
+                }
+            },
+            "devices": {
+                "disks": [
+                    {"name": "seed", "cdrom": {"bus": "sata"}},
+                    {"name": "data", "disk": {"bus": "scsi"}},
+                    {"name": "stick", "disk": {"bus": "usb"}},
+                ],
+            },
+        },
+        "volumes": [
+            {"name": "seed", "cloudInitNoCloud": {"userData": SCRIPT}},
+            {"name": "data", "emptyDisk": {"capacity": "1Gi"}},
+            {"name": "stick", "emptyDisk": {"capacity": "1Gi"}},
+        ],
+    },
+}
+KERNEL_PLAN = dataclasses.replace(
+    PLAN, container_disks=(), dhcp=None, empty_disks=(EmptyDisk("data", 1 << 30), EmptyDisk("stick", 1 << 30))
 )
 Keep = Callable[[LauncherPod], LauncherPod]
 
@@ -119,6 +153,33 @@ async def test_a_guest_boots_and_goes_when_the_pod_is_told_to(pod: LauncherPod) 
     assert pod.wait() == 0
     assert pod.termination_message == "the guest shut down"
     assert "reboot: Power down" in pod.console.splitlines()[-1]  # nothing of the console is lost at the end
+    await connection.close()
+
+
+async def test_a_kernel_boots_from_an_image_with_disks_on_every_bus(
+    images: Images, tmp_path: pathlib.Path, keep_pod: Keep
+) -> None:
+    pod = keep_pod(LauncherPod(tmp_path, images, KERNEL_PLAN, {layout.KERNEL_BOOT: images.guest}))
+    pod.start()
+    connection = await connect(pod)
+    facts = Facts(pod_uid="pod", epoch=1, is_kvm=False)
+    guest = await connection.define(render_text(build_domain(decode_vmi(KERNEL_VMI), facts)))
+    await guest.start()
+    await until(lambda: "user-data exited" in pod.console, "end of the user's script", pod)
+    assert "seed says hello to named-by-seed" in pod.console
+    pod.terminate()
+    assert pod.wait() == 0
+    await connection.close()
+
+
+async def test_libvirt_defines_every_golden_domain(pod: LauncherPod) -> None:
+    """The real one with the real QEMU, which checks more than the schema. Without KVM here, so of the other type."""
+    connection = await connect(pod)
+    for case in CASES:
+        built = dataclasses.replace(case.build(), type="qemu", name=case.name)
+        text = render_text(built).replace(built.uuid, str(uuid.uuid5(uuid.NAMESPACE_DNS, case.name)))
+        guest = await connection.define(text)
+        assert (await guest.state()).life is Life.SHUT_OFF
     await connection.close()
 
 
