@@ -126,7 +126,12 @@ function block(from, to, style, at, depth, text) {
 
 function trimmed(text) { gsub(/^[ \t]+|[ \t]+$/, "", text); return text }
 
-function quoted(text) { gsub(/'/, "'\\''", text); return "'" text "'" }
+# A shell word. Not by gsub(): implementations disagree about backslashes in a replacement.
+function quoted(text, parts, count, one, word) {
+    count = split(text, parts, "'")
+    for (one = 1; one <= count; one++) word = word (one == 1 ? "" : "'\\''") parts[one]
+    return "'" word "'"
+}
 
 function scalar(text, plain, at, letter) {
     text = trimmed(text)
@@ -157,17 +162,19 @@ function scalar(text, plain, at, letter) {
     return text
 }
 
-# The elements of a one-line flow sequence, joined by SUBSEP; a nested sequence stays in its brackets.
-function flow(text, at, letter, depth, quote, found) {
+# The elements of a one-line flow sequence, joined by SUBSEP; a nested sequence stays in its brackets. A quote opens a
+# string only where an element begins: the one in `it's` does not.
+function flow(text, at, letter, depth, quote, begun, found) {
     for (at = 1; at <= length(text); at++) {
         letter = substr(text, at, 1)
         if (quote != "") {
             if (quote == "\"" && letter == "\\") { found = found letter; letter = substr(text, ++at, 1) }
             else if (letter == quote) quote = ""
-        } else if (letter == "\"" || letter == "'") quote = letter
-        else if (letter == "[" && depth++ == 0) continue
+        } else if (!begun && (letter == "\"" || letter == "'")) { quote = letter; begun = 1 }
+        else if (letter == "[" && !begun) { if (depth++ == 0) continue }
         else if (letter == "]" && --depth == 0) break
-        else if (letter == "," && depth == 1) { found = found SUBSEP; continue }
+        else if (letter == ",") { begun = 0; if (depth == 1) { found = found SUBSEP; continue } }
+        else if (letter != " " && letter != "\t") begun = 1
         found = found letter
     }
     return found
