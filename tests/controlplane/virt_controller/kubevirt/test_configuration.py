@@ -1,0 +1,52 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The configuration in effect."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from controlplane.api.resources import KUBEVIRT, Key
+from controlplane.kube.cache import Store
+from controlplane.virt_controller.kubevirt.configuration import Configuration
+
+NAME = Key("kubevirt", "kubevirt")
+
+
+def an_object(version: int, developer: Any) -> bytes:
+    return msgspec.json.encode(
+        {
+            "apiVersion": "kubevirt.io/v1",
+            "kind": "KubeVirt",
+            "metadata": {"name": "kubevirt", "namespace": "kubevirt", "uid": "u", "resourceVersion": str(version)},
+            "spec": {"configuration": {"developerConfiguration": developer}},
+        }
+    )
+
+
+@pytest.fixture
+def cache() -> Store:
+    return Store(KUBEVIRT)
+
+
+def test_defaults_hold_without_an_object(cache: Store) -> None:
+    assert Configuration(cache)().developer_configuration.cpu_allocation_ratio == 10
+
+
+def test_changes_take_effect_and_a_removal_brings_the_defaults_back(cache: Store) -> None:
+    configuration = Configuration(cache)
+    cache.put(an_object(1, {"useEmulation": True}))
+    assert configuration().developer_configuration.use_emulation
+    cache.remove(NAME)
+    assert not configuration().developer_configuration.use_emulation
+
+
+def test_what_cannot_be_read_changes_nothing(cache: Store) -> None:
+    configuration = Configuration(cache)
+    cache.put(an_object(1, {"useEmulation": True}))
+    cache.put(an_object(2, {"useEmulation": "yes"}))
+    assert configuration().developer_configuration.use_emulation

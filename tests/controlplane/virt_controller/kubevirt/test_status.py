@@ -1,0 +1,33 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""State of the control plane."""
+
+from __future__ import annotations
+
+import msgspec
+
+from controlplane.api.decode import decode_kubevirt
+from controlplane.api.version import VERSION
+from controlplane.virt_controller.kubevirt.status import derive_status
+from tests.controlplane.virt_controller.builders import NOW, STAMP
+
+
+def test_a_leader_tells_that_the_control_plane_is_deployed_and_then_nothing_more() -> None:
+    kubevirt = decode_kubevirt({"metadata": {"name": "kubevirt", "generation": 4}})
+    status = derive_status(kubevirt, version=VERSION, now=NOW)
+    assert status is not None
+    assert (status.phase, status.observed_generation, status.observed_kube_virt_version) == ("Deployed", 4, VERSION)
+    assert {one.type: one.status for one in status.conditions} == {
+        "Available": "True",
+        "Progressing": "False",
+        "Degraded": "False",
+    }
+    assert {one.last_transition_time for one in status.conditions} == {STAMP}
+    again = msgspec.structs.replace(kubevirt, status=status)
+    assert derive_status(again, version=VERSION, now=NOW + 1000) is None
+
+
+def test_an_object_that_is_deleted_is_left_alone() -> None:
+    kubevirt = decode_kubevirt({"metadata": {"name": "kubevirt", "deletionTimestamp": STAMP}})
+    assert derive_status(kubevirt, version=VERSION, now=NOW) is None

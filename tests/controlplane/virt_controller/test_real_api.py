@@ -1,0 +1,193 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""virt-controller as a process on a real API server, as its own account: every right it needs, and the hand-over.
+
+There are no nodes: the test binds Pods and reports for kubelet and virt-handler.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from controlplane.api.crds import DEFINITIONS, crd
+from controlplane.kube.client import Client
+from controlplane.kube.credentials import from_kubeconfig
+from controlplane.kube.transport import Request, Transport
+from lab.build import ensure_programs
+from lab.cluster import Lab
+from lab.progress import silent
+from tests.controlplane.virt_api.test_manifests import render
+
+pytestmark = pytest.mark.component
+
+ROOT = Path(__file__).parents[3]
+NAMESPACE = "virt"
+VM = {
+    "apiVersion": "kubevirt.io/v1",
+    "kind": "VirtualMachine",
+    "metadata": {"name": "web", "namespace": "default"},
+    "spec": {
+        "runStrategy": "Always",
+        "template": {
+            "spec": {
+                "domain": {"memory": {"guest": "64Mi"}, "devices": {"disks": [{"name": "root"}]}},
+                "volumes": [{"name": "root", "containerDisk": {"image": "localhost/virtops/test-guest:0.1.0"}}],
+            }
+        },
+    },
+}
+
+
+@dataclass
+class Cluster:
+    lab: Lab
+    kubectl_path: Path
+    account: Path
+
+    def kubectl(self, *arguments: str, body: Any = None) -> str:
+        done = subprocess.run(
+            [self.kubectl_path, "--kubeconfig", self.lab.kubeconfig, *arguments],
+            input="" if body is None else json.dumps(body),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert done.returncode == 0, f"kubectl {' '.join(arguments)}: {done.stderr}"
+        return done.stdout
+
+    def get(self, kind: str, name: str) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.kubectl("get", kind, name, "-o", "json"))
+        return found
+
+    def wait(self, what: str, path: str, value: str) -> None:
+        self.kubectl("wait", what, f"--for=jsonpath={{{path}}}={value}", "--timeout=20s")
+
+    def appear(self, what: str) -> None:
+        self.kubectl("wait", what, "--for=create", "--timeout=20s")
+
+    def report(self, what: str, status: dict[str, Any]) -> None:
+        self.kubectl("patch", what, "--subresource=status", "--type=merge", "-p", json.dumps({"status": status}))
+
+    @contextmanager
+    def controller(self, name: str, port: int) -> Iterator[subprocess.Popen[bytes]]:
+        environment = {
+            **os.environ,
+            "PYTHONPATH": f"{ROOT}:{ROOT / 'plugins' / 'module_utils'}",
+            "KUBECONFIG": str(self.account),
+            "POD_NAMESPACE": NAMESPACE,
+            "POD_NAME": name,
+            "VIRT_LAUNCHER_IMAGE": "localhost/virtops/virt-launcher:0.1.0",
+            "HEALTH_PORT": str(port),
+        }
+        process = subprocess.Popen([sys.executable, "-m", "controlplane.virt_controller"], env=environment, cwd=ROOT)
+        try:
+            yield process
+            process.terminate()
+            assert process.wait(timeout=20) == 0
+        finally:
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    directory = tmp_path_factory.mktemp("virt-controller")
+    with Lab("virt-controller").running(nodes=0) as lab:
+        kubectl = ensure_programs(lab.cache, silent).kube_directory / "kubectl"
+        made = Cluster(lab, kubectl, directory / "kubeconfig")
+        for definition in DEFINITIONS:
+            made.kubectl("create", "-f", "-", body=crd(definition))
+        made.kubectl("wait", "crd", "--all", "--for=condition=Established", "--timeout=20s")
+        made.kubectl("create", "namespace", NAMESPACE)
+        for template in ("rbac-controller", "secrets"):
+            for body in render(f"{template}.yaml.j2"):
+                made.kubectl("create", "-f", "-", body=body)
+        token = made.kubectl("-n", NAMESPACE, "create", "token", "kubevirt-controller").strip()
+        known = yaml.safe_load(lab.kubeconfig.read_text())
+        known["users"] = [{"name": "u", "user": {"token": token}}]
+        known["contexts"][0]["context"]["user"] = "u"
+        made.account.write_text(yaml.safe_dump(known))
+        yield made
+
+
+def start(cluster: Cluster, *, begin: bool = True) -> str:
+    """Bring vm/web to Running, as scheduler, kubelet and virt-handler would; return its Pod's name."""
+    if begin:
+        cluster.kubectl("create", "-f", "-", body=VM)
+    cluster.appear("vmi/web")
+    cluster.wait("vmi/web", ".status.phase", "Scheduling")
+    pod = f"virt-launcher-web-{cluster.get('vmi', 'web')['metadata']['uid'][:8]}-1"
+    cluster.appear(f"pod/{pod}")
+    asyncio.run(bind(cluster.lab.kubeconfig, pod))
+    cluster.wait("vmi/web", ".metadata.labels.kubevirt\\.io/nodeName", "node-1")
+    state = {"running": {"startedAt": "2026-01-01T00:00:00Z"}}
+    compute = {"name": "compute", "ready": True, "image": "x", "imageID": "x", "restartCount": 0, "state": state}
+    ready = {"type": "Ready", "status": "True"}
+    cluster.report(f"pod/{pod}", {"phase": "Running", "containerStatuses": [compute], "conditions": [ready]})
+    cluster.wait("vmi/web", ".status.phase", "Scheduled")
+    vmi = cluster.get("vmi", "web")
+    assert vmi["status"]["activePods"] == {cluster.get("pod", pod)["metadata"]["uid"]: "node-1"}
+    cluster.report("vmi/web", {"phase": "Running"})
+    cluster.wait("vm/web", ".status.printableStatus", "Running")
+    return pod
+
+
+async def bind(kubeconfig: Path, pod: str) -> None:
+    binding = {"metadata": {"name": pod}, "target": {"kind": "Node", "name": "node-1"}}
+    async with Transport(await from_kubeconfig(kubeconfig), "test") as transport:
+        path = f"/api/v1/namespaces/default/pods/{pod}/binding"
+        await Client(transport, "test").transport.send(Request("POST", path, "bind", json.dumps(binding).encode()))
+
+
+def test_a_machine_s_life_with_every_right_it_needs(cluster: Cluster) -> None:
+    """Start, status, Events, orphan delete, adoption, cascade delete, as the role's service account."""
+    with cluster.controller("one", 18111):
+        pod = start(cluster)
+        vm = cluster.get("vm", "web")
+        assert (vm["status"]["created"], vm["status"]["ready"]) == (True, True)
+        uid = cluster.get("vmi", "web")["metadata"]["uid"]
+
+        # The garbage collector looks for new kinds every 30 s, and these are new.
+        cluster.kubectl("delete", "vm", "web", "--cascade=orphan", "--timeout=50s")
+        assert "ownerReferences" not in cluster.get("vmi", "web")["metadata"]
+        cluster.kubectl("create", "-f", "-", body=VM)
+        cluster.wait("vm/web", ".status.printableStatus", "Running")
+        adopted = cluster.get("vmi", "web")["metadata"]
+        assert adopted["uid"] == uid
+        assert adopted["ownerReferences"][0]["uid"] == cluster.get("vm", "web")["metadata"]["uid"]
+
+        cluster.kubectl("delete", "vm", "web", "--wait=false")
+        cluster.wait("vm/web", ".status.printableStatus", "Terminating")
+        cluster.kubectl("delete", "pod", pod, "--force", "--grace-period=0")
+        cluster.kubectl("wait", "vm/web", "--for=delete", "--timeout=20s")
+        events = json.loads(cluster.kubectl("get", "events", "-o", "json"))["items"]
+        assert [one["reason"] for one in events if one["involvedObject"]["kind"] == "VirtualMachine"] == [
+            "SuccessfulCreate"
+        ]
+
+
+def test_a_standby_takes_over_when_the_leader_leaves(cluster: Cluster) -> None:
+    with cluster.controller("one", 18111) as leader:
+        cluster.kubectl("create", "-f", "-", body=VM)
+        cluster.appear("vmi/web")
+        with cluster.controller("two", 18112):
+            leader.terminate()
+            leader.wait(timeout=20)
+            start(cluster, begin=False)
+            cluster.kubectl("delete", "pod", "--all", "--force", "--grace-period=0")
+            cluster.kubectl("delete", "vm", "web", "--wait=false")
+            cluster.kubectl("wait", "vm/web", "--for=delete", "--timeout=20s")

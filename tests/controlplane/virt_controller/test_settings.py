@@ -1,0 +1,28 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""virt-controller's environment."""
+
+from __future__ import annotations
+
+import pytest
+
+from controlplane.virt_controller.settings import Settings, SettingsError, read_settings
+
+NEEDED = {"POD_NAMESPACE": "kubevirt", "VIRT_LAUNCHER_IMAGE": "launcher:1"}
+
+
+def test_what_is_not_set_has_its_default() -> None:
+    assert read_settings(NEEDED) == Settings(namespace="kubevirt", launcher_image="launcher:1")
+
+
+def test_everything_can_be_set() -> None:
+    found = read_settings({**NEEDED, "POD_NAME": "me", "LOG_LEVEL": "DEBUG", "HEALTH_PORT": "9"})
+    assert (found.pod_name, found.log_level, found.port) == ("me", "DEBUG", 9)
+
+
+def test_all_problems_are_told_at_once() -> None:
+    with pytest.raises(SettingsError) as caught:
+        read_settings({"HEALTH_PORT": "eighty"})
+    for name in ("POD_NAMESPACE", "VIRT_LAUNCHER_IMAGE", "HEALTH_PORT 'eighty'"):
+        assert name in str(caught.value)

@@ -1,0 +1,79 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Events beside the real work."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import Any
+
+from controlplane.api.resources import VIRTUAL_MACHINE, Key
+from controlplane.engine.errors import Forbidden
+from controlplane.virt_controller.tell import REPEAT_SECONDS, WAITING_LIMIT, EventWriter, Regarding
+from tests.controlplane.simulation.clock import SimulatedClock
+
+WEB = Regarding(VIRTUAL_MACHINE, Key("default", "web"), "u1")
+
+
+class Recording:
+    """An API that takes Events, or refuses the first ones."""
+
+    def __init__(self, refuse: int = 0) -> None:
+        self.created: list[dict[str, Any]] = []
+        self._refuse = refuse
+
+    async def create(self, resource: Any, namespace: str, body: dict[str, Any]) -> dict[str, Any]:
+        await asyncio.sleep(0)
+        if self._refuse > 0:
+            self._refuse -= 1
+            raise Forbidden("namespace is being deleted")
+        self.created.append(body)
+        return body
+
+
+async def sent(writer: EventWriter, turns: int = 20) -> None:
+    """Run the writer until it has nothing left."""
+    task = asyncio.ensure_future(writer.run())
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+
+
+def a_writer(api: Any, clock: SimulatedClock) -> EventWriter:
+    return EventWriter(api, clock, component="virt-controller", instance="pod-1")
+
+
+async def test_an_event_names_the_object_and_is_said_once_in_ten_minutes() -> None:
+    api, clock = Recording(), SimulatedClock()
+    writer = a_writer(api, clock)
+    for seconds in (0.0, 1.0, REPEAT_SECONDS):
+        clock.advance(seconds)
+        writer.record(WEB, "Warning", "FailedCreate", "exceeded quota")
+    await sent(writer)
+    assert [one["reason"] for one in api.created] == ["FailedCreate"] * 2
+    assert api.created[0]["involvedObject"]["uid"] == "u1"
+    assert api.created[0]["type"] == "Warning"
+    assert len({one["metadata"]["name"] for one in api.created}) == 2
+
+
+async def test_a_refused_event_holds_up_nothing() -> None:
+    api = Recording(refuse=1)
+    writer = a_writer(api, SimulatedClock())
+    for reason in ("First", "Second"):
+        writer.record(WEB, "Normal", reason, "x")
+    await sent(writer)
+    assert [one["reason"] for one in api.created] == ["Second"]
+
+
+async def test_what_waits_is_bounded() -> None:
+    api = Recording()
+    writer = a_writer(api, SimulatedClock())
+    for number in range(WAITING_LIMIT + 5):
+        writer.record(WEB, "Normal", "Reason", str(number))
+    await sent(writer, turns=WAITING_LIMIT + 20)
+    assert len(api.created) == WAITING_LIMIT
+    assert api.created[0]["message"] == "5", "the oldest were dropped"
