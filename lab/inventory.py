@@ -16,9 +16,13 @@ GROUP = "kubevirt_nodes"
 
 
 def build_inventory(lab_name: str, nodes: list[str], *, kubeconfig: str, python: str, sources: str) -> dict[str, Any]:
-    """The overlay root shows the host's files inside a node, so the host's interpreter serves there as well."""
+    """The overlay root shows the host's files inside a node, so the host's interpreter serves there as well.
+
+    Whoever enters a node is root there, so a play that asks to become root needs no sudo.
+    """
     host_vars = {
         "ansible_connection": "lab_node",
+        "ansible_become": False,
         "ansible_lab_name": lab_name,
         "ansible_lab_python": python,
         "ansible_lab_sources": sources,

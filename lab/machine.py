@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from lab import cgroup
+from lab.build import Programs
 from lab.errors import LabError
 from lab.paths import MachinePaths, State
 
@@ -154,8 +155,12 @@ class Machine:
         return answer
 
     def command(self, argv: Sequence[str]) -> list[str]:
-        """A command line that runs argv inside: in the machine's cgroups first, then in its namespaces."""
-        nsenter = ["nsenter", f"--target={self.running_pid()}", *NAMESPACES, "--", *argv]
+        """A command line that runs argv inside: in the machine's cgroups first, then in its namespaces.
+
+        ctr and kubectl are on the PATH there, as on a node that came from packages.
+        """
+        path = json.loads(self.paths.configuration.read_text())["path"]
+        nsenter = ["nsenter", f"--target={self.running_pid()}", *NAMESPACES, "--", "env", f"PATH={path}", *argv]
         return ["/bin/sh", "-ec", f"{cgroup.join_script(self.group)}\nexec {shlex.join(nsenter)}"]
 
     def run(
@@ -180,12 +185,18 @@ def node_machine(state: State, name: str) -> Machine:
 
 
 def describe_machine(
-    machine: Machine, *, binds: Sequence[tuple[Path, str]], sysctls: dict[str, str], masks: dict[str, str]
+    machine: Machine,
+    *,
+    binds: Sequence[tuple[Path, str]],
+    sysctls: dict[str, str],
+    masks: dict[str, str],
+    programs: Programs,
 ) -> dict[str, Any]:
-    """What the init reads. The lab's own directory is shown at its own path."""
+    """What the init reads, and the PATH for whoever enters. The lab's own directory is shown at its own path."""
     own = machine.state.root
     return {
         "hostname": machine.name,
+        "path": search_path(programs.node_directory, programs.kube_directory),
         "cgroup": machine.group,
         "directory": str(machine.paths.root),
         "socket": str(machine.paths.socket),

@@ -72,6 +72,7 @@ def deploy(lab: tuple[str, ...], kubeconfig: str, namespace: str) -> None:
         "virtops.kubevirt.quickstart",
         environment={
             "ANSIBLE_COLLECTIONS_PATH": str(collections()),
+            "ANSIBLE_CONNECTION_PLUGINS": str(ROOT / "lab/ansible/connection_plugins"),
             "ANSIBLE_LOCALHOST_WARNING": "false",
             "K8S_AUTH_KUBECONFIG": kubeconfig,
         },

@@ -135,7 +135,7 @@ class Starter:
         if pid is None:
             self._progress(f"starting the control plane at {self._addresses.server}")
             configuration = describe_machine(
-                machine, binds=self._program_binds(), sysctls=_CONTROL_PLANE_SYSCTLS, masks={}
+                machine, programs=self._programs, binds=self._program_binds(), sysctls=_CONTROL_PLANE_SYSCTLS, masks={}
             )
             pid = machine.start(self._programs.node("init"), configuration)
             network.remove_link(self._addresses.host_link)
@@ -184,6 +184,7 @@ class Starter:
         if pid is None:
             configuration = describe_machine(
                 machine,
+                programs=self._programs,
                 binds=[*self._program_binds(), *node.binds()],
                 sysctls=_NODE_SYSCTLS,
                 masks=KUBELET_MASKS,

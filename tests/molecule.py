@@ -11,6 +11,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from lab.cluster import Lab
+
 ROOT = Path(__file__).resolve().parent.parent
 SCENARIOS = ROOT / "extensions/molecule"
 
@@ -21,6 +23,8 @@ def run(scenario: str, collections: Path) -> bool:
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "ANSIBLE_COLLECTIONS_PATH": str(collections),
+        "ANSIBLE_CONNECTION_PLUGINS": str(ROOT / "lab/ansible/connection_plugins"),
+        "K8S_AUTH_KUBECONFIG": str(Lab(scenario.replace("_", "-")).kubeconfig),
         "MOLECULE_GLOB": f"{SCENARIOS}/*/molecule.yml",
     }
     command = [sys.executable, "-m", "molecule", "test", "--scenario-name", scenario, "--destroy", "always"]

@@ -85,5 +85,6 @@ def deploy(inventory: Path, kubeconfig: Path, collections_path: Path) -> None:
         json.dumps(DEPLOY),
         "virtops.kubevirt.deploy",
         ANSIBLE_COLLECTIONS_PATH=str(collections_path),
+        ANSIBLE_CONNECTION_PLUGINS=str(ROOT / "lab/ansible/connection_plugins"),
         K8S_AUTH_KUBECONFIG=str(kubeconfig),
     )
