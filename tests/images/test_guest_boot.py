@@ -154,7 +154,7 @@ def test_a_seed_on_a_fat_disk_is_found_and_strange_user_data_is_named(
     (folder / "meta-data").write_text("instance-id: i-2\nlocal-hostname: 'from-fat'\n")
     (folder / "user-data").write_text("Content-Type: multipart/mixed\n")
     drive = ["-blockdev", f"vvfat,node-name=fat,dir={folder},label=cidata,read-only=on,floppy=off"]
-    arguments = [*boot_disk(guest_files), *drive, "-device", "virtio-blk-pci,drive=fat"]
+    arguments = [*boot_kernel(guest_files), *drive, "-device", "virtio-blk-pci,drive=fat"]
     with GuestProcess(launcher_root, tmp_path, arguments) as guest:
         guest.expect("ready hostname=from-fat")
         assert "warning: user-data is neither a #! script nor #cloud-config" in guest.console
