@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 MARKER = "virtops-guest: ready"
-SANDBOX = re.compile(r'time="([^"]+)".*RunPodSandbox for .*Name:([^,]+),.*returns sandbox id')
+SANDBOX = re.compile(r'time="([^"]+)".*RunPodSandbox for name:\\"([^\\"]+)\\".*returns sandbox id')
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,9 @@ def stages(sources: Sources, namespace: str, vm: str) -> Timeline:
         "Pod scheduled": _answered(_first(sources.audit, lambda one: _is(one, "pods/binding", namespace, sources.pod))),
         "sandbox ready": _sandbox(sources),
         "launcher's first line": _logged(sources.launcher_log, lambda _: True),
-        "libvirtd up": _logged(sources.launcher_log, lambda line: '"libvirtd is up"' in line),
-        "domain created": _handled(sources.handler_log, "domain started", namespace, vm, zero),
+        "disks prepared": _logged(sources.launcher_log, lambda line: '"event":"prepared"' in line),
+        "libvirtd up, connected": _handled(sources.handler_log, "launcher connected", namespace, vm, born),
+        "domain created": _handled(sources.handler_log, "domain started", namespace, vm, born),
         "phase Running": _answered(_first(sources.audit, lambda one: _is_running(one, namespace, vm, born))),
         "guest's marker on its console": _logged(sources.launcher_log, lambda line: MARKER in line),
     }

@@ -42,12 +42,14 @@ SOURCES = Sources(
     pod="launcher-1",
     launcher_log=(
         f'{stamp(1.8)} {{"event":"prepared"}}',
-        f'{stamp(1.9)} {{"event":"libvirtd is up"}}',
         f"{stamp(4.2)} virtops-guest: ready host=web",
     ),
-    handler_log=(f'{{"time":"{stamp(2.4)}","event":"domain started","key":"shop/web"}}',),
+    handler_log=(
+        f'{{"time":"{stamp(1.9)}","event":"launcher connected","key":"shop/web"}}',
+        f'{{"time":"{stamp(2.4)}","event":"domain started","key":"shop/web"}}',
+    ),
     container_log=(
-        f'time="{stamp(1.6)}" level=info msg="RunPodSandbox for &Sandbox{{Name:launcher-1,Uid:u}} returns sandbox id"',
+        f'time="{stamp(1.6)}" level=info msg="RunPodSandbox for name:\\"launcher-1\\"  uid:\\"u\\" returns sandbox id"',
     ),
 )
 
@@ -62,7 +64,8 @@ def test_every_moment_is_found_in_order() -> None:
         ("Pod scheduled", 0.2),
         ("sandbox ready", 0.6),
         ("launcher's first line", 0.8),
-        ("libvirtd up", 0.9),
+        ("disks prepared", 0.8),
+        ("libvirtd up, connected", 0.9),
         ("domain created", 1.4),
         ("phase Running", 1.5),
         ("guest's marker on its console", 3.2),

@@ -130,6 +130,7 @@ class Session:
         try:
             guest = await connection.define(text)
             await guest.start()
+            log.info("domain started", extra=self._who)
         except WrongState:
             log.info("the domain runs already", extra=self._who)
         except (Disconnected, TimedOut) as error:
