@@ -1,0 +1,49 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Run the benchmarks, all or those named: `python -m tests.bench [ans-noop] [node-start]`; one JSON line per figure.
+
+A benchmark brings the cluster that it needs and takes it away. Progress goes to stderr.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import sys
+from typing import Any
+
+BENCHES = {
+    "ans-noop": "tests.bench.ans_noop",
+    "node-start": "tests.bench.node_start",
+}
+"""name -> module with run(report); imported only when it runs, for each needs other parts of the project."""
+
+
+def report(figure: dict[str, Any]) -> None:
+    """Print one figure."""
+    print(json.dumps(figure), flush=True)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run; the exit code tells whether all of them could be measured."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser.add_argument("name", nargs="*", help=f"which: {', '.join(BENCHES)} (default: all)")
+    chosen = parser.parse_args(argv).name or list(BENCHES)
+    unknown = [name for name in chosen if name not in BENCHES]
+    if unknown:
+        parser.error(f"no such benchmark: {', '.join(unknown)}; there are {', '.join(BENCHES)}")
+    failed = False
+    for name in chosen:
+        print(f"bench {name}", file=sys.stderr, flush=True)
+        try:
+            importlib.import_module(BENCHES[name]).run(report)
+        except Exception as error:  # one that cannot run must not hide the figures of the others
+            print(f"bench {name} failed: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+            failed = True
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

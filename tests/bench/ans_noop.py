@@ -1,0 +1,206 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""ans-noop: what a task costs that declares VMs which are right already, ours and kubevirt.core's.
+
+Same machine, same ansible-core and Python (those of PyPI's `ansible`, which brings the peer), same API server (a lab
+without nodes), same VMs, rounds in alternation. An empty play is subtracted. Requests are counted in the audit log.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lab.api import Api, ApiError
+from lab.cluster import Lab
+from lab.paths import Cache
+
+ROOT = Path(__file__).resolve().parents[2]
+PEER = ("ansible==12.3.0", "kubernetes==37.0.2", "jsonpatch>=1.33")
+ROUNDS = 5
+NAMESPACE = "bench"
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+VMS = f"/apis/kubevirt.io/v1/namespaces/{NAMESPACE}/virtualmachines"
+OURS, THEIRS = "virtops.kubevirt.kubevirt_vm", "kubevirt.core.kubevirt_vm"
+MACHINE = {
+    "namespace": NAMESPACE,
+    "run_strategy": "Halted",
+    "spec": {
+        "domain": {
+            "memory": {"guest": "256Mi"},
+            "devices": {"disks": [{"name": "root", "disk": {"bus": "virtio"}}]},
+        },
+        "volumes": [{"name": "root", "containerDisk": {"image": "localhost/virtops/test-guest:0.1.0"}}],
+    },
+}
+
+Report = Callable[[dict[str, Any]], None]
+
+
+@dataclass(frozen=True)
+class Play:
+    """One playbook: what it runs, for how many VMs."""
+
+    name: str
+    tasks: list[dict[str, Any]]
+    vms: int
+
+
+def names(count: int) -> list[str]:
+    """Return the names of so many VMs."""
+    return [f"vm-{index}" for index in range(count)]
+
+
+def looped(module: str, count: int) -> list[dict[str, Any]]:
+    """Return a task that declares VMs one by one; a loop is how the peer does many."""
+    return [{"name": "Declare", module: {"name": "{{ item }}", **MACHINE}, "loop": names(count)}]
+
+
+def in_bulk(count: int) -> list[dict[str, Any]]:
+    """Return a task that declares all VMs at once."""
+    return [{"name": "Declare", OURS: {**MACHINE, "vms": [{"name": name} for name in names(count)]}}]
+
+
+def plays() -> list[Play]:
+    """Return what is measured; the empty play is what Ansible costs without any task."""
+    found = [Play("empty", [], 1)]
+    for count in (1, 10):
+        found.append(Play(f"peer-loop-{count}", looped(THEIRS, count), count))
+        found.append(Play(f"loop-{count}", looped(OURS, count), count))
+    return [*found, *(Play(f"bulk-{count}", in_bulk(count), count) for count in (10, 100))]
+
+
+def peer_environment(cache: Path) -> Path:
+    """Return the folder of programs of an environment with the peer in it; it is made once."""
+    environment = cache / "peer-venv"
+    mark = environment / "complete"
+    wanted = "\n".join(PEER)
+    if not mark.exists() or mark.read_text() != wanted:
+        subprocess.run([sys.executable, "-m", "venv", "--clear", str(environment)], check=True)
+        pip = [str(environment / "bin" / "python"), "-m", "pip", "install", "--quiet", *PEER]
+        subprocess.run(pip, check=True, stdout=sys.stderr)
+        mark.write_text(wanted)
+    return environment / "bin"
+
+
+@contextmanager
+def cluster() -> Iterator[Lab]:
+    """Have an API server that serves our CRDs, with the VMs in it."""
+    lab = Lab("bench-noop")
+    with lab.running(nodes=0, controllers=False):
+        api = lab.api()
+        for path in sorted((ROOT / "roles/control_plane/files/crds").glob("*.yaml")):
+            api.create(CRDS, yaml.safe_load(path.read_text()))
+        api.create("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+        wait_until_served(api)
+        api.close()
+        yield lab
+
+
+def wait_until_served(api: Api) -> None:
+    """Wait until VMs can be listed; no event tells when a new kind is."""
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            if api.get(VMS) is not None:
+                return
+        except ApiError:
+            pass
+        if time.monotonic() > deadline:
+            raise TimeoutError("the API server does not serve VirtualMachines after 30 s")
+        time.sleep(0.05)
+
+
+class Runner:
+    """Runs plays in a scratch folder against a lab."""
+
+    def __init__(self, lab: Lab, programs: Path, scratch: Path) -> None:
+        self._program = programs / "ansible-playbook"
+        self._audit = lab.audit_log
+        self._scratch = scratch
+        place = scratch / "ansible_collections" / "virtops"
+        place.mkdir(parents=True)
+        (place / "kubevirt").symlink_to(ROOT)
+        (scratch / "ansible.cfg").write_text("[defaults]\nretry_files_enabled = false\n")
+        # what lies beside the peer's programs is found without being named
+        self._environment = {
+            **os.environ,
+            "ANSIBLE_CONFIG": str(scratch / "ansible.cfg"),
+            "ANSIBLE_COLLECTIONS_PATH": str(scratch),
+            "ANSIBLE_LOCALHOST_WARNING": "false",
+            "ANSIBLE_INVENTORY_UNPARSED_WARNING": "false",
+            "K8S_AUTH_KUBECONFIG": str(lab.kubeconfig),
+        }
+
+    def run(self, play: Play, *, changes: bool = False) -> float:
+        """Run a play; return its seconds. A no-op that changes something would measure nothing."""
+        path = self._scratch / f"{play.name}.yml"
+        path.write_text(json.dumps([{"hosts": "localhost", "gather_facts": False, "tasks": play.tasks}]))
+        began = time.monotonic()
+        done = subprocess.run(
+            [str(self._program), str(path)], env=self._environment, capture_output=True, text=True, check=False
+        )
+        seconds = time.monotonic() - began
+        if done.returncode or ("changed=0" not in done.stdout and play.tasks and not changes):
+            raise RuntimeError(f"{play.name} failed or changed something:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
+        return seconds
+
+    def requests(self, play: Play) -> float:
+        """Return how many requests a play sends for each VM."""
+        before = self._audited()
+        self.run(play)
+        return (self._audited() - before) / play.vms
+
+    def _audited(self) -> int:
+        with self._audit.open() as lines:
+            events = (json.loads(line) for line in lines if f'"namespace":"{NAMESPACE}"' in line)
+            return sum(one.get("stage") == "ResponseComplete" for one in events)
+
+
+def measure(runner: Runner) -> tuple[dict[str, float], dict[str, float]]:
+    """Return seconds per VM (medians) and requests per VM, by the name of the play."""
+    runner.run(Play("prepare", in_bulk(100), 100), changes=True)
+    requests = {play.name: runner.requests(play) for play in plays() if play.tasks}  # a warm-up as well
+    taken: dict[str, list[float]] = {play.name: [] for play in plays()}
+    for number in range(ROUNDS):
+        for play in plays() if number % 2 == 0 else reversed(plays()):
+            taken[play.name].append(runner.run(play))
+    empty = statistics.median(taken["empty"])
+    return {p.name: (statistics.median(taken[p.name]) - empty) / p.vms for p in plays() if p.tasks}, requests
+
+
+def run(report: Report) -> None:
+    """Measure and report: loops against the peer's loop of the same length, bulk against its loop of ten."""
+    programs = peer_environment(Cache.from_environment().root)
+    with cluster() as lab, tempfile.TemporaryDirectory(prefix="virtops-bench-") as scratch:
+        seconds, requests = measure(Runner(lab, programs, Path(scratch)))
+    pairs = (("loop-1", "peer-loop-1"), ("loop-10", "peer-loop-10"), ("bulk-10", "peer-loop-10"))
+    for ours, theirs in (*pairs, ("bulk-100", "peer-loop-10")):
+        report(figure(f"ans-noop-{ours}", "s per VM", seconds[ours], seconds[theirs], theirs))
+        report(figure(f"ans-noop-{ours}-requests", "requests per VM", requests[ours], requests[theirs], theirs))
+
+
+def figure(name: str, unit: str, value: float, peer: float, peer_is: str) -> dict[str, Any]:
+    """Return one figure beside the peer's."""
+    return {
+        "name": name,
+        "value": round(value, 4),
+        "unit": unit,
+        "rounds": ROUNDS,
+        "peer": round(peer, 4),
+        "peer_is": f"kubevirt.core of {PEER[0]}, {peer_is.removeprefix('peer-')}, same server, same run",
+        "ratio": round(value / peer, 3),
+    }
