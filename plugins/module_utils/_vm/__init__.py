@@ -4,6 +4,6 @@
 """What the VM modules do, private to them. Imports nothing: a module's payload holds only what it reaches.
 
 argspec, frame: options and the module around them. request: options of one VM as a value. manifest: options to object.
-compare, ownership, present, power: decisions, pure. service: one VM, thin. batch: many. waiting, diagnose: until it is
-so, or why not. info: reading. redact, field_path: what is not shown.
+compare, ownership, present, power, goal: decisions, pure. service, operate: one VM, thin. batch, parallel: many.
+joint_wait, waiting, diagnose: until it is so, or why not. info: reading. redact, field_path: what is not shown.
 """

@@ -9,8 +9,10 @@ Lists of named items are matched by name. Quantities are compared as numbers.
 
 from __future__ import annotations
 
-from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from decimal import Decimal
 
 _SAME: Any = object()
 _QUANTITY_KEYS = frozenset({"guest", "maxGuest", "pageSize", "capacity", "storage"})
@@ -123,6 +125,8 @@ def _is_equal(declared: Any, live: Any, path: tuple[str, ...]) -> bool:
 
 def quantity(value: Any) -> Decimal | None:
     """Return the number that a Kubernetes quantity means, None if it is none."""
+    from decimal import Decimal, InvalidOperation  # equal texts, the common case, never come here
+
     text = str(value)
     try:
         if text[-2:] in _BINARY:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Bring one VM into its state: read, decide (present, power), write. Waiting is not done here.
+"""Bring one VM into its state: read, decide (present), write. Power states go on in operate; waiting is not done here.
 
 A conflict drops the decision and begins anew with what is there by then.
 """
@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._client.api import Api
-from .._client.errors import BadArgument, Conflict, NotFound, VirtError
+from .._client.errors import BadArgument, Conflict, VirtError
 from ..kubevirt_api.predicates import is_deleting
-from . import cluster, compare, field_path, power, present
+from . import cluster, compare, field_path, present
 from .present import Write
 from .request import Terms, VmRequest
 
@@ -42,26 +42,29 @@ class Outcome:
 def ensure(api: Api, request: VmRequest, terms: Terms, known: Object | None = None) -> Outcome:
     """Bring the VM into its state. `known` is a fresh copy of the object, if somebody read it already."""
     for attempt in range(1, ATTEMPTS + 1):
-        live = known if known is not None else _read(api, request, terms)
+        live = known if known is not None else read(api, request, terms)
         try:
             return _step(request.state)(api, request, terms, live)
         except Conflict:
             if attempt == ATTEMPTS or (request.state == "absent" and request.delete_options.get("preconditions")):
                 raise
             known = None
-    raise VirtError(
-        f"VirtualMachine {request.title} changes all the time"
-    )  # never reached; the last conflict is raised
+    raise VirtError(f"VirtualMachine {request.title} changes all the time")  # for type checkers: the last try raised
 
 
-def _read(api: Api, request: VmRequest, terms: Terms) -> Object | None:
+def read(api: Api, request: VmRequest, terms: Terms) -> Object | None:
+    """Return the VM as it is, None if it is not there or its name is still to be made."""
     if request.name is None:
         return None
     return api.get(cluster.virtual_machines(request.namespace, terms.api_version), request.name)
 
 
 def _step(state: str) -> Callable[[Api, VmRequest, Terms, Object | None], Outcome]:
-    return {"absent": _absent, "present": _present}.get(state, _powered)
+    if state in _STEPS:
+        return _STEPS[state]
+    from .operate import powered  # the tables of the power states are for those who ask for one
+
+    return powered
 
 
 def _absent(api: Api, request: VmRequest, terms: Terms, live: Object | None) -> Outcome:
@@ -74,7 +77,8 @@ def _absent(api: Api, request: VmRequest, terms: Terms, live: Object | None) -> 
     return Outcome(changed=there, method="delete", before=live)
 
 
-def _present(api: Api, request: VmRequest, terms: Terms, live: Object | None) -> Outcome:
+def ensure_present(api: Api, request: VmRequest, terms: Terms, live: Object | None) -> Outcome:
+    """Make the VM be as declared; `live` is how it is."""
     if live is None:
         _check_creatable(request)
         written = _send(api, request, terms, present.for_creation(request))
@@ -93,26 +97,6 @@ def _present(api: Api, request: VmRequest, terms: Terms, live: Object | None) ->
     return Outcome(changed=True, method=write.how, before=live, after=written)
 
 
-def _powered(api: Api, request: VmRequest, terms: Terms, live: Object | None) -> Outcome:
-    done = _present(api, request, terms, live)
-    vm = done.after
-    if vm is None or (terms.check_mode and live is None):
-        return done
-    instance = api.get(cluster.instances(request.namespace, terms.api_version), request.name or "")
-    try:
-        ask = power.decide(request.state, vm, instance, request.grace_period_seconds)
-    except power.Impossible as why:
-        raise VirtError(f"VirtualMachine {request.title} cannot be {request.state}: {why}") from why
-    if live is None and ask is not None and ask.subresource == "restart":
-        ask = None  # it was created a moment ago
-    if ask is None:
-        return done
-    _ask(api, request, terms, ask)
-    uid = instance["metadata"].get("uid") if instance and ask.subresource == "restart" else None
-    after = vm if terms.check_mode else _read(api, request, terms)
-    return Outcome(changed=True, method=ask.subresource or "patch", before=live, after=after, old_instance_uid=uid)
-
-
 def _check_creatable(request: VmRequest) -> None:
     if not request.has_machine:
         raise BadArgument(
@@ -129,17 +113,4 @@ def _send(api: Api, request: VmRequest, terms: Terms, write: Write) -> Object:
     return send(resource, write.body, dry_run=terms.check_mode)
 
 
-def _ask(api: Api, request: VmRequest, terms: Terms, ask: power.Ask) -> None:
-    name = request.name or ""
-    if ask.subresource is None:
-        resource = cluster.virtual_machines(request.namespace, terms.api_version)
-        api.patch(resource, name, ask.body, dry_run=terms.check_mode)
-        return
-    dry_run = {"dryRun": ["All"]} if terms.check_mode else {}
-    try:
-        api.put(cluster.operations(request.namespace), name, ask.subresource, {**ask.body, **dry_run})
-    except NotFound as error:
-        raise VirtError(
-            f"cannot {ask.subresource} VirtualMachine {request.title}: it is gone, or"
-            f" {cluster.names.SUBRESOURCES_GROUP} is not served; is virt-api running?"
-        ) from error
+_STEPS = {"absent": _absent, "present": ensure_present}

@@ -1,0 +1,80 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Wait for the VMs of a task together: one Waiter per namespace, none for what is known to be so."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from .._client.api import Api
+from .._client.errors import VirtError
+from ..kubevirt_api import printable_statuses, run_strategies
+from ..kubevirt_api.predicates import is_ready, is_up_to_date
+from .goal import Goal, goal_of
+from .parallel import in_parallel
+from .request import Terms, VmRequest
+from .service import Outcome
+from .waiting import Waiter
+
+Object = dict[str, Any]
+
+
+def wait_all(
+    api: Api, requests: list[VmRequest], terms: Terms, outcomes: list[Outcome | VirtError]
+) -> list[Outcome | VirtError]:
+    """Wait for all that is not yet as it should be; return the outcomes with what became of them."""
+    goals: dict[str, dict[str, Goal]] = {}
+    known: dict[str, dict[str, Object]] = {}
+    for request, outcome in zip(requests, outcomes, strict=True):
+        goal = _goal(request, outcome)
+        if goal is not None and not isinstance(outcome, VirtError):
+            goals.setdefault(request.namespace, {})[_name(outcome)] = goal
+            known.setdefault(request.namespace, {})[_name(outcome)] = outcome.after or outcome.before or {}
+    if not goals:
+        return outcomes
+    namespaces = list(goals)
+
+    def wait(own: Api, index: int) -> dict[str, Any]:
+        namespace = namespaces[index]
+        waiter = Waiter(own, namespace, timeout_seconds=terms.wait_timeout_seconds)
+        return waiter.until(goals[namespace], known[namespace])
+
+    reached = dict(zip(namespaces, in_parallel(api, len(namespaces), wait), strict=True))
+    final: list[Outcome | VirtError] = []
+    for request, outcome in zip(requests, outcomes, strict=True):
+        got = reached.get(request.namespace)
+        if isinstance(outcome, VirtError) or got is None or _goal(request, outcome) is None:
+            final.append(outcome)
+        elif isinstance(got, VirtError):
+            final.append(got)
+        elif isinstance(got[_name(outcome)], VirtError):
+            error = got[_name(outcome)]
+            error.facts.setdefault("changed", outcome.changed)
+            final.append(error)
+        else:
+            final.append(replace(outcome, after=got[_name(outcome)]))
+    return final
+
+
+def _name(outcome: Outcome | VirtError) -> str:
+    vm = None if isinstance(outcome, VirtError) else (outcome.after or outcome.before)
+    return vm["metadata"]["name"] if vm else ""
+
+
+def _goal(request: VmRequest, outcome: Outcome | VirtError) -> Goal | None:
+    """Return what to wait for; None also when what was read already shows it."""
+    if isinstance(outcome, VirtError) or not _name(outcome):
+        return None
+    goal = goal_of(request.state, outcome.after, outcome.old_instance_uid)
+    if goal is None or outcome.changed or outcome.after is None:
+        return goal
+    vm = outcome.after
+    status = vm.get("status") or {}
+    if goal.kind == "running" and is_ready(vm) and status.get("printableStatus") == printable_statuses.RUNNING:
+        return None if is_up_to_date(vm) or "desiredGeneration" not in status else goal
+    halted = (vm.get("spec") or {}).get("runStrategy") == run_strategies.HALTED
+    if goal.kind == "stopped" and halted and status.get("printableStatus") == printable_statuses.STOPPED:
+        return None if not status.get("created") else goal
+    return goal
