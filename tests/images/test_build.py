@@ -1,0 +1,139 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Building with a root file system that costs nothing: what is made again and what is not; errors of the command."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from images import build as building
+from images.__main__ import main
+from images.build import Options, build, collection_version
+from images.oci import Config
+from images.recipes import Inputs, LayerRecipe, Recipe
+from images.store import Store, hash_of
+from images.tree import Node, regular
+
+
+@pytest.fixture
+def collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A collection with one image of two layers, and an mmdebstrap that makes one file."""
+    root = tmp_path / "collection"
+    (root / "images/toy").mkdir(parents=True)
+    (root / "images/toy/packages").write_text("tini\n")
+    (root / "code.py").write_text("1")
+    (root / "galaxy.yml").write_text("namespace: virtops\nversion: 1.2.3\n")
+
+    def make_rootfs(packages: Sequence[str], path: Path, *, mirror: str = "") -> None:
+        with tarfile.open(path, "w") as tar:
+            entry = tarfile.TarInfo("packages")
+            data = " ".join([*packages, mirror]).encode()
+            entry.size = len(data)
+            tar.addfile(entry, io.BytesIO(data))
+
+    def packages_layer(inputs: Inputs) -> dict[str, Node]:
+        return dict(inputs.rootfs())
+
+    def code_layer(inputs: Inputs) -> dict[str, Node]:
+        return {"code.py": regular((inputs.collection / "code.py").read_bytes())}
+
+    layers = (
+        LayerRecipe("packages", lambda _: "", packages_layer),
+        LayerRecipe("code", lambda where: hash_of(where / "code.py"), code_layer, uses_rootfs=False),
+    )
+    monkeypatch.setattr(building, "make_rootfs", make_rootfs)
+    monkeypatch.setattr(building, "recipe", lambda name: Recipe(name, layers, Config()))
+    return root
+
+
+@pytest.fixture
+def said() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def store(tmp_path: Path, said: list[str]) -> Store:
+    return Store(tmp_path / "store", said.append)
+
+
+def test_the_first_build_makes_everything_and_the_second_nothing(
+    collection: Path, store: Store, said: list[str], tmp_path: Path
+) -> None:
+    first = build("toy", store, tmp_path / "out", Options(), collection)
+    assert (first.written, first.image.reference) == (True, "localhost/virtops/toy:1.2.3")
+    assert said == ["making toy-rootfs", "making toy-packages", "making toy-code"]
+    second = build("toy", store, tmp_path / "out", Options(), collection)
+    assert (second.written, second.image) == (False, first.image)
+    assert len(said) == 3
+
+
+def test_a_change_of_code_makes_only_the_code_layer(
+    collection: Path, store: Store, said: list[str], tmp_path: Path
+) -> None:
+    first = build("toy", store, tmp_path / "out", Options(), collection)
+    (collection / "code.py").write_text("2")
+    del said[:]
+    second = build("toy", store, tmp_path / "out", Options(), collection)
+    assert said == ["making toy-code"]
+    assert second.written
+    assert second.image.digest != first.image.digest
+
+
+def test_a_change_of_the_packages_makes_a_new_root_file_system(
+    collection: Path, store: Store, said: list[str], tmp_path: Path
+) -> None:
+    build("toy", store, tmp_path / "out", Options(), collection)
+    (collection / "images/toy/packages").write_text("tini\nbusybox\n")
+    del said[:]
+    build("toy", store, tmp_path / "out", Options(), collection)
+    assert said == ["making toy-rootfs", "making toy-packages"]
+
+
+def test_the_same_packages_fetched_anew_give_the_same_image(collection: Path, store: Store, tmp_path: Path) -> None:
+    first = build("toy", store, tmp_path / "out", Options(), collection)
+    second = build("toy", store, tmp_path / "out", Options(fresh=True), collection)
+    assert second.image.digest == first.image.digest
+
+
+def test_an_archive_that_somebody_replaced_is_written_again(collection: Path, store: Store, tmp_path: Path) -> None:
+    first = build("toy", store, tmp_path / "out", Options(), collection)
+    first.image.path.write_bytes(b"not an archive")
+    assert build("toy", store, tmp_path / "out", Options(), collection).written
+
+
+def test_names_are_those_that_the_caller_wants(collection: Path, store: Store, tmp_path: Path) -> None:
+    built = build("toy", store, tmp_path, Options(prefix="registry.example:5000/vm", tag="latest"), collection)
+    assert built.image.reference == "registry.example:5000/vm/toy:latest"
+
+
+def test_an_installed_collection_takes_its_version_from_its_manifest(tmp_path: Path) -> None:
+    (tmp_path / "MANIFEST.json").write_text(json.dumps({"collection_info": {"version": "3.4.5"}}))
+    assert collection_version(tmp_path) == "3.4.5"
+
+
+def test_without_a_version_the_tag_must_be_named(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="name the images' tag with --tag"):
+        collection_version(tmp_path)
+
+
+def test_a_problem_is_one_message_without_a_traceback(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("VIRTOPS_CACHE", str(tmp_path / "cache"))
+    assert main(["build", "--only", "virt-launcher", "--tag", "1"]) == 1
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[-1].startswith("images: cannot make a Debian root file system: mmdebstrap is not installed")
+    assert not any("Traceback" in line for line in lines)
+
+
+def test_packages_are_printed_for_whoever_installs_them(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["packages", "test-guest"]) == 0
+    assert "busybox" in capsys.readouterr().out.split()

@@ -1,0 +1,56 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Making a root file system: what is missing is named with its remedy, and mmdebstrap gets what the lists say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from images import rootfs
+
+
+def a_program(folder: Path, script: str) -> None:
+    path = folder / "mmdebstrap"
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A PATH with nothing but what a test puts there."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", str(folder))
+    monkeypatch.setattr(rootfs, "KEYRING", tmp_path / "keyring.gpg")
+    return folder
+
+
+def test_a_package_list_has_comments_and_is_sorted() -> None:
+    assert rootfs.parse_packages("# two\ntini\n\nbusybox  # a shell\ntini\n") == ("busybox", "tini")
+
+
+def test_everything_that_is_missing_is_said_at_once_with_the_remedy(programs: Path, tmp_path: Path) -> None:
+    with pytest.raises(rootfs.RootfsError) as caught:
+        rootfs.make_rootfs(["tini"], tmp_path / "root.tar")
+    message = str(caught.value)
+    assert "mmdebstrap is not installed: apt-get install mmdebstrap, or build the images with podman" in message
+    assert "keyring.gpg is not there: apt-get install debian-archive-keyring" in message
+
+
+def test_mmdebstrap_gets_packages_suite_target_and_mirror(programs: Path, tmp_path: Path) -> None:
+    (tmp_path / "keyring.gpg").touch()
+    a_program(programs, f'echo "$@" > {tmp_path}/arguments')
+    rootfs.make_rootfs(["busybox", "tini"], tmp_path / "root.tar", mirror="http://mirror.example/debian")
+    said = (tmp_path / "arguments").read_text().strip()
+    assert said.endswith(f"--include=busybox,tini trixie {tmp_path}/root.tar http://mirror.example/debian")
+    assert "--variant=minbase" in said
+
+
+def test_a_failure_carries_the_last_lines_that_mmdebstrap_said(programs: Path, tmp_path: Path) -> None:
+    (tmp_path / "keyring.gpg").touch()
+    a_program(programs, "echo 'E: Unable to locate package tiny' >&2; exit 25")
+    with pytest.raises(rootfs.RootfsError, match=r"is a Debian mirror reachable.*\n.*Unable to locate package tiny"):
+        rootfs.make_rootfs(["tiny"], tmp_path / "root.tar")
