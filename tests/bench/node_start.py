@@ -4,8 +4,8 @@
 """node-start-1 and cp-calls: one VM on a real node, from the user's POST to Running, and what its life costs in writes.
 
 The floor of node-start-1 is measured in the same run, in alternation: a Pod of the launcher's shape (same image,
-volumes, restricted) with nothing of ours in it, from POST to its container's start. What a start takes beyond it is libvirt,
-QEMU and us. The peer of cp-calls is a figure, not a run: upstream's components cannot be had without a registry.
+volumes, restricted) with nothing of ours in it, from POST to its container's start. What a start takes beyond it is
+libvirt, QEMU and us. The peer of cp-calls is a figure, not a run: upstream's components come only from a registry.
 """
 
 from __future__ import annotations
