@@ -28,10 +28,8 @@ class LaggingCache:
     def start(self) -> None:
         """List; subscribers hear of every object."""
         self._position = len(self._store.history)
-        latest = {one.key: one for one in self._store.history if one.resource == self._resource}
-        for key, change in sorted(latest.items()):
-            if change.after is not None:
-                self._take(key, change.raw, change.after)
+        for key, body in self._store.list(self._resource):
+            self._take(key, self._store.raw(self._resource, key), body)
         self.synced = True
 
     def get(self, key: Key) -> bytes | None:

@@ -42,6 +42,7 @@ class Store:
     def __init__(self, clock: SimulatedClock) -> None:
         self._clock = clock
         self._objects: dict[tuple[Resource, Key], Json] = {}
+        self._raw: dict[tuple[Resource, Key], bytes] = {}
         self._uids = 0
         self.version = 0
         self.history: list[Change] = []
@@ -59,6 +60,10 @@ class Store:
     def list(self, resource: Resource) -> list[tuple[Key, Json]]:
         found = [(key, body) for (kind, key), body in self._objects.items() if kind == resource]
         return sorted(found, key=lambda one: one[0])
+
+    def raw(self, resource: Resource, key: Key) -> bytes:
+        """The object as a list shows it."""
+        return self._raw[resource, key]
 
     def create(self, resource: Resource, namespace: str, body: Json) -> Json:
         stored = copy.deepcopy(body)
@@ -131,13 +136,14 @@ class Store:
 
     def would_accept(self, run: Callable[[], object]) -> bool:
         """Tell whether a call would take effect now; leaves no trace of it."""
-        objects, history, version = dict(self._objects), len(self.history), self.version
+        objects, raw = dict(self._objects), dict(self._raw)
+        history, version = len(self.history), self.version
         try:
             run()
         except ApiError:
             return False
         finally:
-            self._objects, self.version = objects, version
+            self._objects, self._raw, self.version = objects, raw, version
             del self.history[history:]
         return True
 
@@ -203,9 +209,10 @@ class Store:
         before = self._objects.pop((resource, key), None)
         self.version += 1
         body["metadata"]["resourceVersion"] = str(self.version)
-        if not is_gone:
-            self._objects[resource, key] = body
         raw = msgspec.json.encode(body)
+        self._raw.pop((resource, key), None)
+        if not is_gone:
+            self._objects[resource, key], self._raw[resource, key] = body, raw
         after = None if is_gone else body
         self.history.append(Change(self.version, resource, key, before or body, after, raw))
         return copy.deepcopy(body)
