@@ -102,7 +102,7 @@ def _packages(chosen: argparse.Namespace) -> None:
     print("\n".join(parse_packages(packages_file(COLLECTION, chosen.name).read_text())))
 
 
-def _lock(_: argparse.Namespace) -> None:
+def _lock(_unused: argparse.Namespace) -> None:
     lock(COLLECTION / "pyproject.toml", COLLECTION / "images/control-plane/requirements.txt")
 
 

@@ -130,7 +130,7 @@ def _dependencies(index: str) -> dict[str, list[str]]:
     """Parse modules.dep: module name -> its file, then those that it needs, the direct ones first."""
     found = {}
     for line in index.splitlines():
-        path, _, needed = line.partition(":")
+        path, _unused, needed = line.partition(":")
         found[posixpath.basename(path).partition(".ko")[0]] = [path, *needed.split()]
     return found
 

@@ -65,7 +65,7 @@ def _compile(sources: Mapping[str, Node], interpreter: Sequence[str], scratch: P
         source, target = scratch / f"{index}.py", scratch / f"{index}.pyc"
         source.write_bytes(node.read())
         jobs.append((str(source), f"/{name}", str(target)))
-        folder, _, module = name.removesuffix(".py").rpartition("/")
+        folder, _unused, module = name.removesuffix(".py").rpartition("/")
         targets[posixpath.join(folder, "__pycache__", module + _SUFFIX)] = target
     command = [*interpreter, "-S", "-s", "-B", "-c", _PROGRAM]
     environment = {"LC_ALL": "C.UTF-8", "PYTHONHASHSEED": "0"}  # sets are written in the order of their hashes

@@ -43,7 +43,7 @@ def hash_of(path: Path) -> str:
 class Store:
     """Pieces in one directory. Two processes may use it: who comes second waits, then finds the piece made."""
 
-    def __init__(self, root: Path, say: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(self, root: Path, say: Callable[[str], None] = lambda _unused: None) -> None:
         self.root = root
         self._say = say
 

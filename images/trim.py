@@ -150,9 +150,17 @@ def read_linkage(data: bytes) -> Linkage | None:
         return None
     table, size, count = struct.unpack_from("<Q", data, 32)[0], *struct.unpack_from("<HH", data, 54)
     segments = [struct.unpack_from("<IIQQQQQQ", data, table + size * index) for index in range(count)]
-    loads = [(vaddr, offset, filesz) for kind, _, offset, vaddr, _, filesz, _, _ in segments if kind == _PT_LOAD]
-    dynamic = [(offset, filesz) for kind, _, offset, _, _, filesz, _, _ in segments if kind == _PT_DYNAMIC]
-    interpreters = [offset for kind, _, offset, *_ in segments if kind == _PT_INTERP]
+    loads = [
+        (vaddr, offset, filesz)
+        for kind, _unused, offset, vaddr, _unused, filesz, _unused, _unused in segments
+        if kind == _PT_LOAD
+    ]
+    dynamic = [
+        (offset, filesz)
+        for kind, _unused, offset, _unused, _unused, filesz, _unused, _unused in segments
+        if kind == _PT_DYNAMIC
+    ]
+    interpreters = [offset for kind, _unused, offset, *_unused in segments if kind == _PT_INTERP]
     if not dynamic:
         return None
     offset, length = dynamic[0]

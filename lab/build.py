@@ -40,7 +40,7 @@ _ENVIRONMENT = {"GOFLAGS": "", "GOWORK": "off", "CGO_ENABLED": "0"}
 
 
 def _kube_linker_flags() -> str:
-    _, minor, _ = KUBERNETES.split(".")
+    _unused, minor, _unused = KUBERNETES.split(".")
     values = {
         "gitVersion": f"v{KUBERNETES}",
         "gitMajor": "1",
@@ -120,8 +120,10 @@ def ensure_programs(cache: Cache, progress: Progress) -> Programs:
             with locked(cache, "build", progress):
                 if not target.is_dir():
                     _build(module, target, cache, progress)
-        directories[f"{module.name}_directory"] = target
-    return Programs(**directories)
+        directories[module.name] = target
+    return Programs(
+        etcd_directory=directories["etcd"], node_directory=directories["node"], kube_directory=directories["kube"]
+    )
 
 
 @contextmanager

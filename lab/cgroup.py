@@ -35,8 +35,8 @@ def parse_hierarchies(mountinfo: str) -> list[Hierarchy]:
     """Read the mounted cgroup hierarchies from the text of /proc/self/mountinfo."""
     found: dict[Path, Hierarchy] = {}
     for line in mountinfo.splitlines():
-        before, _, after = line.partition(" - ")
-        kind, _, options = after.split(" ", 2)
+        before, _unused, after = line.partition(" - ")
+        kind, _unused, options = after.split(" ", 2)
         path = Path(before.split(" ")[4])
         if kind in ("cgroup", "cgroup2") and path.is_relative_to(ROOT):
             found.setdefault(
@@ -116,7 +116,7 @@ def freeze(group: str, *, frozen: bool) -> None:
 
 
 def is_frozen(group: str) -> bool:
-    path, _, wanted = _freezer(group, True)
+    path, _unused, wanted = _freezer(group, True)
     return path.exists() and _freezer_says(path, wanted)
 
 
@@ -184,7 +184,7 @@ def _rmdir(directory: Path, deadline: float) -> None:
 
 def _walk(directory: Path) -> Iterator[Path]:
     if directory.is_dir():
-        for path, _, _ in os.walk(directory):
+        for path, _unused, _unused in os.walk(directory):
             yield Path(path)
 
 

@@ -63,7 +63,7 @@ def find_program(lab: Lab, program: str, *, node: str | None = None) -> tuple[Ma
     if len(found) == 1:
         return found[0]
     if found:
-        raise LabError(f"{program} runs on {', '.join(machine.name for machine, _ in found)}; add --node NAME")
+        raise LabError(f"{program} runs on {', '.join(machine.name for machine, _unused in found)}; add --node NAME")
     raise LabError(
         f"{program} does not run in lab {lab.name!r}; what runs there: {', '.join(sorted(known)) or 'nothing'}"
     )

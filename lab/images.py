@@ -48,7 +48,7 @@ class Archive:
     @property
     def repository(self) -> str:
         """The reference without its tag."""
-        head, _, tail = self.reference.rpartition(":")
+        head, _unused, tail = self.reference.rpartition(":")
         return head if head and "/" not in tail else self.reference
 
 

@@ -80,7 +80,7 @@ def stages(sources: Sources, namespace: str, vm: str) -> Timeline:
         ),
         "Pod scheduled": _answered(_first(sources.audit, lambda one: _is(one, "pods/binding", namespace, sources.pod))),
         "sandbox ready": _sandbox(sources),
-        "launcher's first line": _logged(sources.launcher_log, lambda _: True),
+        "launcher's first line": _logged(sources.launcher_log, lambda _unused: True),
         "disks prepared": _logged(sources.launcher_log, lambda line: '"event":"prepared"' in line),
         "libvirtd up, connected": _handled(sources.handler_log, "launcher connected", namespace, vm, born),
         "domain created": _handled(sources.handler_log, "domain started", namespace, vm, born),
@@ -93,7 +93,7 @@ def stages(sources: Sources, namespace: str, vm: str) -> Timeline:
 
 def _is(event: dict[str, Any], resource: str, namespace: str, name: str, verb: str | None = None) -> bool:
     where = event.get("objectRef", {})
-    plural, _, sub = resource.partition("/")
+    plural, _unused, sub = resource.partition("/")
     return (
         where.get("resource") == plural
         and where.get("subresource", "") == sub

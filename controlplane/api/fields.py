@@ -54,7 +54,7 @@ def _object(value: Any, kind: type[Struct], path: str) -> Iterator[Problem]:
         elif not _asks_for_nothing(kind, name, one):
             message = "known to KubeVirt, not built in this version; remove it"
             yield Problem(below(path, name), message, "FieldValueNotSupported")
-    for name, (_, required) in known.items():
+    for name, (_unused, required) in known.items():
         if required and value.get(name) is None:
             yield Problem(below(path, name), "is required; set it", "FieldValueRequired")
 
@@ -81,7 +81,7 @@ def _value(value: Any, shape: Shape, path: str) -> Iterator[Problem]:
         yield from _object(value, shape.struct, path)
     elif shape.bounds.quantity:
         yield from _quantity(value, path)
-    elif type(value) is not shape.kind:
+    elif value.__class__ is not shape.kind:  # not isinstance: true is no integer
         yield Problem(path, f"must be {_NAMES[shape.kind]}, got {_got(value)}")
     elif shape.kind in _BOUNDED:
         yield from _BOUNDED[shape.kind](value, shape, path)
@@ -157,7 +157,7 @@ _BOUNDED: dict[type, Callable[[Any, Shape, str], Iterator[Problem]]] = {
 
 
 def _quantity(value: Any, path: str) -> Iterator[Problem]:
-    if type(value) is float:
+    if isinstance(value, float):
         yield Problem(path, f'{value!r} must be written as a string, "{value!r}"')
     elif type(value) not in (str, int):
         yield Problem(path, f"must be a quantity such as 64M, 2Gi, 2 or 100m, got {_got(value)}")
@@ -169,6 +169,6 @@ def _quantity(value: Any, path: str) -> Iterator[Problem]:
 
 
 def _got(value: Any) -> str:
-    if type(value) is float:
+    if isinstance(value, float):
         return repr(value)
     return _GOT.get(type(value), "null")

@@ -33,10 +33,10 @@ def object_schema(kind: type[Struct], *, keep_unknown: bool) -> Schema:
         return dict(_OPAQUE)
     documented = field_notes(kind)
     properties: Schema = {}
-    for name, (shape, _) in shapes(kind).items():
+    for name, (shape, _unused) in shapes(kind).items():
         described = {"description": documented[name]} if name in documented else {}
         properties[name] = {**described, **_schema(shape, keep_unknown=keep_unknown)}
-    required = sorted(name for name, (_, needed) in shapes(kind).items() if needed)
+    required = sorted(name for name, (_unused, needed) in shapes(kind).items() if needed)
     return {
         "type": "object",
         **({"required": required} if required else {}),

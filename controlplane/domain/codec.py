@@ -48,6 +48,7 @@ class _Spelling:
 
 def _field(form: Form, name: str | None, words: tuple[str, str], default: Any) -> Any:
     metadata = {_SPELLING: _Spelling(form, name, words)}
+    # pylint: disable-next=invalid-field-call  # the callers are the fields
     return field(metadata=metadata) if default is ... else field(default=default, metadata=metadata)
 
 

@@ -109,5 +109,5 @@ def _spell(name: str) -> str:
     return f"{{{name}" if "}" in name else name
 
 
-def _refuse_doctype(*_: object) -> NoReturn:
+def _refuse_doctype(*_unused: object) -> NoReturn:
     raise UnreadableError("the description has a document type: refused")

@@ -52,21 +52,17 @@ class Reconciler(Protocol[WorldT, ActionT, StatusT]):
 
     def observe(self, key: Key) -> WorldT | None:
         """Read the caches; None when there is nothing to do about this key."""
-        ...
 
     def decide(self, world: WorldT) -> Plan[ActionT]: ...
 
     async def apply(self, world: WorldT, action: ActionT) -> None:
         """Write one action, without choosing. Raises ApiError."""
-        ...
 
     def derive_status(self, world: WorldT, problem: Problem[ActionT] | None) -> StatusT | None:
         """Compute the status that the world deserves; None when nothing needs to be written."""
-        ...
 
     async def write_status(self, world: WorldT, status: StatusT) -> None:
         """Write exactly that status, with the observed resourceVersion as precondition. Raises ApiError."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

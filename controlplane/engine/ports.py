@@ -35,7 +35,6 @@ class Cache(Protocol):
 
     def subscribe(self, callback: Callable[[Key, bytes | None, bytes | None], None]) -> None:
         """Call back with (key, before, after) on every change, after the cache has taken it in."""
-        ...
 
 
 class Api(Protocol):
@@ -56,7 +55,6 @@ class Api(Protocol):
         uid: str | None = None,
     ) -> Json:
         """Send a JSON merge patch. resource_version and uid become preconditions inside the patch."""
-        ...
 
     async def delete(
         self,
@@ -69,7 +67,6 @@ class Api(Protocol):
         propagation: Literal["Background", "Foreground", "Orphan"] | None = None,
     ) -> None:
         """Delete exactly the object with this UID; NotFound when it is gone, Conflict when it is another."""
-        ...
 
 
 class Clock(Protocol):
@@ -79,4 +76,3 @@ class Clock(Protocol):
 
     def now(self) -> float:
         """Seconds since the epoch."""
-        ...

@@ -41,7 +41,7 @@ class Queue:
         """Hand out the key that has been due longest; the caller owes a `finish`."""
         if self.next_due() is None or self._heap[0][0] > now:
             return None
-        _, _, key = heapq.heappop(self._heap)
+        _unused, _unused, key = heapq.heappop(self._heap)
         del self._due[key]
         self._not_before.pop(key, None)
         self._working.add(key)

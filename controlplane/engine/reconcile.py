@@ -29,7 +29,7 @@ async def reconcile(reconciler: Reconciler[WorldT, ActionT, StatusT], key: Key) 
     A conflict, a vanished object or an unusable answer drops the rest of the pass. Any other refusal still gets its
     status, so that users see why nothing moves.
     """
-    for _ in range(ROUNDS):
+    for _unused in range(ROUNDS):
         world = reconciler.observe(key)
         if world is None:
             return Outcome()

@@ -80,7 +80,7 @@ class Connection:
             await call("keep the connection alive", self._handle.setKeepAlive, KEEPALIVE_SECONDS, KEEPALIVE_COUNT)
         self._registrations = await call("watch the domains", events.register, self._handle, self.events.put)
 
-    def _on_close(self, _: Any, reason: int, __: Any) -> None:
+    def _on_close(self, _unused: Any, reason: int, __: Any) -> None:
         self.events.put(events.ConnectionClosed(events.close_reason(reason)))
 
 
@@ -96,5 +96,5 @@ async def open_connection(uri: str, *, deadline_seconds: float = OPEN_SECONDS) -
     return connection
 
 
-def _be_quiet(_: Any, __: Any) -> None:
+def _be_quiet(_unused: Any, __: Any) -> None:
     """Keep libvirt from printing errors: they are raised as well."""

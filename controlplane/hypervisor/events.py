@@ -84,14 +84,14 @@ class EventQueue:
 def register(connection: Any, put: Callable[[Event], None]) -> list[int]:
     """Subscribe to a libvirt connection's events; blocking. Return the registrations, for `deregister`."""
 
-    def on_lifecycle(_: Any, domain: Any, event: int, detail: int, __: Any) -> None:  # noqa: ARG001
+    def on_lifecycle(_unused: Any, domain: Any, event: int, detail: int, __: Any) -> None:  # noqa: ARG001
         put(LifecycleChanged(domain.name(), _lifecycle_word(event)))
 
-    def on_agent(_: Any, domain: Any, state: int, reason: int, __: Any) -> None:  # noqa: ARG001
+    def on_agent(_unused: Any, domain: Any, state: int, reason: int, __: Any) -> None:  # noqa: ARG001
         connected = libvirt.VIR_CONNECT_DOMAIN_EVENT_AGENT_LIFECYCLE_STATE_CONNECTED
         put(AgentChanged(domain.name(), state == connected))
 
-    def on_io_error(_: Any, domain: Any, path: str, alias: str, action: int, __: Any) -> None:  # noqa: ARG001
+    def on_io_error(_unused: Any, domain: Any, path: str, alias: str, action: int, __: Any) -> None:  # noqa: ARG001
         put(DiskFailed(domain.name(), path))
 
     wanted = (

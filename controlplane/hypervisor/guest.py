@@ -75,7 +75,7 @@ class Guest:
 
     async def state(self) -> State:
         """Ask what it does."""
-        number, reason, *_ = await self._call("ask the state of", self._domain.state)
+        number, reason, *_unused = await self._call("ask the state of", self._domain.state)
         return read_state(number, reason)
 
     async def xml(self) -> str:

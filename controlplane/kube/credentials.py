@@ -50,7 +50,7 @@ async def load(environment: Mapping[str, str], monotonic: Callable[[], float]) -
 def anonymous(server: str) -> Credentials:
     """Return credentials for a plain http server that asks for none."""
 
-    async def none(_: bool) -> None:
+    async def none(_unused: bool) -> None:
         return None
 
     return Credentials(server.rstrip("/"), None, none)
@@ -103,7 +103,7 @@ async def from_kubeconfig(path: Path) -> Credentials:
         if not settings.verify_ssl:
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
 
-    async def authorization(_: bool) -> str | None:
+    async def authorization(_unused: bool) -> str | None:
         value: str | None = await settings.get_api_key_with_prefix("BearerToken")
         return value
 

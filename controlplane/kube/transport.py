@@ -71,7 +71,7 @@ class Transport:
 
     async def close(self) -> None:
         while self._sessions:
-            _, session = self._sessions.popitem()
+            _unused, session = self._sessions.popitem()
             await session.close()
 
     async def send(self, request: Request) -> bytes:
@@ -155,7 +155,7 @@ def _unavailable(request: Request, why: str) -> Unavailable:
 
 def _socket(address: tuple[int, int, int, str, Mapping[str, object] | tuple[object, ...]]) -> socket.socket:
     """Make a socket that notices a half-open connection in about 30 s, watches included."""
-    family, kind, protocol, *_ = address
+    family, kind, protocol, *_unused = address
     made = socket.socket(family=family, type=kind, proto=protocol)
     made.setblocking(False)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

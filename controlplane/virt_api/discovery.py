@@ -26,16 +26,16 @@ def answer(route: ToDocument) -> Answer:
     return document(_DOCUMENTS[route.document](route.version))
 
 
-def _paths(_: str) -> Json:
+def _paths(_unused: str) -> Json:
     roots = [f"/apis/{GROUP}", *(f"/apis/{GROUP}/{version}" for version in VERSIONS)]
     return {"paths": ["/apis", *roots, "/healthz", "/openapi/v2", "/openapi/v3", "/version"]}
 
 
-def _groups(_: str) -> Json:
+def _groups(_unused: str) -> Json:
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_group("")]}
 
 
-def _group(_: str) -> Json:
+def _group(_unused: str) -> Json:
     versions = [{"groupVersion": f"{GROUP}/{version}", "version": version} for version in VERSIONS]
     return {
         "kind": "APIGroup",
@@ -65,7 +65,7 @@ def _resources(version: str) -> Json:
     }
 
 
-def _version(_: str) -> Json:
+def _version(_unused: str) -> Json:
     return {
         "gitVersion": f"v{VERSION}",
         "gitCommit": "",
@@ -77,7 +77,7 @@ def _version(_: str) -> Json:
     }
 
 
-def _openapi_v2(_: str) -> Json:
+def _openapi_v2(_unused: str) -> Json:
     return {
         "swagger": "2.0",
         "info": {"title": GROUP, "version": f"v{VERSION}"},
@@ -86,7 +86,7 @@ def _openapi_v2(_: str) -> Json:
     }
 
 
-def _openapi_v3(_: str) -> Json:
+def _openapi_v3(_unused: str) -> Json:
     paths = {}
     for version in VERSIONS:
         mark = hashlib.sha256(repr(_schema(version)).encode()).hexdigest()[:32].upper()

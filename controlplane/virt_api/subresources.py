@@ -72,7 +72,7 @@ class Subresources:
     async def _act(self, route: ToSubresource, user: User, asked: Asked) -> Answer:
         key = Key(route.access.namespace, route.access.name)
         kind = _SINGULAR[VM]
-        for _ in range(ATTEMPTS):
+        for _unused in range(ATTEMPTS):
             try:
                 vm, vmi = await self._read_vm(key), await self._read_vmi(key)
                 for write in asked.decide(vm, vmi):

@@ -71,14 +71,14 @@ class Health:
         if self._runner is not None:
             await self._runner.cleanup()
 
-    async def _healthz(self, _: web.Request) -> web.Response:
+    async def _healthz(self, _unused: web.Request) -> web.Response:
         return web.Response(text="ok\n")
 
-    async def _readyz(self, _: web.Request) -> web.Response:
+    async def _readyz(self, _unused: web.Request) -> web.Response:
         missing = self._waiting_for()
         text = f"waiting for {', '.join(missing)}\n" if missing else "ok\n"
         return web.Response(text=text, status=503 if missing else 200)
 
-    async def _show_metrics(self, _: web.Request) -> web.Response:
+    async def _show_metrics(self, _unused: web.Request) -> web.Response:
         body = generate_latest(self._metrics.registry)
         return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})

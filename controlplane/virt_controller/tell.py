@@ -39,7 +39,6 @@ class Regarding:
 class Events(Protocol):
     def record(self, regarding: Regarding, kind: Kind, reason: str, message: str) -> None:
         """Tell users. Never raises, never waits."""
-        ...
 
 
 class EventWriter:

@@ -47,7 +47,7 @@ async def probe(program: str, deadline_seconds: float = DEADLINE_SECONDS) -> Kvm
         return KvmFinding(is_usable=False, reason=f"the KVM probe cannot be run: {error}")
     try:
         async with asyncio.timeout(deadline_seconds):
-            answer, _ = await process.communicate()
+            answer, _unused = await process.communicate()
     except TimeoutError:
         with suppress(ProcessLookupError):
             process.kill()

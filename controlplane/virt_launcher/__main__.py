@@ -56,7 +56,7 @@ def main() -> int:
         return _end("the Pod was ended before its guest ran", 1)
 
 
-def _stop(*_: object) -> NoReturn:
+def _stop(*_unused: object) -> NoReturn:
     raise Stopped
 
 

@@ -136,7 +136,7 @@ class ConsoleCopy:
 
     def finish(self) -> None:
         """Copy what is left, up to a bound, when the guest has ended."""
-        for _ in range(64):
+        for _unused in range(64):
             if not self.copy():
                 break
         self._output.write(self._cleaner.flush())

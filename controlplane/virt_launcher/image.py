@@ -75,7 +75,7 @@ def _only_file(volume: str, root: int) -> str:
     directory = _open_beneath(volume, root, [DIRECTORY], os.O_DIRECTORY)
     try:
         with os.scandir(directory) as found:
-            names = sorted(entry.name for entry, _ in zip(found, range(_SCAN_LIMIT), strict=False))
+            names = sorted(entry.name for entry, _unused in zip(found, range(_SCAN_LIMIT), strict=False))
     finally:
         os.close(directory)
     if len(names) != 1:

@@ -32,7 +32,7 @@ class DirectoryWatch:
         asyncio.get_running_loop().add_reader(self._descriptor, self._on_readable)
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_unused: object) -> None:
         asyncio.get_running_loop().remove_reader(self._descriptor)
         os.close(self._descriptor)
 

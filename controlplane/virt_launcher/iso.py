@@ -35,7 +35,7 @@ def write_iso(label: str, files: Mapping[str, bytes]) -> bytes:
         body += data + bytes(-len(data) % SECTOR)
     body += bytes(_PADDING_SECTORS * SECTOR)
     total = first + len(body) // SECTOR
-    plain = [(f"FILE{number:04}.;1".encode(), at, size) for number, (_, at, size) in enumerate(extents)]
+    plain = [(f"FILE{number:04}.;1".encode(), at, size) for number, (_unused, at, size) in enumerate(extents)]
     long = sorted((f"{name};1".encode("utf-16-be"), at, size) for name, at, size in extents)
     tables = _SYSTEM_SECTORS + 3
     sectors = [

@@ -99,7 +99,7 @@ def _limit() -> None:
 def finish_overlay(volume: str, process: subprocess.Popen[bytes]) -> None:
     """Wait for an overlay. PreparationError with what QEMU's tool said."""
     try:
-        _, said = process.communicate(timeout=_QEMU_IMG_SECONDS)
+        _unused, said = process.communicate(timeout=_QEMU_IMG_SECONDS)
     except subprocess.TimeoutExpired as error:
         process.kill()
         process.communicate()

@@ -37,7 +37,7 @@ def _part(volume: str, what: str, inline: str | None, path: str | None) -> bytes
 
 def _read(volume: str, what: str, path: str) -> bytes:
     """Read a mounted Secret's key. The kubelet makes it a link inside the mount; the path itself is the plan's."""
-    directory, _, key = path.rpartition("/")
+    directory, _unused, key = path.rpartition("/")
     for name in (key, _SPELLINGS.get(key, key)):
         try:
             with open(f"{directory}/{name}", "rb") as file:

@@ -67,7 +67,7 @@ async def _until_the_end(plan: Plan, is_told: asyncio.Event) -> Verdict:
             log.info("told to end the guest", extra={"grace_seconds": plan.grace_period_seconds})
             tasks.append(group.create_task(watch.bring_down(plan.grace_period_seconds)))
         limit = None if ended.done() else plan.grace_period_seconds + EXTRA_SECONDS
-        done, _ = await asyncio.wait(tasks, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
+        done, _unused = await asyncio.wait(tasks, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
         verdict = _first(tasks, done)
         for task in (*tasks, told):
             task.cancel()

@@ -11,7 +11,7 @@ short_description: Apply or remove the Kubernetes objects of the control plane
 description:
   - Brings a list of objects about by server-side apply, patches or removes them, and waits by watch until each
     serves or is gone.
-  - It is what role M(virtops.kubevirt.control_plane#role) is made of. Use it where a list of manifests has to be
+  - It is what role P(virtops.kubevirt.control_plane#role) is made of. Use it where a list of manifests has to be
     applied without C(kubectl) and without another collection.
 author:
   - virtops (@virtops)

@@ -89,7 +89,7 @@ def objects(process: subprocess.Popen[str]) -> Iterator[dict[str, Any]]:
     for line in process.stdout:
         text += line
         if line.rstrip() == "}":
-            event, _ = decoder.raw_decode(text.lstrip())
+            event, _unused = decoder.raw_decode(text.lstrip())
             text = ""
             yield event["object"]
 

@@ -227,7 +227,7 @@ class Console:
         deadline = time.monotonic() + seconds
         while text not in self.seen or "\n" not in self.seen[self.seen.index(text) :]:
             left = deadline - time.monotonic()
-            ready, _, _ = select.select([self.process.stdout], [], [], max(0.0, left))
+            ready, _unused, _unused = select.select([self.process.stdout], [], [], max(0.0, left))
             piece = os.read(self.process.stdout.fileno(), 65536) if ready else b""
             if not piece:
                 raise NotYet(f"console does not say {text!r}; it said:\n{self.seen[-4000:]}")

@@ -45,7 +45,7 @@ def collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         return {"code.py": regular((inputs.collection / "code.py").read_bytes())}
 
     layers = (
-        LayerRecipe("packages", lambda _: "", packages_layer),
+        LayerRecipe("packages", lambda _unused: "", packages_layer),
         LayerRecipe("code", lambda where: hash_of(where / "code.py"), code_layer, uses_rootfs=False),
     )
     monkeypatch.setattr(building, "make_rootfs", make_rootfs)

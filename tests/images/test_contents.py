@@ -51,7 +51,7 @@ def test_an_image_has_its_programs_and_no_other(image: tuple[str, BuiltImage]) -
 
 
 def test_nothing_in_an_image_raises_privileges_or_is_writable_by_all(image: tuple[str, BuiltImage]) -> None:
-    _, built = image
+    _unused, built = image
     files = {path: node for path, node in built.files.items() if node.kind != "symlink"}
     assert [path for path, node in files.items() if node.mode & 0o6000] == []
     assert [path for path, node in files.items() if node.mode & 0o002] == ["tmp"]
@@ -59,12 +59,12 @@ def test_nothing_in_an_image_raises_privileges_or_is_writable_by_all(image: tupl
 
 
 def test_every_library_that_an_image_links_to_is_in_it(image: tuple[str, BuiltImage]) -> None:
-    _, built = image
+    _unused, built = image
     assert unresolved(built.files) == []
 
 
 def test_every_python_file_of_an_image_is_compiled(image: tuple[str, BuiltImage]) -> None:
-    _, built = image
+    _unused, built = image
     sources = [path for path, node in built.files.items() if path.endswith(".py") and node.kind == "file"]
     compiled = re.compile(r"(.*/)?__pycache__/([^/]*)\.cpython-313\.pyc")
     found = {f"{match[1].removesuffix('/')}/{match[2]}.py" for match in map(compiled.fullmatch, built.files) if match}
@@ -129,7 +129,7 @@ def test_a_containerfile_builds_the_same_image(name: str, request: pytest.Fixtur
     write_directory(read_tar(rootfs), stage)
     for line in (COLLECTION / "images" / name / "Containerfile").read_text().splitlines():
         if line.startswith("COPY ") and "--from" not in line and "packages" not in line:
-            _, source, target = line.split()
+            _unused, source, target = line.split()
             subprocess.run(["cp", "-r", "-T", COLLECTION / source, _made(stage / "src" / target)], check=True)
     command = ["/usr/bin/env", "-C", "/src", "python3", "-B", "-m", "images", "assemble", name]
     subprocess.run(

@@ -52,7 +52,7 @@ def web_server() -> Iterator[int]:
             self.end_headers()
             self.wfile.write(b"hello from outside\n")
 
-        def log_message(self, *_: object) -> None:
+        def log_message(self, *_unused: object) -> None:
             pass
 
     with http.server.HTTPServer(("127.0.0.1", 0), Answer) as server:
@@ -191,7 +191,7 @@ def test_the_kvm_probes_program_is_right_on_a_processor_that_works(launcher_root
     drive = ["-drive", f"file={tmp_path}/disk.img,format=raw,if=ide"]
     with GuestProcess(launcher_root, tmp_path, drive, machine="pc") as guest:
         registers = ""
-        for _ in range(600):
+        for _unused in range(600):
             registers = guest.qmp("human-monitor-command", **{"command-line": "info registers"})
             if "HLT=1" in registers and "CS64" in registers:
                 break

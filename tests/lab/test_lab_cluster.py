@@ -90,7 +90,7 @@ def test_pod_reaches_the_host_under_its_nodes_address(two_nodes: Lab) -> None:
         port = server.getsockname()[1]
         program = f"import socket; socket.create_connection(('{plan.host}', {port}), 5).close()"
         in_pod_network(two_nodes, "node-1", uid, program)
-        connection, (peer, _) = server.accept()
+        connection, (peer, _unused) = server.accept()
         connection.close()
     assert peer == str(plan.node(1))
 

@@ -37,9 +37,9 @@ def up_again(lab: Lab) -> float:
     return time.monotonic() - began
 
 
-@pytest.mark.parametrize(("program", "node"), PROGRAMS, ids=[program for program, _ in PROGRAMS])
+@pytest.mark.parametrize(("program", "node"), PROGRAMS, ids=[program for program, _unused in PROGRAMS])
 def test_killed_program_comes_back_by_itself(two_nodes: Lab, program: str, node: str | None) -> None:
-    machine, _ = faults.find_program(two_nodes, program, node=node)
+    machine, _unused = faults.find_program(two_nodes, program, node=node)
     killed = faults.kill_program(two_nodes, program, node=node)
     eventually(lambda: machine.programs()[program].pid not in (0, killed), HEAL_SECONDS, f"{program} runs again")
     eventually(lambda: two_nodes.api().is_ready(), HEAL_SECONDS, "the API server is ready")

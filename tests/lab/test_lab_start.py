@@ -24,7 +24,7 @@ ATTEMPTS = 3
 def test_three_nodes_first_pod_and_down_keep_their_promises(no_lab: Lab) -> None:
     before = host_traces()
     times = []
-    for _ in range(ATTEMPTS):
+    for _unused in range(ATTEMPTS):
         began = time.monotonic()
         no_lab.up(3)
         ready = time.monotonic() - began

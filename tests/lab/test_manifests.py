@@ -9,7 +9,7 @@ from lab.manifests import base_objects
 
 
 def test_one_storage_class_is_the_default() -> None:
-    classes = [item for _, item in base_objects() if item["kind"] == "StorageClass"]
+    classes = [item for _unused, item in base_objects() if item["kind"] == "StorageClass"]
     defaults = [
         item["metadata"]["name"]
         for item in classes
@@ -24,6 +24,6 @@ def test_kubelet_right_comes_first() -> None:
 
 
 def test_dns_is_unprivileged() -> None:
-    (deployment,) = [item for _, item in base_objects() if item["kind"] == "Deployment"]
+    (deployment,) = [item for _unused, item in base_objects() if item["kind"] == "Deployment"]
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     assert container["securityContext"]["capabilities"] == {"drop": ["ALL"], "add": ["NET_BIND_SERVICE"]}

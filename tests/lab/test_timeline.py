@@ -16,7 +16,7 @@ def stamp(second: float) -> str:
 
 
 def event(at: float, who: str, verb: str, resource: str, name: str = "web") -> dict[str, Any]:
-    plural, _, sub = resource.partition("/")
+    plural, _unused, sub = resource.partition("/")
     where = {"resource": plural, "namespace": "shop", "name": name, **({"subresource": sub} if sub else {})}
     return {
         "user": {"username": who},

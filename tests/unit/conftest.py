@@ -20,7 +20,7 @@ def _package(name: str, *paths: Path) -> None:
         module.__spec__ = importlib.machinery.ModuleSpec(name, None, is_package=True)
         module.__spec__.submodule_search_locations = module.__path__
         sys.modules[name] = module
-        parent, _, child = name.rpartition(".")
+        parent, _unused, child = name.rpartition(".")
         if parent:
             setattr(sys.modules[parent], child, module)
 

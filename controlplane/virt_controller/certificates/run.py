@@ -37,10 +37,10 @@ async def run(client: Client, namespace: str, clock: Clock) -> None:
         for resource, key in (*secrets(namespace), *VERIFIERS)
     ]
     async with asyncio.TaskGroup() as tasks:
-        for _, _, cache in caches:
+        for *_which, cache in caches:
             cache.subscribe(note)
             tasks.create_task(cache.run())
-        for _, _, cache in caches:
+        for *_which, cache in caches:
             await cache.wait_synced()
         while True:
             changed.clear()

@@ -113,8 +113,8 @@ def _spec(vmi: VirtualMachineInstance, image: str, configuration: KubeVirtConfig
             "kubernetes.io/arch": spec.architecture or "amd64",
             names.SCHEDULABLE: "true",
         },
-        "containers": [_compute(vmi, image, configuration, [mount for _, mount in volumes])],
-        "volumes": [{"name": layout.RUN_VOLUME, "emptyDir": {}}, *(volume for volume, _ in volumes)],
+        "containers": [_compute(vmi, image, configuration, [mount for _unused, mount in volumes])],
+        "volumes": [{"name": layout.RUN_VOLUME, "emptyDir": {}}, *(volume for volume, _unused in volumes)],
         **{key: value for key, value in optional.items() if value},
     }
 

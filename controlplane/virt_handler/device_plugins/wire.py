@@ -35,7 +35,7 @@ def device_list(identifiers: Iterable[str], *, is_healthy: bool) -> bytes:
 
 def containers_of_allocate_request(data: bytes) -> int:
     """Count container_requests (1) of an AllocateRequest; which of the equal devices they name is of no concern."""
-    return sum(1 for number, _ in _fields(data) if number == 1)
+    return sum(1 for number, _unused in _fields(data) if number == 1)
 
 
 def allocate_response(containers: int, container_path: str, host_path: str, permissions: str) -> bytes:
@@ -74,7 +74,7 @@ def _fields(data: bytes) -> Iterator[tuple[int, bytes]]:
             yield key >> 3, data[offset : offset + length]
             offset += length
         elif kind == 0:
-            _, offset = _read_varint(data, offset)
+            _unused, offset = _read_varint(data, offset)
         elif kind in (1, 5):
             offset += 8 if kind == 1 else 4
         else:

@@ -55,7 +55,7 @@ class Registry:
     async def run(self) -> None:
         """Keep the sessions going until cancelled."""
         async with asyncio.TaskGroup() as group:
-            self._pods.subscribe(lambda _, before, after: self._take(group, before, after))
+            self._pods.subscribe(lambda _unused, before, after: self._take(group, before, after))
             for key in self._pods.keys():  # noqa: SIM118 - a Cache is no dict
                 self._take(group, None, self._pods.get(key))
             await asyncio.Event().wait()

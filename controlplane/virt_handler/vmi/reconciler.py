@@ -71,7 +71,7 @@ class VmiReconciler:
         clock: Clock,
         *,
         tell: TellEvent,
-        started: Callable[[float], None] = lambda _: None,
+        started: Callable[[float], None] = lambda _unused: None,
     ) -> None:
         """started is told the seconds of each successful start (metrics)."""
         self._node = node

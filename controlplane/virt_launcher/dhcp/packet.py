@@ -55,9 +55,23 @@ def answer(packet: bytes, lease: Lease) -> Answer | None:
     """Decide about a packet; None for everything that is not a question of our guest."""
     if len(packet) < _HEADER.size:
         return None
-    operation, hardware, length, _, transaction, _, _, current, _, _, _, client, _, _, cookie = _HEADER.unpack_from(
-        packet
-    )
+    (
+        operation,
+        hardware,
+        length,
+        _unused,
+        transaction,
+        _unused,
+        _unused,
+        current,
+        _unused,
+        _unused,
+        _unused,
+        client,
+        _unused,
+        _unused,
+        cookie,
+    ) = _HEADER.unpack_from(packet)
     is_ours = client[:6] == lease.mac and (operation, hardware, length) == (_REQUEST, _ETHERNET, 6)
     if not is_ours or cookie != _COOKIE:
         return None

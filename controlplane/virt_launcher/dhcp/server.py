@@ -45,7 +45,7 @@ async def serve_dhcp(plan: Dhcp, *, resolver_path: str = "/etc/resolv.conf") -> 
 
 def build_lease(plan: Dhcp, *, mtu: int, resolver_path: str) -> Lease:
     """Put the plan and the Pod's resolver together. ValueError or OSError for an address that is none."""
-    address, _, prefix = plan.address.partition("/")
+    address, _unused, prefix = plan.address.partition("/")
     bits = int(prefix)
     with open(resolver_path, encoding="ascii", errors="replace") as file:
         resolver = parse_resolver(file.read(LIMIT_BYTES))

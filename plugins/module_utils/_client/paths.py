@@ -35,7 +35,7 @@ def resource_path(
     api_version: str, plural: str, namespace: str | None = None, name: str | None = None, subresource: str | None = None
 ) -> str:
     """Return the path of a collection, an object (name given) or its subresource."""
-    group, _, version = api_version.rpartition("/")
+    group, _unused, version = api_version.rpartition("/")
     parts = ["apis", group, version] if group else ["api", version]
     if namespace is not None:
         parts += ["namespaces", namespace]

@@ -37,7 +37,7 @@ def dropped(fields: dict[str, Any], declared: Any, live: Any, path: tuple[str, .
     for key, inner in fields.items():
         if key in _IDENTITY or key == ".":
             continue
-        kind, _, text = key.partition(":")
+        kind, _unused, text = key.partition(":")
         step, below, there = _follow(kind, text, declared, live)
         if there is None:
             continue

@@ -32,7 +32,7 @@ def in_parallel(api: Api, count: int, work: Callable[[Api, int], Any]) -> list[A
         return results
     import threading
 
-    clones = [api.clone() for _ in range(min(WORKERS, count) - 1)]
+    clones = [api.clone() for _unused in range(min(WORKERS, count) - 1)]
     threads = [threading.Thread(target=worker, args=(own,), daemon=True) for own in clones]
     for thread in threads:
         thread.start()

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
@@ -144,7 +143,7 @@ def _answer(device: str, send: int) -> None:
 def _await(receive: int, child: int, deadline_seconds: float) -> tuple[bool, str]:
     """The parent: wait for the child's answer, at most until the deadline, and leave no child behind."""
     started = time.monotonic()
-    ready, _, _ = select.select([receive], [], [], deadline_seconds * 0.9)
+    ready, _unused, _unused = select.select([receive], [], [], deadline_seconds * 0.9)
     text = os.read(receive, 4096).decode() if ready else ""
     with contextlib.suppress(ProcessLookupError):
         os.kill(child, signal.SIGKILL)
@@ -260,7 +259,7 @@ def _run(processor: int, shared: mmap.mmap) -> None:
 
 
 def _put_out(shared: mmap.mmap) -> int:
-    _, size, port, count, offset = struct.unpack_from("<BBHIQ", shared, IO_AT)
+    _unused, size, port, count, offset = struct.unpack_from("<BBHIQ", shared, IO_AT)
     if (size, port, count) != (4, PORT, 1):
         raise Unusable(f"a virtual processor lost its way: {size} bytes to port {port:#x}")
     return int(struct.unpack_from("<I", shared, offset)[0])

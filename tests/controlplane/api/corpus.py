@@ -31,7 +31,7 @@ class Row(NamedTuple):
 def deep(levels: int) -> Any:
     """Nest objects."""
     value: Any = {}
-    for _ in range(levels):
+    for _unused in range(levels):
         value = {"a": value}
     return value
 

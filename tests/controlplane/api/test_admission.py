@@ -163,6 +163,6 @@ def test_a_verdict_takes_little_time() -> None:
     vm = golden.load("vm-full")
     create(vm)
     begun = time.process_time()
-    for _ in range(20):
+    for _unused in range(20):
         create(vm)
     assert (time.process_time() - begun) / 20 < 0.005

@@ -13,7 +13,7 @@ from controlplane.api.virtual_machine import VirtualMachineSpec
 
 def structs(kind: type[Struct]) -> dict[str, type[Struct]]:
     found = {kind.__name__: kind}
-    for shape, _ in shapes(kind).values():
+    for shape, _unused in shapes(kind).values():
         inside: Shape | None = shape
         while inside is not None:
             if inside.struct is not None and inside.struct.__name__ not in found:

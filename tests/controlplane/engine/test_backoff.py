@@ -20,12 +20,12 @@ WEB, DB = Key("default", "web"), Key("default", "db")
 )
 def test_each_failure_doubles_the_wait(chance: float, delays: list[float]) -> None:
     backoff = BackOff(lambda: chance)
-    assert [backoff.fail(WEB) for _ in delays] == pytest.approx(delays)
+    assert [backoff.fail(WEB) for _unused in delays] == pytest.approx(delays)
 
 
 def test_the_wait_is_capped_however_often_it_fails() -> None:
     backoff = BackOff(lambda: 1.0, cap_seconds=30.0)
-    assert max(backoff.fail(WEB) for _ in range(2000)) == 30.0
+    assert max(backoff.fail(WEB) for _unused in range(2000)) == 30.0
 
 
 def test_success_starts_over_for_that_key_only() -> None:

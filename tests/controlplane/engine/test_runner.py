@@ -86,7 +86,7 @@ async def test_different_keys_run_side_by_side_and_one_key_once() -> None:
             gate.entered.clear()
         runner.add(WEB)
         gate.open.set()
-        for _ in range(3):
+        for _unused in range(3):
             assert (await outcomes.get()).error is None
     assert sorted(gate.inside) == [DB, WEB], "the third pass found nothing left to do"
 
@@ -100,7 +100,7 @@ async def test_the_limit_holds() -> None:
         await gate.entered.wait()
         assert gate.inside == [WEB]
         gate.open.set()
-        for _ in range(2):
+        for _unused in range(2):
             await outcomes.get()
     assert gate.inside == [WEB, DB]
 

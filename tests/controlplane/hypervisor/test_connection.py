@@ -42,7 +42,7 @@ async def test_a_domain_lives_and_dies_and_tells_of_it(connection: Connection) -
     assert await guest.state() == State(Life.RUNNING, "booted")
     await guest.destroy()
     assert await guest.state() == State(Life.SHUT_OFF, "destroyed")
-    kinds = [(await connection.events.get()) for _ in range(3)]
+    kinds = [(await connection.events.get()) for _unused in range(3)]
     assert kinds == [LifecycleChanged("web", kind) for kind in ("defined", "started", "stopped")]
 
 

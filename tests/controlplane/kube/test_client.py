@@ -175,7 +175,7 @@ async def test_each_answer_is_one_error_of_ours(
     with pytest.raises(ApiError) as caught:
         await client.create(POD, "ns", {"metadata": {"name": "web"}})
 
-    assert type(caught.value) is expected
+    assert caught.value.__class__ is expected
     assert str(caught.value).startswith("cannot create Pod ns/web: ")
 
 
@@ -203,7 +203,7 @@ async def test_a_refused_token_is_read_again_once(api: FakeApi) -> None:
     async with a_client(api, Credentials("", None, token)) as client:
         await client.get(POD, KEY)
 
-    assert [authorization for *_, authorization in api.seen] == ["Bearer old", "Bearer new"]
+    assert [authorization for *_unused, authorization in api.seen] == ["Bearer old", "Bearer new"]
 
 
 @dataclass
@@ -234,7 +234,7 @@ async def test_a_guarded_client_asks_before_each_write_and_never_before_reads(ap
     await guarded.get(POD, KEY)
 
     assert leadership.asked == 4
-    assert [method for method, *_ in api.seen] == ["PATCH", "GET"]
+    assert [method for method, *_unused in api.seen] == ["PATCH", "GET"]
 
 
 async def test_a_list_comes_in_pages_of_one_version(api: FakeApi, client: Client) -> None:

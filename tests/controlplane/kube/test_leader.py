@@ -148,7 +148,7 @@ async def test_a_cut_off_leader_stops_before_another_can_take_over() -> None:
         await election.time.advance(7)
 
         link.failing = Unavailable("cut off")
-        for _ in range(200):
+        for _unused in range(200):
             await election.time.advance(0.1)
             assert not (first.leadership.is_leader and second.leadership.is_leader)
             if second.leading:

@@ -29,7 +29,7 @@ async def test_the_first_beat_makes_the_lease_and_later_ones_renew_it() -> None:
     time.seconds += 10
     await heartbeat.beat()
 
-    assert [verb for verb, *_ in api.writes] == ["create", "patch"]
+    assert [verb for verb, *_unused in api.writes] == ["create", "patch"]
     lease = api.objects["leases", KEY]
     assert lease["metadata"]["labels"] == {"a": "b"}
     assert lease["spec"]["holderIdentity"] == "n1"

@@ -146,7 +146,7 @@ async def cached(client: Client, **timing: float) -> AsyncIterator[WatchCache]:
 
 async def until(cache: WatchCache, is_so: Callable[[], bool], seconds: float = 20) -> None:
     changed = asyncio.Event()
-    cache.subscribe(lambda *_: changed.set())
+    cache.subscribe(lambda *_unused: changed.set())
     async with asyncio.timeout(seconds):
         while not is_so():
             changed.clear()
@@ -249,7 +249,7 @@ async def test_a_heartbeat_and_an_event_are_taken(client: Client, made: dict[str
     await heartbeat.beat()
 
     about = {"apiVersion": "v1", "kind": "ConfigMap", **made}
-    for _ in range(2):
+    for _unused in range(2):
         await create_event(client, about, Story("Made", "for a test"), component="c", instance="i", now=CLOCK.now())
 
 
@@ -261,7 +261,7 @@ async def test_access_is_reviewed_for_a_user_who_may_nothing(client: Client) -> 
 
 
 async def test_an_unknown_token_is_forbidden(lab: Lab, client: Client) -> None:
-    async def nonsense(_: bool) -> str:
+    async def nonsense(_unused: bool) -> str:
         return "Bearer nonsense"
 
     known = await from_kubeconfig(lab.kubeconfig)

@@ -68,7 +68,7 @@ class Watched:
         return {key.name for key in self.cache.keys()}  # noqa: SIM118  -- no dict, a Cache
 
     def requests(self, part: str) -> list[str]:
-        return [path for _, path, *_ in self.api.seen if part in path]
+        return [path for _unused, path, *_unused in self.api.seen if part in path]
 
 
 @asynccontextmanager
@@ -229,7 +229,7 @@ async def test_an_expired_continue_token_starts_the_list_over(api: FakeApi) -> N
 async def test_an_unreachable_server_leaves_the_cache_as_it_is(api: FakeApi) -> None:
     async with watching(api) as watched:
         await watched.cache.wait_synced()
-        api.faults += [("GET", WATCH, status(503, "ServiceUnavailable")) for _ in range(5)]
+        api.faults += [("GET", WATCH, status(503, "ServiceUnavailable")) for _unused in range(5)]
         api.cut()
         await watched.until(lambda: not api.faults)
 
@@ -260,7 +260,7 @@ async def test_a_resource_that_is_not_served_takes_synced_back(api: FakeApi, ans
 
 
 async def test_waiting_grows_to_its_limit_with_jitter_and_honours_the_server(api: FakeApi) -> None:
-    api.faults += [("GET", LIST, status(500, "InternalError")) for _ in range(6)]
+    api.faults += [("GET", LIST, status(500, "InternalError")) for _unused in range(6)]
     api.faults.append(("GET", LIST, status(429, "TooManyRequests") | {"retry_after": 9}))
     async with watching(api, Timing(back_off_first=0.2, back_off_limit=4.0), jitter=0.5) as watched:
         await watched.cache.wait_synced()
@@ -271,7 +271,7 @@ async def test_waiting_grows_to_its_limit_with_jitter_and_honours_the_server(api
 async def test_a_stream_that_ends_at_once_does_not_become_a_busy_loop(api: FakeApi) -> None:
     async with watching(api) as watched:
         await watched.cache.wait_synced()
-        api.faults += [("GET", WATCH, {"code": 200}) for _ in range(3)]
+        api.faults += [("GET", WATCH, {"code": 200}) for _unused in range(3)]
         api.cut()
         await watched.until(lambda: not api.faults)
 

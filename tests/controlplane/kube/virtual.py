@@ -39,14 +39,14 @@ class VirtualTime:
 
     async def settle(self) -> None:
         """Let every task run until it sleeps."""
-        for _ in range(30):
+        for _unused in range(30):
             await asyncio.sleep(0)
 
     async def advance(self, seconds: float) -> None:
         end = self.seconds + seconds
         await self.settle()
         while self._sleepers and self._sleepers[0][0] <= end:
-            self.seconds, _, waiting = heapq.heappop(self._sleepers)
+            self.seconds, _unused, waiting = heapq.heappop(self._sleepers)
             if not waiting.done():
                 waiting.set_result(None)
             await self.settle()
@@ -100,7 +100,7 @@ class MemoryApi:
             return current
         return self._store(f"patch {subresource}".strip(), resource, key, current, patch)
 
-    async def delete(self, resource: Resource, key: Key, **_: Any) -> None:
+    async def delete(self, resource: Resource, key: Key, **_unused: Any) -> None:
         self._check()
         if self.objects.pop((resource.plural, key), None) is None:
             raise NotFound(str(key))

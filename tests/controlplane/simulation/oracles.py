@@ -104,7 +104,9 @@ def check_delete(store: Store, resource_kind: str, key: Key) -> None:
     if resource_kind == POD.kind:
         pod = store.find(POD, key)
         owner = _owner(pod or {})
-        vmi = next((one for _, one in store.list(VIRTUAL_MACHINE_INSTANCE) if one["metadata"]["uid"] == owner), None)
+        vmi = next(
+            (one for _unused, one in store.list(VIRTUAL_MACHINE_INSTANCE) if one["metadata"]["uid"] == owner), None
+        )
         if vmi is not None and "deletionTimestamp" not in vmi["metadata"] and not is_final(_phase(vmi)):
             raise Breach(f"I3 unasked stop: Pod {key} would be deleted under a live VMI")
 

@@ -108,7 +108,7 @@ class People:
         return f"delete VMI {key}"
 
     def _delete_pod(self, key: Key) -> str:
-        pods = [one for one, _ in self._store.list(POD)]
+        pods = [one for one, _unused in self._store.list(POD)]
         if not pods:
             return "nothing"
         one = self._rng.choice(pods)

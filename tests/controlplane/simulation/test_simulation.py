@@ -42,7 +42,7 @@ def test_nothing_breaks_and_nothing_stays_stuck(seed: int) -> None:
 
 
 def test_the_same_seed_gives_the_same_run() -> None:
-    runs = [Simulation(5) for _ in range(2)]
+    runs = [Simulation(5) for _unused in range(2)]
     for one in runs:
         one.run(2_000)
     first, second = ([(entry.key, entry.raw) for entry in one.store.history] for one in runs)

@@ -284,7 +284,7 @@ class Simulation:
             old.die(None, is_request_out=False)
         del self.controllers[:-1]
         self.people.settle(self._rng.choice(("Always", "Always", "Halted")))
-        for _ in range(FAIR_ROUNDS):
+        for _unused in range(FAIR_ROUNDS):
             if not self._fair_round() and not self._wait_for_alarm():
                 break
         else:

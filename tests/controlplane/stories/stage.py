@@ -54,7 +54,7 @@ class Stage:
     def rest(self) -> None:
         """Run until nobody has anything to do; time stands still."""
         with self._listening():
-            for _ in range(ROUNDS):
+            for _unused in range(ROUNDS):
                 moved = fair_round(self.store, self.controller, [self.node], carry=self._carry, schedule=self._schedule)
                 self._tell_changes()
                 if not moved:

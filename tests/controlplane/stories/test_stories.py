@@ -69,7 +69,7 @@ def orphan_and_adopt(stage: Stage, users: Users) -> None:
 
 def pod_deleted_under_a_running_guest(stage: Stage, users: Users) -> None:
     users.create(a_vm())
-    ((key, _),) = stage.store.list(POD)
+    ((key, _unused),) = stage.store.list(POD)
     stage.act("a node is drained: the Pod is deleted", lambda: stage.store.delete(POD, key))
 
 

@@ -49,7 +49,7 @@ def test_only_what_is_built_is_announced() -> None:
 
 def test_each_openapi_document_that_is_named_is_there() -> None:
     for path, item in fetch("/openapi/v3")["paths"].items():
-        location, _, mark = item["serverRelativeURL"].partition("?hash=")
+        location, _unused, mark = item["serverRelativeURL"].partition("?hash=")
         assert location == f"/openapi/v3/{path}"
         assert mark
         assert fetch(location)["openapi"].startswith("3.")

@@ -38,7 +38,7 @@ def test_every_hook_is_served_in_its_stage_and_every_served_path_is_configured()
     assert stages == dict(HOOKS)
 
 
-@pytest.mark.parametrize("hook", [hook for _, hook in hooks()], ids=lambda hook: hook["name"])
+@pytest.mark.parametrize("hook", [hook for _unused, hook in hooks()], ids=lambda hook: hook["name"])
 def test_hooks_fail_closed_and_leave_out_our_own_accounts_only(hook: dict[str, Any]) -> None:
     assert hook["failurePolicy"] == "Fail"
     assert hook["matchPolicy"] == "Equivalent"

@@ -122,7 +122,7 @@ async def publish(client: Client, host: str, port: int) -> None:
     async with asyncio.timeout(30):
         while True:
             try:
-                _, writer = await asyncio.open_connection(host, port)
+                _unused, writer = await asyncio.open_connection(host, port)
             except OSError:
                 await asyncio.sleep(0.05)
                 continue
@@ -201,7 +201,7 @@ async def wait_served(lab: Lab, directory: Path) -> None:
         await publish(client, str(lab.describe().addresses.host), int((directory / "port").read_text()))
         cache = WatchCache(client, Selection(API_SERVICE), CLOCK)
         changed = asyncio.Event()
-        cache.subscribe(lambda *_: changed.set())
+        cache.subscribe(lambda *_unused: changed.set())
         running = asyncio.create_task(cache.run())
         async with asyncio.timeout(40):
             while not all(is_available(cache, f"{version}.subresources.kubevirt.io") for version in ("v1", "v1alpha3")):
@@ -333,7 +333,7 @@ async def test_a_serving_pair_that_is_renewed_is_used_at_once(client: Client, vm
 
     cache = WatchCache(client, Selection(SECRET, NAMESPACE), CLOCK)
     changed = asyncio.Event()
-    cache.subscribe(lambda *_: changed.set())
+    cache.subscribe(lambda *_unused: changed.set())
     running = asyncio.create_task(cache.run())
     async with asyncio.timeout(20):
         while not (raw := cache.get(Key(NAMESPACE, SERVING_SECRET))) or b"tls.crt" not in raw:

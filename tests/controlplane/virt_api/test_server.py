@@ -89,7 +89,7 @@ async def test_stop_and_restart_of_what_runs(served: Served, proxy: KeyPair, ver
     vmi = served.api.put(VMI, a_vmi())
     base = START.replace("v1/", f"{version}/").removesuffix("start")
 
-    code, _ = await served.call(
+    code, _unused = await served.call(
         "PUT", base + "restart", pair=proxy, headers=USER, body=b'{"gracePeriodSeconds": 0, "dryRun": null}'
     )
 
@@ -100,7 +100,7 @@ async def test_stop_and_restart_of_what_runs(served: Served, proxy: KeyPair, ver
     ]
     assert served.api.objects[VMI]["spec"]["terminationGracePeriodSeconds"] == 1
 
-    code, _ = await served.call("PUT", base + "stop", pair=proxy, headers=USER)
+    code, _unused = await served.call("PUT", base + "stop", pair=proxy, headers=USER)
 
     assert code == 202
     assert served.api.objects[VM]["spec"]["runStrategy"] == "Halted"
@@ -168,7 +168,7 @@ async def test_headers_that_are_not_exactly_right_are_401(served: Served, proxy:
 
 
 async def test_headers_without_the_front_proxys_certificate_are_401(served: Served) -> None:
-    code, _ = await served.call("PUT", START, headers=USER | {"X-Remote-User": "system:admin"})
+    code, _unused = await served.call("PUT", START, headers=USER | {"X-Remote-User": "system:admin"})
 
     assert code == 401
     assert served.reviews == []
@@ -183,7 +183,7 @@ async def test_a_certificate_of_the_right_authority_is_not_enough(served: Served
     pair = a_client_pair(served.proxy_authority, name, usage=usage)  # type: ignore[arg-type]
 
     try:
-        code, _ = await served.call("PUT", START, pair=pair, headers=USER)
+        code, _unused = await served.call("PUT", START, pair=pair, headers=USER)
     except aiohttp.ClientError:  # the handshake itself may refuse it
         code = 401
 
@@ -209,7 +209,7 @@ async def test_a_new_front_proxy_authority_counts_at_once_for_open_connections_t
         served.trust(new, "front-proxy-client")
         assert (await served.call("PUT", START, session=session, headers=USER))[0] == 401
 
-    code, _ = await served.call("PUT", START, pair=a_client_pair(new, usage=CLIENTS), headers=USER)
+    code, _unused = await served.call("PUT", START, pair=a_client_pair(new, usage=CLIENTS), headers=USER)
     assert code == 409
 
 
@@ -273,7 +273,7 @@ async def test_old_tls_is_refused(served: Served) -> None:
     ],
 )
 async def test_paths_and_methods(served: Served, proxy: KeyPair, method: str, path: str, code: int) -> None:
-    answered, _ = await served.call(method, path, pair=proxy, headers=USER)
+    answered, _unused = await served.call(method, path, pair=proxy, headers=USER)
 
     assert answered == code
     assert served.reviews == []
@@ -306,7 +306,7 @@ async def test_a_review_that_is_none_is_a_400(served: Served, body: bytes) -> No
 
 
 async def test_a_review_larger_than_any_object_is_413(served: Served) -> None:
-    code, _ = await served.call("POST", "/virtualmachines-mutate", body=b" " * (3 * 1024 * 1024 + 1))
+    code, _unused = await served.call("POST", "/virtualmachines-mutate", body=b" " * (3 * 1024 * 1024 + 1))
 
     assert code == 413
 

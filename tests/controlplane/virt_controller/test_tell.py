@@ -36,7 +36,7 @@ class Recording:
 async def sent(writer: EventWriter, turns: int = 20) -> None:
     """Run the writer until it has nothing left."""
     task = asyncio.ensure_future(writer.run())
-    for _ in range(turns):
+    for _unused in range(turns):
         await asyncio.sleep(0)
     task.cancel()
     with suppress(asyncio.CancelledError):

@@ -50,7 +50,7 @@ def test_a_pod_that_goes_wakes_its_vmi() -> None:
         vms=caches[VIRTUAL_MACHINE],
         vmis=caches[VIRTUAL_MACHINE_INSTANCE],
         pods=caches[POD],
-        wake_vm=lambda _: None,
+        wake_vm=lambda _unused: None,
         wake_vmi=woken.append,
     )
     caches[POD].start()

@@ -41,7 +41,7 @@ class Namespace:
 
     def address(self, interface: str, cidr: str, *, gateway: str | None = None) -> None:
         def work() -> None:
-            host, _, length = cidr.partition("/")
+            host, _unused, length = cidr.partition("/")
             with IPRoute() as route:
                 index = route.link_lookup(ifname=interface)[0]
                 route.addr("add", index=index, address=host, prefixlen=int(length))

@@ -42,7 +42,7 @@ def looking_for(
 
 async def settle(inotify: Inotify, turns: int = 20) -> None:
     """Let the loop read what the kernel has queued; no time passes."""
-    for _ in range(turns):
+    for _unused in range(turns):
         await asyncio.sleep(0)
 
 

@@ -62,7 +62,7 @@ def test_a_socket_of_the_launcher_is_dialled_through_its_descriptor(run: Path, d
     with listening(run / "libvirt" / "libvirt-sock") as server:
         found = directory.open_socket(UID)
         with found.dial(1.0) as client:
-            accepted, _ = server.accept()
+            accepted, _unused = server.accept()
             with accepted:
                 client.sendall(b"hello")
                 assert accepted.recv(5) == b"hello"

@@ -98,8 +98,9 @@ class Node:
             self.clock,
             self.libvirtd.connect,
             self.network.set_up,
-            lambda _: {"q.xml": b"<x/>"},
+            lambda _unused: {"q.xml": b"<x/>"},
         )
+        # pylint: disable-next=unnecessary-lambda
         registry = self.registry = Registry(self.pods, tools, lambda key: runner.add(key))  # noqa: PLW0108 - made below
         reconciler = VmiReconciler(NODE, self.vmis, registry, self.api, self.clock, tell=self._tell)
         real = asyncio.get_running_loop()

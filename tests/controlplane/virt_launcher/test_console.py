@@ -55,7 +55,7 @@ def test_lines_may_come_in_pieces() -> None:
 def test_a_reader_that_stands_still_costs_lines_not_time(pipe: tuple[int, int]) -> None:
     read, write = pipe
     output = Output(write)
-    for _ in range(300):
+    for _unused in range(300):
         output.write(b"x" * 999 + b"\n")
     first = os.read(read, 1 << 20)
     output.write(b"after\n")
@@ -71,7 +71,7 @@ def test_what_is_copied_takes_no_room_any_more(tmp_path: Path, pipe: tuple[int, 
     log = tmp_path / "serial.log"
     log.write_bytes(b"x" * 99 + b"\n")
     copy = ConsoleCopy(str(log), Output(write))
-    for _ in range(100):
+    for _unused in range(100):
         with log.open("ab") as file:
             file.write((b"y" * 99 + b"\n") * 400)
         while copy.copy():

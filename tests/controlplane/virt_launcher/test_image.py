@@ -79,7 +79,7 @@ def test_a_disk_of_any_size_is_not_attached(mount: Path) -> None:
 def test_no_descriptor_is_left_open(mount: Path) -> None:
     before = len(os.listdir("/proc/self/fd"))
     (mount / "disk" / "a").write_bytes(qcow2(backing=1))
-    for _ in range(3):
+    for _unused in range(3):
         with pytest.raises(PreparationError):
             find_image("root", str(mount), "")
     assert len(os.listdir("/proc/self/fd")) == before

@@ -45,7 +45,7 @@ NOW = 1_750_000_000.0
 DAY = 86400.0
 NAMES = serving_names("kubevirt")
 EMPTY = KeyPair(b"", b"")
-CA_KEY, SERVING_KEY = (key for _, key in secrets("kubevirt"))
+CA_KEY, SERVING_KEY = (key for _unused, key in secrets("kubevirt"))
 RESOURCE, NAME = VERIFIERS[2]
 
 

@@ -36,6 +36,6 @@ def test_name_labels_and_owner_come_from_the_vm_and_its_template() -> None:
 
 def test_the_firmware_uuid_is_the_same_at_every_start() -> None:
     """UUIDv5 of the VM's name, as upstream has it."""
-    first, second = (build_vmi(a_vm())["spec"]["domain"]["firmware"]["uuid"] for _ in range(2))
+    first, second = (build_vmi(a_vm())["spec"]["domain"]["firmware"]["uuid"] for _unused in range(2))
     assert first == second
     assert first[14] == "5"

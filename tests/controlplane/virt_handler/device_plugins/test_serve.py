@@ -87,7 +87,7 @@ async def test_a_plugin_registers_under_its_resource(kubelet: Kubelet, served: l
 
 async def test_devices_are_listed_and_the_list_stays_open(kubelet: Kubelet, served: list[str]) -> None:
     async with asyncio.timeout(5):
-        _, endpoint, _ = await kubelet.registered.get()
+        _unused, endpoint, _unused = await kubelet.registered.get()
         async with kubelet.calling(endpoint) as channel:
             method = UnaryStreamMethod[bytes, bytes](channel, "/v1beta1.DevicePlugin/ListAndWatch", bytes, bytes)
             async with method.open() as stream:
@@ -103,7 +103,7 @@ async def test_devices_are_listed_and_the_list_stays_open(kubelet: Kubelet, serv
 
 async def test_an_allocation_hands_out_our_node_under_the_devices_name(kubelet: Kubelet, served: list[str]) -> None:
     async with asyncio.timeout(5):
-        _, endpoint, _ = await kubelet.registered.get()
+        _unused, endpoint, _unused = await kubelet.registered.get()
         async with kubelet.calling(endpoint) as channel:
             allocate = UnaryUnaryMethod[bytes, bytes](channel, "/v1beta1.DevicePlugin/Allocate", bytes, bytes)
             answer = await allocate(b"\n\x06\n\x04kvm7")
@@ -115,7 +115,7 @@ async def test_a_restarted_kubelet_is_registered_with_again(kubelet: Kubelet, se
         await kubelet.registered.get()
         await kubelet.stop()
         await kubelet.start()
-        _, endpoint, _ = await kubelet.registered.get()
+        _unused, endpoint, _unused = await kubelet.registered.get()
         async with kubelet.calling(endpoint) as channel:
             options = UnaryUnaryMethod[bytes, bytes](
                 channel, "/v1beta1.DevicePlugin/GetDevicePluginOptions", bytes, bytes

@@ -106,7 +106,7 @@ async def test_open_connections_survive_a_second_run(wires: Wires) -> None:
     """A restarted virt-handler may set the network up again under a running guest."""
     await wires.set_up()
     with wires.world.listen(80) as server, wires.guest.connect(WORLD, 80) as client:
-        accepted, _ = server.accept()
+        accepted, _unused = server.accept()
         with accepted:
             await netns.set_up(nullcontext(wires.pod.fd), PLAIN)
             client.sendall(b"still")

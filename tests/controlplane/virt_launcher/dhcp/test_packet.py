@@ -108,7 +108,7 @@ def test_what_is_not_a_question_of_our_guest_gets_no_answer(packet: bytes) -> No
 
 
 def test_an_inform_is_given_no_lease() -> None:
-    _, address, options = read(answer(question(INFORM, current=GUEST), LEASE))
+    _unused, address, options = read(answer(question(INFORM, current=GUEST), LEASE))
     assert (address, 51 in options) == (NOWHERE, False)
 
 

@@ -271,7 +271,7 @@ def _entry(manager: str, operation: str, fields: Object) -> Object:
 
 def _take_away(obj: Any, before: Object, now: Object) -> None:
     for key, inner in before.items():
-        kind, _, text = key.partition(":")
+        kind, _unused, text = key.partition(":")
         if kind == "f" and isinstance(obj, dict) and text in obj:
             if key not in now:
                 del obj[text]

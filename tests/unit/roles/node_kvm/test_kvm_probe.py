@@ -113,7 +113,7 @@ def test_a_device_that_is_none_is_named(device: str, reason: str, tmp_path: Path
 
 
 def test_permission_is_named(kvm_probe: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    def deny(*_: object) -> int:
+    def deny(*_unused: object) -> int:
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(kvm_probe.os, "open", deny)

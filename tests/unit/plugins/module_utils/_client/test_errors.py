@@ -16,7 +16,7 @@ from ansible_collections.virtops.kubevirt.plugins.module_utils._client import er
 )  # fmt: skip
 def test_class_follows_from_the_code(status: int, kind: type[errors.ApiError]) -> None:
     error = errors.refusal("apply X", status, {"message": "why"})
-    assert type(error) is kind
+    assert error.__class__ is kind
     assert error.message.startswith("cannot apply X: why")
 
 

@@ -68,12 +68,10 @@ def answer(status: str, body: bytes = b"", *headers: str) -> bytes:
     ],
 )
 def test_strange_answers_are_named(reply: bytes, words: str) -> None:
-    with (
-        answering(reply, reply) as (url, _heads),
-        closing(Transport(Endpoint(server=url))) as transport,
-        pytest.raises(Unavailable) as caught,
-    ):
-        transport.request("GET", "/x")
+    with answering(reply, reply) as (url, _heads):
+        transport = Transport(Endpoint(server=url))
+        with closing(transport), pytest.raises(Unavailable) as caught:
+            transport.request("GET", "/x")
     assert words in caught.value.message
 
 

@@ -176,7 +176,7 @@ def test_a_cluster_without_kubevirt_is_named(world: World, task: Task) -> None:
 
 
 def test_generate_name_makes_another_every_time(task: Task) -> None:
-    names = {task(name=None, generate_name="web-", **MACHINE)["result"]["metadata"]["name"] for _ in range(2)}
+    names = {task(name=None, generate_name="web-", **MACHINE)["result"]["metadata"]["name"] for _unused in range(2)}
     assert len(names) == 2
 
 
