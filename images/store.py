@@ -4,7 +4,7 @@
 """Where the pieces of images are kept between builds, by the hash of what they are made from.
 
 A piece is a file or a directory whose name ends in its key; a finished piece is never changed, so whoever finds one
-may use it. Pieces of one name that are older than the newest two are removed.
+may use it. Pieces of one name that are older than the newest four are removed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 
 from images.oci import Layer
 
-_KEPT = 2
+_KEPT = 4
 
 
 def cache_directory() -> Path:
