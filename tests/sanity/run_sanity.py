@@ -16,6 +16,8 @@ from pathlib import Path
 
 from ansible_test._internal.python_requirements import get_venv_packages
 
+from tests.sanity import contents
+
 ROOT = Path(__file__).resolve().parents[2]
 INSTALLED = Path("ansible_collections") / "virtops" / "kubevirt"
 
@@ -48,6 +50,13 @@ def install(tarball: Path, folder: Path) -> Path:
     return folder / INSTALLED
 
 
+def tracked(root: Path) -> frozenset[str]:
+    """Return the paths of a checkout that git tracks, or would: all that is there and not ignored."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout
+    return frozenset(path for path in listed.split("\0") if path and (root / path).exists())
+
+
 def tool(name: str, *args: str, cwd: Path) -> None:
     """Run a program of this interpreter's environment; its output is shown only when it fails."""
     command = [str(Path(sys.executable).parent / name), *args]
@@ -70,7 +79,11 @@ def main(arguments: list[str]) -> int:
     prepare_pip()
     with tempfile.TemporaryDirectory(prefix="virtops-sanity-") as scratch:
         folder = Path(scratch)
-        collection = install(build(ROOT, folder), folder)
+        tarball = build(ROOT, folder)
+        wrong = contents.check(tarball, tracked(ROOT))
+        if wrong:
+            sys.exit("\n".join(("The tarball is not what it should be:", *wrong)))
+        collection = install(tarball, folder)
         for command in (("init", "-q"), ("add", "-A")):  # ansible-test looks at files that git knows
             subprocess.run(["git", *command], cwd=collection, check=True)
         ansible_test = str(Path(sys.executable).parent / "ansible-test")

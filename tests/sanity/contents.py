@@ -1,0 +1,43 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What must be in the collection's tarball, and what must not: the files that git tracks, but for tools' settings."""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+
+MADE = frozenset({"MANIFEST.json", "FILES.json"})
+"""By the build."""
+NOT_SHIPPED = frozenset({"galaxy.yml"})
+"""Its content is in MANIFEST.json."""
+SIZE_LIMIT = 20 << 20
+"""Bytes; Galaxy takes no more."""
+
+
+def packed(tarball: Path) -> dict[str, tarfile.TarInfo]:
+    """Return the tarball's files and links by path."""
+    with tarfile.open(tarball) as archive:
+        return {member.name.removeprefix("./"): member for member in archive.getmembers() if not member.isdir()}
+
+
+def problems(members: AbstractSet[str], tracked: AbstractSet[str]) -> list[str]:
+    """Compare the tarball's paths with the tracked ones; return what is wrong, in words."""
+    expected = {path for path in tracked if not path.startswith(".")} - NOT_SHIPPED
+    found = [f"{path}: is tracked, but not in the tarball (build_ignore?)" for path in sorted(expected - members)]
+    found += [f"{path}: is in the tarball, but not tracked" for path in sorted(members - expected - MADE)]
+    roles = {path.split("/")[1] for path in members if path.startswith("roles/")}
+    found += [f"roles/{role}: has no README.md" for role in sorted(roles) if f"roles/{role}/README.md" not in members]
+    return found
+
+
+def check(tarball: Path, tracked: AbstractSet[str]) -> list[str]:
+    """Return everything that is wrong with a tarball."""
+    members = packed(tarball)
+    found = problems(members.keys(), tracked)
+    found += [f"{path}: is a link" for path, member in members.items() if not member.isfile()]
+    if tarball.stat().st_size > SIZE_LIMIT:
+        found.append(f"{tarball.name}: has {tarball.stat().st_size} bytes, more than Galaxy takes")
+    return found

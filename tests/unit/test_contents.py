@@ -1,0 +1,29 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is wrong with a tarball is named."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.virtops.kubevirt.tests.sanity.contents import problems
+
+TRACKED = frozenset({"galaxy.yml", "README.md", ".gitignore", "roles/a/README.md", "controlplane/x.py"})
+PACKED = frozenset({"MANIFEST.json", "FILES.json", "README.md", "roles/a/README.md", "controlplane/x.py"})
+
+
+@pytest.mark.parametrize(
+    ("packed", "words"),
+    [
+        pytest.param(PACKED, [], id="right"),
+        pytest.param(PACKED - {"controlplane/x.py"}, ["controlplane/x.py: is tracked, but not"], id="missing"),
+        pytest.param(PACKED | {".venv/x"}, [".venv/x: is in the tarball, but not tracked"], id="junk"),
+        pytest.param(
+            PACKED | {"roles/b/x"}, ["roles/b/x: is in", "roles/b: has no README.md"], id="a role without README"
+        ),
+    ],
+)
+def test_problems_of_a_tarball(packed: frozenset[str], words: list[str]) -> None:
+    found = problems(packed, TRACKED)
+    assert len(found) == len(words)
+    assert all(text.startswith(word) for text, word in zip(found, words, strict=True))
