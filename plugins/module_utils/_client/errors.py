@@ -81,6 +81,7 @@ def refusal(attempt: str, status: int, answer: Any) -> ApiError:
         for one in (details.get("causes") or ())[:CAUSES_LIMIT]
         if isinstance(one, dict)
     ]
+    causes = [one for one in causes if one["field"] != "<nil>"] or causes  # "some rules were not checked"
     if causes:
         reason = "; ".join(f"{one['field']}: {one['message']}" for one in causes)
     else:

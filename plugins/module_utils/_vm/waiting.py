@@ -60,8 +60,7 @@ class Waiter:
         while self._pending and self._left() > 0:
             self._watch_once()
         for name in list(self._pending):
-            what = self._missing.get(name, "nothing was heard of it")
-            self._fail(name, f"is not {_wanted(goals[name])} after {self._timeout:g} s: {what}", TimedOut)
+            self._fail(name, f"is not {_wanted(goals[name])} after {self._timeout:g} s", TimedOut)
         self._await_instances([name for name, goal in goals.items() if goal.kind == "gone"])
         return self._done
 
@@ -108,8 +107,10 @@ class Waiter:
             self._fail(name, f"will not be {_wanted(goal)}: {verdict.hopeless}", VirtError)
 
     def _fail(self, name: str, text: str, kind: type[VirtError]) -> None:
-        facts = diagnose.explain(self._api, self._seen.get(name), self._namespace, name)
-        self._done[name] = kind(f"{self._resource.title(name)} {text}; {facts['reason']}", **facts)
+        seen = self._seen.get(name)
+        facts = diagnose.explain(self._api, seen, self._namespace, name)
+        why = self._missing.get(name) or facts["reason"] if seen is None else facts["reason"]
+        self._done[name] = kind(f"{self._resource.title(name)} {text}: {why}", **facts)
         self._pending.pop(name, None)
 
     def _await_instances(self, names: list[str]) -> None:

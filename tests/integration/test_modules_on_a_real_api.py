@@ -1,0 +1,214 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The modules, run by Ansible, against a real API server that serves our CRDs (no control plane, no nodes).
+
+What is proven here is what a fake cannot: field owners, dry run, strict validation and watches as Kubernetes has them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from lab.api import Api, ApiError
+from lab.cluster import Lab
+
+pytestmark = pytest.mark.component
+
+ROOT = Path(__file__).resolve().parents[2]
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+VMS = "/apis/kubevirt.io/v1/namespaces/default/virtualmachines"
+INSTANCES = "/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances"
+
+Result = dict[str, Any]
+Task = Callable[..., Result]
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    found = Lab("modules")
+    with found.running(nodes=0, controllers=False):
+        api = found.api()
+        for path in sorted((ROOT / "roles/control_plane/files/crds").glob("*.yaml")):
+            api.create(CRDS, yaml.safe_load(path.read_text()))
+        until(lambda: is_served(api))
+        api.close()
+        yield found
+
+
+@pytest.fixture
+def api(lab: Lab) -> Iterator[Api]:
+    found = lab.api()
+    yield found
+    found.close()
+
+
+def is_served(api: Api) -> bool:
+    """Tell whether the kinds are served; that comes some milliseconds after Established, and no event tells."""
+    try:
+        return api.get(VMS) is not None and api.get(INSTANCES) is not None
+    except ApiError:
+        return False
+
+
+def until(happened: Callable[[], bool], seconds: float = 30) -> None:
+    deadline = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("ansible")
+    (folder / "ansible_collections/virtops").mkdir(parents=True)
+    (folder / "ansible_collections/virtops/kubevirt").symlink_to(ROOT)
+    return folder
+
+
+@pytest.fixture
+def task(lab: Lab, place: Path) -> Task:
+    """Run one module by Ansible on localhost; return its result."""
+
+    def run(module: str = "kubevirt_vm", *flags: str, **options: Any) -> Result:
+        command = [
+            str(Path(sys.executable).parent / "ansible"), "localhost", "-m", f"virtops.kubevirt.{module}",
+            "-a", json.dumps({"namespace": "default", **options}), *flags,
+        ]  # fmt: skip
+        environment = {
+            **os.environ,
+            "ANSIBLE_COLLECTIONS_PATH": str(place),
+            "ANSIBLE_STDOUT_CALLBACK": "minimal",
+            "ANSIBLE_LOCALHOST_WARNING": "false",
+            "K8S_AUTH_KUBECONFIG": str(lab.kubeconfig),
+        }
+        done = subprocess.run(command, env=environment, cwd=place, capture_output=True, text=True, check=False)
+        assert "=> {" in done.stdout, done.stdout + done.stderr
+        found: Result = json.loads(done.stdout[done.stdout.index("=> {") + 3 :])
+        return {**found, "failed": "FAILED!" in done.stdout}
+
+    return run
+
+
+def definition(name: str, **labels: str) -> dict[str, Any]:
+    return {
+        "metadata": {"name": name, "labels": labels},
+        "spec": {
+            "runStrategy": "Halted",
+            "template": {
+                "spec": {
+                    "domain": {"memory": {"guest": "256Mi"}, "devices": {"disks": [{"name": "a"}, {"name": "b"}]}},
+                    "volumes": [
+                        {"name": "a", "containerDisk": {"image": "registry/guest:1"}},
+                        {"name": "b", "emptyDisk": {"capacity": "1Gi"}},
+                    ],
+                }
+            },
+        },
+    }
+
+
+def read(api: Api, name: str) -> dict[str, Any]:
+    found = api.get(f"{VMS}/{name}")
+    assert found is not None
+    return found
+
+
+def test_options_create_change_and_leave_alone(task: Task, api: Api) -> None:
+    machine = {"name": "options", "memory": "256Mi", "image": "registry/guest:1", "running": False}
+    assert task(**machine)["method"] == "create"
+    version = read(api, "options")["metadata"]["resourceVersion"]
+    assert task(**machine)["changed"] is False
+    assert task("kubevirt_vm", "--check", **{**machine, "memory": "512Mi"})["changed"] is True
+    assert read(api, "options")["metadata"]["resourceVersion"] == version
+    changed = task(name="options", memory="512Mi")
+    assert (changed["changed"], changed["method"]) == (True, "patch")
+    spec = read(api, "options")["spec"]
+    assert spec["runStrategy"] == "Halted"
+    assert spec["template"]["spec"]["volumes"], "what is not named stays"
+
+
+def test_a_definition_takes_back_what_it_declared_and_nothing_else(task: Task, api: Api) -> None:
+    declared = definition("whole", mine="1", old="2")
+    assert task(definition=declared)["method"] == "create"
+    assert task(definition=declared)["changed"] is False
+    task(name="whole", labels={"foreign": "3"})
+    del declared["metadata"]["labels"]["old"]
+    declared["spec"]["template"]["spec"]["domain"]["devices"]["disks"].pop()
+    declared["spec"]["template"]["spec"]["volumes"].pop()
+    result = task("kubevirt_vm", "--diff", definition=declared)
+    assert (result["changed"], result["method"]) == (True, "apply")
+    vm = read(api, "whole")
+    assert vm["metadata"]["labels"] == {"mine": "1", "foreign": "3"}
+    assert [one["name"] for one in vm["spec"]["template"]["spec"]["volumes"]] == ["a"]
+    assert task(definition=declared)["changed"] is False
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        pytest.param({"runStrategy": "Sometimes"}, "runStrategy", id="unknown value"),
+        pytest.param({"running": True}, "running", id="fields that exclude one another"),
+        pytest.param({"template": {"spec": {"domain": {"cpu": {"cores": "two"}}}}}, "cores", id="wrong type"),
+    ],
+)
+def test_what_the_server_refuses_is_named_and_not_made(task: Task, api: Api, spec: dict[str, Any], words: str) -> None:
+    declared = definition("refused")
+    declared["spec"].update(spec)
+    result = task(definition=declared)
+    assert result["failed"] is True
+    assert words in result["msg"]
+    assert len(result["msg"]) < 600
+    assert "Traceback" not in json.dumps(result)
+    assert api.get(f"{VMS}/refused") is None
+
+
+def test_waiting_hears_of_the_change_and_says_why_in_vain(task: Task, api: Api) -> None:
+    task(definition=definition("waits"))
+    vain = task(name="waits", running=True, wait=True, wait_timeout=1)
+    assert vain["failed"] is True
+    assert "default/waits is not running after 1 s: it has no instance" in vain["msg"]
+    assert vain["changed"] is True
+
+    def become_ready() -> None:
+        time.sleep(2)
+        conditions = [{"type": "Ready", "status": "True", "lastProbeTime": None, "lastTransitionTime": None}]
+        instance = {
+            "apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "metadata": {"name": "waits"},
+            "spec": {"domain": {"devices": {}}},
+        }  # fmt: skip
+        api.create(INSTANCES, instance)
+        api.patch(f"{INSTANCES}/waits/status", {"status": {"phase": "Running", "conditions": conditions}})
+        api.patch(f"{VMS}/waits/status", {"status": {"ready": True, "created": True, "conditions": conditions}})
+
+    thread = threading.Thread(target=become_ready)
+    thread.start()
+    result = task(name="waits", running=True, wait=True, wait_timeout=30)
+    thread.join()
+    assert result["result"]["status"]["ready"] is True
+    assert result["duration"] < 20
+    assert task("kubevirt_vmi_info", name="waits", wait=True)["resources"][0]["status"]["phase"] == "Running"
+
+
+def test_many_are_made_read_and_deleted_at_once(task: Task) -> None:
+    vms = [{"name": f"many-{index}"} for index in range(12)]
+    machine = {"memory": "64Mi", "image": "registry/guest:1", "running": False, "labels": {"app": "many"}}
+    assert task(vms=vms, **machine)["changed"] is True
+    assert task(vms=vms, **machine)["changed"] is False
+    found = task("kubevirt_vm_info", label_selectors=["app=many"])["resources"]
+    assert len(found) == 12
+    gone = task(vms=vms, state="absent", wait=True, wait_timeout=20)
+    assert [one["method"] for one in gone["results"]] == ["delete"] * 12
+    assert task("kubevirt_vm_info", label_selectors=["app=many"])["resources"] == []
+    assert task(vms=vms, state="absent")["changed"] is False
