@@ -38,6 +38,8 @@ def test_the_processes_of_a_launcher_have_no_capability(cluster: Cluster) -> Non
         "import os\n"
         "for pid in filter(str.isdigit, os.listdir('/proc')):\n"
         "    line = open(f'/proc/{pid}/cmdline').read()\n"
+        "    if int(pid) == os.getpid():\n"
+        "        continue\n"
         "    if 'qemu-system' in line or 'virt_launcher' in line or '/libvirtd' in line:\n"
         "        rows = dict(row.split(':', 1) for row in open(f'/proc/{pid}/status').read().splitlines())\n"
         "        print(*(rows[key].split()[0] for key in ('Uid', 'CapEff', 'CapBnd', 'NoNewPrivs', 'Seccomp')))\n"
