@@ -10,22 +10,25 @@ libvirt, QEMU and us. The peer of cp-calls is a figure, not a run: upstream's co
 
 from __future__ import annotations
 
-import json
 import statistics
-import subprocess
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
+from lab.cluster import Lab
 from tests.e2e.audit import writes
 from tests.e2e.cluster import Cluster
+from tests.e2e.deployed import deployed
 from tests.e2e.machines import GUEST, a_vm
 
 ROUNDS = 10
 LAUNCHER = "localhost/virtops/virt-launcher:0.1.0"
 UPSTREAM_WRITES = 22
 """Writes by KubeVirt 1.9's components for one start, counted from its sources: 20 to 25."""
+
+PODS = "/api/v1/namespaces/{namespace}/pods"
+VMS = "/apis/kubevirt.io/v1/namespaces/{namespace}/virtualmachines"
+VMIS = "/apis/kubevirt.io/v1/namespaces/{namespace}/virtualmachineinstances"
 
 Report = Callable[[dict[str, Any]], None]
 
@@ -70,42 +73,21 @@ def bare_pod(name: str, namespace: str) -> dict[str, Any]:
     }
 
 
-@contextmanager
-def watching(cluster: Cluster, kind: str, namespace: str) -> Iterator[subprocess.Popen[str]]:
-    """Watch a kind in a namespace; the watch stands when the block begins."""
-    command = [*cluster.program, "get", kind, "-n", namespace, "--watch", "--output-watch-events", "-o", "json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
-        time.sleep(0.5)  # kubectl says nothing while there is nothing to list
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-def objects(process: subprocess.Popen[str]) -> Iterator[dict[str, Any]]:
-    """Yield the objects of a watch as they come; kubectl prints each over many lines."""
-    decoder, text = json.JSONDecoder(), ""
-    assert process.stdout is not None
-    for line in process.stdout:
-        text += line
-        if line.rstrip() == "}":
-            event, _unused = decoder.raw_decode(text.lstrip())
-            text = ""
-            yield event["object"]
-
-
-def timed(cluster: Cluster, kind: str, obj: dict[str, Any], done: Callable[[dict[str, Any]], bool]) -> float:
-    """Create an object; return the seconds from the send until an object of the kind is as wanted."""
-    with watching(cluster, kind, obj["metadata"]["namespace"]) as process:
-        sent = time.monotonic()
-        with subprocess.Popen(
-            [*cluster.program, "create", "-f", "-"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
-        ) as creator:
-            creator.communicate(json.dumps(obj))
-        for seen in objects(process):
-            if done(seen):
-                return time.monotonic() - sent
-    raise AssertionError(f"the watch of {kind} ended")
+def timed(
+    cluster: Cluster, paths: tuple[str, str], obj: dict[str, Any], done: Callable[[dict[str, Any]], bool]
+) -> float:
+    """Create an object at the first path; return the seconds until one at the second path is as wanted."""
+    api, watcher = Lab(cluster.name).api(), Lab(cluster.name).api()
+    namespace = obj["metadata"]["namespace"]
+    create, watch = (path.format(namespace=namespace) for path in paths)
+    events = watcher.watch(watch)
+    api.get(create)  # the connection stands before the clock runs
+    sent = time.monotonic()
+    api.create(create, obj)
+    for event in events:
+        if done(event["object"]):
+            return time.monotonic() - sent
+    raise AssertionError(f"the watch of {watch} ended")
 
 
 def is_running(vmi: dict[str, Any]) -> bool:
@@ -118,14 +100,19 @@ def has_started(pod: dict[str, Any]) -> bool:
     return any("running" in one.get("state", {}) for one in pod.get("status", {}).get("containerStatuses") or ())
 
 
-def run(cluster: Cluster, report: Report) -> None:
-    """Measure both in alternation and report them."""
+def run(report: Report) -> None:
+    """Measure both in alternation on a cluster made for it, and report them."""
+    with deployed("bench") as cluster:
+        _measure(cluster, report)
+
+
+def _measure(cluster: Cluster, report: Report) -> None:
     starts, floors = [], []
     for number in range(ROUNDS + 1):
         namespace = f"bench-{number}"
         cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
-        floors.append(timed(cluster, "pods", bare_pod("bare", namespace), has_started))
-        starts.append(timed(cluster, "vmi", a_vm("one", namespace=namespace), is_running))
+        floors.append(timed(cluster, (PODS, PODS), bare_pod("bare", namespace), has_started))
+        starts.append(timed(cluster, (VMS, VMIS), a_vm("one", namespace=namespace), is_running))
         cluster.wait("vm", "one", ".status.ready", "true", namespace=namespace)
         cluster.kubectl("delete", "vm", "one", "-n", namespace)
         cluster.wait_gone("vmi", "one", namespace=namespace)

@@ -1,0 +1,70 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Make a lab with the control plane on it, as a user would: the collection's own playbook."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from lab.build import ensure_programs
+from lab.cluster import Lab
+from lab.inventory import render_inventory
+from lab.progress import silent
+from tests.e2e.cluster import Cluster
+
+ROOT = Path(__file__).resolve().parents[2]
+DEPLOY = {
+    "node_kvm_required": False,
+    "launcher_image_names": ["control-plane", "virt-launcher", "test-guest"],
+    "launcher_image_build_python": sys.executable,
+    "control_plane_use_emulation": True,
+}
+
+
+@contextmanager
+def deployed(name: str, nodes: int = 1) -> Iterator[Cluster]:
+    """Have a lab with the control plane deployed inside the block, and nothing of it left after."""
+    lab = Lab(name)
+    with tempfile.TemporaryDirectory(prefix=f"virtops-{name}-") as directory, lab.running(nodes):
+        inventory = Path(directory) / "inventory.yml"
+        inventory.write_text(render_inventory(lab))
+        _deploy(inventory, lab.kubeconfig, _collections(Path(directory)))
+        kubectl = ensure_programs(lab.cache, silent).kube_directory / "kubectl"
+        yield Cluster(
+            name=name,
+            kubeconfig=lab.kubeconfig,
+            audit_log=lab.audit_log,
+            nodes=tuple(lab.node_names()),
+            program=(str(kubectl), "--kubeconfig", str(lab.kubeconfig)),
+        )
+
+
+def _collections(directory: Path) -> Path:
+    """Make this checkout importable as the collection virtops.kubevirt."""
+    place = directory / "ansible_collections/virtops"
+    place.mkdir(parents=True)
+    (place / "kubevirt").symlink_to(ROOT)
+    return directory
+
+
+def _deploy(inventory: Path, kubeconfig: Path, collections_path: Path) -> None:
+    """Run the deploy playbook; its output is the failure's text."""
+    playbook = str(Path(sys.executable).parent / "ansible-playbook")
+    command = [playbook, "--inventory", str(inventory), "--extra-vars", json.dumps(DEPLOY), "virtops.kubevirt.deploy"]
+    environment = {
+        **os.environ,
+        "ANSIBLE_COLLECTIONS_PATH": str(collections_path),
+        "ANSIBLE_CONNECTION_PLUGINS": str(ROOT / "lab/ansible/connection_plugins"),
+        "K8S_AUTH_KUBECONFIG": str(kubeconfig),
+    }
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=900, check=False)
+    if done.returncode != 0:
+        raise AssertionError(f"{' '.join(command)}:\n{done.stdout[-6000:]}\n{done.stderr[-6000:]}")
