@@ -30,7 +30,8 @@ PODS = "/api/v1/namespaces/{namespace}/pods"
 VMS = "/apis/kubevirt.io/v1/namespaces/{namespace}/virtualmachines"
 VMIS = "/apis/kubevirt.io/v1/namespaces/{namespace}/virtualmachineinstances"
 
-Report = Callable[[dict[str, Any]], None]
+Object = dict[str, Any]
+Report = Callable[[Object], None]
 
 
 def bare_pod(name: str, namespace: str) -> dict[str, Any]:
@@ -73,18 +74,15 @@ def bare_pod(name: str, namespace: str) -> dict[str, Any]:
     }
 
 
-def timed(
-    cluster: Cluster, paths: tuple[str, str], obj: dict[str, Any], done: Callable[[dict[str, Any]], bool]
-) -> float:
+def timed(cluster: Cluster, paths: tuple[str, str], obj: Object, done: Callable[[Object], bool]) -> float:
     """Create an object at the first path; return the seconds until one at the second path is as wanted."""
-    api, watcher = Lab(cluster.name).api(), Lab(cluster.name).api()
-    namespace = obj["metadata"]["namespace"]
-    create, watch = (path.format(namespace=namespace) for path in paths)
-    events = watcher.watch(watch)
-    api.get(create)  # the connection stands before the clock runs
+    api = Lab(cluster.name).api()
+    create, watch = (path.format(namespace=obj["metadata"]["namespace"]) for path in paths)
+    listed = api.get(watch)
+    assert listed is not None
     sent = time.monotonic()
     api.create(create, obj)
-    for event in events:
+    for event in api.watch(watch, resource_version=listed["metadata"]["resourceVersion"]):
         if done(event["object"]):
             return time.monotonic() - sent
     raise AssertionError(f"the watch of {watch} ended")
