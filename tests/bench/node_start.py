@@ -105,13 +105,14 @@ def run(report: Report) -> None:
 
 
 def _measure(cluster: Cluster, report: Report) -> None:
-    starts, floors = [], []
+    starts, floors, calls = [], [], []
     for number in range(ROUNDS + 1):
         namespace = f"bench-{number}"
         cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
         floors.append(timed(cluster, (PODS, PODS), bare_pod("bare", namespace), has_started))
         starts.append(timed(cluster, (VMS, VMIS), a_vm("one", namespace=namespace), is_running))
         cluster.wait("vm", "one", ".status.ready", "true", namespace=namespace)
+        calls.append(writes(cluster.audit_log, namespace).total())
         cluster.kubectl("delete", "vm", "one", "-n", namespace)
         cluster.wait_gone("vmi", "one", namespace=namespace)
     start, floor = statistics.median(starts[1:]), statistics.median(floors[1:])  # the first of each warms up
@@ -129,14 +130,14 @@ def _measure(cluster: Cluster, report: Report) -> None:
         }
     )
     lives = [writes(cluster.audit_log, f"bench-{number}").total() for number in range(1, ROUNDS + 1)]
-    calls = statistics.median(lives)
     report(
         {
             "name": "cp-calls",
-            "value": calls,
-            "unit": "writes per VM, whole life",
+            "value": statistics.median(calls[1:]),
+            "unit": "writes per VM start",
+            "whole_life": statistics.median(lives),
             "peer": UPSTREAM_WRITES,
             "peer_is": "KubeVirt 1.9, one start, counted from its sources",
-            "ratio": round(calls / UPSTREAM_WRITES, 2),
+            "ratio": round(statistics.median(calls[1:]) / UPSTREAM_WRITES, 2),
         }
     )
