@@ -65,7 +65,8 @@ def judge(goal: Goal, vm: Object | None, vmi: Object | None) -> Verdict:
     if vm is None:
         return Verdict(hopeless="somebody deleted it meanwhile")
     if goal.kind == "stopped":
-        stopped = vmi is None or is_final(vmi)
+        # a halted VM's instance goes once its guest has ended; a manual one's stays
+        stopped = vmi is None or (is_final(vmi) and run_strategy(vm) != run_strategies.HALTED)
         return Verdict(done=stopped, missing="the guest is still running")
     return _judge_running(goal, vm, vmi)
 

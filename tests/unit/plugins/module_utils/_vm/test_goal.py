@@ -45,6 +45,7 @@ CRASHING = a_vm(ready=False, printableStatus="CrashLoopBackOff", startFailure={"
         pytest.param(Goal("running", "old"), a_vm(), a_vmi(uid="old"), "waiting", id="restart, old one still ready"),
         pytest.param(Goal("running", "old"), a_vm(), a_vmi(uid="new"), "done", id="restart, new one ready"),
         pytest.param(STOPPED, a_vm("Halted"), a_vmi(), "waiting", id="still up"),
+        pytest.param(STOPPED, a_vm("Halted"), a_vmi("Succeeded"), "waiting", id="ended, object on its way out"),
         pytest.param(STOPPED, a_vm("Halted"), None, "done", id="stopped"),
         pytest.param(STOPPED, a_vm("Manual"), a_vmi("Succeeded"), "done", id="ended, object kept"),
         pytest.param(GONE, a_vm(), None, "waiting", id="still there"),

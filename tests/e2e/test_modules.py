@@ -1,0 +1,113 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One VM's life by kubevirt_vm alone: created, changed, stopped, started, restarted, refused, deleted; each twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.cluster import Cluster
+from tests.e2e.conftest import collections
+from tests.e2e.machines import GUEST
+
+pytestmark = pytest.mark.lab
+
+Result = dict[str, Any]
+Task = Callable[..., Result]
+WEB = {
+    "name": "web",
+    "memory": "128Mi",
+    "image": GUEST,
+    "interfaces": [{"name": "default", "masquerade": {}}],
+    "networks": [{"name": "default", "pod": {}}],
+}
+WAIT = {"wait": True, "wait_timeout": 120}
+
+
+@pytest.fixture
+def task(cluster: Cluster, tmp_path: Path) -> Task:
+    """Run one module by Ansible on localhost; return its result."""
+    place = collections(tmp_path)
+
+    def run(module: str = "kubevirt_vm", *flags: str, **options: Any) -> Result:
+        command = [
+            str(Path(sys.executable).parent / "ansible"), "localhost", "-m", f"virtops.kubevirt.{module}",
+            "-a", json.dumps({"namespace": "default", **options}), *flags,
+        ]  # fmt: skip
+        environment = {
+            **os.environ,
+            "ANSIBLE_COLLECTIONS_PATH": str(place),
+            "ANSIBLE_STDOUT_CALLBACK": "minimal",
+            "ANSIBLE_LOCALHOST_WARNING": "false",
+            "K8S_AUTH_KUBECONFIG": str(cluster.kubeconfig),
+        }
+        done = subprocess.run(command, env=environment, cwd=place, capture_output=True, text=True, check=False)
+        assert "=> {" in done.stdout, done.stdout + done.stderr
+        found: Result = json.loads(done.stdout[done.stdout.index("=> {") + 3 :])
+        return {**found, "failed": "FAILED!" in done.stdout}
+
+    return run
+
+
+def changed(result: Result) -> bool:
+    assert not result["failed"], result
+    found: bool = result["changed"]
+    return found
+
+
+def test_life_of_a_vm(task: Task) -> None:
+    made = task(**WEB, **WAIT)
+    assert changed(made)
+    assert made["result"]["status"]["ready"] is True
+    assert not changed(task(**WEB, **WAIT))
+    first = task("kubevirt_vmi_info", name="web")["resources"][0]
+    assert first["status"]["interfaces"][0]["ipAddress"]
+
+    assert not changed(task(name="web", state="started", **WAIT))
+    assert changed(task("kubevirt_vm", "--check", name="web", state="restarted"))
+    assert changed(task(name="web", state="restarted", grace_period_seconds=0, **WAIT))
+    second = task("kubevirt_vmi_info", name="web", wait=True)["resources"][0]
+    assert second["metadata"]["uid"] != first["metadata"]["uid"]
+
+    assert changed(task("kubevirt_vm", "--check", name="web", state="stopped"))
+    assert task("kubevirt_vmi_info", name="web")["resources"], "a dry run stops nothing"
+    assert changed(task(name="web", state="stopped", **WAIT))
+    assert task("kubevirt_vmi_info", name="web")["resources"] == []
+    assert not changed(task(name="web", state="stopped", **WAIT))
+    assert not changed(task(**WEB)), "what is declared without a run strategy does not start what was stopped"
+
+    assert changed(task(name="web", state="started", **WAIT))
+    assert changed(task(name="web", state="absent", **WAIT))
+    assert task("kubevirt_vmi_info", name="web")["resources"] == []
+    assert not changed(task(name="web", state="absent", **WAIT))
+
+
+def test_the_reason_of_a_wait_in_vain_is_the_schedulers(task: Task) -> None:
+    result = task(**{**WEB, "name": "large", "memory": "4Ti"}, wait=True, wait_timeout=5)
+    assert result["failed"] is True
+    assert "nsufficient memory" in result["msg"]
+    assert result["printable_status"] == "ErrorUnschedulable"
+    task(name="large", state="absent", **WAIT)
+
+
+def test_the_reason_of_a_wait_in_vain_is_the_registrys(task: Task) -> None:
+    result = task(**{**WEB, "name": "unpulled", "image": "localhost/no/such:1"}, wait=True, wait_timeout=10)
+    assert result["failed"] is True
+    assert "localhost/no/such:1" in result["msg"]
+    task(name="unpulled", state="absent", **WAIT)
+
+
+def test_an_unsupported_field_is_refused_by_name(task: Task) -> None:
+    result = task(**{**WEB, "name": "unknown"}, spec={"domain": {"colour": "red"}})
+    assert result["failed"] is True
+    assert "colour" in result["msg"]
+    assert task("kubevirt_vm_info", name="unknown")["resources"] == []
