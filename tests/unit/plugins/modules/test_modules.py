@@ -32,9 +32,10 @@ EXAMPLES = [
     for name, (module, _spec) in MODULES.items()
     for task in yaml.safe_load(module.EXAMPLES)
 ]
-CONFTEST = Path(__file__).resolve().parents[2] / "conftest.py"
+ROOT = Path(__file__).resolve().parents[4]
+CONFTEST = ROOT / "tests" / "unit" / "conftest.py"
 START = (
-    "import runpy, sys; runpy.run_path({conftest!r});"
+    "import runpy, sys; sys.path.insert(0, {above!r}); runpy.run_path({conftest!r});"
     "import ansible.module_utils.basic as basic; basic._ANSIBLE_ARGS = sys.stdin.buffer.read();"
     "basic._ANSIBLE_PROFILE = 'legacy';"
     "runpy.run_module('ansible_collections.virtops.kubevirt.plugins.modules.{name}', run_name='__main__')"
@@ -43,7 +44,7 @@ START = (
 
 def run(module: str, /, **arguments: Any) -> tuple[dict[str, Any], str]:
     """Run a module; return its answer and everything that it printed."""
-    code = START.format(conftest=str(CONFTEST), name=module)
+    code = START.format(above=str(ROOT.parents[2]), conftest=str(CONFTEST), name=module)
     done = subprocess.run(
         [sys.executable, "-c", code],
         input=json.dumps({"ANSIBLE_MODULE_ARGS": arguments}),
