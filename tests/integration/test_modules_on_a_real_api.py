@@ -212,3 +212,23 @@ def test_many_are_made_read_and_deleted_at_once(task: Task) -> None:
     assert [one["method"] for one in gone["results"]] == ["delete"] * 12
     assert task("kubevirt_vm_info", label_selectors=["app=many"])["resources"] == []
     assert task(vms=vms, state="absent")["changed"] is False
+
+
+@pytest.mark.parametrize("target", [path.name for path in sorted((ROOT / "tests/integration/targets").iterdir())])
+def test_integration_target(target: str, lab: Lab, place: Path, tmp_path: Path) -> None:
+    """What ansible-test integration would run: the target as a role."""
+    play = tmp_path / "play.yml"
+    play.write_text(json.dumps([{"hosts": "localhost", "gather_facts": False, "roles": [target]}]))
+    done = subprocess.run(
+        [str(Path(sys.executable).parent / "ansible-playbook"), str(play)],
+        env={
+            **os.environ,
+            "ANSIBLE_COLLECTIONS_PATH": str(place),
+            "ANSIBLE_ROLES_PATH": str(ROOT / "tests/integration/targets"),
+            "K8S_AUTH_KUBECONFIG": str(lab.kubeconfig),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
