@@ -25,6 +25,7 @@ from controlplane.virt_controller.vm.world import (
     Claim,
     CreateVmi,
     DeleteVmi,
+    ReleaseVmi,
     RemoveFinalizer,
     World,
     has_run,
@@ -104,8 +105,10 @@ def _end(world: World) -> Plan[Action]:
     finalizers = world.vm.metadata.finalizers
     if VM_FINALIZER not in finalizers:
         return Plan()
-    if ORPHAN_FINALIZER in finalizers:
-        return Plan((RemoveFinalizer(because="it is deleted and leaves its instance behind", is_orphaning=True),))
+    if ORPHAN_FINALIZER in finalizers and world.own is not None:
+        # Not left to the garbage collector: while it learns a new kind it may see the VM before it sees the instance,
+        # finds nothing to orphan, and then deletes an instance whose owner is gone.
+        return Plan((ReleaseVmi(because="its VM is deleted and leaves it behind"),))
     if world.own is None:
         return Plan((RemoveFinalizer(because="it is deleted and has no instance"),))
     if world.is_stopping:

@@ -50,6 +50,7 @@ from controlplane.virt_controller.vm.world import (
     AdoptVmi,
     CreateVmi,
     DeleteVmi,
+    ReleaseVmi,
     RemoveFinalizer,
     World,
     controller_of,
@@ -113,19 +114,20 @@ class VmReconciler:
             case AddFinalizer():
                 await self._patch(vm, {"metadata": {"finalizers": [*vm.metadata.finalizers, VM_FINALIZER]}})
             case RemoveFinalizer():
-                await self._remove_finalizer(vm, is_orphaning=action.is_orphaning)
+                await self._remove_finalizer(vm)
             case CreateVmi():
                 await self._create(vm)
             case AdoptVmi():
                 await self._adopt(world)
+            case ReleaseVmi():
+                await self._release(world)
             case DeleteVmi():
                 await self._delete(world, action)
             case _:
                 assert_never(action)
 
-    async def _remove_finalizer(self, vm: VirtualMachine, *, is_orphaning: bool) -> None:
-        if not is_orphaning:
-            await self._insist_on_absence(vm)
+    async def _remove_finalizer(self, vm: VirtualMachine) -> None:
+        await self._insist_on_absence(vm)
         kept = [one for one in vm.metadata.finalizers if one != VM_FINALIZER]
         await self._patch(vm, {"metadata": {"finalizers": kept or None}})
 
@@ -159,6 +161,17 @@ class VmReconciler:
             VIRTUAL_MACHINE_INSTANCE,
             _key(vm),
             {"metadata": {"ownerReferences": [*kept, owner_reference(vm)]}},
+            resource_version=vmi.metadata.resource_version,
+            uid=vmi.metadata.uid,
+        )
+
+    async def _release(self, world: World) -> None:
+        vmi = _present(world.own)
+        kept = [encode(owner) for owner in vmi.metadata.owner_references if owner.uid != world.vm.metadata.uid]
+        await self._api.patch(
+            VIRTUAL_MACHINE_INSTANCE,
+            _key(world.vm),
+            {"metadata": {"ownerReferences": kept or None}},
             resource_version=vmi.metadata.resource_version,
             uid=vmi.metadata.uid,
         )

@@ -106,8 +106,6 @@ class AddFinalizer:
 @dataclass(frozen=True, slots=True)
 class RemoveFinalizer:
     because: str
-    is_orphaning: bool = False
-    """The instance is to live on: do not insist that it is gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +119,15 @@ class AdoptVmi:
 
 
 @dataclass(frozen=True, slots=True)
+class ReleaseVmi:
+    """Take our owner reference off the instance, which is to live on."""
+
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
 class DeleteVmi:
     because: str
 
 
-Action = AddFinalizer | RemoveFinalizer | CreateVmi | AdoptVmi | DeleteVmi
+Action = AddFinalizer | RemoveFinalizer | CreateVmi | AdoptVmi | ReleaseVmi | DeleteVmi

@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -34,7 +35,10 @@ def test_an_environment_without_a_plan_is_refused(environment: dict[str, str], m
 
 def test_nothing_slow_is_imported_before_libvirtd_runs() -> None:
     """The image has neither msgspec nor a Kubernetes client; asyncio and libvirt load while libvirtd starts."""
-    program = "import controlplane.virt_launcher.__main__, sys; print(sorted(sys.modules))"
-    told = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True)
+    program = "import sys; sys.path.insert(0, sys.argv[1]); import controlplane.virt_launcher.__main__"
+    root = Path(__file__).parents[3]
+    # -S: an environment's own start-up files would load modules that the image does not
+    command = [sys.executable, "-I", "-S", "-c", f"{program}; print(sorted(sys.modules))", str(root)]
+    told = subprocess.run(command, capture_output=True, check=True, text=True)
     loaded = set(ast.literal_eval(told.stdout))
     assert loaded.isdisjoint({"asyncio", "libvirt", "ctypes", "msgspec", "kubernetes", "ipaddress", "xml.etree"})
