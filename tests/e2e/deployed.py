@@ -31,9 +31,13 @@ DEPLOY = {
 
 @contextmanager
 def deployed(name: str, nodes: int = 1) -> Iterator[Cluster]:
-    """Have a lab with the control plane deployed inside the block, and nothing of it left after."""
+    """Have a lab with the control plane deployed inside the block, and nothing of it left after.
+
+    The nodes have the images from their first moment, so the playbook finds nothing to import: that it can is shown by
+    the Molecule scenario of its role.
+    """
     lab = Lab(name)
-    with tempfile.TemporaryDirectory(prefix=f"virtops-{name}-") as directory, lab.running(nodes):
+    with tempfile.TemporaryDirectory(prefix=f"virtops-{name}-") as directory, lab.running(nodes, images=_archives()):
         inventory = Path(directory) / "inventory.yml"
         inventory.write_text(render_inventory(lab))
         _deploy(inventory, lab.kubeconfig, _collections(Path(directory)))
@@ -45,6 +49,13 @@ def deployed(name: str, nodes: int = 1) -> Iterator[Cluster]:
             nodes=tuple(lab.node_names()),
             program=(str(kubectl), "--kubeconfig", str(lab.kubeconfig)),
         )
+
+
+def _archives() -> list[Path]:
+    """Build the images, which takes moments when nothing changed, and name their archives."""
+    command = [sys.executable, "-m", "images", "build", "--json"]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, timeout=900, check=True)
+    return [Path(one["archive"]) for one in json.loads(done.stdout)]
 
 
 def _collections(directory: Path) -> Path:
