@@ -31,6 +31,9 @@ CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 VMS = "/apis/kubevirt.io/v1/namespaces/default/virtualmachines"
 INSTANCES = "/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances"
 
+OBJECTS = "kubevirt_objects"
+NAMESPACED = ("kubevirt_vm", "kubevirt_vm_info", "kubevirt_vmi_info")
+
 Result = dict[str, Any]
 Task = Callable[..., Result]
 
@@ -84,7 +87,7 @@ def task(lab: Lab, place: Path) -> Task:
     def run(module: str = "kubevirt_vm", *flags: str, **options: Any) -> Result:
         command = [
             str(Path(sys.executable).parent / "ansible"), "localhost", "-m", f"virtops.kubevirt.{module}",
-            "-a", json.dumps({"namespace": "default", **options}), *flags,
+            "-a", json.dumps({**({"namespace": "default"} if module in NAMESPACED else {}), **options}), *flags,
         ]  # fmt: skip
         environment = {
             **os.environ,
@@ -212,6 +215,59 @@ def test_many_are_made_read_and_deleted_at_once(task: Task) -> None:
     assert [one["method"] for one in gone["results"]] == ["delete"] * 12
     assert task("kubevirt_vm_info", label_selectors=["app=many"])["resources"] == []
     assert task(vms=vms, state="absent")["changed"] is False
+
+
+def a_map(name: str, **data: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}, "data": data}
+
+
+def test_objects_are_applied_once_patched_and_removed(task: Task, api: Api) -> None:
+    objects = [a_map("first", key="1"), a_map("second")]
+    applied = task(OBJECTS, definitions=objects, labels={"part-of": "it"})
+    assert applied["changes"] == ["ConfigMap default/first", "ConfigMap default/second"]
+    assert task(OBJECTS, definitions=objects, labels={"part-of": "it"})["changed"] is False
+    assert task(OBJECTS, state="patched", definitions=[a_map("first", more="2"), a_map("none")])["changes"] == [
+        "ConfigMap default/first"
+    ]
+    found = api.get("/api/v1/namespaces/default/configmaps/first")
+    assert found is not None
+    assert (found["data"], found["metadata"]["labels"]) == ({"key": "1", "more": "2"}, {"part-of": "it"})
+    assert task(OBJECTS, state="absent", definitions=objects, wait=True)["changed"] is True
+    assert task(OBJECTS, state="absent", definitions=objects, wait=True)["changed"] is False
+
+
+def test_checking_objects_stores_nothing_even_of_kinds_that_come_with_them(task: Task, api: Api) -> None:
+    stranger = {"apiVersion": "example.com/v1", "kind": "Stranger", "metadata": {"name": "one"}}
+    checked = task(OBJECTS, "--check", definitions=[a_map("checked"), stranger])
+    assert checked["changes"] == ["ConfigMap default/checked", "Stranger one"]
+    assert api.get("/api/v1/namespaces/default/configmaps/checked") is None
+    refused = task(OBJECTS, definitions=[stranger])
+    assert refused["failed"]
+    assert "example.com/v1" in refused["msg"]
+
+
+def test_an_object_that_does_not_serve_in_time_is_named_with_what_it_lacks(task: Task) -> None:
+    labels = {"matchLabels": {"app": "never"}}
+    containers = [{"name": "one", "image": "registry/none:1"}]
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "never", "namespace": "default"},
+        "spec": {
+            "selector": labels,
+            "template": {"metadata": {"labels": labels["matchLabels"]}, "spec": {"containers": containers}},
+        },
+    }
+    late = task(OBJECTS, definitions=[deployment], wait=True, wait_timeout=1)
+    assert late["failed"]
+    assert late["msg"].startswith("Deployment never: its controller has not seen the latest change yet")
+
+
+def test_a_cluster_without_a_control_plane_says_so(task: Task) -> None:
+    """The CRDs of this lab carry no installer's label."""
+    found = task("kubevirt_control_plane_info", validate_certs=True)
+    assert (found["owner"], found["version"], found["namespace"]) == ("other", None, None)
+    assert "unknown installer" in found["evidence"]
 
 
 @pytest.mark.parametrize("target", [path.name for path in sorted((ROOT / "tests/integration/targets").iterdir())])

@@ -1,0 +1,44 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One version, one set of pins: files that must agree do."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def version() -> str:
+    """Read the collection's version: from its sources, or from what was built of them."""
+    if (ROOT / "galaxy.yml").exists():
+        return yaml.safe_load((ROOT / "galaxy.yml").read_text())["version"]
+    return json.loads((ROOT / "MANIFEST.json").read_text())["collection_info"]["version"]
+
+
+@pytest.mark.parametrize(
+    ("role", "variable"),
+    [("control_plane", "__control_plane_version"), ("launcher_image", "__launcher_image_version")],
+)
+def test_a_role_has_the_version_of_its_collection(role: str, variable: str) -> None:
+    variables = yaml.safe_load((ROOT / f"roles/{role}/vars/main.yml").read_text())
+
+    assert variables[variable] == version()
+
+
+def test_the_python_project_has_the_version_of_the_collection() -> None:
+    assert f'version = "{version()}"' in (ROOT / "pyproject.toml").read_text()
+
+
+def test_the_environment_has_what_the_project_pins() -> None:
+    pins = re.findall(r'"([a-z0-9-]+==[0-9.]+)"', (ROOT / "pyproject.toml").read_text())
+    installed = (ROOT / "requirements.txt").read_text().splitlines()
+
+    assert pins
+    assert [pin for pin in pins if pin not in {line.replace("_", "-") for line in installed}] == []
