@@ -186,6 +186,13 @@ class Cluster:
         """Run a Python script inside a node."""
         return self.lab("node", "exec", node, "--", "python3", "-c", script, *arguments)
 
+    def try_on_node(self, node: str, script: str, *arguments: str) -> str:
+        """Run a Python script inside a node; nothing if it fails."""
+        try:
+            return self.on_node(node, script, *arguments).strip()
+        except subprocess.CalledProcessError:
+            return ""
+
     @contextmanager
     def console(self, pod: str, namespace: str = "default") -> Iterator[Console]:
         """Follow a launcher's log, where the guest's serial console is copied."""
