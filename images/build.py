@@ -9,6 +9,7 @@ file system that it runs in, a Containerfile's build stage, and keeps nothing.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
 import re
@@ -21,7 +22,7 @@ from pathlib import Path
 from images.oci import Image, Layer, LayerWriter, write_archive
 from images.precompile import interpreter_command, unpack_interpreter
 from images.recipes import Inputs, LayerRecipe, Recipe, packages_file, recipe
-from images.rootfs import OPTIONS, SUITE, make_rootfs, parse_packages
+from images.rootfs import OPTIONS, make_rootfs, parse_packages
 from images.store import Store, hash_of, key_of
 from images.tree import Node, read_directory, read_tar, write_directory, write_layer
 
@@ -64,11 +65,12 @@ def build(name: str, store: Store, output: Path, options: Options, collection: P
     """Bring an image's archive up to date: `output`/NAME.tar. Nothing is written when nothing has changed."""
     making = recipe(name)
     packages = parse_packages(packages_file(collection, name).read_text())
-    rootfs_key = key_of(SUITE, OPTIONS, options.mirror, packages)
+    debian = dataclasses.replace(making.debian, mirror=options.mirror) if options.mirror else making.debian
+    rootfs_key = key_of(repr(debian), OPTIONS, packages)
     rootfs = store.piece(
         f"{name}-rootfs",
         rootfs_key,
-        lambda path: make_rootfs(packages, path, mirror=options.mirror),
+        lambda path: make_rootfs(packages, path, debian),
         fresh=options.fresh,
     )
     base = f"{rootfs_key}-{rootfs.stat().st_mtime_ns}"

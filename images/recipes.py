@@ -19,6 +19,7 @@ from images import guest, wheels
 from images.imports import files_of
 from images.oci import Config
 from images.precompile import VERSION, compiled
+from images.rootfs import TRIXIE, Debian
 from images.store import hash_of, key_of
 from images.tree import Node, directory, read_directory, regular, regular_at, symlink
 from images.trim import parse_keep_list, select, trim
@@ -31,6 +32,8 @@ _PATH_FILE = "usr/lib/python3/dist-packages/virtops.pth"
 _WHEELS = f"usr/local/lib/python{VERSION}/dist-packages"
 _SEARCH_PATH = "/usr/local/bin:/usr/bin:/usr/sbin"
 _PROBE = "roles/node_kvm/files/kvm_probe.py"
+_GUEST_DEBIAN = Debian("bookworm", ("amd64", "i386"), "http://deb.debian.org/debian")
+"""The last Debian with a kernel for i386, without its updates: the guest is for tests, and serves nobody."""
 _LAUNCHER = 107
 _UNPRIVILEGED = 65532
 _LABELS = {
@@ -68,6 +71,7 @@ class Recipe:
     name: str
     layers: tuple[LayerRecipe, ...]
     config: Config
+    debian: Debian = TRIXIE
 
 
 def packages_file(collection: Path, name: str) -> Path:
@@ -123,7 +127,7 @@ def _control_plane() -> Recipe:
 def _test_guest() -> Recipe:
     """Data only: a containerDisk, and a kernel with its initrd for kernelBoot. It has no program to run."""
     layer = LayerRecipe("disk", _guest_key, lambda inputs: guest.image_files(inputs.rootfs(), _guest_root(inputs)))
-    return Recipe("test-guest", (layer,), Config(labels=_LABELS))
+    return Recipe("test-guest", (layer,), Config(labels=_LABELS), _GUEST_DEBIAN)
 
 
 def _guest_root(inputs: Inputs) -> Path:

@@ -9,14 +9,13 @@ import os
 import shutil
 import subprocess
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-SUITE = "trixie"
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 OPTIONS = (
     "--variant=minbase",
     "--format=tar",
-    "--architectures=amd64",
     '--aptopt=Apt::Install-Recommends "false"',
     "--dpkgopt=path-exclude=/usr/share/doc/*",
     "--dpkgopt=path-exclude=/usr/share/info/*",
@@ -24,6 +23,19 @@ OPTIONS = (
     "--dpkgopt=path-exclude=/usr/share/man/*",
 )
 _LINES_SHOWN = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Debian:
+    """Which Debian an image is made from. mirror: the only one to read, or "" for Debian's own with its updates."""
+
+    suite: str = "trixie"
+    architectures: tuple[str, ...] = ("amd64",)
+    """The first is the one whose programs run while the root file system is made."""
+    mirror: str = ""
+
+
+TRIXIE = Debian()
 
 
 class RootfsError(Exception):
@@ -49,8 +61,8 @@ def missing_prerequisites() -> list[str]:
     return problems
 
 
-def make_rootfs(packages: Sequence[str], path: Path, *, mirror: str = "") -> None:
-    """Write a tar file of a minimal Debian with packages. mirror: URL, or "" for Debian's own with its updates.
+def make_rootfs(packages: Sequence[str], path: Path, debian: Debian) -> None:
+    """Write a tar file of a minimal Debian with packages.
 
     RootfsError with the remedy, or with the last lines that mmdebstrap printed.
     """
@@ -60,10 +72,11 @@ def make_rootfs(packages: Sequence[str], path: Path, *, mirror: str = "") -> Non
     command = [
         "mmdebstrap",
         *OPTIONS,
+        f"--architectures={','.join(debian.architectures)}",
         f"--include={','.join(packages)}",
-        SUITE,
+        debian.suite,
         str(path),
-        *([mirror] if mirror else []),
+        *([debian.mirror] if debian.mirror else []),
     ]
     environment = {"PATH": os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin", "LC_ALL": "C"}
     proxies = {name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")}
@@ -72,5 +85,5 @@ def make_rootfs(packages: Sequence[str], path: Path, *, mirror: str = "") -> Non
     if done.returncode != 0:
         said = "\n".join(done.stderr.strip().splitlines()[-_LINES_SHOWN:])
         raise RootfsError(
-            f"mmdebstrap could not make a {SUITE} root file system (is a Debian mirror reachable?):\n{said}"
+            f"mmdebstrap could not make a {debian.suite} root file system (is a Debian mirror reachable?):\n{said}"
         )

@@ -18,6 +18,7 @@ from images.__main__ import main
 from images.build import Options, build, collection_version
 from images.oci import Config
 from images.recipes import Inputs, LayerRecipe, Recipe
+from images.rootfs import Debian
 from images.store import Store, hash_of
 from images.tree import Node, regular
 
@@ -31,10 +32,10 @@ def collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (root / "code.py").write_text("1")
     (root / "galaxy.yml").write_text("namespace: virtops\nversion: 1.2.3\n")
 
-    def make_rootfs(packages: Sequence[str], path: Path, *, mirror: str = "") -> None:
+    def make_rootfs(packages: Sequence[str], path: Path, debian: Debian) -> None:
         with tarfile.open(path, "w") as tar:
             entry = tarfile.TarInfo("packages")
-            data = " ".join([*packages, mirror]).encode()
+            data = " ".join([*packages, debian.mirror]).encode()
             entry.size = len(data)
             tar.addfile(entry, io.BytesIO(data))
 
@@ -136,4 +137,4 @@ def test_a_problem_is_one_message_without_a_traceback(
 
 def test_packages_are_printed_for_whoever_installs_them(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["packages", "test-guest"]) == 0
-    assert "busybox" in capsys.readouterr().out.split()
+    assert "busybox-static:i386" in capsys.readouterr().out.split()

@@ -40,7 +40,7 @@ def test_a_containerfile_ends_in_the_layers_and_the_configuration_of_its_recipe(
 
 def test_a_containerfile_installs_the_listed_packages_and_runs_the_same_program(making: Recipe) -> None:
     build = instructions(making.name)
-    assert build[0] == ("FROM", "docker.io/library/debian:trixie-slim AS build")
+    assert build[0] == ("FROM", f"docker.io/library/debian:{making.debian.suite}-slim AS build")
     assert ("COPY", f"images/{making.name}/packages /tmp/packages") in build
     install = next(argument for name, argument in build if name == "RUN")
     assert re.search(r"sed 's/#\.\*//' /tmp/packages \| xargs apt-get install --yes --no-install-recommends", install)

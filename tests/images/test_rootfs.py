@@ -34,7 +34,7 @@ def test_a_package_list_has_comments_and_is_sorted() -> None:
 
 def test_everything_that_is_missing_is_said_at_once_with_the_remedy(programs: Path, tmp_path: Path) -> None:
     with pytest.raises(rootfs.RootfsError) as caught:
-        rootfs.make_rootfs(["tini"], tmp_path / "root.tar")
+        rootfs.make_rootfs(["tini"], tmp_path / "root.tar", rootfs.Debian())
     message = str(caught.value)
     assert "mmdebstrap is not installed: apt-get install mmdebstrap, or build the images with podman" in message
     assert "keyring.gpg is not there: apt-get install debian-archive-keyring" in message
@@ -43,9 +43,12 @@ def test_everything_that_is_missing_is_said_at_once_with_the_remedy(programs: Pa
 def test_mmdebstrap_gets_packages_suite_target_and_mirror(programs: Path, tmp_path: Path) -> None:
     (tmp_path / "keyring.gpg").touch()
     a_program(programs, f'echo "$@" > {tmp_path}/arguments')
-    rootfs.make_rootfs(["busybox", "tini"], tmp_path / "root.tar", mirror="http://mirror.example/debian")
+    debian = rootfs.Debian("bookworm", ("amd64", "i386"), "http://mirror.example/debian")
+    rootfs.make_rootfs(["busybox", "tini"], tmp_path / "root.tar", debian)
     said = (tmp_path / "arguments").read_text().strip()
-    assert said.endswith(f"--include=busybox,tini trixie {tmp_path}/root.tar http://mirror.example/debian")
+    assert said.endswith(
+        f"--architectures=amd64,i386 --include=busybox,tini bookworm {tmp_path}/root.tar http://mirror.example/debian"
+    )
     assert "--variant=minbase" in said
 
 
@@ -53,4 +56,4 @@ def test_a_failure_carries_the_last_lines_that_mmdebstrap_said(programs: Path, t
     (tmp_path / "keyring.gpg").touch()
     a_program(programs, "echo 'E: Unable to locate package tiny' >&2; exit 25")
     with pytest.raises(rootfs.RootfsError, match=r"is a Debian mirror reachable.*\n.*Unable to locate package tiny"):
-        rootfs.make_rootfs(["tiny"], tmp_path / "root.tar")
+        rootfs.make_rootfs(["tiny"], tmp_path / "root.tar", rootfs.Debian())
