@@ -24,7 +24,14 @@ class GuestProcess:
     """A running QEMU. What the guest prints collects in `console`."""
 
     def __init__(
-        self, root: Path, scratch: Path, arguments: Sequence[str], *, accel: str = "tcg", machine: str = "q35"
+        self,
+        root: Path,
+        scratch: Path,
+        arguments: Sequence[str],
+        *,
+        accel: str = "tcg",
+        machine: str = "q35",
+        memory: int = 128,
     ) -> None:
         self._qmp_path = scratch / "qmp"
         share = root / "usr/share"
@@ -49,7 +56,7 @@ class GuestProcess:
             "-accel",
             accel,
             "-m",
-            "128",
+            str(memory),
             "-display",
             "none",
         ]

@@ -81,6 +81,46 @@ def test_the_disk_boots_counts_answers_a_login_and_powers_off_by_acpi(
         assert guest.process.wait(timeout=30) == 0
 
 
+def as_libvirt_places(*devices: str) -> list[str]:
+    """Return the devices, each behind a root port of its own."""
+    placed = []
+    for number, device in enumerate(devices, start=1):
+        placed += ["-device", f"pcie-root-port,id=port{number},chassis={number},addr=0x{number + 1:x}"]
+        placed += ["-device", f"{device},bus=port{number}"]
+    return placed
+
+
+def test_64_megabytes_and_the_devices_of_a_domain_suffice(
+    launcher_root: Path, guest_files: Path, tmp_path: Path
+) -> None:
+    """61 MiB is what upstream's vm-cirros has."""
+    script = "#!/bin/sh\nnslookup nowhere.invalid | grep -c NXDOMAIN\n"
+    sources = ["-drive", f"file={guest_files}/disk/guest.img,format=raw,if=none,id=boot,snapshot=on"]
+    sources += seed(tmp_path / "seed.iso", script, "virtio")[:2]
+    sources += ["-netdev", "user,id=net"]
+    kind = "-pci-non-transitional"
+    devices = as_libvirt_places(
+        f"virtio-net{kind},netdev=net", f"virtio-blk{kind},drive=boot,bootindex=1", f"virtio-blk{kind},drive=seed"
+    )
+    with GuestProcess(launcher_root, tmp_path, ["-cpu", "max", *sources, *devices], memory=61) as guest:
+        guest.expect(r"ready hostname=web-1 ip=10\.0\.2\.15 boot=[\d.]+\n")
+        guest.expect("user-data exited with")
+
+
+def test_a_network_without_dhcp_and_a_disk_that_never_answers_do_not_silence_the_guest(
+    launcher_root: Path, guest_files: Path, tmp_path: Path
+) -> None:
+    # The first sectors are for QEMU and the firmware, which look at them too.
+    dead = "driver=raw,file.driver=null-co,file.size=1048576,file.read-zeroes=on,if=none,id=dead"
+    dead += ",throttling.bps-read=100,throttling.bps-read-max=4000"
+    arguments = [*boot_kernel(guest_files), "-netdev", "hubport,id=net,hubid=0", "-device", "virtio-net-pci,netdev=net"]
+    arguments += ["-drive", dead, "-device", "virtio-blk-pci,drive=dead"]
+    with GuestProcess(launcher_root, tmp_path, arguments) as guest:
+        ready = guest.expect(r"ready hostname=virtops-guest ip=none boot=([\d.]+) late=\S+\n")
+        assert float(ready[1]) < 30
+        guest.expect("virtops-guest: counter 2")
+
+
 def test_reboot_starts_the_guest_again(launcher_root: Path, guest_files: Path, tmp_path: Path) -> None:
     with GuestProcess(launcher_root, tmp_path, boot_disk(guest_files)) as guest:
         guest.expect(r"ready hostname=virtops-guest ip=none")
