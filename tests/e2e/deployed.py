@@ -40,7 +40,7 @@ def deployed(name: str, nodes: int = 1) -> Iterator[Cluster]:
     with tempfile.TemporaryDirectory(prefix=f"virtops-{name}-") as directory, lab.running(nodes, images=_archives()):
         inventory = Path(directory) / "inventory.yml"
         inventory.write_text(render_inventory(lab))
-        _deploy(inventory, lab.kubeconfig, _collections(Path(directory)))
+        _deploy(inventory, lab.kubeconfig, collections_path(Path(directory)))
         kubectl = ensure_programs(lab.cache, silent).kube_directory / "kubectl"
         yield Cluster(
             name=name,
@@ -58,21 +58,21 @@ def _archives() -> list[Path]:
     return [Path(one["archive"]) for one in json.loads(done.stdout)]
 
 
-def _collections(directory: Path) -> Path:
-    """Make this checkout importable as the collection virtops.kubevirt."""
+def collections_path(directory: Path) -> Path:
+    """Make this checkout importable as the collection virtops.kubevirt; return what Ansible's search path needs."""
     place = directory / "ansible_collections/virtops"
     place.mkdir(parents=True)
     (place / "kubevirt").symlink_to(ROOT)
     return directory
 
 
-def _deploy(inventory: Path, kubeconfig: Path, collections_path: Path) -> None:
+def _deploy(inventory: Path, kubeconfig: Path, search_path: Path) -> None:
     """Run the deploy playbook; its output is the failure's text."""
     playbook = str(Path(sys.executable).parent / "ansible-playbook")
     command = [playbook, "--inventory", str(inventory), "--extra-vars", json.dumps(DEPLOY), "virtops.kubevirt.deploy"]
     environment = {
         **os.environ,
-        "ANSIBLE_COLLECTIONS_PATH": str(collections_path),
+        "ANSIBLE_COLLECTIONS_PATH": str(search_path),
         "ANSIBLE_CONNECTION_PLUGINS": str(ROOT / "lab/ansible/connection_plugins"),
         "K8S_AUTH_KUBECONFIG": str(kubeconfig),
     }

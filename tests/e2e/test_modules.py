@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.cluster import Cluster
-from tests.e2e.conftest import collections
+from tests.e2e.deployed import collections_path
 from tests.e2e.machines import GUEST
 
 pytestmark = pytest.mark.lab
@@ -36,7 +36,7 @@ WAIT = {"wait": True, "wait_timeout": 120}
 @pytest.fixture
 def task(cluster: Cluster, tmp_path: Path) -> Task:
     """Run one module by Ansible on localhost; return its result."""
-    place = collections(tmp_path)
+    place = collections_path(tmp_path)
 
     def run(module: str = "kubevirt_vm", *flags: str, **options: Any) -> Result:
         command = [

@@ -12,17 +12,18 @@ import pytest
 from images import rootfs
 
 
-def a_program(folder: Path, script: str) -> None:
-    path = folder / "mmdebstrap"
+def a_program(folder: Path, script: str, name: str = "mmdebstrap") -> None:
+    path = folder / name
     path.write_text(f"#!/bin/sh\n{script}\n")
     path.chmod(0o755)
 
 
 @pytest.fixture
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A PATH with nothing but what a test puts there."""
+    """A PATH with nothing but newuidmap and what a test puts there."""
     folder = tmp_path / "bin"
     folder.mkdir()
+    a_program(folder, "", "newuidmap")
     monkeypatch.setenv("PATH", str(folder))
     monkeypatch.setattr(rootfs, "KEYRING", tmp_path / "keyring.gpg")
     return folder
@@ -38,6 +39,17 @@ def test_everything_that_is_missing_is_said_at_once_with_the_remedy(programs: Pa
     message = str(caught.value)
     assert "mmdebstrap is not installed: apt-get install mmdebstrap, or build the images with podman" in message
     assert "keyring.gpg is not there: apt-get install debian-archive-keyring" in message
+
+
+def test_only_an_ordinary_user_needs_newuidmap(programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "keyring.gpg").touch()
+    a_program(programs, "")
+    (programs / "newuidmap").unlink()
+    monkeypatch.setattr("os.geteuid", lambda: 107)
+    with pytest.raises(rootfs.RootfsError, match="newuidmap is not installed: apt-get install uidmap, or run as root"):
+        rootfs.make_rootfs(["tini"], tmp_path / "root.tar", rootfs.Debian())
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    rootfs.make_rootfs(["tini"], tmp_path / "root.tar", rootfs.Debian())
 
 
 def test_mmdebstrap_gets_packages_suite_target_and_mirror(programs: Path, tmp_path: Path) -> None:
