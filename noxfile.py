@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 import nox
+
+from lab.collection import linked_under
 
 ROOT = Path(__file__).resolve().parent
 os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}:/usr/sbin:/sbin"
@@ -34,7 +37,8 @@ def lint(session: nox.Session) -> None:
     session.run("mypy", "controlplane", "plugins/module_utils/kubevirt_api")
     session.run("lint-imports")
     session.run("yamllint", "--strict", ".")
-    session.run("ansible-lint")
+    with tempfile.TemporaryDirectory() as directory:
+        session.run("ansible-lint", env={"ANSIBLE_COLLECTIONS_PATH": str(linked_under(Path(directory)))})
     session.run("antsibull-changelog", "lint")
 
 

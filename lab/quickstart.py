@@ -17,6 +17,7 @@ import sys
 import time
 from pathlib import Path
 
+from lab.collection import linked_under
 from lab.timeline import Timeline, observe
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -48,15 +49,6 @@ def capture(*command: str) -> str:
     return done.stdout
 
 
-def collections() -> Path:
-    """Make this checkout importable as the collection, without installing anything."""
-    link = ROOT / ".cache/collections/ansible_collections/virtops/kubevirt"
-    link.parent.mkdir(parents=True, exist_ok=True)
-    if not link.is_symlink():
-        link.symlink_to(ROOT)
-    return ROOT / ".cache/collections"
-
-
 def deploy(lab: tuple[str, ...], kubeconfig: str, namespace: str) -> None:
     """Run the playbook on the lab."""
     WORK.mkdir(parents=True, exist_ok=True)
@@ -71,7 +63,7 @@ def deploy(lab: tuple[str, ...], kubeconfig: str, namespace: str) -> None:
         json.dumps({"vm_name": VM, "vm_namespace": namespace, "launcher_image_build_python": sys.executable}),
         "virtops.kubevirt.quickstart",
         environment={
-            "ANSIBLE_COLLECTIONS_PATH": str(collections()),
+            "ANSIBLE_COLLECTIONS_PATH": str(linked_under(ROOT / ".cache/collections")),
             "ANSIBLE_CONNECTION_PLUGINS": str(ROOT / "lab/ansible/connection_plugins"),
             "ANSIBLE_LOCALHOST_WARNING": "false",
             "K8S_AUTH_KUBECONFIG": kubeconfig,

@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 
 from lab.cluster import Lab
+from lab.collection import linked_under
 
 ROOT = Path(__file__).resolve().parent.parent
 SCENARIOS = ROOT / "extensions/molecule"
@@ -35,10 +36,8 @@ def main() -> int:
     """Run the named scenarios, or all; the exit code says whether all passed."""
     names = sys.argv[1:] or sorted(path.parent.name for path in SCENARIOS.glob("*/molecule.yml"))
     with tempfile.TemporaryDirectory() as directory:
-        place = Path(directory) / "ansible_collections/virtops"
-        place.mkdir(parents=True)
-        (place / "kubevirt").symlink_to(ROOT)
-        failed = [name for name in names if not run(name, Path(directory))]
+        collections = linked_under(Path(directory))
+        failed = [name for name in names if not run(name, collections)]
     print(f"molecule: {len(names) - len(failed)} passed, {len(failed)} failed {' '.join(failed)}".rstrip())
     return 1 if failed else 0
 

@@ -26,6 +26,7 @@ import yaml
 
 from lab.api import Api, ApiError
 from lab.cluster import Lab
+from lab.collection import linked_under
 from lab.paths import Cache
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -131,15 +132,12 @@ class Runner:
         self._program = programs / "ansible-playbook"
         self._audit = lab.audit_log
         self._scratch = scratch
-        place = scratch / "ansible_collections" / "virtops"
-        place.mkdir(parents=True)
-        (place / "kubevirt").symlink_to(ROOT)
         (scratch / "ansible.cfg").write_text("[defaults]\nretry_files_enabled = false\n")
         # what lies beside the peer's programs is found without being named
         self._environment = {
             **os.environ,
             "ANSIBLE_CONFIG": str(scratch / "ansible.cfg"),
-            "ANSIBLE_COLLECTIONS_PATH": str(scratch),
+            "ANSIBLE_COLLECTIONS_PATH": str(linked_under(scratch)),
             "ANSIBLE_LOCALHOST_WARNING": "false",
             "ANSIBLE_INVENTORY_UNPARSED_WARNING": "false",
             "K8S_AUTH_KUBECONFIG": str(lab.kubeconfig),

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from lab.build import ensure_programs
 from lab.cluster import Lab
+from lab.collection import linked_under
 from lab.inventory import render_inventory
 from lab.progress import silent
 from tests.e2e.cluster import Cluster
@@ -40,7 +41,7 @@ def deployed(name: str, nodes: int = 1) -> Iterator[Cluster]:
     with tempfile.TemporaryDirectory(prefix=f"virtops-{name}-") as directory, lab.running(nodes, images=_archives()):
         inventory = Path(directory) / "inventory.yml"
         inventory.write_text(render_inventory(lab))
-        _deploy(inventory, lab.kubeconfig, collections_path(Path(directory)))
+        _deploy(inventory, lab.kubeconfig, linked_under(Path(directory)))
         kubectl = ensure_programs(lab.cache, silent).kube_directory / "kubectl"
         yield Cluster(
             name=name,
@@ -56,14 +57,6 @@ def _archives() -> list[Path]:
     command = [sys.executable, "-m", "images", "build", "--json"]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, timeout=900, check=True)
     return [Path(one["archive"]) for one in json.loads(done.stdout)]
-
-
-def collections_path(directory: Path) -> Path:
-    """Make this checkout importable as the collection virtops.kubevirt; return what Ansible's search path needs."""
-    place = directory / "ansible_collections/virtops"
-    place.mkdir(parents=True)
-    (place / "kubevirt").symlink_to(ROOT)
-    return directory
 
 
 def _deploy(inventory: Path, kubeconfig: Path, search_path: Path) -> None:

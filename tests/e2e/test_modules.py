@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
+from lab.collection import linked_under
 from tests.e2e.cluster import Cluster
-from tests.e2e.deployed import collections_path
 from tests.e2e.machines import GUEST
 
 pytestmark = pytest.mark.lab
@@ -36,7 +36,7 @@ WAIT = {"wait": True, "wait_timeout": 120}
 @pytest.fixture
 def task(cluster: Cluster, tmp_path: Path) -> Task:
     """Run one module by Ansible on localhost; return its result."""
-    place = collections_path(tmp_path)
+    place = linked_under(tmp_path)
 
     def run(module: str = "kubevirt_vm", *flags: str, **options: Any) -> Result:
         command = [

@@ -23,6 +23,7 @@ import yaml
 
 from lab.api import Api, ApiError
 from lab.cluster import Lab
+from lab.collection import linked_under
 
 pytestmark = pytest.mark.component
 
@@ -74,10 +75,7 @@ def until(happened: Callable[[], bool], seconds: float = 30) -> None:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("ansible")
-    (folder / "ansible_collections/virtops").mkdir(parents=True)
-    (folder / "ansible_collections/virtops/kubevirt").symlink_to(ROOT)
-    return folder
+    return linked_under(tmp_path_factory.mktemp("ansible"))
 
 
 @pytest.fixture

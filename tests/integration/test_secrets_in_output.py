@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
+from lab.collection import linked_under
 from tests.unit.plugins.module_utils.fake_api import World, serving
 
 pytestmark = pytest.mark.component
 
-ROOT = Path(__file__).resolve().parents[2]
 CANARY = "canary-5d307ca9"
 ENCODED = base64.b64encode(CANARY.encode()).decode()
 
@@ -56,14 +56,12 @@ def tasks(server: str) -> list[dict[str, Any]]:
 
 
 def test_no_secret_is_printed_at_any_verbosity(tmp_path: Path) -> None:
-    (tmp_path / "ansible_collections/virtops").mkdir(parents=True)
-    (tmp_path / "ansible_collections/virtops/kubevirt").symlink_to(ROOT)
     with serving(World()) as server:
         play = tmp_path / "play.yml"
         play.write_text(json.dumps([{"hosts": "localhost", "gather_facts": False, "tasks": tasks(server)}]))
         done = subprocess.run(
             [str(Path(sys.executable).parent / "ansible-playbook"), str(play), "--diff", "-vvvv"],
-            env={**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(tmp_path)},
+            env={**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(linked_under(tmp_path))},
             cwd=tmp_path,
             capture_output=True,
             text=True,
