@@ -55,7 +55,7 @@ class KubeVirtSpec(Node, frozen=True, kw_only=True):
     """How the control plane is configured."""
 
     image_pull_policy: PullPolicy = ""
-    """Pull policy of the control plane's images."""
+    """Pull policy that the control plane's images were deployed with; the deployment sets it, this field records it."""
     configuration: KubeVirtConfiguration = KubeVirtConfiguration()
     """Settings of all machines."""
 
