@@ -60,6 +60,10 @@ print(json.dumps(found))
 """
 
 
+class KubectlFailed(AssertionError):
+    """kubectl ended with an error; the text has the command and what it said."""
+
+
 class NotYet(AssertionError):
     """What was waited for did not come in time; the text has the last state seen."""
 
@@ -79,7 +83,7 @@ class Cluster:
         """Run kubectl and return what it printed; the error of a failure is in the exception."""
         done = self.try_kubectl(*arguments, given=given)
         if done.returncode != 0:
-            raise AssertionError(f"kubectl {' '.join(arguments)}: {done.stderr}")
+            raise KubectlFailed(f"kubectl {' '.join(arguments)}: {done.stderr}")
         return done.stdout
 
     def try_kubectl(self, *arguments: str, given: str | None = None) -> subprocess.CompletedProcess[str]:
@@ -128,14 +132,20 @@ class Cluster:
         return vmi
 
     def eventually(self, look: Any, *, seconds: float, what: str) -> Any:
-        """Look again until the answer is truthy, for what no watch can tell."""
+        """Look again until the answer is truthy, for what no watch can tell.
+
+        An error of kubectl is no answer yet: a kubelet that was just started knows none of its Pods.
+        """
         deadline = time.monotonic() + seconds
+        trouble: KubectlFailed | None = None
         while True:
-            answer = look()
-            if answer:
-                return answer
+            try:
+                if answer := look():
+                    return answer
+            except KubectlFailed as error:
+                trouble = error
             if time.monotonic() > deadline:
-                raise NotYet(f"not within {seconds} s: {what}")
+                raise NotYet(f"not within {seconds} s: {what}") from trouble
             time.sleep(0.1)
 
     def launcher(self, vmi: str, namespace: str = "default") -> dict[str, Any]:

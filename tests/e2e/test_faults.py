@@ -61,7 +61,9 @@ def test_what_comes_after_a_kill_still_works(cluster: Cluster, guest: str, victi
         what="admission serves again",
     )
 
-    cluster.running(name)
+    # By the VM, not by its first instance: a kubelet whose device plugin went with virt-handler refuses the Pod until
+    # the plugin is back, and the VM makes another instance.
+    cluster.wait("vm", name, ".status.printableStatus", "Running", seconds=90)
     cluster.kubectl("delete", "vm", name)
 
 
