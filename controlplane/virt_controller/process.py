@@ -24,11 +24,12 @@ from controlplane.engine.overlay import Overlay, RememberingApi
 from controlplane.engine.ports import Clock
 from controlplane.engine.queue import Queue
 from controlplane.engine.runner import Runner
+from controlplane.health import Health
 from controlplane.kube.client import Client, Selection
 from controlplane.kube.leader import Leadership
 from controlplane.kube.watch import WatchCache
+from controlplane.metrics import Metrics
 from controlplane.virt_controller.certificates.run import run as keep_certificates
-from controlplane.virt_controller.health import Health, Metrics
 from controlplane.virt_controller.kubevirt.configuration import Configuration
 from controlplane.virt_controller.kubevirt.reconciler import KubeVirtReconciler
 from controlplane.virt_controller.settings import Settings
@@ -60,7 +61,7 @@ class Process:
         self._metrics = Metrics()
         self._events = EventWriter(self._client, clock, component=COMPONENT, instance=settings.pod_name)
         self._runners = self._wire()
-        self._health = Health(settings.port, self._metrics, self._waiting_for)
+        self._health = Health(settings.port, self._metrics.registry, self._waiting_for)
         self._offer_metrics()
 
     async def run(self) -> None:

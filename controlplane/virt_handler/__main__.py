@@ -20,11 +20,13 @@ from controlplane import logs
 from controlplane.api.instance import VirtualMachineInstanceStatus
 from controlplane.api.resources import NODE, POD, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.engine.backoff import BackOff
+from controlplane.engine.clock import SystemClock
 from controlplane.engine.errors import ApiError
 from controlplane.engine.overlay import Overlay, RememberingApi
 from controlplane.engine.ports import Json
 from controlplane.engine.queue import Queue
 from controlplane.engine.runner import Runner
+from controlplane.health import Health
 from controlplane.hypervisor.connection import open_connection, register_event_loop, socket_uri
 from controlplane.kube.client import Client, Selection
 from controlplane.kube.credentials import CredentialsError, load
@@ -34,18 +36,16 @@ from controlplane.kube.transport import Transport
 from controlplane.kube.watch import WatchCache
 from controlplane.virt_handler import node
 from controlplane.virt_handler.capabilities import read_capabilities
-from controlplane.virt_handler.clock import SystemClock
 from controlplane.virt_handler.device_plugins.device import DEVICES, KVM, is_present, private_node
 from controlplane.virt_handler.device_plugins.plugin import Plugin
 from controlplane.virt_handler.device_plugins.serve import serve as serve_plugin
-from controlplane.virt_handler.health import Health
 from controlplane.virt_handler.inotify import Inotify
 from controlplane.virt_handler.kvm import KvmFinding, probe
 from controlplane.virt_handler.launcher_dir import PodsDirectory
 from controlplane.virt_handler.launchers.ports import Connection
 from controlplane.virt_handler.launchers.registry import Registry
 from controlplane.virt_handler.launchers.session import Tools
-from controlplane.virt_handler.metrics import Metrics
+from controlplane.virt_handler.metrics import HandlerMetrics
 from controlplane.virt_handler.network import netns
 from controlplane.virt_handler.settings import Settings, SettingsError, read_settings
 from controlplane.virt_handler.vmi.reconciler import Told, VmiReconciler
@@ -70,7 +70,7 @@ class Handler:
         self._client = client
         self._clock = SystemClock()
         self._inotify = Inotify()
-        self._metrics = Metrics()
+        self._metrics = HandlerMetrics()
         self._pods = WatchCache(client, self._select_pods(), self._clock)
         self._vmis = WatchCache(client, self._select_vmis(), self._clock)
         known = Overlay(self._vmis, self._clock)

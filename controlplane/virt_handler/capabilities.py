@@ -14,7 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from controlplane.virt_handler.pod import Pod
+from controlplane.api.pod import Pod
+from controlplane.virt_handler.device_plugins.device import KVM
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +31,7 @@ class Capabilities:
     without_kvm: Mapping[str, bytes] = field(default_factory=dict)
 
     def for_pod(self, pod: Pod) -> Mapping[str, bytes]:
-        return self.with_kvm if pod.has_kvm else self.without_kvm
+        return self.with_kvm if pod.was_given(KVM.resource) else self.without_kvm
 
 
 def read_capabilities(directory: Path) -> Capabilities:

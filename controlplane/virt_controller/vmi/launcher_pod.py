@@ -18,10 +18,10 @@ from controlplane.api.decode import encode
 from controlplane.api.instance import VirtualMachineInstance, VirtualMachineInstanceSpec
 from controlplane.api.kubevirt import KubeVirtConfiguration
 from controlplane.api.launch_plan import PLAN_VARIABLE, render_plan
+from controlplane.api.pod import COMPUTE
 from controlplane.api.resources import POD, VIRTUAL_MACHINE_INSTANCE
 from controlplane.domain import layout
 from controlplane.virt_controller.vmi.launch import NETWORK_DATA, USER_DATA, build_plan, guest_hostname
-from controlplane.virt_controller.vmi.pod import COMPUTE
 from controlplane.virt_controller.vmi.resources import build_resources
 from controlplane.virt_controller.vmi.world import pod_name
 

@@ -15,6 +15,7 @@ from kubevirt_api.names import NODE_NAME, VM_FINALIZER, VMI_FINALIZER
 from controlplane.api.decode import DecodeError, decode, decode_vmi, encode
 from controlplane.api.instance import VirtualMachineInstance, VirtualMachineInstanceStatus
 from controlplane.api.kubevirt import KubeVirtConfiguration
+from controlplane.api.pod import Pod
 from controlplane.api.resources import POD, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.api.validate.check import check_instance
 from controlplane.engine.errors import AlreadyExists, ApiError, Conflict, Invalid, NotFound
@@ -26,7 +27,6 @@ from controlplane.engine.reconcile import DROPPED
 from controlplane.virt_controller.tell import Events, Regarding
 from controlplane.virt_controller.vmi.decide import decide
 from controlplane.virt_controller.vmi.launcher_pod import build_launcher_pod
-from controlplane.virt_controller.vmi.pod import Pod
 from controlplane.virt_controller.vmi.status import derive_status
 from controlplane.virt_controller.vmi.world import (
     Action,

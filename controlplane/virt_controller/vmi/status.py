@@ -28,11 +28,11 @@ from controlplane.api.phase import (
     is_final,
     may_move,
 )
+from controlplane.api.pod import Pod, Trouble, find_end_trouble, find_start_trouble
 from controlplane.api.readiness import readiness
 from controlplane.domain.layout import UID
 from controlplane.engine.plan import Problem
 from controlplane.virt_controller.stamps import render_stamp
-from controlplane.virt_controller.vmi.pod import Pod, Trouble, find_end_trouble, find_start_trouble
 from controlplane.virt_controller.vmi.world import Action, CreatePod, World
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from controlplane.api.instance import VirtualMachineInstance
 from controlplane.api.kubevirt import KubeVirtConfiguration
-from controlplane.virt_controller.vmi.pod import Pod
+from controlplane.api.pod import Pod
 
 DEFAULTS = KubeVirtConfiguration()
 

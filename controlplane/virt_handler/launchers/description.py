@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from controlplane.api.instance import VirtualMachineInstance
 from controlplane.api.launch_plan import parse_report
+from controlplane.api.pod import Pod
 from controlplane.domain import layout
 from controlplane.domain.build.domain import build_domain
 from controlplane.domain.build.facts import Facts, Link
 from controlplane.domain.codec import render_text
 from controlplane.domain.mac import guest_mac
 from controlplane.domain.network import masquerade_network
+from controlplane.virt_handler.device_plugins.device import KVM
 from controlplane.virt_handler.network.links import PodInterface
 from controlplane.virt_handler.network.masquerade import Masquerade, Port
-from controlplane.virt_handler.pod import Pod
 
 
 def masquerade_of(vmi: VirtualMachineInstance) -> Masquerade | None:
@@ -44,7 +45,7 @@ def describe_domain(vmi: VirtualMachineInstance, pod: Pod, report: bytes, interf
     facts = Facts(
         pod_uid=pod.uid,
         epoch=vmi.status.epoch,
-        is_kvm=pod.has_kvm,
+        is_kvm=pod.was_given(KVM.resource),
         report=parse_report(report, mounts=mounts),
         links=links,
     )

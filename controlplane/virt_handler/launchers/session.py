@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 
 from controlplane.api.instance import VirtualMachineInstance
 from controlplane.api.launch_plan import REPORT_LIMIT_BYTES
+from controlplane.api.pod import Pod, bounded
 from controlplane.domain import layout
 from controlplane.domain.observed import Observed, UnreadableError, read_domain
 from controlplane.domain.state import Life, State
@@ -28,7 +29,6 @@ from controlplane.virt_handler.launcher_dir import LauncherSocket, PodsDirectory
 from controlplane.virt_handler.launcher_process import pod_network_namespace
 from controlplane.virt_handler.launchers.description import describe_domain, masquerade_of
 from controlplane.virt_handler.launchers.ports import Connect, Connection, Guest, SetUpNetwork
-from controlplane.virt_handler.pod import Pod, bounded
 from controlplane.virt_handler.vmi.world import Failure, Launcher, Sighting
 
 log = logging.getLogger(__name__)

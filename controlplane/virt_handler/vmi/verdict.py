@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from controlplane.api.pod import Pod, find_end_trouble
 from controlplane.domain.observed import Identity
 from controlplane.domain.state import Life, Outcome, State, derive_outcome
-from controlplane.virt_handler.pod import Pod, bounded, word
 from controlplane.virt_handler.vmi.world import Launcher, Sighting
 
 STARTABLE = frozenset({"unknown", "failed"})
@@ -52,7 +52,7 @@ def judge(launcher: Launcher, vmi_uid: str) -> Verdict:
         outcome = derive_outcome(state, is_acpi_expected=_is_acpi_expected(sighting))
         if outcome is not None:
             return _ended(state, outcome)
-    if pod.is_over or pod.terminated is not None:
+    if pod.is_over or pod.compute.terminated is not None:
         return _by_pod(pod)
     if sighting.failure is not None:
         return Dead("Failed", sighting.failure.reason, sighting.failure.message)
@@ -95,16 +95,8 @@ def _ended(state: State, outcome: Outcome) -> Dead:
 
 
 def _by_pod(pod: Pod) -> Dead:
-    ended, status = pod.terminated, pod.status
+    ended = pod.compute.terminated
     exited_well = ended is not None and ended.exit_code == 0
-    if status.phase == "Succeeded" or (exited_well and status.phase != "Failed"):
+    if pod.status.phase == "Succeeded" or (exited_well and pod.status.phase != "Failed"):
         return Dead("Succeeded")
-    if ended is not None and ended.message:
-        return Dead("Failed", "LauncherFailed", bounded(ended.message))
-    if status.reason:
-        return Dead("Failed", word(status.reason), bounded(status.message) or word(status.reason))
-    if ended is None:
-        return Dead("Failed", "PodFailed", "the launcher Pod failed and nothing says why")
-    reason = "" if ended.reason in ("", "Error", "Completed") else word(ended.reason)
-    said = f": {reason}" if reason else " and left no reason"
-    return Dead("Failed", reason or "LauncherFailed", f"the launcher ended with exit code {ended.exit_code}{said}")
+    return Dead("Failed", *find_end_trouble(pod))

@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from controlplane.api.instance import VirtualMachineInstance
+from controlplane.api.pod import Pod
 from controlplane.domain.observed import Observed
 from controlplane.domain.state import State
 from controlplane.virt_handler.network.links import PodInterface
-from controlplane.virt_handler.pod import Pod
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from kubevirt_api.names import NODE_NAME, VM_FINALIZER, VMI_FINALIZER
 
 from controlplane.api.decode import decode, decode_vm, decode_vmi
 from controlplane.api.instance import VirtualMachineInstance
+from controlplane.api.pod import Pod
 from controlplane.api.virtual_machine import VirtualMachine
 from controlplane.virt_controller.vm.world import World as VmWorld
-from controlplane.virt_controller.vmi.pod import Pod
 from controlplane.virt_controller.vmi.world import World as VmiWorld
 from controlplane.virt_controller.vmi.world import pod_name
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from controlplane.api.decode import decode, decode_vmi
 from controlplane.api.instance import VirtualMachineInstance
+from controlplane.api.pod import Pod
 from controlplane.domain.observed import Identity, Observed
 from controlplane.domain.state import Life, State
 from controlplane.virt_handler.network.links import PodInterface
-from controlplane.virt_handler.pod import Pod
 from controlplane.virt_handler.vmi.world import Launcher, Sighting, World
 
 NODE, OTHER = "node-1", "node-2"

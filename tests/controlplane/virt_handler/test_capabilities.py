@@ -8,8 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from controlplane.api.decode import decode
+from controlplane.api.pod import Pod
 from controlplane.virt_handler.capabilities import read_capabilities
-from controlplane.virt_handler.pod import Pod
 
 
 def a_pod(*limits: str) -> Pod:

@@ -11,10 +11,10 @@ from xml.etree import ElementTree
 import pytest
 
 from controlplane.api.decode import decode
+from controlplane.api.pod import Pod
 from controlplane.domain.network import masquerade_network
 from controlplane.virt_handler.launchers.description import describe_domain, masquerade_of
 from controlplane.virt_handler.network.masquerade import Masquerade, Port
-from controlplane.virt_handler.pod import Pod
 from tests.controlplane.virt_handler.builders import ETH0, POD_UID, VMI_UID, a_pod, a_vmi, pod_object
 
 REPORT = json.dumps(

@@ -64,7 +64,7 @@ ROWS: dict[str, tuple[Launcher, Verdict]] = {
     "Pod succeeded": (a_launcher(pod=a_pod(phase="Succeeded", **ended(0))), Dead("Succeeded")),
     "launcher's last words": (
         a_launcher(pod=a_pod(phase="Failed", **ended(1, "no disk image in \x1b[31m/disk\n"))),
-        Dead("Failed", "LauncherFailed", "no disk image in  [31m/disk"),
+        Dead("Failed", "LauncherFailed", "no disk image in [31m/disk"),
     ),
     "launcher ended, Pod phase not told yet": (
         a_launcher(pod=a_pod(**ended(1, "QEMU died"))),

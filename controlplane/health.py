@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Health and metrics over plain HTTP: /healthz, /readyz, /metrics. Nothing here acts on anything.
 
-healthz: the event loop turns. readyz: this node's objects are known and its devices are registered. A slow or absent
-API server makes neither false: restarting or unlisting virt-handler would help nobody.
+healthz: the event loop turns. readyz: nothing is missing that the process named. A slow or absent API server makes
+neither false: restarting or unlisting a component would help nobody.
 """
 
 from __future__ import annotations
