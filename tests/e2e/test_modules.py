@@ -5,10 +5,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,12 +12,12 @@ from typing import Any
 import pytest
 
 from lab.collection import linked_under
+from tests.ad_hoc import Result, run_module
 from tests.e2e.cluster import Cluster
 from tests.e2e.machines import GUEST
 
 pytestmark = pytest.mark.lab
 
-Result = dict[str, Any]
 Task = Callable[..., Result]
 WEB = {
     "name": "web",
@@ -39,21 +35,7 @@ def task(cluster: Cluster, tmp_path: Path) -> Task:
     place = linked_under(tmp_path)
 
     def run(module: str = "kubevirt_vm", *flags: str, **options: Any) -> Result:
-        command = [
-            str(Path(sys.executable).parent / "ansible"), "localhost", "-m", f"virtops.kubevirt.{module}",
-            "-a", json.dumps({"namespace": "default", **options}), *flags,
-        ]  # fmt: skip
-        environment = {
-            **os.environ,
-            "ANSIBLE_COLLECTIONS_PATH": str(place),
-            "ANSIBLE_STDOUT_CALLBACK": "minimal",
-            "ANSIBLE_LOCALHOST_WARNING": "false",
-            "K8S_AUTH_KUBECONFIG": str(cluster.kubeconfig),
-        }
-        done = subprocess.run(command, env=environment, cwd=place, capture_output=True, text=True, check=False)
-        assert "=> {" in done.stdout, done.stdout + done.stderr
-        found: Result = json.loads(done.stdout[done.stdout.index("=> {") + 3 :])
-        return {**found, "failed": "FAILED!" in done.stdout}
+        return run_module(cluster.kubeconfig, place, module, *flags, **{"namespace": "default", **options})
 
     return run
 

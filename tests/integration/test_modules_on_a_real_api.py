@@ -24,6 +24,7 @@ import yaml
 from lab.api import Api, ApiError
 from lab.cluster import Lab
 from lab.collection import linked_under
+from tests.ad_hoc import Result, run_module
 
 pytestmark = pytest.mark.component
 
@@ -35,7 +36,6 @@ INSTANCES = "/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances"
 OBJECTS = "kubevirt_objects"
 NAMESPACED = ("kubevirt_vm", "kubevirt_vm_info", "kubevirt_vmi_info")
 
-Result = dict[str, Any]
 Task = Callable[..., Result]
 
 
@@ -83,21 +83,8 @@ def task(lab: Lab, place: Path) -> Task:
     """Run one module by Ansible on localhost; return its result."""
 
     def run(module: str = "kubevirt_vm", *flags: str, **options: Any) -> Result:
-        command = [
-            str(Path(sys.executable).parent / "ansible"), "localhost", "-m", f"virtops.kubevirt.{module}",
-            "-a", json.dumps({**({"namespace": "default"} if module in NAMESPACED else {}), **options}), *flags,
-        ]  # fmt: skip
-        environment = {
-            **os.environ,
-            "ANSIBLE_COLLECTIONS_PATH": str(place),
-            "ANSIBLE_STDOUT_CALLBACK": "minimal",
-            "ANSIBLE_LOCALHOST_WARNING": "false",
-            "K8S_AUTH_KUBECONFIG": str(lab.kubeconfig),
-        }
-        done = subprocess.run(command, env=environment, cwd=place, capture_output=True, text=True, check=False)
-        assert "=> {" in done.stdout, done.stdout + done.stderr
-        found: Result = json.loads(done.stdout[done.stdout.index("=> {") + 3 :])
-        return {**found, "failed": "FAILED!" in done.stdout}
+        where = {"namespace": "default"} if module in NAMESPACED else {}
+        return run_module(lab.kubeconfig, place, module, *flags, **{**where, **options})
 
     return run
 
