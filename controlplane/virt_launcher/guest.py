@@ -66,6 +66,7 @@ class GuestWatch:
                 await asyncio.sleep(_RETRY_SECONDS)
             finally:
                 self._has_looked.clear()
+                self._guest = None  # a domain keeps its connection open, even beyond the end of the event loop
                 await _close(connection)
 
     async def _follow(self, connection: Connection) -> Verdict | None:

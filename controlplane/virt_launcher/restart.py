@@ -71,4 +71,6 @@ def _log_lines(descriptor: int) -> None:
     if not said:  # closed while the process lives on: nothing more will come
         asyncio.get_running_loop().remove_reader(descriptor)
     for line in said.decode(errors="replace").splitlines():
-        log.info("libvirtd says", extra={"line": line[:_LINE_LIMIT]})
+        # its version and host name, before the first warning of each life, are for whoever debugs
+        level = logging.DEBUG if ": info :" in line else logging.INFO
+        log.log(level, "libvirtd says", extra={"line": line[:_LINE_LIMIT]})

@@ -123,8 +123,11 @@ class LauncherPod:
         _run("runc", "kill", self.name, "TERM")
 
     def wait(self, timeout: float = 60) -> int:
+        """Wait for the Pod's end, which no trouble of ours may garble; return the exit code."""
         assert self.process is not None
-        return self.process.wait(timeout)
+        code = self.process.wait(timeout)
+        assert "Traceback" not in self.log, self.log
+        return code
 
     def remove(self) -> None:
         """Leave nothing."""
