@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-import tarfile
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,8 +34,7 @@ class BuiltImage:
 def open_image(name: str, scratch: Path) -> BuiltImage:
     """Bring an image's layers up to date in the cache, and read an archive of them."""
     built = build(name, Store(cache_directory()), scratch, Options(tag="test"))
-    with tarfile.open(built.image.path) as archive:
-        archive.extractall(scratch, filter="data")
+    subprocess.run(["tar", "--extract", "--file", built.image.path, "--directory", scratch], check=True)
 
     def blob(digest: str) -> Path:
         return scratch / "blobs/sha256" / digest.removeprefix("sha256:")
