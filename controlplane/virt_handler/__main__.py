@@ -12,6 +12,7 @@ import random
 import signal
 import sys
 import time
+from collections.abc import Collection
 from contextlib import suppress
 
 from kubevirt_api.names import LAUNCHER_ROLE, NODE_NAME, ROLE
@@ -57,6 +58,7 @@ COMPONENT = "virt-handler"
 _WORKERS = 32
 _LEAVING_SECONDS = 2.0
 _PLUGINS_SECONDS = 10.0
+_OFFERED_SECONDS = 0.5
 _CONNECT_SECONDS = 3600.0
 """A launcher that takes the call and says nothing costs one waiting thread, not one more at every new attempt. It is
 answered in the moment in which it speaks again, and let go when its Pod ends."""
@@ -156,24 +158,44 @@ class Handler:
 
     async def _offer_devices(self, group: asyncio.TaskGroup) -> None:
         """Probe KVM, serve the device plugins, then say that this node can take machines."""
-        self._kvm = await self._probe_kvm()
-        registered = asyncio.Event()
+        kvm = self._kvm = await self._probe_kvm()
         present = [one for one in DEVICES if is_present(one)]
         self._missing = {one.resource for one in present}
+        unregistered, registered = set(self._missing), asyncio.Event()
+        if not present:
+            registered.set()
 
         def note(resource: str) -> None:
-            self._missing.discard(resource)
-            if not self._missing:
+            unregistered.discard(resource)
+            if not unregistered:
                 registered.set()
 
         for device in present:
             path = private_node(device, self._settings.devices_directory)
-            plugin = Plugin(device, path, is_healthy=device is not KVM or self._kvm.is_usable)
+            plugin = Plugin(device, path, is_healthy=device is not KVM or kvm.is_usable)
             group.create_task(serve_plugin(plugin, self._settings.device_plugins_directory, self._inotify, note))
+        usable = [one.resource for one in present if one is not KVM or kvm.is_usable]
+        offered = group.create_task(self._wait_until_offered(usable, registered))
         with suppress(TimeoutError):
             async with asyncio.timeout(_PLUGINS_SECONDS):
-                await registered.wait()
-        await self._join(self._kvm)
+                await asyncio.shield(offered)
+        await self._join(kvm)
+
+    async def _wait_until_offered(self, resources: Collection[str], registered: asyncio.Event) -> None:
+        """Be ready only when the Node offers the devices, which the kubelet writes up to 10 s after a registration.
+
+        A machine that comes before that is unschedulable for as long. Asked, at starts only: a watch would need the
+        right to read every Node.
+        """
+        await registered.wait()
+        while True:
+            try:
+                if node.offers(await self._client.get(NODE, Key("", self._settings.node)), resources):
+                    break
+            except ApiError as error:
+                log.warning("cannot read the node", extra={"node": self._settings.node, "error": str(error)})
+            await asyncio.sleep(_OFFERED_SECONDS)
+        self._missing.clear()
 
     async def _probe_kvm(self) -> KvmFinding:
         if not is_present(KVM):

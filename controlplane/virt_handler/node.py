@@ -8,7 +8,7 @@ That virt-handler lives is told by a Lease (controlplane.kube.lease), not by the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -42,6 +42,12 @@ def serving_patch(kvm: KvmFinding, now: float) -> dict[str, Any]:
 def leaving_patch() -> dict[str, Any]:
     """Say that no new machines can be scheduled here; those that run are not touched."""
     return {"metadata": {"labels": {SCHEDULABLE: "false"}}}
+
+
+def offers(node: Mapping[str, Any], resources: Collection[str]) -> bool:
+    """Tell whether the scheduler, which goes by the Node's status, may place Pods that ask for these resources."""
+    allocatable = node.get("status", {}).get("allocatable") or {}
+    return all(allocatable.get(one, "0") != "0" for one in resources)
 
 
 def is_needed(node: Mapping[str, Any], patch: Mapping[str, Any]) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from controlplane.virt_handler.kvm import KvmFinding
-from controlplane.virt_handler.node import is_needed, lease_name, leaving_patch, serving_patch
+from controlplane.virt_handler.node import is_needed, lease_name, leaving_patch, offers, serving_patch
 
 USABLE, HANGS = KvmFinding(is_usable=True), KvmFinding(is_usable=False, reason="KVM_RUN hangs")
 
@@ -57,3 +57,17 @@ def test_a_patch_that_changes_nothing_is_not_sent(node: dict[str, Any], expected
 
 def test_the_lease_is_named_after_the_node() -> None:
     assert lease_name("node-1") == "virt-handler-node-1"
+
+
+@pytest.mark.parametrize(
+    ("allocatable", "expected"),
+    [
+        ({"tun": "1k", "kvm": "1k"}, True),
+        ({"tun": "1000"}, False),
+        ({"tun": "1000", "kvm": "0"}, False),
+        (None, False),
+    ],
+    ids=["all", "one is missing", "one is unhealthy", "no status yet"],
+)
+def test_a_node_offers_what_the_kubelet_wrote_down(allocatable: dict[str, str] | None, expected: bool) -> None:
+    assert offers({"status": {"allocatable": allocatable}}, ["tun", "kvm"]) is expected
