@@ -36,6 +36,7 @@ class Images:
 
 def unpack(archive: pathlib.Path, target: pathlib.Path) -> dict[str, Any]:
     """Unpack an OCI archive's layers; return its configuration."""
+    target.mkdir(parents=True, exist_ok=True)
     with tarfile.open(archive) as whole:
 
         def blob(digest: str) -> Any:
