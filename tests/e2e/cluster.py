@@ -41,7 +41,10 @@ for pid in filter(str.isdigit, os.listdir("/proc")):
     except OSError:
         continue
     if int(pid) != os.getpid() and all(word in line for word in sys.argv[1:]):
-        os.kill(int(pid), 9)
+        try:
+            os.kill(int(pid), 9)
+        except ProcessLookupError:
+            continue
         killed += 1
 print(killed)
 """

@@ -37,7 +37,10 @@ def test_the_processes_of_a_launcher_have_no_capability(cluster: Cluster) -> Non
     script = (
         "import os\n"
         "for pid in filter(str.isdigit, os.listdir('/proc')):\n"
-        "    line = open(f'/proc/{pid}/cmdline').read()\n"
+        "    try:\n"
+        "        line = open(f'/proc/{pid}/cmdline').read()\n"
+        "    except OSError:\n"
+        "        continue\n"
         "    if int(pid) == os.getpid():\n"
         "        continue\n"
         "    if 'qemu-system' in line or 'virt_launcher' in line or '/libvirtd' in line:\n"

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -50,8 +51,9 @@ CONFINED = {"securityContext": {"allowPrivilegeEscalation": False, "capabilities
 def pod_pid(lab: Lab, node: str, uid: str) -> int:
     """The host's pid of a process in the Pod."""
     for pid in cgroup.processes(lab.node(node).group):
-        if uid in Path(f"/proc/{pid}/cgroup").read_text():
-            return pid
+        with suppress(FileNotFoundError, ProcessLookupError):  # it has ended since it was listed
+            if uid in Path(f"/proc/{pid}/cgroup").read_text():
+                return pid
     raise AssertionError(f"Pod {uid} has no process on {node}")
 
 

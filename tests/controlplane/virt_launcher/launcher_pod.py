@@ -16,6 +16,7 @@ import subprocess
 import tarfile
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -114,9 +115,10 @@ class LauncherPod:
         told = subprocess.run(["runc", "ps", "--format", "json", self.name], capture_output=True, check=True)
         found = []
         for pid in json.loads(told.stdout):
-            words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-            if words[0].decode().endswith(program):
-                found.append(pid)
+            with suppress(FileNotFoundError, ProcessLookupError):  # it has ended since it was listed
+                words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+                if words[0].decode().endswith(program):
+                    found.append(pid)
         return found
 
     def terminate(self) -> None:
