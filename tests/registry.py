@@ -1,0 +1,111 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A read-only registry of the built images, for nodes that are to pull: python -m tests.registry ADDRESS FILE.
+
+Plain HTTP on a free port of ADDRESS. Port and pid go to FILE, as JSON. Serves what the OCI distribution specification
+calls pull: manifests by tag or digest, and blobs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tarfile
+import tempfile
+from dataclasses import dataclass
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from images.build import Options, build
+from images.store import Store, cache_directory
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """One image: its manifest's digest, and all its blobs by digest."""
+
+    tag: str
+    manifest: str
+    media_type: str
+    blobs: dict[str, bytes]
+
+
+def read_archive(path: Path) -> Shelf:
+    """Read an OCI archive of one image."""
+    with tarfile.open(path) as archive:
+        held = {one.name: archive.extractfile(one) for one in archive.getmembers() if one.isfile()}
+        content = {name: file.read() for name, file in held.items() if file is not None}
+    (manifest,) = json.loads(content["index.json"])["manifests"]
+    blobs = {
+        f"sha256:{name.rpartition('/')[2]}": blob for name, blob in content.items() if name.startswith("blobs/sha256/")
+    }
+    tag = manifest["annotations"]["org.opencontainers.image.ref.name"]
+    return Shelf(tag, manifest["digest"], manifest["mediaType"], blobs)
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers GET and HEAD."""
+
+    protocol_version = "HTTP/1.1"
+
+    def __init__(self, shelves: dict[str, Shelf], *arguments: Any) -> None:
+        self._shelves = shelves
+        super().__init__(*arguments)
+
+    def do_HEAD(self) -> None:
+        self._answer(with_body=False)
+
+    def do_GET(self) -> None:
+        self._answer(with_body=True)
+
+    def log_message(self, *_unused: object) -> None:
+        """Say nothing."""
+
+    def _answer(self, *, with_body: bool) -> None:
+        found = (b"{}", "application/json", "") if self.path.rstrip("/") == "/v2" else self._find()
+        body, kind, digest = found or (b'{"errors": [{"code": "NAME_UNKNOWN"}]}', "application/json", "")
+        self.send_response(200 if found else 404)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        if digest:
+            self.send_header("Docker-Content-Digest", digest)
+        self.end_headers()
+        if with_body:
+            self.wfile.write(body)
+
+    def _find(self) -> tuple[bytes, str, str] | None:
+        """Read /v2/virtops/<image>/<manifests or blobs>/<tag or digest>."""
+        parts = self.path.partition("?")[0].split("/")
+        if len(parts) != 6 or parts[3] not in self._shelves:
+            return None
+        shelf, digest = self._shelves[parts[3]], parts[5]
+        if parts[4] == "manifests":
+            digest = shelf.manifest if digest == shelf.tag else digest
+        blob = shelf.blobs.get(digest)
+        kind = shelf.media_type if digest == shelf.manifest else "application/octet-stream"
+        return None if blob is None else (blob, kind, digest)
+
+
+def main() -> int:
+    """Build what is to be served, and serve it until killed."""
+    with tempfile.TemporaryDirectory() as scratch:
+        built = {
+            name: build(name, Store(cache_directory()), Path(scratch), Options())
+            for name in ("control-plane", "virt-launcher")
+        }
+        shelves = {name: read_archive(one.image.path) for name, one in built.items()}
+    server = ThreadingHTTPServer((sys.argv[1], 0), partial(Handler, shelves))
+    told = Path(sys.argv[2])
+    half = told.with_suffix(".new")
+    half.write_text(json.dumps({"port": server.server_port, "pid": os.getpid()}))
+    half.rename(told)
+    server.serve_forever()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
