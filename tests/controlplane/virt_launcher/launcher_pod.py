@@ -95,7 +95,8 @@ class LauncherPod:
         )
         (self.home / "config.json").write_text(json.dumps(self._config()))
         _run("ip", "netns", "add", self.name)
-        _run("ip", "netns", "exec", self.name, "sysctl", "-qw", "net.ipv4.ip_unprivileged_port_start=67")
+        first_port = "echo 67 >/proc/sys/net/ipv4/ip_unprivileged_port_start"
+        _run("ip", "netns", "exec", self.name, "sh", "-c", first_port)
         with (self.home / "stdout").open("wb") as out, (self.home / "stderr").open("wb") as err:
             command = ["runc", "run", "--bundle", str(self.home), self.name]
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
