@@ -19,6 +19,10 @@ _FILE_LIMIT = 16
 _PADDING_SECTORS = 150
 """As mkisofs pads: BusyBox's blkid does not recognise a disk that is smaller than its 68 KiB of read-ahead."""
 
+_ALIGNMENT = 65536
+"""QEMU opens no file with direct I/O whose size is not a multiple of the disk's unit: 512 mostly, 4096 on newer disks
+and on tmpfs, a page of up to 64 KiB elsewhere."""
+
 
 def write_iso(label: str, files: Mapping[str, bytes]) -> bytes:
     """Return an image with these files in its root. ValueError for what does not fit this small writer."""
@@ -34,6 +38,7 @@ def write_iso(label: str, files: Mapping[str, bytes]) -> bytes:
         extents.append((name, first + len(body) // SECTOR, len(data)))
         body += data + bytes(-len(data) % SECTOR)
     body += bytes(_PADDING_SECTORS * SECTOR)
+    body += bytes(-(first * SECTOR + len(body)) % _ALIGNMENT)
     total = first + len(body) // SECTOR
     plain = [(f"FILE{number:04}.;1".encode(), at, size) for number, (_unused, at, size) in enumerate(extents)]
     long = sorted((f"{name};1".encode("utf-16-be"), at, size) for name, at, size in extents)

@@ -23,6 +23,12 @@ def test_the_image_is_whole_sectors_and_as_long_as_it_says() -> None:
     assert (len(image) % SECTOR, len(image) // SECTOR) == (0, said)
 
 
+@pytest.mark.parametrize("size", [0, 1, 2048, 100_000])
+def test_qemu_can_open_it_without_cache_wherever_it_lies(size: int) -> None:
+    """Direct I/O refuses a file whose size is no multiple of what its disk, or a tmpfs, transfers at once."""
+    assert len(write_iso("cidata", {"user-data": bytes(size)})) % 65536 == 0
+
+
 def test_the_label_is_where_guests_look_for_it() -> None:
     image = write_iso("cidata", FILES)
     assert image[16 * SECTOR + 40 : 16 * SECTOR + 72] == b"cidata".ljust(32)
