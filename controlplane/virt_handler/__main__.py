@@ -97,7 +97,6 @@ class Handler:
         self._vmis.subscribe(self._vmi_changed)
         self._health = Health(settings.port, self._metrics.registry, self._waiting_for)
         self._missing = {"kvm probe"}
-        self._kvm: KvmFinding | None = None
 
     async def run(self) -> None:
         """Serve until cancelled."""
@@ -158,8 +157,9 @@ class Handler:
 
     async def _offer_devices(self, group: asyncio.TaskGroup) -> None:
         """Probe KVM, serve the device plugins, then say that this node can take machines."""
-        kvm = self._kvm = await self._probe_kvm()
+        kvm = await self._probe_kvm()
         present = [one for one in DEVICES if is_present(one)]
+        usable = [one for one in present if one is not KVM or kvm.is_usable]
         self._missing = {one.resource for one in present}
         unregistered, registered = set(self._missing), asyncio.Event()
         if not present:
@@ -172,10 +172,9 @@ class Handler:
 
         for device in present:
             path = private_node(device, self._settings.devices_directory)
-            plugin = Plugin(device, path, is_healthy=device is not KVM or kvm.is_usable)
+            plugin = Plugin(device, path, is_healthy=device in usable)
             group.create_task(serve_plugin(plugin, self._settings.device_plugins_directory, self._inotify, note))
-        usable = [one.resource for one in present if one is not KVM or kvm.is_usable]
-        offered = group.create_task(self._wait_until_offered(usable, registered))
+        offered = group.create_task(self._wait_until_offered([one.resource for one in usable], registered))
         with suppress(TimeoutError):
             async with asyncio.timeout(_PLUGINS_SECONDS):
                 await asyncio.shield(offered)
