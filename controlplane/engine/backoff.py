@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from controlplane.api.resources import Key
+from controlplane.api.objects.resources import Key
 
 
 @dataclass(slots=True)

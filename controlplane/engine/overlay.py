@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from controlplane.api.resources import Key, Resource
+from controlplane.api.objects.resources import Key, Resource
 from controlplane.engine.errors import NotFound
 from controlplane.engine.ports import Api, Cache, Clock, Json
 

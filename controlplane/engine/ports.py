@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Literal, Protocol
 
-from controlplane.api.resources import Key, Resource
+from controlplane.api.objects.resources import Key, Resource
 
 Json = dict[str, Any]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 
-from controlplane.api.resources import Key
+from controlplane.api.objects.resources import Key
 from controlplane.engine.errors import ApiError, Conflict, NotFound, Unavailable
 from controlplane.engine.plan import ActionT, Outcome, Plan, Problem, Reconciler, StatusT, WorldT
 

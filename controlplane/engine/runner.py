@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 from typing import Generic
 
-from controlplane.api.resources import Key
+from controlplane.api.objects.resources import Key
 from controlplane.engine.errors import Conflict
 from controlplane.engine.plan import ActionT, Outcome, Reconciler, StatusT, WorldT
 from controlplane.engine.ports import Clock

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from controlplane.api.resources import Resource
+from controlplane.api.objects.resources import Resource
 from controlplane.engine.errors import Unavailable
 from controlplane.engine.ports import Api, Json
 

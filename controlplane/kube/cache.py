@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from controlplane.api.resources import Key, Resource
+from controlplane.api.objects.resources import Key, Resource
 
 log = logging.getLogger(__name__)
 

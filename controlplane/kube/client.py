@@ -17,7 +17,7 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from controlplane.api.resources import LEASE, Key, Resource
+from controlplane.api.objects.resources import LEASE, Key, Resource
 from controlplane.engine.errors import Conflict, Invalid, Unavailable
 from controlplane.engine.ports import Json
 from controlplane.kube.errors import causes_field

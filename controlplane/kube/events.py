@@ -9,7 +9,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import Literal
 
-from controlplane.api.resources import EVENT
+from controlplane.api.objects.resources import EVENT
 from controlplane.engine.errors import AlreadyExists
 from controlplane.engine.ports import Api, Json
 from controlplane.kube.lease import render_time

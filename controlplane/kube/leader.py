@@ -22,7 +22,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from controlplane.api.resources import LEASE, Key
+from controlplane.api.objects.resources import LEASE, Key
 from controlplane.engine.errors import AlreadyExists, ApiError, Conflict, Forbidden, NotFound
 from controlplane.engine.ports import Api, Clock, Json
 from controlplane.kube.lease import lease_body, render_time

@@ -14,7 +14,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 
-from controlplane.api.resources import LEASE, Key
+from controlplane.api.objects.resources import LEASE, Key
 from controlplane.engine.errors import ApiError, NotFound
 from controlplane.engine.ports import Api, Clock, Json
 

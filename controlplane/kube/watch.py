@@ -26,7 +26,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from controlplane.api.resources import Key
+from controlplane.api.objects.resources import Key
 from controlplane.engine.errors import ApiError, Forbidden, Gone, NotFound, Unavailable
 from controlplane.engine.ports import Clock
 from controlplane.kube.cache import Index, Store, key_of, peek

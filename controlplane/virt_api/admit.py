@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from controlplane.api.admission import Settings, review
-from controlplane.api.admission_review import (
+from controlplane.api.admission.review import (
     UnreadableReviewError,
     parse_review,
     render_mutation,
     render_validation,
 )
+from controlplane.api.admission.verdict import Settings, review
 from controlplane.virt_api.answer import Answer, document, failure
 from controlplane.virt_api.routes import ToHook
 

@@ -16,10 +16,10 @@ from typing import Any
 
 import msgspec
 
-from controlplane.api.admission import Settings as AdmissionSettings
-from controlplane.api.decode import DecodeError, decode_kubevirt
-from controlplane.api.kubevirt import KubeVirtConfiguration
-from controlplane.api.resources import KUBEVIRT, SECRET, Key, Resource
+from controlplane.api.admission.verdict import Settings as AdmissionSettings
+from controlplane.api.objects.decode import DecodeError, decode_kubevirt
+from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.resources import KUBEVIRT, SECRET, Key, Resource
 from controlplane.engine.ports import Clock
 from controlplane.kube.certificates import KeyPair
 from controlplane.kube.client import Client, Selection

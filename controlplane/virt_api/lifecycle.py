@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from controlplane.api.instance import VirtualMachineInstance
-from controlplane.api.virtual_machine import VirtualMachine
+from controlplane.api.objects.vm import VirtualMachine
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.virt_api.options import RestartOptions, StartOptions, StopOptions
 
 Json = dict[str, Any]

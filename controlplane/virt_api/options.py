@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from controlplane.api.problem import excerpt
+from controlplane.api.admission.problem import excerpt
 
 Options = TypeVar("Options")
 

@@ -9,10 +9,10 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from controlplane.api.decode import DecodeError, decode_vm, decode_vmi
-from controlplane.api.instance import VirtualMachineInstance
-from controlplane.api.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
-from controlplane.api.virtual_machine import VirtualMachine
+from controlplane.api.objects.decode import DecodeError, decode_vm, decode_vmi
+from controlplane.api.objects.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.api.objects.vm import VirtualMachine
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.errors import ApiError, Conflict, NotFound
 from controlplane.kube.access import User, review_access
 from controlplane.kube.client import Client

@@ -17,7 +17,7 @@ from typing import Any
 
 from kubevirt_api.names import LAUNCHER_ROLE, ROLE
 
-from controlplane.api.resources import KUBEVIRT, POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.api.objects.resources import KUBEVIRT, POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.api.version import VERSION
 from controlplane.engine.backoff import BackOff
 from controlplane.engine.overlay import Overlay, RememberingApi

@@ -14,7 +14,7 @@ from collections import OrderedDict, deque
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from controlplane.api.resources import Key, Resource
+from controlplane.api.objects.resources import Key, Resource
 from controlplane.engine.errors import ApiError
 from controlplane.engine.ports import Api, Clock, Json
 from controlplane.kube.events import Story, create_event

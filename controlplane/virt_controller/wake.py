@@ -14,8 +14,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from controlplane.api.meta import Node, ObjectMeta
-from controlplane.api.resources import VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.api.objects.meta import Node, ObjectMeta
+from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.engine.ports import Cache
 
 Wake = Callable[[Key], None]

@@ -18,8 +18,8 @@ from contextlib import suppress
 from kubevirt_api.names import LAUNCHER_ROLE, NODE_NAME, ROLE
 
 from controlplane import logs
-from controlplane.api.instance import VirtualMachineInstanceStatus
-from controlplane.api.resources import NODE, POD, VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.api.objects.vmi.instance import VirtualMachineInstanceStatus
 from controlplane.engine.backoff import BackOff
 from controlplane.engine.clock import SystemClock
 from controlplane.engine.errors import ApiError

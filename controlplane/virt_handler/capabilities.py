@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from controlplane.api.pod import Pod
+from controlplane.api.objects.pod import Pod
 from controlplane.virt_handler.device_plugins.device import KVM
 
 log = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from controlplane import logs
-from controlplane.api.resources import Key
+from controlplane.api.objects.resources import Key
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import base64
 import logging
 from typing import assert_never
 
-from controlplane.api.resources import SECRET
+from controlplane.api.objects.resources import SECRET
 from controlplane.engine.ports import Api, Json
 from controlplane.kube.certificates import issue_server, join, make_authority
 from controlplane.virt_controller.certificates.decide import (

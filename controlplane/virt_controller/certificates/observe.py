@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from controlplane.api.resources import SECRET, Key, Resource
+from controlplane.api.objects.resources import SECRET, Key, Resource
 from controlplane.engine.ports import Cache
 from controlplane.kube.certificates import KeyPair
 from controlplane.virt_controller.certificates.decide import Held, Verifier, World

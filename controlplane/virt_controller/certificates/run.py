@@ -9,7 +9,7 @@ import asyncio
 import logging
 from contextlib import suppress
 
-from controlplane.api.resources import Key
+from controlplane.api.objects.resources import Key
 from controlplane.engine.errors import ApiError, Conflict
 from controlplane.engine.ports import Clock
 from controlplane.kube.client import Client, Selection

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import logging
 
-from controlplane.api.decode import DecodeError, decode_kubevirt
-from controlplane.api.kubevirt import KubeVirtConfiguration
-from controlplane.api.resources import Key
+from controlplane.api.objects.decode import DecodeError, decode_kubevirt
+from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.resources import Key
 from controlplane.engine.ports import Cache
 
 log = logging.getLogger(__name__)

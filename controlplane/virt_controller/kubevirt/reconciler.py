@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from controlplane.api.decode import decode_kubevirt, encode
-from controlplane.api.kubevirt import KubeVirt, KubeVirtStatus
-from controlplane.api.resources import KUBEVIRT, Key
+from controlplane.api.objects.decode import decode_kubevirt, encode
+from controlplane.api.objects.kubevirt import KubeVirt, KubeVirtStatus
+from controlplane.api.objects.resources import KUBEVIRT, Key
 from controlplane.engine.overlay import Overlay
 from controlplane.engine.patch import merge_patch
 from controlplane.engine.plan import Action, Plan, Problem

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import msgspec
 
-from controlplane.api import conditions
-from controlplane.api.kubevirt import KubeVirt, KubeVirtStatus
-from controlplane.api.meta import Condition
+from controlplane.api.objects import conditions
+from controlplane.api.objects.kubevirt import KubeVirt, KubeVirtStatus
+from controlplane.api.objects.meta import Condition
 from controlplane.virt_controller.stamps import render_stamp
 
 DEPLOYED = "Deployed"

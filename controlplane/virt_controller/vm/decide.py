@@ -12,8 +12,8 @@ from __future__ import annotations
 from kubevirt_api.names import VM_FINALIZER
 from kubevirt_api.run_strategies import ALWAYS, HALTED, MANUAL, ONCE, RERUN_ON_FAILURE
 
-from controlplane.api.instance import VirtualMachineInstance
-from controlplane.api.phase import FAILED, SUCCEEDED, is_final
+from controlplane.api.objects.phase import FAILED, SUCCEEDED, is_final
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.plan import Plan
 from controlplane.virt_controller.stamps import parse_stamp
 from controlplane.virt_controller.vm.world import (

@@ -14,9 +14,9 @@ from typing import Any
 
 from kubevirt_api.names import VM_GENERATION, VMI_FINALIZER
 
-from controlplane.api.decode import encode
-from controlplane.api.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE
-from controlplane.api.virtual_machine import VirtualMachine
+from controlplane.api.objects.decode import encode
+from controlplane.api.objects.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE
+from controlplane.api.objects.vm import VirtualMachine
 
 FIRMWARE_NAMESPACE = uuid.UUID("6a1a24a1-4061-4607-8bf4-a3963d0c5895")
 """Of the UUIDv5 that a machine without a firmware UUID gets from its VM's name: the same at every start."""

@@ -27,13 +27,13 @@ from typing import Any, TypeVar, assert_never
 
 from kubevirt_api.names import VM_FINALIZER
 
-from controlplane.api.decode import DecodeError, decode_vm, decode_vmi, encode
-from controlplane.api.defaults import default_instance
-from controlplane.api.instance import VirtualMachineInstance
-from controlplane.api.kubevirt import KubeVirtConfiguration
-from controlplane.api.meta import Node
-from controlplane.api.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
-from controlplane.api.virtual_machine import VirtualMachine, VirtualMachineStatus
+from controlplane.api.admission.defaults import default_instance
+from controlplane.api.objects.decode import DecodeError, decode_vm, decode_vmi, encode
+from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.meta import Node
+from controlplane.api.objects.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.api.objects.vm import VirtualMachine, VirtualMachineStatus
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.errors import AlreadyExists, ApiError, Conflict, NotFound
 from controlplane.engine.overlay import Overlay
 from controlplane.engine.patch import merge_patch

@@ -14,12 +14,12 @@ from kubevirt_api import condition_types, printable_statuses
 from kubevirt_api.names import VM_GENERATION
 from kubevirt_api.run_strategies import RERUN_ON_FAILURE
 
-from controlplane.api import conditions
-from controlplane.api.instance import VirtualMachineInstance
-from controlplane.api.meta import Condition
-from controlplane.api.phase import FAILED, PENDING, RUNNING, SCHEDULED, SCHEDULING, is_final
-from controlplane.api.readiness import readiness
-from controlplane.api.virtual_machine import StartFailure, StateChangeRequest, VirtualMachineStatus
+from controlplane.api.objects import conditions
+from controlplane.api.objects.meta import Condition
+from controlplane.api.objects.phase import FAILED, PENDING, RUNNING, SCHEDULED, SCHEDULING, is_final
+from controlplane.api.objects.readiness import readiness
+from controlplane.api.objects.vm import StartFailure, StateChangeRequest, VirtualMachineStatus
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.plan import Problem
 from controlplane.virt_controller.stamps import render_stamp
 from controlplane.virt_controller.vm.decide import is_failed_start, why_start

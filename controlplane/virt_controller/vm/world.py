@@ -10,10 +10,10 @@ from enum import Enum, auto
 
 from kubevirt_api.run_strategies import ALWAYS, ONCE, RERUN_ON_FAILURE
 
-from controlplane.api.instance import VirtualMachineInstance
-from controlplane.api.meta import ObjectMeta, OwnerReference
-from controlplane.api.phase import RUNNING, is_final
-from controlplane.api.virtual_machine import StateChangeRequest, VirtualMachine
+from controlplane.api.objects.meta import ObjectMeta, OwnerReference
+from controlplane.api.objects.phase import RUNNING, is_final
+from controlplane.api.objects.vm import StateChangeRequest, VirtualMachine
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 
 BACKED_OFF = frozenset({ALWAYS, RERUN_ON_FAILURE})
 """Strategies under which starts that failed delay the next one."""

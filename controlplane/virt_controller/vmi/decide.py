@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from kubevirt_api.names import NODE_NAME, VM_FINALIZER, VMI_FINALIZER
 
-from controlplane.api.phase import AFTER_HAND_OVER, NEVER_STARTED, is_final
-from controlplane.api.pod import Pod
+from controlplane.api.objects.phase import AFTER_HAND_OVER, NEVER_STARTED, is_final
+from controlplane.api.objects.pod import Pod
 from controlplane.engine.plan import Plan
 from controlplane.virt_controller.vmi.world import (
     Action,

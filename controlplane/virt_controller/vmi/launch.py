@@ -10,9 +10,9 @@ import binascii
 import json
 import re
 
-from controlplane.api import quantity
-from controlplane.api.instance import CloudInitNoCloud, VirtualMachineInstance
 from controlplane.api.launch_plan import CloudInit, ContainerDisk, Dhcp, EmptyDisk, Plan
+from controlplane.api.objects import quantity
+from controlplane.api.objects.vmi.instance import CloudInitNoCloud, VirtualMachineInstance
 from controlplane.domain import layout
 from controlplane.domain.mac import guest_mac
 from controlplane.domain.network import masquerade_network

@@ -14,12 +14,12 @@ from typing import Any
 
 from kubevirt_api import names
 
-from controlplane.api.decode import encode
-from controlplane.api.instance import VirtualMachineInstance, VirtualMachineInstanceSpec
-from controlplane.api.kubevirt import KubeVirtConfiguration
 from controlplane.api.launch_plan import PLAN_VARIABLE, render_plan
-from controlplane.api.pod import COMPUTE
-from controlplane.api.resources import POD, VIRTUAL_MACHINE_INSTANCE
+from controlplane.api.objects.decode import encode
+from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.pod import COMPUTE
+from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE_INSTANCE
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance, VirtualMachineInstanceSpec
 from controlplane.domain import layout
 from controlplane.virt_controller.vmi.launch import NETWORK_DATA, USER_DATA, build_plan, guest_hostname
 from controlplane.virt_controller.vmi.resources import build_resources

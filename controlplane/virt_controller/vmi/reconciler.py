@@ -12,12 +12,12 @@ from typing import Any, assert_never
 import msgspec
 from kubevirt_api.names import NODE_NAME, VM_FINALIZER, VMI_FINALIZER
 
-from controlplane.api.decode import DecodeError, decode, decode_vmi, encode
-from controlplane.api.instance import VirtualMachineInstance, VirtualMachineInstanceStatus
-from controlplane.api.kubevirt import KubeVirtConfiguration
-from controlplane.api.pod import Pod
-from controlplane.api.resources import POD, VIRTUAL_MACHINE_INSTANCE, Key
-from controlplane.api.validate.check import check_instance
+from controlplane.api.admission.validate.check import check_instance
+from controlplane.api.objects.decode import DecodeError, decode, decode_vmi, encode
+from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.pod import Pod
+from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance, VirtualMachineInstanceStatus
 from controlplane.engine.errors import AlreadyExists, ApiError, Conflict, Invalid, NotFound
 from controlplane.engine.overlay import Overlay
 from controlplane.engine.patch import merge_patch

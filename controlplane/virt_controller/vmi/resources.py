@@ -9,9 +9,9 @@ state, its page tables, and under emulation the buffer of translated code, whose
 
 from __future__ import annotations
 
-from controlplane.api import quantity
-from controlplane.api.domain_spec import DomainSpec
-from controlplane.api.kubevirt import DeveloperConfiguration
+from controlplane.api.objects import quantity
+from controlplane.api.objects.kubevirt import DeveloperConfiguration
+from controlplane.api.objects.vmi.domain import DomainSpec
 
 MIB = 1024 * 1024
 FIXED_OVERHEAD = 64 * MIB

@@ -15,10 +15,9 @@ import msgspec
 from kubevirt_api import condition_types
 from kubevirt_api.names import NODE_NAME, VMI_FINALIZER
 
-from controlplane.api import conditions
-from controlplane.api.instance import CpuTopology, MemoryStatus, PhaseTransition, VirtualMachineInstanceStatus
-from controlplane.api.meta import Condition
-from controlplane.api.phase import (
+from controlplane.api.objects import conditions
+from controlplane.api.objects.meta import Condition
+from controlplane.api.objects.phase import (
     BEFORE_HAND_OVER,
     FAILED,
     PENDING,
@@ -28,8 +27,14 @@ from controlplane.api.phase import (
     is_final,
     may_move,
 )
-from controlplane.api.pod import Pod, Trouble, find_end_trouble, find_start_trouble
-from controlplane.api.readiness import readiness
+from controlplane.api.objects.pod import Pod, Trouble, find_end_trouble, find_start_trouble
+from controlplane.api.objects.readiness import readiness
+from controlplane.api.objects.vmi.instance import (
+    CpuTopology,
+    MemoryStatus,
+    PhaseTransition,
+    VirtualMachineInstanceStatus,
+)
 from controlplane.domain.layout import UID
 from controlplane.engine.plan import Problem
 from controlplane.virt_controller.stamps import render_stamp

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from controlplane.api.instance import VirtualMachineInstance
-from controlplane.api.kubevirt import KubeVirtConfiguration
-from controlplane.api.pod import Pod
+from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.pod import Pod
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 
 DEFAULTS = KubeVirtConfiguration()
 

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from controlplane.api.instance import VirtualMachineInstance
 from controlplane.api.launch_plan import parse_report
-from controlplane.api.pod import Pod
+from controlplane.api.objects.pod import Pod
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain import layout
-from controlplane.domain.build.domain import build_domain
-from controlplane.domain.build.facts import Facts, Link
+from controlplane.domain.builders.domain import build_domain
+from controlplane.domain.builders.facts import Facts, Link
 from controlplane.domain.codec import render_text
 from controlplane.domain.mac import guest_mac
 from controlplane.domain.network import masquerade_network

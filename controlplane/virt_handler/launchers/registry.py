@@ -9,9 +9,9 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection
 
-from controlplane.api.decode import DecodeError, decode
-from controlplane.api.pod import Pod
-from controlplane.api.resources import Key
+from controlplane.api.objects.decode import DecodeError, decode
+from controlplane.api.objects.pod import Pod
+from controlplane.api.objects.resources import Key
 from controlplane.engine.ports import Cache
 from controlplane.virt_handler.launchers.session import Session, Tools
 from controlplane.virt_handler.vmi.world import Launcher

@@ -15,9 +15,9 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from controlplane.api.instance import VirtualMachineInstance
 from controlplane.api.launch_plan import REPORT_LIMIT_BYTES
-from controlplane.api.pod import Pod, bounded
+from controlplane.api.objects.pod import Pod, bounded
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain import layout
 from controlplane.domain.observed import Observed, UnreadableError, read_domain
 from controlplane.domain.state import Life, State

@@ -10,8 +10,8 @@ removed by force), and only over a working connection.
 
 from __future__ import annotations
 
-from controlplane.api.instance import VirtualMachineInstance
-from controlplane.api.phase import SCHEDULED, is_final
+from controlplane.api.objects.phase import SCHEDULED, is_final
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import Life
 from controlplane.engine.plan import Plan
 from controlplane.virt_handler.vmi.status import PATIENCE_SECONDS, seconds_since_hand_over

@@ -14,10 +14,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import assert_never
 
-from controlplane.api.decode import DecodeError, decode_vmi, encode
-from controlplane.api.instance import VirtualMachineInstance, VirtualMachineInstanceStatus
-from controlplane.api.phase import FAILED, RUNNING, SUCCEEDED
-from controlplane.api.resources import VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.api.objects.decode import DecodeError, decode_vmi, encode
+from controlplane.api.objects.phase import FAILED, RUNNING, SUCCEEDED
+from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance, VirtualMachineInstanceStatus
 from controlplane.engine.errors import ApiError, Invalid, NotFound, Unavailable
 from controlplane.engine.patch import merge_patch
 from controlplane.engine.plan import Plan, Problem

@@ -10,17 +10,17 @@ from datetime import UTC, datetime
 import msgspec
 from kubevirt_api import condition_types
 
-from controlplane.api import conditions
-from controlplane.api.domain_spec import Machine
-from controlplane.api.instance import (
+from controlplane.api.objects import conditions
+from controlplane.api.objects.meta import Condition
+from controlplane.api.objects.phase import AFTER_HAND_OVER, RUNNING, SCHEDULED, may_move
+from controlplane.api.objects.readiness import readiness
+from controlplane.api.objects.vmi.domain import Machine
+from controlplane.api.objects.vmi.instance import (
     InterfaceStatus,
     PhaseTransition,
     VirtualMachineInstance,
     VirtualMachineInstanceStatus,
 )
-from controlplane.api.meta import Condition
-from controlplane.api.phase import AFTER_HAND_OVER, RUNNING, SCHEDULED, may_move
-from controlplane.api.readiness import readiness
 from controlplane.domain import layout
 from controlplane.domain.mac import guest_mac
 from controlplane.domain.state import Life

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from controlplane.api.pod import Pod, find_end_trouble
+from controlplane.api.objects.pod import Pod, find_end_trouble
 from controlplane.domain.observed import Identity
 from controlplane.domain.state import Life, Outcome, State, derive_outcome
 from controlplane.virt_handler.vmi.world import Launcher, Sighting

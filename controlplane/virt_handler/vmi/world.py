@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from controlplane.api.instance import VirtualMachineInstance
-from controlplane.api.pod import Pod
+from controlplane.api.objects.pod import Pod
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.observed import Observed
 from controlplane.domain.state import State
 from controlplane.virt_handler.network.links import PodInterface

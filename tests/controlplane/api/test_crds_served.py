@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.api.crds import DEFINITIONS, crd
+from controlplane.api.schema.crds import DEFINITIONS, crd
 from lab.api import Api, ApiError
 from lab.cluster import Lab
 from tests.controlplane.api import golden

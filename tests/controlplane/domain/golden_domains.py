@@ -11,10 +11,10 @@ from typing import Any
 
 import yaml
 
-from controlplane.api.decode import decode_vmi
 from controlplane.api.launch_plan import FoundDisk, Report
-from controlplane.domain.build.domain import build_domain
-from controlplane.domain.build.facts import Facts, Link
+from controlplane.api.objects.decode import decode_vmi
+from controlplane.domain.builders.domain import build_domain
+from controlplane.domain.builders.facts import Facts, Link
 from controlplane.domain.model.domain import Domain
 
 HOME = pathlib.Path(__file__).parent.parent / "golden" / "domain"

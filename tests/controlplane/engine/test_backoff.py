@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from controlplane.api.resources import Key
+from controlplane.api.objects.resources import Key
 from controlplane.engine.backoff import BackOff
 
 WEB, DB = Key("default", "web"), Key("default", "db")

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from controlplane.api.resources import POD, Key
+from controlplane.api.objects.resources import POD, Key
 from controlplane.engine.errors import NotFound
 from controlplane.engine.overlay import GHOST_SECONDS, Overlay, RememberingApi
 

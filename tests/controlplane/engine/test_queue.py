@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from controlplane.api.resources import Key
+from controlplane.api.objects.resources import Key
 from controlplane.engine.backoff import BackOff
 from controlplane.engine.queue import Queue
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from controlplane.api.resources import Key
+from controlplane.api.objects.resources import Key
 from controlplane.engine.errors import ApiError, Conflict, Forbidden, NotFound, Unavailable
 from controlplane.engine.reconcile import reconcile
 from tests.controlplane.engine.world import Counting

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.api.resources import Key
+from controlplane.api.objects.resources import Key
 from controlplane.engine.backoff import BackOff
 from controlplane.engine.clock import SystemClock
 from controlplane.engine.plan import Outcome, Plan, Problem

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from controlplane.api.resources import POD, Key
+from controlplane.api.objects.resources import POD, Key
 from controlplane.engine.ports import Cache
 from controlplane.kube.cache import Peek, Store, by_label, trim
 
@@ -150,7 +150,7 @@ def test_an_index_that_was_never_made_is_a_bug_in_the_caller() -> None:
 
 MEASURE = """
 import gc, json
-from controlplane.api.resources import POD
+from controlplane.api.objects.resources import POD
 from controlplane.kube.cache import Store, by_label
 
 def resident_kib():

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 from aiohttp import web
 
-from controlplane.api.resources import LEASE, NODE, POD, VIRTUAL_MACHINE, Key, Resource
+from controlplane.api.objects.resources import LEASE, NODE, POD, VIRTUAL_MACHINE, Key, Resource
 from controlplane.engine.errors import (
     AlreadyExists,
     ApiError,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from controlplane.api.resources import LEASE, Key
+from controlplane.api.objects.resources import LEASE, Key
 from controlplane.engine.errors import Forbidden, Unavailable
 from controlplane.kube.leader import EXIT_LATE, Held, Leadership, LeadershipLostError, Take, Terms, Wait, decide
 from tests.controlplane.kube.virtual import MemoryApi, VirtualTime

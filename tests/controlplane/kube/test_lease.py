@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import pytest
 
-from controlplane.api.resources import Key
+from controlplane.api.objects.resources import Key
 from controlplane.engine.errors import Unavailable
 from controlplane.kube.lease import Heartbeat, render_time
 from tests.controlplane.kube.virtual import MemoryApi, VirtualTime

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from controlplane.api.resources import LEASE, SECRET, Key, Resource
+from controlplane.api.objects.resources import LEASE, SECRET, Key, Resource
 from controlplane.engine.clock import SystemClock
 from controlplane.engine.errors import AlreadyExists, Conflict, Forbidden, Gone, Invalid, NotFound, Unavailable
 from controlplane.kube.access import Attributes, User, review_access

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from controlplane.api.resources import POD, Key
+from controlplane.api.objects.resources import POD, Key
 from controlplane.kube.client import Selection
 from controlplane.kube.watch import Timing, WatchCache
 from tests.controlplane.kube.fake_api import FakeApi, Json, a_client, status

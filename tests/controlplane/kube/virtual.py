@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from controlplane.api.resources import Key, Resource
+from controlplane.api.objects.resources import Key, Resource
 from controlplane.engine.errors import AlreadyExists, Conflict, NotFound
 from tests.controlplane.kube.fake_api import Json, merge
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from controlplane.api.resources import Key, Resource
+from controlplane.api.objects.resources import Key, Resource
 from tests.controlplane.simulation.store import Json, Store
 
 Callback = Callable[[Key, bytes | None, bytes | None], None]

@@ -14,8 +14,8 @@ from collections.abc import Callable, Coroutine, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from controlplane.api.kubevirt import KubeVirtConfiguration
-from controlplane.api.resources import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key, Resource
+from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key, Resource
 from controlplane.engine.backoff import BackOff
 from controlplane.engine.errors import ApiError, Unavailable
 from controlplane.engine.overlay import Overlay, RememberingApi

@@ -13,11 +13,11 @@ import random
 from dataclasses import dataclass, field
 from typing import Any
 
-from controlplane.api.decode import encode
-from controlplane.api.meta import Condition
-from controlplane.api.phase import FAILED, RUNNING, SCHEDULED, SUCCEEDED, is_final
-from controlplane.api.readiness import readiness
-from controlplane.api.resources import POD, VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.api.objects.decode import encode
+from controlplane.api.objects.meta import Condition
+from controlplane.api.objects.phase import FAILED, RUNNING, SCHEDULED, SUCCEEDED, is_final
+from controlplane.api.objects.readiness import readiness
+from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.engine.errors import ApiError
 from controlplane.virt_controller.stamps import render_stamp
 from tests.controlplane.simulation.clock import SimulatedClock

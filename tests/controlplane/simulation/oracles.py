@@ -10,10 +10,10 @@ from collections.abc import Iterable
 
 from kubevirt_api.run_strategies import ALWAYS
 
-from controlplane.api.decode import decode_vm, decode_vmi
-from controlplane.api.instance import VirtualMachineInstance
-from controlplane.api.phase import RUNNING, is_final, may_move
-from controlplane.api.resources import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.api.objects.decode import decode_vm, decode_vmi
+from controlplane.api.objects.phase import RUNNING, is_final, may_move
+from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.virt_controller.vm.world import controller_of
 from tests.controlplane.simulation.node import BAD_NODE_SELECTOR, Node
 from tests.controlplane.simulation.people import INVALID_MEMORY

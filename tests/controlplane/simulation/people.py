@@ -11,8 +11,8 @@ from typing import Any
 from kubevirt_api.names import VM_FINALIZER
 from kubevirt_api.run_strategies import ALWAYS, BUILT, HALTED, MANUAL, RERUN_ON_FAILURE
 
-from controlplane.api.phase import is_final
-from controlplane.api.resources import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.api.objects.phase import is_final
+from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
 from tests.controlplane.simulation.node import BAD_NODE_SELECTOR
 from tests.controlplane.simulation.store import Json, Store
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from controlplane.api.resources import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key, Resource
+from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key, Resource
 from controlplane.engine.errors import AlreadyExists, ApiError, Conflict, Invalid, NotFound
 from controlplane.virt_controller.stamps import render_stamp
 from tests.controlplane.simulation.clock import SimulatedClock

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.api.resources import POD, VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.engine.plan import Plan
 from controlplane.virt_controller.vm import world as vm_world
 from controlplane.virt_controller.vm.reconciler import VmReconciler

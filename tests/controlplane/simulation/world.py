@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from itertools import accumulate
 
-from controlplane.api.resources import POD, Resource
+from controlplane.api.objects.resources import POD, Resource
 from tests.controlplane.simulation.clock import SimulatedClock
 from tests.controlplane.simulation.controller import Controller, Fate, Reconcilers, real_reconcilers
 from tests.controlplane.simulation.fair import fair_round

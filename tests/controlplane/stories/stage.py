@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from controlplane.api.resources import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
 from tests.controlplane.simulation.clock import SimulatedClock
 from tests.controlplane.simulation.controller import Controller, real_reconcilers
 from tests.controlplane.simulation.fair import fair_round

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.api.resources import POD
+from controlplane.api.objects.resources import POD
 from tests.controlplane.simulation.node import BAD_NODE_SELECTOR
 from tests.controlplane.stories.stage import Stage, Users, a_vm
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.api.admission import Settings
+from controlplane.api.admission.verdict import Settings
 from controlplane.virt_api.admit import Admission
 from controlplane.virt_api.routes import ToHook
 

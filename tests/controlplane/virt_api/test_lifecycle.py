@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from controlplane.api.decode import decode_vm, decode_vmi
-from controlplane.api.instance import VirtualMachineInstance
-from controlplane.api.virtual_machine import VirtualMachine
+from controlplane.api.objects.decode import decode_vm, decode_vmi
+from controlplane.api.objects.vm import VirtualMachine
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.virt_api.lifecycle import (
     PatchInstance,
     PatchSpec,

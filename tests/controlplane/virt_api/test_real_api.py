@@ -25,8 +25,8 @@ from typing import Any
 import pytest
 import yaml
 
-from controlplane.api.crds import DEFINITIONS, crd
-from controlplane.api.resources import SECRET, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key, Resource
+from controlplane.api.objects.resources import SECRET, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key, Resource
+from controlplane.api.schema.crds import DEFINITIONS, crd
 from controlplane.engine.clock import SystemClock
 from controlplane.engine.errors import ApiError, Invalid
 from controlplane.kube.client import Client, Selection

@@ -9,10 +9,10 @@ from typing import Any
 
 from kubevirt_api.names import NODE_NAME, VM_FINALIZER, VMI_FINALIZER
 
-from controlplane.api.decode import decode, decode_vm, decode_vmi
-from controlplane.api.instance import VirtualMachineInstance
-from controlplane.api.pod import Pod
-from controlplane.api.virtual_machine import VirtualMachine
+from controlplane.api.objects.decode import decode, decode_vm, decode_vmi
+from controlplane.api.objects.pod import Pod
+from controlplane.api.objects.vm import VirtualMachine
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.virt_controller.vm.world import World as VmWorld
 from controlplane.virt_controller.vmi.world import World as VmiWorld
 from controlplane.virt_controller.vmi.world import pod_name

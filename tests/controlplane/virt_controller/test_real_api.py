@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 import yaml
 
-from controlplane.api.crds import DEFINITIONS, crd
+from controlplane.api.schema.crds import DEFINITIONS, crd
 from controlplane.kube.client import Client
 from controlplane.kube.credentials import from_kubeconfig
 from controlplane.kube.transport import Request, Transport

@@ -9,7 +9,7 @@ import asyncio
 from contextlib import suppress
 from typing import Any
 
-from controlplane.api.resources import VIRTUAL_MACHINE, Key
+from controlplane.api.objects.resources import VIRTUAL_MACHINE, Key
 from controlplane.engine.errors import Forbidden
 from controlplane.virt_controller.tell import REPEAT_SECONDS, WAITING_LIMIT, EventWriter, Regarding
 from tests.controlplane.simulation.clock import SimulatedClock

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from controlplane.api.resources import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.virt_controller.wake import connect
 from tests.controlplane.simulation.cache import LaggingCache
 from tests.controlplane.simulation.clock import SimulatedClock

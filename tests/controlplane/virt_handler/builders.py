@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from controlplane.api.decode import decode, decode_vmi
-from controlplane.api.instance import VirtualMachineInstance
-from controlplane.api.pod import Pod
+from controlplane.api.objects.decode import decode, decode_vmi
+from controlplane.api.objects.pod import Pod
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.observed import Identity, Observed
 from controlplane.domain.state import Life, State
 from controlplane.virt_handler.network.links import PodInterface

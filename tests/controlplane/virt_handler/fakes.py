@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Literal
 
-from controlplane.api.resources import Key, Resource
+from controlplane.api.objects.resources import Key, Resource
 from controlplane.domain import layout
 from controlplane.domain.state import Life, State
 from controlplane.engine.errors import Conflict, NotFound

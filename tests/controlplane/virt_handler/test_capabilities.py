@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from controlplane.api.decode import decode
-from controlplane.api.pod import Pod
+from controlplane.api.objects.decode import decode
+from controlplane.api.objects.pod import Pod
 from controlplane.virt_handler.capabilities import read_capabilities
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.api.resources import Key
+from controlplane.api.objects.resources import Key
 from controlplane.domain.state import Life, State
 from controlplane.engine.backoff import BackOff
 from controlplane.engine.errors import Unavailable

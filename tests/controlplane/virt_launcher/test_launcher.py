@@ -16,11 +16,11 @@ from collections.abc import Callable
 
 import pytest
 
-from controlplane.api.decode import decode_vmi
 from controlplane.api.launch_plan import CloudInit, ContainerDisk, Dhcp, EmptyDisk, Plan, parse_report
+from controlplane.api.objects.decode import decode_vmi
 from controlplane.domain import layout
-from controlplane.domain.build.domain import build_domain
-from controlplane.domain.build.facts import Facts, Link
+from controlplane.domain.builders.domain import build_domain
+from controlplane.domain.builders.facts import Facts, Link
 from controlplane.domain.codec import render_text
 from controlplane.domain.observed import read_domain, read_identity
 from controlplane.domain.state import Life, State

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from controlplane.api.resources import SECRET, Key, Resource
+from controlplane.api.objects.resources import SECRET, Key, Resource
 from controlplane.kube.certificates import (
     KeyPair,
     belongs_together,

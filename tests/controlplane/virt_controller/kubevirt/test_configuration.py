@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from controlplane.api.resources import KUBEVIRT, Key
+from controlplane.api.objects.resources import KUBEVIRT, Key
 from controlplane.kube.cache import Store
 from controlplane.virt_controller.kubevirt.configuration import Configuration
 

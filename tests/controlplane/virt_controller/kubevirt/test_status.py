@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from controlplane.api.decode import decode_kubevirt
+from controlplane.api.objects.decode import decode_kubevirt
 from controlplane.api.version import VERSION
 from controlplane.virt_controller.kubevirt.status import derive_status
 from tests.controlplane.virt_controller.builders import NOW, STAMP

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from controlplane.api import conditions
-from controlplane.api.virtual_machine import VirtualMachine, VirtualMachineStatus
+from controlplane.api.objects import conditions
+from controlplane.api.objects.vm import VirtualMachine, VirtualMachineStatus
 from controlplane.engine.errors import Forbidden
 from controlplane.engine.plan import Problem
 from controlplane.virt_controller.vm.status import derive_status, next_start_failure, printable_status

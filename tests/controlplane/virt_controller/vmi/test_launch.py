@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from controlplane.api.instance import VirtualMachineInstance
 from controlplane.api.launch_plan import ContainerDisk, EmptyDisk, parse_plan, render_plan
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.mac import guest_mac
 from controlplane.virt_controller.vmi.launch import build_plan, guest_hostname
 from tests.controlplane.virt_controller.builders import VMI_UID, a_vmi

@@ -13,9 +13,9 @@ import msgspec
 import pytest
 import yaml
 
-from controlplane.api.decode import decode_kubevirt
-from controlplane.api.kubevirt import KubeVirtConfiguration
 from controlplane.api.launch_plan import parse_plan
+from controlplane.api.objects.decode import decode_kubevirt
+from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.virt_controller.vmi.launcher_pod import build_launcher_pod, vmi_id
 from tests.controlplane.virt_controller.builders import a_vmi
 

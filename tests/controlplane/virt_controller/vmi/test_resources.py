@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from controlplane.api.decode import decode
-from controlplane.api.domain_spec import DomainSpec
-from controlplane.api.kubevirt import DeveloperConfiguration
-from controlplane.domain.build.facts import Facts
+from controlplane.api.objects.decode import decode
+from controlplane.api.objects.kubevirt import DeveloperConfiguration
+from controlplane.api.objects.vmi.domain import DomainSpec
+from controlplane.domain.builders.facts import Facts
 from controlplane.virt_controller.vmi.resources import MIB, TCG_TRANSLATION_BUFFER, build_resources
 
 KVM, TUN = "devices.kubevirt.io/kvm", "devices.kubevirt.io/tun"

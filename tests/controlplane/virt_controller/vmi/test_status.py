@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from controlplane.api import conditions
-from controlplane.api.instance import VirtualMachineInstanceStatus
-from controlplane.api.phase import FINAL, TRANSITIONS, may_move
+from controlplane.api.objects import conditions
+from controlplane.api.objects.phase import FINAL, TRANSITIONS, may_move
+from controlplane.api.objects.vmi.instance import VirtualMachineInstanceStatus
 from controlplane.engine.errors import Forbidden
 from controlplane.engine.plan import Problem
 from controlplane.virt_controller.vmi.status import derive_status, next_step

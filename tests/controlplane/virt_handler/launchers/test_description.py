@@ -10,8 +10,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from controlplane.api.decode import decode
-from controlplane.api.pod import Pod
+from controlplane.api.objects.decode import decode
+from controlplane.api.objects.pod import Pod
 from controlplane.domain.network import masquerade_network
 from controlplane.virt_handler.launchers.description import describe_domain, masquerade_of
 from controlplane.virt_handler.network.masquerade import Masquerade, Port

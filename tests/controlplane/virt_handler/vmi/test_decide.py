@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from controlplane.api.instance import VirtualMachineInstance
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import Life, State
 from controlplane.engine.plan import Plan
 from controlplane.virt_handler.vmi.decide import decide, refuse_start

@@ -10,9 +10,9 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from controlplane.api import conditions
-from controlplane.api.instance import PhaseTransition, VirtualMachineInstance, VirtualMachineInstanceStatus
-from controlplane.api.meta import Condition
+from controlplane.api.objects import conditions
+from controlplane.api.objects.meta import Condition
+from controlplane.api.objects.vmi.instance import PhaseTransition, VirtualMachineInstance, VirtualMachineInstanceStatus
 from controlplane.domain.observed import Observed
 from controlplane.domain.state import Life, State
 from controlplane.engine.errors import Invalid

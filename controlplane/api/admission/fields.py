@@ -1,0 +1,175 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Strict check of plain JSON values against our types: unknown, unbuilt, missing and ill-typed fields, all at once.
+
+Rules that need several fields live in controlplane.api.admission.validate; what one field's value may be in bounds.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from msgspec import Struct
+
+from controlplane.api.admission import known_fields
+from controlplane.api.admission.problem import Problem, below, excerpt, key
+from controlplane.api.objects import quantity
+from controlplane.api.schema.bounds import MAX_ITEMS, MAX_TEXT
+from controlplane.api.schema.patterns import matches
+from controlplane.api.schema.shape import Shape, shapes
+
+_NAMES: dict[type, str] = {
+    bool: "true or false",
+    str: "a string",
+    int: "a whole number",
+    dict: "an object",
+    list: "a list",
+}
+_GOT: dict[type, str] = {**_NAMES, bool: "a boolean", int: "a number"}
+DEEPEST = 64
+"""Levels of nesting in a value whose shape we do not know."""
+
+
+def check(value: Any, kind: type[Struct], path: str = "") -> list[Problem]:
+    """Return everything that keeps a value from being of a type."""
+    return list(_object(value, kind, path))
+
+
+def _object(value: Any, kind: type[Struct], path: str) -> Iterator[Problem]:
+    if not isinstance(value, dict):
+        yield Problem(path, f"must be an object, got {_got(value)}")
+        return
+    known = shapes(kind)
+    unbuilt = known_fields.UNBUILT.get(kind.__name__, frozenset())
+    for name, one in value.items():
+        if name in known:
+            if one is not None:
+                yield from _value(one, known[name][0], below(path, name))
+        elif name in known_fields.TOLERATED.get(kind.__name__, ()):
+            continue
+        elif name not in unbuilt:
+            yield unknown(name, path, [*known, *unbuilt])
+        elif not _asks_for_nothing(kind, name, one):
+            message = "known to KubeVirt, not built in this version; remove it"
+            yield Problem(below(path, name), message, "FieldValueNotSupported")
+    for name, (_unused, required) in known.items():
+        if required and value.get(name) is None:
+            yield Problem(below(path, name), "is required; set it", "FieldValueRequired")
+
+
+def _asks_for_nothing(kind: type[Struct], name: str, value: Any) -> bool:
+    if value == {}:
+        return kind.__name__ in known_fields.EMPTY_ALLOWED
+    return value in (None, "", []) or (value is False and name in known_fields.OFF_WHEN_FALSE)
+
+
+def unknown(name: str, path: str, names: list[str]) -> Problem:
+    """Return the problem of a field that nobody knows, with the nearest name that somebody does."""
+    shown = name if len(name) <= 64 and name.isascii() and name.isidentifier() else excerpt(name)
+    folded = {one.lower(): one for one in names}
+    close = [folded[one] for one in difflib.get_close_matches(name[:64].lower(), folded, n=1)]
+    hint = f"did you mean {close[0]}?" if close else "remove it"
+    return Problem(below(path, shown), f"no such field; {hint}", "FieldValueNotSupported")
+
+
+def _value(value: Any, shape: Shape, path: str) -> Iterator[Problem]:
+    if shape.kind is object:
+        yield from _free(value, path)
+    elif shape.struct is not None:
+        yield from _object(value, shape.struct, path)
+    elif shape.bounds.quantity:
+        yield from _quantity(value, path)
+    elif value.__class__ is not shape.kind:  # not isinstance: true is no integer
+        yield Problem(path, f"must be {_NAMES[shape.kind]}, got {_got(value)}")
+    elif shape.kind in _BOUNDED:
+        yield from _BOUNDED[shape.kind](value, shape, path)
+
+
+def _free(value: Any, path: str) -> Iterator[Problem]:
+    """Bound a value whose shape is somebody else's (a Pod's affinity): its depth and the length of its lists."""
+    todo = [(value, 0)]
+    while todo:
+        one, depth = todo.pop()
+        if not isinstance(one, dict | list):
+            continue
+        if depth >= DEEPEST or len(one) > MAX_ITEMS:
+            yield Problem(path, f"is too large: at most {DEEPEST} levels and {MAX_ITEMS} entries in each")
+            return
+        todo.extend((inside, depth + 1) for inside in (one.values() if isinstance(one, dict) else one))
+
+
+def _list(value: list[Any], shape: Shape, path: str) -> Iterator[Problem]:
+    limit = shape.bounds.max_items or MAX_ITEMS
+    if len(value) > limit:
+        yield Problem(path, f"has {len(value)} items, at most {limit} are allowed; remove some")
+        return
+    for index, one in enumerate(value):
+        if shape.item is not None:
+            yield from _value(one, shape.item, below(path, index))
+
+
+def _map(value: dict[str, Any], shape: Shape, path: str) -> Iterator[Problem]:
+    limit = shape.bounds.max_items or MAX_ITEMS
+    if len(value) > limit:
+        yield Problem(path, f"has {len(value)} entries, at most {limit} are allowed; remove some")
+    elif shape.item is None:
+        yield from _free(value, path)
+    else:
+        for name, one in value.items():
+            yield from _value(one, shape.item, key(path, name))
+
+
+def _text(value: str, shape: Shape, path: str) -> Iterator[Problem]:
+    bounds = shape.bounds
+    limit = bounds.max_length or MAX_TEXT
+    if not value:
+        if bounds.required:
+            yield Problem(path, "is required; must not be empty", "FieldValueRequired")
+    elif len(value) > limit:
+        yield Problem(path, f"has {len(value)} characters, at most {limit} are allowed")
+    elif value in bounds.unbuilt:
+        allowed = ", ".join(bounds.choices)
+        message = f"{excerpt(value)} is known to KubeVirt, not built in this version; allowed: {allowed}"
+        yield Problem(path, message, "FieldValueNotSupported")
+    elif bounds.choices and value not in bounds.choices:
+        message = f"{excerpt(value)} is not supported; allowed: {', '.join(bounds.choices)}"
+        yield Problem(path, message, "FieldValueNotSupported")
+    elif bounds.pattern and not matches(bounds.pattern, value):
+        yield Problem(path, f"{excerpt(value)} is not allowed; must be {bounds.what}")
+
+
+def _number(value: int, shape: Shape, path: str) -> Iterator[Problem]:
+    low, high = shape.bounds.minimum, shape.bounds.maximum
+    wrong = (low is not None and value < low) or (high is not None and value > high)
+    if wrong:
+        needed = f"at least {low}" if high is None else f"from {low or 0} to {high}"
+        yield Problem(path, f"{excerpt(value)} is out of range; must be {needed}")
+
+
+_BOUNDED: dict[type, Callable[[Any, Shape, str], Iterator[Problem]]] = {
+    list: _list,
+    dict: _map,
+    str: _text,
+    int: _number,
+}
+
+
+def _quantity(value: Any, path: str) -> Iterator[Problem]:
+    if isinstance(value, float):
+        yield Problem(path, f'{value!r} must be written as a string, "{value!r}"')
+    elif type(value) not in (str, int):
+        yield Problem(path, f"must be a quantity such as 64M, 2Gi, 2 or 100m, got {_got(value)}")
+    else:
+        try:
+            quantity.parse(value)
+        except quantity.QuantityError:
+            yield Problem(path, f"{excerpt(value)} is not a quantity; write e.g. 64M, 2Gi, 2 or 100m")
+
+
+def _got(value: Any) -> str:
+    if isinstance(value, float):
+        return repr(value)
+    return _GOT.get(type(value), "null")

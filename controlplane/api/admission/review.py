@@ -1,0 +1,191 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""AdmissionReview (admission.k8s.io/v1) to a Request, and a Verdict back. Pure: bytes in, plain values out.
+
+The body comes from the API server, but what is in it comes from anybody: size, depth and lengths are bounded before
+anything else looks at it.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from controlplane.api.admission.problem import Problem
+from controlplane.api.admission.verdict import Json, Request, Verdict
+from controlplane.api.schema.bounds import MAX_ITEMS
+
+MAX_BYTES = 512 * 1024
+"""Of one object."""
+MAX_DEPTH = 64
+MAX_CAUSES = 20
+"""Problems that an answer lists; the rest is a number."""
+_UID = re.compile(rb'"uid"\s*:\s*"([0-9A-Za-z-]{1,64})"')
+
+
+class UnreadableReviewError(ValueError):
+    """The body holds no request that can be judged. `answer` is what to reply, with status 200 if it is not None."""
+
+    def __init__(self, message: str, *, uid: str = "", code: int = 400) -> None:
+        super().__init__(message)
+        self.answer = _envelope(_refusal(uid, code, "BadRequest", message)) if uid else None
+
+
+class _Kind(msgspec.Struct):
+    kind: str = ""
+
+
+class _User(msgspec.Struct):
+    username: str = ""
+
+
+class _Request(msgspec.Struct, rename="camel"):
+    uid: str
+    kind: _Kind
+    operation: str
+    user_info: _User = msgspec.field(default_factory=_User)
+    sub_resource: str = ""
+    object: msgspec.Raw = msgspec.Raw(b"null")
+    old_object: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class _Review(msgspec.Struct):
+    request: _Request
+
+
+def parse_review(body: bytes) -> Request:
+    """Read what the API server asks. UnreadableReviewError carries the answer to an object that is too big or deep."""
+    found = _UID.search(body[:4096])
+    uid = found.group(1).decode() if found else ""
+    try:
+        request = msgspec.json.decode(body, type=_Review).request
+        obj = _object(request.object, request.uid)
+        old = _old(request.old_object)
+    except RecursionError as error:
+        raise UnreadableReviewError(f"nesting deeper than {MAX_DEPTH}; flatten the object", uid=uid) from error
+    except msgspec.DecodeError as error:
+        raise UnreadableReviewError(f"not an AdmissionReview: {error}", uid=uid) from error
+    return Request(
+        operation=request.operation,
+        kind=request.kind.kind,
+        user=request.user_info.username,
+        uid=request.uid,
+        obj=obj,
+        old=old,
+        subresource=request.sub_resource,
+    )
+
+
+def _object(raw: msgspec.Raw, uid: str) -> Json | None:
+    data = bytes(raw)
+    if len(data) > MAX_BYTES:
+        raise UnreadableReviewError(f"object has {len(data)} bytes, at most {MAX_BYTES} are allowed", uid=uid, code=413)
+    value = msgspec.json.decode(data)
+    if value is not None and not isinstance(value, dict):
+        raise UnreadableReviewError("object must be a JSON object", uid=uid)
+    _check_growth(value, uid)
+    return value
+
+
+def _old(raw: msgspec.Raw) -> Json | None:
+    """Read the stored object. It was let in before: whatever it is, it must remain possible to repair or delete it."""
+    value = msgspec.json.decode(raw)
+    return value if isinstance(value, dict) else None
+
+
+def _check_growth(value: Any, uid: str) -> None:
+    todo: list[tuple[Any, int, str]] = [(value, 1, "")]
+    while todo:
+        one, depth, path = todo.pop()
+        if not isinstance(one, dict | list):
+            continue
+        if depth > MAX_DEPTH:
+            raise UnreadableReviewError(f"{path[:80]}: nesting deeper than {MAX_DEPTH}; flatten the object", uid=uid)
+        if isinstance(one, list):
+            if len(one) > MAX_ITEMS:
+                message = f"{path[:80]}: has {len(one)} items, at most {MAX_ITEMS} are allowed; remove some"
+                raise UnreadableReviewError(message, uid=uid)
+            todo.extend((inside, depth + 1, path) for inside in one)
+        else:
+            todo.extend(
+                (inside, depth + 1, f"{path}.{name[:64]}" if path else name[:64]) for name, inside in one.items()
+            )
+
+
+def render_mutation(request: Request, verdict: Verdict) -> Json:
+    """Answer a mutating webhook: the refusal, or the changes as a JSON patch."""
+    answer = _answer(request, verdict)
+    if verdict.allowed and verdict.patched is not None and request.obj is not None:
+        patch = list(_patch(request.obj, verdict.patched, ""))
+        answer["patchType"] = "JSONPatch"
+        answer["patch"] = base64.b64encode(msgspec.json.encode(patch)).decode()
+    return _envelope(answer)
+
+
+def render_validation(request: Request, verdict: Verdict) -> Json:
+    """Answer a validating webhook."""
+    return _envelope(_answer(request, verdict))
+
+
+def _answer(request: Request, verdict: Verdict) -> Json:
+    warnings = {"warnings": list(verdict.warnings)} if verdict.warnings else {}
+    if verdict.allowed:
+        return {"uid": request.uid, "allowed": True, **warnings}
+    shown = verdict.problems[:MAX_CAUSES]
+    more = len(verdict.problems) - len(shown)
+    message = "; ".join([*map(str, shown), *([f"and {more} more problems"] if more else [])])
+    reason = "Forbidden" if verdict.code == 403 else "Invalid"
+    refusal = _refusal(request.uid, verdict.code, reason, message)
+    refusal["status"]["details"] = {
+        "name": _name(request),
+        "kind": request.kind,
+        "causes": [_cause(problem) for problem in shown],
+    }
+    return {**refusal, **warnings}
+
+
+def _cause(problem: Problem) -> Json:
+    return {"field": problem.path, "message": problem.message, "reason": problem.reason}
+
+
+def _name(request: Request) -> str:
+    """Return what kubectl calls the object in its error; it may be anything, for it may be the problem."""
+    metadata = (request.obj or {}).get("metadata")
+    named = (metadata.get("name") or metadata.get("generateName")) if isinstance(metadata, dict) else ""
+    return named[:253] if isinstance(named, str) else ""
+
+
+def _refusal(uid: str, code: int, reason: str, message: str) -> Json:
+    status: Json = {"status": "Failure", "code": code, "reason": reason, "message": message}
+    return {"uid": uid, "allowed": False, "status": status}
+
+
+def _envelope(response: Json) -> Json:
+    return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}
+
+
+def _patch(before: Any, after: Any, path: str) -> Iterator[Json]:
+    """Yield the operations that make one value of the other: objects by member, everything else as a whole."""
+    if before == after:
+        return
+    if not isinstance(before, dict) or not isinstance(after, dict):
+        yield {"op": "replace", "path": path, "value": after}
+        return
+    for name in before:
+        if name not in after:
+            yield {"op": "remove", "path": f"{path}/{_escaped(name)}"}
+    for name, value in after.items():
+        here = f"{path}/{_escaped(name)}"
+        if name not in before:
+            yield {"op": "add", "path": here, "value": value}
+        else:
+            yield from _patch(before[name], value, here)
+
+
+def _escaped(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")

@@ -1,0 +1,134 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rules about CPU, memory, board, firmware and clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from fractions import Fraction
+
+from controlplane.api.admission.problem import Problem, below, excerpt, key
+from controlplane.api.objects import quantity
+from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.meta import Quantity
+from controlplane.api.objects.vmi.domain import Clock, DomainSpec, Firmware, KernelBoot
+
+MAX_VCPUS = 255
+"""More need an IOMMU with extended interrupt mode, which is not built."""
+MAX_CPU = 1024
+MIN_MEMORY = 10**6
+MAX_MEMORY = 16 * 2**40
+MACHINE_TYPES = ("q35", "pc-q35-*", "pc", "pc-i440fx-*")
+"""Patterns of boards that may be asked for, unless the configuration names others."""
+
+
+def check_compute(domain: DomainSpec, configuration: KubeVirtConfiguration, path: str) -> Iterator[Problem]:
+    """Check everything of the machine but its devices."""
+    yield from _cpu(domain, path)
+    yield from _memory(domain, path)
+    yield from _machine(domain, configuration, path)
+    if domain.firmware is not None:
+        yield from _firmware(domain, domain.firmware, below(path, "firmware"))
+    if domain.clock is not None:
+        yield from _clock(domain.clock, below(path, "clock"))
+
+
+def _number(value: Quantity | None) -> Fraction | None:
+    """Return an amount; None when there is none, or none that can be read (which is reported elsewhere)."""
+    if value is None:
+        return None
+    try:
+        return quantity.parse(value)
+    except quantity.QuantityError:
+        return None
+
+
+def _cpu(domain: DomainSpec, path: str) -> Iterator[Problem]:
+    if domain.cpu is not None and domain.cpu.vcpus > MAX_VCPUS:
+        count = domain.cpu.vcpus
+        text = f"sockets * cores * threads is {excerpt(count)} virtual CPUs; a q35 machine takes at most {MAX_VCPUS}"
+        yield Problem(below(path, "cpu"), text)
+    requests, limits = below(path, "resources.requests"), below(path, "resources.limits")
+    request = _number(domain.resources.requests.get("cpu"))
+    limit = _number(domain.resources.limits.get("cpu"))
+    for amount, where in ((request, requests), (limit, limits)):
+        if amount is not None and not 0 < amount <= MAX_CPU:
+            yield Problem(key(where, "cpu"), f"must be more than 0 and at most {MAX_CPU}")
+    if request is not None and limit is not None and request > limit:
+        yield Problem(key(requests, "cpu"), "is above limits[cpu]; lower the request or raise the limit")
+    for where, amounts in ((requests, domain.resources.requests), (limits, domain.resources.limits)):
+        for name in sorted(set(amounts) - {"cpu", "memory"}):
+            text = "not built in this version; only cpu and memory can be asked for, remove it"
+            yield Problem(key(where, name), text, "FieldValueNotSupported")
+
+
+def _memory(domain: DomainSpec, path: str) -> Iterator[Problem]:
+    request, limit = domain.resources.requests.get("memory"), domain.resources.limits.get("memory")
+    guest = domain.memory.guest if domain.memory is not None else None
+    guest_path = below(path, "memory.guest")
+    request_path = key(below(path, "resources.requests"), "memory")
+    limit_path = key(below(path, "resources.limits"), "memory")
+    if guest is None and request is None and limit is None:
+        text = "memory is required; set memory.guest, e.g. 1Gi, or resources.requests.memory"
+        yield Problem(guest_path, text, "FieldValueRequired")
+    for amount, where in ((guest, guest_path), (request, request_path), (limit, limit_path)):
+        yield from _memory_amount(amount, where)
+    ceiling, asked, seen = _number(limit), _number(request), _number(guest)
+    if ceiling is not None and asked is not None and asked > ceiling:
+        yield Problem(request_path, "is above limits[memory]; lower the request or raise the limit")
+    if ceiling is not None and seen is not None and seen > ceiling:
+        yield Problem(guest_path, "is above resources.limits[memory]; lower it or raise the limit")
+
+
+def _memory_amount(amount: Quantity | None, path: str) -> Iterator[Problem]:
+    number = _number(amount)
+    if number is None:
+        return
+    if number < 0:
+        yield Problem(path, f"{excerpt(amount)} is negative; memory must be positive, e.g. 1Gi")
+    elif number < MIN_MEMORY:
+        yield Problem(path, f"{excerpt(amount)} is too small; must be at least 1M, e.g. 1Gi")
+    elif number > MAX_MEMORY:
+        yield Problem(path, f"{excerpt(amount)} is too large; must be at most 16Ti")
+
+
+def _machine(domain: DomainSpec, configuration: KubeVirtConfiguration, path: str) -> Iterator[Problem]:
+    asked = domain.machine.type if domain.machine is not None else ""
+    allowed = configuration.emulated_machines or MACHINE_TYPES
+    if asked and not any(fnmatchcase(asked, one) for one in allowed):
+        text = f"{excerpt(asked)} is not a machine type of this cluster; allowed: {', '.join(allowed)}"
+        yield Problem(below(path, "machine.type"), text, "FieldValueNotSupported")
+
+
+def _firmware(domain: DomainSpec, firmware: Firmware, path: str) -> Iterator[Problem]:
+    loader = firmware.bootloader
+    if loader is not None and loader.bios is not None and loader.efi is not None:
+        yield Problem(below(path, "bootloader"), "bios and efi exclude each other; remove one")
+    elif loader is not None and loader.efi is not None and loader.efi.secure_boot is not False:
+        smm = domain.features.smm if domain.features is not None else None
+        if smm is None or smm.enabled is False:
+            text = (
+                "secure boot (the default of efi) needs domain.features.smm.enabled: true; set that, or this to false"
+            )
+            yield Problem(below(path, "bootloader.efi.secureBoot"), text)
+    if firmware.kernel_boot is not None:
+        yield from _kernel_boot(firmware.kernel_boot, below(path, "kernelBoot"))
+
+
+def _kernel_boot(boot: KernelBoot, path: str) -> Iterator[Problem]:
+    container = boot.container
+    if container is None:
+        if boot.kernel_args:
+            text = "kernel arguments need a kernel; set container.image and container.kernelPath"
+            yield Problem(below(path, "kernelArgs"), text)
+        return
+    if not container.kernel_path:
+        text = "is required; name the kernel in the image, e.g. /boot/vmlinuz"
+        yield Problem(below(path, "container.kernelPath"), text, "FieldValueRequired")
+
+
+def _clock(clock: Clock, path: str) -> Iterator[Problem]:
+    if clock.utc is not None and clock.timezone:
+        yield Problem(below(path, "timezone"), "utc and timezone exclude each other; remove one")

@@ -1,0 +1,92 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rules about names, labels, annotations, finalizers and owners."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from kubevirt_api import names
+
+from controlplane.api.admission.problem import Problem, below, excerpt, key
+from controlplane.api.objects.meta import ObjectMeta, OwnerReference
+from controlplane.api.schema.bounds import SUBDOMAIN
+from controlplane.api.schema.patterns import matches
+
+_LABEL_PART = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+
+UNBUILT_ANNOTATIONS = frozenset(
+    {
+        "hooks.kubevirt.io/hookSidecars",
+        "kubevirt.io/create-migration-target",
+        "kubevirt.io/disablePCIHole64",
+        "kubevirt.io/free-page-reporting-disabled",
+        "kubevirt.io/ignitiondata",
+        "kubevirt.io/image-volume-skip-digest-resolution",
+        "kubevirt.io/keep-launcher-alive-after-failure",
+        "kubevirt.io/libvirt-log-filters",
+        "kubevirt.io/memfd",
+        "kubevirt.io/pause-guest-agent-probes",
+        "kubevirt.io/placePCIDevicesOnRootComplex",
+        "kubevirt.io/qgs-socket-path",
+        "kubevirt.io/skip-backup-hooks",
+    }
+)
+"""Annotations that switch behaviour upstream and do nothing here, so they are refused rather than ignored."""
+
+
+def check_name(metadata: ObjectMeta) -> Iterator[Problem]:
+    """Check the name of an object. An empty one is made by the API server."""
+    name = metadata.name
+    if name and len(name) > 253:
+        yield Problem("metadata.name", f"has {len(name)} characters, at most 253 are allowed")
+    elif name and not matches(SUBDOMAIN, name):
+        text = f"{excerpt(name)} must be a DNS subdomain: lower-case letters, digits, '-' and '.', e.g. my-vm"
+        yield Problem("metadata.name", text)
+
+
+def check_labels(labels: Mapping[str, str], path: str) -> Iterator[Problem]:
+    """Check the syntax of labels (and of node selectors, which are labels, too)."""
+    for name, value in labels.items():
+        prefix, slash, rest = name.rpartition("/")
+        good = matches(_LABEL_PART, rest) and (not slash or (len(prefix) <= 253 and matches(SUBDOMAIN, prefix)))
+        if not good:
+            text = f"{excerpt(name)} is not a label key; write e.g. app or example.com/app"
+            yield Problem(key(path, name), text)
+        if value and not matches(_LABEL_PART, value):
+            text = f"{excerpt(value)} is not a label value; at most 63 letters, digits, '-', '_' or '.'"
+            yield Problem(key(path, name), text)
+
+
+def check_template_metadata(metadata: ObjectMeta, path: str) -> Iterator[Problem]:
+    """Check the labels and annotations that an instance will get."""
+    yield from check_labels(metadata.labels, below(path, "labels"))
+    yield from check_reserved(metadata.labels, {}, below(path, "labels"))
+    yield from check_annotations(metadata.annotations, below(path, "annotations"))
+
+
+def check_reserved(labels: Mapping[str, str], before: Mapping[str, str], path: str) -> Iterator[Problem]:
+    """Check that the control plane's own labels are as they were before."""
+    for name in names.RESERVED_LABELS:
+        if labels.get(name) != before.get(name):
+            text = "is reserved for the control plane; " + ("leave it as it was" if name in before else "remove it")
+            yield Problem(key(path, name), text, "FieldValueForbidden")
+
+
+def check_annotations(annotations: Mapping[str, str], path: str) -> Iterator[Problem]:
+    """Refuse annotations that would switch behaviour which is not built."""
+    for name in sorted(UNBUILT_ANNOTATIONS & set(annotations)):
+        text = "known to KubeVirt, not built in this version; remove it"
+        yield Problem(key(path, name), text, "FieldValueNotSupported")
+
+
+def check_owners(owners: Iterable[OwnerReference]) -> Iterator[Problem]:
+    """Refuse an owner that only virt-controller may declare: it would hand the instance to a VirtualMachine."""
+    for index, owner in enumerate(owners):
+        if owner.api_version.partition("/")[0] == names.GROUP:
+            text = (
+                f"an owner of kind {excerpt(owner.kind)} is set by the control plane only; remove it "
+                "(a VirtualMachine of the same name adopts an instance that has no owner)"
+            )
+            yield Problem(below("metadata.ownerReferences", index), text, "FieldValueForbidden")

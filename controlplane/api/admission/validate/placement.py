@@ -1,0 +1,74 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rules about what goes to the launcher Pod as it is: node selection, tolerations, resolver settings."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+from typing import Any
+
+from controlplane.api.admission.problem import Problem, below, excerpt
+from controlplane.api.admission.validate.metadata import check_labels
+from controlplane.api.objects.vmi.instance import DnsConfig, Toleration, VirtualMachineInstanceSpec
+
+SEARCH_CHARACTERS = 256
+_AFFINITIES = ("nodeAffinity", "podAffinity", "podAntiAffinity")
+_RULES = ("requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution")
+
+
+def check_placement(spec: VirtualMachineInstanceSpec, path: str) -> Iterator[Problem]:
+    """Check where the machine may run and how its Pod resolves names."""
+    yield from check_labels(spec.node_selector, below(path, "nodeSelector"))
+    yield from _affinity(spec.affinity, below(path, "affinity"))
+    for index, toleration in enumerate(spec.tolerations):
+        yield from _toleration(toleration, below(below(path, "tolerations"), index))
+    if spec.dns_policy == "None" and not (spec.dns_config and spec.dns_config.nameservers):
+        text = "dnsPolicy None needs dnsConfig.nameservers; set them or another policy"
+        yield Problem(below(path, "dnsConfig.nameservers"), text, "FieldValueRequired")
+    if spec.dns_config is not None:
+        yield from _dns_config(spec.dns_config, below(path, "dnsConfig"))
+
+
+def _affinity(affinity: dict[str, Any] | None, path: str) -> Iterator[Problem]:
+    """Check the outline; Kubernetes checks the rest when the Pod is made."""
+    for kind, rules in (affinity or {}).items():
+        here = below(path, kind if kind.isidentifier() else excerpt(kind))
+        if kind not in _AFFINITIES:
+            yield Problem(here, f"no such field; known: {', '.join(_AFFINITIES)}", "FieldValueNotSupported")
+        elif not isinstance(rules, dict):
+            yield Problem(here, "must be an object")
+        else:
+            for name in rules:
+                if name not in _RULES:
+                    where = below(here, name if name.isidentifier() else excerpt(name))
+                    yield Problem(where, f"no such field; known: {', '.join(_RULES)}", "FieldValueNotSupported")
+
+
+def _toleration(toleration: Toleration, path: str) -> Iterator[Problem]:
+    if toleration.key:
+        yield from check_labels({toleration.key: ""}, path)
+    elif toleration.operator != "Exists":
+        yield Problem(below(path, "key"), "is required unless operator is Exists; set one", "FieldValueRequired")
+    if toleration.operator == "Exists" and toleration.value:
+        yield Problem(below(path, "value"), "must be empty when operator is Exists; remove it")
+    if toleration.toleration_seconds is not None and toleration.effect != "NoExecute":
+        yield Problem(below(path, "effect"), "tolerationSeconds needs effect NoExecute; set that or remove the seconds")
+
+
+def _dns_config(config: DnsConfig, path: str) -> Iterator[Problem]:
+    for index, address in enumerate(config.nameservers):
+        try:
+            ipaddress.ip_address(address)
+        except ValueError:
+            where = below(below(path, "nameservers"), index)
+            yield Problem(where, f"{excerpt(address)} is not an IP address; write e.g. 10.96.0.10")
+    length = len(" ".join(config.searches))
+    if length > SEARCH_CHARACTERS:
+        text = f"have {length} characters together, at most {SEARCH_CHARACTERS} are allowed; remove some"
+        yield Problem(below(path, "searches"), text)
+    for index, option in enumerate(config.options):
+        if not option.name:
+            where = below(below(below(path, "options"), index), "name")
+            yield Problem(where, "is required; set it, e.g. ndots", "FieldValueRequired")

@@ -1,0 +1,150 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rules about disks and volumes."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterable, Iterator
+
+from controlplane.api.admission.problem import Problem, below, excerpt
+from controlplane.api.objects import quantity
+from controlplane.api.objects.meta import Quantity
+from controlplane.api.objects.vmi.devices import Disk
+from controlplane.api.objects.vmi.instance import VirtualMachineInstanceSpec
+from controlplane.api.objects.vmi.volumes import CloudInitNoCloud, Volume
+
+SEED_BYTES = 2048
+"""Of inline user data or network data, as upstream; more goes into a Secret."""
+MIN_DISK = 2**20
+MAX_DISK = 16 * 2**40
+
+
+def check_storage(spec: VirtualMachineInstanceSpec, path: str) -> Iterator[Problem]:
+    """Check disks and volumes, and that they fit each other."""
+    disks, disk_path = spec.domain.devices.disks, below(path, "domain.devices.disks")
+    volume_path = below(path, "volumes")
+    yield from duplicates((disk.name for disk in disks), disk_path)
+    yield from duplicates((volume.name for volume in spec.volumes), volume_path)
+    known = {volume.name for volume in spec.volumes}
+    for index, disk in enumerate(disks):
+        here = below(disk_path, index)
+        yield from _disk(disk, here)
+        if disk.name not in known:
+            text = f"no volume is called {excerpt(disk.name)}; add it to spec.volumes or remove the disk"
+            yield Problem(below(here, "name"), text)
+    for index, volume in enumerate(spec.volumes):
+        yield from _volume(volume, below(volume_path, index))
+    yield from _boot_order(spec, path)
+
+
+def duplicates(names: Iterable[str], path: str) -> Iterator[Problem]:
+    """Report each name that an earlier entry of the list has."""
+    first: dict[str, int] = {}
+    for index, name in enumerate(names):
+        if name in first:
+            text = f"{excerpt(name)} is already the name of {path}[{first[name]}]; names must be unique"
+            yield Problem(below(below(path, index), "name"), text, "FieldValueDuplicate")
+        first.setdefault(name, index)
+
+
+def _disk(disk: Disk, path: str) -> Iterator[Problem]:
+    if disk.disk is not None and disk.cdrom is not None:
+        yield Problem(path, "has more than one of disk and cdrom; keep one")
+    if disk.disk is not None and disk.disk.readonly and disk.disk.bus in ("", "sata"):
+        yield Problem(below(path, "disk.readonly"), "a sata disk cannot be read-only; use bus virtio or a cdrom")
+
+
+def _boot_order(spec: VirtualMachineInstanceSpec, path: str) -> Iterator[Problem]:
+    devices = spec.domain.devices
+    taken: dict[int, str] = {}
+    orders = [(f"disks[{index}]", disk.boot_order) for index, disk in enumerate(devices.disks)]
+    orders += [(f"interfaces[{index}]", interface.boot_order) for index, interface in enumerate(devices.interfaces)]
+    for device, order in orders:
+        if order is not None and order in taken:
+            text = f"{excerpt(order)} is already used by {taken[order]}; boot orders must be unique"
+            where = below(path, f"domain.devices.{device}.bootOrder")
+            yield Problem(where, text, "FieldValueDuplicate")
+        elif order is not None:
+            taken[order] = device
+
+
+def _volume(volume: Volume, path: str) -> Iterator[Problem]:
+    sources = [volume.container_disk, volume.cloud_init_no_cloud, volume.empty_disk]
+    count = sum(source is not None for source in sources)
+    if count != 1:
+        found = "no source" if count == 0 else f"{count} sources"
+        text = f"has {found}; needs exactly one of containerDisk, cloudInitNoCloud, emptyDisk"
+        yield Problem(path, text, "FieldValueInvalid" if count else "FieldValueRequired")
+    if volume.cloud_init_no_cloud is not None:
+        yield from _cloud_init(volume.cloud_init_no_cloud, below(path, "cloudInitNoCloud"))
+    if volume.empty_disk is not None:
+        yield from _capacity(volume.empty_disk.capacity, below(path, "emptyDisk.capacity"))
+
+
+def _capacity(capacity: Quantity, path: str) -> Iterator[Problem]:
+    try:
+        size = quantity.to_bytes(capacity)
+    except quantity.QuantityError:
+        return
+    if not MIN_DISK <= size <= MAX_DISK:
+        yield Problem(path, f"{excerpt(capacity)} is out of range; must be from 1Mi to 16Ti")
+
+
+def _cloud_init(seed: CloudInitNoCloud, path: str) -> Iterator[Problem]:
+    user = {
+        "userData": bool(seed.user_data),
+        "userDataBase64": bool(seed.user_data_base64),
+        "secretRef": seed.secret_ref is not None,
+    }
+    network = {
+        "networkData": bool(seed.network_data),
+        "networkDataBase64": bool(seed.network_data_base64),
+        "networkDataSecretRef": seed.network_data_secret_ref is not None,
+    }
+    for what, sources in (("user data", user), ("network data", network)):
+        given = [name for name, present in sources.items() if present]
+        if len(given) > 1:
+            yield Problem(path, f"has {what} in {' and '.join(given)}; keep exactly one")
+    if not any(user.values()) and not any(network.values()):
+        text = f"has no data; set one of {', '.join([*user, *network])}"
+        yield Problem(path, text, "FieldValueRequired")
+    yield from _inline(seed.user_data, seed.user_data_base64, path, "userData", "secretRef")
+    yield from _inline(seed.network_data, seed.network_data_base64, path, "networkData", "networkDataSecretRef")
+    yield from _reference(seed, path)
+
+
+def _inline(plain: str, encoded: str, path: str, name: str, instead: str) -> Iterator[Problem]:
+    """Check size and encoding of inline data. Its text is never shown: it may hold passwords."""
+    if len(plain.encode(errors="surrogatepass")) > SEED_BYTES:
+        yield _too_long(below(path, name), len(plain.encode(errors="surrogatepass")), instead)
+    if not encoded:
+        return
+    where = below(path, f"{name}Base64")
+    try:
+        decoded = base64.b64decode("".join(encoded.split()), validate=True)
+    except (binascii.Error, ValueError):
+        yield Problem(where, "is not base64; encode the data with: base64 -w0 FILE")
+        return
+    if len(decoded) > SEED_BYTES:
+        yield _too_long(where, len(decoded), instead)
+    try:
+        decoded.decode()
+    except UnicodeDecodeError:
+        # The launch plan carries text; a Secret is mounted as it is.
+        yield Problem(where, f"holds data that is not UTF-8 text; put it into a Secret and set {instead}")
+
+
+def _too_long(path: str, size: int, instead: str) -> Problem:
+    return Problem(
+        path, f"has {size} bytes, at most {SEED_BYTES} are allowed inline; put it into a Secret and set {instead}"
+    )
+
+
+def _reference(seed: CloudInitNoCloud, path: str) -> Iterator[Problem]:
+    for name, reference in (("secretRef", seed.secret_ref), ("networkDataSecretRef", seed.network_data_secret_ref)):
+        if reference is not None and not reference.name:
+            where = below(path, f"{name}.name")
+            yield Problem(where, "is required; name a Secret in the machine's namespace", "FieldValueRequired")

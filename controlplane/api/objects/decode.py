@@ -1,0 +1,86 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From JSON to types, leniently: unknown fields are skipped, nulls count as absent. For controllers and agents.
+
+Strictness belongs to admission (controlplane.api.admission.fields). A controller must still cope with what got past it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import msgspec
+
+from controlplane.api.objects.kubevirt import KubeVirt
+from controlplane.api.objects.meta import Node
+from controlplane.api.objects.vm import VirtualMachine
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+
+T = TypeVar("T", bound=Node)
+Source = bytes | dict[str, Any]
+
+
+class DecodeError(ValueError):
+    """An object does not fit its type; the text names the field."""
+
+
+def decode_vm(source: Source) -> VirtualMachine:
+    """Read a VirtualMachine from JSON bytes or from plain Python values."""
+    return decode(source, VirtualMachine)
+
+
+def decode_vmi(source: Source) -> VirtualMachineInstance:
+    """Read a VirtualMachineInstance from JSON bytes or from plain Python values."""
+    return decode(source, VirtualMachineInstance)
+
+
+def decode_kubevirt(source: Source) -> KubeVirt:
+    """Read a KubeVirt from JSON bytes or from plain Python values."""
+    return decode(source, KubeVirt)
+
+
+def decode(source: Source, kind: type[T]) -> T:
+    """Read an object of some type; DecodeError says which field does not fit."""
+    try:
+        if isinstance(source, bytes):
+            return _decoder(kind).decode(source)
+        return msgspec.convert(source, kind)
+    except msgspec.ValidationError:
+        return _without_nulls(source, kind)
+    except (msgspec.DecodeError, UnicodeError) as error:
+        raise DecodeError(f"{kind.__name__} is not JSON: {error}") from error
+
+
+def encode(node: Node) -> dict[str, Any]:
+    """Write a typed object as plain JSON values. Fields at their default are left out, except apiVersion and kind."""
+    plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(node))
+    if isinstance(node, VirtualMachine | VirtualMachineInstance | KubeVirt):
+        return {"apiVersion": node.api_version, "kind": node.kind, **plain}
+    return plain
+
+
+_DECODERS: dict[type[Any], msgspec.json.Decoder[Any]] = {}
+
+
+def _decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
+    if kind not in _DECODERS:
+        _DECODERS[kind] = msgspec.json.Decoder(kind)
+    return _DECODERS[kind]
+
+
+def _without_nulls(source: Source, kind: type[T]) -> T:
+    """Try again with nulls taken for absent, as Go clients mean them."""
+    plain = msgspec.json.decode(source) if isinstance(source, bytes) else source
+    try:
+        return msgspec.convert(_drop_nulls(plain), kind)
+    except (msgspec.ValidationError, UnicodeError) as error:
+        raise DecodeError(f"{kind.__name__} does not fit: {error}") from error
+
+
+def _drop_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _drop_nulls(one) for key, one in value.items() if one is not None}
+    if isinstance(value, list):
+        return [_drop_nulls(one) for one in value]
+    return value

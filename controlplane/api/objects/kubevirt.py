@@ -1,0 +1,91 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""KubeVirt: the configuration of the control plane, and its state. Types only."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+
+from controlplane.api.objects.meta import Condition, Node, ObjectMeta, Quantity
+from controlplane.api.schema.bounds import PullPolicy, bounded, one_of
+
+
+class DeveloperConfiguration(Node, frozen=True, kw_only=True):
+    """Settings that trade safety or speed."""
+
+    use_emulation: bool = False
+    """Run machines without KVM, by emulation, where a node has none. Slow, and not an isolation boundary."""
+    cpu_allocation_ratio: Annotated[int, bounded(minimum=1, maximum=1000)] = msgspec.field(
+        default=10, name="cpuAllocationRatio"
+    )
+    """Virtual CPUs per CPU that a Pod requests when the machine names no CPU request."""
+    memory_overcommit: Annotated[int, bounded(minimum=10, maximum=1000)] = 100
+    """Guest memory per 100 of memory that a Pod requests when the machine names no memory request."""
+    feature_gates: tuple[str, ...] = ()
+    """Names of features to switch on. None is known to this version; the list is kept for clients."""
+    log_verbosity: dict[str, Any] | None = None
+    """Accepted for clients' sake; the level is set by LOG_LEVEL of each component."""
+
+
+class KubeVirtConfiguration(Node, frozen=True, kw_only=True):
+    """Settings of all machines."""
+
+    developer_configuration: DeveloperConfiguration = DeveloperConfiguration()
+    """Settings that trade safety or speed."""
+    cpu_model: str = ""
+    """CPU model of machines that name none; host-model if not set."""
+    cpu_request: Quantity | None = None
+    """CPU request of machines that name none; one CPU per cpuAllocationRatio virtual CPUs if not set."""
+    machine_type: str = ""
+    """Board of machines that name none; q35 if not set."""
+    emulated_machines: tuple[str, ...] = ()
+    """Patterns of boards that may be asked for; q35* and pc-q35* if not set."""
+    image_pull_policy: PullPolicy = ""
+    """Pull policy of the launcher image; IfNotPresent if not set."""
+    eviction_strategy: (
+        Annotated[str, one_of("None", unbuilt=("LiveMigrate", "LiveMigrateIfPossible", "External"))] | None
+    ) = None
+    """What happens when a Pod is evicted; only None is built."""
+
+
+class KubeVirtSpec(Node, frozen=True, kw_only=True):
+    """How the control plane is configured."""
+
+    image_pull_policy: PullPolicy = ""
+    """Pull policy that the control plane's images were deployed with; the deployment sets it, this field records it."""
+    configuration: KubeVirtConfiguration = KubeVirtConfiguration()
+    """Settings of all machines."""
+
+
+class KubeVirtStatus(Node, frozen=True, kw_only=True):
+    """State of the control plane."""
+
+    phase: str = ""
+    """Deploying, Deployed or Deleting."""
+    conditions: tuple[Condition, ...] = ()
+    """Available, Progressing, Degraded."""
+    observed_generation: int = 0
+    """Generation of the spec that is in effect."""
+    operator_version: str = ""
+    """Version of what deployed the control plane."""
+    target_kube_virt_version: str = ""
+    """Version that is being deployed."""
+    observed_kube_virt_version: str = ""
+    """Version that is deployed."""
+    default_architecture: str = ""
+    """CPU architecture of machines that name none."""
+
+
+class KubeVirt(Node, frozen=True, kw_only=True):
+    """The control plane: one object in its namespace."""
+
+    api_version: str = "kubevirt.io/v1"
+    kind: str = "KubeVirt"
+    metadata: ObjectMeta = ObjectMeta()
+    spec: KubeVirtSpec = KubeVirtSpec()
+    """How the control plane is configured."""
+    status: KubeVirtStatus = KubeVirtStatus()
+    """State of the control plane."""

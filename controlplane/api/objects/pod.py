@@ -1,0 +1,164 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A launcher Pod as the API server has it: types for lenient reading, and questions about it. Pure.
+
+What a tenant's side wrote in it (messages, reasons) is bounded here before anyone repeats it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import msgspec
+
+from controlplane.api.objects.meta import Condition, Node, ObjectMeta, OwnerReference, Quantity
+from controlplane.api.objects.resources import Key
+
+COMPUTE = "compute"
+MESSAGE_LIMIT = 512
+
+
+class Terminated(Node, frozen=True, kw_only=True):
+    exit_code: int = 0
+    reason: str = ""
+    message: str = ""
+
+
+class Waiting(Node, frozen=True, kw_only=True):
+    reason: str = ""
+    message: str = ""
+
+
+class ContainerState(Node, frozen=True, kw_only=True):
+    waiting: Waiting | None = None
+    running: dict[str, object] | None = None
+    terminated: Terminated | None = None
+
+
+class ContainerStatus(Node, frozen=True, kw_only=True):
+    name: str = ""
+    ready: bool = False
+    image: str = ""
+    state: ContainerState = ContainerState()
+
+
+class PodStatus(Node, frozen=True, kw_only=True):
+    phase: str = ""
+    reason: str = ""
+    message: str = ""
+    conditions: tuple[Condition, ...] = ()
+    container_statuses: tuple[ContainerStatus, ...] = ()
+    qos_class: str | None = None
+
+
+class PodResources(Node, frozen=True, kw_only=True):
+    limits: dict[str, Quantity] = msgspec.field(default_factory=dict)
+
+
+class Container(Node, frozen=True, kw_only=True):
+    name: str = ""
+    image: str = ""
+    resources: PodResources = msgspec.field(default_factory=PodResources)
+
+
+class PodSpec(Node, frozen=True, kw_only=True):
+    node_name: str = ""
+    containers: tuple[Container, ...] = ()
+
+
+class Pod(Node, frozen=True, kw_only=True):
+    metadata: ObjectMeta = ObjectMeta()
+    spec: PodSpec = PodSpec()
+    status: PodStatus = msgspec.field(default_factory=PodStatus)
+
+    @property
+    def uid(self) -> str:
+        return self.metadata.uid
+
+    @property
+    def owner(self) -> OwnerReference | None:
+        """The VMI that controls it, by the API server's word; labels prove nothing."""
+        return next(
+            (
+                one
+                for one in self.metadata.owner_references
+                if one.controller
+                and one.kind == "VirtualMachineInstance"
+                and one.api_version.startswith("kubevirt.io/")
+            ),
+            None,
+        )
+
+    @property
+    def vmi_key(self) -> Key | None:
+        owner = self.owner
+        return None if owner is None else Key(self.metadata.namespace, owner.name)
+
+    @property
+    def is_deleting(self) -> bool:
+        return self.metadata.deletion_timestamp is not None
+
+    @property
+    def is_over(self) -> bool:
+        """Tell whether nothing in it runs any more, by the kubelet's word."""
+        return self.status.phase in ("Succeeded", "Failed")
+
+    @property
+    def compute(self) -> ContainerState:
+        """State of the launcher's container; empty before there is one."""
+        return next((one.state for one in self.status.container_statuses if one.name == COMPUTE), ContainerState())
+
+    @property
+    def is_up(self) -> bool:
+        """Tell whether the launcher runs; a service mesh's sidecars are not waited for."""
+        return self.status.phase == "Running" and self.compute.running is not None and not self.is_deleting
+
+    @property
+    def launcher_image(self) -> str:
+        return next((one.image for one in self.spec.containers if one.name == COMPUTE), "")
+
+    def was_given(self, resource: str) -> bool:
+        """Tell whether its launcher has a device plugin's resource; the domain must not ask for what is not there."""
+        return any(resource in one.resources.limits for one in self.spec.containers if one.name == COMPUTE)
+
+
+class Trouble(NamedTuple):
+    """What is wrong: a CamelCase word and a sentence."""
+
+    reason: str
+    message: str
+
+
+def find_start_trouble(pod: Pod) -> Trouble | None:
+    """Say what keeps the launcher's container from starting, if the kubelet names something."""
+    waiting = pod.compute.waiting
+    if waiting is None or waiting.reason in ("", "ContainerCreating", "PodInitializing"):
+        return None
+    return Trouble(waiting.reason, bounded(waiting.message) or f"the launcher's container waits: {waiting.reason}")
+
+
+def find_end_trouble(pod: Pod) -> Trouble:
+    """Say why a Pod failed: the launcher's last words if it left some, else the kubelet's."""
+    ended = pod.compute.terminated
+    if ended is not None and ended.message:
+        return Trouble("LauncherFailed", bounded(ended.message))
+    if pod.status.reason:
+        return Trouble(word(pod.status.reason), bounded(pod.status.message) or pod.status.reason)
+    if ended is not None and ended.reason not in ("", "Error", "Completed"):
+        return Trouble(word(ended.reason), f"the launcher ended with exit code {ended.exit_code}: {ended.reason}")
+    if ended is not None:
+        return Trouble("LauncherFailed", f"the launcher ended with exit code {ended.exit_code} and left no reason")
+    return Trouble("PodFailed", "the launcher Pod failed and nothing says why")
+
+
+def bounded(text: str) -> str:
+    """Make a text that comes from the tenant's side fit for a condition: printable, one line, not long."""
+    printable = "".join(one if one.isprintable() else " " for one in text[: 4 * MESSAGE_LIMIT])
+    return " ".join(printable.split())[:MESSAGE_LIMIT]
+
+
+def word(text: str) -> str:
+    """Make a reason of a text: letters and digits only."""
+    return re.sub(r"[^A-Za-z0-9]", "", text)[:64] or "PodFailed"

@@ -1,0 +1,149 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Status of a VirtualMachineInstance. Types only."""
+
+from __future__ import annotations
+
+import msgspec
+
+from controlplane.api.objects.meta import Condition, Node, Quantity
+from controlplane.api.objects.vmi.domain import Machine
+
+
+class PhaseTransition(Node, frozen=True, kw_only=True):
+    """When a phase was entered."""
+
+    phase: str = ""
+    """The phase."""
+    phase_transition_timestamp: str | None = None
+    """When it was entered."""
+
+
+class InterfaceStatus(Node, frozen=True, kw_only=True):
+    """An interface as it is."""
+
+    name: str = ""
+    """Name of the interface in the spec."""
+    ip_address: str = ""
+    """The first of ipAddresses."""
+    ip_addresses: tuple[str, ...] = ()
+    """Addresses under which the guest is reached."""
+    mac: str = ""
+    """Address that the guest sees."""
+    interface_name: str = ""
+    """Name of the interface in the guest."""
+    pod_interface_name: str = ""
+    """Name of the interface in the Pod."""
+    info_source: str = ""
+    """Where the facts come from: domain, guest-agent, multus-status, joined by comma and space."""
+    queue_count: int = 0
+    """Queue pairs."""
+    link_state: str = ""
+    """up or down."""
+
+
+class GuestOsInfo(Node, frozen=True, kw_only=True):
+    """The guest's operating system, if a guest agent told it."""
+
+    name: str = ""
+    """Name, e.g. Fedora Linux."""
+    kernel_release: str = ""
+    """Release of the kernel."""
+    version: str = ""
+    """Version of the system."""
+    pretty_name: str = ""
+    """Name and version for people."""
+    version_id: str = ""
+    """Version as a word."""
+    kernel_version: str = ""
+    """Version text of the kernel."""
+    machine: str = ""
+    """Architecture."""
+    id: str = ""
+    """Name as a word."""
+
+
+class CpuTopology(Node, frozen=True, kw_only=True):
+    """Virtual CPUs that the guest has now."""
+
+    cores: int = 0
+    """Cores per socket."""
+    sockets: int = 0
+    """Sockets."""
+    threads: int = 0
+    """Threads per core."""
+
+
+class MemoryStatus(Node, frozen=True, kw_only=True):
+    """Memory of the guest."""
+
+    guest_at_boot: Quantity | None = None
+    """Memory at the start."""
+    guest_current: Quantity | None = None
+    """Memory now."""
+    guest_requested: Quantity | None = None
+    """Memory that was asked for."""
+    memory_overhead: Quantity | None = None
+    """What the Pod needs beside the guest's memory."""
+
+
+class VolumeStatus(Node, frozen=True, kw_only=True):
+    """A volume as the guest has it."""
+
+    name: str
+    """Name of the volume."""
+    target: str = ""
+    """Name of the device in the guest, e.g. vda."""
+    size: int = 0
+    """Size in bytes."""
+
+
+class VirtualMachineInstanceStatus(Node, frozen=True, kw_only=True):
+    """How far a run got. Written by virt-controller until phase Scheduled, then by virt-handler."""
+
+    phase: str = ""
+    """Pending, Scheduling, Scheduled, Running, Succeeded or Failed."""
+    reason: str = ""
+    """One word that says why the run ended, e.g. NodeUnresponsive."""
+    phase_transition_timestamps: tuple[PhaseTransition, ...] = ()
+    """When each phase was entered."""
+    node_name: str = ""
+    """Node that the machine runs on."""
+    conditions: tuple[Condition, ...] = ()
+    """Ready, Synchronized, Paused and others."""
+    interfaces: tuple[InterfaceStatus, ...] = ()
+    """Interfaces as they are."""
+    guest_os_info: GuestOsInfo = msgspec.field(default_factory=GuestOsInfo, name="guestOSInfo")
+    """The guest's operating system, if a guest agent told it."""
+    active_pods: dict[str, str] = msgspec.field(default_factory=dict)
+    """UID of each launcher Pod and the node it runs on."""
+    epoch: int = 0
+    """How many launcher Pods were begun for this run (the attempt in the Pod's name).
+
+    Written before the Pod is created, so that no two Pods of one run are ever alive.
+    """
+    launcher_container_image_version: str = ""
+    """Image of the launcher."""
+    qos_class: str | None = None
+    """Quality of service class of the Pod."""
+    runtime_user: int = 0
+    """User that the launcher runs as."""
+    machine: Machine | None = None
+    """The board that QEMU chose."""
+    current_cpu_topology: CpuTopology | None = msgspec.field(default=None, name="currentCPUTopology")
+    """Virtual CPUs that the guest has now."""
+    memory: MemoryStatus | None = None
+    """Memory of the guest."""
+    volume_status: tuple[VolumeStatus, ...] = ()
+    """Volumes as the guest has them."""
+    migration_method: str = ""
+    """LiveMigration or BlockMigration."""
+    migration_transport: str = ""
+    """How migration data travels: Unix."""
+    evacuation_node_name: str = ""
+    """Node that the machine is to leave."""
+    virtual_machine_revision_name: str = ""
+    """ControllerRevision with the VM's spec that this run was made from."""
+    selinux_context: str = ""
+    """SELinux context of the launcher, or none."""

@@ -1,0 +1,128 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What values a field may have, said once: admission reports it (fields), the CRD enforces it (schema).
+
+Bounds hang on the types of the structs as metadata that decoding does not look at: a controller must be able to
+read what an older or newer version let in. Rules about several fields live in controlplane.api.admission.validate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import msgspec
+
+MAX_TEXT = 1024
+"""Characters of a string that names no bound of its own."""
+MAX_ITEMS = 1000
+"""Entries of a list or map that names no bound of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a value must be. An empty string counts as absent and always passes."""
+
+    what: str = ""
+    """Completes "must be ..."; made from the numbers below if empty."""
+    pattern: str = ""
+    """Regular expression for the whole string; understood alike by Python and Go."""
+    choices: tuple[str, ...] = ()
+    """The words that are allowed."""
+    unbuilt: tuple[str, ...] = ()
+    """Words that KubeVirt knows and this version does not do."""
+    minimum: int | None = None
+    maximum: int | None = None
+    max_length: int | None = None
+    max_items: int | None = None
+    quantity: bool = False
+    required: bool = False
+    """An empty string is refused, too."""
+
+
+def bounded(
+    what: str = "",
+    *,
+    pattern: str = "",
+    minimum: int | None = None,
+    maximum: int | None = None,
+    max_length: int | None = None,
+    max_items: int | None = None,
+    quantity: bool = False,
+    required: bool = False,
+) -> msgspec.Meta:
+    """Make the annotation that carries bounds."""
+    return _meta(
+        Bounds(
+            what=what,
+            pattern=pattern,
+            minimum=minimum,
+            maximum=maximum,
+            max_length=max_length,
+            max_items=max_items,
+            quantity=quantity,
+            required=required,
+        )
+    )
+
+
+def one_of(*choices: str, unbuilt: tuple[str, ...] = ()) -> msgspec.Meta:
+    """Make the annotation of a string that is one of some words."""
+    return _meta(Bounds(choices=choices, unbuilt=unbuilt))
+
+
+def _meta(bounds: Bounds) -> msgspec.Meta:
+    return msgspec.Meta(extra={"bounds": bounds})
+
+
+LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+SUBDOMAIN = LABEL + r"(\." + LABEL + ")*"
+
+DnsLabel = Annotated[
+    str,
+    bounded("a DNS label: lower-case letters, digits and '-', at most 63 characters", pattern=LABEL, max_length=63),
+]
+DnsSubdomain = Annotated[
+    str,
+    bounded("a DNS subdomain: lower-case letters, digits, '-' and '.'", pattern=SUBDOMAIN, max_length=253),
+]
+VolumeName = Annotated[
+    str,
+    bounded(
+        "a DNS label of at most 59 characters: lower-case letters, digits and '-'",
+        pattern=LABEL,
+        max_length=59,
+        required=True,
+    ),
+]
+"""Four characters short of a DNS label: the Pod's volume gets a prefix."""
+InterfaceName = Annotated[
+    str,
+    bounded("letters, digits, '-' and '_', at most 63 of them", pattern="[A-Za-z0-9_-]+", max_length=63, required=True),
+]
+ImageName = Annotated[
+    str,
+    bounded(
+        "the name of a container image, e.g. quay.io/containerdisks/fedora:43",
+        pattern=(
+            r"([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?/)?"
+            r"[a-z0-9]+([._-]+[a-z0-9]+)*(/[a-z0-9]+([._-]+[a-z0-9]+)*)*"
+            r"(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@sha256:[a-f0-9]{64})?"
+        ),
+        max_length=1024,
+        required=True,
+    ),
+]
+ImagePath = Annotated[
+    str,
+    bounded(
+        "an absolute path of a file, of letters, digits and '_', '.', '+', '@', '-', without '.' or '..' parts",
+        # Go's expressions have no look-ahead, so each part is spelled: it has a character that is no dot, or three.
+        pattern=r"(/([A-Za-z0-9_.+@-]*[A-Za-z0-9_+@-][A-Za-z0-9_.+@-]*|\.{3,}))+",
+        max_length=1024,
+    ),
+]
+PullPolicy = Annotated[str, one_of("Always", "IfNotPresent", "Never")]
+BootOrder = Annotated[int, bounded(minimum=1, maximum=1024)]
+LabelMap = Annotated[dict[str, str], bounded(max_items=256)]

@@ -1,0 +1,54 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Our structs as data: what each field must be in JSON. Read once from the type, then kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from msgspec import Struct, inspect
+
+from controlplane.api.schema.bounds import Bounds
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a value must be: one kind of JSON value, within bounds."""
+
+    kind: type
+    """bool, str, int, dict, list; object means anything."""
+    bounds: Bounds
+    struct: type[Struct] | None = None
+    item: Shape | None = None
+    """Of the entries of a list or map; None: anything."""
+
+
+_PLAIN: dict[type[Any], type] = {inspect.StrType: str, inspect.IntType: int, inspect.BoolType: bool}
+
+
+@cache
+def shapes(kind: type[Struct]) -> dict[str, tuple[Shape, bool]]:
+    """Return what each field of a type must be, by its name in JSON, and whether it must be there."""
+    info = inspect.type_info(kind)
+    if not isinstance(info, inspect.StructType):
+        raise TypeError(f"{kind} is not a struct")
+    return {field.encode_name: (_shape(field.type, Bounds()), field.required) for field in info.fields}
+
+
+def _shape(info: inspect.Type, bounds: Bounds) -> Shape:
+    match info:
+        case inspect.Metadata(type=inner, extra=extra):
+            return _shape(inner, (extra or {}).get("bounds") or bounds)
+        case inspect.UnionType(types=types):
+            return _shape(next(one for one in types if not isinstance(one, inspect.NoneType)), bounds)
+        case inspect.StructType(cls=cls):
+            return Shape(dict, bounds, struct=cls)
+        case inspect.VarTupleType(item_type=item):
+            return Shape(list, bounds, item=_shape(item, Bounds()))
+        case inspect.DictType(value_type=item):
+            inside = None if isinstance(item, inspect.AnyType) else _shape(item, Bounds())
+            return Shape(dict, bounds, item=inside)
+    return Shape(_PLAIN.get(type(info), object), bounds)

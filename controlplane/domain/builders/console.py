@@ -1,0 +1,64 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How people and agents reach the guest: serial console, agent channel, VNC. On unless switched off, as upstream."""
+
+from __future__ import annotations
+
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.domain import layout
+from controlplane.domain.model.console import (
+    Channel,
+    ChannelTarget,
+    Console,
+    Graphics,
+    Listen,
+    Log,
+    Serial,
+    SerialTarget,
+    Video,
+    VideoModel,
+)
+
+
+def build_serials(vmi: VirtualMachineInstance) -> tuple[Serial, ...]:
+    """Return the serial port: a pty, so that a stalled reader never stops the guest, with a log of everything."""
+    if not _has_serial(vmi):
+        return ()
+    log = Log(file=layout.SERIAL_LOG, append=True)
+    return (Serial(type="pty", log=log, target=SerialTarget(type="isa-serial", port=0)),)
+
+
+def build_consoles(vmi: VirtualMachineInstance) -> tuple[Console, ...]:
+    """Declare the serial port the guest's console."""
+    return (Console(type="pty", target=SerialTarget(type="serial", port=0)),) if _has_serial(vmi) else ()
+
+
+def build_channels() -> tuple[Channel, ...]:
+    """Return the channel of the guest's agent, always there as upstream."""
+    return (Channel(type="unix", target=ChannelTarget(type="virtio", name="org.qemu.guest_agent.0")),)
+
+
+def build_graphics(vmi: VirtualMachineInstance) -> tuple[Graphics, ...]:
+    """Return a VNC server on a socket in the launcher's own directory: reached only through virt-handler."""
+    if not _has_graphics(vmi):
+        return ()
+    return (Graphics(type="vnc", listen=Listen(type="socket", socket=layout.VNC_SOCKET)),)
+
+
+def build_videos(vmi: VirtualMachineInstance) -> tuple[Video, ...]:
+    """Return the card that the firmware can draw on; 16 MiB are enough for what VNC shows."""
+    if not _has_graphics(vmi):
+        return ()
+    firmware = vmi.spec.domain.firmware
+    is_efi = bool(firmware and firmware.bootloader and firmware.bootloader.efi is not None)
+    model = VideoModel(type="bochs", heads=1) if is_efi else VideoModel(type="vga", vram=16384, heads=1)
+    return (Video(model=model),)
+
+
+def _has_serial(vmi: VirtualMachineInstance) -> bool:
+    return vmi.spec.domain.devices.autoattach_serial_console is not False
+
+
+def _has_graphics(vmi: VirtualMachineInstance) -> bool:
+    return vmi.spec.domain.devices.autoattach_graphics_device is not False

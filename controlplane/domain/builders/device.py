@@ -1,0 +1,39 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Buses and the small virtio devices."""
+
+from __future__ import annotations
+
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.domain.builders.disk import bus_of
+from controlplane.domain.model.device import BalloonStats, Controller, MemoryBalloon, Rng, RngBackend
+
+VIRTIO = "virtio-non-transitional"
+_STATS_SECONDS = 10
+
+
+def build_controllers(vmi: VirtualMachineInstance) -> tuple[Controller, ...]:
+    """Return the buses that libvirt would choose otherwise: no USB that nobody uses, SCSI by virtio."""
+    buses = {bus_of(disk) for disk in vmi.spec.domain.devices.disks}
+    made = [
+        Controller(type="usb", index=0, model="qemu-xhci" if "usb" in buses else "none"),
+        Controller(type="virtio-serial", index=0, model=VIRTIO),
+    ]
+    if "scsi" in buses:
+        made.append(Controller(type="scsi", index=0, model=VIRTIO))
+    return tuple(made)
+
+
+def build_rng(vmi: VirtualMachineInstance) -> Rng | None:
+    """Return the source of randomness, if asked for."""
+    if vmi.spec.domain.devices.rng is None:
+        return None
+    return Rng(model=VIRTIO, backend=RngBackend(model="random", source="/dev/urandom"))
+
+
+def build_memory_balloon(vmi: VirtualMachineInstance) -> MemoryBalloon:
+    """Return the balloon; free pages go back to the node as the guest reports them."""
+    if vmi.spec.domain.devices.autoattach_mem_balloon is False:
+        return MemoryBalloon(model="none")
+    return MemoryBalloon(model=VIRTIO, free_page_reporting=True, stats=BalloonStats(period=_STATS_SECONDS))

@@ -1,0 +1,120 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Disks: an overlay over a container's image, a sparse image, a cloud-init seed."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from controlplane.api.launch_plan import FoundDisk
+from controlplane.api.objects.vmi.devices import Disk as DiskSpec
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.api.objects.vmi.volumes import Volume
+from controlplane.domain import layout
+from controlplane.domain.builders.facts import Facts, NotBuildableError
+from controlplane.domain.model.disk import (
+    Alias,
+    BackingStore,
+    Boot,
+    Disk,
+    DiskDriver,
+    DiskTarget,
+    EndOfChain,
+    FileSource,
+    Format,
+)
+
+DEFAULT_BUS = "sata"
+_PREFIXES = {"virtio": "vd", "sata": "sd", "scsi": "sd", "usb": "sd"}
+
+
+def build_disks(vmi: VirtualMachineInstance, facts: Facts) -> tuple[Disk, ...]:
+    """Return the disks in the order of the spec, which also decides their names in the guest."""
+    volumes = {volume.name: volume for volume in vmi.spec.volumes}
+    taken: Counter[str] = Counter()
+    made = []
+    for index, spec in enumerate(vmi.spec.domain.devices.disks):
+        where = f"spec.domain.devices.disks[{index}]"
+        if spec.name not in volumes:
+            raise NotBuildableError(f"{where}.name", f"no volume has the name {spec.name!r}")
+        prefix = _PREFIXES.get(bus_of(spec))
+        if prefix is None:
+            raise NotBuildableError(where, f"bus {bus_of(spec)!r} is not one of {', '.join(sorted(_PREFIXES))}")
+        device = prefix + _letters(taken[prefix])
+        taken[prefix] += 1
+        made.append(_build_disk(facts, spec, volumes[spec.name], device=device, where=where))
+    return tuple(made)
+
+
+def bus_of(spec: DiskSpec) -> str:
+    """Return the bus of a disk."""
+    chosen = (spec.cdrom.bus if spec.cdrom else "") or (spec.disk.bus if spec.disk else "")
+    return chosen or DEFAULT_BUS
+
+
+def _build_disk(facts: Facts, spec: DiskSpec, volume: Volume, *, device: str, where: str) -> Disk:
+    path, form, backing = _image(volume, facts, where)
+    return Disk(
+        type="file",
+        device="cdrom" if spec.cdrom else "disk",
+        model="virtio-non-transitional" if bus_of(spec) == "virtio" else None,
+        driver=DiskDriver(
+            name="qemu",
+            type=form,
+            cache=_cache(spec, facts, where),
+            error_policy="stop",
+            discard=None if spec.cdrom else "unmap",
+        ),
+        source=FileSource(file=path),
+        backing=backing,
+        target=DiskTarget(device=device, bus=bus_of(spec), tray=(spec.cdrom.tray or None) if spec.cdrom else None),
+        read_only=_is_read_only(spec),
+        serial=spec.serial or None,
+        boot=Boot(order=spec.boot_order) if spec.boot_order else None,
+        alias=Alias(name=f"ua-{spec.name}"),
+    )
+
+
+def _image(volume: Volume, facts: Facts, where: str) -> tuple[str, str, BackingStore | EndOfChain]:
+    """Return file, format and what lies below. The chain is written out, so that no header is ever trusted."""
+    if volume.empty_disk is not None:
+        return layout.sparse_disk(volume.name), "raw", EndOfChain()
+    if volume.cloud_init_no_cloud is not None:
+        return layout.cloud_init_iso(volume.name), "raw", EndOfChain()
+    if volume.container_disk is None:
+        raise NotBuildableError(where, f"volume {volume.name!r} has no source that this version can attach")
+    below = _found(volume, facts, where)
+    backing = BackingStore(
+        type="file", format=Format(type=below.format), source=FileSource(file=below.path), below=EndOfChain()
+    )
+    return layout.overlay(volume.name), "qcow2", backing
+
+
+def _found(volume: Volume, facts: Facts, where: str) -> FoundDisk:
+    for disk in facts.report.container_disks:
+        if disk.volume == volume.name:
+            return disk
+    raise NotBuildableError(where, f"the launcher found no image for volume {volume.name!r}")
+
+
+def _cache(spec: DiskSpec, facts: Facts, where: str) -> str:
+    if spec.cache == "none" and not facts.report.direct_io:
+        raise NotBuildableError(f"{where}.cache", "the node's storage cannot do direct I/O: leave cache out")
+    return spec.cache or ("none" if facts.report.direct_io else "writethrough")
+
+
+def _is_read_only(spec: DiskSpec) -> bool:
+    if spec.cdrom is not None:
+        return spec.cdrom.readonly is not False
+    return spec.disk is not None and spec.disk.readonly
+
+
+def _letters(number: int) -> str:
+    """Count a, b, ... z, aa, ab, ... as Linux names its disks."""
+    letters = ""
+    number += 1
+    while number:
+        number, rest = divmod(number - 1, 26)
+        letters = chr(ord("a") + rest) + letters
+    return letters

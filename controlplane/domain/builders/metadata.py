@@ -1,0 +1,24 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The domain's identity card."""
+
+from __future__ import annotations
+
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.domain.builders.facts import Facts
+from controlplane.domain.model.metadata import Identity, Metadata
+
+
+def build_metadata(vmi: VirtualMachineInstance, facts: Facts) -> Metadata:
+    """Say which VMI this is, in which Pod, and the how-manieth launch."""
+    return Metadata(
+        identity=Identity(
+            namespace=vmi.metadata.namespace,
+            name=vmi.metadata.name,
+            uid=vmi.metadata.uid,
+            pod_uid=facts.pod_uid,
+            epoch=facts.epoch,
+            grace_period_seconds=vmi.spec.grace_period_seconds,
+        )
+    )

@@ -1,0 +1,180 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from kubevirt_api import names
+
+from controlplane.api.admission import defaults
+from controlplane.api.admission.validate.check import check_instance
+from controlplane.api.objects.decode import decode_vm, decode_vmi, encode
+from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from tests.controlplane.api import golden
+
+CONFIGURATION = KubeVirtConfiguration()
+MACHINES = [name for name in golden.NAMES if name.startswith("vm-")]
+INSTANCES = [name for name in golden.NAMES if name.startswith("vmi-")]
+
+
+def instance(name: str, configuration: KubeVirtConfiguration = CONFIGURATION) -> dict[str, Any]:
+    return defaults.default_instance(golden.load(name), configuration, "seed")
+
+
+def of_template(name: str) -> dict[str, Any]:
+    spec = golden.load(name)["spec"]["template"]["spec"]
+    vmi = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "metadata": {"name": name}, "spec": spec}
+    return defaults.default_instance(vmi, CONFIGURATION, "seed")
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_a_machine_gets_architecture_board_identity_and_finalizer_and_nothing_else(name: str) -> None:
+    before = golden.load(name)
+    after = defaults.default_vm(copy.deepcopy(before), CONFIGURATION, "seed")
+
+    spec = after["spec"]["template"]["spec"]
+    assert spec.pop("architecture") == "amd64"
+    assert spec["domain"]["machine"].pop("type") == "q35"
+    assert spec["domain"]["firmware"].pop("uuid")
+    assert spec["domain"]["firmware"].pop("serial")
+    assert after["metadata"].pop("finalizers") == [names.VM_FINALIZER]
+    original = before["spec"]["template"]["spec"]
+    original.pop("architecture", None)
+    for holder, field in (("machine", "type"), ("firmware", "uuid"), ("firmware", "serial")):
+        original["domain"].setdefault(holder, {}).pop(field, None)
+    assert after == before
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_an_update_makes_up_no_identity(name: str) -> None:
+    after = defaults.default_vm(golden.load(name), CONFIGURATION, None)
+
+    assert after["spec"]["template"]["spec"]["domain"].get("firmware") == golden.load(name)["spec"]["template"]["spec"][
+        "domain"
+    ].get("firmware")
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_a_typed_template_gets_the_same_defaults_as_a_manifest(name: str) -> None:
+    template = encode(decode_vm(golden.load(name)).spec.template.spec)
+    filled = defaults.default_instance({"metadata": {"name": name}, "spec": template}, CONFIGURATION, "seed")
+
+    assert decode_vmi(filled).spec == decode_vmi(of_template(name)).spec
+    assert check_instance(filled, CONFIGURATION) == []
+
+
+def test_a_quantity_that_is_none_does_not_raise() -> None:
+    vmi = golden.changed(golden.load("vmi-efi"), "spec/domain/resources", {"limits": {"cpu": "lots"}})
+
+    assert defaults.default_instance(vmi, CONFIGURATION, "seed")["spec"]["domain"]["cpu"]["sockets"] == 1
+
+
+@pytest.mark.parametrize("name", golden.NAMES)
+def test_defaults_twice_are_defaults_once(name: str) -> None:
+    if name in MACHINES:
+        once = defaults.default_vm(golden.load(name), CONFIGURATION, "seed")
+        assert defaults.default_vm(once, CONFIGURATION, "other seed") is once
+    if name in INSTANCES:
+        once = instance(name)
+        assert defaults.default_instance(once, CONFIGURATION, "other seed") is once
+
+
+def test_the_given_object_is_left_alone() -> None:
+    given = golden.load("vmi-masquerade")
+    defaults.default_instance(given, CONFIGURATION, "seed")
+
+    assert given == golden.load("vmi-masquerade")
+
+
+def test_identities_differ_from_object_to_object_and_part_to_part() -> None:
+    one = defaults.default_vm(golden.load("vm-cirros"), CONFIGURATION, "a")["spec"]["template"]["spec"]["domain"]
+    two = defaults.default_vm(golden.load("vm-cirros"), CONFIGURATION, "b")["spec"]["template"]["spec"]["domain"]
+
+    assert len({*one["firmware"].values(), *two["firmware"].values()}) == 4
+
+
+def test_cirros_gets_what_it_leaves_out() -> None:
+    spec = of_template("vm-cirros")["spec"]
+    domain = spec["domain"]
+
+    assert domain["memory"] == {"guest": "64M"}
+    assert domain["cpu"] == {"cores": 1, "sockets": 1, "threads": 1, "model": "host-model"}
+    assert domain["machine"] == {"type": "q35"}
+    assert domain["features"] == {"acpi": {"enabled": True}}
+    assert domain["devices"]["interfaces"] == [{"name": "default", "masquerade": {}}]
+    assert spec["networks"] == [{"name": "default", "pod": {}}]
+    assert spec["volumes"][0]["containerDisk"]["imagePullPolicy"] == "Always"
+    assert spec["evictionStrategy"] == "None"
+
+
+def test_every_volume_gets_a_disk_on_the_default_bus() -> None:
+    assert of_template("vm-default-disks")["spec"]["domain"]["devices"]["disks"] == [
+        {"name": "containerdisk", "disk": {"bus": "sata"}},
+        {"name": "cloudinitdisk", "disk": {"bus": "sata"}},
+    ]
+
+
+def test_an_instance_gets_the_finalizer_behind_its_own() -> None:
+    vmi = golden.changed(golden.load("vmi-efi"), "metadata/finalizers", ["example.com/mine"])
+
+    filled = defaults.default_instance(vmi, CONFIGURATION, "seed")
+
+    assert filled["metadata"]["finalizers"] == ["example.com/mine", names.VMI_FINALIZER]
+
+
+@pytest.mark.parametrize(
+    ("domain", "expected"),
+    [
+        pytest.param({"resources": {"limits": {"cpu": "1500m"}}}, (2, 1, 1), id="limit, rounded up"),
+        pytest.param({"resources": {"requests": {"cpu": "3"}}}, (3, 1, 1), id="request"),
+        pytest.param({"resources": {"limits": {"cpu": "2"}, "requests": {"cpu": "1"}}}, (2, 1, 1), id="limit first"),
+        pytest.param({"cpu": {"cores": 2}, "resources": {"limits": {"cpu": "4"}}}, (None, 2, None), id="given stays"),
+    ],
+)
+def test_the_topology_follows_the_cpu_resources_unless_given(domain: dict[str, Any], expected: tuple[Any, ...]) -> None:
+    vmi = golden.load("vmi-efi")
+    vmi["spec"]["domain"].update(domain)
+
+    cpu = defaults.default_instance(vmi, CONFIGURATION, "seed")["spec"]["domain"]["cpu"]
+
+    assert tuple(cpu.get(part) for part in ("sockets", "cores", "threads")) == expected
+
+
+def test_a_cpu_limit_alone_is_a_request_too() -> None:
+    vmi = golden.changed(golden.load("vmi-efi"), "spec/domain/resources", {"limits": {"cpu": "2"}})
+
+    filled = defaults.default_instance(vmi, CONFIGURATION, "seed")
+
+    assert filled["spec"]["domain"]["resources"]["requests"] == {"cpu": "2"}
+
+
+def test_no_interface_is_added_when_that_is_switched_off() -> None:
+    vmi = golden.changed(golden.load("vmi-efi"), "spec/domain/devices/autoattachPodInterface", False)
+
+    assert "networks" not in defaults.default_instance(vmi, CONFIGURATION, "seed")["spec"]
+
+
+def test_the_configuration_decides_board_cpu_model_and_cpu_request() -> None:
+    configuration = KubeVirtConfiguration(cpu_model="Nehalem", machine_type="pc", cpu_request="300m")
+
+    domain = instance("vmi-efi", configuration)["spec"]["domain"]
+
+    assert (domain["cpu"]["model"], domain["machine"]["type"]) == ("Nehalem", "pc")
+    assert domain["resources"]["requests"] == {"cpu": "300m"}
+
+
+@pytest.mark.parametrize(
+    ("image", "policy"),
+    [
+        ("a", "Always"),
+        ("a:latest", "Always"),
+        ("registry:5000/a", "Always"),
+        ("registry:5000/a:1", "IfNotPresent"),
+        ("a@sha256:" + "0" * 64, "IfNotPresent"),
+    ],
+)
+def test_an_image_is_pulled_always_unless_it_is_pinned(image: str, policy: str) -> None:
+    assert defaults.pull_policy(image) == policy

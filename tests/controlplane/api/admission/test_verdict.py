@@ -1,0 +1,168 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+from kubevirt_api import names
+
+from controlplane.api.admission.verdict import Request, Settings, Verdict, review
+from tests.controlplane.api import golden
+from tests.controlplane.api.corpus import ROWS, Row
+
+SETTINGS = Settings()
+ACCOUNT = "system:serviceaccount:kubevirt:kubevirt-controller"
+
+
+def create(obj: dict[str, Any], user: str = "somebody") -> Verdict:
+    return review(Request(operation="CREATE", kind=obj["kind"], user=user, uid="u-1", obj=obj), SETTINGS)
+
+
+def update(old: dict[str, Any], obj: dict[str, Any], user: str = "somebody") -> Verdict:
+    request = Request(operation="UPDATE", kind=old["kind"], user=user, uid="u-2", obj=obj, old=old)
+    return review(request, SETTINGS)
+
+
+def stored(name: str) -> dict[str, Any]:
+    """Return a manifest as it is after its creation."""
+    manifest = golden.load(name)
+    return create(manifest).patched or manifest
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row.title for row in ROWS])
+def test_a_malformed_machine_is_refused_with_the_field_and_the_remedy(row: Row) -> None:
+    begun = time.perf_counter()
+    verdict = create(golden.changed(golden.load("vm-full"), row.set, row.value))
+    seconds = time.perf_counter() - begun
+
+    told = [(problem.path, problem.message) for problem in verdict.problems]
+    assert [path for path, message in told if path.endswith(row.field) and row.words in message], told
+    assert verdict.patched is None
+    assert all(len(str(problem)) < 500 for problem in verdict.problems)
+    assert seconds < 0.5
+
+
+@pytest.mark.parametrize("name", golden.NAMES)
+def test_good_manifests_are_accepted_and_what_is_stored_is_accepted_again(name: str) -> None:
+    verdict = create(golden.load(name))
+
+    assert verdict.problems == ()
+    if verdict.patched is not None:
+        assert create(verdict.patched) == Verdict(warnings=verdict.warnings)
+
+
+@pytest.mark.parametrize("name", golden.NAMES)
+def test_our_own_accounts_are_not_judged(name: str) -> None:
+    bad = golden.changed(golden.load(name), "spec", {"nonsense": 1})
+
+    assert create(bad, ACCOUNT) == Verdict()
+    assert not create(bad, "system:serviceaccount:tenant:kubevirt-controller").allowed
+
+
+def test_an_update_that_leaves_the_spec_alone_is_not_judged_again() -> None:
+    old = golden.changed(stored("vm-full"), "spec/newer", {"field": 1})
+
+    assert update(old, golden.changed(old, "metadata/labels", {"app": "x"})).allowed
+    assert not update(old, golden.changed(old, "spec/runStrategy", "Halted")).allowed
+
+
+def test_a_deleted_object_may_be_written_but_keeps_our_finalizer() -> None:
+    old = golden.changed(stored("vmi-masquerade"), "metadata/deletionTimestamp", "2026-01-01T00:00:00Z")
+
+    assert update(old, golden.changed(old, "metadata/labels", {})).allowed
+    verdict = update(old, golden.changed(old, "metadata/finalizers", ...))
+
+    assert (verdict.allowed, verdict.code) == (False, 403)
+    assert names.VMI_FINALIZER in str(verdict.problems[0])
+
+
+@pytest.mark.parametrize("name", ["vm-cirros", "vmi-masquerade"])
+def test_a_replacing_write_keeps_our_finalizer(name: str) -> None:
+    old = stored(name)
+
+    verdict = update(old, golden.changed(old, "metadata/finalizers", ...))
+
+    assert verdict.allowed
+    assert verdict.patched is not None
+    assert verdict.patched["metadata"]["finalizers"] == old["metadata"]["finalizers"]
+
+
+def test_an_instances_spec_does_not_change() -> None:
+    old = stored("vmi-masquerade")
+
+    verdict = update(old, golden.changed(old, "spec/domain/memory/guest", "2Gi"))
+
+    assert [problem.path for problem in verdict.problems] == ["spec"]
+    assert "change the VirtualMachine" in str(verdict.problems[0])
+
+
+@pytest.mark.parametrize("label", names.RESERVED_LABELS)
+def test_reserved_labels_belong_to_the_control_plane(label: str) -> None:
+    plain = stored("vmi-masquerade")
+    marked = golden.changed(plain, "metadata/labels", {label: "x"})
+
+    assert not create(marked).allowed
+    assert not update(plain, marked).allowed
+    assert not update(marked, plain).allowed
+    assert update(marked, golden.changed(marked, "metadata/annotations", {"a": "b"})).allowed
+    assert create(marked, ACCOUNT).allowed
+
+
+def test_a_user_cannot_hand_an_instance_to_a_machine() -> None:
+    owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "name": "a", "uid": "b", "controller": True}
+    free = stored("vmi-masquerade")
+    owned = golden.changed(free, "metadata/ownerReferences", [owner])
+
+    assert [problem.path for problem in create(owned).problems] == ["metadata.ownerReferences[0]"]
+    assert not update(free, owned).allowed
+    assert update(owned, free).allowed, "orphan deletion removes the reference"
+    assert create(golden.changed(free, "metadata/ownerReferences", [{**owner, "apiVersion": "example.com/v1"}])).allowed
+
+
+def test_an_unbuilt_annotation_on_an_instance_is_refused() -> None:
+    vmi = golden.changed(golden.load("vmi-masquerade"), "metadata/annotations", {"kubevirt.io/memfd": "false"})
+
+    assert [problem.path for problem in create(vmi).problems] == ["metadata.annotations[kubevirt.io/memfd]"]
+
+
+def test_metadata_that_cannot_be_read_is_a_problem() -> None:
+    assert not create(golden.changed(golden.load("vm-cirros"), "metadata", {"labels": 7})).allowed
+
+
+def test_status_is_for_the_control_plane() -> None:
+    vm = stored("vm-cirros")
+    request = Request(
+        operation="UPDATE", kind="VirtualMachine", user="u", uid="1", obj=vm, old=vm, subresource="status"
+    )
+
+    assert review(request, SETTINGS).code == 403
+
+
+@pytest.mark.parametrize("operation", ["DELETE", "CONNECT"])
+def test_other_operations_pass(operation: str) -> None:
+    vm = stored("vm-cirros")
+    request = Request(operation=operation, kind="VirtualMachine", user="u", uid="1", obj=None, old=vm)
+
+    assert review(request, SETTINGS) == Verdict()
+
+
+def test_deprecated_and_ignored_settings_are_warned_about() -> None:
+    gates = golden.changed(
+        golden.load("kubevirt"), "spec/configuration/developerConfiguration/featureGates", ["HostDisk"]
+    )
+
+    assert "runStrategy" in create(golden.load("vm-cirros")).warnings[0]
+    assert "featureGates" in create(gates).warnings[0]
+    assert create(golden.load("vm-full")).warnings == ()
+
+
+def test_a_verdict_takes_little_time() -> None:
+    vm = golden.load("vm-full")
+    create(vm)
+    begun = time.process_time()
+    for _unused in range(20):
+        create(vm)
+    assert (time.process_time() - begun) / 20 < 0.005

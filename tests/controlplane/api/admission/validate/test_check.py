@@ -1,0 +1,156 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from controlplane.api.admission.problem import Problem
+from controlplane.api.admission.validate.check import check_instance, check_kubevirt, check_vm
+from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from tests.controlplane.api import golden
+
+CONFIGURATION = KubeVirtConfiguration()
+
+
+def problems_of(manifest: dict[str, Any]) -> list[Problem]:
+    match manifest["kind"]:
+        case "VirtualMachine":
+            return check_vm(manifest, CONFIGURATION)
+        case "VirtualMachineInstance":
+            return check_instance(manifest, CONFIGURATION)
+    return check_kubevirt(manifest)
+
+
+@pytest.mark.parametrize("name", golden.NAMES)
+def test_good_manifests_have_no_problems(name: str) -> None:
+    assert problems_of(golden.load(name)) == []
+
+
+def test_all_problems_are_reported_at_once() -> None:
+    vm = golden.load("vm-full")
+    for path, value in (
+        ("spec/template/spec/domain/cpu/cores", -1),
+        ("spec/template/spec/domain/machine/type", "microvm"),
+        ("spec/template/spec/domain/devices/disks/0/name", "other"),
+        ("spec/template/spec/networks/0/pod/vmNetworkCIDR", "x"),
+        ("spec/template/spec/tolerations", [{}]),
+        ("spec/running", False),
+    ):
+        vm = golden.changed(vm, path, value)
+
+    assert len(problems_of(vm)) == 6
+
+
+def test_a_rule_does_not_repeat_what_is_said_about_the_same_field() -> None:
+    vm = golden.changed(golden.load("vm-full"), "spec/template/spec/volumes/0", {"name": "root", "dataVolume": {}})
+
+    assert [problem.path for problem in problems_of(vm)] == ["spec.template.spec.volumes[0].dataVolume"]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, False, 0, [], {}, "", "x", [{}], {"a": {}}, [[[]]], 2**80, -1.5, "\x00\ud800"],
+    ids=repr,
+)
+def test_no_value_anywhere_makes_it_stumble(value: Any) -> None:
+    """Every field of a full manifest is replaced by every kind of value; nothing may raise."""
+    for name in golden.NAMES:
+        manifest = golden.load(name)
+        for path in list(golden.paths(manifest)):
+            if path not in ("apiVersion", "kind"):
+                problems_of(golden.changed(manifest, path, value))
+
+
+@pytest.mark.parametrize("name", ["userData", "networkData", "userDataBase64", "networkDataBase64"])
+def test_secrets_are_never_shown(name: str) -> None:
+    secret = "hunter2-" * 300
+    vm = golden.changed(golden.load("vm-full"), f"spec/template/spec/volumes/2/cloudInitNoCloud/{name}", secret)
+
+    found = problems_of(vm)
+
+    assert found
+    assert not [problem for problem in found if "hunter2" in str(problem)]
+
+
+def test_configured_machine_types_replace_the_built_in_ones() -> None:
+    vm = golden.load("vm-full")
+    configuration = KubeVirtConfiguration(emulated_machines=("pc-q35-9.*",))
+
+    assert [str(one) for one in check_vm(vm, configuration)] == [
+        'spec.template.spec.domain.machine.type: "q35" is not a machine type of this cluster; allowed: pc-q35-9.*'
+    ]
+
+
+def test_a_field_of_the_wrong_type_does_not_hide_other_problems() -> None:
+    vm = golden.load("vm-full")
+    for path, value in (
+        ("spec/template/spec/domain/cpu/cores", "2"),
+        ("spec/template/spec/domain/machine/type", "microvm"),
+        ("spec/template/spec/domain/devices/disks/0/name", "other"),
+        ("spec/template/spec/domain/resources/requests/cpu", {}),
+        ("spec/running", True),
+    ):
+        vm = golden.changed(vm, path, value)
+
+    assert [problem.path.removeprefix("spec.template.spec.") for problem in problems_of(vm)] == [
+        "domain.cpu.cores",
+        "domain.resources.requests[cpu]",
+        "spec.running",
+        "domain.machine.type",
+        "domain.devices.disks[0].name",
+    ]
+
+
+@pytest.mark.parametrize("field", ["volumes", "networks", "domain/devices/disks", "domain/devices/interfaces"])
+def test_a_list_that_cannot_be_read_does_not_make_false_problems_of_its_partner(field: str) -> None:
+    vm = golden.changed(golden.load("vm-full"), f"spec/template/spec/{field}", "text")
+
+    assert len(problems_of(vm)) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "expected"),
+    [
+        pytest.param(
+            "spec/configuration/migrations",
+            {"bandwidthPerMigration": "1Gi"},
+            "spec.configuration.migrations: known to KubeVirt, not built in this version; remove it",
+            id="not built",
+        ),
+        pytest.param(
+            "spec/configuration/machinType",
+            "q35",
+            "spec.configuration.machinType: no such field; did you mean machineType?",
+            id="misspelt",
+        ),
+        pytest.param(
+            "spec/configuration/developerConfiguration/useEmulation",
+            "yes",
+            "spec.configuration.developerConfiguration.useEmulation: must be true or false, got a string",
+            id="wrong type",
+        ),
+        pytest.param(
+            "spec/configuration/developerConfiguration/cpuAllocationRatio",
+            0,
+            "spec.configuration.developerConfiguration.cpuAllocationRatio: 0 is out of range; must be from 1 to 1000",
+            id="out of range",
+        ),
+    ],
+)
+def test_the_configuration_is_checked_alike(path: str, value: Any, expected: str) -> None:
+    manifest = golden.changed(golden.load("kubevirt"), path, value)
+
+    assert [str(problem) for problem in problems_of(manifest)] == [expected]
+
+
+def test_an_instances_paths_begin_at_its_spec() -> None:
+    vmi = golden.changed(golden.load("vmi-efi"), "spec/domain/memory/guest", "1")
+    vmi = golden.changed(vmi, "spec/volumes/0/containerDisk/imagePullPolicy", 1)
+
+    assert {problem.path for problem in problems_of(vmi)} == {
+        "spec.domain.memory.guest",
+        "spec.volumes[0].containerDisk.imagePullPolicy",
+    }

@@ -1,0 +1,48 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+from controlplane.api.objects import conditions
+from controlplane.api.objects.meta import Condition
+
+READY = Condition(type="Ready", status="False", reason="PodNotExists", message="old", last_transition_time="t0")
+PAUSED = Condition(type="Paused", status="True", last_transition_time="t0")
+LIST = (READY, PAUSED)
+
+
+def test_a_new_condition_is_added_with_the_time() -> None:
+    after = conditions.put((PAUSED,), Condition(type="Ready", status="True"), "t1")
+
+    assert after == (PAUSED, Condition(type="Ready", status="True", last_transition_time="t1"))
+
+
+def test_a_new_message_alone_changes_nothing() -> None:
+    changed = Condition(type="Ready", status="False", reason="PodNotExists", message="new")
+
+    assert conditions.put(LIST, changed, "t1") is LIST
+
+
+def test_a_new_reason_replaces_the_condition_but_not_its_time() -> None:
+    changed = Condition(type="Ready", status="False", reason="GuestNotRunning", message="new")
+
+    first = conditions.put(LIST, changed, "t1")[0]
+
+    assert (first.reason, first.message, first.last_transition_time) == ("GuestNotRunning", "new", "t0")
+
+
+def test_a_new_status_moves_the_time() -> None:
+    first = conditions.put(LIST, Condition(type="Ready", status="True"), "t1")[0]
+
+    assert (first.status, first.last_transition_time) == ("True", "t1")
+
+
+def test_removing_what_is_not_there_changes_nothing() -> None:
+    assert conditions.remove(LIST, "LiveMigratable") is LIST
+    assert conditions.remove(LIST, "Ready") == (PAUSED,)
+
+
+def test_only_a_condition_that_is_there_and_true_is_true() -> None:
+    assert conditions.is_true(LIST, "Paused")
+    assert not conditions.is_true(LIST, "Ready")
+    assert not conditions.is_true(LIST, "LiveMigratable")

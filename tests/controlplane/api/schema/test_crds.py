@@ -1,0 +1,110 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controlplane.api.schema.crds import DEFINITIONS, Definition, crd
+from controlplane.api.schema.generate_crds import FOLDER, files
+from controlplane.api.schema.openapi import Schema
+
+BY_KIND = pytest.mark.parametrize("definition", DEFINITIONS, ids=lambda one: one.kind)
+
+
+def nodes(schema: Schema, path: str = "") -> Iterator[tuple[str, Schema]]:
+    yield path, schema
+    for name, one in schema.get("properties", {}).items():
+        yield from nodes(one, f"{path}.{name}")
+    for inside in ("items", "additionalProperties"):
+        if isinstance(schema.get(inside), dict):
+            yield from nodes(schema[inside], f"{path}[]")
+
+
+def schema_of(definition: Definition) -> Schema:
+    schema: Schema = crd(definition)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    return schema
+
+
+@pytest.mark.parametrize(("path", "text"), files().items(), ids=lambda one: one.name if isinstance(one, Path) else "")
+def test_the_roles_files_are_what_the_types_say(path: Path, text: str) -> None:
+    assert path.read_text() == text, "run: python -m controlplane.api.schema.generate_crds"
+
+
+def test_the_roles_folder_has_no_other_files() -> None:
+    assert set(FOLDER.iterdir()) == set(files())
+
+
+@BY_KIND
+def test_both_versions_share_one_schema_and_v1_is_stored(definition: Definition) -> None:
+    new, old = crd(definition)["spec"]["versions"]
+
+    assert (new["name"], new["storage"], old["name"], old["storage"], old["deprecated"]) == (
+        "v1",
+        True,
+        "v1alpha3",
+        False,
+        True,
+    )
+    assert new["schema"] == old["schema"]
+    assert new["subresources"] == old["subresources"] == {"status": {}}
+
+
+@BY_KIND
+def test_every_field_says_what_it_means(definition: Definition) -> None:
+    silent = [
+        path
+        for path, node in nodes(schema_of(definition))
+        if path and not path.endswith(("[]", ".metadata")) and not node.get("description")
+    ]
+
+    assert silent == []
+
+
+@BY_KIND
+def test_specs_keep_unknown_fields_for_admission_and_statuses_drop_them(definition: Definition) -> None:
+    for path, node in nodes(schema_of(definition)):
+        if "properties" in node:
+            keeps = node.get("x-kubernetes-preserve-unknown-fields", False)
+            assert keeps == (not path.startswith(".status")), path
+
+
+@BY_KIND
+def test_everything_that_can_grow_is_bounded(definition: Definition) -> None:
+    unbounded = [
+        path
+        for path, node in nodes(schema_of(definition)["properties"]["spec"])
+        if (node.get("type") == "string" and not {"maxLength", "enum"} & set(node))
+        or (node.get("type") == "array" and "maxItems" not in node)
+        or ("additionalProperties" in node and "maxProperties" not in node)
+    ]
+
+    assert unbounded == []
+
+
+def test_columns_are_upstreams() -> None:
+    columns: dict[str, list[Any]] = {
+        one.kind: [
+            (column["name"], column.get("priority", 0))
+            for column in crd(one)["spec"]["versions"][0]["additionalPrinterColumns"]
+        ]
+        for one in DEFINITIONS
+    }
+
+    assert columns == {
+        "VirtualMachine": [("Age", 0), ("Status", 0), ("Ready", 0)],
+        "VirtualMachineInstance": [
+            ("Age", 0),
+            ("Phase", 0),
+            ("IP", 0),
+            ("NodeName", 0),
+            ("Ready", 0),
+            ("Live-Migratable", 1),
+            ("Paused", 1),
+        ],
+        "KubeVirt": [("Age", 0), ("Phase", 0)],
+    }

@@ -1,0 +1,50 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import pytest
+
+from controlplane.domain.builders.facts import NotBuildableError
+from controlplane.domain.builders.machine import build_features, build_os, firmware_uuid, has_acpi
+from tests.controlplane.domain.builders.vmis import KVM, TCG, a_vmi
+
+
+@pytest.mark.parametrize("path", ["boot/vmlinuz", "/", "/boot/../../etc/shadow", "/boot//vmlinuz", "/./vmlinuz"])
+def test_a_kernel_outside_the_image_is_not_built(path: str) -> None:
+    """Admission refuses it too; here nothing depends on admission."""
+    container = {"image": "example.org/kernel:1", "kernelPath": path}
+    with pytest.raises(NotBuildableError, match="kernelPath"):
+        build_os(a_vmi(firmware={"kernelBoot": {"container": container}}), KVM)
+
+
+def test_without_a_firmware_uuid_the_guest_sees_the_vmis() -> None:
+    assert firmware_uuid(a_vmi()) == "uid-1"
+
+
+def test_only_emulation_bounds_the_translation_buffer() -> None:
+    assert build_features(a_vmi(), KVM).tcg is None
+    tcg = build_features(a_vmi(), TCG).tcg
+    assert tcg is not None
+    assert (tcg.tb_cache.size, tcg.tb_cache.unit) == (128, "MiB")
+
+
+@pytest.mark.parametrize(
+    ("features", "expected"),
+    [
+        pytest.param(None, True, id="no features"),
+        pytest.param({}, True, id="features without acpi"),
+        pytest.param({"acpi": {"enabled": True}}, True, id="on"),
+        pytest.param({"acpi": {"enabled": False}}, False, id="off"),
+    ],
+)
+def test_acpi_is_on_unless_switched_off(features: object, expected: bool) -> None:
+    assert has_acpi(a_vmi(features=features)) is expected
+
+
+def test_insecure_uefi_takes_the_plain_firmware() -> None:
+    made = build_os(a_vmi(firmware={"bootloader": {"efi": {"secureBoot": False}}}), KVM)
+    assert made.loader is not None
+    assert made.nvram is not None
+    assert (made.loader.path, made.loader.secure) == ("/usr/share/OVMF/OVMF_CODE_4M.fd", False)
+    assert made.nvram.template == "/usr/share/OVMF/OVMF_VARS_4M.fd"
