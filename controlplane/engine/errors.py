@@ -8,9 +8,11 @@ ApiError
  +-- AlreadyExists   a create met an object of that name (409, reason AlreadyExists)
  +-- Conflict        resourceVersion or UID precondition failed (409)
  +-- Forbidden       not allowed, or quota exceeded (401, 403)
+ +-- NotLeader       this process may not write any more; nothing was sent
  +-- Invalid         the server refused the content (400, 422)
  +-- Gone            a watch or list position is too old (410)
- +-- Unavailable     no answer, overload, or a passing fault (429, 5xx, connection errors, time-outs);
+ +-- Throttled       turned away unread for now (429); nothing happened
+ +-- Unavailable     no answer, or a passing fault (5xx, connection errors, time-outs);
                      a write may or may not have happened
 
 Adapters (controlplane.kube, the simulated API of the tests) raise these and nothing else.
@@ -48,6 +50,10 @@ class Forbidden(ApiError):
     """The caller may not do this, or a quota forbids it."""
 
 
+class NotLeader(ApiError):
+    """Another process leads: what this one wanted is nobody's problem any more."""
+
+
 class Invalid(ApiError):
     """The server refused the content."""
 
@@ -56,5 +62,15 @@ class Gone(ApiError):
     """The position in the history is too old: list again."""
 
 
+class Throttled(ApiError):
+    """The server takes nothing from us now (priority and fairness, an eviction's budget); the write had no effect."""
+
+
 class Unavailable(ApiError):
     """No usable answer; the effect of a write is unknown."""
+
+
+def retry_after_seconds(error: ApiError) -> float:
+    """Return how long the server asked us to stay away; 0 when it did not say."""
+    value = error.details.get("retryAfterSeconds")
+    return float(value) if isinstance(value, int | float) and value > 0 else 0.0

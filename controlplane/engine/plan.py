@@ -28,19 +28,30 @@ ActionT = TypeVar("ActionT", bound=Action)
 
 
 @dataclass(frozen=True, slots=True)
+class Tell:
+    """A step of a plan: write the status that the world deserves, before what comes after it.
+
+    What is written opens the next look; where the status is right already, the plan goes on. Every plan ends in one,
+    written or not.
+    """
+
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
 class Plan(Generic[ActionT]):
     """What to do now, in this order, and when to look again without being called."""
 
-    actions: tuple[ActionT, ...] = ()
+    steps: tuple[ActionT | Tell, ...] = ()
     look_again_in: float | None = None
     """Seconds; None means: wait for a change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem(Generic[ActionT]):
-    """The action of a plan that did not work, and why."""
+    """The step of a plan that was refused, and why."""
 
-    action: ActionT
+    step: ActionT | Tell
     error: ApiError
 
 
@@ -64,11 +75,18 @@ class Reconciler(Protocol[WorldT, ActionT, StatusT]):
     async def write_status(self, world: WorldT, status: StatusT) -> None:
         """Write exactly that status, with the observed resourceVersion as precondition. Raises ApiError."""
 
+    def tell_refusal(self, world: WorldT, problem: Problem[ActionT]) -> None:
+        """Say beside the status (an Event, a log line) what was refused. Never raises, never waits.
+
+        A refused action is in the next status as well; of a refused status (Tell) this is all that anybody hears.
+        """
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """How one pass over a key ended."""
 
     look_again_in: float | None = None
+    """Seconds; with an error: the least time to wait, as the server asked."""
     error: Exception | None = None
     """Not None: the key backs off."""

@@ -48,12 +48,12 @@ class Queue:
         return key
 
     def finish(self, key: Key, now: float, *, failed: bool, look_again_in: float | None = None) -> None:
-        """Return a taken key. failed: back off; otherwise its failures are forgotten."""
+        """Return a taken key. failed: back off, look_again_in at least; otherwise its failures are forgotten."""
         self._working.remove(key)
         again = key in self._again
         self._again.discard(key)
         if failed:
-            self._not_before[key] = now + self.backoff.fail(key)
+            self._not_before[key] = now + max(self.backoff.fail(key), look_again_in or 0.0)
             self._push(key, self._not_before[key])
             return
         self.backoff.forget(key)

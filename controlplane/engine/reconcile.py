@@ -11,23 +11,31 @@ from __future__ import annotations
 import logging
 
 from controlplane.api.objects.resources import Key
-from controlplane.engine.errors import ApiError, Conflict, NotFound, Unavailable
-from controlplane.engine.plan import ActionT, Outcome, Plan, Problem, Reconciler, StatusT, WorldT
+from controlplane.engine.errors import ApiError, Conflict, NotFound, NotLeader, Unavailable, retry_after_seconds
+from controlplane.engine.plan import ActionT, Outcome, Plan, Problem, Reconciler, StatusT, Tell, WorldT
 
 log = logging.getLogger(__name__)
 
-DROPPED = (Conflict, NotFound, Unavailable)
-"""What a pass was based on is not, or not known to be, true."""
+DROPPED = (Conflict, NotFound, NotLeader, Unavailable)
+"""What a pass was based on is not, or not known to be, true; or it is not ours to act on."""
 
 ROUNDS = 4
 """How often one pass may look again at the result of its own writes before others get their turn."""
+
+
+class _Refused(Exception):
+    """A write was refused for a reason that is the object's: its owner was told, the key backs off."""
+
+    def __init__(self, error: ApiError) -> None:
+        super().__init__(str(error))
+        self.error = error
 
 
 async def reconcile(reconciler: Reconciler[WorldT, ActionT, StatusT], key: Key) -> Outcome:
     """Observe, decide, apply; again while own writes open the next step; then say how things are.
 
     A conflict, a vanished object or an unusable answer drops the rest of the pass. Any other refusal still gets its
-    status, so that users see why nothing moves.
+    status, so that users see why nothing moves; a refused status is told by other means.
     """
     for _unused in range(ROUNDS):
         world = reconciler.observe(key)
@@ -35,38 +43,53 @@ async def reconcile(reconciler: Reconciler[WorldT, ActionT, StatusT], key: Key) 
             return Outcome()
         plan = reconciler.decide(world)
         try:
-            problem = await _apply(reconciler, key, world, plan)
-            if plan.actions and problem is None:
-                continue  # what is true now is worth telling only when nothing is left to do
-            moved = await _settle(reconciler, key, problem)
+            moved = await _carry_out(reconciler, key, world, plan)
         except DROPPED as error:
             return Outcome(error=error)
-        if problem is not None:
-            return Outcome(error=problem.error)
+        except _Refused as refused:
+            return Outcome(retry_after_seconds(refused.error) or None, refused.error)
         if not moved:
             return Outcome(plan.look_again_in)
     return Outcome(look_again_in=0.0)
 
 
-async def _apply(
+async def _carry_out(
     reconciler: Reconciler[WorldT, ActionT, StatusT], key: Key, world: WorldT, plan: Plan[ActionT]
-) -> Problem[ActionT] | None:
-    for action in plan.actions:
-        log.info("act", extra={"key": str(key), "action": type(action).__name__, "because": action.because})
+) -> bool:
+    """Take the steps; say whether anything was written, so that it is worth looking again."""
+    acted = False
+    for step in plan.steps:
+        if isinstance(step, Tell):
+            if await _tell(reconciler, key, None):
+                return True
+            continue
+        log.info("act", extra={"key": str(key), "action": type(step).__name__, "because": step.because})
         try:
-            await reconciler.apply(world, action)
+            await reconciler.apply(world, step)
         except DROPPED:
             raise
         except ApiError as error:
-            return Problem(action, error)
-    return None
+            problem = Problem(step, error)
+            reconciler.tell_refusal(world, problem)
+            await _tell(reconciler, key, problem)
+            raise _Refused(error) from error
+        acted = True
+    # What is true now is worth telling only when nothing is left to do.
+    return acted or await _tell(reconciler, key, None)
 
 
-async def _settle(reconciler: Reconciler[WorldT, ActionT, StatusT], key: Key, problem: Problem[ActionT] | None) -> bool:
+async def _tell(reconciler: Reconciler[WorldT, ActionT, StatusT], key: Key, problem: Problem[ActionT] | None) -> bool:
     """Write the status if it differs; say whether it did."""
     world = reconciler.observe(key)
     status = None if world is None else reconciler.derive_status(world, problem)
     if world is None or status is None:
         return False
-    await reconciler.write_status(world, status)
+    try:
+        await reconciler.write_status(world, status)
+    except DROPPED:
+        raise
+    except ApiError as error:
+        refused: Problem[ActionT] = Problem(Tell(because="the status differs"), error)
+        reconciler.tell_refusal(world, refused)
+        raise _Refused(error) from error
     return True

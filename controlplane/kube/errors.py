@@ -17,6 +17,7 @@ from controlplane.engine.errors import (
     Gone,
     Invalid,
     NotFound,
+    Throttled,
     Unavailable,
 )
 
@@ -32,6 +33,7 @@ _BY_CODE: dict[int, type[ApiError]] = {
     413: Invalid,
     415: Invalid,
     422: Invalid,
+    429: Throttled,
 }
 
 NOT_SERVED = "NotServed"  # our word, as the reason of an Unavailable
@@ -80,12 +82,6 @@ def causes_field(error: ApiError, field: str) -> bool:
     """Tell whether the server's reasons for the refusal name this field."""
     causes = error.details.get("causes")
     return isinstance(causes, list) and any(isinstance(cause, dict) and cause.get("field") == field for cause in causes)
-
-
-def retry_after_seconds(error: ApiError) -> float:
-    """Return how long the server asked us to stay away; 0 when it did not say."""
-    value = error.details.get("retryAfterSeconds")
-    return float(value) if isinstance(value, int | float) and value > 0 else 0.0
 
 
 def _parse(body: bytes) -> _Status:

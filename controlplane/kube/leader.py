@@ -23,7 +23,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from controlplane.api.objects.resources import LEASE, Key
-from controlplane.engine.errors import AlreadyExists, ApiError, Conflict, Forbidden, NotFound
+from controlplane.engine.errors import AlreadyExists, ApiError, Conflict, NotFound, NotLeader
 from controlplane.engine.ports import Api, Clock, Json
 from controlplane.kube.lease import lease_body, render_time
 
@@ -114,9 +114,9 @@ class Leadership:
         return self._until is not None and self._clock.monotonic() < self._until
 
     def require(self) -> None:
-        """Raise Forbidden (reason NotLeader) unless we may still act; the guard of a Client."""
+        """Raise NotLeader unless we may still act; the guard of a Client."""
         if not self.is_leader:
-            raise Forbidden("cannot write: this process is not the leader any more", reason="NotLeader")
+            raise NotLeader("cannot write: this process is not the leader any more")
 
     async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
         """Wait for our turn, then lead. Gives the Lease back once `lead` has ended or was cancelled.

@@ -27,11 +27,11 @@ from dataclasses import dataclass
 import msgspec
 
 from controlplane.api.objects.resources import Key
-from controlplane.engine.errors import ApiError, Forbidden, Gone, NotFound, Unavailable
+from controlplane.engine.errors import ApiError, Forbidden, Gone, NotFound, Unavailable, retry_after_seconds
 from controlplane.engine.ports import Clock
 from controlplane.kube.cache import Index, Store, key_of, peek
 from controlplane.kube.client import Client, Selection
-from controlplane.kube.errors import NOT_SERVED, retry_after_seconds, translate_event
+from controlplane.kube.errors import NOT_SERVED, translate_event
 
 log = logging.getLogger(__name__)
 

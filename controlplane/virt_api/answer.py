@@ -12,7 +12,16 @@ from typing import Any
 
 import msgspec
 
-from controlplane.engine.errors import AlreadyExists, ApiError, Conflict, Forbidden, Invalid, NotFound, Unavailable
+from controlplane.engine.errors import (
+    AlreadyExists,
+    ApiError,
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+    Throttled,
+    Unavailable,
+)
 
 Json = dict[str, Any]
 
@@ -39,6 +48,7 @@ _BY_ERROR: tuple[tuple[type[ApiError], int], ...] = (
     (Invalid, 422),
     # Our own account was refused, not the caller: nothing that the caller can mend.
     (Forbidden, 500),
+    (Throttled, 429),
     (Unavailable, 503),
 )
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import NoReturn
 
 from controlplane.api.objects.decode import decode_kubevirt, encode
@@ -15,6 +16,8 @@ from controlplane.engine.patch import merge_patch
 from controlplane.engine.plan import Action, Plan, Problem
 from controlplane.engine.ports import Api, Clock
 from controlplane.virt_controller.kubevirt.status import derive_status
+
+log = logging.getLogger(__name__)
 
 
 class KubeVirtReconciler:
@@ -46,3 +49,6 @@ class KubeVirtReconciler:
             resource_version=world.metadata.resource_version,
             uid=world.metadata.uid,
         )
+
+    def tell_refusal(self, world: KubeVirt, problem: Problem[Action]) -> None:
+        log.warning("refused", extra={"key": world.metadata.name, "error": str(problem.error)})

@@ -34,12 +34,11 @@ from controlplane.api.objects.meta import Node
 from controlplane.api.objects.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.api.objects.vm import VirtualMachine, VirtualMachineStatus
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
-from controlplane.engine.errors import AlreadyExists, ApiError, Conflict, NotFound
+from controlplane.engine.errors import AlreadyExists, Conflict, NotFound
 from controlplane.engine.overlay import Overlay
 from controlplane.engine.patch import merge_patch
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Clock
-from controlplane.engine.reconcile import DROPPED
 from controlplane.virt_controller.tell import Events, Regarding
 from controlplane.virt_controller.vm.decide import decide
 from controlplane.virt_controller.vm.instance import build_vmi, owner_reference
@@ -57,6 +56,8 @@ from controlplane.virt_controller.vm.world import (
 )
 
 log = logging.getLogger(__name__)
+
+_REFUSALS: dict[type, str] = {CreateVmi: "FailedCreate", DeleteVmi: "FailedDelete"}
 
 
 class VmReconciler:
@@ -96,19 +97,6 @@ class VmReconciler:
         return derive_status(world, problem)
 
     async def apply(self, world: World, action: Action) -> None:
-        try:
-            await self._apply(world, action)
-        except DROPPED:
-            raise
-        except ApiError as error:
-            self._tell_failure(world, action, error)
-            raise
-
-    async def write_status(self, world: World, status: VirtualMachineStatus) -> None:
-        patch = merge_patch(encode(world.vm.status), encode(status))
-        await self._patch(world.vm, {"status": patch}, is_status=True)
-
-    async def _apply(self, world: World, action: Action) -> None:
         vm = world.vm
         match action:
             case AddFinalizer():
@@ -125,6 +113,10 @@ class VmReconciler:
                 await self._delete(world, action)
             case _:
                 assert_never(action)
+
+    async def write_status(self, world: World, status: VirtualMachineStatus) -> None:
+        patch = merge_patch(encode(world.vm.status), encode(status))
+        await self._patch(world.vm, {"status": patch}, is_status=True)
 
     async def _remove_finalizer(self, vm: VirtualMachine) -> None:
         await self._insist_on_absence(vm)
@@ -200,10 +192,9 @@ class VmReconciler:
             uid=vm.metadata.uid,
         )
 
-    def _tell_failure(self, world: World, action: Action, error: ApiError) -> None:
-        if isinstance(action, CreateVmi | DeleteVmi):
-            reason = "FailedCreate" if isinstance(action, CreateVmi) else "FailedDelete"
-            self._events.record(_regarding(world.vm), "Warning", reason, str(error))
+    def tell_refusal(self, world: World, problem: Problem[Action]) -> None:
+        reason = _REFUSALS.get(type(problem.step), "FailedUpdate")
+        self._events.record(_regarding(world.vm), "Warning", reason, str(problem.error))
 
 
 T = TypeVar("T", bound=Node)

@@ -186,7 +186,7 @@ def _ready(own: VirtualMachineInstance | None) -> Condition:
 
 def _failure(world: World, problem: Problem[Action] | None) -> Condition | None:
     if problem is not None:
-        match problem.action:
+        match problem.step:
             case CreateVmi():
                 reason = condition_types.FAILED_CREATE
             case DeleteVmi():

@@ -18,12 +18,11 @@ from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance, VirtualMachineInstanceStatus
-from controlplane.engine.errors import AlreadyExists, ApiError, Conflict, Invalid, NotFound
+from controlplane.engine.errors import AlreadyExists, Conflict, Invalid, NotFound
 from controlplane.engine.overlay import Overlay
 from controlplane.engine.patch import merge_patch
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Clock
-from controlplane.engine.reconcile import DROPPED
 from controlplane.virt_controller.tell import Events, Regarding
 from controlplane.virt_controller.vmi.decide import decide
 from controlplane.virt_controller.vmi.launcher_pod import build_launcher_pod
@@ -114,6 +113,10 @@ class VmiReconciler:
         patch = merge_patch(encode(world.vmi.status), encode(status))
         await self._patch(world.vmi, {"status": patch}, is_status=True)
 
+    def tell_refusal(self, world: World, problem: Problem[Action]) -> None:
+        reason = "FailedCreate" if isinstance(problem.step, CreatePod) else "FailedUpdate"
+        self._events.record(_regarding(world.vmi), "Warning", reason, str(problem.error))
+
     def _owned(self, vmi: VirtualMachineInstance) -> tuple[Pod, ...]:
         keys = sorted(self._pods.indexed("owner", vmi.metadata.uid))
         found = (decode(raw, Pod) for raw in map(self._pods.get, keys) if raw is not None)
@@ -139,11 +142,6 @@ class VmiReconciler:
             # Ours from a write whose answer was lost, or a squatter: look at it, then decide again.
             await self._api.get(POD, Key(vmi.metadata.namespace, body["metadata"]["name"]))
             raise Conflict(str(error)) from error
-        except DROPPED:
-            raise
-        except ApiError as error:
-            self._events.record(_regarding(vmi), "Warning", "FailedCreate", f"cannot create the launcher Pod: {error}")
-            raise
 
     async def _delete(self, world: World, action: DeletePod) -> None:
         key = Key(world.vmi.metadata.namespace, action.name)

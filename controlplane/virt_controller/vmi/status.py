@@ -201,7 +201,7 @@ def _trouble(world: World, step: Step, problem: Problem[Action] | None) -> Troub
         return Trouble("InvalidSpec", "the spec cannot be run: " + "; ".join(world.problems))
     if world.squatter:
         return Trouble(condition_types.FAILED_CREATE, world.squatter)
-    if problem is not None and isinstance(problem.action, CreatePod):
+    if problem is not None and isinstance(problem.step, CreatePod):
         return Trouble(condition_types.FAILED_CREATE, str(problem.error))
     return find_start_trouble(world.pod) if world.pod is not None else None
 

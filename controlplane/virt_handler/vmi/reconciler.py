@@ -150,6 +150,11 @@ class VmiReconciler:
             except ApiError as error:  # a story untold stops no machine
                 log.warning("cannot tell an Event", extra={"key": f"{meta.namespace}/{meta.name}", "error": str(error)})
 
+    def tell_refusal(self, world: World, problem: Problem[Action]) -> None:
+        """Log it: a start that was refused is in the status, and a status that was refused is our own fault."""
+        extra = {"vmi": "" if world.vmi is None else world.vmi.metadata.name, "step": type(problem.step).__name__}
+        log.warning("refused", extra={**extra, "error": str(problem.error)})
+
     async def _do(self, world: World, session: Session, action: Action) -> None:
         match action:
             case PrepareNetwork():

@@ -171,7 +171,7 @@ def _trouble(verdict: Verdict, problem: Problem[Action] | None) -> Condition | N
     match verdict:
         case Dead(outcome="Failed", reason=reason, message=message):
             return Condition(type=condition_types.SYNCHRONIZED, status="False", reason=reason, message=message)
-    if problem is not None and isinstance(problem.action, StartDomain | PrepareNetwork):
+    if problem is not None and isinstance(problem.step, StartDomain | PrepareNetwork):
         text = str(problem.error)
         return Condition(type=condition_types.SYNCHRONIZED, status="False", reason="StartFailed", message=text)
     return None

@@ -99,3 +99,12 @@ def test_success_ends_the_back_off() -> None:
         queue.finish(WEB, moment, failed=failed)
     queue.add(WEB, 11)
     assert queue.take(11) == WEB
+
+
+def test_a_failing_key_waits_at_least_as_long_as_the_server_asked() -> None:
+    queue = Queue(BackOff(lambda: 0.0))
+    queue.add(WEB, 0.0)
+    queue.take(0.0)
+    queue.finish(WEB, 0.0, failed=True, look_again_in=7.0)
+    queue.add(WEB, 1.0)
+    assert queue.next_due() == 7.0

@@ -8,7 +8,16 @@ from __future__ import annotations
 import pytest
 
 from controlplane.api.objects.resources import Key
-from controlplane.engine.errors import ApiError, Conflict, Forbidden, NotFound, Unavailable
+from controlplane.engine.errors import (
+    ApiError,
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+    NotLeader,
+    Throttled,
+    Unavailable,
+)
 from controlplane.engine.reconcile import reconcile
 from tests.controlplane.engine.world import Counting
 
@@ -41,11 +50,13 @@ async def test_an_object_that_is_gone_ends_the_pass() -> None:
     assert outcome.look_again_in is None
 
 
-@pytest.mark.parametrize("error", [Conflict("old"), NotFound("gone"), Unavailable("no answer")], ids=repr)
+@pytest.mark.parametrize(
+    "error", [Conflict("old"), NotFound("gone"), NotLeader("deposed"), Unavailable("no answer")], ids=repr
+)
 async def test_what_is_not_known_to_be_true_is_not_told(error: ApiError) -> None:
     counting = Counting(goal=1, fail_with=[error])
     outcome = await reconcile(counting, WEB)
-    assert (outcome.error, counting.writes) == (error, [])
+    assert (outcome.error, counting.writes, counting.refusals) == (error, [], [])
 
 
 async def test_a_refusal_is_told_and_backs_off() -> None:
@@ -53,6 +64,7 @@ async def test_a_refusal_is_told_and_backs_off() -> None:
     counting = Counting(goal=1, fail_with=[refusal, None])
     outcome = await reconcile(counting, WEB)
     assert counting.writes == ["0 of 1, quota exceeded"]
+    assert counting.refusals == ["Add: quota exceeded"]
     assert outcome.error is refusal
 
 
@@ -60,3 +72,28 @@ async def test_a_status_that_cannot_be_written_fails_the_pass() -> None:
     error = Conflict("old")
     outcome = await reconcile(Counting(goal=0, fail_with=[error]), WEB)
     assert outcome.error is error
+
+
+@pytest.mark.parametrize("refusal", [Forbidden("policy"), Invalid("bound"), Throttled("later")], ids=repr)
+async def test_a_refused_status_is_the_objects_problem_and_no_bug(refusal: ApiError) -> None:
+    counting = Counting(goal=0, fail_with=[refusal])
+    outcome = await reconcile(counting, WEB)
+    assert (outcome.error, counting.refusals) == (refusal, [f"Tell: {refusal}"])
+
+
+async def test_who_is_asked_to_stay_away_stays_away_so_long() -> None:
+    refusal = Throttled("later", details={"retryAfterSeconds": 7})
+    outcome = await reconcile(Counting(goal=1, fail_with=[refusal, None]), WEB)
+    assert (outcome.error, outcome.look_again_in) == (refusal, 7.0)
+
+
+async def test_what_is_told_first_is_written_before_the_next_step() -> None:
+    counting = Counting(goal=1, tells_first=True)
+    await reconcile(counting, WEB)
+    assert counting.writes == ["0 of 1", "add", "1 of 1"]
+
+
+async def test_a_status_that_is_right_holds_no_step_up() -> None:
+    counting = Counting(goal=1, told="0 of 1", tells_first=True)
+    await reconcile(counting, WEB)
+    assert counting.writes == ["add", "1 of 1"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from controlplane.api.objects.resources import Key
-from controlplane.engine.plan import Plan, Problem
+from controlplane.engine.plan import Plan, Problem, Tell
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +32,17 @@ class Counting:
     writes: list[str] = field(default_factory=list)
     look_again_in: float | None = None
     is_absent: bool = False
+    tells_first: bool = False
+    """Each step waits until the status is right."""
+    refusals: list[str] = field(default_factory=list)
+    """What was said beside the status."""
 
     def observe(self, key: Key) -> Count | None:
         return None if self.is_absent else Count(self.value, self.told)
 
     def decide(self, world: Count) -> Plan[Add]:
-        return Plan((Add(),) if world.value < self.goal else (), self.look_again_in)
+        steps: tuple[Add | Tell, ...] = (Add(),) if world.value < self.goal else ()
+        return Plan((Tell("it is the first thing to know"), *steps) if self.tells_first else steps, self.look_again_in)
 
     async def apply(self, world: Count, action: Add) -> None:
         self._write("add")
@@ -50,6 +55,9 @@ class Counting:
     async def write_status(self, world: Count, status: str) -> None:
         self._write(status)
         self.told = status
+
+    def tell_refusal(self, world: Count, problem: Problem[Add]) -> None:
+        self.refusals.append(f"{type(problem.step).__name__}: {problem.error}")
 
     def _write(self, what: str) -> None:
         error = self.fail_with.pop(0) if self.fail_with else None

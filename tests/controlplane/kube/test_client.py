@@ -20,6 +20,7 @@ from controlplane.engine.errors import (
     Gone,
     Invalid,
     NotFound,
+    Throttled,
     Unavailable,
 )
 from controlplane.engine.ports import Api
@@ -155,7 +156,7 @@ async def test_a_delete_of_another_object_of_that_name_is_a_conflict(api: FakeAp
         (status(410, "Expired"), Gone),
         (status(413, "RequestEntityTooLarge"), Invalid),
         (status(422, "Invalid"), Invalid),
-        (status(429, "TooManyRequests"), Unavailable),
+        (status(429, "TooManyRequests"), Throttled),
         (status(500, "InternalError"), Unavailable),
         (status(503, "ServiceUnavailable"), Unavailable),
         (web.Response(status=502, text="<html>bad gateway"), Unavailable),
@@ -182,7 +183,7 @@ async def test_each_answer_is_one_error_of_ours(
 async def test_how_long_to_stay_away_is_kept(api: FakeApi, client: Client) -> None:
     api.faults.append(("GET", PODS, status(429, "TooManyRequests") | {"retry_after": 7}))
 
-    with pytest.raises(Unavailable) as caught:
+    with pytest.raises(Throttled) as caught:
         await client.get(POD, KEY)
 
     assert caught.value.details["retryAfterSeconds"] == 7

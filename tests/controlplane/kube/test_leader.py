@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from controlplane.api.objects.resources import LEASE, Key
-from controlplane.engine.errors import Forbidden, Unavailable
+from controlplane.engine.errors import NotLeader, Unavailable
 from controlplane.kube.leader import EXIT_LATE, Held, Leadership, LeadershipLostError, Take, Terms, Wait, decide
 from tests.controlplane.kube.virtual import MemoryApi, VirtualTime
 
@@ -157,7 +157,7 @@ async def test_a_cut_off_leader_stops_before_another_can_take_over() -> None:
         assert second.leading == ["began"]
         with pytest.raises(LeadershipLostError):
             await election.tasks["a"]
-        with pytest.raises(Forbidden):
+        with pytest.raises(NotLeader):
             first.leadership.require()
 
 

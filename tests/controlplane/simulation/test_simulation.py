@@ -66,7 +66,7 @@ class NoAttemptWritten(VmiReconciler):
 
     def decide(self, world: vmi_world.World) -> Plan[vmi_world.Action]:
         plan = super().decide(world)
-        if not plan.actions and not world.vmi.status.phase and world.pod is None and not world.problems:
+        if not plan.steps and not world.vmi.status.phase and world.pod is None and not world.problems:
             return Plan((vmi_world.CreatePod(1, because="in a hurry"),))
         return plan
 
@@ -85,7 +85,7 @@ class KillsPodsOfLiveRuns(VmiReconciler):
 
     def decide(self, world: vmi_world.World) -> Plan[vmi_world.Action]:
         plan = super().decide(world)
-        if not plan.actions and world.pods and world.vmi.status.phase == "Running":
+        if not plan.steps and world.pods and world.vmi.status.phase == "Running":
             meta = world.pods[0].metadata
             return Plan((vmi_world.DeletePod(meta.name, meta.uid, because="lost contact"),))
         return plan
@@ -96,7 +96,7 @@ class NeverLetsGo(VmiReconciler):
 
     def decide(self, world: vmi_world.World) -> Plan[vmi_world.Action]:
         plan = super().decide(world)
-        return Plan(tuple(one for one in plan.actions if not isinstance(one, vmi_world.RemoveFinalizers)))
+        return Plan(tuple(one for one in plan.steps if not isinstance(one, vmi_world.RemoveFinalizers)))
 
 
 class StopsOrphans(VmReconciler):
@@ -113,7 +113,7 @@ class SleepsThroughTheBackOff(VmReconciler):
     """Does not come back when a crash-loop's delay is over."""
 
     def decide(self, world: vm_world.World) -> Plan[vm_world.Action]:
-        return Plan(super().decide(world).actions)
+        return Plan(super().decide(world).steps)
 
 
 MUTANTS: dict[str, tuple[type[VmReconciler], type[VmiReconciler], str]] = {

@@ -118,11 +118,13 @@ class VirtualMachineInstanceStatus(Node, frozen=True, kw_only=True):
     """The guest's operating system, if a guest agent told it."""
     active_pods: dict[str, str] = msgspec.field(default_factory=dict)
     """UID of each launcher Pod and the node it runs on."""
-    epoch: int = 0
-    """How many launcher Pods were begun for this run (the attempt in the Pod's name).
+    attempt: int = 0
+    """How many launcher Pods were begun for this run: the number in the Pod's name.
 
-    Written before the Pod is created, so that no two Pods of one run are ever alive.
+    Written before the Pod is created, so that two writers collide on the name instead of making two Pods.
     """
+    epoch: int = 0
+    """How often the run was given an owner: 1 with the first grant, one more with each migration."""
     launcher_container_image_version: str = ""
     """Image of the launcher."""
     qos_class: str | None = None

@@ -91,8 +91,8 @@ TABLE: dict[str, tuple[World, list[str]]] = {
 @pytest.mark.parametrize(("world", "actions"), TABLE.values(), ids=TABLE.keys())
 def test_the_next_step(world: World, actions: list[str]) -> None:
     plan = decide(world)
-    assert [type(one).__name__ for one in plan.actions] == actions
-    assert all(one.because for one in plan.actions)
+    assert [type(one).__name__ for one in plan.steps] == actions
+    assert all(one.because for one in plan.steps)
 
 
 @pytest.mark.parametrize(("strategy", "seconds"), [("Always", 40.0), ("RerunOnFailure", 40.0), ("Once", None)], ids=str)
@@ -100,9 +100,9 @@ def test_a_start_that_failed_delays_the_next(strategy: str, seconds: float | Non
     failure = {"consecutiveFailCount": 3, "lastFailedVMIUID": "x", "retryAfterTimestamp": "2026-01-01T00:00:40Z"}
     plan = decide(vm_world(a_vm(strategy, startFailure=failure)))
     assert plan.look_again_in == seconds
-    assert bool(plan.actions) is (seconds is None)
+    assert bool(plan.steps) is (seconds is None)
 
 
 def test_the_delay_ends() -> None:
     failure = {"consecutiveFailCount": 3, "lastFailedVMIUID": "x", "retryAfterTimestamp": STAMP}
-    assert decide(vm_world(a_vm(startFailure=failure))).actions
+    assert decide(vm_world(a_vm(startFailure=failure))).steps

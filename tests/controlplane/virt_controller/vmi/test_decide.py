@@ -64,8 +64,8 @@ TABLE: dict[str, tuple[World, list[str]]] = {
 @pytest.mark.parametrize(("world", "actions"), TABLE.values(), ids=TABLE.keys())
 def test_the_next_step(world: World, actions: list[str]) -> None:
     plan = decide(world)
-    assert [type(one).__name__ for one in plan.actions] == actions
-    assert all(one.because for one in plan.actions)
+    assert [type(one).__name__ for one in plan.steps] == actions
+    assert all(one.because for one in plan.steps)
 
 
 def test_a_squatter_is_looked_at_again() -> None:
@@ -74,7 +74,7 @@ def test_a_squatter_is_looked_at_again() -> None:
 
 
 def test_deletes_name_the_very_object() -> None:
-    (action,) = decide(vmi_world(a_vmi("Running", deleting=True, **GRANTED), a_running_pod())).actions
+    (action,) = decide(vmi_world(a_vmi("Running", deleting=True, **GRANTED), a_running_pod())).steps
     assert isinstance(action, DeletePod)
     assert action.uid == POD_UID
 
@@ -83,4 +83,4 @@ def test_deletes_name_the_very_object() -> None:
 @pytest.mark.parametrize("finalizer", [(VMI_FINALIZER,), (VMI_FINALIZER, VM_FINALIZER)], ids=["ours", "both"])
 def test_silence_of_the_cache_is_never_taken_for_death(phase: str, finalizer: tuple[str, ...]) -> None:
     plan = decide(vmi_world(a_vmi(phase, finalizers=finalizer, **GRANTED)))
-    assert [type(one) for one in plan.actions] == [ConfirmAbsence]
+    assert [type(one) for one in plan.steps] == [ConfirmAbsence]

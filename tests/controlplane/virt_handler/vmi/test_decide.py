@@ -168,7 +168,7 @@ def test_without_contact_nothing_is_ever_done(phase: str, deleting: bool) -> Non
         a_launcher(seen(is_connected=False)),
         a_launcher(seen(is_connected=False), gone=True),
     ):
-        assert decide(a_world(a_vmi(phase, deleting=deleting), launcher, deleting_since=since)).actions == ()
+        assert decide(a_world(a_vmi(phase, deleting=deleting), launcher, deleting_since=since)).steps == ()
 
 
 def with_pods(*uids: str) -> VirtualMachineInstance:
