@@ -62,7 +62,7 @@ class Reconciler(Protocol[WorldT, ActionT, StatusT]):
     """
 
     def observe(self, key: Key) -> WorldT | None:
-        """Read the caches; None when there is nothing to do about this key."""
+        """Read the caches; None when there is nothing to do about this key. Unavailable: they are not complete."""
 
     def decide(self, world: WorldT) -> Plan[ActionT]: ...
 

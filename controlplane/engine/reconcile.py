@@ -38,11 +38,11 @@ async def reconcile(reconciler: Reconciler[WorldT, ActionT, StatusT], key: Key) 
     status, so that users see why nothing moves; a refused status is told by other means.
     """
     for _unused in range(ROUNDS):
-        world = reconciler.observe(key)
-        if world is None:
-            return Outcome()
-        plan = reconciler.decide(world)
         try:
+            world = reconciler.observe(key)
+            if world is None:
+                return Outcome()
+            plan = reconciler.decide(world)
             moved = await _carry_out(reconciler, key, world, plan)
         except DROPPED as error:
             return Outcome(error=error)

@@ -100,6 +100,23 @@ def by_label(name: str) -> Index:
     return index
 
 
+class _PeekStatus(msgspec.Struct, frozen=True, rename="camel"):
+    node_name: str = ""
+
+
+class _PeekPlaced(msgspec.Struct, frozen=True):
+    status: _PeekStatus = _PeekStatus()
+
+
+_placed_decoder = msgspec.json.Decoder(_PeekPlaced)
+
+
+def by_node(seen: Peek) -> Iterable[str]:
+    """File an object under status.nodeName."""
+    name = _placed_decoder.decode(seen.raw).status.node_name
+    return (name,) if name else ()
+
+
 class Store:
     """The objects, the indexes, the subscribers. synced is set by whoever feeds it."""
 

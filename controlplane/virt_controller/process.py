@@ -17,7 +17,7 @@ from typing import Any
 
 from kubevirt_api.names import LAUNCHER_ROLE, ROLE
 
-from controlplane.api.objects.resources import KUBEVIRT, POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.api.objects.resources import KUBEVIRT, NODE, POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.api.version import VERSION
 from controlplane.engine.backoff import BackOff
 from controlplane.engine.overlay import Overlay, RememberingApi
@@ -25,6 +25,7 @@ from controlplane.engine.ports import Clock
 from controlplane.engine.queue import Queue
 from controlplane.engine.runner import Runner
 from controlplane.health import Health
+from controlplane.kube.cache import by_node
 from controlplane.kube.client import Client, Selection
 from controlplane.kube.leader import Leadership
 from controlplane.kube.watch import WatchCache
@@ -36,12 +37,13 @@ from controlplane.virt_controller.settings import Settings
 from controlplane.virt_controller.tell import EventWriter
 from controlplane.virt_controller.vm.reconciler import VmReconciler
 from controlplane.virt_controller.vmi.reconciler import VmiReconciler
-from controlplane.virt_controller.wake import connect
+from controlplane.virt_controller.wake import BY_NODE, connect
 
 log = logging.getLogger(__name__)
 
 COMPONENT = "virt-controller"
 WORKERS = 10
+INDEXES = {VIRTUAL_MACHINE_INSTANCE: {BY_NODE: by_node}}
 
 
 class Process:
@@ -55,9 +57,12 @@ class Process:
             Selection(VIRTUAL_MACHINE),
             Selection(VIRTUAL_MACHINE_INSTANCE),
             Selection(POD, label_selector=f"{ROLE}={LAUNCHER_ROLE}"),
+            Selection(NODE),
             Selection(KUBEVIRT, namespace=settings.namespace),
         )
-        self._caches = {one.resource: WatchCache(client, one, clock) for one in selections}
+        self._caches = {
+            one.resource: WatchCache(client, one, clock, indexes=INDEXES.get(one.resource)) for one in selections
+        }
         self._metrics = Metrics()
         self._events = EventWriter(self._client, clock, component=COMPONENT, instance=settings.pod_name)
         self._runners = self._wire()
@@ -89,13 +94,15 @@ class Process:
         overlays = {resource: Overlay(cache, self._clock) for resource, cache in self._caches.items()}
         api = RememberingApi(self._client, overlays)
         configuration = Configuration(self._caches[KUBEVIRT])
-        vms, vmis, pods = overlays[VIRTUAL_MACHINE], overlays[VIRTUAL_MACHINE_INSTANCE], overlays[POD]
+        vms, vmis = overlays[VIRTUAL_MACHINE], overlays[VIRTUAL_MACHINE_INSTANCE]
+        pods, nodes = overlays[POD], overlays[NODE]
         vm = VmReconciler(
             vms=vms, vmis=vmis, api=api, clock=self._clock, events=self._events, configuration=configuration
         )
         vmi = VmiReconciler(
             vmis=vmis,
             pods=pods,
+            nodes=nodes,
             api=api,
             clock=self._clock,
             events=self._events,
@@ -104,7 +111,7 @@ class Process:
         )
         kubevirt = KubeVirtReconciler(kubevirts=overlays[KUBEVIRT], api=api, clock=self._clock, version=VERSION)
         runners = (self._runner("vm", vm), self._runner("vmi", vmi), self._runner("kubevirt", kubevirt))
-        connect(vms=vms, vmis=vmis, pods=pods, wake_vm=runners[0].add, wake_vmi=runners[1].add)
+        connect(vms=vms, vmis=vmis, pods=pods, nodes=nodes, wake_vm=runners[0].add, wake_vmi=runners[1].add)
         self._caches[KUBEVIRT].subscribe(lambda key, _before, _after: runners[2].add(key))
         return runners
 

@@ -6,6 +6,7 @@
 VM  changed -> VM
 VMI changed -> VMI, and the VM of its name (owner or not: its going frees the name)
 Pod changed -> the VMI that controls it
+Node came, went, or was declared out of service -> the VMIs that were given to it; what else happens to it is nobody's
 """
 
 from __future__ import annotations
@@ -14,22 +15,27 @@ from collections.abc import Callable
 
 import msgspec
 
-from controlplane.api.objects.meta import Node, ObjectMeta
+from controlplane.api.objects.meta import Node as Struct
+from controlplane.api.objects.meta import ObjectMeta
+from controlplane.api.objects.node import Node
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.engine.ports import Cache
 
 Wake = Callable[[Key], None]
 
 
-class _Owned(Node, frozen=True, kw_only=True):
+class _Owned(Struct, frozen=True, kw_only=True):
     metadata: ObjectMeta = ObjectMeta()
 
 
+BY_NODE = "node"
+"""Index of VMIs by status.nodeName."""
+_node_decoder = msgspec.json.Decoder(Node)
 _decoder = msgspec.json.Decoder(_Owned)
 
 
-def connect(*, vms: Cache, vmis: Cache, pods: Cache, wake_vm: Wake, wake_vmi: Wake) -> None:
-    """Subscribe to the caches. Keys that are in them already come as additions when the caches fill."""
+def connect(*, vms: Cache, vmis: Cache, pods: Cache, nodes: Cache, wake_vm: Wake, wake_vmi: Wake) -> None:
+    """Subscribe to the caches; that of VMIs has the index BY_NODE. What is in them already comes as an addition."""
 
     def on_vm(key: Key, _before: bytes | None, _after: bytes | None) -> None:
         wake_vm(key)
@@ -44,11 +50,22 @@ def connect(*, vms: Cache, vmis: Cache, pods: Cache, wake_vm: Wake, wake_vmi: Wa
                 for name in _controlling_vmis(raw):
                     wake_vmi(Key(key.namespace, name))
 
+    def on_node(key: Key, before: bytes | None, after: bytes | None) -> None:
+        if _proof(before) != _proof(after):
+            for vmi in vmis.indexed(BY_NODE, key.name):
+                wake_vmi(vmi)
+
     vms.subscribe(on_vm)
     vmis.subscribe(on_vmi)
     pods.subscribe(on_pod)
+    nodes.subscribe(on_node)
 
 
 def _controlling_vmis(raw: bytes) -> list[str]:
     owners = _decoder.decode(raw).metadata.owner_references
     return [one.name for one in owners if one.controller and one.kind == VIRTUAL_MACHINE_INSTANCE.kind]
+
+
+def _proof(raw: bytes | None) -> bool | None:
+    """What a Node says about the guests on it: None that it is gone, True that it is off."""
+    return None if raw is None else _node_decoder.decode(raw).is_out_of_service

@@ -1,9 +1,14 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Phases of a VirtualMachineInstance: one table for all writers. Final phases are absorbing."""
+"""Phases of a VirtualMachineInstance: one table for all writers. Final phases are absorbing.
+
+A phase that is not in it (a newer version's, or upstream's) belongs to nobody here: nothing is done about its object.
+"""
 
 from __future__ import annotations
+
+from enum import Enum, auto
 
 from kubevirt_api.phases import FAILED, FINAL, PENDING, RUNNING, SCHEDULED, SCHEDULING, SUCCEEDED, UNKNOWN
 
@@ -13,6 +18,7 @@ __all__ = [
     "FAILED",
     "FINAL",
     "NEVER_STARTED",
+    "OWNERS",
     "PENDING",
     "RUNNING",
     "SCHEDULED",
@@ -20,14 +26,34 @@ __all__ = [
     "SUCCEEDED",
     "TRANSITIONS",
     "UNKNOWN",
+    "Owner",
     "is_final",
+    "is_known",
     "may_move",
 ]
 
-BEFORE_HAND_OVER = frozenset({"", PENDING, SCHEDULING})
-"""virt-controller owns the phase."""
-AFTER_HAND_OVER = frozenset({SCHEDULED, RUNNING, UNKNOWN})
-"""virt-handler owns the phase; virt-controller may only declare Failed when the Pod is gone for certain."""
+
+class Owner(Enum):
+    """Who moves an instance out of a phase."""
+
+    CONTROLLER = auto()
+    HANDLER = auto()
+    """virt-handler of the node in status.nodeName. virt-controller says only what became of the Pod."""
+    NOBODY = auto()
+
+
+OWNERS: dict[str, Owner] = {
+    "": Owner.CONTROLLER,
+    PENDING: Owner.CONTROLLER,
+    SCHEDULING: Owner.CONTROLLER,
+    SCHEDULED: Owner.HANDLER,
+    RUNNING: Owner.HANDLER,
+    UNKNOWN: Owner.HANDLER,
+    SUCCEEDED: Owner.NOBODY,
+    FAILED: Owner.NOBODY,
+}
+BEFORE_HAND_OVER = frozenset(phase for phase, owner in OWNERS.items() if owner is Owner.CONTROLLER)
+AFTER_HAND_OVER = frozenset(phase for phase, owner in OWNERS.items() if owner is Owner.HANDLER)
 
 NEVER_STARTED = frozenset({"InvalidDomain", "InvalidSpec", "StartFailed"})
 """Reasons with which virt-handler fails a run before its guest existed. Its launcher has nothing to wait for."""
@@ -47,6 +73,11 @@ TRANSITIONS: dict[str, frozenset[str]] = {
 def is_final(phase: str) -> bool:
     """Tell whether the run is over."""
     return phase in FINAL
+
+
+def is_known(phase: str) -> bool:
+    """Tell whether anybody here knows what a phase means."""
+    return phase in OWNERS
 
 
 def may_move(before: str, after: str) -> bool:

@@ -106,6 +106,13 @@ class Pod(Node, frozen=True, kw_only=True):
         return self.status.phase in ("Succeeded", "Failed")
 
     @property
+    def has_succeeded(self) -> bool:
+        """Tell whether it ended well, by the kubelet's word."""
+        if self.is_over:
+            return self.status.phase == "Succeeded"
+        return self.compute.terminated is not None and self.compute.terminated.exit_code == 0
+
+    @property
     def compute(self) -> ContainerState:
         """State of the launcher's container; empty before there is one."""
         return next((one.state for one in self.status.container_statuses if one.name == COMPUTE), ContainerState())

@@ -1,90 +1,166 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What to do about a VirtualMachineInstance: pure.
+"""What to do about a VirtualMachineInstance: pure, a total table by phase.
 
 Never two: a run has one Pod, its name is fixed by UID and attempt, the attempt is in the status before the Pod is made,
-and the guest is started only in the Pod that status.activePods names, which is written once. What is irreversible
-(declaring the Pod lost, letting go of the VMI) rests on the API server's word, never on a cache's silence.
+and the guest is started only in the Pod that was granted the start, once. What is irreversible (declaring the Pod lost,
+letting go of the VMI) rests on proof, see evidence: never on a cache's silence, nor on the API server's.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 from kubevirt_api.names import NODE_NAME, VM_FINALIZER, VMI_FINALIZER
 
-from controlplane.api.objects.phase import AFTER_HAND_OVER, NEVER_STARTED, is_final
+from controlplane.api.objects.phase import (
+    FAILED,
+    NEVER_STARTED,
+    PENDING,
+    RUNNING,
+    SCHEDULED,
+    SCHEDULING,
+    SUCCEEDED,
+    UNKNOWN,
+    is_final,
+)
 from controlplane.api.objects.pod import Pod
-from controlplane.engine.plan import Plan
+from controlplane.engine.plan import Plan, Tell
+from controlplane.virt_controller.vmi.evidence import Alive, Unknown
 from controlplane.virt_controller.vmi.world import (
     Action,
     AddFinalizer,
-    ConfirmAbsence,
+    ClaimPod,
     CreatePod,
     DeletePod,
+    GrantStart,
     LabelNode,
+    LookForNode,
+    LookForPods,
     RemoveFinalizers,
     World,
+    is_watched,
 )
-
-SQUATTER_SECONDS = 35.0
-"""Pods without our label are not watched: look whether a foreign one freed its name, after the overlay forgot it."""
 
 
 def decide(world: World) -> Plan[Action]:
-    """Choose the next step."""
-    phase = world.vmi.status.phase
+    """Choose the next step. In a phase that nobody here knows: none; the status says so."""
+    rule = RULES.get(world.vmi.status.phase)
+    if rule is None:
+        return Plan()
     if world.is_deleting:
-        return _end(world)
-    if is_final(phase):
-        return Plan(tuple(_delete(pod, "the run is over and it was never used") for pod in _idle(world)))
-    if VMI_FINALIZER not in world.vmi.metadata.finalizers:
-        return Plan((AddFinalizer(because="its Pod must be gone before it is"),))
-    if phase in AFTER_HAND_OVER:
-        return _watch_over(world)
-    return _bring_to_node(world)
+        return rule.deleted(world)
+    return rule.wanted(world)
 
 
 def _bring_to_node(world: World) -> Plan[Action]:
-    pod, status = world.pod, world.vmi.status
-    if world.squatter:
-        return Plan(look_again_in=SQUATTER_SECONDS)
-    if world.problems or status.epoch == 0:
-        return Plan()  # the status comes first: what is wrong, or which attempt this is
-    if pod is None:
-        return Plan((CreatePod(world.epoch, because="the run has no launcher Pod yet"),))
-    node = pod.spec.node_name
-    if node and not pod.is_deleting and not pod.is_over and world.vmi.metadata.labels.get(NODE_NAME) != node:
-        return Plan((LabelNode(node, because="its Pod was placed there"),))
-    return Plan()
+    """Towards a Pod that is up, and the grant."""
+    if VMI_FINALIZER not in world.vmi.metadata.finalizers:
+        return Plan((AddFinalizer(because="its Pod must be gone before it is"),))
+    if world.problems:
+        return Plan((Tell(because="its spec cannot be run"),))
+    if world.vmi.status.attempt == 0:
+        return Plan((Tell(because="the attempt is recorded before its Pod exists"),))
+    pod = world.source
+    return _without_pod(world) if pod is None else _with_pod(world, pod)
+
+
+def _with_pod(world: World, pod: Pod) -> Plan[Action]:
+    if not is_watched(pod):
+        return _claim(pod)
+    if pod.is_deleting or pod.is_over or pod.compute.terminated is not None:
+        return Plan((Tell(because="its Pod ended before the guest was started"),))
+    if pod.is_up:
+        return Plan((GrantStart(pod, because="its launcher is up"),))
+    return _label(world, pod.spec.node_name)
+
+
+def _without_pod(world: World) -> Plan[Action]:
+    if not world.was_begun:
+        return Plan((CreatePod(world.attempt, because="the run has no launcher Pod yet"),))
+    if not world.is_absence_confirmed:
+        return Plan((LookForPods(because="its Pod is not in the cache"),))
+    return Plan((Tell(because="its Pod was deleted before the guest was started"),))
 
 
 def _watch_over(world: World) -> Plan[Action]:
-    if world.pod is None and not world.is_absence_confirmed:
-        return Plan((ConfirmAbsence(because="its Pod is not in the cache"),))
-    return Plan()
+    """The node's virt-handler moves it on; what becomes of the Pod is watched."""
+    pod = world.source
+    if pod is not None:
+        return _label(world, world.vmi.status.node_name) if is_watched(pod) else _claim(pod)
+    return _look_for_proof(world)
+
+
+def _look_for_proof(world: World) -> Plan[Action]:
+    """The granted Pod is not seen: find out what is known of its guest."""
+    evidence, node = world.evidence, world.node
+    if isinstance(evidence, Alive):
+        return Plan((LookForPods(because="its Pod is not in the cache"),))
+    if isinstance(evidence, Unknown) and node is not None and node.is_unseen and not node.is_gone:
+        return Plan((LookForNode(node.name, because="its node is not in the cache"),))
+    return Plan((Tell(because="its Pod is gone from the API"),))
+
+
+def _clean_up(world: World) -> Plan[Action]:
+    return Plan(tuple(_delete(pod, "the run is over and it was never used") for pod in _idle(world)))
 
 
 def _end(world: World) -> Plan[Action]:
+    """Towards the end of a deleted VMI: its Pods, then the word how it ended, then the finalizers."""
     if not {VMI_FINALIZER, VM_FINALIZER} & set(world.vmi.metadata.finalizers):
         return Plan()
     if world.pods:
         return Plan(tuple(_delete(pod, "its VMI is deleted") for pod in _staying(world)))
     if not world.is_absence_confirmed:
-        return Plan((ConfirmAbsence(because="the VMI can only go after its Pod"),))
-    if not is_final(world.vmi.status.phase):
-        return Plan()  # the status comes first: how the run ended
-    return Plan((RemoveFinalizers(because="the run is over and no Pod is left"),))
+        return Plan((LookForPods(because="the VMI can only go after its Pod"),))
+    if is_final(world.vmi.status.phase):
+        return Plan((RemoveFinalizers(because="the run is over and no Pod is left"),))
+    if world.is_granted:
+        return _look_for_proof(world)
+    return Plan((Tell(because="how the run ended is said before it goes"),))
+
+
+class Rule(NamedTuple):
+    """What is done in a phase."""
+
+    wanted: Callable[[World], Plan[Action]]
+    deleted: Callable[[World], Plan[Action]] = _end
+
+
+RULES: dict[str, Rule] = {
+    "": Rule(_bring_to_node),
+    PENDING: Rule(_bring_to_node),
+    SCHEDULING: Rule(_bring_to_node),
+    SCHEDULED: Rule(_watch_over),
+    RUNNING: Rule(_watch_over),
+    UNKNOWN: Rule(_watch_over),
+    SUCCEEDED: Rule(_clean_up),
+    FAILED: Rule(_clean_up),
+}
+"""One row for every phase of controlplane.api.objects.phase.OWNERS."""
+
+
+def _claim(pod: Pod) -> Plan[Action]:
+    return Plan((ClaimPod(pod.metadata.name, pod.uid, because="it lost what it is known by"),))
+
+
+def _label(world: World, node: str) -> Plan[Action]:
+    if not node or world.vmi.metadata.labels.get(NODE_NAME) == node:
+        return Plan()
+    return Plan((LabelNode(node, because="its Pod was placed there"),))
 
 
 def _idle(world: World) -> list[Pod]:
     """Pods of a finished run in which nothing was ever started: nobody else will end them."""
     granted = () if world.vmi.status.reason in NEVER_STARTED else world.vmi.status.active_pods
-    return [pod for pod in _staying(world) if not pod.is_over and pod.metadata.uid not in granted]
+    return [pod for pod in _staying(world) if not pod.is_over and pod.uid not in granted]
 
 
 def _staying(world: World) -> list[Pod]:
-    return [pod for pod in world.pods if not pod.is_deleting and pod.metadata.uid not in world.deletes_sent]
+    return [pod for pod in world.pods if not pod.is_deleting and pod.uid not in world.deletes_sent]
 
 
 def _delete(pod: Pod, because: str) -> DeletePod:
-    return DeletePod(pod.metadata.name, pod.metadata.uid, because=because)
+    return DeletePod(pod.metadata.name, pod.uid, because=because)

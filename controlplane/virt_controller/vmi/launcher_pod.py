@@ -68,16 +68,19 @@ def _metadata(vmi: VirtualMachineInstance, attempt: int) -> Json:
             names.DOMAIN: meta.name,
             DEFAULT_CONTAINER: COMPUTE,
         },
-        "ownerReferences": [
-            {
-                "apiVersion": VIRTUAL_MACHINE_INSTANCE.api_version,
-                "kind": VIRTUAL_MACHINE_INSTANCE.kind,
-                "name": meta.name,
-                "uid": meta.uid,
-                "controller": True,
-                "blockOwnerDeletion": True,
-            }
-        ],
+        "ownerReferences": [owner_reference(vmi)],
+    }
+
+
+def owner_reference(vmi: VirtualMachineInstance) -> Json:
+    """Build the reference by which a VMI controls its Pods."""
+    return {
+        "apiVersion": VIRTUAL_MACHINE_INSTANCE.api_version,
+        "kind": VIRTUAL_MACHINE_INSTANCE.kind,
+        "name": vmi.metadata.name,
+        "uid": vmi.metadata.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
     }
 
 

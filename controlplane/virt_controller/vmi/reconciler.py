@@ -7,39 +7,65 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, assert_never
 
 import msgspec
-from kubevirt_api.names import NODE_NAME, VM_FINALIZER, VMI_FINALIZER
+from kubevirt_api.names import CREATED_BY, LAUNCHER_ROLE, NODE_NAME, ROLE, VM_FINALIZER, VMI_FINALIZER
 
 from controlplane.api.admission.validate.check import check_instance
 from controlplane.api.objects.decode import DecodeError, decode, decode_vmi, encode
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.node import Node
 from controlplane.api.objects.pod import Pod
-from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance, VirtualMachineInstanceStatus
-from controlplane.engine.errors import AlreadyExists, Conflict, Invalid, NotFound
+from controlplane.engine.errors import AlreadyExists, Conflict, Invalid, NotFound, Unavailable
 from controlplane.engine.overlay import Overlay
 from controlplane.engine.patch import merge_patch
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Clock
 from controlplane.virt_controller.tell import Events, Regarding
 from controlplane.virt_controller.vmi.decide import decide
-from controlplane.virt_controller.vmi.launcher_pod import build_launcher_pod
-from controlplane.virt_controller.vmi.status import derive_status
+from controlplane.virt_controller.vmi.evidence import NodeState
+from controlplane.virt_controller.vmi.launcher_pod import build_launcher_pod, owner_reference
+from controlplane.virt_controller.vmi.status import derive_status, grant
 from controlplane.virt_controller.vmi.world import (
     Action,
     AddFinalizer,
-    ConfirmAbsence,
+    ClaimPod,
     CreatePod,
     DeletePod,
+    GrantStart,
     LabelNode,
+    LookForNode,
+    LookForPods,
     RemoveFinalizers,
     World,
     pod_name,
 )
 
 log = logging.getLogger(__name__)
+
+LOOKED_BACK = 2
+"""How many attempts before the current one may still have a Pod: one begins when the one before it has ended."""
+
+
+_Question = tuple[bool, frozenset[str]]
+"""Is there a Pod of a VMI that is being deleted (or not), and that was granted to these Pods?"""
+
+
+@dataclass(slots=True)
+class _Memory:
+    """What this process learned about one VMI that no cache holds. Lost at a restart: then it is asked for again."""
+
+    uid: str
+    was_begun: bool = False
+    absence: set[_Question] = field(default_factory=set)
+    """Questions to which the API server said "no Pod"."""
+    gone_nodes: set[str] = field(default_factory=set)
+    last_words: dict[str, Pod] = field(default_factory=dict)
+    """Pods that ended and were removed, by UID."""
 
 
 class VmiReconciler:
@@ -48,6 +74,7 @@ class VmiReconciler:
         *,
         vmis: Overlay,
         pods: Overlay,
+        nodes: Overlay,
         api: Api,
         clock: Clock,
         events: Events,
@@ -56,32 +83,37 @@ class VmiReconciler:
     ) -> None:
         self._vmis = vmis
         self._pods = pods
+        self._nodes = nodes
         self._api = api
         self._clock = clock
         self._events = events
         self._configuration = configuration
         self._launcher_image = launcher_image
-        self._absent: dict[Key, tuple[str, bool]] = {}
-        """VMIs (UID, is it deleting) of which the API server said that the Pod they depend on does not exist."""
+        self._memories: dict[Key, _Memory] = {}
+        pods.subscribe(self._note_removal)
 
     def observe(self, key: Key) -> World | None:
+        """Read the caches. Unavailable while one of them is not complete: then absence means nothing."""
+        if not (self._vmis.synced and self._pods.synced and self._nodes.synced):
+            raise Unavailable(f"cannot judge VirtualMachineInstance {key}: not everything is known yet")
         raw = self._vmis.get(key)
         vmi = None if raw is None else _read(raw, key)
         if raw is None or vmi is None:
-            self._absent.pop(key, None)
+            self._memories.pop(key, None)
             return None
-        pods, configuration = self._owned(vmi), self._configuration()
+        memory, pods, configuration = self._memory(vmi), self._launchers(vmi), self._configuration()
+        memory.was_begun |= NODE_NAME in vmi.metadata.labels or bool(pods)
         return World(
             vmi=vmi,
             pods=pods,
+            last_words=tuple(memory.last_words.values()),
+            node=self._node(vmi.status.node_name, memory),
             now=self._clock.now(),
             configuration=configuration,
-            problems=_problems(raw, configuration) if vmi.status.epoch == 0 else (),
-            squatter=self._squatter(vmi),
-            is_absence_confirmed=self._absent.get(key) == _asked_about(vmi),
-            deletes_sent=frozenset(
-                pod.metadata.uid for pod in pods if self._pods.is_delete_sent(_pod_key(pod), pod.metadata.uid)
-            ),
+            problems=_problems(raw, configuration) if vmi.status.attempt == 0 else (),
+            is_absence_confirmed=_question(vmi) in memory.absence,
+            was_begun=memory.was_begun,
+            deletes_sent=frozenset(pod.uid for pod in pods if self._pods.is_delete_sent(_pod_key(pod), pod.uid)),
         )
 
     def decide(self, world: World) -> Plan[Action]:
@@ -102,10 +134,16 @@ class VmiReconciler:
                 await self._create(world, action)
             case DeletePod():
                 await self._delete(world, action)
+            case ClaimPod():
+                await self._claim(world, action)
             case LabelNode():
                 await self._patch(vmi, {"metadata": {"labels": {NODE_NAME: action.node}}})
-            case ConfirmAbsence():
-                await self._confirm_absence(world)
+            case GrantStart():
+                await self.write_status(world, grant(world, action.pod))
+            case LookForPods():
+                await self._look_for_pods(world)
+            case LookForNode():
+                await self._look_for_node(world, action)
             case _:
                 assert_never(action)
 
@@ -117,31 +155,67 @@ class VmiReconciler:
         reason = "FailedCreate" if isinstance(problem.step, CreatePod) else "FailedUpdate"
         self._events.record(_regarding(world.vmi), "Warning", reason, str(problem.error))
 
-    def _owned(self, vmi: VirtualMachineInstance) -> tuple[Pod, ...]:
-        keys = sorted(self._pods.indexed("owner", vmi.metadata.uid))
-        found = (decode(raw, Pod) for raw in map(self._pods.get, keys) if raw is not None)
-        return tuple(pod for pod in found if _is_controlled(pod, vmi))
+    def _memory(self, vmi: VirtualMachineInstance) -> _Memory:
+        memory = self._memories.get(_key(vmi))
+        if memory is None or memory.uid != vmi.metadata.uid:
+            memory = self._memories[_key(vmi)] = _Memory(vmi.metadata.uid)
+        return memory
 
-    def _squatter(self, vmi: VirtualMachineInstance) -> str | None:
-        name = pod_name(vmi, max(vmi.status.epoch, 1))
-        raw = self._pods.get(Key(vmi.metadata.namespace, name))
-        if raw is None or _is_controlled(decode(raw, Pod), vmi):
+    def _note_removal(self, _unused: Key, before: bytes | None, after: bytes | None) -> None:
+        """Keep what the kubelet said last of a Pod that ended: nobody can be asked for it any more."""
+        pod = None if before is None or after is not None else decode(before, Pod)
+        memory = None if pod is None or pod.vmi_key is None else self._memories.get(pod.vmi_key)
+        if pod is None or memory is None or not any(memory.uid == one.uid for one in pod.metadata.owner_references):
+            return
+        if pod.is_over or pod.compute.terminated is not None:
+            memory.last_words[pod.uid] = pod
+
+    def _launchers(self, vmi: VirtualMachineInstance) -> tuple[Pod, ...]:
+        """List the Pods that the VMI controls, and those it was granted, whatever they carry by now."""
+        namespace, granted = vmi.metadata.namespace, vmi.status.active_pods
+        names = {Key(namespace, pod_name(vmi, number)) for number in _attempts(vmi)}
+        keys = sorted({*self._pods.indexed("owner", vmi.metadata.uid), *names})
+        found = (decode(raw, Pod) for raw in map(self._pods.get, keys) if raw is not None)
+        return tuple(pod for pod in found if _is_controlled(pod, vmi) or pod.uid in granted)
+
+    def _node(self, name: str, memory: _Memory) -> NodeState | None:
+        if not name:
             return None
-        return f"cannot create Pod {vmi.metadata.namespace}/{name}: one of this name exists and is not ours; delete it"
+        raw = self._nodes.get(Key("", name))
+        if raw is None:
+            return NodeState(name, is_unseen=True, is_gone=name in memory.gone_nodes)
+        return NodeState(name, is_out_of_service=decode(raw, Node).is_out_of_service)
 
     async def _create(self, world: World, action: CreatePod) -> None:
-        vmi = world.vmi
+        vmi, memory = world.vmi, self._memory(world.vmi)
         try:
             body = build_launcher_pod(
                 vmi, attempt=action.attempt, image=self._launcher_image, configuration=world.configuration
             )
-            await self._api.create(POD, vmi.metadata.namespace, body)
         except ValueError as error:
             raise Invalid(f"cannot build the launcher Pod of {_key(vmi)}: {error}") from error
+        try:
+            await self._api.create(POD, vmi.metadata.namespace, body)
         except AlreadyExists as error:
-            # Ours from a write whose answer was lost, or a squatter: look at it, then decide again.
-            await self._api.get(POD, Key(vmi.metadata.namespace, body["metadata"]["name"]))
+            # Ours from a write whose answer was lost, or somebody else's: look at it.
+            key = Key(vmi.metadata.namespace, body["metadata"]["name"])
+            if not _is_controlled(decode(await self._api.get(POD, key), Pod), vmi):
+                raise Invalid(f"cannot create Pod {key}: one of this name exists and is not ours; delete it") from error
             raise Conflict(str(error)) from error
+        memory.was_begun = True
+        memory.absence.clear()
+
+    async def _claim(self, world: World, action: ClaimPod) -> None:
+        pod = next(one for one in world.pods if one.uid == action.uid)
+        owners = [encode(one) for one in pod.metadata.owner_references if not one.controller]
+        patch = {
+            "metadata": {
+                "labels": {ROLE: LAUNCHER_ROLE, CREATED_BY: world.vmi.metadata.uid},
+                "ownerReferences": [*owners, owner_reference(world.vmi)],
+            }
+        }
+        version = pod.metadata.resource_version
+        await self._api.patch(POD, _pod_key(pod), patch, uid=pod.uid, resource_version=version)
 
     async def _delete(self, world: World, action: DeletePod) -> None:
         key = Key(world.vmi.metadata.namespace, action.name)
@@ -150,22 +224,27 @@ class VmiReconciler:
         except NotFound:
             log.debug("pod is gone already", extra={"key": str(key)})
 
-    async def _confirm_absence(self, world: World) -> None:
+    async def _look_for_pods(self, world: World) -> None:
         """Ask for every Pod that this run can have. One that is found is in the overlay afterwards.
 
-        A live run depends on the Pod that was granted the start, a deleted one can only go when no Pod is left.
+        A run that was granted depends on that very Pod; one that was not, or is to end, on any Pod of it.
         """
-        vmi = world.vmi
-        granted = vmi.status.active_pods
-        for attempt in range(1, world.epoch + 1):
-            key = Key(vmi.metadata.namespace, pod_name(vmi, attempt))
+        vmi, granted = world.vmi, world.vmi.status.active_pods
+        for number in _attempts(vmi):
             try:
-                found = decode(await self._api.get(POD, key), Pod)
+                found = decode(await self._api.get(POD, Key(vmi.metadata.namespace, pod_name(vmi, number))), Pod)
             except NotFound:
                 continue
-            if _is_controlled(found, vmi) and (world.is_deleting or found.metadata.uid in granted):
+            is_any_enough = world.is_deleting or not granted
+            if found.uid in granted or (is_any_enough and _is_controlled(found, vmi)):
                 return
-        self._absent[_key(vmi)] = _asked_about(vmi)
+        self._memory(vmi).absence.add(_question(vmi))
+
+    async def _look_for_node(self, world: World, action: LookForNode) -> None:
+        try:
+            await self._api.get(NODE, Key("", action.name))
+        except NotFound:
+            self._memory(world.vmi).gone_nodes.add(action.name)
 
     async def _patch(self, vmi: VirtualMachineInstance, patch: dict[str, Any], *, is_status: bool = False) -> None:
         await self._api.patch(
@@ -191,8 +270,14 @@ def _problems(raw: bytes, configuration: KubeVirtConfiguration) -> tuple[str, ..
     return tuple(str(one) for one in check_instance(msgspec.json.decode(raw), configuration))
 
 
-def _asked_about(vmi: VirtualMachineInstance) -> tuple[str, bool]:
-    return vmi.metadata.uid, vmi.metadata.deletion_timestamp is not None
+def _question(vmi: VirtualMachineInstance) -> _Question:
+    return vmi.metadata.deletion_timestamp is not None, frozenset(vmi.status.active_pods)
+
+
+def _attempts(vmi: VirtualMachineInstance) -> range:
+    """List the attempts that can have a Pod; a number that somebody else wrote costs no more than a few reads."""
+    current = max(vmi.status.attempt, 1)
+    return range(max(1, current - LOOKED_BACK), current + 1)
 
 
 def _is_controlled(pod: Pod, vmi: VirtualMachineInstance) -> bool:

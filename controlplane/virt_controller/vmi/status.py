@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How a VirtualMachineInstance is, as far as virt-controller says it: pure.
 
-Up to phase Scheduled everything is said here. From then on virt-handler speaks; what remains ours is the Pod's
-readiness and the end of a run whose Pod has ended or is gone.
+Up to phase Scheduled everything is said here; the grant of the start is an action of its own (`grant`). From then on
+virt-handler speaks; what remains ours is the Pod's readiness and what became of a run whose Pod has ended or is gone.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 from kubevirt_api import condition_types
-from kubevirt_api.names import NODE_NAME, VMI_FINALIZER
+from kubevirt_api.names import VMI_FINALIZER
 
 from controlplane.api.objects import conditions
 from controlplane.api.objects.meta import Condition
@@ -23,8 +23,9 @@ from controlplane.api.objects.phase import (
     PENDING,
     SCHEDULED,
     SCHEDULING,
-    SUCCEEDED,
+    UNKNOWN,
     is_final,
+    is_known,
     may_move,
 )
 from controlplane.api.objects.pod import Pod, Trouble, find_end_trouble, find_start_trouble
@@ -38,6 +39,7 @@ from controlplane.api.objects.vmi.instance import (
 from controlplane.domain.layout import UID
 from controlplane.engine.plan import Problem
 from controlplane.virt_controller.stamps import render_stamp
+from controlplane.virt_controller.vmi.evidence import Dead, Unknown
 from controlplane.virt_controller.vmi.world import Action, CreatePod, World
 
 
@@ -53,9 +55,11 @@ def derive_status(world: World, problem: Problem[Action] | None) -> VirtualMachi
     old = world.vmi.status
     if is_final(old.phase):
         return _no_longer_ready(world)
+    if not is_known(old.phase):
+        return _not_understood(world)
     step = next_step(world)
     new = old if step.phase == old.phase else _enter(world, step)
-    if not world.is_deleting or is_final(new.phase):
+    if not world.is_deleting or new.phase != old.phase:
         new = msgspec.structs.replace(new, conditions=_conditions(world, step, problem))
     return None if new == old else new
 
@@ -65,8 +69,35 @@ def _no_longer_ready(world: World) -> VirtualMachineInstanceStatus | None:
     old = world.vmi.status
     if not conditions.is_true(old.conditions, condition_types.READY):
         return None
-    listed = conditions.put(old.conditions, readiness(old.phase, None), render_stamp(world.now))
+    listed = conditions.put(old.conditions, readiness(old.phase, None), _now(world))
     return msgspec.structs.replace(old, conditions=listed)
+
+
+def _not_understood(world: World) -> VirtualMachineInstanceStatus | None:
+    """Say that nothing is done in a phase that this version does not know."""
+    old = world.vmi.status
+    text = f"phase {old.phase[:64]!r} is not known to this version of the control plane: nothing is done about it"
+    listed = conditions.put(
+        old.conditions, _false(condition_types.SYNCHRONIZED, Trouble("UnknownPhase", text)), _now(world)
+    )
+    return None if listed is old.conditions else msgspec.structs.replace(old, conditions=listed)
+
+
+def grant(world: World, pod: Pod) -> VirtualMachineInstanceStatus:
+    """Give the start to exactly this Pod on its node: phase, owner and epoch change in one write, once per run."""
+    old, node = world.vmi.status, pod.spec.node_name
+    granted = msgspec.structs.replace(
+        _moved(world, Step(SCHEDULED)),
+        node_name=node,
+        active_pods={pod.uid: node},
+        epoch=old.epoch + 1,
+        qos_class=pod.status.qos_class,
+        launcher_container_image_version=pod.launcher_image,
+    )
+    listed = conditions.put(granted.conditions, _ready(world, SCHEDULED), _now(world))
+    for told in (condition_types.POD_SCHEDULED, condition_types.SYNCHRONIZED):
+        listed = conditions.remove(listed, told)
+    return msgspec.structs.replace(granted, conditions=listed)
 
 
 def next_step(world: World) -> Step:
@@ -77,17 +108,14 @@ def next_step(world: World) -> Step:
 
 
 def _before_hand_over(world: World) -> Step:
-    pod, phase = world.pod, world.vmi.status.phase
+    pod = world.source
     if pod is None:
         return _without_pod(world)
     if pod.is_over or pod.compute.terminated is not None:
         return Step(FAILED, find_end_trouble(pod))
     if pod.is_deleting:
         return Step(FAILED, Trouble("PodDeleted", "the launcher Pod was deleted before the guest was started"))
-    if phase != SCHEDULING:
-        return Step(SCHEDULING)
-    is_labelled = bool(pod.spec.node_name) and world.vmi.metadata.labels.get(NODE_NAME) == pod.spec.node_name
-    return Step(SCHEDULED if pod.is_up and is_labelled and not world.is_deleting else SCHEDULING)
+    return Step(SCHEDULING)
 
 
 def _without_pod(world: World) -> Step:
@@ -95,59 +123,51 @@ def _without_pod(world: World) -> Step:
     if world.is_deleting:
         ended = Step(FAILED, Trouble("Deleted", "the VMI was deleted before its guest was started"))
         return ended if world.is_absence_confirmed else Step(phase)
-    if world.problems or world.squatter:
+    if world.was_begun and world.is_absence_confirmed:
+        return Step(FAILED, Trouble("PodDeleted", "the launcher Pod was deleted before the guest was started"))
+    if world.problems:
         return Step(phase or PENDING)
     # Scheduling says: this attempt is recorded, its Pod may exist from now on. Not before the finalizer protects it.
     return Step(SCHEDULING if VMI_FINALIZER in world.vmi.metadata.finalizers else phase)
 
 
 def _after_hand_over(world: World) -> Step:
-    pod, phase = world.pod, world.vmi.status.phase
-    if pod is None:
-        lost = Step(FAILED, Trouble("PodNotFound", "the launcher Pod is gone"))
-        return lost if world.is_absence_confirmed else Step(phase)
-    match pod.status.phase:
-        case "Succeeded":
-            return Step(SUCCEEDED)
-        case "Failed":
-            return Step(FAILED, find_end_trouble(pod))
-    return Step(phase)
+    match world.evidence:
+        case Dead(outcome=outcome, trouble=trouble):
+            return Step(outcome, trouble)
+        case Unknown(trouble=trouble):
+            return Step(UNKNOWN, trouble)
+    return Step(world.vmi.status.phase)
 
 
 def _enter(world: World, step: Step) -> VirtualMachineInstanceStatus:
-    old, spec = world.vmi.status, world.vmi.spec
-    stamp = render_stamp(world.now)
-    new = msgspec.structs.replace(
+    moved = _moved(world, step)
+    return _begun(world, moved) if step.phase == SCHEDULING else moved
+
+
+def _moved(world: World, step: Step) -> VirtualMachineInstanceStatus:
+    old = world.vmi.status
+    return msgspec.structs.replace(
         old,
         phase=step.phase,
         reason=step.trouble.reason if step.trouble else old.reason,
-        phase_transition_timestamps=_transitions(old, step.phase, stamp),
+        phase_transition_timestamps=_transitions(old, step.phase, _now(world)),
     )
-    if step.phase == SCHEDULING:
-        memory = spec.domain.memory.guest if spec.domain.memory else None
-        cpu = spec.domain.cpu
-        return msgspec.structs.replace(
-            new,
-            epoch=world.epoch,
-            runtime_user=UID,
-            memory=None if memory is None else MemoryStatus(guest_at_boot=memory, guest_requested=memory),
-            current_cpu_topology=None
-            if cpu is None
-            else CpuTopology(cores=max(cpu.cores, 1), sockets=max(cpu.sockets, 1), threads=max(cpu.threads, 1)),
-        )
-    if step.phase == SCHEDULED and world.pod is not None:
-        return _handed_over(new, world.pod)
-    return new
 
 
-def _handed_over(new: VirtualMachineInstanceStatus, pod: Pod) -> VirtualMachineInstanceStatus:
-    """Grant the start to exactly this Pod on its node. Written once per run."""
+def _begun(world: World, new: VirtualMachineInstanceStatus) -> VirtualMachineInstanceStatus:
+    """Record the attempt, and what the Pod will be asked for."""
+    domain = world.vmi.spec.domain
+    memory, cpu = domain.memory.guest if domain.memory else None, domain.cpu
+    topology = None
+    if cpu is not None:
+        topology = CpuTopology(cores=max(cpu.cores, 1), sockets=max(cpu.sockets, 1), threads=max(cpu.threads, 1))
     return msgspec.structs.replace(
         new,
-        node_name=pod.spec.node_name,
-        active_pods={pod.metadata.uid: pod.spec.node_name},
-        qos_class=pod.status.qos_class,
-        launcher_container_image_version=pod.launcher_image,
+        attempt=world.attempt,
+        runtime_user=UID,
+        memory=None if memory is None else MemoryStatus(guest_at_boot=memory, guest_requested=memory),
+        current_cpu_topology=topology,
     )
 
 
@@ -160,7 +180,7 @@ def _transitions(old: VirtualMachineInstanceStatus, phase: str, stamp: str) -> t
 
 
 def _conditions(world: World, step: Step, problem: Problem[Action] | None) -> conditions.Conditions:
-    stamp = render_stamp(world.now)
+    stamp = _now(world)
     listed = conditions.put(world.vmi.status.conditions, _ready(world, step.phase), stamp)
     unplaced = _unplaced(world, step.phase)
     listed = (
@@ -177,16 +197,16 @@ def _conditions(world: World, step: Step, problem: Problem[Action] | None) -> co
 
 
 def _ready(world: World, phase: str) -> Condition:
-    pod = world.pod
+    pod = world.source
     if pod is None:
         return readiness(phase, None)
     return readiness(phase, pod.status.conditions, is_pod_deleting=pod.is_deleting)
 
 
 def _unplaced(world: World, phase: str) -> Condition | None:
-    if world.pod is None or phase != SCHEDULING:
+    if world.source is None or phase != SCHEDULING:
         return None
-    theirs = conditions.find(world.pod.status.conditions, condition_types.POD_SCHEDULED)
+    theirs = conditions.find(world.source.status.conditions, condition_types.POD_SCHEDULED)
     if theirs is None or theirs.status != "False":
         return None
     return _false(condition_types.POD_SCHEDULED, Trouble(theirs.reason, theirs.message))
@@ -199,12 +219,15 @@ def _trouble(world: World, step: Step, problem: Problem[Action] | None) -> Troub
         return None
     if world.problems:
         return Trouble("InvalidSpec", "the spec cannot be run: " + "; ".join(world.problems))
-    if world.squatter:
-        return Trouble(condition_types.FAILED_CREATE, world.squatter)
-    if problem is not None and isinstance(problem.step, CreatePod):
-        return Trouble(condition_types.FAILED_CREATE, str(problem.error))
-    return find_start_trouble(world.pod) if world.pod is not None else None
+    if problem is not None:
+        is_create = isinstance(problem.step, CreatePod)
+        return Trouble(condition_types.FAILED_CREATE if is_create else "FailedUpdate", str(problem.error))
+    return find_start_trouble(world.source) if world.source is not None else None
 
 
 def _false(kind: str, trouble: Trouble) -> Condition:
     return Condition(type=kind, status="False", reason=trouble.reason, message=trouble.message)
+
+
+def _now(world: World) -> str:
+    return render_stamp(world.now)

@@ -6,28 +6,47 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum, auto
+
+from kubevirt_api.names import LAUNCHER_ROLE, MIGRATION_JOB
+from kubevirt_api.names import ROLE as ROLE_LABEL
 
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.phase import AFTER_HAND_OVER
 from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.virt_controller.vmi.evidence import Evidence, NodeState, weigh
 
 DEFAULTS = KubeVirtConfiguration()
 
 
-@dataclass(frozen=True, slots=True)
+class Role(Enum):
+    """What a launcher Pod is for in a run."""
+
+    SOURCE = auto()
+    """It has the guest, or is to start it."""
+    TARGET = auto()
+    """A migration goes there. What becomes of it never shakes the source."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class World:
     vmi: VirtualMachineInstance
-    pods: tuple[Pod, ...]
-    """Launcher Pods that this VMI controls, by UID; by name, oldest attempt first."""
+    pods: tuple[Pod, ...] = ()
+    """Launcher Pods that this VMI controls, by UID, and those that it was granted; by name, oldest attempt first."""
+    last_words: tuple[Pod, ...] = ()
+    """Pods of it that the API server has removed, as they were at their end."""
+    node: NodeState | None = None
+    """The node that it was given to."""
     now: float
     """Seconds since the epoch."""
     configuration: KubeVirtConfiguration = DEFAULTS
     problems: tuple[str, ...] = ()
     """What is wrong with the spec; admission would have refused it."""
-    squatter: str | None = None
-    """Why a Pod of the name that is ours to use cannot be ours; None when the name is free or ours."""
     is_absence_confirmed: bool = False
     """The API server itself said that the Pod it depends on (deleting: any Pod of it) does not exist."""
+    was_begun: bool = False
+    """A Pod of the current attempt is known to have existed."""
     deletes_sent: frozenset[str] = frozenset()
     """UIDs of Pods whose deletion was accepted and is not seen yet."""
 
@@ -36,19 +55,45 @@ class World:
         return self.vmi.metadata.deletion_timestamp is not None
 
     @property
-    def epoch(self) -> int:
-        """Attempt that the current Pod belongs to."""
-        return max(self.vmi.status.epoch, 1)
+    def is_granted(self) -> bool:
+        """A Pod was given the right to start the guest."""
+        return bool(self.vmi.status.active_pods) or self.vmi.status.phase in AFTER_HAND_OVER
 
     @property
-    def pod(self) -> Pod | None:
-        """The Pod of this run: the granted one, else the one of the current attempt."""
-        granted = self.vmi.status.active_pods
-        name = pod_name(self.vmi, self.epoch)
+    def attempt(self) -> int:
+        """Number of the Pod that is begun, or that comes first."""
+        return max(self.vmi.status.attempt, 1)
+
+    @property
+    def source(self) -> Pod | None:
+        """The Pod that has the guest: the granted one; before the grant the one of the current attempt."""
+        granted, name = self.vmi.status.active_pods, pod_name(self.vmi, self.attempt)
         for pod in self.pods:
-            if pod.metadata.uid in granted or (not granted and pod.metadata.name == name):
+            if pod.uid in granted or (not granted and role_of(pod) is Role.SOURCE and pod.metadata.name == name):
                 return pod
         return None
+
+    @property
+    def evidence(self) -> Evidence:
+        """Whether the guest of the granted Pod lives. Asked after the hand-over."""
+        granted = self.vmi.status.active_pods
+        said_last = next((pod for pod in self.last_words if pod.uid in granted), None)
+        return weigh(
+            self.source or said_last,
+            self.node,
+            uid=", ".join(sorted(granted)) or "(none is named)",
+            is_absence_confirmed=self.source is None and self.is_absence_confirmed,
+        )
+
+
+def role_of(pod: Pod) -> Role:
+    """Say what a Pod is for, while it has not been granted the run."""
+    return Role.TARGET if MIGRATION_JOB in pod.metadata.labels else Role.SOURCE
+
+
+def is_watched(pod: Pod) -> bool:
+    """Tell whether a launcher Pod carries the label by which Pods are watched."""
+    return pod.metadata.labels.get(ROLE_LABEL) == LAUNCHER_ROLE
 
 
 def pod_name(vmi: VirtualMachineInstance, attempt: int) -> str:
@@ -78,6 +123,15 @@ class CreatePod:
 
 
 @dataclass(frozen=True, slots=True)
+class ClaimPod:
+    """Put back what makes a Pod known as this VMI's: label and owner."""
+
+    name: str
+    uid: str
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
 class DeletePod:
     name: str
     uid: str
@@ -86,15 +140,43 @@ class DeletePod:
 
 @dataclass(frozen=True, slots=True)
 class LabelNode:
+    """Name the node in a label, for other people's clients: nothing of ours reads it."""
+
     node: str
     because: str
 
 
 @dataclass(frozen=True, slots=True)
-class ConfirmAbsence:
+class GrantStart:
+    """Give the right to start the guest to exactly this Pod on its node, in one write."""
+
+    pod: Pod
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class LookForPods:
     """Ask the API server, not the cache, whether Pods of this VMI exist."""
 
     because: str
 
 
-Action = AddFinalizer | RemoveFinalizers | CreatePod | DeletePod | LabelNode | ConfirmAbsence
+@dataclass(frozen=True, slots=True)
+class LookForNode:
+    """Ask the API server, not the cache, whether the run's Node exists."""
+
+    name: str
+    because: str
+
+
+Action = (
+    AddFinalizer
+    | RemoveFinalizers
+    | CreatePod
+    | ClaimPod
+    | DeletePod
+    | LabelNode
+    | GrantStart
+    | LookForPods
+    | LookForNode
+)

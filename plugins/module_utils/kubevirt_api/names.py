@@ -27,9 +27,12 @@ VM_NAME = "vm.kubevirt.io/name"
 SCHEDULABLE = "kubevirt.io/schedulable"
 """On Nodes: "true" where machines can run."""
 
+MIGRATION_JOB = "kubevirt.io/migrationJobUID"
+"""On the launcher Pod that a migration goes to: UID of the VirtualMachineInstanceMigration."""
+
 RESERVED_LABELS = (
     CREATED_BY,
-    "kubevirt.io/migrationJobUID",
+    MIGRATION_JOB,
     NODE_NAME,
     "kubevirt.io/migrationTargetNodeName",
     SCHEDULABLE,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from controlplane.api.objects.resources import Key, Resource
+from controlplane.kube.cache import by_node, peek
 from tests.controlplane.simulation.store import Json, Store
 
 Callback = Callable[[Key, bytes | None, bytes | None], None]
@@ -39,6 +40,8 @@ class LaggingCache:
         return self._raw.keys()
 
     def indexed(self, index: str, value: str) -> Collection[Key]:
+        if index == "node":
+            return [key for key, raw in self._raw.items() if value in by_node(peek(raw))]
         assert index == "owner"
         return [key for key, owners in self._owners.items() if value in owners]
 

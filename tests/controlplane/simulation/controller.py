@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
-from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key, Resource
+from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key, Resource
 from controlplane.engine.backoff import BackOff
 from controlplane.engine.errors import ApiError, Unavailable
 from controlplane.engine.overlay import Overlay, RememberingApi
@@ -113,6 +113,7 @@ def vmi_reconciler(kind: type[VmiReconciler], **parts: Any) -> VmiReconciler:
     return kind(
         vmis=parts["overlays"][VIRTUAL_MACHINE_INSTANCE],
         pods=parts["overlays"][POD],
+        nodes=parts["overlays"][NODE],
         api=parts["api"],
         clock=parts["clock"],
         events=parts["events"],
@@ -137,6 +138,7 @@ class Controller:
             vms=self.caches[VIRTUAL_MACHINE],
             vmis=self.caches[VIRTUAL_MACHINE_INSTANCE],
             pods=self.caches[POD],
+            nodes=self.caches[NODE],
             wake_vm=lambda key: self.queues["vm"].add(key, clock.monotonic()),
             wake_vmi=lambda key: self.queues["vmi"].add(key, clock.monotonic()),
         )

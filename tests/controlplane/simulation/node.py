@@ -17,7 +17,7 @@ from controlplane.api.objects.decode import encode
 from controlplane.api.objects.meta import Condition
 from controlplane.api.objects.phase import FAILED, RUNNING, SCHEDULED, SUCCEEDED, is_final
 from controlplane.api.objects.readiness import readiness
-from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.engine.errors import ApiError
 from controlplane.virt_controller.stamps import render_stamp
 from tests.controlplane.simulation.clock import SimulatedClock
@@ -59,6 +59,9 @@ class Node:
     lost: set[str] = field(default_factory=set)
     """Pods whose launcher was running when the power went."""
 
+    def __post_init__(self) -> None:
+        self.store.create(NODE, "", {"metadata": {"name": self.name}, "spec": {}})
+
     def guests(self) -> list[Launcher]:
         return [one for one in self.launchers.values() if one.is_running_guest]
 
@@ -96,10 +99,15 @@ class Node:
         """List launchers (Pod UIDs) that the handler has something to do about."""
         if self.is_cut_off or self.handler_is_down:
             return []
-        return [uid for uid, one in self.launchers.items() if self._handler_cares(one)]
+        return [*(uid for uid, one in self.launchers.items() if self._handler_cares(one)), *self._missed()]
 
     def handler_step(self, uid: str) -> None:
-        """Do the next thing about a launcher: check the grant, start, report, shut down."""
+        """Do the next thing about a launcher: check the grant, start, report, shut down, or say that there is none."""
+        if uid not in self.launchers:
+            vmi = self._missed()[uid]
+            key = Key(vmi["metadata"]["namespace"], vmi["metadata"]["name"])
+            self._write_phase(Launcher(key, uid, key, vmi["metadata"]["uid"]), vmi, FAILED)
+            return
         one = self.launchers[uid]
         vmi = self.store.find(VIRTUAL_MACHINE_INSTANCE, one.vmi)
         if vmi is None or vmi["metadata"]["uid"] != one.vmi_uid:
@@ -115,6 +123,17 @@ class Node:
             one.domain = "running"
         elif one.domain == "":
             one.granted = self._is_granted(vmi, uid)
+
+    def _missed(self) -> dict[str, dict[str, Any]]:
+        """List the VMIs of this node, by granted Pod, of whose launcher nothing is left here or in the API."""
+        pods = {body["metadata"]["uid"] for _unused, body in self.store.list(POD)}
+        return {
+            uid: body
+            for _unused, body in self.store.list(VIRTUAL_MACHINE_INSTANCE)
+            if body.get("status", {}).get("nodeName") == self.name and not is_final(body["status"].get("phase", ""))
+            for uid in body["status"].get("activePods") or {}
+            if uid not in pods and uid not in self.launchers
+        }
 
     def end_guest(self, one: Launcher, how: str) -> None:
         """End a guest: shut down or crashed. Its supervisor ends with it."""
@@ -182,7 +201,7 @@ class Node:
         vmi = self.store.find(VIRTUAL_MACHINE_INSTANCE, one.vmi)
         if vmi is None or vmi["metadata"]["uid"] != one.vmi_uid:
             return False
-        if vmi["metadata"].get("labels", {}).get("kubevirt.io/nodeName") != self.name:
+        if vmi.get("status", {}).get("nodeName") not in (None, self.name):
             return False
         phase = vmi.get("status", {}).get("phase", "")
         if one.domain == "running":

@@ -31,7 +31,7 @@ class Oracles:
         self._store = store
         self._nodes = tuple(nodes)
         self._seen = 0
-        self._epochs: dict[str, int] = {}
+        self._attempts: dict[str, int] = {}
         self._grants: dict[str, dict[str, str]] = {}
         self.phases_seen: Counter[tuple[str, str]] = Counter()
 
@@ -76,13 +76,13 @@ class Oracles:
             self._grants[uid] = granted
         elif old != granted:
             raise Breach(f"grant: {change.key} was given to {old} and then to {granted}")
-        self._epochs[uid] = max(self._epochs.get(uid, 0), change.after.get("status", {}).get("epoch", 0))
+        self._attempts[uid] = max(self._attempts.get(uid, 0), change.after.get("status", {}).get("attempt", 0))
 
     def _attempt_was_recorded(self, change: Change) -> None:
         """A Pod of attempt n exists only after the VMI's status said n."""
         owner = _owner(change.after or {})
         attempt = change.key.name.rsplit("-", 1)[-1]
-        if owner and int(attempt, 36) > self._epochs.get(owner, 0):
+        if owner and int(attempt, 36) > self._attempts.get(owner, 0):
             raise Breach(f"attempt: Pod {change.key} was created before its attempt was recorded")
 
     def _one_pod_per_run(self, change: Change) -> None:

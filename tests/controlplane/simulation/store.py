@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key, Resource
+from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key, Resource
 from controlplane.engine.errors import AlreadyExists, ApiError, Conflict, Invalid, NotFound
 from controlplane.virt_controller.stamps import render_stamp
 from tests.controlplane.simulation.clock import SimulatedClock
@@ -23,7 +23,7 @@ from tests.controlplane.simulation.clock import SimulatedClock
 Json = dict[str, Any]
 
 WITH_STATUS = (VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE)
-RESOURCES = (VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, POD)
+RESOURCES = (VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, POD, NODE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE_INSTANCE, Key
-from controlplane.engine.plan import Plan
+from controlplane.engine.plan import Plan, Tell
 from controlplane.virt_controller.vm import world as vm_world
 from controlplane.virt_controller.vm.reconciler import VmReconciler
 from controlplane.virt_controller.vmi import world as vmi_world
@@ -66,7 +66,8 @@ class NoAttemptWritten(VmiReconciler):
 
     def decide(self, world: vmi_world.World) -> Plan[vmi_world.Action]:
         plan = super().decide(world)
-        if not plan.steps and not world.vmi.status.phase and world.pod is None and not world.problems:
+        is_waiting = all(isinstance(one, Tell) for one in plan.steps)
+        if is_waiting and not world.vmi.status.phase and world.source is None and not world.problems:
             return Plan((vmi_world.CreatePod(1, because="in a hurry"),))
         return plan
 
@@ -117,7 +118,7 @@ class SleepsThroughTheBackOff(VmReconciler):
 
 
 MUTANTS: dict[str, tuple[type[VmReconciler], type[VmiReconciler], str]] = {
-    "random Pod names": (VmReconciler, RandomPodNames, "one Pod per run"),
+    "random Pod names": (VmReconciler, RandomPodNames, "nothing stuck"),
     "no attempt written before the create": (VmReconciler, NoAttemptWritten, "attempt"),
     "finalizer dropped before the Pod is gone": (VmReconciler, LetsGoTooEarly, "I1 never two"),
     "a live run's Pod deleted": (VmReconciler, KillsPodsOfLiveRuns, "I3 unasked stop"),

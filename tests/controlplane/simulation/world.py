@@ -206,8 +206,10 @@ class Simulation:
         if not due:
             return None
         uid = self._rng.choice(due)
-        launcher = node.launchers[uid]
+        launcher = node.launchers.get(uid)
         node.handler_step(uid)
+        if launcher is None:
+            return f"{node.name} handler: nothing is left of Pod {uid}"
         return f"{node.name} handler: {launcher.vmi} domain {launcher.domain or 'none'}"
 
     def _schedule(self) -> str | None:

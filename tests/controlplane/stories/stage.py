@@ -22,7 +22,7 @@ from tests.controlplane.simulation.fair import fair_round
 from tests.controlplane.simulation.node import Launcher, Node
 from tests.controlplane.simulation.store import Change, Json, Store
 
-NAMES = {"VirtualMachine": "vm", "VirtualMachineInstance": "vmi", "Pod": "pod"}
+NAMES = {"VirtualMachine": "vm", "VirtualMachineInstance": "vmi", "Pod": "pod", "Node": "node"}
 ROUNDS = 200
 
 
@@ -42,7 +42,7 @@ class Stage:
         self.lines: list[str] = []
         self.calls: Counter[str] = Counter()
         """Writes of the controller, e.g. "create Pod"."""
-        self._seen = 0
+        self._seen = len(self.store.history)
         self._epoch = self.clock.now()
 
     def act(self, text: str, doing: Callable[[], object]) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kubevirt_api.names import NODE_NAME, VM_FINALIZER, VMI_FINALIZER
+from kubevirt_api.names import LAUNCHER_ROLE, NODE_NAME, ROLE, VM_FINALIZER, VMI_FINALIZER
 
 from controlplane.api.objects.decode import decode, decode_vm, decode_vmi
 from controlplane.api.objects.pod import Pod
@@ -75,10 +75,12 @@ def a_pod(
     deleting: bool = False,
     attempt: int = 1,
     uid: str = POD_UID,
+    labels: Json | None = None,
     conditions: tuple[Json, ...] = (),
     **status: Any,
 ) -> Pod:
     meta: Json = {"name": pod_name(a_vmi(), attempt), "namespace": "default", "uid": uid}
+    meta["labels"] = {ROLE: LAUNCHER_ROLE} if labels is None else labels
     if deleting:
         meta["deletionTimestamp"] = STAMP
     status = {"phase": phase, "conditions": conditions, **status}

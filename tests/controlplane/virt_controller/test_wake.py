@@ -5,23 +5,24 @@
 
 from __future__ import annotations
 
-from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.virt_controller.wake import connect
 from tests.controlplane.simulation.cache import LaggingCache
 from tests.controlplane.simulation.clock import SimulatedClock
-from tests.controlplane.simulation.store import Store
+from tests.controlplane.simulation.store import RESOURCES, Store
 
 WEB = Key("default", "web")
 
 
 def test_changes_wake_their_keys() -> None:
     store = Store(SimulatedClock())
-    caches = {one: LaggingCache(store, one) for one in (VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, POD)}
+    caches = {one: LaggingCache(store, one) for one in RESOURCES}
     woken: list[str] = []
     connect(
         vms=caches[VIRTUAL_MACHINE],
         vmis=caches[VIRTUAL_MACHINE_INSTANCE],
         pods=caches[POD],
+        nodes=caches[NODE],
         wake_vm=lambda key: woken.append(f"vm {key}"),
         wake_vmi=lambda key: woken.append(f"vmi {key}"),
     )
@@ -42,7 +43,7 @@ def test_changes_wake_their_keys() -> None:
 
 def test_a_pod_that_goes_wakes_its_vmi() -> None:
     store = Store(SimulatedClock())
-    caches = {one: LaggingCache(store, one) for one in (VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, POD)}
+    caches = {one: LaggingCache(store, one) for one in RESOURCES}
     owner = {"kind": "VirtualMachineInstance", "name": "web", "uid": "u", "controller": True}
     store.create(POD, "default", {"metadata": {"name": "web", "ownerReferences": [owner]}, "spec": {}})
     woken: list[Key] = []
@@ -50,10 +51,46 @@ def test_a_pod_that_goes_wakes_its_vmi() -> None:
         vms=caches[VIRTUAL_MACHINE],
         vmis=caches[VIRTUAL_MACHINE_INSTANCE],
         pods=caches[POD],
+        nodes=caches[NODE],
         wake_vm=lambda _unused: None,
         wake_vmi=woken.append,
     )
     caches[POD].start()
     store.delete(POD, WEB)
     caches[POD].advance()
+    assert woken == [WEB, WEB]
+
+
+def test_only_what_proves_something_about_a_node_wakes_its_instances() -> None:
+    store = Store(SimulatedClock())
+    caches = {one: LaggingCache(store, one) for one in RESOURCES}
+    here, there = ({"status": {"nodeName": name}} for name in ("node-1", "node-2"))
+    for name, status in (("web", here), ("db", there)):
+        store.create(VIRTUAL_MACHINE_INSTANCE, "default", {"metadata": {"name": name}, "spec": {}})
+        store.patch(VIRTUAL_MACHINE_INSTANCE, Key("default", name), status, subresource="status")
+    node = Key("", "node-1")
+    store.create(NODE, "", {"metadata": {"name": "node-1"}, "spec": {}})
+    woken: list[Key] = []
+    connect(
+        vms=caches[VIRTUAL_MACHINE],
+        vmis=caches[VIRTUAL_MACHINE_INSTANCE],
+        pods=caches[POD],
+        nodes=caches[NODE],
+        wake_vm=lambda _unused: None,
+        wake_vmi=woken.append,
+    )
+    for one in caches.values():
+        one.start()
+    woken.clear()
+    taint = {"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}
+    for patch, wakes in (
+        ({"metadata": {"labels": {"a": "b"}}}, []),
+        ({"spec": {"taints": [{"key": "node.kubernetes.io/unreachable"}]}}, []),
+        ({"spec": {"taints": [taint]}}, [WEB]),
+    ):
+        store.patch(NODE, node, patch)
+        caches[NODE].advance()
+        assert woken == wakes
+    store.delete(NODE, node)
+    caches[NODE].advance()
     assert woken == [WEB, WEB]

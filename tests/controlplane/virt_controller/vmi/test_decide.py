@@ -5,50 +5,101 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import product
+
 import pytest
-from kubevirt_api.names import VM_FINALIZER, VMI_FINALIZER
+from kubevirt_api.names import MIGRATION_JOB, VM_FINALIZER, VMI_FINALIZER
 
-from controlplane.virt_controller.vmi.decide import decide
-from controlplane.virt_controller.vmi.world import ConfirmAbsence, DeletePod, World
-from tests.controlplane.virt_controller.builders import POD_UID, a_pod, a_running_pod, a_vmi, vmi_world
+from controlplane.api.objects.phase import AFTER_HAND_OVER, OWNERS
+from controlplane.virt_controller.vmi.decide import RULES, decide
+from controlplane.virt_controller.vmi.evidence import NodeState
+from controlplane.virt_controller.vmi.world import DeletePod, GrantStart, LookForPods, Role, World, role_of
+from tests.controlplane.virt_controller.builders import POD_UID, UP, a_pod, a_running_pod, a_vmi, vmi_world
 
-SCHEDULING = {"phase": "Scheduling", "epoch": 1}
-GRANTED = {"epoch": 1, "activePods": {POD_UID: "node-1"}, "nodeName": "node-1"}
-OTHER_GRANT = {"epoch": 1, "activePods": {"another": "node-1"}, "nodeName": "node-1"}
+SCHEDULING = {"phase": "Scheduling", "attempt": 1}
+GRANTED = {"attempt": 1, "epoch": 1, "activePods": {POD_UID: "node-1"}, "nodeName": "node-1"}
+OTHER_GRANT = {"attempt": 1, "epoch": 1, "activePods": {"another": "node-1"}, "nodeName": "node-1"}
 SENT = {"deletes_sent": frozenset({POD_UID})}
 ABSENT = {"is_absence_confirmed": True}
+BEGUN = {"was_begun": True}
 BOUND = a_pod(node="node-1")
+HERE, UNSEEN = NodeState("node-1"), NodeState("node-1", is_unseen=True)
+TARGET = a_pod("Failed", uid="target", attempt=2, node="node-2", labels={MIGRATION_JOB: "job"})
+STRIPPED = a_running_pod(labels={})
+RUNNING = a_vmi("Running", node="node-1", **GRANTED)
 
 TABLE: dict[str, tuple[World, list[str]]] = {
     # to the node
-    "fresh: the attempt is recorded first": (vmi_world(a_vmi()), []),
+    "fresh: the attempt is recorded first": (vmi_world(a_vmi()), ["Tell"]),
     "without finalizer: that first": (vmi_world(a_vmi(finalizers=())), ["AddFinalizer"]),
     "attempt recorded: create the Pod": (vmi_world(a_vmi(**SCHEDULING)), ["CreatePod"]),
-    "spec is wrong: never": (vmi_world(a_vmi("Pending"), problems=("x",)), []),
-    "the name is taken: never": (vmi_world(a_vmi(**SCHEDULING), squatter="x"), []),
+    "spec is wrong: say so, never more": (vmi_world(a_vmi("Pending"), problems=("x",)), ["Tell"]),
     "Pod waits for a node: wait": (vmi_world(a_vmi(**SCHEDULING), a_pod()), []),
     "Pod placed: label": (vmi_world(a_vmi(**SCHEDULING), BOUND), ["LabelNode"]),
     "Pod placed, labelled: wait": (vmi_world(a_vmi(node="node-1", **SCHEDULING), BOUND), []),
-    "Pod placed, going: wait": (vmi_world(a_vmi(**SCHEDULING), a_pod(node="node-1", deleting=True)), []),
-    "Pod placed, failed: wait": (vmi_world(a_vmi(**SCHEDULING), a_pod("Failed", node="node-1")), []),
-    # after the hand-over
-    "running: nothing": (vmi_world(a_vmi("Running", **GRANTED), a_running_pod()), []),
-    "Pod not seen: ask the API server": (vmi_world(a_vmi("Running", **GRANTED)), ["ConfirmAbsence"]),
-    "Pod known to be gone: the status says so": (vmi_world(a_vmi("Running", **GRANTED), **ABSENT), []),
-    "another Pod has its name: ask": (
-        vmi_world(a_vmi("Scheduled", **OTHER_GRANT), a_running_pod()),
-        ["ConfirmAbsence"],
+    "Pod up: grant the start, labelled or not": (vmi_world(a_vmi(**SCHEDULING), a_running_pod()), ["GrantStart"]),
+    "Pod running, launcher not: wait": (
+        vmi_world(a_vmi(node="node-1", **SCHEDULING), a_pod("Running", node="node-1")),
+        [],
     ),
+    "Pod going: say so": (vmi_world(a_vmi(**SCHEDULING), a_pod(node="node-1", deleting=True)), ["Tell"]),
+    "Pod failed: say so": (vmi_world(a_vmi(**SCHEDULING), a_pod("Failed", node="node-1")), ["Tell"]),
+    "Pod up and going: no grant": (vmi_world(a_vmi(**SCHEDULING), a_running_pod(deleting=True)), ["Tell"]),
+    "Pod lost its label: put it back": (vmi_world(a_vmi(**SCHEDULING), STRIPPED), ["ClaimPod"]),
+    "Pod was there and is not seen: ask": (vmi_world(a_vmi(**SCHEDULING), **BEGUN), ["LookForPods"]),
+    "Pod was deleted: never made again": (vmi_world(a_vmi(**SCHEDULING), **BEGUN, **ABSENT), ["Tell"]),
+    "a migration's Pod is none to start in": (vmi_world(a_vmi(**SCHEDULING), TARGET), ["CreatePod"]),
+    # after the hand-over
+    "running: nothing": (vmi_world(RUNNING, a_running_pod()), []),
+    "running, label of the node missing: put it back": (
+        vmi_world(a_vmi("Running", **GRANTED), a_running_pod()),
+        ["LabelNode"],
+    ),
+    "Pod lost its label while it runs: put it back": (vmi_world(RUNNING, STRIPPED), ["ClaimPod"]),
+    "Pod not seen: ask the API server": (vmi_world(RUNNING, node=HERE), ["LookForPods"]),
+    "Pod gone from the API: say what that means": (vmi_world(RUNNING, node=HERE, **ABSENT), ["Tell"]),
+    "Pod gone, last words known: no need to ask": (
+        vmi_world(RUNNING, node=HERE, last_words=(a_pod("Failed", node="node-1"),)),
+        ["Tell"],
+    ),
+    "Pod gone, its node not seen: ask for that, too": (vmi_world(RUNNING, node=UNSEEN, **ABSENT), ["LookForNode"]),
+    "Pod gone, its node gone: say so": (
+        vmi_world(RUNNING, node=replace(UNSEEN, is_gone=True), **ABSENT),
+        ["Tell"],
+    ),
+    "another Pod has its name: ask": (vmi_world(a_vmi("Scheduled", **OTHER_GRANT), a_running_pod()), ["LookForPods"]),
+    "a migration's Pod failed: the source runs on": (vmi_world(RUNNING, a_running_pod(), TARGET), []),
+    "no Pod was named, asked: no more asking": (vmi_world(a_vmi("Running"), **ABSENT), ["Tell"]),
     # final
     "final, Pod over: keep it": (vmi_world(a_vmi("Failed", **GRANTED), a_pod("Failed")), []),
     "final, its Pod ends by itself": (vmi_world(a_vmi("Failed", **GRANTED), a_running_pod()), []),
     "final, an idle Pod: delete": (vmi_world(a_vmi("Failed", **OTHER_GRANT), a_running_pod()), ["DeletePod"]),
+    "final without a start: delete": (
+        vmi_world(a_vmi("Failed", reason="InvalidDomain", **GRANTED), a_running_pod()),
+        ["DeletePod"],
+    ),
     # deletion
     "deleted: delete the Pod": (vmi_world(a_vmi("Running", deleting=True, **GRANTED), a_running_pod()), ["DeletePod"]),
+    "deleted before the grant: no grant": (
+        vmi_world(a_vmi(deleting=True, **SCHEDULING), a_running_pod()),
+        ["DeletePod"],
+    ),
     "deleted, Pod going: wait": (vmi_world(a_vmi("Running", deleting=True), a_running_pod(deleting=True)), []),
     "deleted, Pod's delete sent: wait": (vmi_world(a_vmi("Running", deleting=True), a_running_pod(), **SENT), []),
-    "deleted, no Pod seen: ask": (vmi_world(a_vmi("Failed", deleting=True)), ["ConfirmAbsence"]),
-    "deleted, no Pod, not final: say how it ended first": (vmi_world(a_vmi("Running", deleting=True), **ABSENT), []),
+    "deleted, no Pod seen: ask": (vmi_world(a_vmi("Failed", deleting=True)), ["LookForPods"]),
+    "deleted, no Pod, never started: say how it ended first": (
+        vmi_world(a_vmi(deleting=True, **SCHEDULING), **ABSENT),
+        ["Tell"],
+    ),
+    "deleted, Pod gone without proof: say so, hold on": (
+        vmi_world(a_vmi("Running", deleting=True, **GRANTED), node=HERE, **ABSENT),
+        ["Tell"],
+    ),
+    "deleted, Pod gone, node not seen: ask for it": (
+        vmi_world(a_vmi("Unknown", deleting=True, **GRANTED), node=UNSEEN, **ABSENT),
+        ["LookForNode"],
+    ),
     "deleted, no Pod, final: let go": (vmi_world(a_vmi("Failed", deleting=True), **ABSENT), ["RemoveFinalizers"]),
     "deleted, upstream's finalizer: let go": (
         vmi_world(a_vmi("Failed", deleting=True, finalizers=(VM_FINALIZER,)), **ABSENT),
@@ -58,19 +109,21 @@ TABLE: dict[str, tuple[World, list[str]]] = {
         vmi_world(a_vmi("Running", deleting=True, finalizers=("x",)), a_running_pod()),
         [],
     ),
+    # phases of other versions
+    "a phase that nobody here knows: nothing": (vmi_world(a_vmi("WaitingForSync", attempt=1)), []),
+    "deleted in such a phase: nothing": (vmi_world(a_vmi("WaitingForSync", deleting=True), a_running_pod()), []),
 }
 
 
-@pytest.mark.parametrize(("world", "actions"), TABLE.values(), ids=TABLE.keys())
-def test_the_next_step(world: World, actions: list[str]) -> None:
+@pytest.mark.parametrize(("world", "steps"), TABLE.values(), ids=TABLE.keys())
+def test_the_next_step(world: World, steps: list[str]) -> None:
     plan = decide(world)
-    assert [type(one).__name__ for one in plan.steps] == actions
+    assert [type(one).__name__ for one in plan.steps] == steps
     assert all(one.because for one in plan.steps)
 
 
-def test_a_squatter_is_looked_at_again() -> None:
-    """Pods without our label are not watched."""
-    assert decide(vmi_world(a_vmi(**SCHEDULING), squatter="x")).look_again_in
+def test_every_known_phase_has_a_rule_and_no_other() -> None:
+    assert set(RULES) == set(OWNERS)
 
 
 def test_deletes_name_the_very_object() -> None:
@@ -79,8 +132,31 @@ def test_deletes_name_the_very_object() -> None:
     assert action.uid == POD_UID
 
 
-@pytest.mark.parametrize("phase", ["Scheduled", "Running", "Unknown"])
+def test_the_start_is_granted_to_the_pod_that_is_up() -> None:
+    (action,) = decide(vmi_world(a_vmi(**SCHEDULING), a_running_pod())).steps
+    assert isinstance(action, GrantStart)
+    assert action.pod.uid == POD_UID
+
+
+@pytest.mark.parametrize("phase", sorted(AFTER_HAND_OVER))
 @pytest.mark.parametrize("finalizer", [(VMI_FINALIZER,), (VMI_FINALIZER, VM_FINALIZER)], ids=["ours", "both"])
 def test_silence_of_the_cache_is_never_taken_for_death(phase: str, finalizer: tuple[str, ...]) -> None:
     plan = decide(vmi_world(a_vmi(phase, finalizers=finalizer, **GRANTED)))
-    assert [type(one) for one in plan.steps] == [ConfirmAbsence]
+    assert [type(one) for one in plan.steps] == [LookForPods]
+
+
+@pytest.mark.parametrize("deleting", [False, True], ids=["wanted", "deleted"])
+def test_a_pod_is_made_or_granted_only_where_nobody_was_granted(deleting: bool) -> None:
+    """The full product of what can be known after the hand-over."""
+    pods = ((), (a_running_pod(),), (a_running_pod(deleting=True),), (a_pod("Failed"),), (TARGET,), (STRIPPED,))
+    for phase, some, absent, begun, node in product(
+        sorted(AFTER_HAND_OVER), pods, (False, True), (False, True), (None, HERE, UNSEEN)
+    ):
+        vmi = a_vmi(phase, deleting=deleting, **GRANTED)
+        world = vmi_world(vmi, *some, is_absence_confirmed=absent, was_begun=begun, node=node)
+        names = {type(one).__name__ for one in decide(world).steps}
+        assert not names & {"CreatePod", "GrantStart", "RemoveFinalizers"}, world
+
+
+def test_a_pod_is_a_target_by_its_migration_s_label() -> None:
+    assert (role_of(TARGET), role_of(a_pod(compute=UP))) == (Role.TARGET, Role.SOURCE)

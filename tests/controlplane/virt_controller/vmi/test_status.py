@@ -17,7 +17,8 @@ from controlplane.api.objects.phase import FINAL, TRANSITIONS, may_move
 from controlplane.api.objects.vmi.instance import VirtualMachineInstanceStatus
 from controlplane.engine.errors import Forbidden
 from controlplane.engine.plan import Problem
-from controlplane.virt_controller.vmi.status import derive_status, next_step
+from controlplane.virt_controller.vmi.evidence import NodeState
+from controlplane.virt_controller.vmi.status import derive_status, grant, next_step
 from controlplane.virt_controller.vmi.world import AddFinalizer, CreatePod, World
 from tests.controlplane.virt_controller.builders import (
     POD_UID,
@@ -30,9 +31,12 @@ from tests.controlplane.virt_controller.builders import (
     vmi_world,
 )
 
-S = {"phase": "Scheduling", "epoch": 1}
-GRANTED = {"epoch": 1, "activePods": {POD_UID: "node-1"}, "nodeName": "node-1"}
+S = {"phase": "Scheduling", "attempt": 1}
+GRANTED = {"attempt": 1, "epoch": 1, "activePods": {POD_UID: "node-1"}, "nodeName": "node-1"}
 ABSENT = {"is_absence_confirmed": True}
+HERE = NodeState("node-1")
+GONE = NodeState("node-1", is_unseen=True, is_gone=True)
+OFF = NodeState("node-1", is_out_of_service=True)
 ENDED = {"terminated": {"exitCode": 1, "message": "volume root: not a disk image"}}
 LABELLED = a_vmi(node="node-1", **S)
 
@@ -41,16 +45,16 @@ PHASES: dict[str, tuple[World, str, str]] = {
     "fresh": (vmi_world(a_vmi()), "Scheduling", ""),
     "fresh, without finalizer": (vmi_world(a_vmi(finalizers=())), "", ""),
     "fresh, spec is wrong": (vmi_world(a_vmi(), problems=("x",)), "Pending", ""),
-    "fresh, the name is taken": (vmi_world(a_vmi(), squatter="x"), "Pending", ""),
     "fresh, a Pod is there already": (vmi_world(a_vmi(), a_running_pod()), "Scheduling", ""),
     "fresh, deleted, not yet asked": (vmi_world(a_vmi(deleting=True)), "", ""),
     "fresh, deleted": (vmi_world(a_vmi(deleting=True), **ABSENT), "Failed", "Deleted"),
     "no Pod yet": (vmi_world(a_vmi(**S)), "Scheduling", ""),
     "Pod pending": (vmi_world(LABELLED, a_pod(node="node-1")), "Scheduling", ""),
-    "Pod up, no label yet": (vmi_world(a_vmi(**S), a_running_pod()), "Scheduling", ""),
-    "Pod up, label of another node": (vmi_world(a_vmi(node="node-2", **S), a_running_pod()), "Scheduling", ""),
+    "Pod was deleted, not yet asked": (vmi_world(LABELLED, was_begun=True), "Scheduling", ""),
+    "Pod was deleted": (vmi_world(LABELLED, was_begun=True, **ABSENT), "Failed", "PodDeleted"),
+    "Pod not made yet, asked": (vmi_world(a_vmi(**S), **ABSENT), "Scheduling", ""),
     "Pod running, launcher not": (vmi_world(LABELLED, a_pod("Running", node="node-1")), "Scheduling", ""),
-    "Pod up and labelled": (vmi_world(LABELLED, a_running_pod()), "Scheduled", ""),
+    "Pod up: the grant is an action, not a status": (vmi_world(LABELLED, a_running_pod()), "Scheduling", ""),
     "Pod up, VMI deleted": (vmi_world(a_vmi(node="node-1", deleting=True, **S), a_running_pod()), "Scheduling", ""),
     "Pod going": (vmi_world(LABELLED, a_running_pod(deleting=True)), "Failed", "PodDeleted"),
     "Pod failed": (vmi_world(LABELLED, a_pod("Failed", node="node-1", compute=ENDED)), "Failed", "LauncherFailed"),
@@ -69,7 +73,33 @@ PHASES: dict[str, tuple[World, str, str]] = {
         "LauncherFailed",
     ),
     "running, Pod not seen": (vmi_world(a_vmi("Running", **GRANTED)), "Running", ""),
-    "running, Pod gone": (vmi_world(a_vmi("Running", **GRANTED), **ABSENT), "Failed", "PodNotFound"),
+    "running, Pod gone, no proof": (
+        vmi_world(a_vmi("Running", **GRANTED), node=HERE, **ABSENT),
+        "Unknown",
+        "LauncherLost",
+    ),
+    "running, Pod and Node gone": (vmi_world(a_vmi("Running", **GRANTED), node=GONE, **ABSENT), "Failed", "NodeGone"),
+    "unknown, node out of service": (
+        vmi_world(a_vmi("Unknown", **GRANTED), node=OFF, **ABSENT),
+        "Failed",
+        "NodeOutOfService",
+    ),
+    "unknown, the Pod is seen again": (vmi_world(a_vmi("Unknown", **GRANTED), a_running_pod()), "Unknown", ""),
+    "scheduled, Pod gone, deleted": (
+        vmi_world(a_vmi("Scheduled", deleting=True, **GRANTED), node=HERE, **ABSENT),
+        "Unknown",
+        "LauncherLost",
+    ),
+    "running, Pod removed after its end": (
+        vmi_world(a_vmi("Running", **GRANTED), last_words=(a_pod("Succeeded"),), **ABSENT),
+        "Succeeded",
+        "",
+    ),
+    "running, a migration's target failed": (
+        vmi_world(a_vmi("Running", **GRANTED), a_running_pod(), a_pod("Failed", uid="t", attempt=2)),
+        "Running",
+        "",
+    ),
     "running, OOM": (
         vmi_world(
             a_vmi("Running", **GRANTED),
@@ -99,12 +129,12 @@ PODS = {
 
 @pytest.mark.parametrize("phase", TRANSITIONS, ids=lambda phase: phase or "none")
 def test_phases_follow_the_table_whatever_is_true(phase: str) -> None:
-    """The full product of phases, Pods, deletion, labels and knowledge."""
-    for pods, deleting, node, absent in product(PODS.values(), (False, True), (None, "node-1"), (False, True)):
-        vmi = a_vmi(
-            phase, deleting=deleting, node=node, **(GRANTED if phase not in ("", "Pending", "Scheduling") else {})
-        )
-        world = vmi_world(vmi, *pods, is_absence_confirmed=absent and not pods)
+    """The full product of phases, Pods, deletion, nodes and knowledge."""
+    for pods, deleting, node, absent, begun in product(
+        PODS.values(), (False, True), (None, HERE, GONE, OFF), (False, True), (False, True)
+    ):
+        vmi = a_vmi(phase, deleting=deleting, **(GRANTED if phase not in ("", "Pending", "Scheduling") else {}))
+        world = vmi_world(vmi, *pods, node=node, is_absence_confirmed=absent and not pods, was_begun=begun)
         status = derive_status(world, None)
         after = phase if status is None else status.phase
         assert may_move(phase, after)
@@ -123,16 +153,33 @@ def derived(world: World) -> VirtualMachineInstanceStatus:
 
 def test_the_first_write_records_attempt_and_both_phases() -> None:
     status = derived(vmi_world(a_vmi()))
-    assert status.epoch == 1
+    assert (status.attempt, status.epoch) == (1, 0)
     assert [one.phase for one in status.phase_transition_timestamps] == ["Pending", "Scheduling"]
     assert {one.phase_transition_timestamp for one in status.phase_transition_timestamps} == {STAMP}
     assert (status.runtime_user, status.memory and status.memory.guest_at_boot) == (107, "64Mi")
 
 
 def test_the_start_is_granted_to_exactly_one_pod_in_one_write() -> None:
-    status = derived(vmi_world(LABELLED, a_running_pod()))
+    old = a_vmi(conditions=[a_condition("PodScheduled", "False", "Unschedulable")], **S)
+    status = grant(vmi_world(old, a_running_pod()), a_running_pod())
     assert (status.phase, status.node_name, status.active_pods) == ("Scheduled", "node-1", {POD_UID: "node-1"})
+    assert (status.attempt, status.epoch) == (1, 1)
     assert status.launcher_container_image_version == "launcher:1"
+    assert [one.type for one in status.conditions] == ["Ready"]
+    granted = msgspec.structs.replace(old, status=status)
+    assert derive_status(vmi_world(granted, a_running_pod()), None) is None
+
+
+@pytest.mark.parametrize("phase", ["WaitingForSync", "Bogus"])
+def test_a_phase_that_nobody_here_knows_is_left_and_said(phase: str) -> None:
+    status = derive_status(vmi_world(a_vmi(phase, **GRANTED)), None)
+    assert status is not None
+    assert (status.phase, status.active_pods) == (phase, {POD_UID: "node-1"})
+    (found,) = status.conditions
+    assert (found.type, found.status, found.reason) == ("Synchronized", "False", "UnknownPhase")
+    assert phase in found.message
+    again = msgspec.structs.replace(a_vmi(phase, **GRANTED), status=status)
+    assert derive_status(vmi_world(again), None) is None
 
 
 def test_nothing_is_written_between_the_two() -> None:
@@ -161,13 +208,16 @@ TROUBLES: dict[str, tuple[World, Problem[Any] | None, tuple[str, str, str] | Non
         ("PodScheduled", "Unschedulable", "0/3 nodes are available"),
     ),
     "Pod refused": (vmi_world(a_vmi(**S)), QUOTA, ("Synchronized", "FailedCreate", "exceeded quota: pods=5")),
-    "label refused": (vmi_world(a_vmi(**S)), Problem(AddFinalizer("x"), Forbidden("no")), None),
+    "label refused": (
+        vmi_world(a_vmi(**S)),
+        Problem(AddFinalizer("x"), Forbidden("no")),
+        ("Synchronized", "FailedUpdate", "no"),
+    ),
     "spec is wrong": (
         vmi_world(a_vmi(), problems=("spec.domain.memory.guest: is negative",)),
         None,
         ("Synchronized", "InvalidSpec", "the spec cannot be run: spec.domain.memory.guest: is negative"),
     ),
-    "name taken": (vmi_world(a_vmi(), squatter="delete it"), None, ("Synchronized", "FailedCreate", "delete it")),
     "launcher failed": (
         vmi_world(LABELLED, a_pod("Failed", compute=ENDED)),
         None,
@@ -189,7 +239,7 @@ def test_what_keeps_it_from_starting_is_said(
 
 def test_trouble_that_is_over_is_said_no_more() -> None:
     old = [a_condition("Synchronized", "False", "FailedCreate"), *UNPLACED]
-    status = derived(vmi_world(a_vmi(node="node-1", conditions=old, **S), a_running_pod()))
+    status = derived(vmi_world(a_vmi(node="node-1", conditions=old, **S), a_pod(node="node-1")))
     assert [one.type for one in status.conditions] == ["Ready"]
 
 

@@ -1,0 +1,29 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A Node as far as it concerns us: that it exists, and whether a person declared it out of service. Types only."""
+
+from __future__ import annotations
+
+from controlplane.api.objects.meta import Node as Struct
+from controlplane.api.objects.meta import ObjectMeta
+
+OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
+"""Taint by which a person says that a node is off: what ran on it may be started elsewhere."""
+
+
+class Taint(Struct, frozen=True, kw_only=True):
+    key: str = ""
+
+
+class NodeSpec(Struct, frozen=True, kw_only=True):
+    taints: tuple[Taint, ...] = ()
+
+
+class Node(Struct, frozen=True, kw_only=True):
+    metadata: ObjectMeta = ObjectMeta()
+    spec: NodeSpec = NodeSpec()
+
+    @property
+    def is_out_of_service(self) -> bool:
+        return any(one.key == OUT_OF_SERVICE for one in self.spec.taints)
