@@ -3,121 +3,194 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Never decide on a view older than one's own writes: caches that know what was written, an API that tells them.
 
-Writes answer with the stored object. Overlay shows that answer until the cache has caught up, by resourceVersion, which
-is a growing integer. It never makes an object up, and hides one only when the API server said that this very one is
-gone.
+Writes answer with the stored object. Overlay shows that answer until the cache has read past its version: then the
+cache has it, or a newer one, or it is gone or outside the selection, and whoever may wait for it is told. It never
+makes an object up, and hides one only when the API server said that this very one is gone. No clock is asked:
+resourceVersions are growing integers, and a cache knows how far it has read.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
+from heapq import heappop, heappush
 from typing import Any, Literal
 
-import msgspec
-
 from controlplane.api.objects.resources import Key, Resource
+from controlplane.engine.answers import Answer, Record, Seen, is_last_state, look, read_answer, settle
 from controlplane.engine.errors import NotFound
-from controlplane.engine.ports import Api, Cache, Clock, Json
+from controlplane.engine.ports import Api, Cache, Json
 
-GHOST_SECONDS = 30.0
-"""An answer that the cache has not confirmed for so long is dropped: the object came and went unseen."""
+log = logging.getLogger(__name__)
 
-
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    version: int
-    uid: str
-    raw: bytes
-    since: float
+Callback = Callable[[Key, bytes | None, bytes | None], None]
 
 
 class Overlay:
-    """A Cache plus the newest answers of own writes."""
+    """A Cache plus the newest answers of own writes and quorum reads: one record per key."""
 
-    def __init__(self, cache: Cache, clock: Clock) -> None:
+    def __init__(self, cache: Cache) -> None:
         self._cache = cache
-        self._clock = clock
-        self._answers: dict[Key, _Answer] = {}
-        self._deletes: dict[Key, str] = {}
-        self._gone: dict[Key, str] = {}
-        """UIDs of objects that are known to exist no more, until the cache knows too."""
-        cache.subscribe(self._caught_up)
+        self._records: dict[Key, Record] = {}
+        self._owned: dict[str, set[Key]] = {}
+        """Keys of the answers that are shown, by the UIDs of their owners."""
+        self._ends: list[tuple[int, Key]] = []
+        """A heap: at which position to look at a record again. What was settled before is passed over."""
+        self._callbacks: list[Callback] = []
+        cache.subscribe(self._changed)
+        cache.follow(self._moved)
 
     @property
     def synced(self) -> bool:
         return self._cache.synced
 
+    @property
+    def position(self) -> int:
+        return self._cache.position
+
     def get(self, key: Key) -> bytes | None:
-        answer = self._live(key)
         raw = self._cache.get(key)
-        if answer is not None and (raw is None or _version(raw) < answer.version):
-            raw = answer.raw
-        gone = self._gone.get(key)
-        return None if raw is None or (gone is not None and _uid(raw) == gone) else raw
+        record = self._records.get(key)
+        if record is None:
+            return raw
+        if record.shown is not None:
+            return record.shown.raw
+        return None if raw is None or (record.is_gone and look(raw).uid == record.uid) else raw
+
+    def uid(self, key: Key) -> str | None:
+        """Return the UID of the object that is shown."""
+        raw = self.get(key)
+        return None if raw is None else look(raw).uid
 
     def keys(self) -> Collection[Key]:
-        return {*self._cache.keys(), *(key for key in tuple(self._answers) if self._live(key))}
+        known = {*self._cache.keys(), *self._records}
+        return {key for key in known if key not in self._records or self.get(key) is not None}
 
     def indexed(self, index: str, value: str) -> Collection[Key]:
-        """Filter like the cache; own creates are found under "owner" at once."""
-        found = set(self._cache.indexed(index, value))
-        if index == "owner":
-            found.update(
-                key
-                for key in tuple(self._answers)
-                if (answer := self._live(key)) is not None and value in _owners(answer.raw)
-            )
-        return found
+        """Filter like the cache; under "owner" by what is shown, own creates included."""
+        found = self._cache.indexed(index, value)
+        if index != "owner" or not self._records:
+            return found
+        return {*self._owned.get(value, ()), *(key for key in found if self._shows_cached(key))}
 
-    def subscribe(self, callback: Callable[[Key, bytes | None, bytes | None], None]) -> None:
-        self._cache.subscribe(callback)
+    def subscribe(self, callback: Callback) -> None:
+        """Call back with (key, before, after) on every change of the cache, and when an answer ends unconfirmed."""
+        self._callbacks.append(callback)
+
+    def follow(self, callback: Callable[[int], None]) -> None:
+        self._cache.follow(callback)
 
     def is_delete_sent(self, key: Key, uid: str) -> bool:
         """Tell whether this process asked to delete that object and has not yet seen the effect."""
-        return self._deletes.get(key) == uid
+        record = self._records.get(key)
+        return record is not None and record.is_delete_sent and record.uid == uid
 
     def note(self, key: Key, body: Json) -> None:
         """Take in an object as the API server just stored it, or as it was when this write ended it."""
-        meta = body["metadata"]
-        if _is_ended(meta):
-            self.note_absence(key, meta["uid"])
-            return
-        version = int(meta["resourceVersion"])
-        cached = self._cache.get(key)
-        held = self._answers.get(key)
-        if (cached is None or _version(cached) < version) and (held is None or held.version <= version):
-            self._answers[key] = _Answer(version, meta["uid"], msgspec.json.encode(body), self._clock.monotonic())
+        if is_last_state(body):
+            self.note_absence(key, body["metadata"]["uid"])
+        else:
+            self._take(key, body, least=0)
+
+    def note_found(self, key: Key, body: Json) -> None:
+        """Take in an object as a quorum read found it.
+
+        When the cache is past its version without it, the selection does not contain it, and no event will ever tell.
+        It is shown until the cache moves on: long enough to act on it, and then whoever waits looks again.
+        """
+        self._take(key, body, least=self._cache.position + 1)
 
     def note_delete(self, key: Key, uid: str) -> None:
-        """Remember that a delete of that object was accepted."""
-        self._deletes[key] = uid
+        """Remember that a delete of that object was accepted, while it is shown without the mark of it."""
+        raw = self.get(key)
+        seen = None if raw is None else look(raw)
+        if seen is not None and seen.uid == uid and not seen.is_deleting:
+            self._put(key, replace(self._about(key, uid) or Record(uid, seen.version), is_delete_sent=True))
 
-    def note_absence(self, key: Key, uid: str | None = None) -> None:
-        """Take in that an object is gone: by a quorum read (uid None), or the one with that UID."""
-        held = self._answers.get(key)
-        if held is not None and uid in (None, held.uid):
-            del self._answers[key]
-        if uid is not None and self._cache.get(key) is not None:
-            self._gone[key] = uid
+    def note_absence(self, key: Key, uid: str) -> None:
+        """Take in that the object with that UID is gone: hide it until the cache knows, too."""
+        cached, held = self._cached(key), self._about(key, uid)
+        if held is None and cached is not None and cached.uid == uid:
+            held = Record(uid, cached.version)
+        if held is not None:
+            self._put(key, settle(replace(held, is_gone=True), cached, self._cache.position))
 
-    def _live(self, key: Key) -> _Answer | None:
-        answer = self._answers.get(key)
-        if answer is not None and self._clock.monotonic() - answer.since > GHOST_SECONDS:
-            del self._answers[key]
-            return None
-        return answer
+    def _take(self, key: Key, body: Json, *, least: int) -> None:
+        answer, uid = read_answer(body), body["metadata"]["uid"]
+        cached, held = self._cached(key), self._records.get(key)
+        if cached is not None and cached.version >= answer.version:
+            return
+        if held is not None and held.answer is not None and held.answer.version > answer.version:
+            return
+        same = self._about(key, uid) or Record(uid, 0)
+        record = replace(same, answer=answer, until=max(same.until, answer.version, least))
+        self._put(key, settle(record, cached, self._cache.position))
 
-    def _caught_up(self, key: Key, before: bytes | None, after: bytes | None) -> None:
-        newest = after if after is not None else before
-        answer = self._answers.get(key)
-        # A deletion carries the version of the last state or a newer one, and always comes after it.
-        if answer is not None and newest is not None and _version(newest) >= answer.version:
-            del self._answers[key]
-        if key in self._gone and (after is None or _uid(after) != self._gone[key]):
-            del self._gone[key]
-        if key in self._deletes and (after is None or _is_deletion_of(after, self._deletes[key])):
-            del self._deletes[key]
+    def _about(self, key: Key, uid: str) -> Record | None:
+        record = self._records.get(key)
+        return record if record is not None and record.uid == uid else None
+
+    def _cached(self, key: Key) -> Seen | None:
+        raw = self._cache.get(key)
+        return None if raw is None else look(raw)
+
+    def _shows_cached(self, key: Key) -> bool:
+        """Tell whether what is shown under a key of the cache is the cache's copy."""
+        record = self._records.get(key)
+        return record is None or (record.shown is None and self.get(key) is not None)
+
+    def _changed(self, key: Key, before: bytes | None, after: bytes | None) -> None:
+        """Pass the cache's change on; tell as well of an answer that it ends without having shown it."""
+        record, last = self._records.get(key), before if after is None else after
+        ended: Answer | None = None
+        if record is not None and last is not None:
+            seen = look(last)
+            ended = self._settle(key, None if after is None else seen, max(self._cache.position, seen.version))
+            if ended is not None and ended.version == seen.version:
+                ended = None  # confirmed
+        self._tell(key, before, after)
+        if ended is not None:
+            self._tell(key, ended.raw, self.get(key))
+
+    def _moved(self, position: int) -> None:
+        """End the answers that the cache is past without having them, and wake who waits for them."""
+        ends = self._ends
+        while ends and ends[0][0] <= position:
+            key = heappop(ends)[1]
+            ended = self._settle(key, self._cached(key), position) if key in self._records else None
+            if ended is not None:
+                self._tell(key, ended.raw, self.get(key))
+
+    def _settle(self, key: Key, cached: Seen | None, position: int) -> Answer | None:
+        """Settle the record of a key; return the answer that ended with it."""
+        record = self._records[key]
+        left = settle(record, cached, position)
+        self._put(key, left)
+        return None if left is not None and left.answer is not None else record.answer
+
+    def _put(self, key: Key, record: Record | None) -> None:
+        """Keep, replace or drop the record of a key; the index of owners and the heap follow."""
+        old = self._records.pop(key, None)
+        for owner in old.shown.owners if old is not None and old.shown is not None else ():
+            self._owned[owner].discard(key)
+            if not self._owned[owner]:
+                del self._owned[owner]
+        if record is None:
+            return
+        self._records[key] = record
+        for owner in record.shown.owners if record.shown is not None else ():
+            self._owned.setdefault(owner, set()).add(key)
+        if record.until > self._cache.position and (old is None or old.until != record.until):
+            heappush(self._ends, (record.until, key))
+
+    def _tell(self, key: Key, before: bytes | None, after: bytes | None) -> None:
+        for callback in self._callbacks:
+            try:
+                callback(key, before, after)
+            except Exception:
+                # One reader's bug must not keep a change from the others.
+                log.exception("overlay subscriber failed", extra={"key": str(key)})
 
 
 class RememberingApi:
@@ -128,13 +201,17 @@ class RememberingApi:
         self._overlays = overlays
 
     async def get(self, resource: Resource, key: Key) -> Json:
+        overlay = self._overlays.get(resource)
+        shown = overlay.uid(key) if overlay else None
         try:
             body = await self._api.get(resource, key)
         except NotFound:
-            if overlay := self._overlays.get(resource):
-                overlay.note_absence(key)
+            # Gone is what was known before the question: one made since then is not what was asked about.
+            if overlay and shown is not None:
+                overlay.note_absence(key, shown)
             raise
-        self._note(resource, key, body)
+        if overlay:
+            overlay.note_found(key, body)
         return body
 
     async def create(self, resource: Resource, namespace: str, body: Json) -> Json:
@@ -188,45 +265,3 @@ class RememberingApi:
     def _note(self, resource: Resource, key: Key, body: Json) -> None:
         if overlay := self._overlays.get(resource):
             overlay.note(key, body)
-
-
-class _Owner(msgspec.Struct):
-    uid: str = ""
-
-
-class _Meta(msgspec.Struct, rename="camel"):
-    resource_version: str
-    uid: str = ""
-    deletion_timestamp: str | None = None
-    owner_references: tuple[_Owner, ...] = ()
-
-
-class _Object(msgspec.Struct):
-    metadata: _Meta
-
-
-_decoder = msgspec.json.Decoder(_Object)
-
-
-def _version(raw: bytes) -> int:
-    return int(_decoder.decode(raw).metadata.resource_version)
-
-
-def _uid(raw: bytes) -> str:
-    return _decoder.decode(raw).metadata.uid
-
-
-def _is_ended(meta: Json) -> bool:
-    """Tell whether a stored object is the last state of one that is gone: deleted, nothing to wait for."""
-    waits = meta.get("finalizers") or meta.get("deletionGracePeriodSeconds")
-    return "deletionTimestamp" in meta and not waits
-
-
-def _is_deletion_of(raw: bytes, uid: str) -> bool:
-    """Tell whether the object with that UID is being deleted, or another has taken its name."""
-    meta = _decoder.decode(raw).metadata
-    return meta.deletion_timestamp is not None or meta.uid != uid
-
-
-def _owners(raw: bytes) -> set[str]:
-    return {owner.uid for owner in _decoder.decode(raw).metadata.owner_references}

@@ -27,6 +27,10 @@ class Cache(Protocol):
     @property
     def synced(self) -> bool: ...
 
+    @property
+    def position(self) -> int:
+        """How far in the server's history this copy has read: every change up to here was told. Never goes back."""
+
     def get(self, key: Key) -> bytes | None: ...
 
     def keys(self) -> Collection[Key]: ...
@@ -34,7 +38,13 @@ class Cache(Protocol):
     def indexed(self, index: str, value: str) -> Collection[Key]: ...
 
     def subscribe(self, callback: Callable[[Key, bytes | None, bytes | None], None]) -> None:
-        """Call back with (key, before, after) on every change, after the cache has taken it in."""
+        """Call back with (key, before, after) on every change, after the cache has taken it in.
+
+        before of a deletion is the object's last state, if the server told it, with the deletion's own version.
+        """
+
+    def follow(self, callback: Callable[[int], None]) -> None:
+        """Call back with the position each time it has moved, after the changes up to it."""
 
 
 class Api(Protocol):

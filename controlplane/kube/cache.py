@@ -123,11 +123,13 @@ class Store:
     def __init__(self, resource: Resource, indexes: Mapping[str, Index] | None = None) -> None:
         self.resource = resource
         self.synced = False
+        self.position = 0
         self._raw: dict[Key, bytes] = {}
         self._versions: dict[Key, str] = {}
         self._indexes: dict[str, Index] = {"owner": by_owner, **(indexes or {})}
         self._filed: dict[str, dict[str, set[Key]]] = {name: {} for name in self._indexes}
         self._callbacks: list[Callback] = []
+        self._followers: list[Callable[[int], None]] = []
 
     def get(self, key: Key) -> bytes | None:
         return self._raw.get(key)
@@ -144,6 +146,20 @@ class Store:
 
     def subscribe(self, callback: Callback) -> None:
         self._callbacks.append(callback)
+
+    def follow(self, callback: Callable[[int], None]) -> None:
+        self._followers.append(callback)
+
+    def move(self, position: int) -> None:
+        """Say that every change up to position was taken in. A position that was passed before changes nothing."""
+        if position <= self.position:
+            return
+        self.position = position
+        for callback in self._followers:
+            try:
+                callback(position)
+            except Exception:
+                log.exception("cache follower failed", extra={"resource": self.resource.plural})
 
     def version(self, key: Key) -> str:
         """Return the resourceVersion we hold of an object, "" for none."""

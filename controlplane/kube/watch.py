@@ -136,6 +136,7 @@ class WatchCache(Store):
         for key in [key for key in self.keys() if key not in seen]:
             self.remove(key)
         self._version = version
+        self.move(_number(version))
         self._listed_at = self._clock.monotonic()
         self.synced = True
         self._ready.set()
@@ -185,6 +186,7 @@ class WatchCache(Store):
         if kind != "BOOKMARK":
             self.counters.events += 1
         self._version = seen.metadata.resource_version or self._version
+        self.move(_number(self._version))
 
     async def _pause(self, error: ApiError) -> None:
         """Wait with full jitter before the next try, longer each time; as long as the server asks at least."""

@@ -91,7 +91,7 @@ class Process:
             group.create_task(keep_certificates(self._client, self._settings.namespace, self._clock))
 
     def _wire(self) -> tuple[Runner[Any, Any, Any], ...]:
-        overlays = {resource: Overlay(cache, self._clock) for resource, cache in self._caches.items()}
+        overlays = {resource: Overlay(cache) for resource, cache in self._caches.items()}
         api = RememberingApi(self._client, overlays)
         configuration = Configuration(self._caches[KUBEVIRT])
         vms, vmis = overlays[VIRTUAL_MACHINE], overlays[VIRTUAL_MACHINE_INSTANCE]

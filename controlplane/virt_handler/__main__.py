@@ -75,7 +75,7 @@ class Handler:
         self._metrics = HandlerMetrics()
         self._pods = WatchCache(client, self._select_pods(), self._clock)
         self._vmis = WatchCache(client, self._select_vmis(), self._clock)
-        known = Overlay(self._vmis, self._clock)
+        known = Overlay(self._vmis)
         self._registry = Registry(self._pods, self._tools(), self._enqueue)
         self._reconciler = VmiReconciler(
             settings.node,
@@ -94,7 +94,7 @@ class Handler:
             limit=_WORKERS,
             observed=self._metrics.observed,
         )
-        self._vmis.subscribe(self._vmi_changed)
+        known.subscribe(self._vmi_changed)
         self._health = Health(settings.port, self._metrics.registry, self._waiting_for)
         self._missing = {"kvm probe"}
 

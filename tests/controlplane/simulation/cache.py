@@ -22,16 +22,20 @@ class LaggingCache:
         self._resource = resource
         self._raw: dict[Key, bytes] = {}
         self._owners: dict[Key, frozenset[str]] = {}
-        self._position = 0
+        self._read = 0
+        """How many entries of the history have been looked at."""
         self._subscribers: list[Callback] = []
+        self._followers: list[Callable[[int], None]] = []
         self.synced = False
+        self.position = 0
 
     def start(self) -> None:
         """List; subscribers hear of every object."""
-        self._position = len(self._store.history)
+        self._read = len(self._store.history)
         for key, body in self._store.list(self._resource):
             self._take(key, self._store.raw(self._resource, key), body)
         self.synced = True
+        self._move(self._store.version)
 
     def get(self, key: Key) -> bytes | None:
         return self._raw.get(key)
@@ -48,30 +52,46 @@ class LaggingCache:
     def subscribe(self, callback: Callback) -> None:
         self._subscribers.append(callback)
 
+    def follow(self, callback: Callable[[int], None]) -> None:
+        self._followers.append(callback)
+
     @property
     def is_behind(self) -> bool:
         self._skip()
-        return self._position < len(self._store.history)
+        return self._read < len(self._store.history)
 
     def advance(self) -> None:
         """Take in the next change."""
         self._skip()
-        change = self._store.history[self._position]
-        self._position += 1
-        self._take(change.key, None if change.after is None else change.raw, change.after)
+        change = self._store.history[self._read]
+        self._read += 1
+        self._take(change.key, change.raw, change.after)
+        self._move(change.version)
+
+    def bookmark(self) -> None:
+        """Be told how far the history has come when nothing of this resource is left in it."""
+        if not self.is_behind:
+            self._move(self._store.version)
 
     def _skip(self) -> None:
         history = self._store.history
-        while self._position < len(history) and history[self._position].resource != self._resource:
-            self._position += 1
+        while self._read < len(history) and history[self._read].resource != self._resource:
+            self._read += 1
 
-    def _take(self, key: Key, raw: bytes | None, body: Json | None) -> None:
-        before = self._raw.get(key)
-        if raw is None or body is None:
+    def _move(self, position: int) -> None:
+        self.position = max(position, self.position)
+        for callback in self._followers:
+            callback(self.position)
+
+    def _take(self, key: Key, raw: bytes, body: Json | None) -> None:
+        """Take in a state, the last one when body is None: as the API server, deletions tell that one."""
+        before, after = self._raw.get(key), raw
+        if body is None:
+            before, after = raw, None
             self._raw.pop(key, None)
             self._owners.pop(key, None)
         else:
             self._raw[key] = raw
             self._owners[key] = frozenset(one["uid"] for one in body["metadata"].get("ownerReferences") or ())
         for callback in self._subscribers:
-            callback(key, before, raw)
+            callback(key, before, after)

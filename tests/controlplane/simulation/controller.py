@@ -127,7 +127,7 @@ class Controller:
         self.name = name
         self._clock = clock
         self.caches = {resource: LaggingCache(store, resource) for resource in RESOURCES}
-        overlays = {resource: Overlay(cache, clock) for resource, cache in self.caches.items()}
+        overlays = {resource: Overlay(cache) for resource, cache in self.caches.items()}
         self.told = Told()
         api = RememberingApi(CallingApi(store), overlays)
         self.vms, self.vmis = build(overlays=overlays, api=api, clock=clock, events=self.told)
@@ -135,10 +135,10 @@ class Controller:
         self.passes: list[Pass] = []
         self.bugs: list[str] = []
         connect(
-            vms=self.caches[VIRTUAL_MACHINE],
-            vmis=self.caches[VIRTUAL_MACHINE_INSTANCE],
-            pods=self.caches[POD],
-            nodes=self.caches[NODE],
+            vms=overlays[VIRTUAL_MACHINE],
+            vmis=overlays[VIRTUAL_MACHINE_INSTANCE],
+            pods=overlays[POD],
+            nodes=overlays[NODE],
             wake_vm=lambda key: self.queues["vm"].add(key, clock.monotonic()),
             wake_vmi=lambda key: self.queues["vmi"].add(key, clock.monotonic()),
         )

@@ -197,6 +197,7 @@ class FakeCache:
 
     def __init__(self) -> None:
         self.synced = True
+        self.position = 0
         self._raw: dict[Key, bytes] = {}
         self._callbacks: list[Callable[[Key, bytes | None, bytes | None], None]] = []
 
@@ -211,6 +212,9 @@ class FakeCache:
 
     def subscribe(self, callback: Callable[[Key, bytes | None, bytes | None], None]) -> None:
         self._callbacks.append(callback)
+
+    def follow(self, callback: Callable[[int], None]) -> None:
+        """Nothing is told here of positions."""
 
     def put(self, body: Json) -> None:
         meta = body["metadata"]
