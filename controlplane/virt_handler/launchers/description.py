@@ -15,8 +15,8 @@ from controlplane.domain.codec import render_text
 from controlplane.domain.mac import guest_mac
 from controlplane.domain.network import masquerade_network
 from controlplane.virt_handler.device_plugins.device import KVM
-from controlplane.virt_handler.network.links import PodInterface
 from controlplane.virt_handler.network.masquerade import Masquerade, Port
+from controlplane.virt_handler.network.pod_interface import PodInterface
 
 
 def masquerade_of(vmi: VirtualMachineInstance) -> Masquerade | None:

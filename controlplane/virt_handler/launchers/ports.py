@@ -11,8 +11,8 @@ from typing import Protocol
 
 from controlplane.domain.state import State
 from controlplane.hypervisor.events import Event
-from controlplane.virt_handler.network.links import PodInterface
 from controlplane.virt_handler.network.masquerade import Masquerade
+from controlplane.virt_handler.network.pod_interface import PodInterface
 
 
 class Guest(Protocol):

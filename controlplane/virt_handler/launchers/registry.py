@@ -21,7 +21,7 @@ _AFTER_BUG_SECONDS = 5.0
 
 
 class Registry:
-    """Watches the cache of launcher Pods of this node."""
+    """Watches the cache of launcher Pods of this node. Implements vmi.ports.Sessions."""
 
     def __init__(self, pods: Cache, tools: Tools, changed: Callable[[Key], None]) -> None:
         """changed is called with a VMI's key whenever something about one of its launchers changed."""

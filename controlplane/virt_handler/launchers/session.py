@@ -29,6 +29,7 @@ from controlplane.virt_handler.launcher_dir import LauncherSocket, PodsDirectory
 from controlplane.virt_handler.launcher_process import pod_network_namespace
 from controlplane.virt_handler.launchers.description import describe_domain, masquerade_of
 from controlplane.virt_handler.launchers.ports import Connect, Connection, Guest, SetUpNetwork
+from controlplane.virt_handler.vmi.ports import NoContact, StartRefused
 from controlplane.virt_handler.vmi.world import Failure, Launcher, Sighting
 
 log = logging.getLogger(__name__)
@@ -42,14 +43,6 @@ _START_ATTEMPTS = 3
 _START_PATIENCE_SECONDS = 10.0
 """A start that fails is tried at least so often and so long: a full disk or a lack of memory may pass."""
 _UNREADABLE = State(Life.UNKNOWN, "unknown")
-
-
-class NoContact(Exception):
-    """There is no connection to the launcher now, or it broke: what was asked may or may not have happened."""
-
-
-class StartRefused(Exception):
-    """The domain was not started. The text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +59,7 @@ class Tools:
 
 
 class Session:
-    """One launcher Pod. `pod` and `is_gone` are kept up to date by the registry."""
+    """Implements vmi.ports.Session. `pod` and `is_gone` are kept up to date by the registry."""
 
     def __init__(self, pod: Pod, vmi_uid: str, tools: Tools, changed: Callable[[], None]) -> None:
         self.pod = pod

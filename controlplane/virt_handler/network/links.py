@@ -9,28 +9,18 @@ import fcntl
 import os
 import struct
 from contextlib import suppress
-from dataclasses import dataclass
 from ipaddress import IPv4Interface
 from pathlib import Path
 
 from pyroute2 import IPRoute
 
 from controlplane.domain import layout
+from controlplane.virt_handler.network.pod_interface import PodInterface
 
 BRIDGE_MAC = "02:00:00:00:00:00"
 _TUNSETIFF, _TUNSETPERSIST, _TUNSETOWNER, _TUNSETGROUP = 0x400454CA, 0x400454CB, 0x400454CC, 0x400454CE
 _IFF_TAP, _IFF_NO_PI, _IFF_VNET_HDR = 0x0002, 0x1000, 0x4000
 _TUN_DEVICE = "/dev/net/tun"
-
-
-@dataclass(frozen=True, slots=True)
-class PodInterface:
-    """The Pod's own interface, as the cluster's network made it."""
-
-    addresses: tuple[str, ...]
-    """IPv4 first, then global IPv6; without prefix length."""
-
-    mtu: int
 
 
 def build(gateway: IPv4Interface) -> PodInterface:

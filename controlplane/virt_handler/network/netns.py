@@ -17,8 +17,8 @@ from contextlib import AbstractContextManager, suppress
 from typing import TypeVar
 
 from controlplane.virt_handler.network import links, masquerade, nft
-from controlplane.virt_handler.network.links import PodInterface
 from controlplane.virt_handler.network.masquerade import Masquerade
+from controlplane.virt_handler.network.pod_interface import PodInterface
 
 T = TypeVar("T")
 _CLONE_NEWNET = 0x40000000

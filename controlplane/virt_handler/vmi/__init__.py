@@ -5,5 +5,6 @@
 
 world     what is known, and what can be done       verdict    alive, dead (with proof), or not known
 decide    what to do (pure)                         status     what to say about it (pure)
+ports     what it needs of a node's launchers
 reconciler  caches and launchers in, writes out
 """

@@ -22,9 +22,8 @@ from controlplane.engine.errors import ApiError, Invalid, NotFound, Unavailable
 from controlplane.engine.patch import merge_patch
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Cache, Clock, Json
-from controlplane.virt_handler.launchers.registry import Registry
-from controlplane.virt_handler.launchers.session import NoContact, Session, StartRefused
 from controlplane.virt_handler.vmi.decide import decide, refuse_start
+from controlplane.virt_handler.vmi.ports import NoContact, Session, Sessions, StartRefused
 from controlplane.virt_handler.vmi.status import derive_status
 from controlplane.virt_handler.vmi.world import (
     Action,
@@ -66,7 +65,7 @@ class VmiReconciler:
         self,
         node: str,
         vmis: Cache,
-        launchers: Registry,
+        launchers: Sessions,
         api: Api,
         clock: Clock,
         *,
@@ -188,7 +187,7 @@ class VmiReconciler:
         self._started(self._clock.monotonic() - began)
 
     async def _destroy_orphan(self, session: Session, action: DestroyOrphan) -> None:
-        key = session.pod.vmi_key
+        key = session.launcher().pod.vmi_key
         if key is None:
             return
         try:

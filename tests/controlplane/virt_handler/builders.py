@@ -12,7 +12,7 @@ from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.observed import Identity, Observed
 from controlplane.domain.state import Life, State
-from controlplane.virt_handler.network.links import PodInterface
+from controlplane.virt_handler.network.pod_interface import PodInterface
 from controlplane.virt_handler.vmi.world import Launcher, Sighting, World
 
 NODE, OTHER = "node-1", "node-2"

@@ -22,8 +22,8 @@ from controlplane.engine.errors import Conflict, NotFound
 from controlplane.engine.ports import Json
 from controlplane.hypervisor.errors import Disconnected, HypervisorError, WrongState
 from controlplane.hypervisor.events import ConnectionClosed, Event, EventQueue, LifecycleChanged
-from controlplane.virt_handler.network.links import PodInterface
 from controlplane.virt_handler.network.masquerade import Masquerade
+from controlplane.virt_handler.network.pod_interface import PodInterface
 from tests.controlplane.virt_handler.builders import ETH0, NOW, POD_UID
 
 

@@ -1,0 +1,57 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the VMI reconciler needs of a node: its launchers, and the verbs of each. Protocols, and how they fail.
+
+controlplane.virt_handler.launchers implements them with sockets and libvirt, the simulation in tests/ without either.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from controlplane.api.objects.resources import Key
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.virt_handler.vmi.world import Launcher
+
+
+class NoContact(Exception):
+    """There is no connection to the launcher now, or it broke: what was asked may or may not have happened."""
+
+
+class StartRefused(Exception):
+    """The domain was not started. The text says why."""
+
+
+class Session(Protocol):
+    """Contact with one launcher. A verb's effect shows in `launcher()`, and its end wakes the VMI's key."""
+
+    def launcher(self) -> Launcher:
+        """Say what is known now; never blocks."""
+
+    async def prepare_network(self, vmi: VirtualMachineInstance) -> None:
+        """Set the Pod's network up for its guest; once per session. StartRefused, NoContact."""
+
+    async def start(self, vmi: VirtualMachineInstance) -> None:
+        """Define the domain and start it. StartRefused, NoContact."""
+
+    async def shut_down(self) -> None:
+        """Press the guest's power button. NoContact."""
+
+    async def destroy(self) -> None:
+        """End QEMU. NoContact."""
+
+    async def resume(self) -> None:
+        """Let a paused guest go on. NoContact."""
+
+
+class Sessions(Protocol):
+    """The launcher Pods of this node, one session each."""
+
+    def session(self, pod_uid: str) -> Session | None: ...
+
+    def launchers_of(self, vmi_uid: str) -> tuple[Launcher, ...]:
+        """Return the launchers that the VMI of this UID controls."""
+
+    def launchers_named(self, key: Key) -> tuple[Launcher, ...]:
+        """Return the launchers that a VMI of this name controls or controlled."""
