@@ -1,0 +1,82 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One API server with its rules, caches that read when told to, and an API that remembers and refuses: for reconcilers.
+
+The store is the simulation's: resourceVersions, UID preconditions, finalizers, subresources. Nothing is scheduled by
+chance here; a test says what happens when.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from controlplane.api.objects.resources import Key, Resource
+from controlplane.engine.errors import ApiError
+from controlplane.engine.overlay import Overlay, RememberingApi
+from tests.controlplane.simulation.cache import LaggingCache
+from tests.controlplane.simulation.clock import SimulatedClock
+from tests.controlplane.simulation.controller import Told
+from tests.controlplane.simulation.store import RESOURCES, Json, Store
+
+
+@dataclass(slots=True)
+class StoreApi:
+    """engine.ports.Api on the store. Every call is written down with its preconditions."""
+
+    store: Store
+    calls: list[str] = field(default_factory=list)
+    refusals: dict[str, ApiError] = field(default_factory=dict)
+    """By call without preconditions, e.g. "create Pod": refused each time."""
+
+    async def get(self, resource: Resource, key: Key) -> Json:
+        self._call("get", resource)
+        return self.store.get(resource, key)
+
+    async def create(self, resource: Resource, namespace: str, body: Json) -> Json:
+        self._call("create", resource)
+        return self.store.create(resource, namespace, body)
+
+    async def patch(self, resource: Resource, key: Key, patch: Mapping[str, Any], **options: Any) -> Json:
+        verb = "patch status of" if options.get("subresource") else "patch"
+        self._call(verb, resource, uid=options.get("uid"), version=options.get("resource_version"))
+        return self.store.patch(resource, key, patch, **options)
+
+    async def delete(self, resource: Resource, key: Key, *, uid: str, **options: Any) -> None:
+        self._call("delete", resource, uid=uid, version=options.get("resource_version"))
+        self.store.delete(resource, key, uid=uid, **options)
+
+    def _call(self, verb: str, resource: Resource, **preconditions: str | None) -> None:
+        held = "+".join(name for name, value in preconditions.items() if value)
+        self.calls.append(f"{verb} {resource.kind}" + (f" [{held}]" if held else ""))
+        if error := self.refusals.get(f"{verb} {resource.kind}"):
+            raise error
+
+
+class SmallWorld:
+    def __init__(self) -> None:
+        self.clock = SimulatedClock()
+        self.store = Store(self.clock)
+        self.caches = {resource: LaggingCache(self.store, resource) for resource in RESOURCES}
+        self.overlays = {resource: Overlay(cache) for resource, cache in self.caches.items()}
+        self.direct = StoreApi(self.store)
+        self.api = RememberingApi(self.direct, self.overlays)
+        self.told = Told()
+
+    @property
+    def calls(self) -> list[str]:
+        return self.direct.calls
+
+    def start(self) -> None:
+        """Let the caches list what is there."""
+        for cache in self.caches.values():
+            cache.start()
+
+    def catch_up(self, *resources: Resource) -> None:
+        """Let these caches (none named: all) read on to the present."""
+        for resource in resources or RESOURCES:
+            while self.caches[resource].is_behind:
+                self.caches[resource].advance()
+            self.caches[resource].bookmark()

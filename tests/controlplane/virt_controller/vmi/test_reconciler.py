@@ -1,0 +1,358 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The VMI reconciler on a store with rules: what it reads and writes, with which preconditions, what it remembers."""
+
+from __future__ import annotations
+
+import pytest
+from kubevirt_api.names import LAUNCHER_ROLE, NODE_NAME, ROLE, VMI_FINALIZER
+
+from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.engine.errors import ApiError, Forbidden, Invalid, NotFound, Throttled, Unavailable
+from controlplane.engine.plan import Outcome
+from controlplane.engine.reconcile import reconcile
+from controlplane.virt_controller.vmi.reconciler import VmiReconciler
+from controlplane.virt_controller.vmi.world import DeletePod
+from tests.controlplane.simulation.store import Json
+from tests.controlplane.virt_controller.small_world import SmallWorld
+
+WEB, NODE_1 = Key("default", "web"), Key("", "node-1")
+UP = {"containerStatuses": [{"name": "compute", "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}]}
+FAILED = {"containerStatuses": [{"name": "compute", "state": {"terminated": {"exitCode": 1, "message": "no disk"}}}]}
+
+
+class Stage(SmallWorld):
+    """A VMI with its reconciler, and what other people do to its objects."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        spec = {"domain": {"memory": {"guest": "64Mi"}}}
+        meta = {"name": "web", "finalizers": [VMI_FINALIZER]}
+        self.store.create(VIRTUAL_MACHINE_INSTANCE, "default", {"metadata": meta, "spec": spec})
+        self.store.create(NODE, "", {"metadata": {"name": "node-1"}, "spec": {}})
+        self.reconciler = self.another()
+        self.start()
+
+    def another(self) -> VmiReconciler:
+        """A process that knows nothing yet."""
+        return VmiReconciler(
+            vmis=self.overlays[VIRTUAL_MACHINE_INSTANCE],
+            pods=self.overlays[POD],
+            nodes=self.overlays[NODE],
+            api=self.api,
+            clock=self.clock,
+            events=self.told,
+            configuration=KubeVirtConfiguration,
+            launcher_image="launcher",
+        )
+
+    async def work(self) -> Outcome:
+        self.calls.clear()
+        outcome = await reconcile(self.reconciler, WEB)
+        self.catch_up()
+        return outcome
+
+    async def until_begun(self) -> Key:
+        await self.work()
+        ((key, _unused),) = self.store.list(POD)
+        return key
+
+    async def until_granted(self) -> Key:
+        key = await self.until_begun()
+        self.place(key)
+        await self.work()
+        assert self.status["phase"] == "Scheduled"
+        return key
+
+    async def until_running(self) -> Key:
+        key = await self.until_granted()
+        self.patch_status({"phase": "Running"})
+        self.catch_up()
+        return key
+
+    def place(self, key: Key, status: Json | None = None) -> None:
+        uid = self.pod(key)["metadata"]["uid"]
+        self.store.set_pod(key, uid, status={"phase": "Running", **(status or UP)}, node="node-1")
+        self.catch_up()
+
+    def lose(self, key: Key) -> None:
+        """Delete the Pod by force, as somebody does while its node is cut off."""
+        self.store.delete(POD, key, grace_period_seconds=0)
+        self.catch_up()
+
+    def patch_status(self, status: Json) -> None:
+        self.store.patch(VIRTUAL_MACHINE_INSTANCE, WEB, {"status": status}, subresource="status")
+
+    def delete(self) -> None:
+        self.store.delete(VIRTUAL_MACHINE_INSTANCE, WEB)
+        self.catch_up()
+
+    def pod(self, key: Key) -> Json:
+        return self.store.get(POD, key)
+
+    @property
+    def vmi(self) -> Json:
+        return self.store.get(VIRTUAL_MACHINE_INSTANCE, WEB)
+
+    @property
+    def status(self) -> Json:
+        status: Json = self.vmi["status"]
+        return status
+
+    @property
+    def said(self) -> tuple[str, str]:
+        """What the condition Synchronized says: reason, message."""
+        found = [one for one in self.status.get("conditions", ()) if one["type"] == "Synchronized"]
+        return (found[0]["reason"], found[0]["message"]) if found else ("", "")
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return Stage()
+
+
+async def test_a_start_takes_four_writes_each_on_the_version_that_was_seen(stage: Stage) -> None:
+    key = await stage.until_begun()
+    assert stage.calls == ["patch status of VirtualMachineInstance [uid+version]", "create Pod"]
+    uid = stage.pod(key)["metadata"]["uid"]
+    stage.store.set_pod(key, uid, node="node-1")
+    stage.catch_up()
+    await stage.work()
+    assert stage.calls == ["patch VirtualMachineInstance [uid+version]"]
+    stage.place(key)
+    await stage.work()
+    assert stage.calls == ["patch status of VirtualMachineInstance [uid+version]"]
+    assert (stage.status["activePods"], stage.status["epoch"]) == ({uid: "node-1"}, 1)
+
+
+async def test_nothing_is_concluded_before_everything_is_known(stage: Stage) -> None:
+    stage.caches[POD].synced = False
+    outcome = await stage.work()
+    assert (type(outcome.error), stage.calls) == (Unavailable, [])
+
+
+async def test_a_grant_meets_whoever_wrote_in_between(stage: Stage) -> None:
+    """The VMI was deleted after it was looked at: the right to start is not given any more."""
+    key = await stage.until_begun()
+    stage.place(key)
+    stage.store.delete(VIRTUAL_MACHINE_INSTANCE, WEB)
+    await reconcile(stage.reconciler, WEB)
+    assert "activePods" not in stage.status
+
+
+async def test_a_pod_deleted_before_the_grant_is_not_made_again(stage: Stage) -> None:
+    key = await stage.until_begun()
+    stage.lose(key)
+    for _unused in range(51):
+        await stage.work()
+    assert stage.store.list(POD) == []
+    assert (stage.status["phase"], stage.status["reason"]) == ("Failed", "PodDeleted")
+
+
+async def test_so_after_a_restart_where_the_pod_was_placed(stage: Stage) -> None:
+    key = await stage.until_begun()
+    stage.store.set_pod(key, stage.pod(key)["metadata"]["uid"], node="node-1")
+    stage.catch_up()
+    await stage.work()
+    stage.lose(key)
+    stage.reconciler = stage.another()
+    await stage.work()
+    assert stage.status["reason"] == "PodDeleted"
+
+
+async def test_a_lost_answer_makes_no_second_pod(stage: Stage) -> None:
+    key = await stage.until_begun()
+    stage.reconciler = stage.another()
+    stage.caches[POD]._raw.clear()
+    stage.caches[POD]._owners.clear()
+    await reconcile(stage.reconciler, WEB)
+    assert [one for one, _unused in stage.store.list(POD)] == [key]
+
+
+async def test_a_taken_name_is_the_object_s_problem(stage: Stage) -> None:
+    key = await stage.until_begun()
+    stage.store.delete(POD, key)
+    stage.store.create(POD, "default", {"metadata": {"name": key.name}, "spec": {}})
+    stage.patch_status({"phase": "Pending", "attempt": 1})
+    stage.reconciler = stage.another()
+    stage.catch_up()
+    outcome = await stage.work()
+    assert isinstance(outcome.error, Invalid)
+    reason, message = stage.said
+    assert reason == "FailedCreate"
+    assert key.name in message
+    assert "delete it" in message
+
+
+async def test_an_owner_that_does_not_control_makes_no_launcher(stage: Stage) -> None:
+    """Anybody may name the VMI among a Pod's owners; only its controller counts."""
+    owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "name": "web"}
+    reference = {**owner, "uid": stage.vmi["metadata"]["uid"]}
+    labels = {ROLE: LAUNCHER_ROLE}
+    meta = {"name": "foreign", "labels": labels, "ownerReferences": [reference]}
+    stage.store.create(POD, "default", {"metadata": meta, "spec": {}})
+    stage.catch_up()
+    world = stage.reconciler.observe(WEB)
+    assert world is not None
+    assert world.pods == ()
+
+
+async def test_a_lost_pod_is_no_dead_guest(stage: Stage) -> None:
+    """The finding: the API server's 404 was taken for proof, and a second guest started."""
+    stage.lose(await stage.until_running())
+    await stage.work()
+    assert "get Pod" in stage.calls
+    assert (stage.status["phase"], stage.said[0]) == ("Unknown", "LauncherLost")
+    await stage.work()
+    assert stage.calls == []
+
+
+async def test_a_lost_pod_holds_a_deleted_vmi_until_there_is_proof(stage: Stage) -> None:
+    stage.lose(await stage.until_running())
+    stage.delete()
+    await stage.work()
+    assert stage.vmi["metadata"]["finalizers"] == [VMI_FINALIZER]
+    stage.patch_status({"phase": "Failed", "reason": "LauncherGone"})  # the node's handler has looked
+    stage.catch_up()
+    await stage.work()
+    with pytest.raises(NotFound):
+        stage.store.get(VIRTUAL_MACHINE_INSTANCE, WEB)
+
+
+@pytest.mark.parametrize("deleted", [False, True], ids=["wanted", "deleted"])
+@pytest.mark.parametrize("proof", ["node gone", "out of service"])
+async def test_the_end_of_a_node_is_proof(stage: Stage, proof: str, deleted: bool) -> None:
+    stage.lose(await stage.until_running())
+    if deleted:
+        stage.delete()
+    await stage.work()
+    if proof == "node gone":
+        stage.store.delete(NODE, NODE_1)
+    else:
+        stage.store.patch(NODE, NODE_1, {"spec": {"taints": [{"key": "node.kubernetes.io/out-of-service"}]}})
+    stage.catch_up()
+    await stage.work()
+    if deleted:
+        assert stage.store.list(VIRTUAL_MACHINE_INSTANCE) == []
+    else:
+        assert (stage.status["phase"], stage.status["reason"][:4]) == ("Failed", "Node")
+
+
+async def test_a_node_that_the_cache_lost_is_asked_for(stage: Stage) -> None:
+    """A cache's silence about a Node is no proof either."""
+    stage.lose(await stage.until_running())
+    stage.caches[NODE]._raw.clear()
+    await stage.work()
+    assert "get Node" in stage.calls
+    assert stage.status["phase"] == "Unknown"
+
+
+async def test_the_kubelet_s_last_word_is_kept(stage: Stage) -> None:
+    """A Pod that failed and was removed before anybody looked has still failed."""
+    key = await stage.until_running()
+    uid = stage.pod(key)["metadata"]["uid"]
+    stage.store.set_pod(key, uid, status={"phase": "Failed", **FAILED})
+    stage.store.finish_pod(key, uid)
+    stage.catch_up()
+    await stage.work()
+    assert (stage.status["phase"], stage.status["reason"]) == ("Failed", "LauncherFailed")
+    assert stage.calls == ["patch status of VirtualMachineInstance [uid+version]"]
+
+
+async def test_absence_is_asked_anew_for_every_grant_and_for_the_end(stage: Stage) -> None:
+    """What was answered about a VMI that was not deleted, or granted to another Pod, answers nothing else."""
+    stage.lose(await stage.until_running())
+    await stage.work()
+    stage.patch_status({"activePods": {"another": "node-1"}})
+    stage.catch_up()
+    await stage.work()
+    assert stage.calls.count("get Pod") == 1
+    stage.delete()
+    await stage.work()
+    assert stage.calls.count("get Pod") == 1
+
+
+async def test_a_granted_pod_without_owner_is_still_there(stage: Stage) -> None:
+    """Whoever may patch Pods can strip one of its label and its owner: it is found by name and UID, and claimed."""
+    key = await stage.until_running()
+    stage.store.patch(POD, key, {"metadata": {"labels": None, "ownerReferences": None}})
+    stage.caches[POD]._raw.clear()  # as a watch that selects by label shows it
+    stage.caches[POD]._owners.clear()
+    await stage.work()
+    assert "patch Pod [uid+version]" in stage.calls
+    meta = stage.pod(key)["metadata"]
+    assert meta["labels"][ROLE] == LAUNCHER_ROLE
+    assert meta["ownerReferences"][0]["uid"] == stage.vmi["metadata"]["uid"]
+    assert stage.status["phase"] == "Running"
+
+
+async def test_another_pod_of_the_granted_name_is_not_the_granted_one(stage: Stage) -> None:
+    key = await stage.until_running()
+    body = stage.pod(key)
+    stage.lose(key)
+    meta = {one: body["metadata"][one] for one in ("name", "labels", "ownerReferences")}
+    stage.store.create(POD, "default", {"metadata": meta, "spec": {}})
+    stage.catch_up()
+    await stage.work()
+    assert stage.status["phase"] == "Unknown"
+
+
+async def test_a_delete_names_the_pod_that_was_decided_on(stage: Stage) -> None:
+    """By UID as it was seen: a newer Pod of the name stays."""
+    key = await stage.until_running()
+    world = stage.reconciler.observe(WEB)
+    assert world is not None
+    old = stage.pod(key)
+    stage.store.delete(POD, key, grace_period_seconds=0)
+    stage.store.create(POD, "default", {"metadata": {"name": key.name}, "spec": {}})
+    with pytest.raises(ApiError):
+        await stage.reconciler.apply(world, DeletePod(key.name, old["metadata"]["uid"], because="test"))
+    assert [one for one, _unused in stage.store.list(POD)] == [key]
+
+
+@pytest.mark.parametrize("refusal", [Forbidden("exceeded quota"), Invalid("bad"), Throttled("later")], ids=repr)
+async def test_a_refused_pod_is_told_and_backs_off(stage: Stage, refusal: ApiError) -> None:
+    stage.direct.refusals["create Pod"] = refusal
+    outcome = await stage.work()
+    assert outcome.error is refusal
+    assert stage.said == ("FailedCreate", str(refusal))
+    assert [reason for _unused, reason, _unused2 in stage.told.events] == ["FailedCreate"]
+
+
+@pytest.mark.parametrize("refusal", [Forbidden("policy"), Invalid("bound"), Throttled("later")], ids=repr)
+async def test_a_refused_grant_is_told_and_nothing_starts(stage: Stage, refusal: ApiError) -> None:
+    key = await stage.until_begun()
+    stage.place(key)
+    stage.direct.refusals["patch status of VirtualMachineInstance"] = refusal
+    outcome = await stage.work()
+    assert outcome.error is refusal
+    assert "activePods" not in stage.status
+    assert [reason for _unused, reason, _unused2 in stage.told.events] == ["FailedUpdate"] * 2
+
+
+async def test_a_great_number_of_attempts_costs_a_few_reads(stage: Stage) -> None:
+    """Whoever can write a status could name two thousand million of them."""
+    stage.lose(await stage.until_running())
+    stage.patch_status({"attempt": 2_000_000_000, "epoch": 2_000_000_000})
+    stage.catch_up()
+    await stage.work()
+    assert stage.calls.count("get Pod") == 3
+
+
+async def test_a_finalizer_goes_only_after_the_api_server_was_asked(stage: Stage) -> None:
+    stage.lose(await stage.until_begun())
+    stage.delete()
+    await stage.work()
+    assert stage.calls.index("get Pod") < stage.calls.index("patch VirtualMachineInstance [uid+version]")
+    assert stage.store.list(VIRTUAL_MACHINE_INSTANCE) == []
+
+
+async def test_the_node_s_label_is_for_others(stage: Stage) -> None:
+    """Without it the start is granted all the same; it is put back when somebody takes it."""
+    key = await stage.until_begun()
+    stage.place(key)
+    await stage.work()
+    assert stage.status["phase"] == "Scheduled"
+    assert stage.vmi["metadata"]["labels"][NODE_NAME] == "node-1"
