@@ -176,8 +176,12 @@ class Cluster:
 
     def emulators(self) -> list[str]:
         """Return the VMI UID of every QEMU that runs on any node: the oracle of "never two"."""
-        found = [json.loads(self.on_node(node, EMULATORS)) for node in self.nodes]
-        return sorted(uid for each in found for uid in each)
+        return sorted(uid for node in self.nodes for uid in self.emulators_on(node))
+
+    def emulators_on(self, node: str) -> list[str]:
+        """Return the VMI UID of every QEMU that runs on this node."""
+        found: list[str] = json.loads(self.on_node(node, EMULATORS))
+        return found
 
     def healthy(self, *, seconds: float = 60) -> None:
         """Wait until the API serves, nodes are Ready and the control plane's Pods are."""

@@ -1,0 +1,111 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A node that is cut off, or off, with a VM on it: one guest, whatever is deleted, and one again when there is proof."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from tests.e2e.cluster import Cluster
+from tests.e2e.machines import a_vm
+
+pytestmark = pytest.mark.lab
+
+OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
+
+
+@pytest.fixture(scope="module")
+def nodes() -> int:
+    return 2
+
+
+@contextmanager
+def cut_off(cluster: Cluster, node: str) -> Iterator[None]:
+    """Have a node without network: everything on it runs on, nothing gets in or out."""
+    cluster.lab("node", "cut", node)
+    try:
+        yield
+    finally:
+        cluster.lab("node", "heal", node)
+
+
+def said(vmi: dict[str, Any], kind: str) -> str:
+    return next((one["message"] for one in vmi["status"].get("conditions", ()) if one["type"] == kind), "")
+
+
+def a_bystander(cluster: Cluster, name: str, node: str) -> str:
+    """Start another VM on a node that works, so that whoever would start a second guest had every opportunity."""
+    vm = a_vm(name)
+    vm["spec"]["template"]["spec"]["nodeSelector"] = {"kubernetes.io/hostname": node}
+    cluster.eventually(
+        lambda: cluster.try_kubectl("apply", "-f", "-", given=vm.text).returncode == 0,
+        seconds=90,
+        what="admission serves",
+    )
+    uid: str = cluster.running(name, seconds=120)["metadata"]["uid"]
+    return uid
+
+
+def test_a_pod_deleted_by_force_while_its_node_is_cut_off_starts_no_second_guest(cluster: Cluster) -> None:
+    cluster.apply(a_vm("torn"))
+    first = cluster.running("torn")
+    uid, node = first["metadata"]["uid"], first["status"]["nodeName"]
+    other = next(one for one in cluster.nodes if one != node)
+    pod = cluster.launcher("torn")["metadata"]["name"]
+
+    with cut_off(cluster, node):
+        cluster.kubectl("delete", "pod", pod, "--force", "--grace-period=0")
+        cluster.wait("vmi", "torn", ".status.phase", "Unknown", seconds=90)
+        bystander = a_bystander(cluster, "bystander", other)
+
+        assert cluster.emulators() == sorted([uid, bystander])
+        lost = cluster.get("vmi", "torn")
+        assert lost is not None
+        assert lost["metadata"]["uid"] == uid
+        assert node in said(lost, "Synchronized")
+        assert OUT_OF_SERVICE in said(lost, "Synchronized")
+
+    cluster.healthy(seconds=120)
+    cluster.eventually(
+        lambda: (cluster.get("vmi", "torn") or first)["metadata"]["uid"] != uid, seconds=120, what="a new instance"
+    )
+    renewed = cluster.running("torn", seconds=120)["metadata"]["uid"]
+    assert cluster.emulators() == sorted([renewed, bystander])
+    for name in ("torn", "bystander"):
+        cluster.kubectl("delete", "vm", name)
+        cluster.wait_gone("vm", name)
+
+
+def test_a_node_that_is_off_and_said_to_be_gives_its_vm_back_once(cluster: Cluster) -> None:
+    cluster.apply(a_vm("moved"))
+    first = cluster.running("moved")
+    uid, node = first["metadata"]["uid"], first["status"]["nodeName"]
+
+    cluster.lab("node", "kill", node)
+    try:
+        cluster.kubectl("wait", f"node/{node}", "--for=condition=Ready=Unknown", "--timeout=120s")
+        kept = cluster.get("vmi", "moved")
+        assert kept is not None
+        assert kept["metadata"]["uid"] == uid, "silence of a node is no proof"
+
+        cluster.kubectl("taint", "node", node, f"{OUT_OF_SERVICE}=nodeshutdown:NoExecute")
+        cluster.eventually(
+            lambda: (cluster.get("vmi", "moved") or first)["metadata"]["uid"] != uid,
+            seconds=120,
+            what="a new instance",
+        )
+        renewed = cluster.running("moved", seconds=120)
+        assert renewed["status"]["nodeName"] != node
+        other = next(one for one in cluster.nodes if one != node)
+        assert cluster.emulators_on(other) == [renewed["metadata"]["uid"]]
+    finally:
+        cluster.lab("up")
+        cluster.kubectl("taint", "node", node, f"{OUT_OF_SERVICE}-")
+
+    cluster.healthy(seconds=180)
+    assert cluster.emulators() == [renewed["metadata"]["uid"]]
