@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A node that is cut off, or off, with a VM on it: one guest, whatever is deleted, and one again when there is proof."""
+"""A node that is cut off, or off, with a VM on it: one guest, whatever is deleted; one again when there is proof."""
 
 from __future__ import annotations
 
