@@ -16,6 +16,7 @@ from typing import Any
 
 BENCHES = {
     "ans-noop": "tests.bench.ans_noop",
+    "cp-burst-cpu": "tests.bench.controller_cpu",
     "node-start": "tests.bench.node_start",
 }
 """name -> module with run(report); imported only when it runs, for each needs other parts of the project."""
