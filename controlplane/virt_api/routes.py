@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import unquote
 
+from controlplane.api.registry import KINDS, Kind
 from controlplane.kube.access import Attributes
 
 GROUP = "subresources.kubevirt.io"
@@ -80,6 +81,8 @@ TABLE: tuple[Subresource, ...] = (
     Subresource(VMI, "redefine-checkpoint", "PUT"),
 )
 
+_RESOURCES = frozenset(row.resource for row in TABLE)
+
 # Served to whoever reaches the port: discovery and health, nothing about anybody's objects.
 Document = Literal["paths", "groups", "group", "resources", "version", "healthz", "openapi-v2", "openapi-v3", "schema"]
 
@@ -100,14 +103,14 @@ DOCUMENTS: Mapping[str, Document] = {
 # Admission: the path names resource and stage; the API server calls these, users do not.
 Stage = Literal["mutate", "validate"]
 
-HOOKS: Mapping[str, Stage] = {
-    "/virtualmachines-mutate": "mutate",
-    "/virtualmachineinstances-mutate": "mutate",
-    "/virtualmachines-validate": "validate",
-    "/virtualmachineinstances-validate-create": "validate",
-    "/virtualmachineinstances-validate-update": "validate",
-    "/kubevirts-validate": "validate",
-}
+
+def hooks(kinds: tuple[Kind, ...]) -> Mapping[str, Stage]:
+    """Return the path of each kind's validation and, where something is filled in, of its mutation."""
+    mutating: dict[str, Stage] = {f"/{one.resource.plural}-mutate": "mutate" for one in kinds if one.rules.default}
+    return {**mutating, **{f"/{one.resource.plural}-validate": "validate" for one in kinds}}
+
+
+HOOKS = hooks(KINDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +158,7 @@ def match(method: str, raw_path: str) -> Match:
     if segments is None or segments[:2] != ["apis", GROUP] or len(segments) < 7:
         return NoRoute(404, "the server could not find the requested resource")
     version, place, namespace, resource, name = segments[2:7]
-    if version not in VERSIONS or place != "namespaces" or resource not in {VM, VMI}:
+    if version not in VERSIONS or place != "namespaces" or resource not in _RESOURCES:
         return NoRoute(404, "the server could not find the requested resource")
     return _subresource(method, (version, namespace, resource, name), segments[7:])
 

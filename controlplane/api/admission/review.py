@@ -17,7 +17,8 @@ from typing import Any
 import msgspec
 
 from controlplane.api.admission.problem import Problem
-from controlplane.api.admission.verdict import Json, Request, Verdict
+from controlplane.api.admission.rules import Json
+from controlplane.api.admission.verdict import Request, Verdict
 from controlplane.api.schema.bounds import MAX_ITEMS
 
 MAX_BYTES = 512 * 1024

@@ -10,23 +10,20 @@ labelled, finalized and deleted. How a request arrives and a verdict leaves is c
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from kubevirt_api import names
 
-from controlplane.api.admission import defaults
 from controlplane.api.admission.problem import Problem, below
-from controlplane.api.admission.validate import metadata as rules
-from controlplane.api.admission.validate.check import check_instance, check_kubevirt, check_vm
+from controlplane.api.admission.rules import Json
+from controlplane.api.admission.validate.check import check_object
+from controlplane.api.admission.validate.metadata import check_name
 from controlplane.api.objects.decode import DecodeError, decode
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.meta import ObjectMeta
-
-Json = dict[str, Any]
-
-OUR_FINALIZERS = (names.VMI_FINALIZER, names.VM_FINALIZER)
+from controlplane.api.registry import KINDS, Kind, by_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +48,13 @@ class Settings:
     namespace: str = names.CONTROL_PLANE_NAMESPACE
     """Where the control plane's accounts live."""
     configuration: KubeVirtConfiguration = field(default_factory=KubeVirtConfiguration)
+    kinds: Mapping[str, Kind] = field(default_factory=lambda: by_name(KINDS))
+    """By name: what can be judged."""
+
+    @property
+    def finalizers(self) -> tuple[str, ...]:
+        """What the control plane puts on objects of all kinds."""
+        return tuple(one.rules.finalizer for one in self.kinds.values() if one.rules.finalizer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +80,25 @@ def review(request: Request, settings: Settings) -> Verdict:
         return Verdict()
     if request.subresource:
         return _review_subresource(request)
-    held = tuple(_finalizers_taken(request))
+    kind = settings.kinds.get(request.kind)
+    if kind is None:
+        text = f"{request.kind[:64]} is not judged by this version; are its webhooks those of this version?"
+        return Verdict(problems=(Problem("kind", text, "FieldValueNotSupported"),))
+    held = tuple(_finalizers_taken(request, settings.finalizers))
     if held:
         return Verdict(problems=held, code=403)
     if (obj.get("metadata") or {}).get("deletionTimestamp"):
         return Verdict()
-    found = [*_metadata(request), *_spec(request, settings)]
+    return _judge(request, obj, kind, settings)
+
+
+def _judge(request: Request, obj: Json, kind: Kind, settings: Settings) -> Verdict:
+    warnings = tuple(kind.rules.warn(obj)) if isinstance(obj.get("spec"), dict) else ()
+    found = [*_metadata(request, kind), *_spec(request, obj, kind, settings)]
     if found:
-        return Verdict(problems=tuple(found), warnings=tuple(_warnings(obj)))
-    filled = _filled(request, obj, settings)
-    return Verdict(patched=None if filled is obj else filled, warnings=tuple(_warnings(obj)))
+        return Verdict(problems=tuple(found), warnings=warnings)
+    filled = _filled(request, obj, kind, settings)
+    return Verdict(patched=None if filled is obj else filled, warnings=warnings)
 
 
 def is_ours(user: str, settings: Settings) -> bool:
@@ -101,49 +114,33 @@ def _review_subresource(request: Request) -> Verdict:
     return Verdict(problems=(Problem("status", text, "FieldValueForbidden"),), code=403)
 
 
-def _metadata(request: Request) -> Iterator[Problem]:
+def _metadata(request: Request, kind: Kind) -> Iterator[Problem]:
     try:
         meta = decode((request.obj or {}).get("metadata") or {}, ObjectMeta)
         before = decode((request.old or {}).get("metadata") or {}, ObjectMeta)
     except DecodeError as error:
         yield Problem("metadata", str(error))
         return
-    yield from rules.check_name(meta)
-    if request.kind != "VirtualMachineInstance":
-        return
-    yield from rules.check_labels(meta.labels, "metadata.labels")
-    yield from rules.check_reserved(meta.labels, before.labels, "metadata.labels")
-    yield from rules.check_annotations(
-        {name: value for name, value in meta.annotations.items() if before.annotations.get(name) != value},
-        "metadata.annotations",
-    )
-    if meta.owner_references != before.owner_references:
-        known = {owner.uid for owner in before.owner_references}
-        fresh = tuple(owner for owner in meta.owner_references if owner.uid not in known)
-        yield from rules.check_owners(fresh)
+    yield from check_name(meta)
+    yield from kind.rules.metadata(meta, before)
 
 
-def _spec(request: Request, settings: Settings) -> list[Problem]:
-    obj, old = request.obj or {}, request.old
+def _spec(request: Request, obj: Json, kind: Kind, settings: Settings) -> list[Problem]:
+    old = request.old
     if old is not None and obj.get("spec") == old.get("spec") and set(obj) <= set(old):
         return []
-    if request.kind == "VirtualMachine":
-        return check_vm(obj, settings.configuration)
-    if request.kind == "KubeVirt":
-        return check_kubevirt(obj)
-    if old is not None:
-        text = "does not change after creation; change the VirtualMachine, or delete this instance and create another"
-        return [Problem("spec", text, "FieldValueForbidden")]
-    return check_instance(obj, settings.configuration)
+    if old is not None and kind.rules.unchangeable:
+        return [Problem("spec", kind.rules.unchangeable, "FieldValueForbidden")]
+    return check_object(obj, settings.configuration, kind=kind.root, rules=kind.rules)
 
 
-def _finalizers_taken(request: Request) -> Iterator[Problem]:
+def _finalizers_taken(request: Request, ours: tuple[str, ...]) -> Iterator[Problem]:
     """Refuse to let go of a deleted object before its machine is gone. Live objects just get theirs back."""
     meta = (request.obj or {}).get("metadata") or {}
     if request.old is None or not meta.get("deletionTimestamp"):
         return
     before = (request.old.get("metadata") or {}).get("finalizers") or []
-    for finalizer in OUR_FINALIZERS:
+    for finalizer in ours:
         if finalizer in before and finalizer not in (meta.get("finalizers") or []):
             text = (
                 f"{finalizer} is removed by the control plane once the machine is gone; leave it. "
@@ -152,35 +149,19 @@ def _finalizers_taken(request: Request) -> Iterator[Problem]:
             yield Problem(below("metadata", "finalizers"), text, "FieldValueForbidden")
 
 
-def _filled(request: Request, obj: Json, settings: Settings) -> Json:
+def _filled(request: Request, obj: Json, kind: Kind, settings: Settings) -> Json:
+    if kind.rules.default is None:
+        return obj
     creating = request.operation == "CREATE"
-    if request.kind == "VirtualMachine":
-        filled = defaults.default_vm(obj, settings.configuration, request.uid if creating else None)
-        return filled if creating else _with_finalizers(filled, request.old)
-    if request.kind == "VirtualMachineInstance":
-        if creating:
-            return defaults.default_instance(obj, settings.configuration, request.uid)
-        return _with_finalizers(obj, request.old)
-    return obj
+    filled = kind.rules.default(obj, settings.configuration, request.uid if creating else None)
+    return filled if creating else _with_finalizers(filled, request.old, settings.finalizers)
 
 
-def _with_finalizers(obj: Json, old: Json | None) -> Json:
+def _with_finalizers(obj: Json, old: Json | None, ours: tuple[str, ...]) -> Json:
     """Give back our finalizers that a replacing write left out, as kubectl replace does."""
     before = ((old or {}).get("metadata") or {}).get("finalizers") or []
     after = (obj.get("metadata") or {}).get("finalizers") or []
-    missing = [one for one in OUR_FINALIZERS if one in before and one not in after]
+    missing = [one for one in ours if one in before and one not in after]
     if not missing:
         return obj
     return {**obj, "metadata": {**(obj.get("metadata") or {}), "finalizers": [*after, *missing]}}
-
-
-def _warnings(obj: Json) -> Iterator[str]:
-    spec = obj.get("spec")
-    if not isinstance(spec, dict):
-        return
-    if obj.get("kind") == "VirtualMachine" and spec.get("running") is not None:
-        yield "spec.running is deprecated, please use spec.runStrategy instead."
-    if obj.get("kind") == "KubeVirt" and isinstance(spec.get("configuration"), dict):
-        developer = spec["configuration"].get("developerConfiguration")
-        if isinstance(developer, dict) and developer.get("featureGates"):
-            yield "developerConfiguration.featureGates: no feature gate is known to this version, all are ignored."

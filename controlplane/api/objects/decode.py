@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 import msgspec
 
 from controlplane.api.objects.kubevirt import KubeVirt
-from controlplane.api.objects.meta import Node
+from controlplane.api.objects.meta import Node, Object
 from controlplane.api.objects.vm import VirtualMachine
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 
-T = TypeVar("T", bound=Node)
+T = TypeVar("T", bound=msgspec.Struct)
 Source = bytes | dict[str, Any]
 
 
@@ -53,10 +53,10 @@ def decode(source: Source, kind: type[T]) -> T:
 
 
 def encode(node: Node) -> dict[str, Any]:
-    """Write a typed object as plain JSON values. Fields at their default are left out, except apiVersion and kind."""
+    """Write a typed object as plain JSON values. Fields at their default are left out; our kinds say what they are."""
     plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(node))
-    if isinstance(node, VirtualMachine | VirtualMachineInstance | KubeVirt):
-        return {"apiVersion": node.api_version, "kind": node.kind, **plain}
+    if isinstance(node, Object):
+        return {"apiVersion": node.resource.api_version, "kind": node.resource.kind, **plain}
     return plain
 
 

@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 
-from controlplane.api.objects.meta import Condition, Node, ObjectMeta, Quantity
+from controlplane.api.objects.meta import Condition, Node, Object, Quantity
+from controlplane.api.objects.resources import KUBEVIRT, Resource
 from controlplane.api.schema.bounds import PullPolicy, bounded, one_of
 
 
@@ -79,12 +80,11 @@ class KubeVirtStatus(Node, frozen=True, kw_only=True):
     """CPU architecture of machines that name none."""
 
 
-class KubeVirt(Node, frozen=True, kw_only=True):
-    """The control plane: one object in its namespace."""
+class KubeVirt(Object, frozen=True, kw_only=True):
+    """The configuration of the control plane, and its state."""
 
-    api_version: str = "kubevirt.io/v1"
-    kind: str = "KubeVirt"
-    metadata: ObjectMeta = ObjectMeta()
+    resource: ClassVar[Resource] = KUBEVIRT
+
     spec: KubeVirtSpec = KubeVirtSpec()
     """How the control plane is configured."""
     status: KubeVirtStatus = KubeVirtStatus()

@@ -8,10 +8,11 @@ The text under a field is its documentation and its description in the CRD.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 
+from controlplane.api.objects.resources import Resource
 from controlplane.api.schema.bounds import DnsSubdomain, LabelMap, bounded
 
 Quantity = Annotated[str | int | float, bounded(quantity=True)]
@@ -49,6 +50,16 @@ class ObjectMeta(Node, frozen=True, kw_only=True):
     annotations: dict[str, str] = msgspec.field(default_factory=dict)
     finalizers: tuple[str, ...] = ()
     owner_references: tuple[OwnerReference, ...] = ()
+
+
+class Object(Node, frozen=True, kw_only=True):
+    """The base of our kinds: what they are called is said once, by `resource`, and written by decode.encode."""
+
+    resource: ClassVar[Resource]
+    """How the API serves this kind."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    """Name, labels and book-keeping."""
 
 
 class Condition(Node, frozen=True, kw_only=True):

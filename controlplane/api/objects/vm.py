@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import msgspec
 from kubevirt_api import run_strategies
 
-from controlplane.api.objects.meta import Condition, Node, ObjectMeta
+from controlplane.api.objects.meta import Condition, Node, Object, ObjectMeta
+from controlplane.api.objects.resources import VIRTUAL_MACHINE, Resource
 from controlplane.api.objects.vmi.instance import VirtualMachineInstanceSpec
 from controlplane.api.schema.bounds import one_of
 
@@ -80,12 +81,11 @@ class VirtualMachineStatus(Node, frozen=True, kw_only=True):
     """Failed starts and when the next one is tried."""
 
 
-class VirtualMachine(Node, frozen=True, kw_only=True):
+class VirtualMachine(Object, frozen=True, kw_only=True):
     """A virtual machine: it may run or be halted, and outlives each run."""
 
-    api_version: str = "kubevirt.io/v1"
-    kind: str = "VirtualMachine"
-    metadata: ObjectMeta = ObjectMeta()
+    resource: ClassVar[Resource] = VIRTUAL_MACHINE
+
     spec: VirtualMachineSpec
     """What the user wants."""
     status: VirtualMachineStatus = VirtualMachineStatus()

@@ -1,9 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write the CRDs that the role applies: python -m controlplane.api.schema.generate_crds. A tool, not a service.
+"""Write what the role knows of our kinds: python -m controlplane.api.schema.generate_crds. A tool, not a service.
 
-Run it after a change of a type; a test compares the files with the types.
+The CRDs, and a list of the kinds that its templates go through: for webhooks, and for what users may do. Run it after
+a change of a type or of the registry; a test compares the files.
 """
 
 from __future__ import annotations
@@ -13,20 +14,36 @@ from typing import Any
 
 import yaml
 
-from controlplane.api.schema.crds import DEFINITIONS, crd
+from controlplane.api.registry import KINDS, Kind
+from controlplane.api.schema.crds import crd
 
-FOLDER = Path(__file__).parents[3] / "roles" / "control_plane" / "files" / "crds"
+ROLE_FILES = Path(__file__).parents[3] / "roles" / "control_plane" / "files"
+FOLDER = ROLE_FILES / "crds"
+LIST = ROLE_FILES / "kinds.yaml"
 HEADER = "---\n# Generated from controlplane/api by: python -m controlplane.api.schema.generate_crds\n"
 
 
-def render(definition: dict[str, Any]) -> str:
-    """Spell one CRD as YAML."""
-    return HEADER + yaml.dump(definition, Dumper=_Dumper, sort_keys=False, width=120, allow_unicode=True)
+def render(document: Any) -> str:
+    """Spell a document as YAML."""
+    return HEADER + yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=120, allow_unicode=True)
 
 
-def files() -> dict[Path, str]:
+def files(kinds: tuple[Kind, ...] = KINDS) -> dict[Path, str]:
     """Return what should be in the role's folder."""
-    return {FOLDER / f"{one.plural}.yaml": render(crd(one)) for one in DEFINITIONS}
+    definitions = {FOLDER / f"{one.resource.plural}.yaml": render(crd(one)) for one in kinds}
+    return {**definitions, LIST: render([_entry(one) for one in kinds])}
+
+
+def _entry(kind: Kind) -> dict[str, Any]:
+    """Say what the role's templates need: fields are documented by their use there."""
+    return {
+        "plural": kind.resource.plural,
+        "group": kind.resource.group,
+        "version": kind.versions[0],
+        "scope": "Namespaced" if kind.resource.namespaced else "Cluster",
+        "is_mutated": kind.rules.default is not None,
+        "is_users": kind.is_users,
+    }
 
 
 class _Dumper(yaml.SafeDumper):

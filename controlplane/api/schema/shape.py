@@ -38,6 +38,14 @@ def shapes(kind: type[Struct]) -> dict[str, tuple[Shape, bool]]:
     return {field.encode_name: (_shape(field.type, Bounds()), field.required) for field in info.fields}
 
 
+def part(kind: type[Struct], name: str) -> tuple[type[Struct], bool]:
+    """Return the type of a field that is an object itself, e.g. spec, and whether it must be there."""
+    shape, is_required = shapes(kind)[name]
+    if shape.struct is None:
+        raise TypeError(f"{name} of {kind.__name__} is no struct")
+    return shape.struct, is_required
+
+
 def _shape(info: inspect.Type, bounds: Bounds) -> Shape:
     match info:
         case inspect.Metadata(type=inner, extra=extra):

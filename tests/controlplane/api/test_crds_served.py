@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from controlplane.api.schema.crds import DEFINITIONS, crd
+from controlplane.api.registry import KINDS, Kind
+from controlplane.api.schema.crds import crd
 from lab.api import Api, ApiError
 from lab.cluster import Lab
 from tests.controlplane.api import golden
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.component
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 GROUP = "/apis/kubevirt.io/v1/namespaces/default"
-PLURALS = {one.kind: one.plural for one in DEFINITIONS}
+PLURALS = {one.resource.kind: one.resource.plural for one in KINDS}
 
 
 def is_served(client: Api, path: str) -> bool:
@@ -40,9 +41,9 @@ def api() -> Iterator[Api]:
     with lab.running(nodes=0, controllers=False):
         client = lab.api()
         listed = client.get(CRDS) or {}
-        for definition in DEFINITIONS:
-            client.create(CRDS, crd(definition))
-        waiting = {one.plural for one in DEFINITIONS}
+        for kind in KINDS:
+            client.create(CRDS, crd(kind))
+        waiting = set(PLURALS.values())
         version = listed["metadata"]["resourceVersion"]
         with contextlib.closing(client.watch(CRDS, resource_version=version, seconds=30)) as events:
             for event in events:
@@ -81,13 +82,13 @@ def read(api: Api, path: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("definition", DEFINITIONS, ids=lambda one: one.kind)
-def test_the_server_finds_nothing_wrong_with_the_crds(api: Api, definition: Any) -> None:
-    stored = read(api, f"{CRDS}/{definition.plural}.kubevirt.io")
+@pytest.mark.parametrize("kind", KINDS, ids=lambda one: one.resource.kind)
+def test_the_server_finds_nothing_wrong_with_the_crds(api: Api, kind: Kind) -> None:
+    stored = read(api, f"{CRDS}/{kind.resource.plural}.kubevirt.io")
     bad = {"NonStructuralSchema", "NamesAccepted=False", "Terminating"}
 
     assert not bad & {one["type"] for one in stored["status"]["conditions"] if one["status"] == "True"}
-    assert stored["status"]["acceptedNames"]["shortNames"] == list(definition.short_names)
+    assert stored["status"]["acceptedNames"]["shortNames"] == list(kind.short_names)
     assert stored["status"]["storedVersions"] == ["v1"]
 
 

@@ -12,6 +12,8 @@ import jinja2
 import pytest
 import yaml
 
+from controlplane.api.registry import KINDS, Kind
+from controlplane.api.schema.generate_crds import LIST
 from controlplane.virt_api.routes import GROUP, HOOKS, VERSIONS
 from controlplane.virt_api.settings import SECRET_NAME
 
@@ -21,7 +23,8 @@ TEMPLATES = ROOT / "roles" / "control_plane" / "templates"
 
 def render(name: str) -> list[dict[str, Any]]:
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True, autoescape=False)
-    text = environment.from_string((TEMPLATES / name).read_text()).render(control_plane_namespace="virt")
+    variables = {"control_plane_namespace": "virt", "__control_plane_kinds": yaml.safe_load(LIST.read_text())}
+    text = environment.from_string((TEMPLATES / name).read_text()).render(**variables)
     return [document for document in yaml.safe_load_all(text) if document]
 
 
@@ -36,6 +39,41 @@ def test_every_hook_is_served_in_its_stage_and_every_served_path_is_configured()
     }
 
     assert stages == dict(HOOKS)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda one: one.resource.kind)
+def test_every_write_of_every_kind_is_judged_and_so_is_its_status(kind: Kind) -> None:
+    plural = kind.resource.plural
+    judged = {
+        (each, operation)
+        for stage, hook in hooks()
+        for rule in hook["rules"]
+        for each in rule["resources"]
+        for operation in rule["operations"]
+        if stage.startswith("Validating") and rule["apiGroups"] == [kind.resource.group]
+    }
+
+    assert judged >= {(each, write) for each in (plural, f"{plural}/status") for write in ("CREATE", "UPDATE")}
+
+
+def test_users_may_make_each_kind_that_is_theirs_and_read_each_that_is_not() -> None:
+    granted = {
+        role: {
+            (resource, verb)
+            for each in render("rbac-users.yaml.j2")
+            for rule in each.get("rules", [])
+            if each["metadata"]["name"] == f"kubevirt.io:{role}" and rule["apiGroups"] == ["kubevirt.io"]
+            for resource in rule["resources"]
+            for verb in rule["verbs"]
+        }
+        for role in ("edit", "view")
+    }
+
+    for kind in KINDS:
+        plural = kind.resource.plural
+        assert ((plural, "create") in granted["edit"]) is kind.is_users
+        assert {(plural, "get"), (plural, "list")} <= granted["edit"] & granted["view"]
+        assert (plural, "create") not in granted["view"]
 
 
 @pytest.mark.parametrize("hook", [hook for _unused, hook in hooks()], ids=lambda hook: hook["name"])

@@ -26,7 +26,8 @@ import pytest
 import yaml
 
 from controlplane.api.objects.resources import SECRET, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key, Resource
-from controlplane.api.schema.crds import DEFINITIONS, crd
+from controlplane.api.registry import KINDS
+from controlplane.api.schema.crds import crd
 from controlplane.engine.clock import SystemClock
 from controlplane.engine.errors import ApiError, Invalid
 from controlplane.kube.client import Client, Selection
@@ -98,8 +99,8 @@ async def install(lab: Lab, directory: Path) -> dict[str, Path]:
     (directory / "port").write_text(str(port))
     async with a_client(lab.kubeconfig) as client:
         await post(client, "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
-        for definition in DEFINITIONS:
-            await post(client, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd(definition))
+        for kind in KINDS:
+            await post(client, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd(kind))
         service = {"metadata": {"name": "virt-api"}, "spec": {"ports": [{"name": "https", "port": 443}]}}
         await post(client, f"/api/v1/namespaces/{NAMESPACE}/services", service)
         for template in ("rbac-api", "rbac-controller", "secrets", "apiservice", "webhooks"):

@@ -22,7 +22,8 @@ from typing import Any
 import pytest
 import yaml
 
-from controlplane.api.schema.crds import DEFINITIONS, crd
+from controlplane.api.registry import KINDS
+from controlplane.api.schema.crds import crd
 from controlplane.kube.client import Client
 from controlplane.kube.credentials import from_kubeconfig
 from controlplane.kube.transport import Request, Transport
@@ -109,8 +110,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     with Lab("virt-controller").running(nodes=0) as lab:
         kubectl = ensure_programs(lab.cache, silent).kube_directory / "kubectl"
         made = Cluster(lab, kubectl, directory / "kubeconfig")
-        for definition in DEFINITIONS:
-            made.kubectl("create", "-f", "-", body=crd(definition))
+        for kind in KINDS:
+            made.kubectl("create", "-f", "-", body=crd(kind))
         made.kubectl("wait", "crd", "--all", "--for=condition=Established", "--timeout=20s")
         made.kubectl("create", "namespace", NAMESPACE)
         for template in ("rbac-controller", "secrets"):

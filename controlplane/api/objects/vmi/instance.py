@@ -1,15 +1,16 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""VirtualMachineInstance: one run of a machine. The spec's parts live in domain_spec, devices and volumes."""
+"""VirtualMachineInstance: one run of a machine. The spec's parts live in domain, devices and volumes."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 
-from controlplane.api.objects.meta import Node, ObjectMeta
+from controlplane.api.objects.meta import Node, Object
+from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Resource
 from controlplane.api.objects.vmi.devices import DeviceSpec, Disk, DiskTarget, Interface
 from controlplane.api.objects.vmi.domain import (
     Bootloader,
@@ -150,12 +151,11 @@ class VirtualMachineInstanceSpec(Node, frozen=True, kw_only=True):
         return DEFAULT_GRACE_PERIOD_SECONDS if asked is None else asked
 
 
-class VirtualMachineInstance(Node, frozen=True, kw_only=True):
-    """One run of a machine: from its launcher Pod's creation until it succeeded or failed."""
+class VirtualMachineInstance(Object, frozen=True, kw_only=True):
+    """One run of a virtual machine: from its launcher Pod's creation until it succeeded or failed."""
 
-    api_version: str = "kubevirt.io/v1"
-    kind: str = "VirtualMachineInstance"
-    metadata: ObjectMeta = ObjectMeta()
+    resource: ClassVar[Resource] = VIRTUAL_MACHINE_INSTANCE
+
     spec: VirtualMachineInstanceSpec
     """What runs. Does not change after creation."""
     status: VirtualMachineInstanceStatus = VirtualMachineInstanceStatus()

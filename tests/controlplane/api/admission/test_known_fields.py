@@ -6,8 +6,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from controlplane.api.admission import known_fields
-from controlplane.api.objects.kubevirt import KubeVirtSpec
-from controlplane.api.objects.vm import VirtualMachineSpec
+from controlplane.api.registry import KINDS
 from controlplane.api.schema.shape import Shape, shapes
 
 
@@ -22,7 +21,7 @@ def structs(kind: type[Struct]) -> dict[str, type[Struct]]:
     return found
 
 
-STRUCTS = structs(VirtualMachineSpec) | structs(KubeVirtSpec)
+STRUCTS = {name: struct for kind in KINDS for name, struct in structs(kind.spec).items()}
 
 
 def test_the_table_names_our_types() -> None:

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from controlplane.api.schema.crds import DEFINITIONS, Definition, crd
-from controlplane.api.schema.generate_crds import FOLDER, files
+from controlplane.api.registry import KINDS, Kind
+from controlplane.api.schema.crds import crd
+from controlplane.api.schema.generate_crds import FOLDER, LIST, files
 from controlplane.api.schema.openapi import Schema
 
-BY_KIND = pytest.mark.parametrize("definition", DEFINITIONS, ids=lambda one: one.kind)
+BY_KIND = pytest.mark.parametrize("kind", KINDS, ids=lambda one: one.resource.kind)
 
 
 def nodes(schema: Schema, path: str = "") -> Iterator[tuple[str, Schema]]:
@@ -25,8 +26,8 @@ def nodes(schema: Schema, path: str = "") -> Iterator[tuple[str, Schema]]:
             yield from nodes(schema[inside], f"{path}[]")
 
 
-def schema_of(definition: Definition) -> Schema:
-    schema: Schema = crd(definition)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+def schema_of(kind: Kind) -> Schema:
+    schema: Schema = crd(kind)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     return schema
 
 
@@ -36,12 +37,12 @@ def test_the_roles_files_are_what_the_types_say(path: Path, text: str) -> None:
 
 
 def test_the_roles_folder_has_no_other_files() -> None:
-    assert set(FOLDER.iterdir()) == set(files())
+    assert {*FOLDER.iterdir(), LIST} == set(files())
 
 
 @BY_KIND
-def test_both_versions_share_one_schema_and_v1_is_stored(definition: Definition) -> None:
-    new, old = crd(definition)["spec"]["versions"]
+def test_both_versions_share_one_schema_and_v1_is_stored(kind: Kind) -> None:
+    new, old = crd(kind)["spec"]["versions"]
 
     assert (new["name"], new["storage"], old["name"], old["storage"], old["deprecated"]) == (
         "v1",
@@ -55,10 +56,10 @@ def test_both_versions_share_one_schema_and_v1_is_stored(definition: Definition)
 
 
 @BY_KIND
-def test_every_field_says_what_it_means(definition: Definition) -> None:
+def test_every_field_says_what_it_means(kind: Kind) -> None:
     silent = [
         path
-        for path, node in nodes(schema_of(definition))
+        for path, node in nodes(schema_of(kind))
         if path and not path.endswith(("[]", ".metadata")) and not node.get("description")
     ]
 
@@ -66,18 +67,18 @@ def test_every_field_says_what_it_means(definition: Definition) -> None:
 
 
 @BY_KIND
-def test_specs_keep_unknown_fields_for_admission_and_statuses_drop_them(definition: Definition) -> None:
-    for path, node in nodes(schema_of(definition)):
+def test_specs_keep_unknown_fields_for_admission_and_statuses_drop_them(kind: Kind) -> None:
+    for path, node in nodes(schema_of(kind)):
         if "properties" in node:
             keeps = node.get("x-kubernetes-preserve-unknown-fields", False)
             assert keeps == (not path.startswith(".status")), path
 
 
 @BY_KIND
-def test_everything_that_can_grow_is_bounded(definition: Definition) -> None:
+def test_everything_that_can_grow_is_bounded(kind: Kind) -> None:
     unbounded = [
         path
-        for path, node in nodes(schema_of(definition)["properties"]["spec"])
+        for path, node in nodes(schema_of(kind)["properties"]["spec"])
         if (node.get("type") == "string" and not {"maxLength", "enum"} & set(node))
         or (node.get("type") == "array" and "maxItems" not in node)
         or ("additionalProperties" in node and "maxProperties" not in node)
@@ -88,11 +89,11 @@ def test_everything_that_can_grow_is_bounded(definition: Definition) -> None:
 
 def test_columns_are_upstreams() -> None:
     columns: dict[str, list[Any]] = {
-        one.kind: [
+        one.resource.kind: [
             (column["name"], column.get("priority", 0))
             for column in crd(one)["spec"]["versions"][0]["additionalPrinterColumns"]
         ]
-        for one in DEFINITIONS
+        for one in KINDS
     }
 
     assert columns == {

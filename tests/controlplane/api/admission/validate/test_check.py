@@ -8,20 +8,18 @@ from typing import Any
 import pytest
 
 from controlplane.api.admission.problem import Problem
-from controlplane.api.admission.validate.check import check_instance, check_kubevirt, check_vm
+from controlplane.api.admission.validate.check import check_object
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.registry import KINDS, by_name
 from tests.controlplane.api import golden
 
 CONFIGURATION = KubeVirtConfiguration()
+BY_NAME = by_name(KINDS)
 
 
-def problems_of(manifest: dict[str, Any]) -> list[Problem]:
-    match manifest["kind"]:
-        case "VirtualMachine":
-            return check_vm(manifest, CONFIGURATION)
-        case "VirtualMachineInstance":
-            return check_instance(manifest, CONFIGURATION)
-    return check_kubevirt(manifest)
+def problems_of(manifest: dict[str, Any], configuration: KubeVirtConfiguration = CONFIGURATION) -> list[Problem]:
+    kind = BY_NAME[manifest["kind"]]
+    return check_object(manifest, configuration, kind=kind.root, rules=kind.rules)
 
 
 @pytest.mark.parametrize("name", golden.NAMES)
@@ -79,7 +77,7 @@ def test_configured_machine_types_replace_the_built_in_ones() -> None:
     vm = golden.load("vm-full")
     configuration = KubeVirtConfiguration(emulated_machines=("pc-q35-9.*",))
 
-    assert [str(one) for one in check_vm(vm, configuration)] == [
+    assert [str(one) for one in problems_of(vm, configuration)] == [
         'spec.template.spec.domain.machine.type: "q35" is not a machine type of this cluster; allowed: pc-q35-9.*'
     ]
 

@@ -1,0 +1,61 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The rules of VirtualMachine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from kubevirt_api import names
+
+from controlplane.api.admission.defaults import default_vm
+from controlplane.api.admission.problem import Problem
+from controlplane.api.admission.rules import Json, Rules
+from controlplane.api.admission.validate.machine import check_machine
+from controlplane.api.admission.validate.metadata import check_template_metadata
+from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.vm import VirtualMachineSpec
+from controlplane.api.schema.cel import add_machine_rules, rule
+from controlplane.api.schema.openapi import Schema
+
+
+def _check_spec(spec: VirtualMachineSpec, configuration: KubeVirtConfiguration) -> Iterator[Problem]:
+    yield from check_template_metadata(spec.template.metadata, "spec.template.metadata")
+    yield from check_machine(spec.template.spec, configuration, "spec.template.spec")
+
+
+def _check_strategy(spec: Any) -> Iterator[Problem]:
+    if not isinstance(spec, dict):
+        return
+    given = [name for name in ("running", "runStrategy") if spec.get(name) not in (None, "")]
+    if len(given) == 2:
+        yield Problem("spec.running", "running and runStrategy exclude each other; remove running")
+    elif not given:
+        text = "runStrategy (or the deprecated running) is required; set Always, Halted, Manual, RerunOnFailure or Once"
+        yield Problem("spec.runStrategy", text, "FieldValueRequired")
+
+
+def _warn(vm: Json) -> Iterator[str]:
+    if vm["spec"].get("running") is not None:
+        yield "spec.running is deprecated, please use spec.runStrategy instead."
+
+
+def _add_schema_rules(spec: Schema) -> None:
+    add_machine_rules(spec["properties"]["template"]["properties"]["spec"])
+    rule(
+        spec,
+        "has(self.running) != has(self.runStrategy)",
+        "needs exactly one of runStrategy and the deprecated running; set runStrategy, e.g. Halted or Always",
+    )
+
+
+RULES = Rules(
+    spec=_check_spec,
+    plain_spec=_check_strategy,
+    warn=_warn,
+    default=default_vm,
+    finalizer=names.VM_FINALIZER,
+    add_schema_rules=_add_schema_rules,
+)

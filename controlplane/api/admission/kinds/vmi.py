@@ -1,0 +1,65 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The rules of VirtualMachineInstance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kubevirt_api import names
+
+from controlplane.api.admission.defaults import default_instance
+from controlplane.api.admission.problem import Problem
+from controlplane.api.admission.rules import Json, Rules
+from controlplane.api.admission.validate import metadata
+from controlplane.api.admission.validate.machine import check_machine
+from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.meta import ObjectMeta
+from controlplane.api.objects.vmi.instance import VirtualMachineInstanceSpec
+from controlplane.api.schema.cel import add_machine_rules, rule
+from controlplane.api.schema.openapi import Schema
+
+
+def _check_spec(spec: VirtualMachineInstanceSpec, configuration: KubeVirtConfiguration) -> Iterator[Problem]:
+    yield from check_machine(spec, configuration, "spec")
+
+
+def _check_metadata(meta: ObjectMeta, before: ObjectMeta) -> Iterator[Problem]:
+    """Judge labels and annotations that reach the Pod, and who may be the owner."""
+    yield from metadata.check_labels(meta.labels, "metadata.labels")
+    yield from metadata.check_reserved(meta.labels, before.labels, "metadata.labels")
+    yield from metadata.check_annotations(
+        {name: value for name, value in meta.annotations.items() if before.annotations.get(name) != value},
+        "metadata.annotations",
+    )
+    if meta.owner_references != before.owner_references:
+        known = {owner.uid for owner in before.owner_references}
+        yield from metadata.check_owners(tuple(owner for owner in meta.owner_references if owner.uid not in known))
+
+
+def _default(vmi: Json, configuration: KubeVirtConfiguration, seed: str | None) -> Json:
+    return vmi if seed is None else default_instance(vmi, configuration, seed)
+
+
+def _add_schema_rules(spec: Schema) -> None:
+    add_machine_rules(spec)
+    # Not the whole spec: stop and restart shorten terminationGracePeriodSeconds of what runs.
+    for part in ("domain", "volumes", "networks"):
+        rule(
+            spec["properties"][part],
+            "self == oldSelf",
+            f"the {part} of a VirtualMachineInstance cannot change; change the VirtualMachine",
+        )
+
+
+RULES = Rules(
+    spec=_check_spec,
+    metadata=_check_metadata,
+    unchangeable=(
+        "does not change after creation; change the VirtualMachine, or delete this instance and create another"
+    ),
+    default=_default,
+    finalizer=names.VMI_FINALIZER,
+    add_schema_rules=_add_schema_rules,
+)

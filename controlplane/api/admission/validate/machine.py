@@ -1,0 +1,26 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rules about a machine as a whole, wherever its spec stands: in an instance, in a template."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from controlplane.api.admission.problem import Problem
+from controlplane.api.admission.validate.compute import check_compute
+from controlplane.api.admission.validate.network import check_network
+from controlplane.api.admission.validate.placement import check_placement
+from controlplane.api.admission.validate.storage import check_storage
+from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.vmi.instance import VirtualMachineInstanceSpec
+
+
+def check_machine(
+    spec: VirtualMachineInstanceSpec, configuration: KubeVirtConfiguration, path: str
+) -> Iterator[Problem]:
+    """Check everything of a machine that one field alone does not tell."""
+    yield from check_compute(spec.domain, configuration, f"{path}.domain")
+    yield from check_storage(spec, path)
+    yield from check_network(spec, path)
+    yield from check_placement(spec, path)

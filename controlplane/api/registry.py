@@ -1,0 +1,124 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Our kinds, one row each: what everything that is true of every kind iterates over.
+
+CRDs, admission, webhooks, the role's list of kinds: all of them follow from a row. docs/api.md, "How to build a kind".
+Only whoever judges or describes objects imports this; to read one, its type in controlplane.api.objects is enough.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from kubevirt_api import names
+from msgspec import Struct
+
+from controlplane.api.admission.kinds import kubevirt, vm, vmi
+from controlplane.api.admission.rules import Rules
+from controlplane.api.objects.kubevirt import KubeVirt
+from controlplane.api.objects.meta import Object
+from controlplane.api.objects.resources import Resource
+from controlplane.api.objects.vm import VirtualMachine
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.api.schema.shape import part
+
+
+class Column(NamedTuple):
+    """What `kubectl get` shows of an object. priority 1: only with -o wide."""
+
+    name: str
+    path: str
+    type: str = "string"
+    priority: int = 0
+
+
+AGE = Column("Age", ".metadata.creationTimestamp", "date")
+
+
+def condition(kind: str) -> str:
+    """Return the path of a condition's status."""
+    return f".status.conditions[?(@.type=='{kind}')].status"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """One kind: its types, its rules, and what its CRD says beside the schema."""
+
+    root: type[Object]
+    """With `spec` and `status`; its docstring describes the kind, its `resource` names it."""
+    rules: Rules
+    short_names: tuple[str, ...]
+    columns: tuple[Column, ...] = (AGE,)
+    selectable: tuple[str, ...] = ()
+    """Paths that field selectors may use."""
+    versions: tuple[str, ...] = (names.VERSION, names.OLD_VERSION)
+    """The first is stored; the others are served with the same schema, deprecated."""
+    label: str = names.ROLE
+    """On the CRD."""
+    is_users: bool = True
+    """Users make and change such objects (within their role); otherwise they read them."""
+
+    @property
+    def resource(self) -> Resource:
+        return self.root.resource
+
+    @property
+    def spec(self) -> type[Struct]:
+        spec, _unused = part(self.root, "spec")
+        return spec
+
+    @property
+    def status(self) -> type[Struct]:
+        status, _unused = part(self.root, "status")
+        return status
+
+    @property
+    def needs_spec(self) -> bool:
+        _unused, is_required = part(self.root, "spec")
+        return is_required
+
+    @property
+    def description(self) -> str:
+        return inspect.cleandoc(self.root.__doc__ or "")
+
+
+KINDS: tuple[Kind, ...] = (
+    Kind(
+        root=VirtualMachine,
+        rules=vm.RULES,
+        short_names=("vm", "vms"),
+        columns=(AGE, Column("Status", ".status.printableStatus"), Column("Ready", condition("Ready"))),
+    ),
+    Kind(
+        root=VirtualMachineInstance,
+        rules=vmi.RULES,
+        short_names=("vmi", "vmis"),
+        columns=(
+            AGE,
+            Column("Phase", ".status.phase"),
+            Column("IP", ".status.interfaces[0].ipAddress"),
+            Column("NodeName", ".status.nodeName"),
+            Column("Ready", condition("Ready")),
+            Column("Live-Migratable", condition("LiveMigratable"), priority=1),
+            Column("Paused", condition("Paused"), priority=1),
+        ),
+        selectable=(".status.phase", ".status.nodeName"),
+    ),
+    Kind(
+        root=KubeVirt,
+        rules=kubevirt.RULES,
+        short_names=("kv", "kvs"),
+        columns=(AGE, Column("Phase", ".status.phase")),
+        label="operator.kubevirt.io",
+        is_users=False,
+    ),
+)
+
+
+def by_name(kinds: tuple[Kind, ...]) -> Mapping[str, Kind]:
+    """Return rows by the name of their kind."""
+    return {one.resource.kind: one for one in kinds}

@@ -1,0 +1,208 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A kind is its types, its rules and one row. Shown with a kind that exists in this file only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar
+
+import pytest
+import yaml
+
+from controlplane.api.admission.problem import Problem
+from controlplane.api.admission.rules import Json, Rules
+from controlplane.api.admission.verdict import Request, Settings, Verdict, review
+from controlplane.api.objects.decode import decode, encode
+from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.meta import Node, Object
+from controlplane.api.objects.resources import Resource
+from controlplane.api.registry import AGE, KINDS, Column, Kind, by_name
+from controlplane.api.schema.bounds import bounded
+from controlplane.api.schema.cel import rule
+from controlplane.api.schema.generate_crds import FOLDER, LIST, files
+from controlplane.api.schema.openapi import Schema
+from controlplane.virt_api.routes import hooks
+from tests.controlplane.api import golden
+
+# 1. Its types.
+
+
+class ToySpec(Node, frozen=True, kw_only=True):
+    """What a toy should be."""
+
+    wheels: Annotated[int, bounded(minimum=0, maximum=8)] = 0
+    """How many wheels it has."""
+    spare_wheels: int = 0
+    """How many more lie in the box."""
+
+
+class ToyStatus(Node, frozen=True, kw_only=True):
+    """What a toy is."""
+
+    phase: str = ""
+    """New or Broken."""
+
+
+class Toy(Object, frozen=True, kw_only=True):
+    """Something to play with."""
+
+    resource: ClassVar[Resource] = Resource("kubevirt.io", "v1", "toys", "Toy", namespaced=False)
+
+    spec: ToySpec
+    """What is wanted."""
+    status: ToyStatus = ToyStatus()
+    """What is."""
+
+
+# 2. Its rules.
+
+FINALIZER = "kubevirt.io/toy-box"
+
+
+def check_spec(spec: ToySpec, _configuration: KubeVirtConfiguration) -> Iterator[Problem]:
+    if spec.spare_wheels > spec.wheels:
+        yield Problem("spec.spareWheels", "there are more of them than wheels; remove some")
+
+
+def default(toy: Json, _configuration: KubeVirtConfiguration, seed: str | None) -> Json:
+    finalizers = {} if seed is None else {"finalizers": [FINALIZER]}
+    return {**toy, "metadata": {**toy["metadata"], **finalizers}, "spec": {"wheels": 4, **toy["spec"]}}
+
+
+def add_schema_rules(spec: Schema) -> None:
+    rule(spec, "self.spareWheels <= self.wheels", "more spare wheels than wheels")
+
+
+RULES = Rules(spec=check_spec, default=default, finalizer=FINALIZER, add_schema_rules=add_schema_rules)
+
+# 3. Its row.
+
+TOY = Kind(
+    root=Toy,
+    rules=RULES,
+    short_names=("ty",),
+    columns=(AGE, Column("Phase", ".status.phase")),
+    selectable=(".status.phase",),
+    versions=("v1",),
+)
+
+ALL = (*KINDS, TOY)
+SETTINGS = Settings(kinds=by_name(ALL))
+CAR = {"apiVersion": "kubevirt.io/v1", "kind": "Toy", "metadata": {"name": "car"}, "spec": {"wheels": 3}}
+
+
+def judge(obj: dict[str, Any], old: dict[str, Any] | None = None, subresource: str = "") -> Verdict:
+    request = Request(
+        operation="CREATE" if old is None else "UPDATE",
+        kind="Toy",
+        user="somebody",
+        uid="u-1",
+        obj=obj,
+        old=old,
+        subresource=subresource,
+    )
+    return review(request, SETTINGS)
+
+
+def test_its_definition_is_generated_from_types_rules_and_row() -> None:
+    crd = yaml.safe_load(files(ALL)[FOLDER / "toys.yaml"])
+
+    assert crd["metadata"]["name"] == "toys.kubevirt.io"
+    assert crd["spec"]["scope"] == "Cluster"
+    assert crd["spec"]["names"]["shortNames"] == ["ty"]
+    (version,) = crd["spec"]["versions"]
+    assert (version["name"], version["storage"]) == ("v1", True)
+    assert [column["name"] for column in version["additionalPrinterColumns"]] == ["Age", "Phase"]
+    assert version["selectableFields"] == [{"jsonPath": ".status.phase"}]
+    schema = version["schema"]["openAPIV3Schema"]
+    assert (schema["description"], schema["required"]) == ("Something to play with.", ["spec"])
+    spec = schema["properties"]["spec"]
+    assert spec["properties"]["wheels"] == {
+        "description": "How many wheels it has.",
+        "type": "integer",
+        "minimum": 0,
+        "maximum": 8,
+    }
+    assert spec["x-kubernetes-validations"][0]["rule"] == "self.spareWheels <= self.wheels"
+
+
+def test_it_is_read_and_written_by_its_type() -> None:
+    toy = decode({**CAR, "status": {"phase": "New", "newer": 1}}, Toy)
+
+    assert (toy.metadata.name, toy.spec.wheels, toy.status.phase) == ("car", 3, "New")
+    assert encode(toy) == {**CAR, "status": {"phase": "New"}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        pytest.param({"weels": 3}, "spec.weels: no such field; did you mean wheels?", id="unknown field"),
+        pytest.param({"wheels": 9}, "spec.wheels: 9 is out of range; must be from 0 to 8", id="bound of a field"),
+        pytest.param(
+            {"wheels": 1, "spareWheels": 2},
+            "spec.spareWheels: there are more of them than wheels; remove some",
+            id="rule over several fields",
+        ),
+    ],
+)
+def test_what_is_wrong_with_it_is_refused(spec: dict[str, Any], told: str) -> None:
+    assert [str(one) for one in judge({**CAR, "spec": spec}).problems] == [told]
+
+
+def test_its_defaults_are_filled_in() -> None:
+    verdict = judge({**CAR, "spec": {}})
+
+    assert verdict.patched == {
+        **CAR,
+        "metadata": {"name": "car", "finalizers": [FINALIZER]},
+        "spec": {"wheels": 4},
+    }
+
+
+def test_its_finalizer_is_given_back_while_it_lives_and_not_let_go_after() -> None:
+    stored = {**CAR, "metadata": {"name": "car", "finalizers": [FINALIZER]}}
+    deleted = {**stored, "metadata": {**stored["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}}
+    gone = {**deleted, "metadata": {**deleted["metadata"], "finalizers": []}}
+
+    assert (judge(CAR, stored).patched or {})["metadata"]["finalizers"] == [FINALIZER]
+    assert judge(gone, deleted).code == 403
+    assert not judge(gone, deleted).allowed
+
+
+def test_its_status_is_the_control_planes() -> None:
+    assert judge(CAR, CAR, subresource="status").code == 403
+
+
+def test_its_hooks_are_served_and_listed_for_the_role() -> None:
+    paths = hooks(ALL)
+    (entry,) = [one for one in yaml.safe_load(files(ALL)[LIST]) if one["plural"] == "toys"]
+
+    assert (paths["/toys-mutate"], paths["/toys-validate"]) == ("mutate", "validate")
+    assert entry == {
+        "plural": "toys",
+        "group": "kubevirt.io",
+        "version": "v1",
+        "scope": "Cluster",
+        "is_mutated": True,
+        "is_users": True,
+    }
+
+
+def test_a_kind_without_a_row_is_refused() -> None:
+    """Whatever the webhooks send us: what cannot be judged is not let in."""
+    verdict = review(Request(operation="CREATE", kind="Toy", user="u", uid="1", obj=CAR), Settings())
+
+    assert [problem.path for problem in verdict.problems] == ["kind"]
+
+
+def test_no_two_kinds_share_a_name() -> None:
+    names = [name for kind in KINDS for name in (kind.resource.plural, kind.resource.kind.lower(), *kind.short_names)]
+
+    assert len(names) == len(set(names))
+
+
+def test_every_kind_has_an_example_that_is_accepted() -> None:
+    """What is accepted is judged in test_verdict; here: that no kind was forgotten."""
+    assert {golden.load(name)["kind"] for name in golden.NAMES} == set(by_name(KINDS))
