@@ -12,6 +12,7 @@ paths that lie under the volume's own mount (see `parse_report`).
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -50,6 +51,12 @@ class CloudInit:
     network_data_file: str | None = None
 
 
+Step = ContainerDisk | EmptyDisk | CloudInit
+"""Something to be made for a volume before the domain exists."""
+_STEPS: dict[str, type[Step]] = {"container_disks": ContainerDisk, "empty_disks": EmptyDisk, "cloud_init": CloudInit}
+"""Where a plan has the steps of each type."""
+
+
 @dataclass(frozen=True, slots=True)
 class Dhcp:
     """The one lease that the launcher's DHCP server gives, to the guest's MAC only."""
@@ -82,6 +89,12 @@ class Plan:
     version: int = VERSION
 
 
+def sorted_steps(steps: Iterable[Step]) -> dict[str, Any]:
+    """Return steps as the members of a Plan that have them."""
+    listed = tuple(steps)
+    return {member: tuple(one for one in listed if isinstance(one, kind)) for member, kind in _STEPS.items()}
+
+
 def render_plan(plan: Plan) -> str:
     """Serialise a plan, byte for byte the same for equal plans."""
     return json.dumps(asdict(plan), separators=(",", ":"), sort_keys=True)
@@ -97,9 +110,7 @@ def parse_plan(text: str) -> Plan:
         return Plan(
             **{
                 **raw,
-                "container_disks": tuple(ContainerDisk(**one) for one in raw.pop("container_disks", ())),
-                "empty_disks": tuple(EmptyDisk(**one) for one in raw.pop("empty_disks", ())),
-                "cloud_init": tuple(CloudInit(**one) for one in raw.pop("cloud_init", ())),
+                **{member: tuple(kind(**one) for one in raw.pop(member, ())) for member, kind in _STEPS.items()},
                 "dhcp": None if dhcp is None else Dhcp(**{**dhcp, "search": tuple(dhcp.get("search", ()))}),
             }
         )

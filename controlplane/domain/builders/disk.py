@@ -1,17 +1,15 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Disks: an overlay over a container's image, a sparse image, a cloud-init seed."""
+"""Disks: how each is attached. What it is made of is its volume's to say: controlplane.domain.volumes."""
 
 from __future__ import annotations
 
 from collections import Counter
 
-from controlplane.api.launch_plan import FoundDisk
 from controlplane.api.objects.vmi.devices import Disk as DiskSpec
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.api.objects.vmi.volumes import Volume
-from controlplane.domain import layout
 from controlplane.domain.builders.facts import Facts, NotBuildableError
 from controlplane.domain.model.disk import (
     Alias,
@@ -24,6 +22,8 @@ from controlplane.domain.model.disk import (
     FileSource,
     Format,
 )
+from controlplane.domain.volumes.kind import DiskImage
+from controlplane.domain.volumes.registry import volume_in_domain
 
 DEFAULT_BUS = "sata"
 _PREFIXES = {"virtio": "vd", "sata": "sd", "scsi": "sd", "usb": "sd"}
@@ -54,20 +54,20 @@ def bus_of(spec: DiskSpec) -> str:
 
 
 def _build_disk(facts: Facts, spec: DiskSpec, volume: Volume, *, device: str, where: str) -> Disk:
-    path, form, backing = _image(volume, facts, where)
+    image = _image(volume, facts, where)
     return Disk(
         type="file",
         device="cdrom" if spec.cdrom else "disk",
         model="virtio-non-transitional" if bus_of(spec) == "virtio" else None,
         driver=DiskDriver(
             name="qemu",
-            type=form,
+            type=image.format,
             cache=_cache(spec, facts, where),
             error_policy="stop",
             discard=None if spec.cdrom else "unmap",
         ),
-        source=FileSource(file=path),
-        backing=backing,
+        source=FileSource(file=image.path),
+        backing=_backing(image),
         target=DiskTarget(device=device, bus=bus_of(spec), tray=(spec.cdrom.tray or None) if spec.cdrom else None),
         read_only=_is_read_only(spec),
         serial=spec.serial or None,
@@ -76,26 +76,21 @@ def _build_disk(facts: Facts, spec: DiskSpec, volume: Volume, *, device: str, wh
     )
 
 
-def _image(volume: Volume, facts: Facts, where: str) -> tuple[str, str, BackingStore | EndOfChain]:
-    """Return file, format and what lies below. The chain is written out, so that no header is ever trusted."""
-    if volume.empty_disk is not None:
-        return layout.sparse_disk(volume.name), "raw", EndOfChain()
-    if volume.cloud_init_no_cloud is not None:
-        return layout.cloud_init_iso(volume.name), "raw", EndOfChain()
-    if volume.container_disk is None:
-        raise NotBuildableError(where, f"volume {volume.name!r} has no source that this version can attach")
-    below = _found(volume, facts, where)
-    backing = BackingStore(
+def _image(volume: Volume, facts: Facts, where: str) -> DiskImage:
+    try:
+        return volume_in_domain(volume, facts.report)
+    except ValueError as error:
+        raise NotBuildableError(where, str(error)) from error
+
+
+def _backing(image: DiskImage) -> BackingStore | EndOfChain:
+    """Write out what lies below, and where the chain ends, so that nothing is probed."""
+    below = image.below
+    if below is None:
+        return EndOfChain()
+    return BackingStore(
         type="file", format=Format(type=below.format), source=FileSource(file=below.path), below=EndOfChain()
     )
-    return layout.overlay(volume.name), "qcow2", backing
-
-
-def _found(volume: Volume, facts: Facts, where: str) -> FoundDisk:
-    for disk in facts.report.container_disks:
-        if disk.volume == volume.name:
-            return disk
-    raise NotBuildableError(where, f"the launcher found no image for volume {volume.name!r}")
 
 
 def _cache(spec: DiskSpec, facts: Facts, where: str) -> str:

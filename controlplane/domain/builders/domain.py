@@ -19,8 +19,9 @@ from controlplane.domain.builders.device import build_controllers, build_memory_
 from controlplane.domain.builders.disk import build_disks
 from controlplane.domain.builders.facts import Facts
 from controlplane.domain.builders.interface import build_interfaces
-from controlplane.domain.builders.machine import build_features, build_os, build_sysinfo, firmware_uuid
+from controlplane.domain.builders.machine import build_features, build_os, build_sysinfo
 from controlplane.domain.builders.metadata import build_metadata
+from controlplane.domain.guest import firmware_uuid
 from controlplane.domain.model.domain import Devices, Domain
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from controlplane.api.objects.vmi.domain import Firmware, KernelBoot
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
-from controlplane.domain import layout
 from controlplane.domain.builders.facts import Facts, NotBuildableError
+from controlplane.domain.guest import firmware_uuid
 from controlplane.domain.model.machine import (
     Apic,
     Bios,
@@ -26,13 +26,9 @@ from controlplane.domain.model.machine import (
     Tcg,
     VmPort,
 )
+from controlplane.domain.volumes import kernel_boot
 
 _OVMF = "/usr/share/OVMF"
-
-
-def firmware_uuid(vmi: VirtualMachineInstance) -> str:
-    """Return the system UUID that the guest sees: the spec's, else the VMI's own."""
-    return _firmware(vmi).uuid or vmi.metadata.uid
 
 
 def build_os(vmi: VirtualMachineInstance, facts: Facts) -> Os:
@@ -91,15 +87,10 @@ def _firmware(vmi: VirtualMachineInstance) -> Firmware:
 def _boot_file(kernel: KernelBoot | None, which: str) -> str | None:
     if kernel is None or kernel.container is None:
         return None
-    path: str = getattr(kernel.container, f"{which}_path")
-    if not path:
-        return None
-    if not path.startswith("/") or {"", ".", ".."} & set(path[1:].split("/")):
-        raise NotBuildableError(
-            f"spec.domain.firmware.kernelBoot.container.{which}Path",
-            "must be an absolute path that names a file and has no . or .. in it",
-        )
-    return layout.KERNEL_BOOT + path
+    try:
+        return kernel_boot.in_domain(getattr(kernel.container, f"{which}_path"))
+    except ValueError as error:
+        raise NotBuildableError(f"spec.domain.firmware.kernelBoot.container.{which}Path", str(error)) from error
 
 
 def _bios(vmi: VirtualMachineInstance) -> Bios | None:

@@ -1,53 +1,83 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The launch plan of a VMI: what the launcher must know before a domain exists. Pure."""
+"""One launch of a VMI: what it comes to, derived once and handed to the Pod's builder. Pure."""
 
 from __future__ import annotations
 
-import base64
-import binascii
-import json
-import re
+import hashlib
+from dataclasses import dataclass
+from typing import Any
 
-from controlplane.api.launch_plan import CloudInit, ContainerDisk, Dhcp, EmptyDisk, Plan
-from controlplane.api.objects import quantity
-from controlplane.api.objects.vmi.instance import CloudInitNoCloud, VirtualMachineInstance
+from controlplane.api.launch_plan import Dhcp, Plan, sorted_steps
+from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain import layout
+from controlplane.domain.guest import Guest, guest_of
 from controlplane.domain.mac import guest_mac
 from controlplane.domain.network import masquerade_network
+from controlplane.domain.volumes.kind import Mounted
+from controlplane.domain.volumes.registry import volumes_in_plan, volumes_in_pod
+from controlplane.virt_controller.vmi.resources import build_resources
+from controlplane.virt_controller.vmi.world import pod_name
 
-USER_DATA = "userdata"
-NETWORK_DATA = "networkdata"
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """What a launcher Pod is built from, beside what it takes from the VMI as it is."""
+
+    pod_name: str
+    vmi_id: str
+    """The VMI's name as a label value."""
+    guest: Guest
+    plan: Plan
+    resources: dict[str, Any]
+    """Of the compute container."""
+    mounted: tuple[Mounted, ...]
+    """Volumes of the Pod for the machine's volumes."""
+    pull_secrets: tuple[str, ...]
+    image: str
+    """Of the launcher."""
+    pull_policy: str
 
 
-def build_plan(vmi: VirtualMachineInstance) -> Plan:
-    """Build the plan. ValueError names what in the spec cannot be planned."""
-    volumes = vmi.spec.volumes
+def derive_launch(
+    vmi: VirtualMachineInstance, *, attempt: int, image: str, configuration: KubeVirtConfiguration
+) -> Launch:
+    """Derive a launch. ValueError names what in the VMI cannot be built."""
+    guest, needed = guest_of(vmi), volumes_in_pod(vmi.spec)
+    return Launch(
+        pod_name=pod_name(vmi, attempt),
+        vmi_id=vmi_id(vmi.metadata.name),
+        guest=guest,
+        plan=build_plan(vmi, guest),
+        resources=build_resources(vmi.spec.domain, configuration.developer_configuration),
+        mounted=tuple(one for each in needed for one in each.mounted),
+        pull_secrets=tuple(sorted({each.pull_secret for each in needed if each.pull_secret})),
+        image=image,
+        pull_policy=configuration.image_pull_policy or "IfNotPresent",
+    )
+
+
+def vmi_id(name: str) -> str:
+    """Return the VMI's name as a label value: whole if it fits, else cut and made unique by its SHA-1."""
+    if len(name) <= 63:
+        return name
+    return f"{name[:54]}-{hashlib.sha1(name.encode(), usedforsecurity=False).hexdigest()[:8]}"
+
+
+def build_plan(vmi: VirtualMachineInstance, guest: Guest) -> Plan:
+    """Build the plan: what the launcher must know before a domain exists. ValueError names what cannot be planned."""
     return Plan(
         domain=vmi.metadata.uid,
         title=f"{vmi.metadata.namespace}/{vmi.metadata.name}",
         grace_period_seconds=vmi.spec.grace_period_seconds,
-        container_disks=tuple(
-            ContainerDisk(one.name, one.container_disk.path) for one in volumes if one.container_disk is not None
-        ),
-        empty_disks=tuple(
-            EmptyDisk(one.name, quantity.to_bytes(one.empty_disk.capacity)) for one in volumes if one.empty_disk
-        ),
-        cloud_init=tuple(
-            _cloud_init(vmi, one.name, one.cloud_init_no_cloud) for one in volumes if one.cloud_init_no_cloud
-        ),
-        dhcp=_dhcp(vmi),
+        dhcp=_dhcp(vmi, guest),
+        **sorted_steps(volumes_in_plan(vmi.spec, guest)),
     )
 
 
-def guest_hostname(vmi: VirtualMachineInstance) -> str:
-    """Return the name that the guest is told: one label of at most 63 characters."""
-    first = (vmi.spec.hostname or vmi.metadata.name).split(".")[0].lower()
-    return re.sub(r"[^a-z0-9-]", "-", first)[:63].strip("-") or "vm"
-
-
-def _dhcp(vmi: VirtualMachineInstance) -> Dhcp | None:
+def _dhcp(vmi: VirtualMachineInstance, guest: Guest) -> Dhcp | None:
     interface = next((one for one in vmi.spec.domain.devices.interfaces if one.masquerade is not None), None)
     if interface is None:
         return None
@@ -61,35 +91,6 @@ def _dhcp(vmi: VirtualMachineInstance) -> Dhcp | None:
         address=str(network.guest_interface),
         router=str(network.gateway),
         mtu=None,
-        hostname=guest_hostname(vmi),
+        hostname=guest.hostname,
         search=(f"{subdomain}.{vmi.metadata.namespace}.svc.cluster.local",) if subdomain else (),
     )
-
-
-def _cloud_init(vmi: VirtualMachineInstance, volume: str, source: CloudInitNoCloud) -> CloudInit:
-    firmware = vmi.spec.domain.firmware
-    identity = firmware.uuid if firmware and firmware.uuid else vmi.metadata.uid
-    return CloudInit(
-        volume=volume,
-        # JSON is YAML, and cannot be broken out of by a name.
-        meta_data=json.dumps({"instance-id": identity, "local-hostname": guest_hostname(vmi)}),
-        user_data=_inline(volume, "userDataBase64", source.user_data, source.user_data_base64),
-        user_data_file=_mounted(volume, USER_DATA) if source.secret_ref else None,
-        network_data=_inline(volume, "networkDataBase64", source.network_data, source.network_data_base64),
-        network_data_file=_mounted(volume, NETWORK_DATA) if source.network_data_secret_ref else None,
-    )
-
-
-def _inline(volume: str, member: str, text: str, encoded: str) -> str | None:
-    if not encoded:
-        return text or None
-    try:
-        return base64.b64decode("".join(encoded.split()), validate=True).decode()  # YAML blocks end in a newline
-    except (binascii.Error, UnicodeDecodeError) as error:
-        raise ValueError(
-            f"volume {volume}: {member} is not base64 of UTF-8 text; use a Secret for other data"
-        ) from error
-
-
-def _mounted(volume: str, part: str) -> str:
-    return f"{layout.cloud_init_secret(volume, part)}/{part}"

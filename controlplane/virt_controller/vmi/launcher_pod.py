@@ -9,21 +9,18 @@ The one sysctl (a safe one) lets the DHCP server bind its port without a capabil
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
 from kubevirt_api import names
 
-from controlplane.api.launch_plan import PLAN_VARIABLE, render_plan
+from controlplane.api.launch_plan import PLAN_VARIABLE, Plan, render_plan
 from controlplane.api.objects.decode import encode
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.pod import COMPUTE
 from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE_INSTANCE
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance, VirtualMachineInstanceSpec
 from controlplane.domain import layout
-from controlplane.virt_controller.vmi.launch import NETWORK_DATA, USER_DATA, build_plan, guest_hostname
-from controlplane.virt_controller.vmi.resources import build_resources
-from controlplane.virt_controller.vmi.world import pod_name
+from controlplane.virt_controller.vmi.launch import Launch, derive_launch
 
 Json = dict[str, Any]
 
@@ -43,25 +40,26 @@ def build_launcher_pod(
     vmi: VirtualMachineInstance, *, attempt: int, image: str, configuration: KubeVirtConfiguration
 ) -> Json:
     """Build the Pod. ValueError names what in the VMI cannot be built."""
+    launch = derive_launch(vmi, attempt=attempt, image=image, configuration=configuration)
     return {
         "apiVersion": POD.api_version,
         "kind": POD.kind,
-        "metadata": _metadata(vmi, attempt),
-        "spec": _spec(vmi, image, configuration),
+        "metadata": _metadata(vmi, launch),
+        "spec": _spec(vmi.spec, launch),
     }
 
 
-def _metadata(vmi: VirtualMachineInstance, attempt: int) -> Json:
+def _metadata(vmi: VirtualMachineInstance, launch: Launch) -> Json:
     meta = vmi.metadata
     return {
-        "name": pod_name(vmi, attempt),
+        "name": launch.pod_name,
         "namespace": meta.namespace,
         "labels": {
             **{key: value for key, value in meta.labels.items() if key != names.NODE_NAME},
             names.ROLE: names.LAUNCHER_ROLE,
             names.CREATED_BY: meta.uid,
-            names.VM_NAME: guest_hostname(vmi),
-            names.VMI_ID: vmi_id(meta.name),
+            names.VM_NAME: launch.guest.hostname,
+            names.VMI_ID: launch.vmi_id,
         },
         "annotations": {
             **{key: value for key, value in meta.annotations.items() if key not in DROPPED_ANNOTATIONS},
@@ -84,16 +82,7 @@ def owner_reference(vmi: VirtualMachineInstance) -> Json:
     }
 
 
-def vmi_id(name: str) -> str:
-    """Return the VMI's name as a label value: whole if it fits, else cut and made unique by its SHA-1."""
-    if len(name) <= 63:
-        return name
-    return f"{name[:54]}-{hashlib.sha1(name.encode(), usedforsecurity=False).hexdigest()[:8]}"
-
-
-def _spec(vmi: VirtualMachineInstance, image: str, configuration: KubeVirtConfiguration) -> Json:
-    spec = vmi.spec
-    volumes = _volumes(spec)
+def _spec(spec: VirtualMachineInstanceSpec, launch: Launch) -> Json:
     optional = {
         "subdomain": spec.subdomain,
         "affinity": spec.affinity,
@@ -102,13 +91,13 @@ def _spec(vmi: VirtualMachineInstance, image: str, configuration: KubeVirtConfig
         "priorityClassName": spec.priority_class_name,
         "dnsPolicy": spec.dns_policy,
         "dnsConfig": encode(spec.dns_config) if spec.dns_config else None,
-        "imagePullSecrets": [{"name": name} for name in _pull_secrets(spec)],
+        "imagePullSecrets": [{"name": name} for name in launch.pull_secrets],
     }
     return {
         "restartPolicy": "Never",
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
-        "hostname": guest_hostname(vmi),
+        "hostname": launch.guest.hostname,
         "terminationGracePeriodSeconds": spec.grace_period_seconds + EXTRA_GRACE_SECONDS,
         "securityContext": _pod_security(spec),
         "nodeSelector": {
@@ -116,8 +105,8 @@ def _spec(vmi: VirtualMachineInstance, image: str, configuration: KubeVirtConfig
             "kubernetes.io/arch": spec.architecture or "amd64",
             names.SCHEDULABLE: "true",
         },
-        "containers": [_compute(vmi, image, configuration, [mount for _unused, mount in volumes])],
-        "volumes": [{"name": layout.RUN_VOLUME, "emptyDir": {}}, *(volume for volume, _unused in volumes)],
+        "containers": [_compute(launch)],
+        "volumes": [{"name": layout.RUN_VOLUME, "emptyDir": {}}, *(one.volume for one in launch.mounted)],
         **{key: value for key, value in optional.items() if value},
     }
 
@@ -135,71 +124,31 @@ def _pod_security(spec: VirtualMachineInstanceSpec) -> Json:
     return context
 
 
-def _compute(vmi: VirtualMachineInstance, image: str, configuration: KubeVirtConfiguration, mounts: list[Json]) -> Json:
+def _compute(launch: Launch) -> Json:
     return {
         "name": COMPUTE,
-        "image": image,
-        "imagePullPolicy": configuration.image_pull_policy or "IfNotPresent",
+        "image": launch.image,
+        "imagePullPolicy": launch.pull_policy,
         "env": [
-            {"name": PLAN_VARIABLE, "value": _plan_value(vmi)},
+            {"name": PLAN_VARIABLE, "value": _plan_value(launch.plan)},
             *(
                 {"name": f"POD_{part.upper()}", "valueFrom": {"fieldRef": {"fieldPath": f"metadata.{part}"}}}
                 for part in ("name", "namespace", "uid")
             ),
         ],
-        "resources": build_resources(vmi.spec.domain, configuration.developer_configuration),
+        "resources": launch.resources,
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "readOnlyRootFilesystem": True,
             "capabilities": {"drop": ["ALL"]},
         },
-        "volumeMounts": [{"name": layout.RUN_VOLUME, "mountPath": layout.RUN}, *mounts],
+        "volumeMounts": [
+            {"name": layout.RUN_VOLUME, "mountPath": layout.RUN},
+            *(one.mount for one in launch.mounted),
+        ],
     }
 
 
-def _plan_value(vmi: VirtualMachineInstance) -> str:
+def _plan_value(plan: Plan) -> str:
     """Write the plan so that no `$` is left: the kubelet would expand $(NAME) and halve $$ in user data."""
-    return render_plan(build_plan(vmi)).replace("$", "\\u0024")
-
-
-def _volumes(spec: VirtualMachineInstanceSpec) -> list[tuple[Json, Json]]:
-    """List Pod volumes with their mounts: images, the kernel's image, Secrets for cloud-init."""
-    listed: list[tuple[Json, Json]] = []
-    for one in spec.volumes:
-        if one.container_disk is not None:
-            disk = one.container_disk
-            name, where = layout.pod_volume(one.name), layout.image_mount(one.name)
-            listed.append(_image(name, disk.image, disk.image_pull_policy, where))
-        if one.cloud_init_no_cloud is not None:
-            source = one.cloud_init_no_cloud
-            for part, reference in ((USER_DATA, source.secret_ref), (NETWORK_DATA, source.network_data_secret_ref)):
-                if reference is not None:
-                    listed.append(_secret(one.name, part, reference.name))
-    boot = spec.domain.firmware.kernel_boot if spec.domain.firmware else None
-    if boot is not None and boot.container is not None:
-        container = boot.container
-        listed.append(
-            _image(layout.KERNEL_BOOT_VOLUME, container.image, container.image_pull_policy, layout.KERNEL_BOOT)
-        )
-    return listed
-
-
-def _image(name: str, reference: str, policy: str, where: str) -> tuple[Json, Json]:
-    image = {"reference": reference, "pullPolicy": policy} if policy else {"reference": reference}
-    return {"name": name, "image": image}, {"name": name, "mountPath": where, "readOnly": True}
-
-
-def _secret(volume: str, part: str, secret: str) -> tuple[Json, Json]:
-    """Mount a Secret whole: a missing one keeps the Pod waiting, and either spelling of its key will do."""
-    name = f"{part}-{hashlib.sha256(volume.encode()).hexdigest()[:16]}"
-    where = layout.cloud_init_secret(volume, part)
-    source = {"secretName": secret, "defaultMode": 0o440}
-    return {"name": name, "secret": source}, {"name": name, "mountPath": where, "readOnly": True}
-
-
-def _pull_secrets(spec: VirtualMachineInstanceSpec) -> list[str]:
-    boot = spec.domain.firmware.kernel_boot if spec.domain.firmware else None
-    named = [one.container_disk.image_pull_secret for one in spec.volumes if one.container_disk is not None]
-    if boot is not None and boot.container is not None:
-        named.append(boot.container.image_pull_secret)
-    return sorted({one for one in named if one})
+    return render_plan(plan).replace("$", "\\u0024")

@@ -14,6 +14,7 @@ from controlplane.domain.builders.facts import Facts, Link
 from controlplane.domain.codec import render_text
 from controlplane.domain.mac import guest_mac
 from controlplane.domain.network import masquerade_network
+from controlplane.domain.volumes.registry import reported_images
 from controlplane.virt_handler.device_plugins.device import KVM
 from controlplane.virt_handler.network.masquerade import Masquerade, Port
 from controlplane.virt_handler.network.pod_interface import PodInterface
@@ -33,7 +34,6 @@ def masquerade_of(vmi: VirtualMachineInstance) -> Masquerade | None:
 
 def describe_domain(vmi: VirtualMachineInstance, pod: Pod, report: bytes, interface: PodInterface | None) -> str:
     """Render the domain. ValueError (NotBuildableError among them) names what stands in the way."""
-    mounts = {one.name: layout.image_mount(one.name) for one in vmi.spec.volumes if one.container_disk is not None}
     links = {
         one.name: Link(
             mac=guest_mac(vmi.metadata.uid, one.name, one.mac_address),
@@ -46,7 +46,7 @@ def describe_domain(vmi: VirtualMachineInstance, pod: Pod, report: bytes, interf
         pod_uid=pod.uid,
         epoch=vmi.status.epoch,
         is_kvm=pod.was_given(KVM.resource),
-        report=parse_report(report, mounts=mounts),
+        report=parse_report(report, mounts=reported_images(vmi.spec)),
         links=links,
     )
     return render_text(build_domain(vmi, facts))

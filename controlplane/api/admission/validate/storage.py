@@ -7,19 +7,26 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from controlplane.api.admission.problem import Problem, below, excerpt
 from controlplane.api.objects import quantity
-from controlplane.api.objects.meta import Quantity
 from controlplane.api.objects.vmi.devices import Disk
 from controlplane.api.objects.vmi.instance import VirtualMachineInstanceSpec
-from controlplane.api.objects.vmi.volumes import CloudInitNoCloud, Volume
+from controlplane.api.objects.vmi.volumes import CloudInitNoCloud, EmptyDisk, Volume
 
 SEED_BYTES = 2048
 """Of inline user data or network data, as upstream; more goes into a Secret."""
 MIN_DISK = 2**20
 MAX_DISK = 16 * 2**40
+
+_SOURCES = {
+    name: member
+    for name, member in zip(Volume.__struct_encode_fields__, Volume.__struct_fields__, strict=True)
+    if member != "name"
+}
+"""Members of a volume that are its source, by their names in JSON."""
 
 
 def check_storage(spec: VirtualMachineInstanceSpec, path: str) -> Iterator[Problem]:
@@ -72,25 +79,23 @@ def _boot_order(spec: VirtualMachineInstanceSpec, path: str) -> Iterator[Problem
 
 
 def _volume(volume: Volume, path: str) -> Iterator[Problem]:
-    sources = [volume.container_disk, volume.cloud_init_no_cloud, volume.empty_disk]
-    count = sum(source is not None for source in sources)
-    if count != 1:
-        found = "no source" if count == 0 else f"{count} sources"
-        text = f"has {found}; needs exactly one of containerDisk, cloudInitNoCloud, emptyDisk"
-        yield Problem(path, text, "FieldValueInvalid" if count else "FieldValueRequired")
-    if volume.cloud_init_no_cloud is not None:
-        yield from _cloud_init(volume.cloud_init_no_cloud, below(path, "cloudInitNoCloud"))
-    if volume.empty_disk is not None:
-        yield from _capacity(volume.empty_disk.capacity, below(path, "emptyDisk.capacity"))
+    given = [name for name, member in _SOURCES.items() if getattr(volume, member) is not None]
+    if len(given) != 1:
+        found = f"{len(given)} sources" if given else "no source"
+        text = f"has {found}; needs exactly one of {', '.join(_SOURCES)}"
+        yield Problem(path, text, "FieldValueInvalid" if given else "FieldValueRequired")
+    for name in given:
+        if name in _RULES:
+            yield from _RULES[name](getattr(volume, _SOURCES[name]), below(path, name))
 
 
-def _capacity(capacity: Quantity, path: str) -> Iterator[Problem]:
+def _empty_disk(disk: EmptyDisk, path: str) -> Iterator[Problem]:
     try:
-        size = quantity.to_bytes(capacity)
+        size = quantity.to_bytes(disk.capacity)
     except quantity.QuantityError:
         return
     if not MIN_DISK <= size <= MAX_DISK:
-        yield Problem(path, f"{excerpt(capacity)} is out of range; must be from 1Mi to 16Ti")
+        yield Problem(below(path, "capacity"), f"{excerpt(disk.capacity)} is out of range; must be from 1Mi to 16Ti")
 
 
 def _cloud_init(seed: CloudInitNoCloud, path: str) -> Iterator[Problem]:
@@ -148,3 +153,10 @@ def _reference(seed: CloudInitNoCloud, path: str) -> Iterator[Problem]:
         if reference is not None and not reference.name:
             where = below(path, f"{name}.name")
             yield Problem(where, "is required; name a Secret in the machine's namespace", "FieldValueRequired")
+
+
+_RULES: dict[str, Callable[[Any, str], Iterator[Problem]]] = {
+    "cloudInitNoCloud": _cloud_init,
+    "emptyDisk": _empty_disk,
+}
+"""By the source that they are about; one whose fields speak for themselves has none."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from controlplane.domain.builders.facts import NotBuildableError
-from controlplane.domain.builders.machine import build_features, build_os, firmware_uuid, has_acpi
+from controlplane.domain.builders.machine import build_features, build_os, has_acpi
 from tests.controlplane.domain.builders.vmis import KVM, TCG, a_vmi
 
 
@@ -16,10 +16,6 @@ def test_a_kernel_outside_the_image_is_not_built(path: str) -> None:
     container = {"image": "example.org/kernel:1", "kernelPath": path}
     with pytest.raises(NotBuildableError, match="kernelPath"):
         build_os(a_vmi(firmware={"kernelBoot": {"container": container}}), KVM)
-
-
-def test_without_a_firmware_uuid_the_guest_sees_the_vmis() -> None:
-    assert firmware_uuid(a_vmi()) == "uid-1"
 
 
 def test_only_emulation_bounds_the_translation_buffer() -> None:

@@ -16,7 +16,7 @@ import yaml
 from controlplane.api.launch_plan import parse_plan
 from controlplane.api.objects.decode import decode_kubevirt
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
-from controlplane.virt_controller.vmi.launcher_pod import build_launcher_pod, vmi_id
+from controlplane.virt_controller.vmi.launcher_pod import build_launcher_pod
 from tests.controlplane.virt_controller.builders import a_vmi
 
 GOLDEN = Path(__file__).parent.parent.parent / "golden" / "launcher_pod"
@@ -117,13 +117,6 @@ def test_the_pod_passes_the_restricted_profile(case: tuple[dict[str, Any], dict[
 def test_a_node_of_the_control_plane_s_choice_cannot_be_waived() -> None:
     spec, configuration = CASES["everything"]
     assert build(spec, configuration)["spec"]["nodeSelector"]["kubevirt.io/schedulable"] == "true"
-
-
-def test_a_long_name_becomes_a_label_value_that_is_still_unique() -> None:
-    first, second = vmi_id("n" * 64 + "a"), vmi_id("n" * 64 + "b")
-    assert first != second
-    assert len(first) == 63
-    assert vmi_id("web") == "web"
 
 
 def test_defaults_need_no_configuration() -> None:

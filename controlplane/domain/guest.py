@@ -1,0 +1,37 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who a guest is: the host name and the UUID that it is told, wherever it is told them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+
+
+@dataclass(frozen=True, slots=True)
+class Guest:
+    """What a guest is told about itself."""
+
+    hostname: str
+    """One label of at most 63 characters."""
+    uuid: str
+    """Of its firmware; cloud-init takes it for the instance's identity."""
+
+
+def guest_of(vmi: VirtualMachineInstance) -> Guest:
+    """Derive who the guest of a VMI is."""
+    return Guest(_hostname(vmi), firmware_uuid(vmi))
+
+
+def firmware_uuid(vmi: VirtualMachineInstance) -> str:
+    """Return the system UUID that the guest sees: the spec's, else the VMI's own."""
+    firmware = vmi.spec.domain.firmware
+    return (firmware.uuid if firmware else "") or vmi.metadata.uid
+
+
+def _hostname(vmi: VirtualMachineInstance) -> str:
+    first = (vmi.spec.hostname or vmi.metadata.name).split(".")[0].lower()
+    return re.sub(r"[^a-z0-9-]", "-", first)[:63].strip("-") or "vm"

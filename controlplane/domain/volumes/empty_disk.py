@@ -1,0 +1,24 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""emptyDisk: a sparse file that the launcher makes in the Pod's own directory."""
+
+from __future__ import annotations
+
+from controlplane.api import launch_plan
+from controlplane.api.objects import quantity
+from controlplane.api.objects.vmi.volumes import EmptyDisk
+from controlplane.domain import layout
+from controlplane.domain.guest import Guest
+from controlplane.domain.volumes.kind import DiskImage, VolumeKind
+
+
+def _in_plan(name: str, source: EmptyDisk, _guest: Guest) -> launch_plan.Step:
+    return launch_plan.EmptyDisk(name, quantity.to_bytes(source.capacity))
+
+
+def _in_domain(name: str, _source: EmptyDisk, _report: launch_plan.Report) -> DiskImage:
+    return DiskImage(layout.sparse_disk(name), "raw")
+
+
+KIND = VolumeKind(member="empty_disk", in_plan=_in_plan, in_domain=_in_domain)

@@ -1,0 +1,64 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The kinds of volumes, one row each, and what the builders of Pod, plan and domain ask of all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from controlplane.api.launch_plan import Report, Step
+from controlplane.api.objects.vmi.instance import VirtualMachineInstanceSpec
+from controlplane.api.objects.vmi.volumes import Volume
+from controlplane.domain.guest import Guest
+from controlplane.domain.volumes import cloud_init_no_cloud, container_disk, empty_disk, kernel_boot
+from controlplane.domain.volumes.kind import DiskImage, InPod, VolumeKind
+
+VOLUME_KINDS: tuple[VolumeKind, ...] = (container_disk.KIND, empty_disk.KIND, cloud_init_no_cloud.KIND)
+
+
+def volumes_in_pod(spec: VirtualMachineInstanceSpec) -> tuple[InPod, ...]:
+    """Return what the machine's volumes, and the kernel that it boots directly, need in the Pod."""
+    needed = [kind.in_pod(volume.name, source) for volume, kind, source in _sourced(spec)]
+    container = kernel_boot.container_of(spec)
+    return (*needed, *([] if container is None else [kernel_boot.in_pod(container)]))
+
+
+def volumes_in_plan(spec: VirtualMachineInstanceSpec, guest: Guest) -> tuple[Step, ...]:
+    """Return what the launcher has to make. ValueError names the volume that cannot be planned."""
+    steps = (kind.in_plan(volume.name, source, guest) for volume, kind, source in _sourced(spec))
+    return tuple(step for step in steps if step is not None)
+
+
+def reported_images(spec: VirtualMachineInstanceSpec) -> dict[str, str]:
+    """Return the volumes whose image the launcher must report, and below which path each lies."""
+    return {
+        volume.name: kind.reported_below(volume.name)
+        for volume, kind, _unused in _sourced(spec)
+        if kind.reported_below is not None
+    }
+
+
+def volume_in_domain(volume: Volume, report: Report) -> DiskImage:
+    """Return what the guest's disk of a volume is made of. ValueError says why there is nothing."""
+    found = _source(volume)
+    if found is None:
+        raise ValueError(f"volume {volume.name!r} has no source that this version can attach")
+    kind, source = found
+    return kind.in_domain(volume.name, source, report)
+
+
+def _sourced(spec: VirtualMachineInstanceSpec) -> Iterator[tuple[Volume, VolumeKind, Any]]:
+    for volume in spec.volumes:
+        if found := _source(volume):
+            yield volume, *found
+
+
+def _source(volume: Volume) -> tuple[VolumeKind, Any] | None:
+    """Return the one source that admission made sure of; of several, that of the first row."""
+    for kind in VOLUME_KINDS:
+        source = getattr(volume, kind.member)
+        if source is not None:
+            return kind, source
+    return None

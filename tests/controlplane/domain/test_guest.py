@@ -1,0 +1,33 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from controlplane.domain.guest import guest_of
+from tests.controlplane.domain.builders.vmis import a_vmi
+
+NAMES = {
+    "the object's": ("", "web.example", "web"),
+    "the spec's": ("Mail", "web", "mail"),
+    "long": ("", "n" * 100, "n" * 63),
+    "nothing that a host name may have": ("", "...", "vm"),
+}
+
+
+@pytest.mark.parametrize(("hostname", "name", "expected"), NAMES.values(), ids=NAMES.keys())
+def test_the_guest_s_name_is_one_label(hostname: str, name: str, expected: str) -> None:
+    vmi = a_vmi()
+    meta = msgspec.structs.replace(vmi.metadata, name=name)
+    spec = msgspec.structs.replace(vmi.spec, hostname=hostname)
+    assert guest_of(msgspec.structs.replace(vmi, metadata=meta, spec=spec)).hostname == expected
+
+
+def test_without_a_firmware_uuid_the_guest_sees_the_vmis() -> None:
+    assert guest_of(a_vmi()).uuid == "uid-1"
+
+
+def test_a_firmware_uuid_is_the_guests() -> None:
+    assert guest_of(a_vmi(firmware={"uuid": "the-uuid"})).uuid == "the-uuid"

@@ -1,0 +1,141 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What each kind of volume means for Pod, plan and domain, as a table."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from controlplane.api.launch_plan import CloudInit, ContainerDisk, EmptyDisk, FoundDisk, Report, Step
+from controlplane.api.objects.vmi.volumes import Volume
+from controlplane.domain.guest import Guest
+from controlplane.domain.volumes.kind import BackingImage, DiskImage
+from controlplane.domain.volumes.registry import (
+    VOLUME_KINDS,
+    reported_images,
+    volume_in_domain,
+    volumes_in_plan,
+    volumes_in_pod,
+)
+from tests.controlplane.domain.builders.vmis import a_vmi
+
+GUEST = Guest("web", "the-uuid")
+REPORT = Report(container_disks=(FoundDisk("a", "/img/volumes/a/disk/x.img", "raw"),))
+META = json.dumps({"instance-id": "the-uuid", "local-hostname": "web"})
+USER_SECRET = "userdata-ca978112ca1bbdca"
+IMAGE = {"name": "vol-a", "image": {"reference": "guest:1", "pullPolicy": "Never"}}
+
+
+@dataclass(frozen=True)
+class Row:
+    source: dict[str, Any]
+    domain: DiskImage
+    step: Step
+    pod: list[dict[str, Any]] = field(default_factory=list)
+    mounts: list[str] = field(default_factory=list)
+    pull_secret: str = ""
+    reported: dict[str, str] = field(default_factory=dict)
+
+
+ROWS = {
+    "container_disk": Row(
+        {
+            "containerDisk": {
+                "image": "guest:1",
+                "path": "/disk/x.img",
+                "imagePullPolicy": "Never",
+                "imagePullSecret": "registry",
+            }
+        },
+        DiskImage("/run/launcher/disks/a.qcow2", "qcow2", below=BackingImage("/img/volumes/a/disk/x.img", "raw")),
+        ContainerDisk("a", "/disk/x.img"),
+        pod=[IMAGE],
+        mounts=["/img/volumes/a"],
+        pull_secret="registry",
+        reported={"a": "/img/volumes/a"},
+    ),
+    "empty_disk": Row(
+        {"emptyDisk": {"capacity": "1Gi"}},
+        DiskImage("/run/launcher/disks/a.img", "raw"),
+        EmptyDisk("a", 1 << 30),
+    ),
+    "cloud_init_no_cloud": Row(
+        {
+            "cloudInitNoCloud": {
+                "secretRef": {"name": "users"},
+                "networkDataBase64": base64.b64encode(b"version: 2\n").decode(),
+            }
+        },
+        DiskImage("/run/launcher/disks/a.iso", "raw"),
+        CloudInit(
+            "a",
+            META,
+            user_data_file="/run/secrets/cloud-init/a/userdata/userdata",
+            network_data="version: 2\n",
+        ),
+        pod=[{"name": USER_SECRET, "secret": {"secretName": "users", "defaultMode": 0o440}}],
+        mounts=["/run/secrets/cloud-init/a/userdata"],
+    ),
+}
+
+
+def test_every_source_that_a_volume_can_have_is_a_kind_with_a_row_here() -> None:
+    members = [name for name in Volume.__struct_fields__ if name != "name"]
+
+    assert sorted(kind.member for kind in VOLUME_KINDS) == sorted(members) == sorted(ROWS)
+
+
+@pytest.mark.parametrize("row", ROWS.values(), ids=ROWS.keys())
+def test_a_volume_means_this(row: Row) -> None:
+    spec = a_vmi(volumes=[{"name": "a", **row.source}]).spec
+    (needed,) = volumes_in_pod(spec)
+
+    assert [one.volume for one in needed.mounted] == row.pod
+    assert [one.mount for one in needed.mounted] == [
+        {"name": volume["name"], "mountPath": where, "readOnly": True}
+        for volume, where in zip(row.pod, row.mounts, strict=True)
+    ]
+    assert needed.pull_secret == row.pull_secret
+    assert volumes_in_plan(spec, GUEST) == (row.step,)
+    assert volume_in_domain(spec.volumes[0], REPORT) == row.domain
+    assert reported_images(spec) == row.reported
+
+
+def test_data_that_is_no_text_is_refused_by_name() -> None:
+    source = {"userDataBase64": base64.b64encode(b"\xff\xfe").decode()}
+    spec = a_vmi(volumes=[{"name": "seed", "cloudInitNoCloud": source}]).spec
+
+    with pytest.raises(ValueError, match="volume seed: userDataBase64"):
+        volumes_in_plan(spec, GUEST)
+
+
+def test_an_image_that_the_launcher_did_not_find_is_no_disk() -> None:
+    spec = a_vmi(volumes=[{"name": "other", "containerDisk": {"image": "guest:1"}}]).spec
+
+    with pytest.raises(ValueError, match="found no image for volume 'other'"):
+        volume_in_domain(spec.volumes[0], REPORT)
+
+
+def test_a_volume_without_a_source_that_is_built_means_nothing() -> None:
+    """Another version may have let it in."""
+    spec = a_vmi(volumes=[{"name": "a", "dataVolume": {"name": "x"}}]).spec
+
+    assert (volumes_in_pod(spec), volumes_in_plan(spec, GUEST), reported_images(spec)) == ((), (), {})
+    with pytest.raises(ValueError, match="no source that this version"):
+        volume_in_domain(spec.volumes[0], REPORT)
+
+
+def test_a_kernel_s_image_is_mounted_after_the_volumes() -> None:
+    container = {"image": "kernel:1", "imagePullSecret": "registry", "kernelPath": "/vmlinuz"}
+    volumes = [{"name": "a", "emptyDisk": {"capacity": "1Gi"}}]
+    *_unused, kernel = volumes_in_pod(a_vmi(firmware={"kernelBoot": {"container": container}}, volumes=volumes).spec)
+
+    assert [one.mount["mountPath"] for one in kernel.mounted] == ["/img/kernel-boot"]
+    assert [one.volume["image"] for one in kernel.mounted] == [{"reference": "kernel:1"}]
+    assert kernel.pull_secret == "registry"
