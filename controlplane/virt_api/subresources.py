@@ -28,14 +28,12 @@ from controlplane.virt_api.lifecycle import (
     decide_stop,
 )
 from controlplane.virt_api.options import BadOptionsError, parse_restart, parse_start, parse_stop
-from controlplane.virt_api.routes import VM, ToSubresource
+from controlplane.virt_api.routes import ToSubresource
 
 log = logging.getLogger(__name__)
 
 # A decision meets a status write of a controller now and then; it is made anew on what is there by then.
 ATTEMPTS = 4
-
-_SINGULAR = {"virtualmachines": "virtualmachine", "virtualmachineinstances": "virtualmachineinstance"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +69,7 @@ class Subresources:
 
     async def _act(self, route: ToSubresource, user: User, asked: Asked) -> Answer:
         key = Key(route.access.namespace, route.access.name)
-        kind = _SINGULAR[VM]
+        kind = VIRTUAL_MACHINE.kind.lower()
         for _unused in range(ATTEMPTS):
             try:
                 vm, vmi = await self._read_vm(key), await self._read_vmi(key)

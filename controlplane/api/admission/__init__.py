@@ -4,5 +4,6 @@
 """May this write happen, and what does it become? Functions from a request to a verdict; HTTP is elsewhere.
 
 review: AdmissionReview in and out. verdict: the decision. fields, known_fields: unknown and unbuilt fields, by name.
-validate/: rules over several fields. defaults: what an object says when its author did not. problem: what is wrong.
+kinds/: the rules of each kind, of which `rules` says what they consist. validate/: rules over several fields that kinds
+share. defaults: what a machine says when its author did not. problem: what is wrong.
 """

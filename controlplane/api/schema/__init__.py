@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What values a field may have, and the CRDs that enforce it: generated from the types, never written by hand.
 
-bounds, patterns: what types say about their fields. shape: types as data. openapi: the schema of a type. crds: our
-CustomResourceDefinitions. generate_crds: the tool that writes them.
+bounds, patterns: what types say about their fields. shape: types as data. openapi: the schema of a type. cel: rules
+for the API server. crds: the CustomResourceDefinition of a kind. generate_crds: the tool that writes what
+the role needs.
 """
