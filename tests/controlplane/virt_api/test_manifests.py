@@ -66,12 +66,13 @@ def test_users_may_make_each_kind_that_is_theirs_and_read_each_that_is_not() -> 
             for resource in rule["resources"]
             for verb in rule["verbs"]
         }
-        for role in ("edit", "view")
+        for role in ("admin", "edit", "view")
     }
 
     for kind in KINDS:
         plural = kind.resource.plural
         assert ((plural, "create") in granted["edit"]) is kind.is_users
+        assert ((plural, "deletecollection") in granted["admin"]) is kind.is_users
         assert {(plural, "get"), (plural, "list")} <= granted["edit"] & granted["view"]
         assert (plural, "create") not in granted["view"]
 

@@ -122,6 +122,40 @@ def test_a_user_cannot_hand_an_instance_to_a_machine() -> None:
     assert create(golden.changed(free, "metadata/ownerReferences", [{**owner, "apiVersion": "example.com/v1"}])).allowed
 
 
+def test_what_an_instance_has_already_does_not_stand_in_the_way_of_another_label_or_owner() -> None:
+    """Our own accounts, or another version, put it there."""
+    ours = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "name": "a", "uid": "b", "controller": True}
+    other = {"apiVersion": "example.com/v1", "kind": "Fleet", "name": "c", "uid": "d"}
+    old = golden.changed(stored("vmi-masquerade"), "metadata/annotations", {"kubevirt.io/memfd": "false"})
+    old = golden.changed(old, "metadata/ownerReferences", [ours])
+
+    assert update(old, golden.changed(old, "metadata/labels", {"app": "x"})).allowed
+    assert update(old, golden.changed(old, "metadata/ownerReferences", [ours, other])).allowed
+    assert not update(old, golden.changed(old, "metadata/annotations", {"kubevirt.io/memfd": "true"})).allowed
+
+
+@pytest.mark.parametrize("name", ["vm-default-disks", "vmi-masquerade"])
+def test_what_is_made_up_at_creation_is_not_made_up_later(name: str) -> None:
+    """An object that another version let in keeps having no identity and no finalizer of ours."""
+    old = golden.load(name)
+    later = update(old, golden.changed(old, "metadata/labels", {"app": "x"}))
+    filled = later.patched or old
+
+    assert later.allowed
+    assert "finalizers" not in filled["metadata"]
+    assert "uuid" not in str(filled["spec"])
+
+
+def test_an_instance_is_filled_in_at_its_creation_only() -> None:
+    old = golden.load("vmi-masquerade")
+
+    assert update(old, golden.changed(old, "metadata/labels", {"app": "x"})).patched is None
+
+
+def test_a_configuration_that_says_nothing_is_good() -> None:
+    assert create({"apiVersion": "kubevirt.io/v1", "kind": "KubeVirt", "metadata": {"name": "kubevirt"}}).allowed
+
+
 def test_an_unbuilt_annotation_on_an_instance_is_refused() -> None:
     vmi = golden.changed(golden.load("vmi-masquerade"), "metadata/annotations", {"kubevirt.io/memfd": "false"})
 

@@ -18,6 +18,12 @@ def test_a_kernel_outside_the_image_is_not_built(path: str) -> None:
         build_os(a_vmi(firmware={"kernelBoot": {"container": container}}), KVM)
 
 
+def test_a_kernel_s_image_that_names_no_initrd_gives_none() -> None:
+    container = {"image": "example.org/kernel:1", "kernelPath": "/boot/vmlinuz"}
+    made = build_os(a_vmi(firmware={"kernelBoot": {"container": container}}), KVM)
+    assert (made.kernel, made.initrd) == ("/img/kernel-boot/boot/vmlinuz", None)
+
+
 def test_only_emulation_bounds_the_translation_buffer() -> None:
     assert build_features(a_vmi(), KVM).tcg is None
     tcg = build_features(a_vmi(), TCG).tcg

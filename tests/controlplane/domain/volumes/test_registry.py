@@ -107,8 +107,18 @@ def test_a_volume_means_this(row: Row) -> None:
     assert reported_images(spec) == row.reported
 
 
-def test_data_that_is_no_text_is_refused_by_name() -> None:
-    source = {"userDataBase64": base64.b64encode(b"\xff\xfe").decode()}
+def test_encoded_data_may_be_broken_into_lines() -> None:
+    text = "#cloud-config\n" * 9
+    source = {"userDataBase64": base64.encodebytes(text.encode()).decode()}
+    (step,) = volumes_in_plan(a_vmi(volumes=[{"name": "seed", "cloudInitNoCloud": source}]).spec, GUEST)
+
+    assert isinstance(step, CloudInit)
+    assert step.user_data == text
+
+
+@pytest.mark.parametrize("encoded", [base64.b64encode(b"\xff\xfe").decode(), "eA==!", "eA"])
+def test_data_that_is_no_text_is_refused_by_name(encoded: str) -> None:
+    source = {"userDataBase64": encoded}
     spec = a_vmi(volumes=[{"name": "seed", "cloudInitNoCloud": source}]).spec
 
     with pytest.raises(ValueError, match="volume seed: userDataBase64"):
