@@ -122,13 +122,27 @@ def test_status_is_written_through_its_subresource_only_and_drops_unknown_fields
     assert read(api, path)["status"] == {"phase": "Pending", "epoch": 1}
 
 
-def test_instances_are_selected_by_phase_and_node(api: Api, made: list[str]) -> None:
-    path = create(api, made, golden.load("vmi-masquerade"))
-    api.patch(f"{path}/status", {"status": {"phase": "Scheduled", "nodeName": "n1"}})
+@pytest.mark.parametrize("version", ["v1", "v1alpha3"])
+def test_instances_are_selected_by_phase_and_node(api: Api, made: list[str], version: str) -> None:
+    for name, status in {
+        "on-n1": {"phase": "Scheduled", "nodeName": "n1"},
+        "also-on-n1": {"phase": "Running", "nodeName": "n1"},
+        "on-n2": {"phase": "Scheduled", "nodeName": "n2"},
+        "on-n11": {"phase": "Scheduled", "nodeName": "n11"},
+        "on-none": {"phase": "Pending"},
+    }.items():
+        path = create(api, made, golden.changed(golden.load("vmi-masquerade"), "metadata/name", name))
+        api.patch(f"{path}/status", {"status": status})
 
-    for selector, count in (("status.nodeName=n1", 1), ("status.nodeName=n2", 0), ("status.phase=Scheduled", 1)):
-        found = api.get(f"{GROUP}/virtualmachineinstances?fieldSelector={selector}") or {}
-        assert len(found["items"]) == count
+    def selected(selector: str) -> set[str]:
+        collection = f"{GROUP.replace('/v1/', f'/{version}/')}/virtualmachineinstances"
+        return {one["metadata"]["name"] for one in (api.get(f"{collection}?fieldSelector={selector}") or {})["items"]}
+
+    assert selected("status.nodeName=n1") == {"on-n1", "also-on-n1"}
+    assert selected("status.nodeName=n2") == {"on-n2"}
+    assert selected("status.nodeName=n3") == set()
+    assert selected("status.nodeName=") == {"on-none"}
+    assert selected("status.nodeName=n1,status.phase=Running") == {"also-on-n1"}
 
 
 def test_both_versions_show_the_same_object(api: Api, made: list[str]) -> None:

@@ -109,3 +109,15 @@ def test_columns_are_upstreams() -> None:
         ],
         "KubeVirt": [("Age", 0), ("Phase", 0)],
     }
+
+
+@pytest.mark.parametrize("version", [0, 1], ids=["v1", "v1alpha3"])
+def test_instances_are_selectable_by_phase_and_node_in_both_versions(version: int) -> None:
+    """virt-handler watches the instances of its node by this, not by a label that is a write of its own."""
+    by_kind = {one.kind: crd(one)["spec"]["versions"][version].get("selectableFields") for one in DEFINITIONS}
+
+    assert by_kind == {
+        "VirtualMachine": None,
+        "VirtualMachineInstance": [{"jsonPath": ".status.phase"}, {"jsonPath": ".status.nodeName"}],
+        "KubeVirt": None,
+    }
