@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Events of the reconcilers: recorded while working, sent beside the real work. Nothing waits for one or depends on it.
 
-A thing is said once in ten minutes, and when the API is slow the oldest unsent are dropped.
+One occurrence is told once, met as often as it may be in ten minutes; two occurrences are two Events, however alike
+their words are. When the API is slow the oldest unsent are dropped.
 """
 
 from __future__ import annotations
@@ -37,8 +38,12 @@ class Regarding:
 
 
 class Events(Protocol):
-    def record(self, regarding: Regarding, kind: Kind, reason: str, message: str) -> None:
-        """Tell users. Never raises, never waits."""
+    def record(self, regarding: Regarding, kind: Kind, reason: str, message: str, *, occurrence: str = "") -> None:
+        """Tell users. Never raises, never waits.
+
+        occurrence: what makes this one differ from others of the same words, e.g. the UID of what was made. "" for a
+        state that lasts: its words are all that tells it from another.
+        """
 
 
 class EventWriter:
@@ -50,20 +55,21 @@ class EventWriter:
         self._component = component
         self._instance = instance
         self._waiting: deque[tuple[Json, Story]] = deque(maxlen=WAITING_LIMIT)
-        self._told: OrderedDict[tuple[str, str, str], float] = OrderedDict()
+        self._told: OrderedDict[tuple[str, str, str, str], float] = OrderedDict()
         self._wake = asyncio.Event()
 
-    def record(self, regarding: Regarding, kind: Kind, reason: str, message: str) -> None:
+    def record(self, regarding: Regarding, kind: Kind, reason: str, message: str, *, occurrence: str = "") -> None:
         now = self._clock.monotonic()
-        same = (regarding.uid, reason, message)
+        same = (regarding.uid, reason, message, occurrence)
         if now - self._told.get(same, -REPEAT_SECONDS) < REPEAT_SECONDS:
             return
         self._told[same] = now
         self._told.move_to_end(same)
         while len(self._told) > WAITING_LIMIT:
             self._told.popitem(last=False)
-        # The time makes it an Event of its own: a VM may be started twice.
-        self._waiting.append((_about(regarding), Story(reason, message, kind, once=f"{self._clock.now():.3f}")))
+        # The time, because what still lasts after REPEAT_SECONDS is told anew.
+        once = f"{occurrence} {self._clock.now():.3f}"
+        self._waiting.append((_about(regarding), Story(reason, message, kind, once=once)))
         self._wake.set()
 
     async def run(self) -> None:

@@ -136,12 +136,13 @@ class VmReconciler:
     async def _create(self, vm: VirtualMachine) -> None:
         body = default_instance(build_vmi(vm), self._configuration(), seed=vm.metadata.uid)
         try:
-            await self._api.create(VIRTUAL_MACHINE_INSTANCE, vm.metadata.namespace, body)
+            made = await self._api.create(VIRTUAL_MACHINE_INSTANCE, vm.metadata.namespace, body)
         except AlreadyExists as error:
             # Ours from a write whose answer was lost, or somebody else's: look at it, then decide again.
             await self._api.get(VIRTUAL_MACHINE_INSTANCE, _key(vm))
             raise Conflict(str(error)) from error
-        self._events.record(_regarding(vm), "Normal", "SuccessfulCreate", f"Started the virtual machine {_key(vm)}")
+        text = f"Started the virtual machine {_key(vm)}"
+        self._events.record(_regarding(vm), "Normal", "SuccessfulCreate", text, occurrence=made["metadata"]["uid"])
 
     async def _adopt(self, world: World) -> None:
         vm, vmi = world.vm, _present(world.vmi)
@@ -180,7 +181,7 @@ class VmReconciler:
             return
         if not world.is_vm_deleting:
             text = f"Stopped the virtual machine {_key(vm)}: {action.because}"
-            self._events.record(_regarding(vm), "Normal", "SuccessfulDelete", text)
+            self._events.record(_regarding(vm), "Normal", "SuccessfulDelete", text, occurrence=meta.uid)
 
     async def _patch(self, vm: VirtualMachine, patch: dict[str, Any], *, is_status: bool = False) -> None:
         await self._api.patch(

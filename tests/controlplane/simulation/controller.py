@@ -85,8 +85,11 @@ class Told:
     """Events, remembered instead of written."""
 
     events: list[tuple[str, str, str]] = field(default_factory=list)
+    occurrences: list[tuple[str, str]] = field(default_factory=list)
 
-    def record(self, regarding: Regarding, kind: Kind, reason: str, message: str) -> None:
+    def record(self, regarding: Regarding, kind: Kind, reason: str, message: str, *, occurrence: str = "") -> None:
+        del kind
+        self.occurrences.append((reason, occurrence))
         self.events.append((str(regarding.key), reason, message))
 
 

@@ -9,10 +9,11 @@ import asyncio
 from contextlib import suppress
 from typing import Any
 
-from controlplane.api.objects.resources import VIRTUAL_MACHINE, Key
+from controlplane.api.objects.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.engine.errors import Forbidden
 from controlplane.virt_controller.tell import REPEAT_SECONDS, WAITING_LIMIT, EventWriter, Regarding
 from tests.controlplane.simulation.clock import SimulatedClock
+from tests.controlplane.stories.stage import Stage, Users, a_vm
 
 WEB = Regarding(VIRTUAL_MACHINE, Key("default", "web"), "u1")
 
@@ -58,6 +59,44 @@ async def test_an_event_names_the_object_and_is_said_once_in_ten_minutes() -> No
     assert api.created[0]["involvedObject"]["uid"] == "u1"
     assert api.created[0]["type"] == "Warning"
     assert len({one["metadata"]["name"] for one in api.created}) == 2
+
+
+async def test_three_starts_in_a_minute_are_three_events() -> None:
+    """Review 1, B9: the same sentence about the same machine was one Event in ten minutes."""
+    api, clock = Recording(), SimulatedClock()
+    writer = a_writer(api, clock)
+    for run in ("run-1", "run-2", "run-3"):
+        writer.record(WEB, "Normal", "SuccessfulCreate", "Started the virtual machine", occurrence=run)
+        writer.record(WEB, "Normal", "SuccessfulCreate", "Started the virtual machine", occurrence=run)
+    await sent(writer)
+    assert len(api.created) == 3
+    assert len({one["metadata"]["name"] for one in api.created}) == 3, "no two share a name, at one moment"
+
+
+def test_starts_and_stops_are_told_apart_by_the_instance_they_made_or_ended() -> None:
+    stage = Stage()
+    users, runs = Users(stage), []
+    users.create(a_vm())
+    for _unused in range(2):
+        runs.append(stage.store.get(VIRTUAL_MACHINE_INSTANCE, WEB.key)["metadata"]["uid"])
+        users.switch("Halted")
+        users.switch("Always")
+    runs.append(stage.store.get(VIRTUAL_MACHINE_INSTANCE, WEB.key)["metadata"]["uid"])
+
+    told = stage.controller.told.occurrences
+    assert len(set(runs)) == 3
+    assert [run for reason, run in told if reason == "SuccessfulCreate"] == runs
+    assert [run for reason, run in told if reason == "SuccessfulDelete"] == runs[:2]
+
+
+async def test_one_failure_that_is_met_again_and_again_is_said_once_in_ten_minutes() -> None:
+    api, clock = Recording(), SimulatedClock()
+    writer = a_writer(api, clock)
+    for pod, seconds in (("pod-1", 0.0), ("pod-1", 30.0), ("pod-2", 30.0), ("pod-2", 30.0), ("pod-1", REPEAT_SECONDS)):
+        clock.advance(seconds)
+        writer.record(WEB, "Warning", "FailedCreate", "exceeded quota", occurrence=pod)
+    await sent(writer)
+    assert len(api.created) == 3
 
 
 async def test_a_refused_event_holds_up_nothing() -> None:
