@@ -9,10 +9,15 @@ import time
 
 
 class SystemClock:
-    """engine.ports.Clock on this machine."""
+    """engine.ports.Clock on this machine.
+
+    monotonic() goes on while the host is suspended, as time does for everybody else: a Lease, a token or a silence is
+    as old as the others see it. Sleeps (asyncio, threading) run on CLOCK_MONOTONIC, which stands still then: after a
+    resume they end late by all the time slept, never early, and whoever wakes must look at this clock before acting.
+    """
 
     def monotonic(self) -> float:
-        return time.monotonic()
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
 
     def now(self) -> float:
         return time.time()

@@ -82,7 +82,8 @@ class Api(Protocol):
 class Clock(Protocol):
     """Time as the engine sees it: monotonic seconds for delays, wall time for stamps."""
 
-    def monotonic(self) -> float: ...
+    def monotonic(self) -> float:
+        """Seconds that never go back, and go on while the host is suspended."""
 
     def now(self) -> float:
         """Seconds since the epoch."""

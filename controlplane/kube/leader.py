@@ -10,6 +10,15 @@ first is shorter than the second by a third, which covers clocks that run at dif
 things stop a holder that is late: `Leadership.require` before each write, the loss of its task group,
 and a thread that ends the process when the event loop itself has stalled (or the process was stopped).
 Beyond that, preconditions on every write make a stale leader harmless.
+
+A host that is suspended. The clock is CLOCK_BOOTTIME (engine.clock), which goes on meanwhile: what first
+looks at it after the resume, `require` or the thread, finds the deadline passed, so no further write
+begins. What sleeps does so on CLOCK_MONOTONIC (asyncio, threading), which stands still: the next renewal
+comes up to `renew_seconds` after the resume, the thread's look within a second. Whichever is first
+decides: a renewal that the server takes, because the Lease is still the version that we wrote, or the end
+of the process. A follower may find that a Lease stood still because it slept itself: the version by which
+it takes the Lease says whether that is so. A write that was under way when the host fell asleep arrives
+late, and its preconditions judge it.
 """
 
 from __future__ import annotations
@@ -175,27 +184,30 @@ class Leadership:
             async with asyncio.timeout(self._terms.renew_deadline_seconds / 2):
                 # With the version: a Lease that someone else took, or a human edited, is not ours to renew.
                 await self._patch(spec, self._seen[0], sent)
-        except Conflict:
-            held = await self._look()
-            if held is not None and held.holder != self._identity:
-                self._until = None
-                raise LeadershipLostError(f"{self._key} was taken by {held.holder or 'nobody'}") from None
-            return False
+            return True
         except NotFound:
             self._until = None
             raise LeadershipLostError(f"{self._key} was deleted") from None
+        except Conflict:
+            log.debug("the Lease is another version by now", extra={"lease": self._key})
         except (ApiError, TimeoutError) as error:
             log.warning("cannot renew the leadership", extra={"lease": self._key, "because": error})
-            # The renewal may have been stored without our hearing of it: learn the version anew.
-            await self._look()
-            return False
-        return True
+        await self._look()
+        return False
 
-    async def _look(self) -> Held | None:
+    async def _look(self) -> None:
+        """Learn the version anew: a renewal may have been stored without our hearing of it, or the Lease edited.
+
+        Raises LeadershipLostError when it was taken, whatever the first sign of that was: the version that is learnt
+        here must never be the one of another holder's Lease.
+        """
+        held = None
         with suppress(ApiError, TimeoutError):
             async with asyncio.timeout(self._terms.renew_deadline_seconds / 2):
-                return await self._read()
-        return None
+                held = await self._read()
+        if held is not None and held.holder != self._identity:
+            self._until = None
+            raise LeadershipLostError(f"{self._key} was taken by {held.holder or 'nobody'}")
 
     async def _read(self) -> Held | None:
         try:

@@ -4,7 +4,7 @@
 """A heartbeat that others can see: one Lease, renewed while we live. Choosing a leader is in leader.py.
 
 Readers must not compare renewTime with their own clock: clocks differ. They note when *they* last saw
-the Lease change, on their own monotonic clock.
+the Lease change, on their own monotonic clock (one that goes on while a host is suspended, engine.clock).
 """
 
 from __future__ import annotations

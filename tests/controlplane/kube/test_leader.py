@@ -4,16 +4,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
-from controlplane.api.objects.resources import LEASE, Key
+from controlplane.api.objects.resources import LEASE, POD, Key
 from controlplane.engine.errors import NotLeader, Unavailable
+from controlplane.kube.client import Client
 from controlplane.kube.leader import EXIT_LATE, Held, Leadership, LeadershipLostError, Take, Terms, Wait, decide
-from tests.controlplane.kube.virtual import MemoryApi, VirtualTime
+from controlplane.kube.transport import Request
+from tests.controlplane.kube.virtual import MemoryApi, SlowApi, VirtualTime
 
 KEY = Key("kubevirt", "virt-controller")
 TERMS = Terms()
@@ -233,7 +236,159 @@ async def test_a_failing_leader_gives_the_lease_back_and_its_error_is_seen() -> 
         assert election.holder == ""
 
 
-async def test_a_stalled_event_loop_ends_the_process() -> None:
+async def test_a_renewal_counts_from_its_send_however_long_its_answer_takes() -> None:
+    async with an_election() as election:
+        api = SlowApi(time=election.time)
+        first = election.join("a", api)
+        await election.time.advance(1)
+        api.answers_after = 8
+        await election.time.advance(12.5)  # A renewal was sent after 5 s and answered after 13.
+        assert [verb for verb, *_unused in api.writes] == ["create", "patch"]
+        api.failing = Unavailable("cut off")
+
+        await election.time.advance(1.4)
+        assert first.leadership.is_leader
+        await election.time.advance(0.2)
+        assert not first.leadership.is_leader
+
+
+async def test_taking_the_lease_counts_from_its_send_too() -> None:
+    async with an_election() as election:
+        first = election.join("a", SlowApi(time=election.time, answers_after=8))
+        await election.time.advance(9.9)
+        assert first.leadership.is_leader
+        await election.time.advance(0.2)
+        assert not first.leadership.is_leader
+
+
+@dataclass
+class LateApi(MemoryApi):
+    """Answers to reads arrive when they may, and say what was true when they were asked for."""
+
+    has_answers: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self.has_answers.set()
+
+    async def get(self, *arguments: Any) -> Any:
+        answer = await super().get(*arguments)
+        await self.has_answers.wait()
+        return answer
+
+
+@dataclass
+class FailingOnce(MemoryApi):
+    """Some patches fail before the server has seen them."""
+
+    failures: int = 0
+
+    async def patch(self, *arguments: Any, **options: Any) -> Any:
+        if self.failures:
+            self.failures -= 1
+            raise Unavailable("lost on the way")
+        return await super().patch(*arguments, **options)
+
+
+class Sent:
+    """A transport that takes everything."""
+
+    def __init__(self) -> None:
+        self.requests: list[Request] = []
+
+    async def send(self, request: Request) -> bytes:
+        self.requests.append(request)
+        return b"{}"
+
+
+WRITES: dict[str, Callable[[Client], Awaitable[Any]]] = {
+    "create": lambda client: client.create(POD, "ns", {"metadata": {"name": "a"}}),
+    "patch": lambda client: client.patch(POD, Key("ns", "a"), {}),
+    "patch status": lambda client: client.patch(POD, Key("ns", "a"), {}, subresource="status"),
+    "delete": lambda client: client.delete(POD, Key("ns", "a"), uid="u"),
+}
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+async def test_after_a_suspend_longer_than_the_deadline_no_write_passes(
+    write: Callable[[Client], Awaitable[Any]],
+) -> None:
+    """Review 1, B11: on a clock that stands still while the host sleeps, the old leader would go on for seconds."""
+    async with an_election() as election:
+        first = election.join("a")
+        await election.time.advance(7)
+        sent = Sent()
+        client = Client(sent, "test").guarded(first.leadership.require)  # type: ignore[arg-type]
+        await write(client)
+        assert len(sent.requests) == 1
+
+        election.time.suspend(TERMS.renew_deadline_seconds)
+        with pytest.raises(NotLeader):
+            await write(client)
+
+        assert len(sent.requests) == 1
+
+
+async def test_a_leader_that_slept_while_another_took_over_ends_without_a_write() -> None:
+    async with an_election() as election:
+        first = election.join("a")
+        await election.time.advance(7)
+        election.time.suspend(3600)
+        await election.api.patch(LEASE, KEY, {"spec": {"holderIdentity": "other"}})
+        writes = len(election.api.writes)
+        await election.time.advance(5)
+
+        assert first.leading == ["began", "ended"]
+        assert len(election.api.writes) == writes
+        with pytest.raises(LeadershipLostError, match="other"):
+            await election.tasks["a"]
+
+
+async def test_a_leader_that_slept_alone_leads_on_once_the_server_has_taken_a_renewal() -> None:
+    async with an_election() as election:
+        first = election.join("a")
+        await election.time.advance(7)
+        election.time.suspend(3600)
+        assert not first.leadership.is_leader
+        await election.time.advance(3.1)
+
+        assert first.leadership.is_leader
+        assert first.leading == ["began"]
+
+
+async def test_a_follower_that_wakes_with_an_old_answer_does_not_take_a_lease_that_was_renewed_meanwhile() -> None:
+    async with an_election() as election:
+        first = election.join("a")
+        await election.time.settle()
+        late = LateApi(objects=election.api.objects, version=1000)
+        second = election.join("b", late)
+        await election.time.advance(2.5)
+        late.has_answers.clear()
+        await election.time.advance(2)  # b has asked, and hears of nothing any more
+
+        await election.time.advance(3600)
+        late.has_answers.set()
+        await election.time.settle()
+
+        assert first.leadership.is_leader
+        assert not second.leadership.is_leader
+
+
+async def test_a_lease_that_another_took_is_not_renewed_for_him_after_a_failure() -> None:
+    """Who took it is also looked at when the first sign was a failed renewal, not a conflict."""
+    async with an_election() as election:
+        election.api = api = FailingOnce()
+        first = election.join("a")
+        await election.time.advance(4)
+        await election.api.patch(LEASE, KEY, {"spec": {"holderIdentity": "thief"}})
+        api.failures = 1
+        await election.time.advance(4)
+
+        assert first.leading == ["began", "ended"]
+        with pytest.raises(LeadershipLostError, match="thief"):
+            await election.tasks["a"]
+
+
+async def test_a_stalled_event_loop_or_a_host_that_slept_ends_the_process() -> None:
     """The thread looks at the clock once a second of real time; here the loop 'stalls' by never renewing."""
     time, exits = VirtualTime(), []
     ended = asyncio.Event()
@@ -247,7 +402,7 @@ async def test_a_stalled_event_loop_ends_the_process() -> None:
     running = asyncio.create_task(leadership.run(asyncio.Event().wait))  # type: ignore[arg-type]
     await time.settle()
 
-    time.seconds += 12
+    time.suspend(12)
     async with asyncio.timeout(5):
         await ended.wait()
 

@@ -11,7 +11,7 @@ import pytest
 from controlplane.api.objects.resources import Key
 from controlplane.engine.errors import Unavailable
 from controlplane.kube.lease import Heartbeat, render_time
-from tests.controlplane.kube.virtual import MemoryApi, VirtualTime
+from tests.controlplane.kube.virtual import MemoryApi, SlowApi, VirtualTime
 
 KEY = Key("kubevirt", "virt-handler-n1")
 
@@ -35,6 +35,17 @@ async def test_the_first_beat_makes_the_lease_and_later_ones_renew_it() -> None:
     assert lease["spec"]["holderIdentity"] == "n1"
     assert lease["spec"]["renewTime"] == render_time(time.now())
     assert heartbeat.last_beat == time.seconds
+
+
+async def test_a_beat_counts_from_its_send_however_long_its_answer_takes() -> None:
+    time = VirtualTime()
+    heartbeat = Heartbeat(SlowApi(time=time, answers_after=8), KEY, "n1", time, sleep=time.sleep)
+    beating = asyncio.create_task(heartbeat.beat())
+    began = time.seconds
+    await time.advance(9)
+    await beating
+
+    assert heartbeat.last_beat == began
 
 
 async def test_a_failed_beat_is_tried_again_soon_and_said_once(caplog: pytest.LogCaptureFixture) -> None:

@@ -52,6 +52,11 @@ class VirtualTime:
             await self.settle()
         self.seconds = end
 
+    def suspend(self, seconds: float) -> None:
+        """Let the host sleep: this clock goes on (CLOCK_BOOTTIME), whoever sleeps has as much left as before."""
+        self.seconds += seconds
+        self._sleepers = [(due + seconds, order, waiting) for due, order, waiting in self._sleepers]
+
 
 @dataclass
 class MemoryApi:
@@ -112,3 +117,21 @@ class MemoryApi:
         self.objects[resource.plural, key] = stored
         self.writes.append((verb, resource.plural, deepcopy(dict(patch))))
         return deepcopy(stored)
+
+
+@dataclass
+class SlowApi(MemoryApi):
+    """Writes are stored at once; their answers take their time."""
+
+    time: VirtualTime = field(default_factory=VirtualTime)
+    answers_after: float = 0.0
+
+    async def create(self, *arguments: Any, **options: Any) -> Any:
+        answer = await super().create(*arguments, **options)
+        await self.time.sleep(self.answers_after)
+        return answer
+
+    async def patch(self, *arguments: Any, **options: Any) -> Any:
+        answer = await super().patch(*arguments, **options)
+        await self.time.sleep(self.answers_after)
+        return answer
