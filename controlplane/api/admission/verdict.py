@@ -20,6 +20,7 @@ from controlplane.api.admission.problem import Problem, below
 from controlplane.api.admission.rules import Json
 from controlplane.api.admission.validate.check import check_object
 from controlplane.api.admission.validate.metadata import check_name
+from controlplane.api.admission.validate.unchanged import check_unchanged
 from controlplane.api.objects.decode import DecodeError, decode
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.meta import ObjectMeta
@@ -130,7 +131,7 @@ def _spec(request: Request, obj: Json, kind: Kind, settings: Settings) -> list[P
     if old is not None and obj.get("spec") == old.get("spec") and set(obj) <= set(old):
         return []
     if old is not None and kind.rules.unchangeable:
-        return [Problem("spec", kind.rules.unchangeable, "FieldValueForbidden")]
+        return list(check_unchanged(old, obj, kind.rules.unchangeable))
     return check_object(obj, settings.configuration, kind=kind.root, rules=kind.rules)
 
 

@@ -4,7 +4,8 @@
 """Our CustomResourceDefinitions as plain values: names, versions, columns and rules around the generated schemas.
 
 The first version is stored, the others are served beside it with the same schema. What is particular about a kind is
-in its row of controlplane.api.registry.
+in its row of controlplane.api.registry. No rule may look at the old object: the API server cannot tell who writes, and
+what users may not change the control plane must (hotplug, hand-over).
 """
 
 from __future__ import annotations

@@ -346,7 +346,7 @@ async def test_a_serving_pair_that_is_renewed_is_used_at_once(client: Client, vm
     await put(client, vm, "start", '{"dryRun": ["All"]}')
 
 
-async def test_an_instance_gets_finalizer_and_phase_but_keeps_its_spec(client: Client) -> None:
+async def test_an_instance_gets_finalizer_and_phase_but_keeps_its_spec(installed: Installed, client: Client) -> None:
     body = a_vm()["spec"]["template"] | {
         "apiVersion": "kubevirt.io/v1",
         "kind": "VirtualMachineInstance",
@@ -355,8 +355,14 @@ async def test_an_instance_gets_finalizer_and_phase_but_keeps_its_spec(client: C
     made = await client.create(VIRTUAL_MACHINE_INSTANCE, "default", body)
     assert made["metadata"]["finalizers"]
 
-    with pytest.raises(ApiError):
-        await client.patch(VIRTUAL_MACHINE_INSTANCE, key_of(made), {"spec": {"domain": {"memory": {"guest": "128Mi"}}}})
+    change = {"spec": {"domain": {"memory": {"guest": "128Mi"}}}}
+    for version in ("v1", "v1alpha3"):
+        resource = Resource("kubevirt.io", version, "virtualmachineinstances", "VirtualMachineInstance")
+        with pytest.raises(ApiError, match=r"spec\.domain\.memory\.guest: does not change"):
+            await client.patch(resource, key_of(made), change)
+    async with a_client(installed.controller) as controller:
+        changed = await controller.patch(VIRTUAL_MACHINE_INSTANCE, key_of(made), change)
+    assert changed["spec"]["domain"]["memory"]["guest"] == "128Mi"
     with pytest.raises(ApiError):
         await client.patch(
             VIRTUAL_MACHINE_INSTANCE, key_of(made), {"status": {"phase": "Failed"}}, subresource="status"

@@ -17,8 +17,7 @@ from controlplane.api.admission.validate.machine import check_machine
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.meta import ObjectMeta
 from controlplane.api.objects.vmi.instance import VirtualMachineInstanceSpec
-from controlplane.api.schema.cel import add_machine_rules, rule
-from controlplane.api.schema.openapi import Schema
+from controlplane.api.schema.cel import add_machine_rules
 
 
 def _check_spec(spec: VirtualMachineInstanceSpec, configuration: KubeVirtConfiguration) -> Iterator[Problem]:
@@ -42,17 +41,6 @@ def _default(vmi: Json, configuration: KubeVirtConfiguration, seed: str | None) 
     return vmi if seed is None else default_instance(vmi, configuration, seed)
 
 
-def _add_schema_rules(spec: Schema) -> None:
-    add_machine_rules(spec)
-    # Not the whole spec: stop and restart shorten terminationGracePeriodSeconds of what runs.
-    for part in ("domain", "volumes", "networks"):
-        rule(
-            spec["properties"][part],
-            "self == oldSelf",
-            f"the {part} of a VirtualMachineInstance cannot change; change the VirtualMachine",
-        )
-
-
 RULES = Rules(
     spec=_check_spec,
     metadata=_check_metadata,
@@ -61,5 +49,5 @@ RULES = Rules(
     ),
     default=_default,
     finalizer=names.VMI_FINALIZER,
-    add_schema_rules=_add_schema_rules,
+    add_schema_rules=add_machine_rules,
 )

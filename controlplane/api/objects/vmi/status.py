@@ -5,10 +5,16 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 
 from controlplane.api.objects.meta import Condition, Node, Quantity
 from controlplane.api.objects.vmi.domain import Machine
+from controlplane.api.schema.bounds import bounded
+
+Counter = Annotated[int, bounded(minimum=0, maximum=10_000)]
+"""Whoever reads one may loop over what it counts: nobody, a captured node neither, may write two thousand million."""
 
 
 class PhaseTransition(Node, frozen=True, kw_only=True):
@@ -118,12 +124,12 @@ class VirtualMachineInstanceStatus(Node, frozen=True, kw_only=True):
     """The guest's operating system, if a guest agent told it."""
     active_pods: dict[str, str] = msgspec.field(default_factory=dict)
     """UID of each launcher Pod and the node it runs on."""
-    attempt: int = 0
+    attempt: Counter = 0
     """How many launcher Pods were begun for this run: the number in the Pod's name.
 
     Written before the Pod is created, so that two writers collide on the name instead of making two Pods.
     """
-    epoch: int = 0
+    epoch: Counter = 0
     """How often the run was given an owner: 1 with the first grant, one more with each migration."""
     launcher_container_image_version: str = ""
     """Image of the launcher."""

@@ -90,13 +90,27 @@ def test_a_replacing_write_keeps_our_finalizer(name: str) -> None:
     assert verdict.patched["metadata"]["finalizers"] == old["metadata"]["finalizers"]
 
 
-def test_an_instances_spec_does_not_change() -> None:
+@pytest.mark.parametrize(
+    ("path", "value", "told"),
+    [
+        ("spec/domain/memory/guest", "2Gi", "spec.domain.memory.guest"),
+        ("spec/volumes/0/containerDisk/image", "other", "spec.volumes[0].containerDisk.image"),
+        ("spec/networks", [], "spec.networks"),
+        ("spec/nodeSelector", {"a": "b"}, "spec.nodeSelector"),
+        ("spec/terminationGracePeriodSeconds", 1, "spec.terminationGracePeriodSeconds"),
+        ("sepc", {}, "sepc"),
+    ],
+)
+def test_what_a_running_instance_is_changes_by_the_control_plane_only(path: str, value: Any, told: str) -> None:
+    """Hotplug, hand-over and a shorter grace period are writes of ours; a user's change is named by its field."""
     old = stored("vmi-masquerade")
+    new = golden.changed(old, path, value)
 
-    verdict = update(old, golden.changed(old, "spec/domain/memory/guest", "2Gi"))
+    verdict = update(old, new)
 
-    assert [problem.path for problem in verdict.problems] == ["spec"]
+    assert [problem.path for problem in verdict.problems] == [told]
     assert "change the VirtualMachine" in str(verdict.problems[0])
+    assert update(old, new, ACCOUNT) == Verdict()
 
 
 @pytest.mark.parametrize("label", names.RESERVED_LABELS)

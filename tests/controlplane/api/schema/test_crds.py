@@ -121,3 +121,25 @@ def test_instances_are_selectable_by_phase_and_node_in_both_versions(version: in
         "VirtualMachineInstance": [{"jsonPath": ".status.phase"}, {"jsonPath": ".status.nodeName"}],
         "KubeVirt": None,
     }
+
+
+@BY_KIND
+def test_no_rule_compares_with_the_old_object(definition: Definition) -> None:
+    """The API server cannot tell who writes: such a rule would bind the control plane's own accounts."""
+    rules = [rule["rule"] for _unused, node in nodes(schema_of(definition)) for rule in validations(node)]
+
+    assert not [rule for rule in rules if "oldSelf" in rule]
+
+
+def validations(node: Schema) -> list[dict[str, str]]:
+    found: list[dict[str, str]] = node.get("x-kubernetes-validations", [])
+    return found
+
+
+@pytest.mark.parametrize("name", ["attempt", "epoch"])
+def test_what_is_counted_in_a_status_has_an_end(name: str) -> None:
+    """Review 1, A: a node that wrote an epoch of 2e9 made virt-controller loop over it."""
+    (vmi,) = (one for one in DEFINITIONS if one.kind == "VirtualMachineInstance")
+    counter = schema_of(vmi)["properties"]["status"]["properties"][name]
+
+    assert (counter["type"], counter["minimum"], counter["maximum"]) == ("integer", 0, 10_000)
