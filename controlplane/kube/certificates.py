@@ -3,22 +3,43 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Make and judge certificates: our authority, serving pairs, when to renew. Pure; no Secret is read here.
 
-All functions take `now` (seconds since the epoch) and PEM bytes, and return PEM bytes.
+All functions take `now` (seconds since the epoch) and PEM bytes, and return PEM bytes. What is judged may be anybody's:
+that it cannot be read is an answer, not an exception.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 RENEW_AT = 0.8  # of a certificate's life
 SKEW = timedelta(minutes=5)  # certificates begin this long ago: not all nodes agree on the time
+SMALLEST_RSA_BITS = 2048
+
+Signer = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey | ed25519.Ed25519PrivateKey
+"""Keys whose signatures API servers verify."""
+
+_BLOCK = re.compile(rb"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
+_KINDS = f"RSA from {SMALLEST_RSA_BITS} bits, P-256, P-384, P-521 or Ed25519"
+_CURVES = (ec.SECP256R1, ec.SECP384R1, ec.SECP521R1)
+_UNREADABLE = (
+    ValueError,
+    TypeError,  # an encrypted key, a signature of another kind
+    UnsupportedAlgorithm,
+    InvalidSignature,
+    x509.InvalidVersion,
+    x509.DuplicateExtension,
+    x509.UnsupportedGeneralNameType,
+)
+"""What cryptography raises for somebody else's certificates and keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +51,14 @@ class KeyPair:
 
     def __repr__(self) -> str:
         return "KeyPair(...)"  # a key must not get into a log by way of a dataclass's repr
+
+
+@dataclass(frozen=True, slots=True)
+class Unusable:
+    """Material that nothing can be signed with."""
+
+    why: str
+    """Never holds any of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +91,14 @@ def make_authority(common_name: str, now: float, lifetime: timedelta) -> KeyPair
 
 
 def issue_server(authority: KeyPair, dns_names: Sequence[str], now: float, lifetime: timedelta) -> KeyPair:
-    """Issue a serving pair for these DNS names; the first is the common name. Never outlives its authority."""
+    """Issue a serving pair for these DNS names; the first is the common name. Never outlives its authority.
+
+    The authority is one that find_authority returned. Raises ValueError for another.
+    """
     issuer = x509.load_pem_x509_certificate(authority.certificate)
-    signer = _signing_key(authority.key)
+    signer = _signer(authority.key)
+    if isinstance(signer, Unusable):
+        raise ValueError(signer.why)
     key = ec.generate_private_key(ec.SECP256R1())
     left = issuer.not_valid_after_utc - datetime.fromtimestamp(now, UTC)
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, dns_names[0][:64])])
@@ -75,10 +109,41 @@ def issue_server(authority: KeyPair, dns_names: Sequence[str], now: float, lifet
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
         .add_extension(x509.SubjectAlternativeName([x509.DNSName(name) for name in dns_names]), critical=False)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), critical=False)
-        .sign(signer, hashes.SHA256())
+        .add_extension(_issuer_identifier(issuer), critical=False)
+        .sign(signer, None if isinstance(signer, ed25519.Ed25519PrivateKey) else hashes.SHA256())
     )
     return _pair(certificate, key)
+
+
+def find_authority(bundle: bytes, key: bytes) -> KeyPair | Unusable:
+    """Find the certificate that the key is for, wherever it stands in the bundle, if the two can sign for us."""
+    signer = _signer(key)
+    if isinstance(signer, Unusable):
+        return signer
+    certificates = split(bundle)
+    for certificate in certificates:
+        if belongs_together(KeyPair(certificate, key)):
+            if is_authority(certificate):
+                return KeyPair(certificate, key)
+            return Unusable("the certificate is not one of an authority that may sign certificates")
+    return Unusable("the key is for none of the certificates" if certificates else "no certificate can be read")
+
+
+def is_authority(certificate: bytes) -> bool:
+    """Tell whether a certificate is of an authority whose signatures count; False for anything that cannot be read."""
+    try:
+        parsed = x509.load_pem_x509_certificate(certificate)
+        extensions = parsed.extensions
+        if (
+            not _is_verifiable(parsed.public_key())
+            or not extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+        ):
+            return False
+        return extensions.get_extension_for_class(x509.KeyUsage).value.key_cert_sign
+    except x509.ExtensionNotFound as missing:
+        return missing.oid == x509.KeyUsage.oid  # no usage is every usage
+    except _UNREADABLE:
+        return False
 
 
 def life(certificate: bytes) -> Life:
@@ -88,41 +153,47 @@ def life(certificate: bytes) -> Life:
 
 
 def belongs_together(pair: KeyPair) -> bool:
-    """Tell whether the key is the certificate's; False for anything that cannot be parsed."""
+    """Tell whether the key is the certificate's; False for anything that cannot be read."""
     try:
         certificate = x509.load_pem_x509_certificate(pair.certificate)
         key = serialization.load_pem_private_key(pair.key, None)
-    except (ValueError, TypeError):
+        return bool(certificate.public_key() == key.public_key())
+    except _UNREADABLE:
         return False
-    return bool(certificate.public_key() == key.public_key())
 
 
 def is_issued_by(certificate: bytes, authority: bytes) -> bool:
-    """Tell whether the authority's key signed the certificate."""
+    """Tell whether the authority's key signed the certificate; False for anything that cannot be read."""
     try:
         issuer = x509.load_pem_x509_certificate(authority)
         x509.load_pem_x509_certificate(certificate).verify_directly_issued_by(issuer)
-    except Exception:
+    except _UNREADABLE:
         return False
     return True
 
 
 def dns_names(certificate: bytes) -> tuple[str, ...]:
-    """Return the DNS names a certificate is for."""
-    parsed = x509.load_pem_x509_certificate(certificate)
+    """Return the DNS names a certificate is for; none when they cannot be read."""
     try:
+        parsed = x509.load_pem_x509_certificate(certificate)
         names = parsed.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    except x509.ExtensionNotFound:
+        return tuple(names.get_values_for_type(x509.DNSName))
+    except (x509.ExtensionNotFound, *_UNREADABLE):
         return ()
-    return tuple(names.get_values_for_type(x509.DNSName))
 
 
 def split(bundle: bytes) -> list[bytes]:
-    """Return the certificates of a bundle, one PEM each; an unreadable bundle is empty."""
+    """Return the certificates of a bundle, one PEM each, without those that cannot be read."""
+    return [read for block in _BLOCK.findall(bundle) if (read := _normal(block)) is not None]
+
+
+def _normal(block: bytes) -> bytes | None:
     try:
-        return [_pem(parsed) for parsed in x509.load_pem_x509_certificates(bundle)]
-    except ValueError:
-        return []
+        pem = _pem(x509.load_pem_x509_certificate(block))
+        life(pem)
+    except (OverflowError, *_UNREADABLE):
+        return None
+    return pem
 
 
 def join(certificates: Iterable[bytes], now: float) -> bytes:
@@ -160,11 +231,36 @@ def _usage(*, digital_signature: bool = False, key_cert_sign: bool = False, crl_
     )
 
 
-def _signing_key(pem: bytes) -> ec.EllipticCurvePrivateKey:
-    key = serialization.load_pem_private_key(pem, None)
-    if not isinstance(key, ec.EllipticCurvePrivateKey):
-        raise ValueError("the authority's key is not an elliptic-curve key")
-    return key
+def _signer(pem: bytes) -> Signer | Unusable:
+    if not pem:
+        return Unusable("there is no key")
+    try:
+        key = serialization.load_pem_private_key(pem, None)
+    except TypeError:
+        return Unusable("the key is encrypted")
+    except (ValueError, UnsupportedAlgorithm):
+        return Unusable("the key cannot be read")
+    if isinstance(key, Signer) and _is_verifiable(key.public_key()):
+        return key
+    return Unusable(f"API servers do not verify such a key; use {_KINDS}")
+
+
+def _is_verifiable(key: object) -> bool:
+    """Tell whether API servers take a public key; one that they cannot parse makes them refuse a whole bundle."""
+    if isinstance(key, rsa.RSAPublicKey):
+        return key.key_size >= SMALLEST_RSA_BITS
+    if isinstance(key, ec.EllipticCurvePublicKey):
+        return isinstance(key.curve, _CURVES)
+    return isinstance(key, ed25519.Ed25519PublicKey)
+
+
+def _issuer_identifier(issuer: x509.Certificate) -> x509.AuthorityKeyIdentifier:
+    """Name the issuer's key as its own certificate does: OpenSSL finds no issuer by another name."""
+    try:
+        own = issuer.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
+    except x509.ExtensionNotFound:
+        return x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer.public_key())  # type: ignore[arg-type]
+    return x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(own)
 
 
 def _pair(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> KeyPair:

@@ -24,6 +24,7 @@ from controlplane.kube.errors import causes_field
 from controlplane.kube.transport import Request, Transport
 
 MERGE_PATCH = "application/merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"  # JSON is YAML
 PAGE_ITEMS = 500
 
 
@@ -121,6 +122,19 @@ class Client:
             if uid is not None and causes_field(error, "metadata.uid"):
                 raise Conflict(str(error), reason="Conflict", details=error.details) from error
             raise
+
+    async def ensure(self, resource: Resource, key: Key) -> Json:
+        """Make an empty object of this name; one that exists stays as it is.
+
+        By server-side apply and not by create, because RBAC knows the name of what is applied: the right to create
+        can be limited to it.
+        """
+        self.guard()
+        metadata = {"name": key.name} | ({"namespace": key.namespace} if resource.namespaced else {})
+        body = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata}
+        path = object_path(resource, key) + self._write_query(dry_run=False)
+        encoded = msgspec.json.encode(body)
+        return await self._object(Request("PATCH", path, f"make {resource.kind} {key}", encoded, APPLY_PATCH))
 
     async def delete(
         self,

@@ -3,12 +3,19 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The control plane's certificates: filled, handed out and renewed by the leader, without a cut.
 
-    decide   what is to be written, from what is there and the time   (pure)
-    observe  the caches' bytes made into what decide wants            (pure)
-    apply    the writes
-    run      the loop that the leader starts
+    decide    what is to be written, from what is there and the time   (pure)
+    observe   the caches' bytes made into what decide wants            (pure)
+    standing  how long things have stood still                         (pure)
+    apply     the writes
+    run       the loop that the leader starts
 
 An authority is replaced in three steps, each seen before the next: the new one joins the old in the
-bundle; everybody who verifies us has the bundle; only then is the serving pair issued by the new one.
-The old one leaves the bundle when its life is over.
+bundle; everybody who verifies us has the bundle, for a while; only then is the serving pair issued by
+the new one. The old one leaves the bundle when its life is over.
+
+So it is when the authority's Secret is deleted, emptied or filled with what cannot be used: a new one is
+made, and the old one's public certificate is kept, from the bundles that the verifiers hold. An authority
+that somebody puts into the Secret is used if it can sign, whatever its key is, and the one before leaves
+the bundle when the pair that was issued by the new one has been served for a while: this way an authority
+that must not be trusted any more is got rid of.
 """

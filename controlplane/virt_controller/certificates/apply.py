@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import base64
 import logging
-from typing import assert_never
+from typing import Protocol, assert_never
 
-from controlplane.api.objects.resources import SECRET
+from controlplane.api.objects.resources import SECRET, Key, Resource
 from controlplane.engine.ports import Api, Json
 from controlplane.kube.certificates import issue_server, join, make_authority
 from controlplane.virt_controller.certificates.decide import (
@@ -18,21 +18,33 @@ from controlplane.virt_controller.certificates.decide import (
     Action,
     IssueServing,
     MakeAuthority,
+    MakeSecret,
     PatchBundle,
 )
 
 log = logging.getLogger(__name__)
 
 
-async def apply(api: Api, action: Action, now: float) -> None:
+class EnsuringApi(Api, Protocol):
+    """The engine's verbs, and one that only an object with a name of its own is made by."""
+
+    async def ensure(self, resource: Resource, key: Key) -> Json:
+        """Make an empty object of this name; one that exists stays as it is."""
+
+
+async def apply(api: EnsuringApi, action: Action, now: float) -> None:
     """Carry out one action. Raises ApiError; Conflict when somebody wrote in between."""
     match action:
+        case MakeSecret():
+            await api.ensure(SECRET, action.key)
+            log.warning("made a Secret", extra={"key": action.key, "because": action.because})
         case MakeAuthority():
             made = make_authority(f"{action.held.key.namespace}-ca", now, AUTHORITY_LIFE)
             bundle = join((made.certificate, *action.keep), now)
             data = {"ca.crt": _encoded(bundle), "ca.key": _encoded(made.key)}
             await api.patch(SECRET, action.held.key, {"data": data}, resource_version=action.held.version)
-            log.info("made an authority", extra={"key": action.held.key, "because": action.because})
+            level = logging.WARNING if action.is_loss else logging.INFO
+            log.log(level, "made an authority", extra={"key": action.held.key, "because": action.because})
         case IssueServing():
             pair = issue_server(action.authority, action.names, now, SERVING_LIFE)
             data = {"tls.crt": _encoded(pair.certificate), "tls.key": _encoded(pair.key)}
@@ -53,12 +65,12 @@ async def _patch_bundle(api: Api, action: PatchBundle) -> None:
         # A merge patch replaces lists: the hooks go back as they are, under the version they were read at.
         current = await api.get(verifier.resource, verifier.key)
         version = current["metadata"]["resourceVersion"]
-        patch = {"webhooks": [_with_bundle(hook, encoded) for hook in current["webhooks"]]}
+        patch = {"webhooks": [_with_bundle(hook, encoded) for hook in current.get("webhooks") or ()]}
     await api.patch(verifier.resource, verifier.key, patch, resource_version=version)
 
 
 def _with_bundle(hook: Json, encoded: str) -> Json:
-    return {**hook, "clientConfig": {**hook["clientConfig"], "caBundle": encoded}}
+    return {**hook, "clientConfig": {**(hook.get("clientConfig") or {}), "caBundle": encoded}}
 
 
 def _encoded(value: bytes) -> str:

@@ -1,10 +1,12 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is to be written about certificates, from what is there and the time. Pure."""
+"""What is to be written about certificates, from what is there and the time. Pure; nobody's material makes it raise."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -12,8 +14,11 @@ from controlplane.api.objects.resources import Key, Resource
 from controlplane.kube.certificates import (
     SKEW,
     KeyPair,
+    Unusable,
     belongs_together,
     dns_names,
+    find_authority,
+    is_authority,
     is_issued_by,
     join,
     life,
@@ -23,10 +28,12 @@ from controlplane.kube.certificates import (
 AUTHORITY_LIFE = timedelta(days=365)
 SERVING_LIFE = timedelta(days=90)
 
-# How long a bundle has been with everybody before something is served that needs it: API servers
-# learn of a new one by watch, in seconds.
+# How long a bundle has been with everybody before something is served that needs it, and a pair been
+# served before what the last one needed is taken away: API servers and virt-api learn by watch, in seconds.
 SETTLE_SECONDS = 60.0
 LONGEST_REST_SECONDS = 24 * 3600.0
+MOST_KEPT = 16
+"""Certificates of a bundle: whatever makes authorities again and again does not fill it without end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +42,7 @@ class Held:
 
     key: Key
     version: str
+    """"" when the Secret does not exist."""
     pair: KeyPair
 
 
@@ -53,13 +61,25 @@ class Verifier:
 class World:
     """All that counts."""
 
-    authority: Held | None
-    serving: Held | None
+    authority: Held
+    serving: Held
     verifiers: tuple[Verifier, ...]
     """Those that exist; one that is missing is not ours to create."""
     names: tuple[str, ...]
     """DNS names that the serving pair must be for."""
     now: float
+    bundles_for: float = math.inf
+    """Seconds since this process saw the verifiers' bundles change; inf if it never did."""
+    serving_for: float = math.inf
+    """The same of the serving pair."""
+
+
+@dataclass(frozen=True, slots=True)
+class MakeSecret:
+    """Make a Secret that is missing, empty; what belongs into it is decided when it is there."""
+
+    key: Key
+    because: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +89,8 @@ class MakeAuthority:
     held: Held
     keep: tuple[bytes, ...]
     because: str
+    is_loss: bool = False
+    """It takes the place of material that somebody put there and that cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +112,7 @@ class PatchBundle:
     because: str
 
 
-Action = MakeAuthority | IssueServing | PatchBundle
+Action = MakeSecret | MakeAuthority | IssueServing | PatchBundle
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,47 +124,75 @@ class Plan:
 
 
 def decide(world: World) -> Plan:
-    """Choose the writes. Without the Secrets there is nothing to do but wait for the role to make them."""
+    """Choose the writes.
+
+    A missing Secret is made only while somebody verifies us: during a removal the verifiers go first, and nothing may
+    come back after it.
+    """
+    missing = [held for held in (world.authority, world.serving) if not held.version]
+    if missing:
+        makes = tuple(MakeSecret(held.key, "it is missing") for held in missing if world.verifiers)
+        return Plan(makes, LONGEST_REST_SECONDS)
     held, now = world.authority, world.now
-    if held is None:
-        return Plan((), LONGEST_REST_SECONDS)
-    known = split(held.pair.certificate)
-    why = _authority_problem(held, known, now)
-    if why:
-        return Plan((MakeAuthority(held, _living(known, now), why),), LONGEST_REST_SECONDS)
-    authority = KeyPair(known[0], held.pair.key)
-    bundle = join(known, now)
+    found = find_authority(held.pair.certificate, held.pair.key)
+    why = _authority_problem(found, now)
+    if isinstance(found, Unusable) or why:
+        keep = _trusted((*split(held.pair.certificate), *_handed_out(world)), now)
+        is_loss = isinstance(found, Unusable) and held.pair.key != b""
+        return Plan((MakeAuthority(held, keep, why, is_loss),), LONGEST_REST_SECONDS)
+    return _keep(world, found)
+
+
+def _authority_problem(found: KeyPair | Unusable, now: float) -> str:
+    if isinstance(found, Unusable):
+        return f"there is no usable authority: {found.why}"
+    if now >= life(found.certificate).renew_at():
+        return "the authority is at four fifths of its life"
+    return ""
+
+
+def _keep(world: World, authority: KeyPair) -> Plan:
+    """Choose the writes while there is an authority: first hand out the bundle, then serve by it."""
+    now = world.now
+    known = _trusted((authority.certificate, *split(world.authority.pair.certificate)), now)
+    # An authority that was replaced by hand, or lost: what is served may still be by the one before, which then is
+    # known to the verifiers only.
+    is_done = not _serving_fault(world, known) and _settles_in(world.serving.pair, world.serving_for, now) <= 0
+    trusted = known if is_done else _trusted((*known, *_handed_out(world)), now)
+    bundle = join(trusted, now)
     patches = tuple(
         PatchBundle(verifier, bundle, "its bundle is not the current one")
         for verifier in world.verifiers
         if any(one != bundle for one in verifier.bundles)
     )
-    is_settled = not patches and now >= _settled_at(known[0])
-    issue = _serving(world, authority, known, is_settled=is_settled)
-    return Plan((*issue, *patches), _rest(world, known, is_settled=is_settled))
+    why = _reissue(world, authority, trusted, is_handed_out=not patches)
+    issue = (IssueServing(world.serving, authority, world.names, why),) if why else ()
+    return Plan((*issue, *patches), _rest(world, authority, trusted))
 
 
-def _authority_problem(held: Held, known: list[bytes], now: float) -> str:
-    if not known or not belongs_together(KeyPair(known[0], held.pair.key)):
-        return "there is no usable authority"
-    if now >= life(known[0]).renew_at():
-        return "the authority is at four fifths of its life"
+def _reissue(world: World, authority: KeyPair, trusted: tuple[bytes, ...], *, is_handed_out: bool) -> str:
+    """Say why a serving pair is to be issued now, "" when it is not."""
+    pair = world.serving.pair
+    if not _is_usable(pair):
+        # virt-api serves on with the pair that it has loaded. If the bundles name another authority than this one, that
+        # pair may be by it, and who is late with the new bundle still trusts it alone.
+        is_by_this_one = set(_handed_out(world)) <= {authority.certificate}
+        is_ready = is_by_this_one or (is_handed_out and world.bundles_for >= SETTLE_SECONDS)
+        return "there is no usable serving pair" if is_ready else ""
+    fault = _serving_fault(world, trusted)
+    if fault or not is_handed_out or _settles_in(authority, world.bundles_for, world.now) > 0:
+        return fault
+    if world.now >= life(pair.certificate).renew_at():
+        return "the serving certificate is at four fifths of its life"
+    if not is_issued_by(pair.certificate, authority.certificate):
+        return "the serving certificate is by the former authority"
     return ""
 
 
-def _serving(world: World, authority: KeyPair, known: list[bytes], *, is_settled: bool) -> tuple[IssueServing, ...]:
-    held = world.serving
-    if held is None:
-        return ()
-    why = _serving_fault(held.pair, world, _living(known, world.now))
-    if not why and is_settled:
-        why = _serving_due(held.pair, authority, world.now)
-    return (IssueServing(held, authority, world.names, why),) if why else ()
-
-
-def _serving_fault(pair: KeyPair, world: World, trusted: tuple[bytes, ...]) -> str:
+def _serving_fault(world: World, trusted: tuple[bytes, ...]) -> str:
     """Say why the pair cannot be served with now, "" when it can."""
-    if not belongs_together(pair):
+    pair = world.serving.pair
+    if not _is_usable(pair):
         return "there is no usable serving pair"
     if life(pair.certificate).is_over(world.now):
         return "the serving certificate has ended"
@@ -153,28 +203,40 @@ def _serving_fault(pair: KeyPair, world: World, trusted: tuple[bytes, ...]) -> s
     return ""
 
 
-def _serving_due(pair: KeyPair, authority: KeyPair, now: float) -> str:
-    if now >= life(pair.certificate).renew_at():
-        return "the serving certificate is at four fifths of its life"
-    if not is_issued_by(pair.certificate, authority.certificate):
-        return "the serving certificate is by the former authority"
-    return ""
+def _is_usable(pair: KeyPair) -> bool:
+    return bool(split(pair.certificate)) and belongs_together(pair)
 
 
-def _settled_at(authority: bytes) -> float:
-    return life(authority).begins + SKEW.total_seconds() + SETTLE_SECONDS
+def _handed_out(world: World) -> tuple[bytes, ...]:
+    """Return what the verifiers trust at the moment, each certificate once."""
+    bundles = (bundle for verifier in world.verifiers for bundle in verifier.bundles)
+    return tuple(dict.fromkeys(one for bundle in bundles for one in split(bundle)))
 
 
-def _living(known: list[bytes], now: float) -> tuple[bytes, ...]:
-    return tuple(one for one in known if not life(one).is_over(now))
+def _trusted(certificates: Iterable[bytes], now: float) -> tuple[bytes, ...]:
+    """Return those of living authorities, each once, in order."""
+    living = (one for one in dict.fromkeys(certificates) if not life(one).is_over(now) and is_authority(one))
+    return tuple(living)[:MOST_KEPT]
 
 
-def _rest(world: World, known: list[bytes], *, is_settled: bool) -> float:
+def _settles_in(pair: KeyPair, seen_for: float, now: float) -> float:
+    """Return in how many seconds something has settled, 0 when it has: by our own eyes, and by its age.
+
+    A leader that has just begun has seen nothing change; the age says what the one before it has just made.
+    """
+    age = now - life(pair.certificate).begins - SKEW.total_seconds()
+    return max(0.0, SETTLE_SECONDS - seen_for, SETTLE_SECONDS - age)
+
+
+def _rest(world: World, authority: KeyPair, trusted: tuple[bytes, ...]) -> float:
     """Return how long nothing falls due by time alone."""
-    moments = [life(known[0]).renew_at(), *(life(one).ends for one in known[1:])]
-    if world.serving is not None and belongs_together(world.serving.pair):
-        moments.append(life(world.serving.pair.certificate).renew_at())
-    if not is_settled:
-        moments.append(_settled_at(known[0]))
-    ahead = [moment - world.now for moment in moments if moment > world.now]
+    now, serving = world.now, world.serving.pair
+    moments = [life(authority.certificate).renew_at(), *(life(one).ends for one in trusted)]
+    waits = [_settles_in(authority, world.bundles_for, now)]
+    if _is_usable(serving):
+        moments.append(life(serving.certificate).renew_at())
+        waits.append(_settles_in(serving, world.serving_for, now))
+    else:
+        waits.append(SETTLE_SECONDS - world.bundles_for)
+    ahead = [left for left in (*waits, *(moment - now for moment in moments)) if left > 0]
     return min([LONGEST_REST_SECONDS, *(max(1.0, left) for left in ahead)])

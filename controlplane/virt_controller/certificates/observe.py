@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Iterable
 from typing import Any
 
@@ -58,23 +57,23 @@ def serving_names(namespace: str) -> tuple[str, ...]:
 def observe(caches: Iterable[tuple[Resource, Key, Cache]], namespace: str, now: float) -> World:
     """Read the caches; what they do not hold does not exist yet."""
     found = {(resource.plural, key): cache.get(key) for resource, key, cache in caches}
-    authority, serving = (found.get((resource.plural, key)) for resource, key in secrets(namespace))
+    (_secret, authority), (_unused, serving) = secrets(namespace)
     verifiers = [
         _verifier(resource, key, raw) for resource, key in VERIFIERS if (raw := found.get((resource.plural, key)))
     ]
     return World(
-        authority=_held(authority, "ca.crt", "ca.key"),
-        serving=_held(serving, "tls.crt", "tls.key"),
+        authority=_held(authority, found.get((SECRET.plural, authority)), ("ca.crt", "ca.key")),
+        serving=_held(serving, found.get((SECRET.plural, serving)), ("tls.crt", "tls.key")),
         verifiers=tuple(verifiers),
         names=serving_names(namespace),
         now=now,
     )
 
 
-def ca_bundles(obj: dict[str, Any]) -> tuple[bytes, ...]:
-    """Return the bundles of a webhook configuration or an APIService."""
-    if "webhooks" in obj:
-        configs = [hook.get("clientConfig") or {} for hook in obj["webhooks"] or ()]
+def ca_bundles(obj: dict[str, Any], *, is_webhooks: bool) -> tuple[bytes, ...]:
+    """Return the bundles of a webhook configuration, none if it has no hooks, or the one of an APIService."""
+    if is_webhooks:
+        configs = [hook.get("clientConfig") or {} for hook in obj.get("webhooks") or ()]
     else:
         configs = [obj.get("spec") or {}]
     return tuple(_decoded(config.get("caBundle")) for config in configs)
@@ -82,21 +81,20 @@ def ca_bundles(obj: dict[str, Any]) -> tuple[bytes, ...]:
 
 def _verifier(resource: Resource, key: Key, raw: bytes) -> Verifier:
     obj = msgspec.json.decode(raw)
-    return Verifier(resource, key, obj["metadata"]["resourceVersion"], ca_bundles(obj))
+    bundles = ca_bundles(obj, is_webhooks=resource != API_SERVICE)
+    return Verifier(resource, key, obj["metadata"]["resourceVersion"], bundles)
 
 
-def _held(raw: bytes | None, certificate: str, key: str) -> Held | None:
-    if raw is None:
-        return None
-    obj = msgspec.json.decode(raw)
-    meta, data = obj["metadata"], obj.get("data") or {}
-    pair = KeyPair(_decoded(data.get(certificate)), _decoded(data.get(key)))
-    return Held(Key(meta["namespace"], meta["name"]), meta["resourceVersion"], pair)
+def _held(key: Key, raw: bytes | None, names: tuple[str, str]) -> Held:
+    obj = msgspec.json.decode(raw) if raw is not None else {}
+    data = obj.get("data") or {}
+    certificate, private = (_decoded(data.get(name)) for name in names)
+    return Held(key, (obj.get("metadata") or {}).get("resourceVersion", ""), KeyPair(certificate, private))
 
 
 def _decoded(value: object) -> bytes:
     """Decode base64; what is none counts as nothing there."""
     try:
         return base64.b64decode(value, validate=True) if isinstance(value, str) else b""
-    except binascii.Error:
+    except ValueError:
         return b""

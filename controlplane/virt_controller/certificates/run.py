@@ -1,27 +1,32 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The loop that virt-controller's leader starts: watch, observe, decide, apply."""
+"""The loop that virt-controller's leader starts: watch, observe, decide, apply. No pass ends it, whatever it meets."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import random
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
-from controlplane.api.objects.resources import Key
+from controlplane.api.objects.resources import Key, Resource
+from controlplane.engine.backoff import BackOff
 from controlplane.engine.errors import ApiError, Conflict
-from controlplane.engine.ports import Clock
+from controlplane.engine.ports import Cache, Clock
 from controlplane.kube.client import Client, Selection
 from controlplane.kube.watch import WatchCache
-from controlplane.virt_controller.certificates.apply import apply
-from controlplane.virt_controller.certificates.decide import Plan, decide
-from controlplane.virt_controller.certificates.observe import VERIFIERS, observe, secrets
+from controlplane.virt_controller.certificates.apply import EnsuringApi, apply
+from controlplane.virt_controller.certificates.decide import decide
+from controlplane.virt_controller.certificates.observe import AUTHORITY_SECRET, VERIFIERS, observe, secrets
+from controlplane.virt_controller.certificates.standing import Standing, with_standing
 
 log = logging.getLogger(__name__)
 
 STALE_SECONDS = 0.5  # what we wrote comes back by watch within this
 RETRY_SECONDS = 5.0
+LONGEST_BACK_OFF_SECONDS = 300.0
 
 
 async def run(client: Client, namespace: str, clock: Clock) -> None:
@@ -36,6 +41,7 @@ async def run(client: Client, namespace: str, clock: Clock) -> None:
         (resource, key, WatchCache(client, Selection(resource, key.namespace, field_selector=_named(key)), clock))
         for resource, key in (*secrets(namespace), *VERIFIERS)
     ]
+    keeper = Keeper(client, caches, namespace, clock)
     async with asyncio.TaskGroup() as tasks:
         for *_which, cache in caches:
             cache.subscribe(note)
@@ -44,23 +50,59 @@ async def run(client: Client, namespace: str, clock: Clock) -> None:
             await cache.wait_synced()
         while True:
             changed.clear()
-            rest = await _once(client, decide(observe(caches, namespace, clock.now())), clock)
+            rest = await keeper.step()
             with suppress(TimeoutError):
                 async with asyncio.timeout(rest):
                     await changed.wait()
 
 
-async def _once(client: Client, plan: Plan, clock: Clock) -> float:
-    """Carry out a plan; return how long to wait for a change."""
-    try:
-        for action in plan.actions:
-            await apply(client, action, clock.now())
-    except Conflict:
-        return STALE_SECONDS
-    except ApiError as error:
-        log.warning("cannot keep the certificates", extra={"because": error})
-        return RETRY_SECONDS
-    return RETRY_SECONDS if plan.actions else plan.look_again_in
+class Keeper:
+    """One pass after the other, and what is remembered between them."""
+
+    def __init__(
+        self,
+        api: EnsuringApi,
+        caches: Sequence[tuple[Resource, Key, Cache]],
+        namespace: str,
+        clock: Clock,
+        *,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        self._api = api
+        self._caches = caches
+        self._namespace = namespace
+        self._clock = clock
+        self._sleep = sleep
+        self._standing = Standing()
+        self._back_off = BackOff(chance, base_seconds=RETRY_SECONDS, cap_seconds=LONGEST_BACK_OFF_SECONDS)
+
+    async def step(self) -> float:
+        """Make one pass; return how long to wait for a change. A bug costs a back-off, never the process."""
+        key = Key(self._namespace, AUTHORITY_SECRET)
+        try:
+            rest = await self._pass()
+        except Exception:
+            log.exception("bug in the keeping of certificates")
+            # Slept here: a change that meets the same bug must not come sooner.
+            await self._sleep(self._back_off.fail(key))
+            return 0.0
+        self._back_off.forget(key)
+        return rest
+
+    async def _pass(self) -> float:
+        now, monotonic = self._clock.now(), self._clock.monotonic()
+        world = with_standing(observe(self._caches, self._namespace, now), self._standing, monotonic)
+        plan = decide(world)
+        try:
+            for action in plan.actions:
+                await apply(self._api, action, self._clock.now())
+        except Conflict:
+            return STALE_SECONDS
+        except ApiError as error:
+            log.warning("cannot keep the certificates", extra={"because": error})
+            return RETRY_SECONDS
+        return RETRY_SECONDS if plan.actions else plan.look_again_in
 
 
 def _named(key: Key) -> str:

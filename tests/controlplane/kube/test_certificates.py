@@ -4,15 +4,25 @@
 from __future__ import annotations
 
 import ssl
-from datetime import timedelta
+import time
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 
 from controlplane.kube.certificates import (
     KeyPair,
     belongs_together,
     dns_names,
+    find_authority,
+    is_authority,
     is_issued_by,
     issue_server,
     join,
@@ -97,3 +107,76 @@ def test_a_bundle_holds_each_living_certificate_once(authority: KeyPair) -> None
 
 def test_a_key_is_not_shown(authority: KeyPair) -> None:
     assert "PRIVATE" not in repr(authority)
+
+
+def shake_hands(pair: KeyPair, bundle: bytes, tmp_path: Path) -> None:
+    """Serve with a pair to somebody who trusts a bundle, OpenSSL on both sides. Raises ssl.SSLError."""
+    (tmp_path / "pair.pem").write_bytes(pair.certificate + pair.key)
+    server, client = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    server.load_cert_chain(tmp_path / "pair.pem")
+    client.load_verify_locations(cadata=bundle.decode())
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    ends = (
+        client.wrap_bio(to_client, to_server, server_hostname=NAMES[0]),
+        server.wrap_bio(to_server, to_client, server_side=True),
+    )
+    for _unused in range(4):
+        for end in ends:
+            with suppress(ssl.SSLWantReadError):
+                end.do_handshake()
+    assert ends[0].getpeercert()
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        rsa.generate_private_key(65537, 2048),
+        ec.generate_private_key(ec.SECP384R1()),
+        ed25519.Ed25519PrivateKey.generate(),
+    ],
+    ids=["RSA", "P-384", "Ed25519"],
+)
+def test_a_pair_of_an_authority_of_any_kind_is_trusted_by_who_trusts_that_authority(key: Any, tmp_path: Path) -> None:
+    """The identifier of the key is the certificate's own: OpenSSL would look for another issuer."""
+    now = time.time()
+    made = by_hand(key, now)
+
+    found = find_authority(b"# mine\n" + make_authority("other", now, YEAR).certificate + made.certificate, made.key)
+    assert isinstance(found, KeyPair)
+    assert found == made
+    pair = issue_server(found, NAMES, now, DAY)
+
+    assert is_issued_by(pair.certificate, made.certificate)
+    shake_hands(pair, made.certificate, tmp_path)
+    with pytest.raises(ssl.SSLCertVerificationError):
+        shake_hands(pair, make_authority("other", now, YEAR).certificate, tmp_path)
+
+
+def by_hand(key: Any, now: float) -> KeyPair:
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "by hand")])
+    begins = datetime.fromtimestamp(now, UTC) - DAY
+    certificate = (
+        x509.CertificateBuilder(name, name, key.public_key(), 7, begins, begins + YEAR)
+        .add_extension(x509.SubjectKeyIdentifier(b"mine"), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, None if isinstance(key, ed25519.Ed25519PrivateKey) else hashes.SHA256())
+    )
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return KeyPair(certificate.public_bytes(Encoding.PEM), private)
+
+
+def test_nothing_is_issued_by_what_find_authority_would_not_return(authority: KeyPair) -> None:
+    with pytest.raises(ValueError, match="cannot be read"):
+        issue_server(KeyPair(authority.certificate, b"x"), NAMES, NOW, DAY)
+
+
+@pytest.mark.parametrize("junk", [b"x", b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", b"\xff"])
+def test_a_bundle_is_read_past_what_cannot_be_read(authority: KeyPair, junk: bytes) -> None:
+    assert split(junk + b"\n" + authority.certificate + junk) == [authority.certificate]
+    assert not is_authority(junk)
+    assert dns_names(junk) == ()
+
+
+def test_a_serving_certificate_is_no_authority(authority: KeyPair) -> None:
+    assert is_authority(authority.certificate)
+    assert not is_authority(issue_server(authority, NAMES, NOW, DAY).certificate)

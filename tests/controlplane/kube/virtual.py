@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, field
 from itertools import count
@@ -84,6 +85,11 @@ class MemoryApi:
         if (resource.plural, key) in self.objects:
             raise AlreadyExists(str(key))
         return self._store("create", resource, key, {"metadata": {"uid": f"uid-{key}"}}, body)
+
+    async def ensure(self, resource: Resource, key: Key) -> Json:
+        with suppress(NotFound):
+            return await self.get(resource, key)
+        return await self.create(resource, key.namespace, {"metadata": {"name": key.name, "namespace": key.namespace}})
 
     async def patch(
         self,

@@ -16,6 +16,7 @@ from controlplane.api.registry import KINDS, Kind
 from controlplane.api.schema.generate_crds import LIST
 from controlplane.virt_api.routes import GROUP, HOOKS, VERSIONS
 from controlplane.virt_api.settings import SECRET_NAME
+from controlplane.virt_controller.certificates.observe import secrets
 
 ROOT = Path(__file__).parents[3]
 TEMPLATES = ROOT / "roles" / "control_plane" / "templates"
@@ -108,3 +109,18 @@ def test_virt_api_may_read_its_own_secret_and_the_front_proxys_configuration_and
     assert [rule["resourceNames"] for rule in rules] == [[SECRET_NAME]]
     assert ("RoleBinding", "virt", "kubevirt-apiserver") in identities
     assert ("RoleBinding", "kube-system", "kubevirt-apiserver-authentication-reader") in identities
+
+
+def test_virt_controller_may_touch_and_make_its_two_secrets_by_name_and_no_other() -> None:
+    rules = [
+        rule
+        for each in render("rbac-controller.yaml.j2")
+        for rule in each.get("rules", [])
+        if {"secrets", "*"} & set(rule["resources"])
+    ]
+    made = [each["metadata"]["name"] for each in render("secrets.yaml.j2")]
+
+    (rule,) = rules
+    assert rule["resourceNames"] == made == [key.name for _unused, key in secrets("virt")]
+    assert {"create", "patch"} <= set(rule["verbs"])
+    assert "delete" not in rule["verbs"]

@@ -10,6 +10,7 @@ all else is as in a cluster.
 from __future__ import annotations
 
 import asyncio
+import base64
 import itertools
 import json
 import os
@@ -29,12 +30,13 @@ from controlplane.api.objects.resources import SECRET, VIRTUAL_MACHINE, VIRTUAL_
 from controlplane.api.registry import KINDS
 from controlplane.api.schema.crds import crd
 from controlplane.engine.clock import SystemClock
-from controlplane.engine.errors import ApiError, Invalid
+from controlplane.engine.errors import ApiError, Forbidden, Invalid
+from controlplane.kube.certificates import split
 from controlplane.kube.client import Client, Selection
 from controlplane.kube.credentials import from_kubeconfig
 from controlplane.kube.transport import Request, Transport
 from controlplane.kube.watch import WatchCache
-from controlplane.virt_controller.certificates.observe import API_SERVICE, SERVING_SECRET
+from controlplane.virt_controller.certificates.observe import API_SERVICE, AUTHORITY_SECRET, SERVING_SECRET
 from controlplane.virt_controller.certificates.run import run as run_certificates
 from lab.build import ensure_programs
 from lab.cluster import Lab
@@ -344,6 +346,38 @@ async def test_a_serving_pair_that_is_renewed_is_used_at_once(client: Client, vm
 
     assert json.loads(raw)["data"]["tls.crt"] != secret["data"]["tls.crt"]
     await put(client, vm, "start", '{"dryRun": ["All"]}')
+
+
+async def test_deleted_secrets_are_made_anew_while_the_old_pair_serves_on(
+    installed: Installed, client: Client, vm: dict[str, Any]
+) -> None:
+    """With the rights of virt-controller's account, that may make these two Secrets and no other."""
+    authority, serving = Key(NAMESPACE, AUTHORITY_SECRET), Key(NAMESPACE, SERVING_SECRET)
+    old = {key: await client.get(SECRET, key) for key in (authority, serving)}
+    for key, secret in old.items():
+        await client.delete(SECRET, key, uid=secret["metadata"]["uid"])
+
+    cache = WatchCache(client, Selection(SECRET, NAMESPACE), CLOCK)
+    changed = asyncio.Event()
+    cache.subscribe(lambda *_unused: changed.set())
+    running = asyncio.create_task(cache.run())
+    async with asyncio.timeout(20):
+        while not (raw := cache.get(authority)) or b"ca.crt" not in raw or not cache.get(serving):
+            changed.clear()
+            await changed.wait()
+    running.cancel()
+
+    kept = [split(base64.b64decode(one["data"]["ca.crt"])) for one in (old[authority], json.loads(raw))]
+    assert kept[0][0] in kept[1][1:], "what is served is still trusted"
+    assert kept[0][0] != kept[1][0]
+    await put(client, vm, "start", '{"dryRun": ["All"]}')
+    async with a_client(installed.controller) as controller:
+        again = await controller.ensure(SECRET, authority)
+        assert again["data"] == json.loads(raw)["data"], "one that exists stays as it is"
+        with pytest.raises(Forbidden):
+            await controller.ensure(SECRET, Key(NAMESPACE, "another"))
+        with pytest.raises(Forbidden):
+            await controller.create(SECRET, NAMESPACE, {"metadata": {"name": AUTHORITY_SECRET}})
 
 
 async def test_an_instance_gets_finalizer_and_phase_but_keeps_its_spec(installed: Installed, client: Client) -> None:

@@ -6,11 +6,26 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass, field
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from itertools import product
 from typing import Any
 
 import msgspec
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
+from cryptography.x509.oid import NameOID
 
 from controlplane.api.objects.resources import SECRET, Key, Resource
 from controlplane.kube.certificates import (
@@ -27,11 +42,13 @@ from controlplane.kube.certificates import (
 from controlplane.virt_controller.certificates.apply import apply
 from controlplane.virt_controller.certificates.decide import (
     AUTHORITY_LIFE,
+    MOST_KEPT,
     SERVING_LIFE,
     SETTLE_SECONDS,
     Held,
     IssueServing,
     MakeAuthority,
+    MakeSecret,
     PatchBundle,
     Plan,
     Verifier,
@@ -39,6 +56,7 @@ from controlplane.virt_controller.certificates.decide import (
     decide,
 )
 from controlplane.virt_controller.certificates.observe import VERIFIERS, observe, secrets, serving_names
+from controlplane.virt_controller.certificates.standing import Standing, with_standing
 from tests.controlplane.kube.virtual import MemoryApi
 
 NOW = 1_750_000_000.0
@@ -55,6 +73,38 @@ def an_authority(age: float = 3600.0) -> KeyPair:
 
 def a_serving(authority: KeyPair, age: float = 3600.0, names: tuple[str, ...] = NAMES) -> KeyPair:
     return issue_server(authority, names, NOW - age, SERVING_LIFE)
+
+
+def by_hand(key: Any = None, *, is_ca: bool | None = True, may_sign: bool = True) -> KeyPair:
+    """An authority as a person makes one: any key, begun some days ago, its key's identifier its own invention."""
+    key = key or ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "by hand")])
+    begins = datetime.fromtimestamp(NOW - 7 * DAY, UTC)
+    builder = x509.CertificateBuilder(name, name, key.public_key(), 7, begins, begins + timedelta(days=3650))
+    builder = builder.add_extension(x509.SubjectKeyIdentifier(b"mine"), critical=False)
+    if is_ca is not None:
+        builder = builder.add_extension(x509.BasicConstraints(ca=is_ca, path_length=None), critical=True)
+    if not may_sign:
+        names = "content_commitment key_encipherment data_encipherment key_agreement key_cert_sign crl_sign"
+        others = dict.fromkeys([*names.split(), "encipher_only", "decipher_only"], False)
+        builder = builder.add_extension(x509.KeyUsage(digital_signature=True, **others), critical=True)
+    edwards = isinstance(key, ed25519.Ed25519PrivateKey | ed448.Ed448PrivateKey)
+    made = builder.sign(key, None if edwards else hashes.SHA256())
+    return KeyPair(made.public_bytes(PEM), key.private_bytes(PEM, PrivateFormat.PKCS8, NoEncryption()))
+
+
+PEM = Encoding.PEM
+KINDS: dict[str, Callable[[], Any]] = {
+    "RSA": lambda: rsa.generate_private_key(65537, 2048),
+    "P-256": lambda: ec.generate_private_key(ec.SECP256R1()),
+    "P-521": lambda: ec.generate_private_key(ec.SECP521R1()),
+    "Ed25519": ed25519.Ed25519PrivateKey.generate,
+}
+
+
+def encrypted(key: bytes) -> bytes:
+    loaded = load_pem_private_key(key, None)
+    return loaded.private_bytes(PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"secret"))
 
 
 def a_world(authority: KeyPair, serving: KeyPair, *bundles: bytes) -> World:
@@ -76,8 +126,23 @@ def test_nothing_is_written_when_all_is_well() -> None:
     assert plan.look_again_in > 3600
 
 
-def test_without_the_roles_secrets_there_is_nothing_to_do() -> None:
-    assert decide(World(None, None, (), NAMES, NOW)).actions == ()
+MISSING = (Held(CA_KEY, "", EMPTY), Held(SERVING_KEY, "", EMPTY))
+
+
+def test_secrets_that_are_missing_are_made_empty_before_anything_else() -> None:
+    world = a_world(EMPTY, EMPTY, an_authority().certificate)
+
+    both = decide(replace(world, authority=MISSING[0], serving=MISSING[1]))
+    one = decide(replace(world, serving=MISSING[1]))
+
+    assert [action.key for action in both.actions if isinstance(action, MakeSecret)] == [CA_KEY, SERVING_KEY]
+    assert [action.key for action in one.actions if isinstance(action, MakeSecret)] == [SERVING_KEY]
+    assert len(one.actions) == 1
+
+
+def test_nothing_comes_back_once_nobody_verifies_us() -> None:
+    """A removal deletes the verifiers first, then the Secrets."""
+    assert decide(World(*MISSING, (), NAMES, NOW)).actions == ()
 
 
 def test_an_empty_secret_is_filled() -> None:
@@ -94,6 +159,148 @@ def test_a_key_that_is_not_the_certificates_makes_a_new_authority_and_keeps_trus
 
     assert isinstance(action, MakeAuthority)
     assert action.keep == (old.certificate,)
+
+
+def test_a_lost_authority_is_made_anew_and_the_bundles_say_which_one_to_keep() -> None:
+    old = an_authority()
+
+    (action,) = decide(a_world(EMPTY, a_serving(old), old.certificate, old.certificate)).actions
+
+    assert isinstance(action, MakeAuthority)
+    assert action.keep == (old.certificate,)
+    assert not action.is_loss
+
+
+@pytest.mark.parametrize(
+    ("spoil", "because"),
+    [
+        (lambda ca: KeyPair(b"garbage", b"garbage"), "cannot be read"),
+        (lambda ca: KeyPair(b"\xff\x00", ca.key), "no certificate can be read"),
+        (lambda ca: KeyPair(ca.certificate, ca.key[:90]), "cannot be read"),
+        (lambda ca: KeyPair(ca.certificate, ca.certificate), "cannot be read"),
+        (lambda ca: KeyPair(ca.certificate[:-40], ca.key), "no certificate can be read"),
+        (lambda ca: KeyPair(ca.certificate, encrypted(ca.key)), "is encrypted"),
+        (lambda ca: KeyPair(ca.certificate, an_authority().key), "for none of the certificates"),
+        (lambda ca: by_hand(rsa.generate_private_key(65537, 1024)), "do not verify"),
+        (lambda ca: by_hand(ec.generate_private_key(ec.SECP256K1())), "do not verify"),
+        (lambda ca: by_hand(ed448.Ed448PrivateKey.generate()), "do not verify"),
+        (lambda ca: by_hand(is_ca=False), "not one of an authority"),
+        (lambda ca: by_hand(is_ca=None), "not one of an authority"),
+        (lambda ca: by_hand(may_sign=False), "not one of an authority"),
+    ],
+    ids=[
+        "garbage",
+        "bytes",
+        "half a key",
+        "certificate for a key",
+        "half a certificate",
+        "encrypted",
+        "wrong key",
+        "short RSA",
+        "odd curve",
+        "Ed448",
+        "leaf",
+        "says nothing",
+        "may not sign",
+    ],
+)
+def test_an_authority_that_cannot_be_used_is_replaced_and_trust_in_what_is_served_stays(
+    spoil: Callable[[KeyPair], KeyPair], because: str
+) -> None:
+    """Review 1, B6: any of these ended the leader."""
+    old = an_authority()
+
+    (action,) = decide(a_world(spoil(old), a_serving(old), old.certificate)).actions
+
+    assert isinstance(action, MakeAuthority)
+    assert because in action.because
+    assert action.keep == (old.certificate,)
+    assert action.is_loss
+    assert "BEGIN" not in action.because
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_an_authority_put_there_by_hand_is_used_when_the_bundle_has_settled(kind: Callable[[], Any]) -> None:
+    old, new = an_authority(), by_hand(kind())
+    world = a_world(new, a_serving(old), old.certificate)
+
+    (action,) = decide(world).actions
+    assert isinstance(action, PatchBundle)
+    assert split(action.bundle) == [new.certificate, old.certificate]
+
+    both = replace(world, verifiers=(replace(world.verifiers[0], bundles=(action.bundle,)),))
+    assert decide(replace(both, bundles_for=0.0)).actions == ()
+    assert decide(replace(both, bundles_for=0.0)).look_again_in <= SETTLE_SECONDS
+    (action,) = decide(replace(both, bundles_for=SETTLE_SECONDS)).actions
+    assert isinstance(action, IssueServing)
+    issued = issue_server(action.authority, NAMES, NOW, SERVING_LIFE)
+
+    served = replace(both, serving=Held(SERVING_KEY, "4", issued))
+    assert decide(replace(served, serving_for=0.0)).actions == (), "virt-api may still serve the old pair"
+    later = replace(served, now=NOW + SETTLE_SECONDS)
+    assert decide(replace(later, serving_for=0.0)).actions == ()
+    (action,) = decide(replace(later, serving_for=SETTLE_SECONDS)).actions
+    assert isinstance(action, PatchBundle)
+    assert split(action.bundle) == [new.certificate]
+
+
+def test_a_chain_in_odd_order_is_used_by_the_certificate_that_the_key_is_for() -> None:
+    other, ours = an_authority(), an_authority()
+    chain = KeyPair(other.certificate + b"\n# a comment\n" + ours.certificate, ours.key)
+
+    (action,) = decide(a_world(chain, a_serving(ours), b"")).actions
+
+    assert isinstance(action, PatchBundle)
+    assert split(action.bundle) == [ours.certificate, other.certificate]
+
+
+def test_an_authority_that_is_not_valid_yet_waits_its_time() -> None:
+    old, new = an_authority(), make_authority("ca", NOW + 3600, AUTHORITY_LIFE)
+    world = a_world(new, a_serving(old), join([new.certificate, old.certificate], NOW))
+
+    assert decide(world).actions == ()
+    (action,) = decide(replace(world, now=NOW + 3600 + SETTLE_SECONDS)).actions
+    assert isinstance(action, IssueServing)
+
+
+@pytest.mark.parametrize(
+    ("bundles", "bundles_for", "expected"),
+    [
+        (lambda ca, old: b"", 0.0, [IssueServing, PatchBundle]),
+        (lambda ca, old: ca, 0.0, [IssueServing]),
+        (lambda ca, old: old, math.inf, [PatchBundle]),
+        (lambda ca, old: ca + old, 0.0, []),
+        (lambda ca, old: ca + old, SETTLE_SECONDS, [IssueServing]),
+        (lambda ca, old: ca + old, math.inf, [IssueServing]),
+    ],
+    ids=[
+        "installation",
+        "installed just now",
+        "not handed out",
+        "just handed out",
+        "settled",
+        "nothing changed before our eyes",
+    ],
+)
+def test_a_lost_serving_pair_waits_for_the_bundle_if_somebody_trusts_the_one_that_is_still_served(
+    bundles: Callable[[bytes, bytes], bytes], bundles_for: float, expected: list[type]
+) -> None:
+    old, new = an_authority(), an_authority()
+    world = a_world(new, EMPTY, bundles(new.certificate, old.certificate))
+
+    plan = decide(replace(world, bundles_for=bundles_for))
+
+    assert [type(action) for action in plan.actions] == expected
+    assert plan.look_again_in > 0
+
+
+def test_a_bundle_does_not_grow_without_end() -> None:
+    many = b"".join(an_authority().certificate for _unused in range(MOST_KEPT + 3))
+
+    (action,) = decide(a_world(EMPTY, EMPTY, many)).actions
+
+    assert isinstance(action, MakeAuthority)
+    assert len(action.keep) == MOST_KEPT
 
 
 def test_an_authority_at_four_fifths_of_its_life_is_joined_by_a_new_one() -> None:
@@ -125,7 +332,7 @@ def test_a_serving_pair_of_the_old_authority_is_kept_until_the_bundle_has_settle
     assert plan.actions == ()
     assert plan.look_again_in <= SETTLE_SECONDS
 
-    later = World(world.authority, world.serving, world.verifiers, NAMES, NOW + SETTLE_SECONDS)
+    later = replace(world, now=NOW + SETTLE_SECONDS)
     (action,) = decide(later).actions
     assert isinstance(action, IssueServing)
     assert action.authority.certificate == new.certificate
@@ -162,12 +369,21 @@ def test_an_ended_authority_leaves_the_bundle() -> None:
     assert split(action.bundle) == [new.certificate]
 
 
+LATE_SECONDS = SETTLE_SECONDS - 5
+
+
 @dataclass
 class Toy:
-    """Objects in memory, caches on them, and a clock; each step applies one plan."""
+    """Objects in memory, caches on them, a virt-api that serves what it has loaded, and a clock."""
 
     api: MemoryApi = field(default_factory=MemoryApi)
     now: float = NOW
+    standing: Standing = field(default_factory=Standing)
+    served: bytes = b""
+    """What virt-api serves: the last certificate that was of use to it."""
+    recently_served: dict[bytes, float] = field(default_factory=dict)
+    recently_trusted: dict[bytes, float] = field(default_factory=dict)
+    """When each was last current."""
 
     async def create(self) -> None:
         for resource, key in secrets("kubevirt"):
@@ -184,7 +400,7 @@ class Toy:
         return [(resource, key, _Reader(self.api, resource)) for resource, key in (*secrets("kubevirt"), *VERIFIERS)]
 
     def plan(self) -> Plan:
-        return decide(observe(self.caches(), "kubevirt", self.now))
+        return decide(with_standing(observe(self.caches(), "kubevirt", self.now), self.standing, self.now))
 
     async def settle(self) -> int:
         """Apply plans until one is empty; return the number of writes."""
@@ -197,18 +413,36 @@ class Toy:
             assert writes < 50
         return writes
 
+    async def live(self, seconds: float) -> int:
+        """Let time pass, with whatever is due in it; return the number of writes."""
+        end, writes = self.now + seconds, await self.settle()
+        while self.now < end:
+            self.now = min(end, self.now + self.plan().look_again_in)
+            self.check()
+            writes += await self.settle()
+        return writes
+
     def data(self, key: Key, name: str) -> bytes:
         return base64.b64decode(self.api.objects["secrets", key].get("data", {}).get(name, ""))
 
-    def check(self) -> None:
-        """Whoever verifies us trusts what is served, from the moment on that both exist."""
-        serving = self.data(SERVING_KEY, "tls.crt")
+    def handed_out(self) -> set[bytes]:
         world = observe(self.caches(), "kubevirt", self.now)
-        bundles = [bundle for verifier in world.verifiers for bundle in verifier.bundles if bundle]
-        for bundle in bundles:
-            if serving:
-                living = [one for one in split(bundle) if not life(one).is_over(self.now)]
-                assert any(is_issued_by(serving, one) for one in living)
+        return {one for verifier in world.verifiers for bundle in verifier.bundles for one in split(bundle)}
+
+    def check(self) -> None:
+        """Every API server trusts every virt-api, also those that learn of what is new LATE_SECONDS later."""
+        world = observe(self.caches(), "kubevirt", self.now)
+        if belongs_together(world.serving.pair):
+            self.served = world.serving.pair.certificate
+            self.recently_served[self.served] = self.now
+        for verifier in world.verifiers:
+            self.recently_trusted |= dict.fromkeys(filter(None, verifier.bundles), self.now)
+        for recent in (self.recently_served, self.recently_trusted):
+            for one in [one for one, last in recent.items() if last < self.now - LATE_SECONDS]:
+                del recent[one]
+        for bundle, served in product(self.recently_trusted, self.recently_served):
+            living = [one for one in split(bundle) if not life(one).is_over(self.now)]
+            assert any(is_issued_by(served, one) for one in living)
 
 
 class _Reader:
@@ -242,31 +476,68 @@ async def test_an_installation_ends_with_everybody_trusting_the_serving_pair() -
 async def test_four_years_pass_without_a_moment_of_mistrust() -> None:
     toy = Toy()
     await toy.create()
-    await toy.settle()
-    authorities, writes, end = set(), 0, NOW + 4 * 365 * DAY
+    writes, authorities, end = 0, set(), NOW + 4 * 365 * DAY
 
     while toy.now < end:
-        toy.now += min(7 * DAY, max(1.0, toy.plan().look_again_in))
-        toy.check()
-        writes += await toy.settle()
+        writes += await toy.live(28 * DAY)
         authorities.add(split(toy.data(CA_KEY, "ca.crt"))[0])
-        serving = KeyPair(toy.data(SERVING_KEY, "tls.crt"), toy.data(SERVING_KEY, "tls.key"))
-        assert not life(serving.certificate).is_over(toy.now)
+        assert not life(toy.served).is_over(toy.now)
 
     assert 4 <= len(authorities) <= 6
     assert writes < 120
 
 
-async def test_a_lost_secret_is_made_again_and_trust_follows() -> None:
+SECRETS = {"the authority": (CA_KEY,), "the serving pair": (SERVING_KEY,), "both": (CA_KEY, SERVING_KEY)}
+
+
+@pytest.mark.parametrize("keys", SECRETS.values(), ids=SECRETS)
+@pytest.mark.parametrize("lose", ["deleted", "emptied", "garbage"])
+async def test_a_lost_secret_is_made_again_without_a_moment_of_mistrust(lose: str, keys: tuple[Key, ...]) -> None:
     toy = Toy()
     await toy.create()
+    await toy.live(30 * DAY)
+    (old,) = split(toy.data(CA_KEY, "ca.crt"))
+
+    for key in keys:
+        match lose:
+            case "deleted":
+                await toy.api.delete(SECRET, key)
+            case "emptied":
+                await toy.api.patch(SECRET, key, {"data": None})
+            case _:
+                await toy.api.patch(SECRET, key, {"data": {"ca.key": "Z2FyYmFnZQ==", "tls.key": "Z2FyYmFnZQ=="}})
+    await toy.live(3600)
+
+    serving = KeyPair(toy.data(SERVING_KEY, "tls.crt"), toy.data(SERVING_KEY, "tls.key"))
+    known = split(toy.data(CA_KEY, "ca.crt"))
+    assert belongs_together(serving)
+    assert is_issued_by(serving.certificate, known[0])
+    assert old in known
+    assert (known[0] == old) == (CA_KEY not in keys)
+    assert old in toy.handed_out()
+
+
+async def test_an_authority_replaced_by_hand_takes_over_without_a_moment_of_mistrust_and_drives_the_old_one_out() -> (
+    None
+):
+    toy = Toy()
+    await toy.create()
+    await toy.live(30 * DAY)
+
+    mine = by_hand(rsa.generate_private_key(65537, 2048))
+    data = {"ca.crt": base64.b64encode(mine.certificate).decode(), "ca.key": base64.b64encode(mine.key).decode()}
+    await toy.api.patch(SECRET, CA_KEY, {"data": data})
+    await toy.live(3600)
+
+    assert is_issued_by(toy.served, mine.certificate)
+    assert toy.data(CA_KEY, "ca.key") == mine.key
+    assert toy.handed_out() == {mine.certificate}
+
+
+async def test_a_configuration_without_hooks_is_left_alone() -> None:
+    toy = Toy()
+    await toy.create()
+    await toy.api.patch(VERIFIERS[0][0], VERIFIERS[0][1], {"webhooks": []})
     await toy.settle()
 
-    for key in (CA_KEY, SERVING_KEY):
-        await toy.api.patch(SECRET, key, {"data": None})
-    while (plan := toy.plan()).actions:
-        for action in plan.actions:
-            await apply(toy.api, action, toy.now)
-
-    toy.check()
-    assert toy.data(SERVING_KEY, "tls.crt")
+    assert await toy.settle() == 0

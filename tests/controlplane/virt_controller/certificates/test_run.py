@@ -1,0 +1,92 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The loop survives its passes."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from controlplane.api.objects.resources import SECRET, Key
+from controlplane.engine.errors import Conflict, Forbidden
+from controlplane.virt_controller.certificates.observe import VERIFIERS, secrets
+from controlplane.virt_controller.certificates.run import (
+    LONGEST_BACK_OFF_SECONDS,
+    RETRY_SECONDS,
+    STALE_SECONDS,
+    Keeper,
+)
+from tests.controlplane.kube.virtual import MemoryApi
+from tests.controlplane.simulation.clock import SimulatedClock
+
+PLACES = (*secrets("kubevirt"), *VERIFIERS)
+BROKEN = b'{"metadata": 7}'
+
+
+class Slot:
+    """A cache of one object."""
+
+    def __init__(self, raw: bytes) -> None:
+        self.raw = raw
+
+    def get(self, key: Key) -> bytes | None:
+        del key
+        return self.raw
+
+
+def a_keeper(api: MemoryApi, raw: bytes) -> tuple[Keeper, list[Slot], list[float]]:
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        await asyncio.sleep(0)
+        slept.append(seconds)
+
+    slots = [Slot(raw) for _unused in PLACES]
+    caches: list[Any] = [(resource, key, slot) for (resource, key), slot in zip(PLACES, slots, strict=True)]
+    return Keeper(api, caches, "kubevirt", SimulatedClock(), sleep=sleep, chance=lambda: 1.0), slots, slept  # type: ignore[arg-type]
+
+
+async def test_a_bug_in_a_pass_costs_a_back_off_and_not_the_leadership(caplog: pytest.LogCaptureFixture) -> None:
+    """Review 1, B6: an exception in here ended the leader's task group."""
+    keeper, slots, slept = a_keeper(MemoryApi(), BROKEN)
+
+    for _unused in range(9):
+        assert await keeper.step() == 0.0
+
+    assert slept[:3] == [RETRY_SECONDS, 2 * RETRY_SECONDS, 4 * RETRY_SECONDS]
+    assert slept[-1] == LONGEST_BACK_OFF_SECONDS
+    assert caplog.text.count("bug in the keeping of certificates") == 9
+
+    for slot in slots:
+        slot.raw = b'{"metadata": {"resourceVersion": "1"}}'
+    await keeper.step()
+    for slot in slots:
+        slot.raw = BROKEN
+    await keeper.step()
+    assert slept[-1] == RETRY_SECONDS
+
+
+@pytest.mark.parametrize(("error", "rest"), [(Forbidden("no"), RETRY_SECONDS), (Conflict("no"), STALE_SECONDS)])
+async def test_a_refused_write_is_tried_again(error: Exception, rest: float) -> None:
+    api = MemoryApi()
+    for resource, key in secrets("kubevirt"):
+        await api.create(resource, key.namespace, {"metadata": {"name": key.name}})
+    keeper, _slots, slept = a_keeper(api, b'{"metadata": {"resourceVersion": "1"}}')
+    api.failing = error
+
+    assert await keeper.step() == rest
+    assert slept == []
+
+
+async def test_a_pass_that_wrote_looks_again_soon() -> None:
+    api = MemoryApi()
+    key = secrets("kubevirt")[0][1]
+    made = await api.create(SECRET, key.namespace, {"metadata": {"name": key.name}})
+    keeper, slots, _slept = a_keeper(api, b'{"metadata": {"resourceVersion": "1"}}')
+    slots[0].raw = b'{"metadata": {"resourceVersion": "%s"}}' % made["metadata"]["resourceVersion"].encode()
+
+    assert await keeper.step() == RETRY_SECONDS
+    assert api.objects["secrets", key]["data"]["ca.crt"]
