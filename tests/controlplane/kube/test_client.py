@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -26,7 +27,7 @@ from controlplane.engine.errors import (
 from controlplane.engine.ports import Api
 from controlplane.kube.client import Client, Selection, collection_path, object_path
 from controlplane.kube.credentials import Credentials, anonymous
-from controlplane.kube.transport import Transport
+from controlplane.kube.transport import Request, Transport
 from tests.controlplane.kube.fake_api import FakeApi, a_client, status
 
 PODS = "/api/v1/namespaces/ns/pods"
@@ -288,3 +289,24 @@ async def test_a_held_up_api_does_not_hold_up_a_lease(api: FakeApi) -> None:
 async def get_or_none(client: Client, key: Key) -> None:
     with suppress(NotFound):
         await client.get(POD, key)
+
+
+async def test_ensuring_names_the_object_in_the_path_so_that_the_right_to_it_can_be_limited() -> None:
+    """What a real API server makes of it: tests/controlplane/virt_api/test_real_api.py."""
+    sent: list[Request] = []
+
+    class Sent:
+        async def send(self, request: Request) -> bytes:
+            sent.append(request)
+            return b"{}"
+
+    await Client(Sent(), "us").ensure(POD, KEY)  # type: ignore[arg-type]
+
+    (request,) = sent
+    assert (request.method, request.path) == ("PATCH", "/api/v1/namespaces/ns/pods/web?fieldManager=us")
+    assert request.content_type == "application/apply-patch+yaml"
+    assert json.loads(request.body or b"") == {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "web", "namespace": "ns"},
+    }

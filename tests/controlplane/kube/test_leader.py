@@ -302,6 +302,7 @@ class Sent:
 
 WRITES: dict[str, Callable[[Client], Awaitable[Any]]] = {
     "create": lambda client: client.create(POD, "ns", {"metadata": {"name": "a"}}),
+    "ensure": lambda client: client.ensure(POD, Key("ns", "a")),
     "patch": lambda client: client.patch(POD, Key("ns", "a"), {}),
     "patch status": lambda client: client.patch(POD, Key("ns", "a"), {}, subresource="status"),
     "delete": lambda client: client.delete(POD, Key("ns", "a"), uid="u"),
