@@ -114,7 +114,7 @@ def test_columns_are_upstreams() -> None:
 @pytest.mark.parametrize("version", [0, 1], ids=["v1", "v1alpha3"])
 def test_instances_are_selectable_by_phase_and_node_in_both_versions(version: int) -> None:
     """virt-handler watches the instances of its node by this, not by a label that is a write of its own."""
-    by_kind = {one.kind: crd(one)["spec"]["versions"][version].get("selectableFields") for one in DEFINITIONS}
+    by_kind = {one.resource.kind: crd(one)["spec"]["versions"][version].get("selectableFields") for one in KINDS}
 
     assert by_kind == {
         "VirtualMachine": None,
@@ -124,9 +124,9 @@ def test_instances_are_selectable_by_phase_and_node_in_both_versions(version: in
 
 
 @BY_KIND
-def test_no_rule_compares_with_the_old_object(definition: Definition) -> None:
+def test_no_rule_compares_with_the_old_object(kind: Kind) -> None:
     """The API server cannot tell who writes: such a rule would bind the control plane's own accounts."""
-    rules = [rule["rule"] for _unused, node in nodes(schema_of(definition)) for rule in validations(node)]
+    rules = [rule["rule"] for _unused, node in nodes(schema_of(kind)) for rule in validations(node)]
 
     assert not [rule for rule in rules if "oldSelf" in rule]
 
@@ -139,7 +139,7 @@ def validations(node: Schema) -> list[dict[str, str]]:
 @pytest.mark.parametrize("name", ["attempt", "epoch"])
 def test_what_is_counted_in_a_status_has_an_end(name: str) -> None:
     """Review 1, A: a node that wrote an epoch of 2e9 made virt-controller loop over it."""
-    (vmi,) = (one for one in DEFINITIONS if one.kind == "VirtualMachineInstance")
+    (vmi,) = (one for one in KINDS if one.resource.kind == "VirtualMachineInstance")
     counter = schema_of(vmi)["properties"]["status"]["properties"][name]
 
     assert (counter["type"], counter["minimum"], counter["maximum"]) == ("integer", 0, 10_000)
