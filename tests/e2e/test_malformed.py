@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Malformed VMs: the error names the field and the remedy, within a second, and nothing is created."""
+"""Malformed VMs are refused by name, within a second; what only a start can find out ends it, with its reason."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from tests.e2e.cluster import Cluster
-from tests.e2e.machines import a_vm
+from tests.e2e.machines import GUEST, a_vm
 
 pytestmark = pytest.mark.lab
 
@@ -47,3 +47,46 @@ def test_it_is_refused_by_name(cluster: Cluster, row: dict[str, Any]) -> None:
     assert "Traceback" not in done.stderr
     assert took < 1.0
     assert cluster.list("vm") == []
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_a_kernel_that_is_not_there_ends_the_run_with_its_reason(cluster: Cluster, number: int) -> None:
+    """QEMU is there for some 20 ms before it finds out: a look in that moment was once a machine that runs for ever."""
+    name = f"no-kernel-{number}"
+    kernel = {"container": {"image": GUEST, "kernelPath": "/disk/no-such-kernel"}}
+    spec = {"domain": {"memory": {"guest": "96Mi"}, "devices": {}, "firmware": {"kernelBoot": kernel}}}
+    began = time.monotonic()
+    cluster.apply(
+        {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance"}
+        | {"metadata": {"name": name, "namespace": "default"}, "spec": spec}
+    )
+
+    cluster.wait("vmi", name, ".status.phase", "Failed", seconds=20)
+    took = time.monotonic() - began
+    vmi = cluster.get("vmi", name)
+    assert vmi is not None
+    said = {one["type"]: one for one in vmi["status"]["conditions"]}
+    assert "no-such-kernel" in said["Synchronized"]["message"]
+    assert said["Ready"]["status"] == "False"
+    assert "Running" not in [one["phase"] for one in vmi["status"]["phaseTransitionTimestamps"]]
+    assert took < 8.0, "from the POST, the Pod's start included"
+    cluster.kubectl("delete", "vmi", name)
+    cluster.wait_gone("vmi", name)
+
+
+@pytest.mark.parametrize("strategy", ["Halted", "Manual"])
+def test_a_paused_start_is_refused_and_takes_nothing_away(cluster: Cluster, strategy: str) -> None:
+    """It is not built yet: neither accepted and forgotten, nor carried out unpaused."""
+    name = f"paused-{strategy.lower()}"
+    cluster.apply(a_vm(name, runStrategy=strategy))
+    path = f"/apis/subresources.kubevirt.io/v1/namespaces/default/virtualmachines/{name}/start"
+    refused = cluster.try_kubectl("replace", "--raw", path, "-f", "-", given=json.dumps({"paused": True}))
+    assert refused.returncode != 0
+    assert "paused" in refused.stderr
+    assert (cluster.get("vm", name) or {}).get("status", {}).get("stateChangeRequests") is None
+
+    cluster.subresource(name, "start")
+    cluster.running(name)
+    cluster.subresource(name, "stop")
+    cluster.wait_gone("vmi", name)
+    cluster.kubectl("delete", "vm", name)
