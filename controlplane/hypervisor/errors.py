@@ -66,6 +66,15 @@ _KINDS: dict[str, type[HypervisorError]] = {
     "VIR_ERR_INVALID_CONN": Disconnected,
     "VIR_ERR_RPC": Disconnected,
 }
+_FATAL_WORDS = (
+    "could not open kernel file",
+    "could not load kernel",
+    "could not load initrd",
+    "error reading initrd",
+    "could not open initrd",
+)
+"""QEMU refuses its command line with one error code of libvirt, whatever the cause. Files of an image do not appear
+later, so these are final; what is not listed (a lack of memory) may pass."""
 _TEXT_LIMIT = 2000
 
 
@@ -76,4 +85,6 @@ def translate(doing: str, error: libvirt.libvirtError) -> HypervisorError:
     kind = found.get(code, HypervisorError) if code is not None else HypervisorError
     if kind is HypervisorError and domain == getattr(libvirt, "VIR_FROM_RPC", None):
         kind = Disconnected  # a broken stream or a refused dial comes as a bare system error of the RPC layer
+    if kind is HypervisorError and any(words in str(error) for words in _FATAL_WORDS):
+        kind = InvalidDomain
     return kind(f"cannot {doing}: {str(error)[:_TEXT_LIMIT]}")

@@ -33,6 +33,21 @@ def test_errors_are_translated_by_name(on_fake: OnFake, code: str, origin: str, 
     assert str(made) == "cannot start domain web: what QEMU said"
 
 
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("could not open kernel file '/img/kernel-boot/nope': No such file or directory", "InvalidDomain"),
+        ("qemu: error reading initrd /img/kernel-boot/nope: No such file", "InvalidDomain"),
+        ("could not load kernel '/img/kernel-boot/etc/os-release': Invalid argument", "InvalidDomain"),
+        ("cannot set up guest memory 'pc.ram': Cannot allocate memory", "HypervisorError"),
+    ],
+)
+def test_what_qemu_can_never_boot_is_told_from_what_may_pass(on_fake: OnFake, said: str, expected: str) -> None:
+    text = f"internal error: process exited while connecting to monitor: qemu-system-x86_64: {said}"
+    raised = libvirtError(text, on_fake.libvirt.VIR_ERR_INTERNAL_ERROR, on_fake.libvirt.VIR_FROM_QEMU)
+    assert type(on_fake.errors.translate("start domain web", raised)).__name__ == expected
+
+
 def test_a_text_of_any_length_becomes_a_readable_one(on_fake: OnFake) -> None:
     """libvirt's errors carry QEMU's output, which a guest can lengthen."""
     assert len(str(on_fake.errors.translate("start", libvirtError("x" * 10**6, None)))) < 3000
