@@ -43,6 +43,11 @@ class State:
     life: Life
     reason: str
 
+    @property
+    def is_starting(self) -> bool:
+        """QEMU is being started: it may yet refuse its command line, and no guest has run."""
+        return self.life is Life.PAUSED and self.reason == "starting_up"
+
 
 def derive_outcome(state: State, *, is_acpi_expected: bool) -> Outcome | None:
     """Say how a run ended; None while it goes on, has not begun, or went on elsewhere.

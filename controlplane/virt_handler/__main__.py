@@ -15,7 +15,7 @@ import time
 from collections.abc import Collection
 from contextlib import suppress
 
-from kubevirt_api.names import LAUNCHER_ROLE, NODE_NAME, ROLE
+from kubevirt_api.names import LAUNCHER_ROLE, ROLE
 
 from controlplane import logs
 from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE_INSTANCE, Key
@@ -121,7 +121,7 @@ class Handler:
         )
 
     def _select_vmis(self) -> Selection:
-        return Selection(VIRTUAL_MACHINE_INSTANCE, label_selector=f"{NODE_NAME}={self._settings.node}")
+        return Selection(VIRTUAL_MACHINE_INSTANCE, field_selector=f"status.nodeName={self._settings.node}")
 
     def _tools(self) -> Tools:
         capabilities = read_capabilities(self._settings.capabilities_directory)

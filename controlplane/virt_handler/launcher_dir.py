@@ -88,6 +88,15 @@ class PodsDirectory:
         """Return a descriptor of the launcher's emptyDir; NotYet while the kubelet has not made it."""
         return _descend(self._fd, _run_components(pod_uid))
 
+    def has_run(self, pod_uid: str) -> bool:
+        """Tell whether the kubelet still has a launcher's emptyDir. Refused when something else is in its place."""
+        try:
+            os.close(self.open_run(pod_uid))
+        except NotYet as gap:
+            with gap:
+                return False
+        return True
+
     def open_socket(self, pod_uid: str) -> LauncherSocket:
         """Return libvirtd's socket; NotYet while it is missing, Refused when it is anything else."""
         with held(self.open_run(pod_uid)) as run, held(_descend(run, layout.LIBVIRT_SOCKET[:-1])) as parent:

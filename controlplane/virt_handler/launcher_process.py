@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which process listens on a launcher's libvirt socket, and the network namespace of its Pod.
+"""Which process listens on a launcher's libvirt socket, the network namespace of its Pod, and what runs in a Pod.
 
 The process is known by SO_PEERCRED of a socket that was proven first (launcher_dir), pinned by a pidfd, and
 believed only when its cgroup is the Pod's. A namespace that is the node's own is refused, so a Pod with hostNetwork
@@ -16,7 +16,7 @@ import select
 import socket
 import struct
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from controlplane.virt_handler.launcher_dir import LauncherSocket, Refused, held
 
@@ -44,17 +44,36 @@ def pod_network_namespace(found: LauncherSocket, pod_uid: str, proc: str = "/pro
             yield namespace
 
 
+def count_processes(pod_uid: str, proc: str = "/proc") -> int:
+    """Count the processes of this node with this Pod in their cgroup.
+
+    Refused where the node's processes cannot be seen: then none would be no proof.
+    """
+    if _identity_of(f"{proc}/1/ns/mnt") == _identity_of(f"{proc}/self/ns/mnt"):
+        raise Refused("process 1 shares this process's mounts, so it is not the node's: hostPID is needed")
+    found = 0
+    for name in os.listdir(proc):
+        if not name.isdigit():
+            continue
+        with suppress(FileNotFoundError, ProcessLookupError):  # it has exited in the meantime
+            found += pod_uid in _pods_named(_read_cgroup(proc, int(name)))
+    return found
+
+
 def is_in_pod(cgroups: str, pod_uid: str) -> bool:
     """Say whether every path in the text of /proc/PID/cgroup that names a Pod names this one, and one does.
 
     Both spellings: .../pod<UID>/... of the cgroupfs driver, ...-pod<UID with underscores>.slice/... of systemd's.
     """
-    named = {
+    return _pods_named(cgroups) == {pod_uid}
+
+
+def _pods_named(cgroups: str) -> set[str]:
+    return {
         match.group(1).replace("_", "-")
         for line in cgroups.splitlines()
         for match in re.finditer(r"(?:^|[/-])pod([0-9a-fA-F][0-9a-fA-F_-]*)(?=/|\.slice|$)", line.partition("/")[2])
     }
-    return named == {pod_uid}
 
 
 def _listener(found: LauncherSocket) -> int:

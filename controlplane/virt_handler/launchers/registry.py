@@ -13,8 +13,11 @@ from controlplane.api.objects.decode import DecodeError, decode
 from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.resources import Key
 from controlplane.engine.ports import Cache
+from controlplane.virt_handler.launcher_dir import Refused
+from controlplane.virt_handler.launcher_process import count_processes
 from controlplane.virt_handler.launchers.session import Session, Tools
-from controlplane.virt_handler.vmi.world import Launcher
+from controlplane.virt_handler.vmi.ports import CannotLook
+from controlplane.virt_handler.vmi.world import Launcher, Traces
 
 log = logging.getLogger(__name__)
 _AFTER_BUG_SECONDS = 5.0
@@ -30,6 +33,7 @@ class Registry:
         self._changed = changed
         self._sessions: dict[str, Session] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._is_following = False
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -37,6 +41,22 @@ class Registry:
     @property
     def connected(self) -> int:
         return sum(1 for one in self._sessions.values() if one.launcher().sighting.is_connected)
+
+    @property
+    def synced(self) -> bool:
+        return self._is_following and self._pods.synced
+
+    async def find_traces(self, pod_uid: str) -> Traces:
+        """Look on the node itself, in a thread: for its directory first, then for its processes. CannotLook."""
+        tools = self._tools
+
+        def look() -> Traces:
+            return Traces(tools.pods.has_run(pod_uid), count_processes(pod_uid, tools.proc))
+
+        try:
+            return await asyncio.to_thread(look)
+        except (OSError, Refused) as error:
+            raise CannotLook(f"cannot look for Pod {pod_uid} on this node: {error}") from error
 
     def session(self, pod_uid: str) -> Session | None:
         return self._sessions.get(pod_uid)
@@ -58,6 +78,7 @@ class Registry:
             self._pods.subscribe(lambda _unused, before, after: self._take(group, before, after))
             for key in self._pods.keys():  # noqa: SIM118 - a Cache is no dict
                 self._take(group, None, self._pods.get(key))
+            self._is_following = True
             await asyncio.Event().wait()
 
     def _take(self, group: asyncio.TaskGroup, before: bytes | None, after: bytes | None) -> None:
@@ -110,6 +131,8 @@ class Registry:
             self._tasks.pop(uid, None)
             if session.is_gone:
                 self._sessions.pop(uid, None)
+                if session.pod.vmi_key is not None:
+                    self._changed(session.pod.vmi_key)  # what is left of it is looked for by other means
 
     def _select(self, is_wanted: Callable[[Pod], bool]) -> tuple[Launcher, ...]:
         return tuple(one.launcher() for one in self._sessions.values() if is_wanted(one.pod))

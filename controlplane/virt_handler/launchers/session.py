@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from controlplane.api.launch_plan import REPORT_LIMIT_BYTES
-from controlplane.api.objects.pod import Pod, bounded
+from controlplane.api.objects.pod import MESSAGE_LIMIT, Pod, bounded
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain import layout
 from controlplane.domain.observed import Observed, UnreadableError, read_domain
@@ -30,7 +30,7 @@ from controlplane.virt_handler.launcher_process import pod_network_namespace
 from controlplane.virt_handler.launchers.description import describe_domain, masquerade_of
 from controlplane.virt_handler.launchers.ports import Connect, Connection, Guest, SetUpNetwork
 from controlplane.virt_handler.vmi.ports import NoContact, StartRefused
-from controlplane.virt_handler.vmi.world import Failure, Launcher, Sighting
+from controlplane.virt_handler.vmi.world import Expected, Failure, Launcher, Sighting
 
 log = logging.getLogger(__name__)
 
@@ -40,8 +40,8 @@ _BUSY_SECONDS = 0.1
 _QUICK_EVENTS = 20
 """Events in quick succession that are answered at once; a launcher that floods us is answered ten times a second."""
 _START_ATTEMPTS = 3
-_START_PATIENCE_SECONDS = 10.0
-"""A start that fails is tried at least so often and so long: a full disk or a lack of memory may pass."""
+_START_PATIENCE_SECONDS = 2.0
+"""A start that fails is tried at least so often and so long: a lack of memory may pass. A user waits for the reason."""
 _UNREADABLE = State(Life.UNKNOWN, "unknown")
 
 
@@ -56,6 +56,7 @@ class Tools:
     set_up_network: SetUpNetwork
     capabilities: Callable[[Pod], Mapping[str, bytes]]
     """Files of libvirt's capability cache that fit this Pod's devices, by name; empty when there are none."""
+    proc: str = "/proc"
 
 
 class Session:
@@ -68,9 +69,11 @@ class Session:
         self._tools = tools
         self._changed = changed
         self._sighting = Sighting()
+        self._expected: Expected | None = None
         self._connection: Connection | None = None
         self._socket: LauncherSocket | None = None
-        self._refreshing = asyncio.Lock()
+        self._looking = asyncio.Lock()
+        """Held from a domain's definition to the answer of its start: nothing seen in between is published."""
         self._failed_starts: list[float] = []
 
     @property
@@ -80,7 +83,12 @@ class Session:
 
     def launcher(self) -> Launcher:
         """Say what is known now."""
-        return Launcher(self.pod, is_gone=self.is_gone, sighting=self._sighting)
+        return Launcher(self.pod, is_gone=self.is_gone, sighting=self._sighting, expected=self._expected)
+
+    def expect(self, expected: Expected) -> None:
+        """Keep what was read of its VMI before the hand-over."""
+        self._expected = expected
+        self._changed()
 
     async def run(self) -> None:
         """Keep contact until the Pod is over."""
@@ -120,19 +128,18 @@ class Session:
         """Define the domain and start it. StartRefused, NoContact."""
         connection = self._require()
         text = await self._describe(vmi)
-        try:
-            guest = await connection.define(text)
-            await guest.start()
-            log.info("domain started", extra=self._who)
-        except WrongState:
-            log.info("the domain runs already", extra=self._who)
-        except (Disconnected, TimedOut) as error:
-            raise NoContact(str(error)) from error
-        except HypervisorError as error:
-            if isinstance(error, InvalidDomain) or self._is_patience_over():
-                reason = "InvalidDomain" if isinstance(error, InvalidDomain) else "StartFailed"
-                self._publish(failure=Failure(reason, str(error)[:512]))
-            raise StartRefused(str(error)) from error
+        async with self._looking:
+            try:
+                guest = await connection.define(text)
+                await guest.start()
+                log.info("domain started", extra=self._who)
+            except WrongState:
+                log.info("the domain runs already", extra=self._who)
+            except (Disconnected, TimedOut) as error:
+                raise NoContact(str(error)) from error
+            except HypervisorError as error:
+                self._note_failed_start(error)
+                raise StartRefused(str(error)) from error
         await self.refresh()
 
     async def shut_down(self) -> None:
@@ -154,7 +161,7 @@ class Session:
 
     async def refresh(self) -> None:
         """Ask libvirt what the domain does, and publish it. NoContact."""
-        async with self._refreshing:
+        async with self._looking:
             connection = self._require()
             try:
                 guest = await connection.guest(self._vmi_uid)
@@ -228,7 +235,7 @@ class Session:
             with gap:
                 raise NoContact("the launcher has not reported yet") from gap
         except (ValueError, Refused) as error:
-            self._publish(failure=Failure("InvalidDomain", str(error)[:512]))
+            self._publish(failure=Failure("InvalidDomain", _gist(str(error))))
             raise StartRefused(str(error)) from error
 
     async def _observe(self, guest: Guest) -> Observed | None:
@@ -248,6 +255,11 @@ class Session:
             await self.refresh()  # it has ended in the meantime
         except HypervisorError as error:
             raise NoContact(str(error)) from error
+
+    def _note_failed_start(self, error: HypervisorError) -> None:
+        is_final = isinstance(error, InvalidDomain)
+        if is_final or self._is_patience_over():
+            self._publish(failure=Failure("InvalidDomain" if is_final else "StartFailed", _gist(str(error))))
 
     def _is_patience_over(self) -> bool:
         self._failed_starts.append(self._tools.clock.monotonic())
@@ -273,3 +285,11 @@ class Session:
         if after != self._sighting:
             self._sighting = after
             self._changed()
+
+
+def _gist(text: str) -> str:
+    """Keep beginning and end of a long text: QEMU warns first, and says last what it died of."""
+    if len(text) <= MESSAGE_LIMIT:
+        return bounded(text)
+    head = MESSAGE_LIMIT // 4
+    return bounded(f"{text[:head]} ... {text[head + 5 - MESSAGE_LIMIT :]}")

@@ -5,23 +5,36 @@
 
 Never two: a domain is started only in the Pod that the API server's newest VMI grants, and only where none ever ran.
 Never taken for dead: a guest is ended only for a cause that is in an object (deletion, the end of the run, a Pod
-removed by force), and only over a working connection.
+removed by force), and only over a working connection. Which phase leads where is one table, BY_PHASE.
 """
 
 from __future__ import annotations
 
-from controlplane.api.objects.phase import SCHEDULED, is_final
+from collections.abc import Callable
+
+from controlplane.api.objects.phase import (
+    BEFORE_HAND_OVER,
+    FAILED,
+    PENDING,
+    RUNNING,
+    SCHEDULED,
+    SCHEDULING,
+    SUCCEEDED,
+    UNKNOWN,
+)
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import Life
 from controlplane.engine.plan import Plan
 from controlplane.virt_handler.vmi.status import PATIENCE_SECONDS, seconds_since_hand_over
-from controlplane.virt_handler.vmi.verdict import Alive, is_startable, judge
+from controlplane.virt_handler.vmi.verdict import Alive, Unknown, Verdict, is_startable, judge, weigh
 from controlplane.virt_handler.vmi.world import (
     Action,
     Destroy,
     DestroyOrphan,
     Launcher,
+    LookForLauncher,
     PrepareNetwork,
+    ReadVmi,
     Resume,
     ShutDown,
     StartDomain,
@@ -36,17 +49,17 @@ RESUME_SECONDS = 10.0
 ORPHAN_SECONDS = 60.0
 
 
+LOOK_SECONDS = (1.0, 2.0, 4.0, 8.0, 15.0)
+"""Between looks for a launcher that is not listed: nothing tells when the kubelet is done with it."""
+
+
 def decide(world: World) -> Plan[Action]:
     """Choose the next step."""
     vmi = world.vmi
     if vmi is None:
         return _without_vmi(world)
-    launcher = world.launcher
-    if launcher is None or vmi.status.node_name not in ("", world.node):
-        return Plan()
-    if isinstance(judge(launcher, vmi.metadata.uid), Alive):
-        return _while_alive(world, vmi, launcher)
-    return _before_start(world, vmi, launcher)
+    by_phase = BY_PHASE.get(vmi.status.phase)
+    return Plan() if by_phase is None else by_phase(world, vmi)
 
 
 def refuse_start(vmi: VirtualMachineInstance, node: str, launcher: Launcher) -> str | None:
@@ -63,10 +76,68 @@ def refuse_start(vmi: VirtualMachineInstance, node: str, launcher: Launcher) -> 
     return next((reason for reason, applies in reasons.items() if applies), None)
 
 
+def _nothing(_unused: World, __: VirtualMachineInstance) -> Plan[Action]:
+    return Plan()
+
+
+def _scheduled(world: World, vmi: VirtualMachineInstance) -> Plan[Action]:
+    """Start it, if it is not on already."""
+    launcher, verdict = world.launcher, weigh(world)
+    if launcher is not None and isinstance(verdict, Alive):
+        if not launcher.sighting.is_network_ready and not launcher.is_gone and world.deleting_since is None:
+            return Plan((PrepareNetwork(launcher.pod.uid, because="its addresses are not known"),))
+        return _while_alive(world, vmi, launcher, verdict)
+    if world.lost_pod:
+        return _look(world, verdict)
+    return Plan() if launcher is None else _before_start(world, vmi, launcher)
+
+
+def _running(world: World, vmi: VirtualMachineInstance) -> Plan[Action]:
+    """Keep it going until it is to end."""
+    launcher, verdict = world.launcher, weigh(world)
+    if launcher is not None and isinstance(verdict, Alive):
+        return _while_alive(world, vmi, launcher, verdict)
+    return _look(world, verdict) if world.lost_pod else Plan()
+
+
+def _over(world: World, _unused: VirtualMachineInstance) -> Plan[Action]:
+    """See that nothing of it goes on."""
+    launcher = world.launcher
+    if launcher is None or not isinstance(weigh(world), Alive):
+        return Plan()
+    return _end_now(launcher, "its run is over")
+
+
+BY_PHASE: dict[str, Callable[[World, VirtualMachineInstance], Plan[Action]]] = {
+    "": _nothing,
+    PENDING: _nothing,
+    SCHEDULING: _nothing,
+    SCHEDULED: _scheduled,
+    RUNNING: _running,
+    UNKNOWN: _running,
+    SUCCEEDED: _over,
+    FAILED: _over,
+}
+"""Every phase there is. About a phase that is not in here (of another version) nothing is done and nothing written."""
+
+
+def _look(world: World, verdict: Verdict) -> Plan[Action]:
+    """Look for a launcher that is not listed, until nothing of it is left."""
+    if not isinstance(verdict, Unknown):
+        return Plan()
+    pause = 0.0
+    if world.look is not None:
+        due_in = LOOK_SECONDS[min(world.look.count, len(LOOK_SECONDS)) - 1]
+        pause = due_in - (world.monotonic - world.look.at)
+    if pause > 0:
+        return Plan(look_again_in=pause)
+    action = LookForLauncher(world.lost_pod, because="its Pod is not listed on this node any more")
+    return Plan((action,), look_again_in=LOOK_SECONDS[0])
+
+
 def _before_start(world: World, vmi: VirtualMachineInstance, launcher: Launcher) -> Plan[Action]:
     sighting, uid = launcher.sighting, launcher.pod.uid
-    is_wanted = vmi.metadata.deletion_timestamp is None and not is_final(vmi.status.phase)
-    if not is_wanted or launcher.is_gone or launcher.pod.is_over:
+    if vmi.metadata.deletion_timestamp is not None or launcher.is_gone or launcher.pod.is_over:
         return Plan()
     if not is_startable(sighting):
         waited = seconds_since_hand_over(world)
@@ -80,29 +151,25 @@ def _before_start(world: World, vmi: VirtualMachineInstance, launcher: Launcher)
     return Plan((*prepare, StartDomain(uid, because="it was handed to this Pod and has no domain")))
 
 
-def _while_alive(world: World, vmi: VirtualMachineInstance, launcher: Launcher) -> Plan[Action]:
-    uid, sighting = launcher.pod.uid, launcher.sighting
-    if is_final(vmi.status.phase):
-        return _end_now(launcher, "its run is over")
+def _while_alive(world: World, vmi: VirtualMachineInstance, launcher: Launcher, verdict: Alive) -> Plan[Action]:
     if launcher.is_gone:
         # A Pod that goes in the ordinary way is there until its containers are dead.
         return _end_now(launcher, "its Pod was removed by force")
     if world.deleting_since is not None:
-        return _end(world, vmi, launcher, world.deleting_since)
-    if vmi.status.phase == SCHEDULED and not sighting.is_network_ready:
-        return Plan((PrepareNetwork(uid, because="its addresses are not known"),))  # started before a restart
-    if sighting.state is not None and (sighting.state.life, sighting.state.reason) == (Life.PAUSED, "ioerror"):
+        return _end(world, vmi, launcher)
+    if (verdict.state.life, verdict.state.reason) == (Life.PAUSED, "ioerror"):
         return _resume(world, launcher)
     return Plan()
 
 
-def _end(world: World, vmi: VirtualMachineInstance, launcher: Launcher, since: float) -> Plan[Action]:
+def _end(world: World, vmi: VirtualMachineInstance, launcher: Launcher) -> Plan[Action]:
     """Ask the guest, again now and then, and end it when its grace period is over.
 
     The period is counted from when this process saw the deletion: clocks of other machines do not matter. A restart
     of this process begins it anew; the launcher, which got the kubelet's SIGTERM, counts on its own.
     """
     uid, asked = launcher.pod.uid, launcher.sighting.shutdown_asked_at
+    since = world.monotonic if world.deleting_since is None else world.deleting_since
     left = vmi.spec.grace_period_seconds - (world.monotonic - since)
     if left <= 0:
         return _end_now(launcher, "its grace period is over")
@@ -125,10 +192,13 @@ def _resume(world: World, launcher: Launcher) -> Plan[Action]:
 
 
 def _without_vmi(world: World) -> Plan[Action]:
+    """Prepare what is expected, and end what nobody owns."""
     alive = [
         one for one in world.launchers if one.pod.owner is not None and isinstance(judge(one, one.pod.owner.uid), Alive)
     ]
-    if not alive or world.orphaned_since is None:
+    if not alive:
+        return Plan(_expect(world.launchers))
+    if world.orphaned_since is None:
         return Plan()
     left = ORPHAN_SECONDS - (world.monotonic - world.orphaned_since)
     if left > 0:
@@ -139,3 +209,18 @@ def _without_vmi(world: World) -> Plan[Action]:
         if one.pod.owner is not None
     )
     return Plan(ends, look_again_in=ORPHAN_SECONDS)
+
+
+def _expect(launchers: tuple[Launcher, ...]) -> tuple[Action, ...]:
+    """Take the steps towards a start that need no grant, for the only Pod that may get it."""
+    staying = [one for one in launchers if not (one.is_gone or one.pod.is_over or one.pod.is_deleting)]
+    if len(staying) != 1:
+        return ()
+    (launcher,) = staying
+    uid, vmi = launcher.pod.uid, None if launcher.expected is None else launcher.expected.vmi
+    if launcher.expected is None:
+        return (ReadVmi(uid, because="its launcher is here before it was handed over"),)
+    is_wanted = vmi is not None and vmi.metadata.deletion_timestamp is None and vmi.status.phase in BEFORE_HAND_OVER
+    if not is_wanted or launcher.sighting.is_network_ready or not is_startable(launcher.sighting):
+        return ()
+    return (PrepareNetwork(uid, because="its launcher is up"),)

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from controlplane.api.objects.resources import Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
-from controlplane.virt_handler.vmi.world import Launcher
+from controlplane.virt_handler.vmi.world import Expected, Launcher, Traces
 
 
 class NoContact(Exception):
@@ -23,11 +23,18 @@ class StartRefused(Exception):
     """The domain was not started. The text says why."""
 
 
+class CannotLook(Exception):
+    """The node could not be searched: nothing follows from that."""
+
+
 class Session(Protocol):
     """Contact with one launcher. A verb's effect shows in `launcher()`, and its end wakes the VMI's key."""
 
     def launcher(self) -> Launcher:
         """Say what is known now; never blocks."""
+
+    def expect(self, expected: Expected) -> None:
+        """Keep what was read of its VMI before the hand-over."""
 
     async def prepare_network(self, vmi: VirtualMachineInstance) -> None:
         """Set the Pod's network up for its guest; once per session. StartRefused, NoContact."""
@@ -48,6 +55,10 @@ class Session(Protocol):
 class Sessions(Protocol):
     """The launcher Pods of this node, one session each."""
 
+    @property
+    def synced(self) -> bool:
+        """Whether all launcher Pods of this node are known; before that, nothing follows from the want of one."""
+
     def session(self, pod_uid: str) -> Session | None: ...
 
     def launchers_of(self, vmi_uid: str) -> tuple[Launcher, ...]:
@@ -55,3 +66,6 @@ class Sessions(Protocol):
 
     def launchers_named(self, key: Key) -> tuple[Launcher, ...]:
         """Return the launchers that a VMI of this name controls or controlled."""
+
+    async def find_traces(self, pod_uid: str) -> Traces:
+        """Look on the node itself for a Pod's directory and processes. CannotLook."""

@@ -11,26 +11,32 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from controlplane.api.objects.decode import DecodeError, decode_vmi, encode
 from controlplane.api.objects.phase import FAILED, RUNNING, SUCCEEDED
+from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance, VirtualMachineInstanceStatus
 from controlplane.engine.errors import ApiError, Invalid, NotFound, Unavailable
 from controlplane.engine.patch import merge_patch
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Cache, Clock, Json
-from controlplane.virt_handler.vmi.decide import decide, refuse_start
-from controlplane.virt_handler.vmi.ports import NoContact, Session, Sessions, StartRefused
+from controlplane.virt_handler.vmi.decide import BY_PHASE, decide, refuse_start
+from controlplane.virt_handler.vmi.ports import CannotLook, NoContact, Session, Sessions, StartRefused
 from controlplane.virt_handler.vmi.status import derive_status
 from controlplane.virt_handler.vmi.world import (
     Action,
     Destroy,
     DestroyOrphan,
+    Expected,
+    Look,
+    LookForLauncher,
     PrepareNetwork,
+    ReadVmi,
     Resume,
+    SessionAction,
     ShutDown,
     StartDomain,
     World,
@@ -82,6 +88,10 @@ class VmiReconciler:
         self._started = started
         self._deleting_since: dict[str, float] = {}
         self._orphaned_since: dict[Key, float] = {}
+        self._looks: dict[str, tuple[str, Look]] = {}
+        """By VMI UID: the Pod that was looked for, and what was found."""
+        self._strange_phases: dict[str, str] = {}
+        """By VMI UID: the unknown phase that was logged."""
 
     def observe(self, key: Key) -> World | None:
         """Read caches and sessions. None while this node's VMIs are not all known: nothing follows from absence."""
@@ -89,7 +99,7 @@ class VmiReconciler:
             return None
         now, monotonic = self._clock.now(), self._clock.monotonic()
         vmi = self._read(key)
-        if vmi is None:
+        if vmi is None or vmi.status.node_name != self._node:
             launchers = self._launchers.launchers_named(key)
             if not launchers:
                 self._orphaned_since.pop(key, None)
@@ -99,14 +109,21 @@ class VmiReconciler:
                 node=self._node, vmi=None, launchers=launchers, now=now, monotonic=monotonic, orphaned_since=since
             )
         self._orphaned_since.pop(key, None)
-        return World(
+        self._note_phase(key, vmi)
+        world = World(
             node=self._node,
             vmi=vmi,
             launchers=self._launchers.launchers_of(vmi.metadata.uid),
             now=now,
             monotonic=monotonic,
             deleting_since=self._note_deletion(vmi, monotonic),
+            are_launchers_known=self._launchers.synced,
         )
+        look = self._looks.get(vmi.metadata.uid)
+        if look is not None and look[0] != world.lost_pod:
+            del self._looks[vmi.metadata.uid]  # it is listed again, or another one is granted
+            return world
+        return world if look is None else replace(world, look=look[1])
 
     def decide(self, world: World) -> Plan[Action]:
         return decide(world)
@@ -116,6 +133,9 @@ class VmiReconciler:
 
     async def apply(self, world: World, action: Action) -> None:
         """Do one action. Unavailable: there is no contact, from which nothing follows. Invalid: it is refused."""
+        if isinstance(action, LookForLauncher):
+            await self._look(world, action)
+            return
         session = self._launchers.session(action.pod_uid)
         if session is None:
             return
@@ -154,11 +174,25 @@ class VmiReconciler:
         extra = {"vmi": "" if world.vmi is None else world.vmi.metadata.name, "step": type(problem.step).__name__}
         log.warning("refused", extra={**extra, "error": str(problem.error)})
 
-    async def _do(self, world: World, session: Session, action: Action) -> None:
+    async def _look(self, world: World, action: LookForLauncher) -> None:
+        if world.vmi is None:
+            return
+        try:
+            traces = await self._launchers.find_traces(action.pod_uid)
+        except CannotLook as error:
+            raise Unavailable(str(error)) from error
+        count = 1 if world.look is None else world.look.count + 1
+        self._looks[world.vmi.metadata.uid] = (action.pod_uid, Look(traces, self._clock.monotonic(), count))
+
+    async def _do(self, world: World, session: Session, action: SessionAction) -> None:
         match action:
+            case ReadVmi():
+                session.expect(await self._read_expected(session.launcher().pod))
             case PrepareNetwork():
-                if world.vmi is not None:
-                    await session.prepare_network(world.vmi)
+                expected = session.launcher().expected
+                vmi = world.vmi or (None if expected is None else expected.vmi)
+                if vmi is not None:
+                    await session.prepare_network(vmi)
             case StartDomain():
                 await self._start(world, session)
             case ShutDown():
@@ -171,6 +205,18 @@ class VmiReconciler:
                 await self._destroy_orphan(session, action)
             case _:
                 assert_never(action)
+
+    async def _read_expected(self, pod: Pod) -> Expected:
+        """Read the VMI that a Pod names; another one of the same name is none."""
+        if pod.vmi_key is None or pod.owner is None:
+            return Expected(None)
+        try:
+            vmi = decode_vmi(await self._api.get(VIRTUAL_MACHINE_INSTANCE, pod.vmi_key))
+        except NotFound:
+            return Expected(None)
+        except DecodeError as error:
+            raise Invalid(str(error)) from error
+        return Expected(vmi if vmi.metadata.uid == pod.owner.uid else None)
 
     async def _start(self, world: World, session: Session) -> None:
         """Start the domain if the API server itself grants it now; a cache is not enough for that."""
@@ -215,7 +261,16 @@ class VmiReconciler:
             return None
         return self._deleting_since.setdefault(uid, monotonic)
 
+    def _note_phase(self, key: Key, vmi: VirtualMachineInstance) -> None:
+        """Log a phase that this version does not know, once."""
+        uid, phase = vmi.metadata.uid, vmi.status.phase
+        if phase not in BY_PHASE and self._strange_phases.get(uid) != phase:
+            self._strange_phases[uid] = phase
+            log.warning("left alone: its phase is not known to this version", extra={"key": str(key), "phase": phase})
+
     def forget(self, last: bytes) -> None:
         """Drop what is remembered of a VMI that is gone; last: how the cache had it."""
         with suppress(DecodeError):
-            self._deleting_since.pop(decode_vmi(last).metadata.uid, None)
+            uid = decode_vmi(last).metadata.uid
+            for remembered in (self._deleting_since, self._looks, self._strange_phases):
+                remembered.pop(uid, None)

@@ -13,6 +13,7 @@ from kubevirt_api import condition_types
 from controlplane.api.objects import conditions
 from controlplane.api.objects.meta import Condition
 from controlplane.api.objects.phase import AFTER_HAND_OVER, RUNNING, SCHEDULED, may_move
+from controlplane.api.objects.pod import bounded
 from controlplane.api.objects.readiness import readiness
 from controlplane.api.objects.vmi.domain import Machine
 from controlplane.api.objects.vmi.instance import (
@@ -25,7 +26,7 @@ from controlplane.domain import layout
 from controlplane.domain.mac import guest_mac
 from controlplane.domain.state import Life
 from controlplane.engine.plan import Problem
-from controlplane.virt_handler.vmi.verdict import Alive, Dead, Unknown, Verdict, judge
+from controlplane.virt_handler.vmi.verdict import Alive, Dead, Unknown, Verdict, weigh
 from controlplane.virt_handler.vmi.world import Action, Launcher, PrepareNetwork, StartDomain, World
 
 TCG_MESSAGE = "QEMU emulates the processor (TCG): slow, and not an isolation boundary"
@@ -40,20 +41,18 @@ _PAUSE_MESSAGES = {
 
 def derive_status(world: World, problem: Problem[Action] | None) -> VirtualMachineInstanceStatus | None:
     """Compute the status; None when the written one is right already, or is not ours to write."""
-    vmi, launcher = world.vmi, world.launcher
-    if vmi is None or launcher is None or vmi.status.node_name != world.node:
+    vmi = world.vmi
+    if vmi is None or vmi.status.node_name != world.node or vmi.status.phase not in AFTER_HAND_OVER:
         return None
-    if vmi.status.phase not in AFTER_HAND_OVER:
-        return None
-    verdict = judge(launcher, vmi.metadata.uid)
-    new = _move(vmi, launcher, verdict, _stamp(world.now))
+    verdict = weigh(world)
+    if isinstance(verdict, Alive) and world.launcher is not None and world.launcher.is_gone:
+        return None  # it is about to be ended: nothing better is said of a guest whose Pod was removed
+    new = _move(world, vmi, verdict)
     new = msgspec.structs.replace(new, conditions=_conditions(world, new, verdict, problem))
     return None if new == vmi.status else new
 
 
-def _move(
-    vmi: VirtualMachineInstance, launcher: Launcher, verdict: Verdict, stamp: str
-) -> VirtualMachineInstanceStatus:
+def _move(world: World, vmi: VirtualMachineInstance, verdict: Verdict) -> VirtualMachineInstanceStatus:
     old = vmi.status
     match verdict:
         case Alive():
@@ -64,14 +63,14 @@ def _move(
             return old
     if phase == old.phase or not may_move(old.phase, phase):
         return old
-    transition = PhaseTransition(phase=phase, phase_transition_timestamp=stamp)
+    transition = PhaseTransition(phase=phase, phase_transition_timestamp=_stamp(world.now))
     moved = msgspec.structs.replace(
         old,
         phase=phase,
         reason=reason or old.reason,
         phase_transition_timestamps=(*old.phase_transition_timestamps, transition),
     )
-    return _describe(vmi, launcher, moved) if phase == RUNNING else moved
+    return _describe(vmi, world.launcher, moved) if phase == RUNNING and world.launcher is not None else moved
 
 
 def _describe(
@@ -115,7 +114,10 @@ def _conditions(
         (condition_types.SOFTWARE_EMULATION, _emulation(world, verdict)),
         (condition_types.LIVE_MIGRATABLE, _migratable(verdict)),
         (condition_types.PAUSED, _paused(verdict)),
-        (condition_types.SYNCHRONIZED, _trouble(verdict, problem) or _waiting(world, verdict)),
+        (
+            condition_types.SYNCHRONIZED,
+            _trouble(verdict, problem) or _waiting(world, verdict) or _lost(world, new, verdict),
+        ),
         (condition_types.READY, _ready(world, new)),
     ):
         if found is not None:
@@ -128,12 +130,12 @@ def _conditions(
 def _ready(world: World, new: VirtualMachineInstanceStatus) -> Condition | None:
     """Say with a phase what virt-controller would say after it, where that is known: one write less."""
     vmi, launcher = world.vmi, world.launcher
-    if vmi is None or launcher is None or new.phase == vmi.status.phase:
+    if vmi is None or new.phase == vmi.status.phase:
         return None
-    ready = readiness(
-        new.phase,
-        launcher.pod.status.conditions,
-        is_pod_deleting=launcher.pod.metadata.deletion_timestamp is not None,
+    ready = (
+        readiness(new.phase, None)
+        if launcher is None
+        else readiness(new.phase, launcher.pod.status.conditions, is_pod_deleting=launcher.pod.is_deleting)
     )
     return ready if ready.status == "True" or conditions.is_true(vmi.status.conditions, ready.type) else None
 
@@ -172,7 +174,7 @@ def _trouble(verdict: Verdict, problem: Problem[Action] | None) -> Condition | N
         case Dead(outcome="Failed", reason=reason, message=message):
             return Condition(type=condition_types.SYNCHRONIZED, status="False", reason=reason, message=message)
     if problem is not None and isinstance(problem.step, StartDomain | PrepareNetwork):
-        text = str(problem.error)
+        text = bounded(str(problem.error))
         return Condition(type=condition_types.SYNCHRONIZED, status="False", reason="StartFailed", message=text)
     return None
 
@@ -199,6 +201,15 @@ def _waiting(world: World, verdict: Verdict) -> Condition | None:
         return None
     said = f"waiting for libvirt in the launcher Pod: {launcher.sighting.trouble or verdict.why}"
     return Condition(type=condition_types.SYNCHRONIZED, status="False", reason="LauncherNotReady", message=said)
+
+
+def _lost(world: World, new: VirtualMachineInstanceStatus, verdict: Verdict) -> Condition | None:
+    """Say what is left of a launcher that is not listed, unless its trouble has been told: one teller is enough."""
+    is_told = conditions.find(new.conditions, condition_types.SYNCHRONIZED) is not None
+    if not isinstance(verdict, Unknown) or not world.lost_pod or world.look is None or is_told:
+        return None
+    said = f"{verdict.why}; it counts as running until nothing of it is left"
+    return Condition(type=condition_types.SYNCHRONIZED, status="False", reason="LauncherLost", message=said)
 
 
 def _stamp(seconds: float) -> str:

@@ -3,21 +3,25 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Alive, dead, or not known: what the evidence about a guest allows to say. Pure.
 
-Only proof makes a guest dead: libvirt says how its domain ended, or the kubelet says that its launcher ended. That
-something cannot be reached is no evidence at all.
+Only proof makes a guest dead: libvirt says how its domain ended, the kubelet says that its launcher ended, or the
+node itself has nothing left of its Pod. That something cannot be reached, or is not listed, is no evidence at all.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from controlplane.api.objects.phase import RUNNING
 from controlplane.api.objects.pod import Pod, find_end_trouble
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.observed import Identity
 from controlplane.domain.state import Life, Outcome, State, derive_outcome
-from controlplane.virt_handler.vmi.world import Launcher, Sighting
+from controlplane.virt_handler.vmi.world import Launcher, Look, Sighting, World
 
 STARTABLE = frozenset({"unknown", "failed"})
 """Reasons of a domain that is off because it was never on: only defined, or its start failed."""
+LOST = frozenset({"unknown", "failed", "daemon"})
+"""The same reasons of a domain that has run: QEMU is gone, and libvirt does not know how."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +45,31 @@ class Unknown:
 Verdict = Alive | Dead | Unknown
 
 
-def judge(launcher: Launcher, vmi_uid: str) -> Verdict:
-    """Weigh what was seen. A domain that carries another identity says nothing about this VMI."""
+def weigh(world: World) -> Verdict:
+    """Say how the run of the world's VMI is: by its launcher, else by what a look at the node has found."""
+    vmi, launcher = world.vmi, world.launcher
+    if vmi is None:
+        return Unknown("no VMI was handed to this node")
+    verdict: Verdict = Unknown("its launcher Pod is not known here")
+    if launcher is not None:
+        verdict = judge(launcher, vmi.metadata.uid, has_run=_has_run(vmi))
+    if isinstance(verdict, Unknown) and world.lost_pod:
+        return _by_traces(world.lost_pod, world.look)
+    return verdict
+
+
+def judge(launcher: Launcher, vmi_uid: str, *, has_run: bool = False) -> Verdict:
+    """Weigh what was seen. A domain that carries another identity says nothing about this VMI.
+
+    has_run: its guest was seen running in this run. Only then the want of a domain is an end, and only by libvirt's
+    own answer: a domain is defined persistently, and libvirtd answers only when it has read all definitions.
+    """
     sighting, pod = launcher.sighting, launcher.pod
     state = sighting.state if sighting.is_connected else None
     foreign = _foreign(sighting, vmi_uid, pod.uid)
     if state is not None and not foreign:
         if state.life.is_up:
-            return Alive(state)
+            return Unknown("QEMU is being started") if state.is_starting else Alive(state)
         outcome = derive_outcome(state, is_acpi_expected=_is_acpi_expected(sighting))
         if outcome is not None:
             return _ended(state, outcome)
@@ -56,6 +77,8 @@ def judge(launcher: Launcher, vmi_uid: str) -> Verdict:
         return _by_pod(pod)
     if sighting.failure is not None:
         return Dead("Failed", sighting.failure.reason, sighting.failure.message)
+    if has_run and sighting.is_connected and not foreign and _is_lost(state):
+        return Dead("Failed", "GuestLost", "QEMU is gone, and libvirt in the launcher does not know how it ended")
     return Unknown(foreign or ("the domain is not started" if sighting.is_connected else "the launcher is not reached"))
 
 
@@ -65,6 +88,26 @@ def is_startable(sighting: Sighting) -> bool:
         return False
     state = sighting.state
     return state is None or (state.life is Life.SHUT_OFF and state.reason in STARTABLE)
+
+
+def _by_traces(pod_uid: str, look: Look | None) -> Verdict:
+    if look is None:
+        return Unknown(f"the API server does not list Pod {pod_uid} on this node")
+    if look.traces.is_clean:
+        said = f"Pod {pod_uid} was removed, and this node has neither its directory nor a process of it"
+        return Dead("Failed", "LauncherGone", said)
+    left = ["its directory"] if look.traces.has_directory else []
+    left += [f"{look.traces.processes} processes of it"] if look.traces.processes else []
+    return Unknown(f"the API server does not list Pod {pod_uid}, but this node has {' and '.join(left)}")
+
+
+def _has_run(vmi: VirtualMachineInstance) -> bool:
+    entered = {one.phase for one in vmi.status.phase_transition_timestamps}
+    return RUNNING in entered or vmi.status.phase == RUNNING
+
+
+def _is_lost(state: State | None) -> bool:
+    return state is None or (state.life is Life.SHUT_OFF and state.reason in LOST)
 
 
 def _foreign(sighting: Sighting, vmi_uid: str, pod_uid: str) -> str:

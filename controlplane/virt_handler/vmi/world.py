@@ -45,6 +45,14 @@ class Sighting:
 
 
 @dataclass(frozen=True, slots=True)
+class Expected:
+    """The VMI of a launcher before the hand-over, read once. Never a grant: only a network is prepared by it."""
+
+    vmi: VirtualMachineInstance | None
+    """None: the API server knows no VMI of that name and UID."""
+
+
+@dataclass(frozen=True, slots=True)
 class Launcher:
     """A launcher Pod of this node."""
 
@@ -52,13 +60,39 @@ class Launcher:
     is_gone: bool = False
     """The API server does not know the Pod any more."""
     sighting: Sighting = field(default_factory=Sighting)
+    expected: Expected | None = None
+    """None: not read yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Traces:
+    """What the node itself still has of a Pod."""
+
+    has_directory: bool
+    processes: int
+
+    @property
+    def is_clean(self) -> bool:
+        """Tell whether nothing of it can run here."""
+        return not self.has_directory and self.processes == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The last look at the node for a launcher that the API server does not list."""
+
+    traces: Traces
+    at: float
+    """Monotonic seconds."""
+    count: int
+    """How many looks there were."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
     node: str
     vmi: VirtualMachineInstance | None
-    """None: it is not among this node's VMIs, which is no proof that it does not exist."""
+    """None: no VMI of that name was handed to this node, which is no proof that it does not exist."""
     launchers: tuple[Launcher, ...] = ()
     """Launcher Pods of this node that name the VMI as their controller: by UID, or by name when vmi is None."""
     now: float
@@ -68,15 +102,44 @@ class World:
     """Monotonic seconds when this process first saw the VMI being deleted."""
     orphaned_since: float | None = None
     """Monotonic seconds since when the VMI is not among this node's."""
+    are_launchers_known: bool = True
+    """Whether all launcher Pods of this node are known: before that, nothing follows from the want of one."""
+    look: Look | None = None
+    """At the node, for `lost_pod`."""
 
     @property
     def launcher(self) -> Launcher | None:
-        """The launcher of this run: the granted Pod; before the grant the only one there is."""
+        """The launcher of this run: the granted Pod, whatever others there are; without a grant the only one."""
         if self.vmi is None:
             return None
         granted = self.vmi.status.active_pods
-        mine = [one for one in self.launchers if one.pod.uid in granted or not granted]
+        mine = [one for one in self.launchers if one.pod.uid in granted] if granted else self.launchers
         return mine[0] if len(mine) == 1 else None
+
+    @property
+    def lost_pod(self) -> str:
+        """UID of the Pod that was granted the run here and that the API server does not list; "" when there is none."""
+        if self.vmi is None or not self.are_launchers_known:
+            return ""
+        listed = {one.pod.uid for one in self.launchers if not one.is_gone}
+        here = [uid for uid, node in self.vmi.status.active_pods.items() if node == self.node and uid not in listed]
+        return here[0] if len(here) == 1 else ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadVmi:
+    """Learn once which VMI a launcher is for, so that its network is ready when the hand-over comes."""
+
+    pod_uid: str
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class LookForLauncher:
+    """Look on the node itself for what is left of a Pod."""
+
+    pod_uid: str
+    because: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,4 +185,5 @@ class DestroyOrphan:
     because: str
 
 
-Action = PrepareNetwork | StartDomain | ShutDown | Destroy | Resume | DestroyOrphan
+SessionAction = ReadVmi | PrepareNetwork | StartDomain | ShutDown | Destroy | Resume | DestroyOrphan
+Action = SessionAction | LookForLauncher

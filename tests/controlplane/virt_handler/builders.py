@@ -10,10 +10,11 @@ from typing import Any
 from controlplane.api.objects.decode import decode, decode_vmi
 from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.domain.namespace import NAMESPACE
 from controlplane.domain.observed import Identity, Observed
 from controlplane.domain.state import Life, State
 from controlplane.virt_handler.network.pod_interface import PodInterface
-from controlplane.virt_handler.vmi.world import Launcher, Sighting, World
+from controlplane.virt_handler.vmi.world import Expected, Launcher, Look, Sighting, Traces, World
 
 NODE, OTHER = "node-1", "node-2"
 VMI_UID, POD_UID = "0000aaaa-1111-2222-3333-444444444444", "bbbb0000-1111-2222-3333-444444444444"
@@ -34,7 +35,6 @@ def vmi_object(phase: str = "Scheduled", *, node: str = NODE, deleting: bool = F
         "namespace": "default",
         "uid": VMI_UID,
         "resourceVersion": "7",
-        "labels": {"kubevirt.io/nodeName": node},
     }
     if deleting:
         metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
@@ -96,6 +96,13 @@ def ended(exit_code: int, message: str = "", reason: str = "Error") -> dict[str,
     return {"containerStatuses": [{"name": "compute", "state": state}]}
 
 
+def domain_text() -> str:
+    """What libvirt says of a domain that we defined."""
+    words = f'namespace="default" name="web" uid="{VMI_UID}" pod="{POD_UID}" epoch="1" grace="30"'
+    metadata = f'<metadata><vmi xmlns="{NAMESPACE}" {words}/></metadata>'
+    return f"<domain type='qemu'>{metadata}<features><acpi/></features></domain>"
+
+
 def observed(*, uid: str = VMI_UID, pod_uid: str = POD_UID, grace: int = 30, acpi: bool = True) -> Observed:
     identity = Identity("default", "web", uid, pod_uid, 1, grace)
     return Observed(identity, is_kvm=False, machine="pc-q35-10.0", has_acpi=acpi)
@@ -113,8 +120,15 @@ def seen(state: State | None = RUNNING, **fields: Any) -> Sighting:
     return Sighting(**{**defaults, **fields})
 
 
-def a_launcher(sighting: Sighting | None = None, pod: Pod | None = None, *, gone: bool = False) -> Launcher:
-    return Launcher(pod or a_pod(), is_gone=gone, sighting=sighting or Sighting())
+def a_launcher(
+    sighting: Sighting | None = None, pod: Pod | None = None, *, gone: bool = False, expected: Expected | None = None
+) -> Launcher:
+    return Launcher(pod or a_pod(), is_gone=gone, sighting=sighting or Sighting(), expected=expected)
+
+
+def a_look(*, directory: bool = False, processes: int = 0, at: float = 1000.0, count: int = 1) -> Look:
+    """What a look at the node has found; nothing unless said."""
+    return Look(Traces(directory, processes), at=at, count=count)
 
 
 def a_world(vmi: VirtualMachineInstance | None, *launchers: Launcher, **fields: Any) -> World:

@@ -9,6 +9,7 @@ import asyncio
 import copy
 import json
 import os
+import shutil
 import socket
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
@@ -54,9 +55,17 @@ class FakeGuest:
         if self.life.life.is_up:
             raise WrongState("cannot start: it runs")
         if self._libvirtd.start_error is not None:
-            raise self._libvirtd.start_error
+            await self._fail(self._libvirtd.start_error)
         self.starts += 1
         self.become(State(Life.RUNNING, "booted"), "started")
+
+    async def _fail(self, error: HypervisorError) -> None:
+        """Fail as libvirt does: QEMU is there until it has read its command line, and who asks sees it."""
+        if self._libvirtd.while_starting is not None:
+            self.become(self._libvirtd.while_starting, "started")
+            await asyncio.sleep(0.02)
+        self.become(State(Life.SHUT_OFF, "failed"), "stopped")
+        raise error
 
     async def shutdown(self) -> None:
         self._libvirtd.asked.append("shutdown")
@@ -125,6 +134,8 @@ class FakeLibvirtd:
         self.asked: list[str] = []
         self.define_error: HypervisorError | None = None
         self.start_error: HypervisorError | None = None
+        self.while_starting: State | None = None
+        """How a domain looks between the request to start it and an answer that is an error."""
         self.is_listening = True
         self.connections: list[FakeConnection] = []
         self.dials = 0
@@ -173,9 +184,38 @@ class LauncherFiles:
         self._server.listen()
         os.chown(path, layout.UID, layout.UID)
 
+    def remove(self) -> None:
+        """Take the Pod's volumes away, as the kubelet does last."""
+        shutil.rmtree(self.run.parents[2])
+
     def close(self) -> None:
         if self._server is not None:
             self._server.close()
+
+
+class FakeProc:
+    """A node's /proc, as far as it is read: whose cgroup each process is in."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.add(1, "0::/init.scope\n")
+        self.see_mounts("1", "node")
+        self.see_mounts("self", "handler")
+
+    def see_mounts(self, process: str, namespace: str) -> None:
+        """Give a process its mount namespace."""
+        directory = self.root / process / "ns"
+        directory.mkdir(parents=True, exist_ok=True)
+        (self.root / f"mnt-{namespace}").touch()
+        (directory / "mnt").unlink(missing_ok=True)
+        (directory / "mnt").symlink_to(self.root / f"mnt-{namespace}")
+
+    def add(self, pid: int, cgroup: str) -> None:
+        (self.root / str(pid)).mkdir(parents=True)
+        (self.root / str(pid) / "cgroup").write_text(cgroup)
+
+    def end(self, pid: int) -> None:
+        shutil.rmtree(self.root / str(pid))
 
 
 class FakeNetwork:
@@ -234,7 +274,7 @@ class FakeCache:
 
 
 class FakeApi:
-    """An API server with one kind of object, which feeds a cache unless it is told to lag."""
+    """An API server with VMIs, which feeds the cache of those that were handed over, unless it is told to lag."""
 
     def __init__(self, cache: FakeCache) -> None:
         self.objects: dict[Key, Json] = {}
@@ -249,7 +289,7 @@ class FakeApi:
         self._version += 1
         body["metadata"]["resourceVersion"] = str(self._version)
         self.objects[Key(body["metadata"]["namespace"], body["metadata"]["name"])] = body
-        if not self.is_lagging:
+        if not self.is_lagging and body["status"].get("nodeName"):
             self._cache.put(body)
 
     async def get(self, resource: Resource, key: Key) -> Json:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -215,9 +216,28 @@ def test_a_planted_staging_link_is_replaced_not_followed(run: Path, pods: Path, 
     assert (run / "cache" / "q.xml").read_bytes() == b"1"
 
 
+def test_a_launchers_volume_is_there_until_the_kubelet_removes_it(
+    run: Path, pods: Path, directory: PodsDirectory
+) -> None:
+    assert directory.has_run(UID)
+    shutil.rmtree(run)
+    assert not directory.has_run(UID)  # what else the kubelet keeps of a Pod does not matter
+    shutil.rmtree(pods / UID)
+    assert not directory.has_run(UID)
+
+
+def test_a_link_in_the_place_of_a_volume_is_no_absence(run: Path, directory: PodsDirectory) -> None:
+    shutil.rmtree(run)
+    run.symlink_to("/nowhere")
+    with pytest.raises(Refused):
+        directory.has_run(UID)
+
+
 def test_nothing_leaks_a_descriptor(run: Path, directory: PodsDirectory) -> None:
     def attempt() -> None:
         for act in (
+            lambda: directory.has_run(UID),
+            lambda: directory.has_run("unknown"),
             lambda: directory.open_socket(UID),
             lambda: directory.read_file(UID, "absent", 5),
             lambda: directory.open_socket("unknown"),

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from controlplane.virt_handler.launcher_dir import LauncherSocket, Refused
-from controlplane.virt_handler.launcher_process import is_in_pod, pod_network_namespace
+from controlplane.virt_handler.launcher_process import count_processes, is_in_pod, pod_network_namespace
+from tests.controlplane.virt_handler.fakes import FakeProc
 
 UID = "0f0e0d0c-1111-2222-3333-444455556666"
 FS = f"/kubepods/besteffort/pod{UID}/abc"
@@ -102,3 +103,55 @@ def test_a_socket_without_listener_is_an_os_error(tmp_path: Path, monkeypatch: p
     with pytest.raises(ConnectionRefusedError), pod_network_namespace(found, UID):
         pass
     found.close()
+
+
+@pytest.fixture
+def node_proc(tmp_path: Path) -> FakeProc:
+    return FakeProc(tmp_path / "proc")
+
+
+@pytest.mark.parametrize(
+    ("cgroups", "expected"),
+    [
+        ((), 0),
+        ((f"0::{FS}\n",), 1),
+        ((f"0::{FS}\n", f"0::{SYSTEMD}\n", "0::/kubepods/podffff/x\n"), 2),
+        ((f"0::{FS} (deleted)\n",), 1),
+        ((f"0::/../../besteffort/pod{UID}/abc\n",), 1),
+        ((f"12:pids:{FS}\n11:cpu:/kubepods/podffff0000/x\n",), 1),
+        (("0::/\n", ""), 0),
+    ],
+    ids=[
+        "nothing",
+        "one",
+        "two of three",
+        "in a cgroup that is removed",
+        "seen from another cgroup namespace",
+        "in two Pods' cgroups",
+        "no Pod's",
+    ],
+)
+def test_every_process_that_may_be_the_pods_counts(
+    cgroups: tuple[str, ...], expected: int, node_proc: FakeProc
+) -> None:
+    for pid, text in enumerate(cgroups, start=100):
+        node_proc.add(pid, text)
+    assert count_processes(UID, str(node_proc.root)) == expected
+
+
+def test_a_process_that_exits_during_the_look_is_looked_over(node_proc: FakeProc) -> None:
+    (node_proc.root / "100").mkdir()
+    node_proc.add(101, f"0::{FS}\n")
+    assert count_processes(UID, str(node_proc.root)) == 1
+
+
+def test_a_process_that_cannot_be_looked_at_is_no_proof(node_proc: FakeProc) -> None:
+    (node_proc.root / "100" / "cgroup").mkdir(parents=True)
+    with pytest.raises(OSError, match="directory"):
+        count_processes(UID, str(node_proc.root))
+
+
+def test_who_cannot_see_the_nodes_processes_proves_nothing(node_proc: FakeProc) -> None:
+    node_proc.see_mounts("1", "handler")
+    with pytest.raises(Refused, match="hostPID is needed"):
+        count_processes(UID, str(node_proc.root))

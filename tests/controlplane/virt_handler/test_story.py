@@ -25,18 +25,21 @@ from controlplane.engine.ports import Json
 from controlplane.engine.queue import Queue
 from controlplane.engine.runner import Runner
 from controlplane.hypervisor.errors import HypervisorError, InvalidDomain
+from controlplane.hypervisor.events import LifecycleChanged
 from controlplane.virt_handler.inotify import Inotify
 from controlplane.virt_handler.launcher_dir import PodsDirectory
 from controlplane.virt_handler.launchers.registry import Registry
 from controlplane.virt_handler.launchers.session import Tools
 from controlplane.virt_handler.vmi.reconciler import Told, VmiReconciler
-from tests.controlplane.virt_handler.builders import NODE, POD_UID, VMI_UID, ended, pod_object, vmi_object
+from tests.controlplane.virt_handler.builders import NODE, POD_UID, VMI_UID, domain_text, ended, pod_object, vmi_object
 from tests.controlplane.virt_handler.fakes import (
     FakeApi,
     FakeCache,
     FakeClock,
+    FakeConnection,
     FakeLibvirtd,
     FakeNetwork,
+    FakeProc,
     LauncherFiles,
     until,
 )
@@ -59,6 +62,7 @@ class Node:
     files: LauncherFiles
     network: FakeNetwork
     directory: PodsDirectory
+    proc: FakeProc
     told: list[str] = field(default_factory=list)
     _task: asyncio.Task[None] | None = None
     registry: Registry | None = None
@@ -99,6 +103,7 @@ class Node:
             self.libvirtd.connect,
             self.network.set_up,
             lambda _unused: {"q.xml": b"<x/>"},
+            str(self.proc.root),
         )
         # pylint: disable-next=unnecessary-lambda
         registry = self.registry = Registry(self.pods, tools, lambda key: runner.add(key))  # noqa: PLW0108 - made below
@@ -126,6 +131,7 @@ class Node:
 
 @pytest.fixture
 async def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Node]:
+    (tmp_path / "pods").mkdir()
     monkeypatch.chdir(tmp_path)
     vmis = FakeCache()
     made = Node(
@@ -134,9 +140,10 @@ async def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
         api=FakeApi(vmis),
         clock=FakeClock(),
         libvirtd=FakeLibvirtd(VMI_UID),
-        files=LauncherFiles(tmp_path),
+        files=LauncherFiles(tmp_path / "pods"),
         network=FakeNetwork(),
-        directory=PodsDirectory(str(tmp_path)),
+        directory=PodsDirectory(str(tmp_path / "pods")),
+        proc=FakeProc(tmp_path / "proc"),
     )
     made.begin()
     await asyncio.sleep(0)
@@ -304,8 +311,76 @@ async def test_a_deaf_guest_is_ended_when_its_grace_period_is_over(running: Node
 
 
 async def test_a_pod_removed_by_force_takes_its_guest_with_it(running: Node) -> None:
-    running.pods.remove(Key("default", f"virt-launcher-web-{POD_UID[:4]}"))
+    running.pods.remove(POD)
     await until(lambda: running.libvirtd.asked == ["destroy"], "the end")
+
+
+POD = Key("default", f"virt-launcher-web-{POD_UID[:4]}")
+QEMU = 4711
+
+
+def lose_pod(node: Node) -> None:
+    """Remove the Pod by force while virt-handler and libvirtd are cut off; QEMU goes on."""
+    node.proc.add(QEMU, f"0::/kubepods/besteffort/pod{POD_UID}/abc\n")
+    node.libvirtd.is_listening = False
+    node.files.close()
+    node.pods.remove(POD)
+    node.libvirtd.hang_up()
+
+
+def synchronized(node: Node) -> str:
+    return next((one["message"] for one in node.status["conditions"] if one["type"] == "Synchronized"), "")
+
+
+@pytest.mark.parametrize("first", ["directory", "processes"])
+async def test_a_lost_launcher_counts_as_running_until_the_node_has_nothing_of_it(running: Node, first: str) -> None:
+    lose_pod(running)
+    await until(lambda: "its directory and 1 processes of it" in synchronized(running), "a look")
+    assert running.phase == "Running"
+    ends = [running.files.remove, lambda: running.proc.end(QEMU)]
+    for index, end in enumerate(ends if first == "directory" else reversed(ends)):
+        assert running.phase == "Running", f"after {index} of two ends"
+        end()
+        running.clock.seconds += 20
+        running.vmis.put(running.api.objects[KEY])
+        await asyncio.sleep(0.05)
+    await until(lambda: running.phase == "Failed", "Failed")
+    assert running.status["reason"] == "LauncherGone"
+    assert POD_UID in synchronized(running)
+
+
+async def test_a_restarted_handler_does_not_take_an_unlisted_launcher_for_dead(running: Node) -> None:
+    await running.end()
+    lose_pod(running)
+    running.begin()
+    await until(lambda: "processes of it" in synchronized(running), "a look")
+    assert running.phase == "Running"
+    running.files.remove()
+    running.proc.end(QEMU)
+    running.clock.seconds += 20
+    running.vmis.put(running.api.objects[KEY])
+    await until(lambda: running.phase == "Failed", "Failed")
+    assert running.status["reason"] == "LauncherGone"
+
+
+async def test_a_guest_that_is_running_is_not_gone_because_virt_controller_lost_its_pod(running: Node) -> None:
+    running.api.store({**vmi_object("Unknown"), "status": {**running.status, "phase": "Unknown"}})
+    await until(lambda: running.phase == "Running", "Running")
+    assert running.libvirtd.asked == []
+
+
+async def test_before_the_hand_over_a_vmi_is_read_once_and_by_its_uid(node: Node) -> None:
+    node.api.store({**vmi_object("Scheduling"), "metadata": {**vmi_object()["metadata"], "uid": "another"}})
+    node.files.make_directory()
+    node.files.report()
+    node.files.listen()
+    node.pods.put(pod_object(phase="Pending"))
+    await until(lambda: node.registry is not None and node.registry.connected == 1, "contact")
+    node.pods.put(pod_object())
+    await asyncio.sleep(0.02)
+    assert node.api.gets == 1
+    assert node.network.wanted == []
+    assert node.libvirtd.defined == []
 
 
 async def test_an_impossible_domain_fails_with_the_reason(up: Node) -> None:
@@ -316,13 +391,48 @@ async def test_an_impossible_domain_fails_with_the_reason(up: Node) -> None:
     assert "unsupported CPU model" in up.status["conditions"][-1]["message"]
 
 
+@pytest.mark.parametrize(
+    "seen", [State(Life.RUNNING, "booted"), State(Life.PAUSED, "starting_up")], ids=["running", "starting up"]
+)
+async def test_a_qemu_that_only_flashes_up_never_makes_the_vmi_running(up: Node, seen: State) -> None:
+    up.libvirtd.start_error = InvalidDomain("cannot start: could not open kernel file '/img/kernel-boot/nope'")
+    up.libvirtd.while_starting = seen
+    up.hand_over()
+    await until(lambda: up.phase != "Scheduled", "a verdict")
+    assert up.phase == "Failed"
+    assert up.status["reason"] == "InvalidDomain"
+    assert "could not open kernel file" in up.status["conditions"][-1]["message"]
+    assert up.told == ["Stopped"]
+
+
+async def test_a_domain_that_libvirt_knows_no_more_is_the_end_of_a_run(running: Node) -> None:
+    running.libvirtd.guest = None
+    running.libvirtd.tell(LifecycleChanged("domain", "undefined"))
+    await until(lambda: running.phase == "Failed", "Failed")
+    assert running.status["reason"] == "GuestLost"
+
+
+async def test_a_handler_that_comes_back_in_the_middle_of_a_start_waits_for_its_end(up: Node) -> None:
+    """libvirtd goes on with a start whose client died; what it shows meanwhile is not a guest yet."""
+    guest = await FakeConnection(up.libvirtd).define(domain_text())
+    guest.life = State(Life.PAUSED, "starting_up")
+    await up.end()
+    up.hand_over()
+    up.begin()
+    await until(lambda: up.registry is not None and up.registry.connected == 1, "contact")
+    await asyncio.sleep(0.02)
+    assert up.phase == "Scheduled"
+    guest.become(State(Life.RUNNING, "booted"), "started")
+    await until(lambda: up.phase == "Running", "Running")
+
+
 async def test_a_start_that_fails_for_long_is_given_up_with_the_reason(up: Node) -> None:
     up.libvirtd.start_error = HypervisorError("cannot start: no space left on device")
     up.hand_over()
     await until(lambda: len(up.libvirtd.defined) > 3, "some attempts")
     assert up.phase == "Scheduled"
     assert "no space left" in up.status["conditions"][-1]["message"]
-    up.clock.seconds += 10
+    up.clock.seconds += 2
     await until(lambda: up.phase == "Failed", "Failed")
     assert up.status["reason"] == "StartFailed"
 

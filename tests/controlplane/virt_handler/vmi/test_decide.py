@@ -8,17 +8,23 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from controlplane.api.objects.phase import TRANSITIONS
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import Life, State
 from controlplane.engine.plan import Plan
-from controlplane.virt_handler.vmi.decide import decide, refuse_start
+from controlplane.virt_handler.vmi.decide import BY_PHASE, decide, refuse_start
+from controlplane.virt_handler.vmi.status import derive_status
 from controlplane.virt_handler.vmi.world import (
     Action,
     Destroy,
     DestroyOrphan,
+    Expected,
+    LookForLauncher,
     PrepareNetwork,
+    ReadVmi,
     Resume,
     ShutDown,
+    Sighting,
     StartDomain,
     World,
 )
@@ -29,6 +35,7 @@ from tests.controlplane.virt_handler.builders import (
     POD_UID,
     VMI_UID,
     a_launcher,
+    a_look,
     a_pod,
     a_vmi,
     a_world,
@@ -37,6 +44,9 @@ from tests.controlplane.virt_handler.builders import (
 )
 
 PREPARE = PrepareNetwork(POD_UID, "its launcher is up")
+READ = ReadVmi(POD_UID, "its launcher is here before it was handed over")
+LOOK = LookForLauncher(POD_UID, "its Pod is not listed on this node any more")
+EXPECTED = Expected(a_vmi("Scheduling"))
 START = StartDomain(POD_UID, "it was handed to this Pod and has no domain")
 SHUT_DOWN = ShutDown(POD_UID, "its VMI is deleted")
 IOERROR = State(Life.PAUSED, "ioerror")
@@ -48,13 +58,40 @@ def destroy(because: str) -> Destroy:
 
 ROWS: dict[str, tuple[World, Plan[Action]]] = {
     # The way to a start.
-    "no launcher seen": (a_world(a_vmi()), Plan()),
     "launcher not connected": (a_world(a_vmi(), a_launcher()), Plan()),
+    "a launcher before the hand-over": (a_world(None, a_launcher()), Plan((READ,))),
+    "read before the hand-over, not connected yet": (a_world(None, a_launcher(expected=EXPECTED)), Plan()),
     "connected before the hand-over": (
-        a_world(a_vmi("Scheduling"), a_launcher(seen(None, is_network_ready=False))),
+        a_world(None, a_launcher(seen(None, is_network_ready=False), expected=EXPECTED)),
         Plan((PREPARE,)),
     ),
-    "prepared before the hand-over": (a_world(a_vmi("Scheduling"), a_launcher(seen(None))), Plan()),
+    "prepared before the hand-over": (a_world(None, a_launcher(seen(None), expected=EXPECTED)), Plan()),
+    "no such VMI, by name and UID": (
+        a_world(None, a_launcher(seen(None, is_network_ready=False), expected=Expected(None))),
+        Plan(),
+    ),
+    "expected, and being deleted": (
+        a_world(
+            None,
+            a_launcher(seen(None, is_network_ready=False), expected=Expected(a_vmi("Scheduling", deleting=True))),
+        ),
+        Plan(),
+    ),
+    "expected, and handed over meanwhile": (
+        a_world(None, a_launcher(seen(None, is_network_ready=False), expected=Expected(a_vmi()))),
+        Plan(),
+    ),
+    "two launchers before the hand-over": (
+        a_world(None, a_launcher(), a_launcher(pod=a_pod("cccc"))),
+        Plan(),
+    ),
+    "a launcher beside one that is over": (
+        a_world(None, a_launcher(), a_launcher(pod=a_pod("cccc", phase="Failed"))),
+        Plan((READ,)),
+    ),
+    "a launcher that is over before the hand-over": (a_world(None, a_launcher(pod=a_pod(phase="Failed"))), Plan()),
+    "a launcher that goes before the hand-over": (a_world(None, a_launcher(pod=a_pod(deleting=True))), Plan()),
+    "a launcher that is gone before the hand-over": (a_world(None, a_launcher(gone=True)), Plan()),
     "handed over, nothing prepared": (
         a_world(a_vmi(), a_launcher(seen(None, is_network_ready=False))),
         Plan((PREPARE, START)),
@@ -65,7 +102,12 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
         Plan((START,)),
     ),
     "handed to another node": (a_world(a_vmi(node=OTHER), a_launcher(seen(None))), Plan()),
-    "granted to another Pod": (a_world(a_vmi(), a_launcher(seen(None), a_pod("cccc"))), Plan()),
+    "granted to one of two Pods": (
+        a_world(a_vmi(), a_launcher(seen(None), a_pod("cccc")), a_launcher(seen(None))),
+        Plan((START,)),
+    ),
+    "granted to another Pod": (a_world(a_vmi(), a_launcher(seen(None), a_pod("cccc"))), Plan((LOOK,), 1.0)),
+    "granted, while not all Pods are known": (a_world(a_vmi(), are_launchers_known=False), Plan()),
     "deleted before its start": (
         a_world(a_vmi(deleting=True), a_launcher(seen(None)), deleting_since=1000.0),
         Plan(),
@@ -132,9 +174,38 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
     ),
     "ended": (a_world(a_vmi("Running"), a_launcher(seen(OFF))), Plan()),
     "ended with its Pod": (a_world(a_vmi("Running"), a_launcher(pod=a_pod(phase="Failed", **ended(1)))), Plan()),
+    "runs, beside a second Pod that failed": (
+        a_world(a_vmi("Running"), a_launcher(seen()), a_launcher(pod=a_pod("cccc", phase="Failed", **ended(1)))),
+        Plan(),
+    ),
+    # The granted Pod is not listed.
+    "not listed": (a_world(a_vmi("Running")), Plan((LOOK,), 1.0)),
+    "not listed, Unknown": (a_world(a_vmi("Unknown")), Plan((LOOK,), 1.0)),
+    "not listed, not started": (a_world(a_vmi()), Plan((LOOK,), 1.0)),
+    "not listed, over": (a_world(a_vmi("Failed")), Plan()),
+    "not listed, while not all Pods are known": (a_world(a_vmi("Running"), are_launchers_known=False), Plan()),
+    "granted on another node": (a_world(a_vmi("Running", node=OTHER)), Plan()),
+    "not listed, and contact lost": (
+        a_world(a_vmi("Running"), a_launcher(seen(is_connected=False), gone=True)),
+        Plan((LOOK,), 1.0),
+    ),
+    "looked just now, something is left": (
+        a_world(a_vmi("Running"), look=a_look(directory=True)),
+        Plan(look_again_in=1.0),
+    ),
+    "looked a second ago": (a_world(a_vmi("Running"), look=a_look(processes=1, at=999.0)), Plan((LOOK,), 1.0)),
+    "looked often, a second ago": (
+        a_world(a_vmi("Running"), look=a_look(processes=1, at=999.0, count=9)),
+        Plan(look_again_in=14.0),
+    ),
+    "looked, nothing is left": (a_world(a_vmi("Running"), look=a_look(at=0.0)), Plan()),
+    "nothing left, and yet it is seen alive": (
+        a_world(a_vmi("Running"), a_launcher(seen(), gone=True), look=a_look(at=0.0)),
+        Plan((destroy("its Pod was removed by force"),), 10.0),
+    ),
     # Without a VMI.
     "not among this node's VMIs, no domain": (
-        a_world(None, a_launcher(seen(None)), orphaned_since=0.0),
+        a_world(None, a_launcher(seen(None), expected=Expected(None)), orphaned_since=0.0),
         Plan(),
     ),
     "not among this node's VMIs for a moment": (
@@ -146,7 +217,7 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
         Plan((DestroyOrphan(POD_UID, VMI_UID, "no VMI of its UID is known here"),), 60.0),
     ),
     "not among this node's VMIs, contact lost": (
-        a_world(None, a_launcher(seen(is_connected=False)), orphaned_since=0.0),
+        a_world(None, a_launcher(seen(is_connected=False), expected=Expected(None)), orphaned_since=0.0),
         Plan(),
     ),
 }
@@ -168,7 +239,49 @@ def test_without_contact_nothing_is_ever_done(phase: str, deleting: bool) -> Non
         a_launcher(seen(is_connected=False)),
         a_launcher(seen(is_connected=False), gone=True),
     ):
-        assert decide(a_world(a_vmi(phase, deleting=deleting), launcher, deleting_since=since)).steps == ()
+        plan = decide(a_world(a_vmi(phase, deleting=deleting), launcher, deleting_since=since))
+        assert [one for one in plan.steps if not isinstance(one, LookForLauncher)] == []
+
+
+EVERY_LAUNCHER = [
+    a_launcher(),
+    a_launcher(seen(None)),
+    a_launcher(seen()),
+    a_launcher(seen(IOERROR)),
+    a_launcher(seen(OFF)),
+    a_launcher(seen(is_connected=False)),
+    a_launcher(seen(), gone=True),
+    a_launcher(pod=a_pod(phase="Failed", **ended(1))),
+]
+
+
+def test_every_phase_has_its_row() -> None:
+    assert set(BY_PHASE) == set(TRANSITIONS)
+
+
+@pytest.mark.parametrize("phase", ["WaitingForSync", "Bogus"])
+@pytest.mark.parametrize("deleting", [False, True], ids=["staying", "deleting"])
+def test_in_a_phase_of_another_version_nothing_is_done_and_nothing_said(phase: str, deleting: bool) -> None:
+    since = 0.0 if deleting else None
+    for launchers in ((), *((one,) for one in EVERY_LAUNCHER)):
+        world = a_world(a_vmi(phase, deleting=deleting), *launchers, deleting_since=since)
+        assert decide(world) == Plan()
+        assert derive_status(world, None) is None
+
+
+@pytest.mark.parametrize("phase", ["", "Pending", "Scheduling"])
+def test_before_the_hand_over_nothing_is_done_whatever_is_seen(phase: str) -> None:
+    for launcher in EVERY_LAUNCHER:
+        world = a_world(a_vmi(phase), launcher)
+        assert decide(world) == Plan()
+        assert derive_status(world, None) is None
+
+
+def test_an_early_view_never_starts_anything() -> None:
+    for phase in ("", "Pending", "Scheduling", "Scheduled", "Running"):
+        for sighting in (seen(None), seen(None, is_network_ready=False), Sighting()):
+            plan = decide(a_world(None, a_launcher(sighting, expected=Expected(a_vmi(phase)))))
+            assert not any(isinstance(one, StartDomain) for one in plan.steps)
 
 
 def with_pods(*uids: str) -> VirtualMachineInstance:

@@ -19,12 +19,13 @@ from controlplane.engine.errors import Invalid
 from controlplane.engine.plan import Problem
 from controlplane.virt_handler.vmi.decide import decide
 from controlplane.virt_handler.vmi.status import derive_status
-from controlplane.virt_handler.vmi.world import Launcher, Sighting, StartDomain
+from controlplane.virt_handler.vmi.world import Launcher, Look, Sighting, StartDomain
 from tests.controlplane.virt_handler.builders import (
     OFF,
     OTHER,
     POD_UID,
     a_launcher,
+    a_look,
     a_pod,
     a_vmi,
     a_world,
@@ -34,6 +35,7 @@ from tests.controlplane.virt_handler.builders import (
 )
 
 CRASHED = State(Life.SHUT_OFF, "crashed")
+STARTING = State(Life.PAUSED, "starting_up")
 
 
 def derive(vmi: VirtualMachineInstance, launcher: Launcher) -> VirtualMachineInstanceStatus | None:
@@ -121,10 +123,11 @@ def test_a_proven_end_is_final(before: str, launcher: Launcher, phase: str, reas
     [
         a_launcher(),
         a_launcher(seen(is_connected=False)),
-        a_launcher(seen(None)),
         a_launcher(seen(is_connected=False), gone=True),
+        a_launcher(seen(), gone=True),
+        a_launcher(seen(STARTING)),
     ],
-    ids=["never reached", "contact lost", "no domain", "Pod gone"],
+    ids=["never reached", "contact lost", "Pod gone", "Pod gone, guest alive", "being started"],
 )
 @pytest.mark.parametrize("phase", ["Scheduled", "Running", "Unknown"])
 def test_what_is_not_known_changes_nothing(phase: str, launcher: Launcher) -> None:
@@ -211,3 +214,78 @@ def test_a_launcher_that_stays_silent_is_named_as_what_is_waited_for() -> None:
 
 def test_it_is_looked_at_again_when_patience_ends() -> None:
     assert decide(a_world(scheduled("2023-11-14T22:13:00Z"), a_launcher())).look_again_in == 10.0
+
+
+@pytest.mark.parametrize("state", [None, *(State(Life.SHUT_OFF, one) for one in ("unknown", "failed", "daemon"))])
+def test_a_domain_that_vanished_ends_a_run_that_was_seen_running_and_no_other(state: State | None) -> None:
+    launcher = a_launcher(seen(state))
+    assert derive(a_vmi("Scheduled"), launcher) is None
+    ran = after(a_vmi(), a_launcher(seen()))
+    unknown = msgspec.structs.replace(ran, status=msgspec.structs.replace(ran.status, phase="Unknown"))
+    for vmi in (ran, unknown, a_vmi("Running")):
+        status = derived(vmi, launcher)
+        assert (status.phase, status.reason) == ("Failed", "GuestLost")
+
+
+def test_a_domain_that_migrated_away_has_not_ended() -> None:
+    assert derive(a_vmi("Running"), a_launcher(seen(State(Life.SHUT_OFF, "migrated")))) is None
+
+
+def test_a_vmi_that_was_given_up_is_running_again_when_its_guest_is_seen() -> None:
+    """virt-controller lost sight of the Pod, which is listed and connected again."""
+    assert derived(a_vmi("Unknown"), a_launcher(seen())).phase == "Running"
+
+
+@pytest.mark.parametrize("phase", ["Scheduled", "Running", "Unknown"])
+def test_a_node_that_has_nothing_of_the_granted_pod_says_so(phase: str) -> None:
+    vmi = a_vmi(phase)
+    ready = msgspec.structs.replace(vmi.status, conditions=(READY,))
+    status = derive_status(a_world(msgspec.structs.replace(vmi, status=ready), look=a_look()), None)
+    assert status is not None
+    assert (status.phase, status.reason) == ("Failed", "LauncherGone")
+    said = conditions.find(status.conditions, "Synchronized")
+    assert said is not None
+    assert said.message == f"Pod {POD_UID} was removed, and this node has neither its directory nor a process of it"
+    assert not conditions.is_true(status.conditions, "Ready")
+
+
+@pytest.mark.parametrize(
+    ("look", "left"),
+    [
+        (a_look(directory=True), "has its directory;"),
+        (a_look(processes=2), "has 2 processes of it;"),
+        (a_look(directory=True, processes=2), "has its directory and 2 processes of it;"),
+    ],
+    ids=["directory", "processes", "both"],
+)
+@pytest.mark.parametrize("phase", ["Scheduled", "Running", "Unknown"])
+def test_what_is_left_of_a_launcher_is_told_and_ends_nothing(phase: str, look: Look, left: str) -> None:
+    status = derive_status(a_world(a_vmi(phase), look=look), None)
+    assert status is not None
+    said = conditions.find(status.conditions, "Synchronized")
+    assert said is not None
+    assert (status.phase, said.reason) == (phase, "LauncherLost")
+    assert left in said.message
+
+
+def test_a_trouble_that_virt_controller_has_told_is_not_told_in_other_words() -> None:
+    told = Condition(type="Synchronized", status="False", reason="PodLost", last_transition_time="2026-01-01T00:00:00Z")
+    vmi = a_vmi("Unknown")
+    vmi = msgspec.structs.replace(vmi, status=msgspec.structs.replace(vmi.status, conditions=(told,)))
+    assert derive_status(a_world(vmi, look=a_look(processes=1)), None) is None
+
+
+def test_a_guest_seen_alive_is_never_gone_whatever_a_look_has_found() -> None:
+    for gone in (True, False):
+        status = derive_status(a_world(a_vmi("Running"), a_launcher(seen(), gone=gone), look=a_look()), None)
+        assert status is None or status.phase == "Running"
+
+
+def test_nothing_is_gone_while_not_all_pods_are_known() -> None:
+    assert derive_status(a_world(a_vmi("Running"), look=a_look(), are_launchers_known=False), None) is None
+
+
+def test_a_second_pod_of_the_vmi_changes_nothing_about_the_granted_one() -> None:
+    running = after(a_vmi(), a_launcher(seen()))
+    failed = a_launcher(pod=a_pod("cccc", phase="Failed", **ended(1)))
+    assert derive_status(a_world(running, failed, a_launcher(seen())), None) is None

@@ -27,6 +27,7 @@ DEFINED = State(Life.SHUT_OFF, "unknown")
 
 ROWS: dict[str, tuple[Launcher, Verdict]] = {
     "running": (a_launcher(seen()), Alive(RUNNING)),
+    "being started": (a_launcher(seen(State(Life.PAUSED, "starting_up"))), Unknown("QEMU is being started")),
     "paused": (a_launcher(seen(State(Life.PAUSED, "user"))), Alive(State(Life.PAUSED, "user"))),
     "shutting down": (a_launcher(seen(State(Life.SHUTTING_DOWN, "user"))), Alive(State(Life.SHUTTING_DOWN, "user"))),
     "shut down by itself": (a_launcher(seen(OFF)), Dead("Succeeded")),
@@ -108,6 +109,7 @@ def test_the_verdict_rests_on_proof(launcher: Launcher, expected: Verdict) -> No
         (seen(OFF), False),
         (seen(CRASHED), False),
         (seen(RUNNING), False),
+        (seen(State(Life.PAUSED, "starting_up")), False),
         (seen(State(Life.UNKNOWN, "unknown")), False),
         (Sighting(), False),
         (seen(None, is_connected=False), False),
@@ -120,6 +122,7 @@ def test_the_verdict_rests_on_proof(launcher: Launcher, expected: Verdict) -> No
         "it ran and ended",
         "it ran and crashed",
         "it runs",
+        "it is being started",
         "not readable",
         "no contact",
         "lost contact",
