@@ -131,8 +131,6 @@ class Registry:
             self._tasks.pop(uid, None)
             if session.is_gone:
                 self._sessions.pop(uid, None)
-                if session.pod.vmi_key is not None:
-                    self._changed(session.pod.vmi_key)  # what is left of it is looked for by other means
 
     def _select(self, is_wanted: Callable[[Pod], bool]) -> tuple[Launcher, ...]:
         return tuple(one.launcher() for one in self._sessions.values() if is_wanted(one.pod))

@@ -363,6 +363,17 @@ async def test_a_restarted_handler_does_not_take_an_unlisted_launcher_for_dead(r
     assert running.status["reason"] == "LauncherGone"
 
 
+async def test_a_handler_that_does_not_know_its_pods_yet_takes_none_for_lost(node: Node) -> None:
+    node.pods.synced = False
+    node.api.store(vmi_object("Running"))
+    await asyncio.sleep(0.05)
+    assert node.phase == "Running"
+    node.pods.synced = True
+    node.vmis.put(node.api.objects[KEY])
+    await until(lambda: node.phase == "Failed", "Failed")
+    assert node.status["reason"] == "LauncherGone"
+
+
 async def test_a_guest_that_is_running_is_not_gone_because_virt_controller_lost_its_pod(running: Node) -> None:
     running.api.store({**vmi_object("Unknown"), "status": {**running.status, "phase": "Unknown"}})
     await until(lambda: running.phase == "Running", "Running")

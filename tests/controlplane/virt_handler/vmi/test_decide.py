@@ -203,6 +203,18 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
         a_world(a_vmi("Running"), a_launcher(seen(), gone=True), look=a_look(at=0.0)),
         Plan((destroy("its Pod was removed by force"),), 10.0),
     ),
+    "gone before all Pods are known": (
+        a_world(a_vmi(), a_launcher(seen(None, is_network_ready=False), gone=True), are_launchers_known=False),
+        Plan(),
+    ),
+    "started by a predecessor, Pod removed by force": (
+        a_world(a_vmi(), a_launcher(seen(is_network_ready=False), gone=True)),
+        Plan((destroy("its Pod was removed by force"),), 10.0),
+    ),
+    "started by a predecessor, deleted": (
+        a_world(a_vmi(deleting=True), a_launcher(seen(is_network_ready=False)), deleting_since=1000.0),
+        Plan((SHUT_DOWN,), 5.0),
+    ),
     # Without a VMI.
     "not among this node's VMIs, no domain": (
         a_world(None, a_launcher(seen(None), expected=Expected(None)), orphaned_since=0.0),

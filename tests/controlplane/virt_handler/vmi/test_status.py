@@ -227,6 +227,11 @@ def test_a_domain_that_vanished_ends_a_run_that_was_seen_running_and_no_other(st
         assert (status.phase, status.reason) == ("Failed", "GuestLost")
 
 
+def test_a_domain_of_another_identity_that_vanished_ends_nothing() -> None:
+    launcher = a_launcher(seen(State(Life.SHUT_OFF, "unknown"), observed=observed(uid="other")))
+    assert derive(a_vmi("Running"), launcher) is None
+
+
 def test_a_domain_that_migrated_away_has_not_ended() -> None:
     assert derive(a_vmi("Running"), a_launcher(seen(State(Life.SHUT_OFF, "migrated")))) is None
 

@@ -1,0 +1,126 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the reconciler puts into a world and what it remembers, with a node that is only a few values."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from controlplane.api.objects.resources import Key
+from controlplane.engine.errors import Unavailable
+from controlplane.engine.ports import Json
+from controlplane.virt_handler.vmi.ports import CannotLook
+from controlplane.virt_handler.vmi.reconciler import Told, VmiReconciler
+from controlplane.virt_handler.vmi.world import Launcher, LookForLauncher, Traces, World
+from tests.controlplane.virt_handler.builders import NODE, OTHER, POD_UID, a_launcher, vmi_object
+from tests.controlplane.virt_handler.fakes import FakeApi, FakeCache, FakeClock
+
+KEY = Key("default", "web")
+LOOK = LookForLauncher(POD_UID, "test")
+
+
+@dataclass
+class FakeSessions:
+    """Launchers that are what they are told to be."""
+
+    launchers: tuple[Launcher, ...] = ()
+    synced: bool = True
+    traces: Traces | None = field(default_factory=lambda: Traces(has_directory=True, processes=0))
+
+    def session(self, pod_uid: str) -> None:
+        return None
+
+    def launchers_of(self, vmi_uid: str) -> tuple[Launcher, ...]:
+        return self.launchers
+
+    def launchers_named(self, key: Key) -> tuple[Launcher, ...]:
+        return self.launchers
+
+    async def find_traces(self, pod_uid: str) -> Traces:
+        if self.traces is None:
+            raise CannotLook("no way in")
+        return self.traces
+
+
+class Node:
+    def __init__(self) -> None:
+        self.vmis, self.sessions, self.clock = FakeCache(), FakeSessions(), FakeClock()
+        self.told: list[Told] = []
+        self.api = FakeApi(self.vmis)
+        self.reconciler = VmiReconciler(NODE, self.vmis, self.sessions, self.api, self.clock, tell=self._tell)
+
+    def world(self) -> World:
+        world = self.reconciler.observe(KEY)
+        assert world is not None
+        return world
+
+    async def _tell(self, about: Json, told: Told) -> None:
+        self.told.append(told)
+
+
+@pytest.fixture
+def node() -> Node:
+    return Node()
+
+
+@pytest.mark.parametrize(
+    "body", [vmi_object("Scheduling"), vmi_object("Running", node=OTHER)], ids=["not handed over", "another node's"]
+)
+def test_a_vmi_that_was_not_handed_to_this_node_is_none_of_its_own(node: Node, body: dict[str, Any]) -> None:
+    """Answers of own reads and writes show such VMIs, whatever the watch selects."""
+    node.vmis.put(body)
+    node.sessions.launchers = (a_launcher(),)
+    assert node.world().vmi is None
+
+
+def test_nothing_is_known_while_the_vmis_are_not(node: Node) -> None:
+    node.vmis.put(vmi_object("Running"))
+    node.vmis.synced = False
+    assert node.reconciler.observe(KEY) is None
+
+
+@pytest.mark.parametrize("synced", [True, False])
+def test_a_world_says_whether_the_node_knows_its_pods(node: Node, synced: bool) -> None:
+    node.vmis.put(vmi_object("Running"))
+    node.sessions.synced = synced
+    assert node.world().are_launchers_known is synced
+
+
+async def test_looks_are_counted_and_shown(node: Node) -> None:
+    node.vmis.put(vmi_object("Running"))
+    for count in (1, 2):
+        await node.reconciler.apply(node.world(), LOOK)
+        look = node.world().look
+        assert look is not None
+        assert (look.count, look.traces.has_directory) == (count, True)
+
+
+async def test_what_a_look_found_is_forgotten_when_the_pod_is_listed_again(node: Node) -> None:
+    node.vmis.put(vmi_object("Running"))
+    node.sessions.traces = Traces(has_directory=False, processes=0)
+    await node.reconciler.apply(node.world(), LOOK)
+    node.sessions.launchers = (a_launcher(),)
+    assert node.world().look is None
+    node.sessions.launchers = ()
+    assert node.world().look is None
+
+
+async def test_a_look_that_could_not_be_taken_found_nothing(node: Node) -> None:
+    node.vmis.put(vmi_object("Running"))
+    node.sessions.traces = None
+    with pytest.raises(Unavailable, match="no way in"):
+        await node.reconciler.apply(node.world(), LOOK)
+    assert node.world().look is None
+
+
+def test_a_phase_of_another_version_is_logged_once(node: Node, caplog: pytest.LogCaptureFixture) -> None:
+    node.vmis.put(vmi_object("WaitingForSync"))
+    with caplog.at_level(logging.WARNING):
+        node.world()
+        node.world()
+    assert [one.message for one in caplog.records] == ["left alone: its phase is not known to this version"]
