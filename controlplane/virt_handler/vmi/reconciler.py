@@ -14,6 +14,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import assert_never
 
+from kubevirt_api import condition_types
+
+from controlplane.api.objects import conditions
 from controlplane.api.objects.decode import DecodeError, decode_vmi, encode
 from controlplane.api.objects.phase import FAILED, RUNNING, SUCCEEDED
 from controlplane.api.objects.pod import Pod
@@ -60,8 +63,18 @@ TellEvent = Callable[[Json, Told], Awaitable[None]]
 _STORY = {
     RUNNING: Told("Started", "VirtualMachineInstance started."),
     SUCCEEDED: Told("Stopped", "The VirtualMachineInstance was shut down."),
-    FAILED: Told("Stopped", "The VirtualMachineInstance crashed.", is_warning=True),
 }
+_CRASHED = Told("Stopped", "The VirtualMachineInstance crashed.", is_warning=True)
+
+
+def _story(status: VirtualMachineInstanceStatus) -> Told | None:
+    """Say in an Event what a phase means to a user; None for one that is told by others."""
+    if status.phase != FAILED:
+        return _STORY.get(status.phase)
+    trouble = conditions.find(status.conditions, condition_types.SYNCHRONIZED)
+    if status.reason == "GuestCrashed" or trouble is None:
+        return _CRASHED
+    return Told("Stopped", f"The VirtualMachineInstance failed: {trouble.message}", is_warning=True)
 
 
 class VmiReconciler:
@@ -160,12 +173,13 @@ class VmiReconciler:
             resource_version=meta.resource_version,
             uid=meta.uid,
         )
-        if status.phase != vmi.status.phase and status.phase in _STORY:
+        told = None if status.phase == vmi.status.phase else _story(status)
+        if told is not None:
             log.info(
                 "phase moved", extra={"key": f"{meta.namespace}/{meta.name}", "uid": meta.uid, "phase": status.phase}
             )
             try:
-                await self._tell(body, _STORY[status.phase])
+                await self._tell(body, told)
             except ApiError as error:  # a story untold stops no machine
                 log.warning("cannot tell an Event", extra={"key": f"{meta.namespace}/{meta.name}", "error": str(error)})
 

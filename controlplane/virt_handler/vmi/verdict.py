@@ -52,7 +52,7 @@ def weigh(world: World) -> Verdict:
         return Unknown("no VMI was handed to this node")
     verdict: Verdict = Unknown("its launcher Pod is not known here")
     if launcher is not None:
-        verdict = judge(launcher, vmi.metadata.uid, has_run=_has_run(vmi))
+        verdict = _with_cause(judge(launcher, vmi.metadata.uid, has_run=_has_run(vmi)), vmi, launcher)
     if isinstance(verdict, Unknown) and world.lost_pod:
         return _by_traces(world.lost_pod, world.look)
     return verdict
@@ -88,6 +88,20 @@ def is_startable(sighting: Sighting) -> bool:
         return False
     state = sighting.state
     return state is None or (state.life is Life.SHUT_OFF and state.reason in STARTABLE)
+
+
+def _with_cause(verdict: Verdict, vmi: VirtualMachineInstance, launcher: Launcher) -> Verdict:
+    """Name the cause of an end that somebody wanted: it is no crash."""
+    state = launcher.sighting.state
+    was_ended = state is not None and state.life is Life.SHUT_OFF and state.reason in ("destroyed", "crashed")
+    if not isinstance(verdict, Dead) or not was_ended or state is None:
+        return verdict
+    if launcher.is_gone:
+        return Dead("Failed", "PodRemoved", "its launcher Pod was removed by force, and the guest was ended with it")
+    is_hurried = state.reason == "crashed" or vmi.spec.grace_period_seconds == 0
+    if verdict.outcome == "Failed" and vmi.metadata.deletion_timestamp is not None and is_hurried:
+        return Dead("Failed", "Deleted", "the guest was ended because its VMI is deleted")
+    return verdict
 
 
 def _by_traces(pod_uid: str, look: Look | None) -> Verdict:

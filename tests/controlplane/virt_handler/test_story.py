@@ -63,7 +63,7 @@ class Node:
     network: FakeNetwork
     directory: PodsDirectory
     proc: FakeProc
-    told: list[str] = field(default_factory=list)
+    told: list[Told] = field(default_factory=list)
     _task: asyncio.Task[None] | None = None
     registry: Registry | None = None
 
@@ -126,7 +126,7 @@ class Node:
             inotify.close()
 
     async def _tell(self, about: Json, told: Told) -> None:
-        self.told.append(told.reason)
+        self.told.append(told)
 
 
 @pytest.fixture
@@ -189,7 +189,7 @@ async def test_a_vmi_is_started_step_by_step_as_its_pod_comes_up(node: Node) -> 
 
 async def test_a_start_costs_one_status_write_one_event_and_one_quorum_read(running: Node) -> None:
     assert len(running.api.patches) == 1
-    assert running.told == ["Started"]
+    assert [one.reason for one in running.told] == ["Started"]
 
 
 async def test_a_hand_over_before_the_launcher_is_up_is_started_when_it_is(node: Node) -> None:
@@ -230,7 +230,8 @@ async def test_killed_qemu_makes_the_vmi_failed_at_once(running: Node) -> None:
     running.libvirtd.guest.become(CRASHED, "stopped")
     await until(lambda: running.phase == "Failed", "Failed")
     assert running.status["reason"] == "GuestCrashed"
-    assert running.told == ["Started", "Stopped"]
+    assert [one.reason for one in running.told] == ["Started", "Stopped"]
+    assert running.told[-1].message == "The VirtualMachineInstance crashed."
 
 
 async def test_a_guest_that_powers_off_makes_the_vmi_succeeded(running: Node) -> None:
@@ -312,7 +313,9 @@ async def test_a_deaf_guest_is_ended_when_its_grace_period_is_over(running: Node
 
 async def test_a_pod_removed_by_force_takes_its_guest_with_it(running: Node) -> None:
     running.pods.remove(POD)
-    await until(lambda: running.libvirtd.asked == ["destroy"], "the end")
+    await until(lambda: running.phase == "Failed", "Failed")
+    assert running.libvirtd.asked == ["destroy"]
+    assert running.status["reason"] == "PodRemoved"
 
 
 POD = Key("default", f"virt-launcher-web-{POD_UID[:4]}")
@@ -413,7 +416,8 @@ async def test_a_qemu_that_only_flashes_up_never_makes_the_vmi_running(up: Node,
     assert up.phase == "Failed"
     assert up.status["reason"] == "InvalidDomain"
     assert "could not open kernel file" in up.status["conditions"][-1]["message"]
-    assert up.told == ["Stopped"]
+    assert [one.reason for one in up.told] == ["Stopped"]
+    assert "could not open kernel file" in up.told[0].message
 
 
 async def test_a_domain_that_libvirt_knows_no_more_is_the_end_of_a_run(running: Node) -> None:

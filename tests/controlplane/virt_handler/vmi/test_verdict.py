@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import pytest
 
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import Life, State
-from controlplane.virt_handler.vmi.verdict import Alive, Dead, Unknown, Verdict, is_startable, judge
+from controlplane.virt_handler.vmi.verdict import Alive, Dead, Unknown, Verdict, is_startable, judge, weigh
 from controlplane.virt_handler.vmi.world import Failure, Launcher, Sighting
 from tests.controlplane.virt_handler.builders import (
     OFF,
@@ -16,6 +17,8 @@ from tests.controlplane.virt_handler.builders import (
     VMI_UID,
     a_launcher,
     a_pod,
+    a_vmi,
+    a_world,
     ended,
     observed,
     seen,
@@ -131,3 +134,44 @@ def test_the_verdict_rests_on_proof(launcher: Launcher, expected: Verdict) -> No
 )
 def test_only_a_domain_that_never_ran_may_be_started(sighting: Sighting, expected: bool) -> None:
     assert is_startable(sighting) is expected
+
+
+@pytest.mark.parametrize(
+    ("vmi", "launcher", "expected"),
+    [
+        (a_vmi("Running"), a_launcher(seen(CRASHED)), "GuestCrashed"),
+        (a_vmi("Running", deleting=True), a_launcher(seen(CRASHED)), "Deleted"),
+        (a_vmi("Running", deleting=True), a_launcher(seen(State(Life.CRASHED, "panicked"))), "GuestCrashed"),
+        (a_vmi("Running", deleting=True), a_launcher(seen(DESTROYED)), "ShutdownTimedOut"),
+        (
+            a_vmi("Running", deleting=True, terminationGracePeriodSeconds=0),
+            a_launcher(seen(DESTROYED)),
+            "Deleted",
+        ),
+        (a_vmi("Running"), a_launcher(seen(DESTROYED), gone=True), "PodRemoved"),
+        (a_vmi("Running"), a_launcher(seen(DESTROYED, observed=observed(acpi=False)), gone=True), "PodRemoved"),
+        (a_vmi("Running"), a_launcher(seen(CRASHED), gone=True), "PodRemoved"),
+    ],
+    ids=[
+        "crashed",
+        "killed with its Pod while its VMI goes",
+        "panicked while its VMI goes",
+        "deaf until the end of its grace period",
+        "ended without a grace period",
+        "Pod removed by force, ended",
+        "Pod removed by force, ended, no ACPI",
+        "Pod removed by force, killed",
+    ],
+)
+def test_an_end_that_somebody_wanted_is_no_crash(
+    vmi: VirtualMachineInstance, launcher: Launcher, expected: str
+) -> None:
+    verdict = weigh(a_world(vmi, launcher))
+    assert isinstance(verdict, Dead)
+    assert (verdict.outcome, verdict.reason) == ("Failed", expected)
+
+
+def test_a_guest_that_shut_down_while_its_vmi_goes_has_succeeded() -> None:
+    assert weigh(a_world(a_vmi("Running", deleting=True), a_launcher(seen(OFF)))) == Dead("Succeeded")
+    no_acpi = a_launcher(seen(DESTROYED, observed=observed(acpi=False)))
+    assert weigh(a_world(a_vmi("Running", deleting=True), no_acpi)) == Dead("Succeeded")
