@@ -204,9 +204,13 @@ def _waiting(world: World, verdict: Verdict) -> Condition | None:
 
 
 def _lost(world: World, new: VirtualMachineInstanceStatus, verdict: Verdict) -> Condition | None:
-    """Say what is left of a launcher that is not listed, unless its trouble has been told: one teller is enough."""
+    """Say what is left of a launcher that is not listed, unless its trouble has been told: one teller is enough.
+
+    Not after the first look: the watch of Pods may only be behind that of VMIs.
+    """
     is_told = conditions.find(new.conditions, condition_types.SYNCHRONIZED) is not None
-    if not isinstance(verdict, Unknown) or not world.lost_pod or world.look is None or is_told:
+    is_early = world.look is None or world.look.count < 2
+    if not isinstance(verdict, Unknown) or not world.lost_pod or is_early or is_told:
         return None
     said = f"{verdict.why}; it counts as running until nothing of it is left"
     return Condition(type=condition_types.SYNCHRONIZED, status="False", reason="LauncherLost", message=said)

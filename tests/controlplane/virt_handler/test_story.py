@@ -331,6 +331,14 @@ def lose_pod(node: Node) -> None:
     node.libvirtd.hang_up()
 
 
+async def look_again(node: Node) -> None:
+    """Let the time of the next look come."""
+    await asyncio.sleep(0.05)
+    node.clock.seconds += 20
+    node.vmis.put(node.api.objects[KEY])
+    await asyncio.sleep(0.05)
+
+
 def synchronized(node: Node) -> str:
     return next((one["message"] for one in node.status["conditions"] if one["type"] == "Synchronized"), "")
 
@@ -338,15 +346,14 @@ def synchronized(node: Node) -> str:
 @pytest.mark.parametrize("first", ["directory", "processes"])
 async def test_a_lost_launcher_counts_as_running_until_the_node_has_nothing_of_it(running: Node, first: str) -> None:
     lose_pod(running)
+    await look_again(running)
     await until(lambda: "its directory and 1 processes of it" in synchronized(running), "a look")
     assert running.phase == "Running"
     ends = [running.files.remove, lambda: running.proc.end(QEMU)]
     for index, end in enumerate(ends if first == "directory" else reversed(ends)):
         assert running.phase == "Running", f"after {index} of two ends"
         end()
-        running.clock.seconds += 20
-        running.vmis.put(running.api.objects[KEY])
-        await asyncio.sleep(0.05)
+        await look_again(running)
     await until(lambda: running.phase == "Failed", "Failed")
     assert running.status["reason"] == "LauncherGone"
     assert POD_UID in synchronized(running)
@@ -356,12 +363,12 @@ async def test_a_restarted_handler_does_not_take_an_unlisted_launcher_for_dead(r
     await running.end()
     lose_pod(running)
     running.begin()
+    await look_again(running)
     await until(lambda: "processes of it" in synchronized(running), "a look")
     assert running.phase == "Running"
     running.files.remove()
     running.proc.end(QEMU)
-    running.clock.seconds += 20
-    running.vmis.put(running.api.objects[KEY])
+    await look_again(running)
     await until(lambda: running.phase == "Failed", "Failed")
     assert running.status["reason"] == "LauncherGone"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from controlplane.api.objects.phase import TRANSITIONS
+from controlplane.api.objects.phase import OWNERS
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import Life, State
 from controlplane.engine.plan import Plan
@@ -268,7 +268,7 @@ EVERY_LAUNCHER = [
 
 
 def test_every_phase_has_its_row() -> None:
-    assert set(BY_PHASE) == set(TRANSITIONS)
+    assert set(BY_PHASE) == set(OWNERS)
 
 
 @pytest.mark.parametrize("phase", ["WaitingForSync", "Bogus"])

@@ -257,9 +257,9 @@ def test_a_node_that_has_nothing_of_the_granted_pod_says_so(phase: str) -> None:
 @pytest.mark.parametrize(
     ("look", "left"),
     [
-        (a_look(directory=True), "has its directory;"),
-        (a_look(processes=2), "has 2 processes of it;"),
-        (a_look(directory=True, processes=2), "has its directory and 2 processes of it;"),
+        (a_look(directory=True, count=2), "has its directory;"),
+        (a_look(processes=2, count=2), "has 2 processes of it;"),
+        (a_look(directory=True, processes=2, count=3), "has its directory and 2 processes of it;"),
     ],
     ids=["directory", "processes", "both"],
 )
@@ -277,7 +277,12 @@ def test_a_trouble_that_virt_controller_has_told_is_not_told_in_other_words() ->
     told = Condition(type="Synchronized", status="False", reason="PodLost", last_transition_time="2026-01-01T00:00:00Z")
     vmi = a_vmi("Unknown")
     vmi = msgspec.structs.replace(vmi, status=msgspec.structs.replace(vmi.status, conditions=(told,)))
-    assert derive_status(a_world(vmi, look=a_look(processes=1)), None) is None
+    assert derive_status(a_world(vmi, look=a_look(processes=1, count=2)), None) is None
+
+
+def test_a_first_look_that_finds_something_is_not_told() -> None:
+    """The watch of Pods may only be behind that of VMIs."""
+    assert derive_status(a_world(a_vmi("Scheduled"), look=a_look(directory=True, processes=2)), None) is None
 
 
 def test_a_guest_seen_alive_is_never_gone_whatever_a_look_has_found() -> None:
