@@ -151,6 +151,7 @@ def test_only_a_domain_that_never_ran_may_be_started(sighting: Sighting, expecte
         (a_vmi("Running"), a_launcher(seen(DESTROYED), gone=True), "PodRemoved"),
         (a_vmi("Running"), a_launcher(seen(DESTROYED, observed=observed(acpi=False)), gone=True), "PodRemoved"),
         (a_vmi("Running"), a_launcher(seen(CRASHED), gone=True), "PodRemoved"),
+        (a_vmi("Running"), a_launcher(seen(State(Life.CRASHED, "panicked")), gone=True), "GuestCrashed"),
     ],
     ids=[
         "crashed",
@@ -161,6 +162,7 @@ def test_only_a_domain_that_never_ran_may_be_started(sighting: Sighting, expecte
         "Pod removed by force, ended",
         "Pod removed by force, ended, no ACPI",
         "Pod removed by force, killed",
+        "Pod removed by force, panicked before",
     ],
 )
 def test_an_end_that_somebody_wanted_is_no_crash(
@@ -174,4 +176,5 @@ def test_an_end_that_somebody_wanted_is_no_crash(
 def test_a_guest_that_shut_down_while_its_vmi_goes_has_succeeded() -> None:
     assert weigh(a_world(a_vmi("Running", deleting=True), a_launcher(seen(OFF)))) == Dead("Succeeded")
     no_acpi = a_launcher(seen(DESTROYED, observed=observed(acpi=False)))
-    assert weigh(a_world(a_vmi("Running", deleting=True), no_acpi)) == Dead("Succeeded")
+    hurried = a_vmi("Running", deleting=True, terminationGracePeriodSeconds=0)
+    assert weigh(a_world(hurried, no_acpi)) == Dead("Succeeded")
