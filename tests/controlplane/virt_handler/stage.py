@@ -1,0 +1,120 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A node with one launcher Pod and virt-handler on it, for stories.
+
+The directory, the socket and inotify are real; libvirt, the API server and the Pod's network are fakes with behaviour.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from controlplane.api.objects.resources import Key
+from controlplane.engine.backoff import BackOff
+from controlplane.engine.ports import Json
+from controlplane.engine.queue import Queue
+from controlplane.engine.runner import Runner
+from controlplane.virt_handler.inotify import Inotify
+from controlplane.virt_handler.launcher_dir import PodsDirectory
+from controlplane.virt_handler.launchers.registry import Registry
+from controlplane.virt_handler.launchers.session import Tools
+from controlplane.virt_handler.vmi.reconciler import Told, VmiReconciler
+from tests.controlplane.virt_handler.builders import NODE, POD_UID, vmi_object
+from tests.controlplane.virt_handler.fakes import (
+    FakeApi,
+    FakeCache,
+    FakeClock,
+    FakeLibvirtd,
+    FakeNetwork,
+    FakeProc,
+    LauncherFiles,
+    until,
+)
+
+KEY = Key("default", "web")
+POD = Key("default", f"virt-launcher-web-{POD_UID[:4]}")
+
+
+@dataclass
+class Node:
+    """A node with one launcher Pod, and virt-handler on it."""
+
+    pods: FakeCache
+    vmis: FakeCache
+    api: FakeApi
+    clock: FakeClock
+    libvirtd: FakeLibvirtd
+    files: LauncherFiles
+    network: FakeNetwork
+    directory: PodsDirectory
+    proc: FakeProc
+    told: list[Told] = field(default_factory=list)
+    _task: asyncio.Task[None] | None = None
+    registry: Registry | None = None
+
+    def begin(self) -> None:
+        """Start virt-handler."""
+        self._task = asyncio.create_task(self._run())
+
+    async def end(self) -> None:
+        """Kill virt-handler; the launcher does not notice."""
+        if self._task is not None:
+            self._task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await self._task
+        self.libvirtd.hang_up()
+
+    @property
+    def status(self) -> dict[str, Any]:
+        return dict(self.api.objects[KEY]["status"])
+
+    @property
+    def phase(self) -> str:
+        return str(self.status["phase"])
+
+    def hand_over(self, **fields: Any) -> None:
+        self.api.store(vmi_object("Scheduled", **fields))
+
+    async def start(self) -> None:
+        self.hand_over()
+        await until(lambda: self.phase == "Running", "Running")
+
+    async def _run(self) -> None:
+        inotify = Inotify()
+        tools = Tools(
+            self.directory,
+            inotify,
+            self.clock,
+            self.libvirtd.connect,
+            self.network.set_up,
+            lambda _unused: {"q.xml": b"<x/>"},
+            str(self.proc.root),
+        )
+        # pylint: disable-next=unnecessary-lambda
+        registry = self.registry = Registry(self.pods, tools, lambda key: runner.add(key))  # noqa: PLW0108 - made below
+        reconciler = VmiReconciler(NODE, self.vmis, registry, self.api, self.clock, tell=self._tell)
+        real = asyncio.get_running_loop()
+
+        class Running(FakeClock):  # delays of the queue are real, and short
+            def monotonic(self) -> float:
+                return real.time()
+
+        runner: Runner[Any, Any, Any] = Runner("vmi", reconciler, Queue(BackOff(random.Random(1).random)), Running())
+        self.vmis.subscribe(lambda key, before, after: runner.add(key))
+        for key in self.vmis.keys():  # noqa: SIM118
+            runner.add(key)
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(registry.run())
+                group.create_task(runner.run())
+        finally:
+            inotify.close()
+
+    async def _tell(self, about: Json, told: Told) -> None:
+        self.told.append(told)

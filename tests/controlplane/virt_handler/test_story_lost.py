@@ -1,0 +1,96 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Launchers that the API server does not list, domains that libvirt does not know: who is dead, and by whose word."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from controlplane.hypervisor.events import LifecycleChanged
+from tests.controlplane.virt_handler.builders import POD_UID, vmi_object
+from tests.controlplane.virt_handler.fakes import (
+    until,
+)
+from tests.controlplane.virt_handler.stage import KEY, POD, Node
+
+pytestmark = pytest.mark.root  # sockets of uid 107
+
+QEMU = 4711
+
+
+def lose_pod(node: Node) -> None:
+    """Remove the Pod by force while virt-handler and libvirtd are cut off; QEMU goes on."""
+    node.proc.add(QEMU, f"0::/kubepods/besteffort/pod{POD_UID}/abc\n")
+    node.libvirtd.is_listening = False
+    node.files.close()
+    node.pods.remove(POD)
+    node.libvirtd.hang_up()
+
+
+async def look_again(node: Node) -> None:
+    """Let the time of the next look come."""
+    await asyncio.sleep(0.05)
+    node.clock.seconds += 20
+    node.vmis.put(node.api.objects[KEY])
+    await asyncio.sleep(0.05)
+
+
+def synchronized(node: Node) -> str:
+    return next((one["message"] for one in node.status["conditions"] if one["type"] == "Synchronized"), "")
+
+
+@pytest.mark.parametrize("first", ["directory", "processes"])
+async def test_a_lost_launcher_counts_as_running_until_the_node_has_nothing_of_it(running: Node, first: str) -> None:
+    lose_pod(running)
+    await look_again(running)
+    await until(lambda: "its directory and 1 processes of it" in synchronized(running), "a look")
+    assert running.phase == "Running"
+    ends = [running.files.remove, lambda: running.proc.end(QEMU)]
+    for index, end in enumerate(ends if first == "directory" else reversed(ends)):
+        assert running.phase == "Running", f"after {index} of two ends"
+        end()
+        await look_again(running)
+    await until(lambda: running.phase == "Failed", "Failed")
+    assert running.status["reason"] == "LauncherGone"
+    assert POD_UID in synchronized(running)
+
+
+async def test_a_restarted_handler_does_not_take_an_unlisted_launcher_for_dead(running: Node) -> None:
+    await running.end()
+    lose_pod(running)
+    running.begin()
+    await look_again(running)
+    await until(lambda: "processes of it" in synchronized(running), "a look")
+    assert running.phase == "Running"
+    running.files.remove()
+    running.proc.end(QEMU)
+    await look_again(running)
+    await until(lambda: running.phase == "Failed", "Failed")
+    assert running.status["reason"] == "LauncherGone"
+
+
+async def test_a_handler_that_does_not_know_its_pods_yet_takes_none_for_lost(node: Node) -> None:
+    node.pods.synced = False
+    node.api.store(vmi_object("Running"))
+    await asyncio.sleep(0.05)
+    assert node.phase == "Running"
+    node.pods.synced = True
+    node.vmis.put(node.api.objects[KEY])
+    await until(lambda: node.phase == "Failed", "Failed")
+    assert node.status["reason"] == "LauncherGone"
+
+
+async def test_a_guest_that_is_running_is_not_gone_because_virt_controller_lost_its_pod(running: Node) -> None:
+    running.api.store({**vmi_object("Unknown"), "status": {**running.status, "phase": "Unknown"}})
+    await until(lambda: running.phase == "Running", "Running")
+    assert running.libvirtd.asked == []
+
+
+async def test_a_domain_that_libvirt_knows_no_more_is_the_end_of_a_run(running: Node) -> None:
+    running.libvirtd.guest = None
+    running.libvirtd.tell(LifecycleChanged("domain", "undefined"))
+    await until(lambda: running.phase == "Failed", "Failed")
+    assert running.status["reason"] == "GuestLost"

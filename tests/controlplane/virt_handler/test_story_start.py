@@ -1,0 +1,99 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Starts that do not succeed at once, or never: what is seen meanwhile, and what is said."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from controlplane.domain.state import Life, State
+from controlplane.hypervisor.errors import HypervisorError, InvalidDomain
+from tests.controlplane.virt_handler.builders import domain_text, pod_object, vmi_object
+from tests.controlplane.virt_handler.fakes import (
+    FakeConnection,
+    until,
+)
+from tests.controlplane.virt_handler.stage import Node
+
+pytestmark = pytest.mark.root  # sockets of uid 107
+
+
+async def test_before_the_hand_over_a_vmi_is_read_once_and_by_its_uid(node: Node) -> None:
+    node.api.store({**vmi_object("Scheduling"), "metadata": {**vmi_object()["metadata"], "uid": "another"}})
+    node.files.make_directory()
+    node.files.report()
+    node.files.listen()
+    node.pods.put(pod_object(phase="Pending"))
+    await until(lambda: node.registry is not None and node.registry.connected == 1, "contact")
+    node.pods.put(pod_object())
+    await asyncio.sleep(0.02)
+    assert node.api.gets == 1
+    assert node.network.wanted == []
+    assert node.libvirtd.defined == []
+
+
+async def test_an_impossible_domain_fails_with_the_reason(up: Node) -> None:
+    up.libvirtd.define_error = InvalidDomain("cannot define: unsupported CPU model")
+    up.hand_over()
+    await until(lambda: up.phase == "Failed", "Failed")
+    assert up.status["reason"] == "InvalidDomain"
+    assert "unsupported CPU model" in up.status["conditions"][-1]["message"]
+
+
+@pytest.mark.parametrize(
+    "seen", [State(Life.RUNNING, "booted"), State(Life.PAUSED, "starting_up")], ids=["running", "starting up"]
+)
+async def test_a_qemu_that_only_flashes_up_never_makes_the_vmi_running(up: Node, seen: State) -> None:
+    up.libvirtd.start_error = InvalidDomain("cannot start: could not open kernel file '/img/kernel-boot/nope'")
+    up.libvirtd.while_starting = seen
+    up.hand_over()
+    await until(lambda: up.phase != "Scheduled", "a verdict")
+    assert up.phase == "Failed"
+    assert up.status["reason"] == "InvalidDomain"
+    assert "could not open kernel file" in up.status["conditions"][-1]["message"]
+    assert [one.reason for one in up.told] == ["Stopped"]
+    assert "could not open kernel file" in up.told[0].message
+
+
+async def test_a_handler_that_comes_back_in_the_middle_of_a_start_waits_for_its_end(up: Node) -> None:
+    """libvirtd goes on with a start whose client died; what it shows meanwhile is not a guest yet."""
+    guest = await FakeConnection(up.libvirtd).define(domain_text())
+    guest.life = State(Life.PAUSED, "starting_up")
+    await up.end()
+    up.hand_over()
+    up.begin()
+    await until(lambda: up.registry is not None and up.registry.connected == 1, "contact")
+    await asyncio.sleep(0.02)
+    assert up.phase == "Scheduled"
+    guest.become(State(Life.RUNNING, "booted"), "started")
+    await until(lambda: up.phase == "Running", "Running")
+
+
+async def test_a_start_that_fails_for_long_is_given_up_with_the_reason(up: Node) -> None:
+    up.libvirtd.start_error = HypervisorError("cannot start: no space left on device")
+    up.hand_over()
+    await until(lambda: len(up.libvirtd.defined) > 3, "some attempts")
+    assert up.phase == "Scheduled"
+    assert "no space left" in up.status["conditions"][-1]["message"]
+    up.clock.seconds += 2
+    await until(lambda: up.phase == "Failed", "Failed")
+    assert up.status["reason"] == "StartFailed"
+
+
+async def test_a_start_that_fails_for_a_moment_succeeds_after_all(up: Node) -> None:
+    up.libvirtd.start_error = HypervisorError("cannot start: no memory")
+    up.hand_over()
+    await until(lambda: len(up.libvirtd.defined) > 1, "some attempts")
+    up.libvirtd.start_error = None
+    await until(lambda: up.phase == "Running", "Running")
+
+
+async def test_a_lying_report_fails_the_vmi_and_names_it(up: Node) -> None:
+    up.files.report("/img/volumes/root/../../etc/shadow")
+    up.hand_over()
+    await until(lambda: up.phase == "Failed", "Failed")
+    assert "outside the image of volume root" in up.status["conditions"][-1]["message"]
+    assert up.libvirtd.defined == []
