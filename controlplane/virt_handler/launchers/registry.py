@@ -92,12 +92,13 @@ class Registry:
         session, key = self._sessions.get(pod.uid), pod.vmi_key
         if key is None or pod.owner is None:
             return
-        if session is None:
+        task = self._tasks.get(pod.uid)
+        if session is None or (session.is_gone and (task is None or task.cancelling())):
             session = Session(pod, pod.owner.uid, self._tools, lambda: self._changed(key))
             self._sessions[pod.uid] = session
             self._tasks[pod.uid] = group.create_task(self._keep(session))
         else:
-            session.pod = pod
+            session.pod, session.is_gone = pod, False  # it may be listed again
             self._end_if_over(session)
         self._changed(key)
 
@@ -128,9 +129,10 @@ class Registry:
                     log.exception("bug in a launcher's session", extra={"pod": session.pod.metadata.name})
                     await asyncio.sleep(_AFTER_BUG_SECONDS)
         finally:
-            self._tasks.pop(uid, None)
-            if session.is_gone:
-                self._sessions.pop(uid, None)
+            if self._sessions.get(uid) is session:
+                self._tasks.pop(uid, None)
+                if session.is_gone:
+                    self._sessions.pop(uid, None)
 
     def _select(self, is_wanted: Callable[[Pod], bool]) -> tuple[Launcher, ...]:
         return tuple(one.launcher() for one in self._sessions.values() if is_wanted(one.pod))

@@ -31,6 +31,7 @@ from controlplane.virt_handler.vmi.world import (
     Action,
     Destroy,
     DestroyOrphan,
+    DestroyRemoved,
     Launcher,
     LookForLauncher,
     PrepareNetwork,
@@ -154,7 +155,8 @@ def _before_start(world: World, vmi: VirtualMachineInstance, launcher: Launcher)
 def _while_alive(world: World, vmi: VirtualMachineInstance, launcher: Launcher, verdict: Alive) -> Plan[Action]:
     if launcher.is_gone:
         # A Pod that goes in the ordinary way is there until its containers are dead.
-        return _end_now(launcher, "its Pod was removed by force")
+        action = DestroyRemoved(launcher.pod.uid, because="its Pod was removed by force")
+        return Plan((action,), look_again_in=DESTROY_AGAIN_SECONDS)
     if world.deleting_since is not None:
         return _end(world, vmi, launcher)
     if (verdict.state.life, verdict.state.reason) == (Life.PAUSED, "ioerror"):

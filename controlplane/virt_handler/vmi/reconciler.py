@@ -20,7 +20,7 @@ from controlplane.api.objects import conditions
 from controlplane.api.objects.decode import DecodeError, decode_vmi, encode
 from controlplane.api.objects.phase import FAILED, RUNNING, SUCCEEDED
 from controlplane.api.objects.pod import Pod
-from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance, VirtualMachineInstanceStatus
 from controlplane.engine.errors import ApiError, Invalid, NotFound, Unavailable
 from controlplane.engine.patch import merge_patch
@@ -33,6 +33,7 @@ from controlplane.virt_handler.vmi.world import (
     Action,
     Destroy,
     DestroyOrphan,
+    DestroyRemoved,
     Expected,
     Look,
     LookForLauncher,
@@ -213,6 +214,8 @@ class VmiReconciler:
                 await session.shut_down()
             case Destroy():
                 await session.destroy()
+            case DestroyRemoved():
+                await self._destroy_removed(session)
             case Resume():
                 await session.resume()
             case DestroyOrphan():
@@ -245,6 +248,19 @@ class VmiReconciler:
             return
         await session.start(vmi)
         self._started(self._clock.monotonic() - began)
+
+    async def _destroy_removed(self, session: Session) -> None:
+        """Ask before: a Pod that is listed no more may only have lost the label by which it is listed."""
+        pod = session.launcher().pod
+        key = Key(pod.metadata.namespace, pod.metadata.name)
+        try:
+            found = await self._api.get(POD, key)
+        except NotFound:
+            found = None
+        if found is not None and found.get("metadata", {}).get("uid") == pod.uid:
+            log.warning("not removed", extra={"key": str(key), "because": "the Pod exists, though it is not listed"})
+            return
+        await session.destroy()
 
     async def _destroy_orphan(self, session: Session, action: DestroyOrphan) -> None:
         key = session.launcher().pod.vmi_key

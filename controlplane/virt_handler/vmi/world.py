@@ -177,6 +177,14 @@ class Resume:
 
 
 @dataclass(frozen=True, slots=True)
+class DestroyRemoved:
+    """End a domain after the API server itself has said that its Pod does not exist: it may only be listed no more."""
+
+    pod_uid: str
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
 class DestroyOrphan:
     """End a domain after the API server itself has said that its VMI does not exist."""
 
@@ -185,5 +193,5 @@ class DestroyOrphan:
     because: str
 
 
-SessionAction = ReadVmi | PrepareNetwork | StartDomain | ShutDown | Destroy | Resume | DestroyOrphan
+SessionAction = ReadVmi | PrepareNetwork | StartDomain | ShutDown | Destroy | DestroyRemoved | Resume | DestroyOrphan
 Action = SessionAction | LookForLauncher

@@ -279,7 +279,7 @@ class FakeApi:
     def __init__(self, cache: FakeCache) -> None:
         self.objects: dict[Key, Json] = {}
         self.patches: list[Mapping[str, Any]] = []
-        self.gets = 0
+        self.gets: list[Key] = []
         self.is_lagging = False
         self.error: Exception | None = None
         self._cache = cache
@@ -293,7 +293,7 @@ class FakeApi:
             self._cache.put(body)
 
     async def get(self, resource: Resource, key: Key) -> Json:
-        self.gets += 1
+        self.gets.append(key)
         if self.error is not None:
             raise self.error
         if key not in self.objects:

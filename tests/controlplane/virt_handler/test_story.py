@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import pytest
 
@@ -56,9 +57,9 @@ async def test_a_hand_over_before_the_launcher_is_up_is_started_when_it_is(node:
 async def test_a_stale_cache_does_not_start_what_the_api_server_has_taken_back(up: Node) -> None:
     up.api.is_lagging = True
     up.api.store(vmi_object("Scheduled", deleting=True))
-    gets = up.api.gets
+    gets = len(up.api.gets)
     up.vmis.put(vmi_object("Scheduled"))
-    await until(lambda: up.api.gets > gets, "the quorum read")
+    await until(lambda: len(up.api.gets) > gets, "the quorum read")
     await asyncio.sleep(0.01)
     assert up.libvirtd.defined == []
 
@@ -167,6 +168,18 @@ async def test_a_pod_removed_by_force_takes_its_guest_with_it(running: Node) -> 
     await until(lambda: running.phase == "Failed", "Failed")
     assert running.libvirtd.asked == ["destroy"]
     assert running.status["reason"] == "PodRemoved"
+
+
+async def test_a_pod_that_is_listed_again_is_the_same_launcher(running: Node) -> None:
+    """Somebody took its label, virt-controller put it back: nothing happened to the guest, and it obeys."""
+    raw = running.pods.get(POD)
+    assert raw is not None
+    running.api.objects[POD] = json.loads(raw)
+    running.pods.remove(POD)
+    await until(lambda: POD in running.api.gets, "a question")
+    running.pods.put(json.loads(raw))
+    running.api.store({**vmi_object("Running", deleting=True), "status": running.status})
+    await until(lambda: running.libvirtd.asked == ["shutdown"], "a request")
 
 
 async def test_a_network_that_cannot_be_set_up_is_said_and_tried_again(node: Node) -> None:

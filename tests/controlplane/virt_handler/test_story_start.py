@@ -30,7 +30,7 @@ async def test_before_the_hand_over_a_vmi_is_read_once_and_by_its_uid(node: Node
     await until(lambda: node.registry is not None and node.registry.connected == 1, "contact")
     node.pods.put(pod_object())
     await asyncio.sleep(0.02)
-    assert node.api.gets == 1
+    assert len(node.api.gets) == 1
     assert node.network.wanted == []
     assert node.libvirtd.defined == []
 

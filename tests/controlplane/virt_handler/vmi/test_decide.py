@@ -18,6 +18,7 @@ from controlplane.virt_handler.vmi.world import (
     Action,
     Destroy,
     DestroyOrphan,
+    DestroyRemoved,
     Expected,
     LookForLauncher,
     PrepareNetwork,
@@ -48,6 +49,7 @@ READ = ReadVmi(POD_UID, "its launcher is here before it was handed over")
 LOOK = LookForLauncher(POD_UID, "its Pod is not listed on this node any more")
 EXPECTED = Expected(a_vmi("Scheduling"))
 START = StartDomain(POD_UID, "it was handed to this Pod and has no domain")
+REMOVED = DestroyRemoved(POD_UID, "its Pod was removed by force")
 SHUT_DOWN = ShutDown(POD_UID, "its VMI is deleted")
 IOERROR = State(Life.PAUSED, "ioerror")
 
@@ -170,7 +172,7 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
     ),
     "Pod removed by force, still running": (
         a_world(a_vmi("Running"), a_launcher(seen(), gone=True)),
-        Plan((destroy("its Pod was removed by force"),), 10.0),
+        Plan((REMOVED,), 10.0),
     ),
     "ended": (a_world(a_vmi("Running"), a_launcher(seen(OFF))), Plan()),
     "ended with its Pod": (a_world(a_vmi("Running"), a_launcher(pod=a_pod(phase="Failed", **ended(1)))), Plan()),
@@ -201,7 +203,7 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
     "looked, nothing is left": (a_world(a_vmi("Running"), look=a_look(at=0.0)), Plan()),
     "nothing left, and yet it is seen alive": (
         a_world(a_vmi("Running"), a_launcher(seen(), gone=True), look=a_look(at=0.0)),
-        Plan((destroy("its Pod was removed by force"),), 10.0),
+        Plan((REMOVED,), 10.0),
     ),
     "gone before all Pods are known": (
         a_world(a_vmi(), a_launcher(seen(None, is_network_ready=False), gone=True), are_launchers_known=False),
@@ -209,7 +211,7 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
     ),
     "started by a predecessor, Pod removed by force": (
         a_world(a_vmi(), a_launcher(seen(is_network_ready=False), gone=True)),
-        Plan((destroy("its Pod was removed by force"),), 10.0),
+        Plan((REMOVED,), 10.0),
     ),
     "started by a predecessor, deleted": (
         a_world(a_vmi(deleting=True), a_launcher(seen(is_network_ready=False)), deleting_since=1000.0),

@@ -16,12 +16,26 @@ from controlplane.engine.errors import Unavailable
 from controlplane.engine.ports import Json
 from controlplane.virt_handler.vmi.ports import CannotLook
 from controlplane.virt_handler.vmi.reconciler import Told, VmiReconciler
-from controlplane.virt_handler.vmi.world import Launcher, LookForLauncher, Traces, World
+from controlplane.virt_handler.vmi.world import DestroyRemoved, Launcher, LookForLauncher, Traces, World
 from tests.controlplane.virt_handler.builders import NODE, OTHER, POD_UID, a_launcher, vmi_object
 from tests.controlplane.virt_handler.fakes import FakeApi, FakeCache, FakeClock
 
 KEY = Key("default", "web")
 LOOK = LookForLauncher(POD_UID, "test")
+
+
+@dataclass
+class FakeSession:
+    """Contact with one launcher, as far as its end goes."""
+
+    known: Launcher
+    asked: list[str] = field(default_factory=list)
+
+    def launcher(self) -> Launcher:
+        return self.known
+
+    async def destroy(self) -> None:
+        self.asked.append("destroy")
 
 
 @dataclass
@@ -32,8 +46,10 @@ class FakeSessions:
     synced: bool = True
     traces: Traces | None = field(default_factory=lambda: Traces(has_directory=True, processes=0))
 
-    def session(self, pod_uid: str) -> None:
-        return None
+    contact: FakeSession | None = None
+
+    def session(self, pod_uid: str) -> Any:
+        return self.contact
 
     def launchers_of(self, vmi_uid: str) -> tuple[Launcher, ...]:
         return self.launchers
@@ -124,3 +140,20 @@ def test_a_phase_of_another_version_is_logged_once(node: Node, caplog: pytest.Lo
         node.world()
         node.world()
     assert [one.message for one in caplog.records] == ["left alone: its phase is not known to this version"]
+
+
+@pytest.mark.parametrize(
+    ("uid", "ended"), [(None, ["destroy"]), ("another", ["destroy"]), (POD_UID, [])], ids=["gone", "another", "there"]
+)
+async def test_a_guest_goes_with_its_pod_only_when_the_api_server_says_it_is_gone(
+    node: Node, uid: str | None, ended: list[str]
+) -> None:
+    """A Pod whose label somebody took is listed no more, and that is all."""
+    launcher = a_launcher(gone=True)
+    node.sessions.contact = FakeSession(launcher)
+    if uid is not None:
+        meta = launcher.pod.metadata
+        node.api.objects[Key(meta.namespace, meta.name)] = {"metadata": {"name": meta.name, "uid": uid}}
+    node.api.store(vmi_object("Running"))
+    await node.reconciler.apply(node.world(), DestroyRemoved(POD_UID, "test"))
+    assert node.sessions.contact.asked == ended
