@@ -3,9 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A local copy of one resource: raw JSON bytes by key, plus indexes. Implements engine.ports.Cache.
 
-No I/O in here: watch.py feeds it. What is kept of an object is what the server sent, without
-metadata.managedFields (up to half of an object, and nobody decides by it) and always with apiVersion and
-kind (lists of built-in kinds leave them out). Whoever wants fields decodes a typed view on demand.
+No I/O in here: watch.py feeds it. What is kept of an object is what the server sent, without what nobody
+decides by (metadata.managedFields and kubectl's copy of the whole object, each up to half of it; a Node's status)
+and always with apiVersion and kind (lists of built-in kinds leave them out). Whoever wants fields decodes a typed
+view on demand. Nobody writes back what is missing here: writes are merge patches of single fields.
 """
 
 from __future__ import annotations
@@ -17,11 +18,17 @@ from dataclasses import dataclass
 
 import msgspec
 
-from controlplane.api.objects.resources import Key, Resource
+from controlplane.api.objects.resources import NODE, Key, Resource
 
 log = logging.getLogger(__name__)
 
 Callback = Callable[[Key, bytes | None, bytes | None], None]
+
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+NOT_KEPT: Mapping[Resource, frozenset[str]] = {
+    NODE: frozenset({"status"}),  # images and heartbeats; a Node is looked up for its existence and its taints
+}
+"""Which fields of a kind's objects are not kept, beside those that are kept of none."""
 
 
 class Owner(msgspec.Struct, frozen=True, gc=False):
@@ -60,6 +67,7 @@ Index = Callable[[Peek], Iterable[str]]
 
 _peek_decoder = msgspec.json.Decoder(_PeekObject)
 _shallow_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_annotations_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw] | None)
 _encoder = msgspec.json.Encoder()
 _NOTHING: frozenset[Key] = frozenset()
 
@@ -73,11 +81,22 @@ def key_of(seen: Peek) -> Key:
     return Key(sys.intern(seen.metadata.namespace), seen.metadata.name)
 
 
+def number_of(version: str) -> int:
+    """Return a resourceVersion as a number; they are comparable within one resource. 0 for none."""
+    return int(version) if version.isdigit() else 0
+
+
 def trim(raw: bytes, resource: Resource) -> bytes:
-    """Return the object without managedFields and with apiVersion and kind."""
+    """Return what is kept of an object: the head of this file says what is not."""
     parts = _shallow_decoder.decode(raw)
+    for name in NOT_KEPT.get(resource, ()):
+        parts.pop(name, None)
     metadata = _shallow_decoder.decode(parts["metadata"])
     metadata.pop("managedFields", None)
+    annotations = _annotations_decoder.decode(metadata.pop("annotations", b"null")) or {}
+    annotations.pop(LAST_APPLIED, None)
+    if annotations:
+        metadata["annotations"] = msgspec.Raw(_encoder.encode(annotations))
     identity = {"apiVersion": resource.api_version, "kind": resource.kind}
     encoded = _encoder.encode({**parts, **identity, "metadata": metadata})
     # A copy of the exact size: the encoder's buffer grows by doubling, and what it gives back stays a
@@ -166,13 +185,13 @@ class Store:
         return self._versions.get(key, "")
 
     def put(self, raw: bytes) -> Key:
-        """Take in an object as the server sent it; the same version again changes and tells nothing.
+        """Take in an object as the server sent it; the same version again, or an older one, changes and tells nothing.
 
         Raises msgspec.DecodeError for what is no object.
         """
         seen = peek(raw)
         key = key_of(seen)
-        if self._versions.get(key) == seen.metadata.resource_version:
+        if seen.metadata.resource_version == self.version(key) or self._is_passed(key, seen):
             return key
         after = trim(raw, self.resource)
         before = self._raw.get(key)
@@ -185,14 +204,22 @@ class Store:
         self._tell(key, before, after)
         return key
 
-    def remove(self, key: Key) -> None:
-        """Forget an object that the server says is gone."""
-        before = self._raw.pop(key, None)
-        if before is None:
+    def remove(self, key: Key, last: bytes | None = None) -> None:
+        """Forget an object that the server says is gone; tell of its last state if the server told it.
+
+        last: as a DELETED event carries it: how the object ended, under the version of the deletion. One that is
+        older than what is held is about an earlier object of this name.
+        """
+        held = self._raw.get(key)
+        if held is None or (last is not None and self._is_passed(key, peek(last))):
             return
-        del self._versions[key]
-        self._unfile(key, before)
-        self._tell(key, before, None)
+        del self._raw[key], self._versions[key]
+        self._unfile(key, held)
+        self._tell(key, held if last is None else trim(last, self.resource), None)
+
+    def _is_passed(self, key: Key, seen: Peek) -> bool:
+        """Tell whether a later state than this one was taken in already."""
+        return number_of(seen.metadata.resource_version) < number_of(self.version(key))
 
     def _unfile(self, key: Key, before: bytes) -> None:
         seen = peek(before)

@@ -157,14 +157,29 @@ class Client:
         attempt = f"delete {resource.kind} {key}"
         await self.transport.send(Request("DELETE", object_path(resource, key), attempt, msgspec.json.encode(options)))
 
-    async def list_page(self, selection: Selection, continue_token: str = "", limit: int = PAGE_ITEMS) -> Page:
-        """Read one page, from the quorum (no resourceVersion). Gone when continue_token is too old."""
+    async def list_page(
+        self,
+        selection: Selection,
+        continue_token: str = "",
+        *,
+        limit: int = PAGE_ITEMS,
+        not_older_than: int = 0,
+        most_bytes: int = 0,
+    ) -> Page:
+        """Read one page, from the quorum or, cheaper, from any server that has come as far as not_older_than.
+
+        A page that continues a list is of that list's version. Gone when continue_token is too old; Unavailable with
+        ANSWER_TOO_LARGE when the page has more than most_bytes.
+        """
         query = _selectors(selection) | {"limit": str(limit)}
         if continue_token:
             query["continue"] = continue_token
+        elif not_older_than:
+            query |= {"resourceVersion": str(not_older_than), "resourceVersionMatch": "NotOlderThan"}
         path = collection_path(selection.resource, selection.namespace)
         attempt = f"list {selection}"
-        answer = await self.transport.send(Request("GET", f"{path}?{urlencode(query)}", attempt))
+        request = Request("GET", f"{path}?{urlencode(query)}", attempt, most_bytes=most_bytes)
+        answer = await self.transport.send(request)
         try:
             page = _list_decoder.decode(answer)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:

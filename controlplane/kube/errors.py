@@ -37,6 +37,8 @@ _BY_CODE: dict[int, type[ApiError]] = {
 }
 
 NOT_SERVED = "NotServed"  # our word, as the reason of an Unavailable
+ANSWER_TOO_LARGE = "AnswerTooLarge"  # ours as well: more bytes than were asked for
+POSITION_TOO_LARGE = "ResourceVersionTooLarge"  # the server's: it has not come as far as we were told elsewhere
 
 MAX_MESSAGE_CHARACTERS = 2048  # a server echoes what it was sent; that must not flood logs and conditions
 
@@ -82,6 +84,14 @@ def causes_field(error: ApiError, field: str) -> bool:
     """Tell whether the server's reasons for the refusal name this field."""
     causes = error.details.get("causes")
     return isinstance(causes, list) and any(isinstance(cause, dict) and cause.get("field") == field for cause in causes)
+
+
+def causes_reason(error: ApiError, reason: str) -> bool:
+    """Tell whether the server's causes of the refusal have one of this kind."""
+    causes = error.details.get("causes")
+    return isinstance(causes, list) and any(
+        isinstance(cause, dict) and cause.get("reason") == reason for cause in causes
+    )
 
 
 def _parse(body: bytes) -> _Status:

@@ -21,7 +21,7 @@ from yarl import URL
 
 from controlplane.engine.errors import Unavailable
 from controlplane.kube.credentials import Credentials
-from controlplane.kube.errors import translate
+from controlplane.kube.errors import ANSWER_TOO_LARGE, translate
 
 CONNECTIONS = 16  # per process; the API server's fairness queues do not reward more
 IDLE_SECONDS = 30.0  # short-lived idle connections spread over API servers again after one restarts
@@ -49,6 +49,8 @@ class Request:
     lane: str = "requests"
     """Requests of one lane wait for one another's connections; leases have a lane, so that a slow API
     server that holds up everything else does not cost us the leadership."""
+    most_bytes: int = 0
+    """An answer of more is not read to its end; 0: whatever comes."""
 
 
 @dataclass(slots=True)
@@ -78,7 +80,7 @@ class Transport:
         """Return the body of a 2xx answer. Raises ApiError; Unavailable when there was no usable answer."""
         limits = aiohttp.ClientTimeout(total=self.request_seconds, sock_connect=CONNECT_SECONDS)
         async with self._answer(request, request.lane, limits) as response:
-            return await response.read()
+            return await _read(response, request) if request.most_bytes else await response.read()
 
     @asynccontextmanager
     async def stream(self, request: Request, silence_seconds: float) -> AsyncIterator[AsyncIterator[bytes]]:
@@ -147,6 +149,17 @@ class Transport:
                 connector=connector, headers={"User-Agent": self.user_agent}, cookie_jar=aiohttp.DummyCookieJar()
             )
         return session
+
+
+async def _read(response: aiohttp.ClientResponse, request: Request) -> bytes:
+    """Read an answer as far as it was asked for. Leaving early closes the connection."""
+    body = bytearray()
+    async for chunk in response.content.iter_chunked(CHUNK_BYTES):
+        body += chunk
+        if len(body) > request.most_bytes:
+            why = f"the answer is larger than {request.most_bytes} bytes"
+            raise Unavailable(f"cannot {request.attempt}: {why}", reason=ANSWER_TOO_LARGE)
+    return bytes(body)
 
 
 def _unavailable(request: Request, why: str) -> Unavailable:

@@ -5,11 +5,15 @@
 
 How it goes:
 
-    list   in pages, from the quorum. Each page is taken in as it comes. Only a list that was read to
-           its end may say that something is gone; then `synced` becomes true.
-    watch  from the list's resourceVersion, moved on by every event and bookmark. A stream that ends,
-           breaks, falls silent or holds half a line is opened again where we were.
+    list   in pages of bounded size, the first time from the quorum, later from any server that has come
+           as far as we have. Each page is taken in as it comes. Only a list that was read to its end
+           moves the position and may say that something is gone; then `synced` becomes true.
+    watch  from the position, moved on by every event and bookmark. A stream that ends, breaks, falls
+           silent or holds half a line is opened again where we were.
     410    in an answer, an ERROR event or a continue token: list again and compare.
+
+The position never goes back. A server that has not come as far is asked again; if the quorum itself has
+not, the server's history is another one (etcd was restored), and all that this process knows is void.
 
 An API server that cannot be reached leaves the cache as it is: old, but not wrong about absence. Only
 "this resource does not exist" and "you may not read it" take `synced` back, because then nobody tells
@@ -21,7 +25,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -29,14 +33,27 @@ import msgspec
 from controlplane.api.objects.resources import Key
 from controlplane.engine.errors import ApiError, Forbidden, Gone, NotFound, Unavailable, retry_after_seconds
 from controlplane.engine.ports import Clock
-from controlplane.kube.cache import Index, Store, key_of, peek
-from controlplane.kube.client import Client, Selection
-from controlplane.kube.errors import NOT_SERVED, translate_event
+from controlplane.kube.cache import Index, Store, key_of, number_of, peek
+from controlplane.kube.client import PAGE_ITEMS, Client, Page, Selection
+from controlplane.kube.errors import (
+    ANSWER_TOO_LARGE,
+    NOT_SERVED,
+    POSITION_TOO_LARGE,
+    causes_reason,
+    translate_event,
+)
 
 log = logging.getLogger(__name__)
 
 
 SHORTEST_STREAM_SECONDS = 1.0  # an empty stream that ends sooner is a fault, not the end of a watch
+PAGE_BYTES = 8 * 1024 * 1024  # what a page shall have about: it is in memory twice while it is taken in
+PAGE_MOST_BYTES = 4 * PAGE_BYTES  # and what it may have at most, unless it is as short as pages get
+LEAST_ITEMS = 10
+
+
+class HistoryRewoundError(Exception):
+    """The server's history ends before what it told us. Whoever runs this process has to begin anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +69,8 @@ class Timing:
     """The server ends a watch after this long to twice this long, so that streams spread over servers."""
     silence: float = 150.0
     """Bookmarks come about once a minute; after this much silence the connection is dead."""
-    compare_every: float = 600.0
-    """How often the whole list is read again, against events that were lost without a trace."""
+    compare_every: float = 3600.0
+    """How often, half as much more or less, the list is read again, against events that were lost without a trace."""
 
 
 @dataclass(slots=True)
@@ -98,8 +115,9 @@ class WatchCache(Store):
         self._timing = timing or Timing()
         self._jitter = jitter
         self._sleep = sleep
-        self._version = ""
-        self._listed_at = 0.0
+        self._list_at = float("-inf")
+        self._from_quorum = True
+        self._limit = PAGE_ITEMS
         self._failures = 0
         self._ready = asyncio.Event()
 
@@ -108,45 +126,76 @@ class WatchCache(Store):
         await self._ready.wait()
 
     async def run(self) -> None:
-        """List and watch until cancelled. Never gives up; says so in the log while it cannot."""
+        """List and watch until cancelled. Never gives up; says so in the log while it cannot.
+
+        Raises HistoryRewoundError when nothing that is known here is true any more.
+        """
         while True:
             try:
-                if not self._version or self._clock.monotonic() - self._listed_at >= self._timing.compare_every:
+                if self._clock.monotonic() >= self._list_at:
                     await self._list()
                 await self._watch()
                 self._failures = 0
             except Gone as error:
                 log.info("list again", extra={"watching": self.selection, "because": error})
-                self._version = ""
+                self._list_at = float("-inf")
                 await self._pause(error)
             except ApiError as error:
+                self._from_quorum |= causes_reason(error, POSITION_TOO_LARGE)
                 await self._pause(error)
 
     async def _list(self) -> None:
         seen: set[Key] = set()
-        passed, token, version = _number(self._version), "", ""
+        passed, token, version = self.position, "", 0
         self.counters.lists += 1
         while True:
-            page = await self._client.list_page(self.selection, token)
-            version = version or page.resource_version
+            page = await self._page(token)
+            version = version or self._check(page)
             seen.update(self._take(raw, passed) for raw in page.items)
             token = page.continue_token
             if not token:
                 break
-        for key in [key for key in self.keys() if key not in seen]:
+        for key in [key for key in self.keys() if key not in seen and number_of(self.version(key)) <= version]:
             self.remove(key)
-        self._version = version
-        self.move(_number(version))
-        self._listed_at = self._clock.monotonic()
+        self._from_quorum = False
+        self._list_at = self._clock.monotonic() + self._timing.compare_every * (0.5 + self._jitter())
         self.synced = True
+        self.move(version)
         self._ready.set()
+
+    async def _page(self, token: str) -> Page:
+        """Read a page of about the right size; a much too large one again, as a shorter one."""
+        while True:
+            most = PAGE_MOST_BYTES if self._limit > LEAST_ITEMS else 0
+            least = 0 if self._from_quorum else self.position
+            try:
+                page = await self._client.list_page(
+                    self.selection, token, limit=self._limit, not_older_than=least, most_bytes=most
+                )
+            except Unavailable as error:
+                if error.reason != ANSWER_TOO_LARGE:
+                    raise
+                self._limit = max(LEAST_ITEMS, self._limit // 8)
+            else:
+                self._limit = fit_limit(page.items, self._limit)
+                return page
+
+    def _check(self, page: Page) -> int:
+        """Return the version of a list that begins with this page. It must have come as far as we have."""
+        version = number_of(page.resource_version)
+        if version and version >= self.position:
+            return version
+        said = f"cannot list {self.selection}: its version {page.resource_version!r} is before ours, {self.position}"
+        if version and self._from_quorum:
+            raise HistoryRewoundError(said)
+        self._from_quorum = True
+        raise Unavailable(said)
 
     def _take(self, raw: bytes, passed: int) -> Key:
         try:
             seen = peek(raw)
-            key = key_of(seen)
-            if passed and _number(seen.metadata.resource_version) <= passed:
-                self.counters.repaired += self.version(key) != seen.metadata.resource_version
+            version = number_of(seen.metadata.resource_version)
+            self.counters.repaired += number_of(self.version(key_of(seen))) < version <= passed
             return self.put(raw)
         except msgspec.DecodeError as error:
             raise Unavailable(f"cannot list {self.selection}: an item is no object ({error})") from error
@@ -157,7 +206,7 @@ class WatchCache(Store):
         timeout = least + int(least * self._jitter())
         events, opened = self.counters.events, self._clock.monotonic()
         stream = self._client.watch(
-            self.selection, self._version, timeout_seconds=timeout, silence_seconds=self._timing.silence
+            self.selection, str(self.position), timeout_seconds=timeout, silence_seconds=self._timing.silence
         )
         async with stream as lines:
             self.synced = True
@@ -179,14 +228,14 @@ class WatchCache(Store):
         if kind == "ERROR":
             raise translate_event(raw, f"watch {self.selection}")
         seen = peek(raw)
-        if kind in {"ADDED", "MODIFIED"}:
+        version = number_of(seen.metadata.resource_version)
+        if kind in {"ADDED", "MODIFIED"} and version > self.position:
             self.put(raw)
         elif kind == "DELETED":
-            self.remove(key_of(seen))
+            self.remove(key_of(seen), raw)
         if kind != "BOOKMARK":
             self.counters.events += 1
-        self._version = seen.metadata.resource_version or self._version
-        self.move(_number(self._version))
+        self.move(version)
 
     async def _pause(self, error: ApiError) -> None:
         """Wait with full jitter before the next try, longer each time; as long as the server asks at least."""
@@ -206,6 +255,9 @@ class WatchCache(Store):
         await self._sleep(delay)
 
 
-def _number(version: str) -> int:
-    """Return a resourceVersion as a number; they are comparable within one resource."""
-    return int(version) if version.isdigit() else 0
+def fit_limit(items: Sequence[bytes], limit: int) -> int:
+    """Return how many items the next page shall have, if they are as large as these."""
+    if not items:
+        return limit
+    average = max(1, sum(map(len, items)) // len(items))
+    return max(LEAST_ITEMS, min(PAGE_ITEMS, PAGE_BYTES // average))

@@ -154,7 +154,12 @@ class FakeApi:
 
     def _list(self, request: web.Request) -> web.StreamResponse:
         start, version = 0, self.version
+        if (least := int(request.query.get("resourceVersion", "0"))) > version:
+            cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
+            return _answer(status(504, "Timeout", f"Too large resource version: {least}", causes=[cause]))
         if token := request.query.get("continue"):
+            if {"resourceVersion", "resourceVersionMatch"} & set(request.query):
+                return _answer(status(400, "BadRequest", "resourceVersionMatch is forbidden with a continue token"))
             version, start = (int(part) for part in token.split("-"))
             if version < self.compacted:
                 return _answer(status(410, "Expired", "continue token too old"))

@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from controlplane.api.objects.resources import POD, Key
+from controlplane.api.objects.resources import NODE, POD, Key
 from controlplane.engine.ports import Cache
-from controlplane.kube.cache import Peek, Store, by_label, trim
+from controlplane.kube.cache import LAST_APPLIED, Peek, Store, by_label, trim
 
 KEY = Key("ns", "web")
 
@@ -95,6 +95,67 @@ def test_the_same_version_again_tells_nothing() -> None:
     assert heard == []
 
 
+def test_a_removal_tells_the_last_state_that_the_server_told() -> None:
+    store, heard = a_store(), []
+    store.put(a_pod())
+    store.subscribe(lambda *change: heard.append(change))
+
+    store.remove(KEY, a_pod(version="9", phase="Failed", managedFields=[{}]))
+
+    ((_unused, before, after),) = heard
+    assert json.loads(before)["metadata"] == {
+        "name": "web",
+        "namespace": "ns",
+        "resourceVersion": "9",
+        "phase": "Failed",
+    }
+    assert after is None
+
+
+def test_a_removal_unfiles_what_was_filed_not_what_the_last_state_says() -> None:
+    store = a_store()
+    store.put(a_pod(labels={"app": "x"}))
+
+    store.remove(KEY, a_pod(version="9", labels={"app": "y"}))
+
+    assert not store._filed["app"]
+
+
+def test_nothing_goes_back_to_an_earlier_state() -> None:
+    store, heard = a_store(), []
+    store.put(a_pod(version="10"))
+    store.subscribe(lambda *change: heard.append(change))
+
+    store.put(a_pod(version="9"))
+    store.remove(KEY, a_pod(version="9"))
+
+    assert store.version(KEY) == "10"
+    assert heard == []
+
+
+def test_followers_hear_of_the_position_which_never_goes_back() -> None:
+    store, heard = a_store(), []
+    store.follow(heard.append)
+
+    for position in (5, 5, 4, 7):
+        store.move(position)
+
+    assert (heard, store.position) == ([5, 7], 7)
+
+
+def test_a_followers_bug_does_not_stop_the_others(caplog: pytest.LogCaptureFixture) -> None:
+    def broken(position: int) -> None:
+        raise RuntimeError("bug")
+
+    store, heard = a_store(), []
+    store.follow(broken)
+    store.follow(heard.append)
+    store.move(5)
+
+    assert heard == [5]
+    assert "cache follower failed" in caplog.text
+
+
 def test_a_subscribers_bug_does_not_stop_the_others(caplog: pytest.LogCaptureFixture) -> None:
     store, heard = a_store(), []
 
@@ -131,6 +192,32 @@ def test_trimming_drops_managed_fields_and_keeps_what_we_do_not_know() -> None:
         "metadata": {"name": "web", "namespace": "ns", "resourceVersion": "1", "unknown": {"a": [1.5, None]}},
         "future": {"b": "c"},
     }
+
+
+@pytest.mark.parametrize(
+    ("annotations", "kept"),
+    [
+        ({LAST_APPLIED: "x" * 1000, "mine": "kept"}, {"annotations": {"mine": "kept"}}),
+        ({LAST_APPLIED: "x" * 1000}, {}),
+        (None, {}),
+    ],
+    ids=["among others", "alone", "null"],
+)
+def test_trimming_drops_the_copy_of_itself_that_kubectl_puts_into_an_object(
+    annotations: dict[str, str] | None, kept: dict[str, Any]
+) -> None:
+    metadata = json.loads(trim(a_pod(annotations=annotations), POD))["metadata"]
+
+    assert metadata == {"name": "web", "namespace": "ns", "resourceVersion": "1", **kept}
+
+
+def test_the_status_of_a_node_is_not_kept() -> None:
+    raw = b'{"metadata": {"name": "n1"}, "spec": {"taints": []}, "status": {"images": []}}'
+
+    assert [sorted(json.loads(trim(raw, one))) for one in (NODE, POD)] == [
+        ["apiVersion", "kind", "metadata", "spec"],
+        ["apiVersion", "kind", "metadata", "spec", "status"],
+    ]
 
 
 @pytest.mark.parametrize("raw", [b"[]", b"{}", b'{"metadata": 1}', b"\xff"], ids=repr)

@@ -243,7 +243,7 @@ async def test_a_list_comes_in_pages_of_one_version(api: FakeApi, client: Client
     for number in range(5):
         api.put(f"{PODS}/p{number}", {})
 
-    first = await client.list_page(Selection(POD, "ns"), limit=2)
+    first = await client.list_page(Selection(POD, "ns"), limit=2, not_older_than=1)
     second = await client.list_page(Selection(POD, "ns"), first.continue_token, limit=2)
     third = await client.list_page(Selection(POD, "ns"), second.continue_token, limit=2)
 

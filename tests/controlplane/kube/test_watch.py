@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -13,8 +14,10 @@ import pytest
 from aiohttp import web
 
 from controlplane.api.objects.resources import POD, Key
+from controlplane.engine.overlay import Overlay
+from controlplane.kube import watch
 from controlplane.kube.client import Selection
-from controlplane.kube.watch import Timing, WatchCache
+from controlplane.kube.watch import HistoryRewoundError, Timing, WatchCache, fit_limit
 from tests.controlplane.kube.fake_api import FakeApi, Json, a_client, status
 
 PODS = "/api/v1/namespaces/ns/pods"
@@ -140,7 +143,7 @@ async def test_a_bookmark_moves_the_position(api: FakeApi) -> None:
     async with watching(api) as watched:
         await watched.cache.wait_synced()
         api.bookmark(PODS, 190)
-        await watched.until(lambda: watched.cache._version == "190")
+        await watched.until(lambda: watched.cache.position == 190)
 
         api.cut()
         await watched.until(lambda: len(watched.requests(WATCH)) == 2)
@@ -160,6 +163,190 @@ async def test_an_expired_position_lists_again_and_only_then_sees_deletes(api: F
         await watched.until(lambda: watched.names() == {"b", "c", "d"})
 
     assert watched.cache.counters.repaired == 0
+
+
+async def test_only_the_first_list_is_a_quorum_read_and_the_version_is_asked_for_once_per_list(api: FakeApi) -> None:
+    async with watching(api) as watched:
+        await watched.cache.wait_synced()
+        watched.cache._limit = 2
+        api.put(f"{PODS}/d", a_pod())
+        api.compact()
+        await watched.until(lambda: "d" in watched.names())
+
+    first, *again = watched.requests(LIST)
+    assert first == f"{PODS}?limit=500"
+    assert again == [
+        f"{PODS}?limit=2&resourceVersion=103&resourceVersionMatch=NotOlderThan",
+        f"{PODS}?limit=500&continue=104-2",
+    ]
+
+
+async def test_the_position_moves_with_events_and_with_whole_lists_only(api: FakeApi) -> None:
+    moves: list[int] = []
+    async with watching(api) as watched:
+        watched.cache.follow(moves.append)
+        await watched.cache.wait_synced()
+        api.put(f"{PODS}/d", a_pod())
+        await watched.until(lambda: watched.cache.position == 104)
+        api.faults += [
+            ("GET", LIST, {"metadata": {"resourceVersion": "104", "continue": "104-1"}, "items": [], "code": 200}),
+            ("GET", "continue=", status(500, "InternalError")),
+        ]
+        api.drop(f"{PODS}/d")
+        api.compact()
+        await watched.until(lambda: watched.cache.position == 105)
+
+    assert moves == [103, 104, 105]
+
+
+async def test_a_list_says_nothing_about_what_is_newer_than_itself(api: FakeApi) -> None:
+    async with watching(api) as watched:
+        await watched.until(lambda: bool(api.streams))
+        newer = {"metadata": {"name": "d", "namespace": "ns", "resourceVersion": "104"}}
+        api.faults += [
+            ("GET", WATCH, status(410, "Expired")),
+            ("GET", LIST, {"metadata": {"resourceVersion": "104", "continue": "104-9"}, "items": [newer], "code": 200}),
+            ("GET", "continue=", status(500, "InternalError")),
+            (
+                "GET",
+                LIST,
+                {"metadata": {"resourceVersion": "103"}, "items": [api.objects[f"{PODS}/a"]], "code": 200},
+            ),
+        ]
+        api.cut()
+        await watched.until(lambda: "b" not in watched.names())
+
+        assert watched.names() == {"a", "d"}, "d is newer than the list that was read to its end"
+
+
+async def test_a_server_that_lags_is_passed_over_for_the_quorum(api: FakeApi) -> None:
+    cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
+    async with watching(api) as watched:
+        await watched.cache.wait_synced()
+        api.faults.append(("GET", LIST, status(504, "Timeout", causes=[cause])))
+        api.put(f"{PODS}/d", a_pod())
+        api.compact()
+        await watched.until(lambda: "d" in watched.names())
+
+    assert watched.requests(LIST)[-1] == f"{PODS}?limit=500"
+
+
+async def test_a_list_that_is_older_than_asked_for_is_not_taken_in(api: FakeApi) -> None:
+    async with watching(api) as watched:
+        await watched.cache.wait_synced()
+        api.faults.append(("GET", LIST, {"metadata": {"resourceVersion": "90"}, "items": [], "code": 200}))
+        api.put(f"{PODS}/d", a_pod())
+        api.compact()
+        await watched.until(lambda: "d" in watched.names())
+
+    assert not [name for name, how in watched.changes if how == "gone"]
+    assert watched.requests(LIST)[-1] == f"{PODS}?limit=500"
+
+
+async def test_a_history_that_went_back_ends_the_process(api: FakeApi) -> None:
+    async with a_client(api) as client:
+        cache = WatchCache(client, Selection(POD, "ns"), Clock(), timing=FAST)
+        cache.move(104)
+        async with asyncio.timeout(5):
+            with pytest.raises(HistoryRewoundError, match="its version '103' is before ours, 104"):
+                await cache.run()
+
+
+async def test_a_deletion_tells_the_last_state(api: FakeApi) -> None:
+    told: list[Json] = []
+    async with watching(api) as watched:
+        await watched.cache.wait_synced()
+        watched.cache.subscribe(lambda _key, before, _after: told.append(json.loads(before or b"")))
+        api.objects[f"{PODS}/a"]["status"] = {"phase": "Failed"}
+        api.drop(f"{PODS}/a")
+        await watched.until(lambda: "a" not in watched.names())
+
+    assert told[0]["status"] == {"phase": "Failed"}
+    assert told[0]["metadata"]["resourceVersion"] == "104"
+
+
+async def test_an_event_from_before_the_position_brings_nothing_back(api: FakeApi) -> None:
+    async with watching(api) as watched:
+        await watched.cache.wait_synced()
+        stale = dict(api.objects[f"{PODS}/a"])
+        api.drop(f"{PODS}/a")
+        api._record("ADDED", f"{PODS}/a", stale)
+        api.put(f"{PODS}/d", a_pod())
+        await watched.until(lambda: "d" in watched.names())
+
+        assert "a" not in watched.names()
+        assert watched.cache.position == 105
+
+
+async def test_an_answer_whose_object_came_and_went_unseen_ends_with_the_relist_and_is_told(api: FakeApi) -> None:
+    async with watching(api) as watched:
+        overlay, told = Overlay(watched.cache), []
+        overlay.subscribe(lambda key, _before, after: told.append((key.name, after)))
+        await watched.cache.wait_synced()
+        told.clear()
+        overlay.note(Key("ns", "d"), api.put(f"{PODS}/d", a_pod()))
+        api.drop(f"{PODS}/d")
+        api.compact()
+        assert overlay.get(Key("ns", "d")) is not None
+        await watched.until(lambda: watched.cache.position == 105)
+
+        assert overlay.get(Key("ns", "d")) is None
+        assert told == [("d", None)]
+
+
+async def test_an_answer_about_what_left_the_selection_ends_with_a_bookmark_and_is_told(api: FakeApi) -> None:
+    async with watching(api) as watched:
+        overlay, told = Overlay(watched.cache), []
+        overlay.subscribe(lambda key, _before, after: told.append((key.name, after)))
+        await watched.cache.wait_synced()
+        told.clear()
+        elsewhere = api.put("/api/v1/namespaces/other/pods/d", a_pod())
+        overlay.note(Key("ns", "d"), elsewhere)
+        api.bookmark(PODS, 104)
+        await watched.until(lambda: watched.cache.position == 104)
+
+        assert overlay.get(Key("ns", "d")) is None
+        assert told == [("d", None)]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [([], 77), ([2_000] * 500, 500), ([512 * 1024] * 500, 16), ([100, 1_048_476], 16), ([8 * 1024 * 1024], 10)],
+    ids=["nothing to go by", "small", "large", "mixed", "huge"],
+)
+def test_the_next_page_is_as_long_as_eight_mib_of_such_objects(sizes: list[int], expected: int) -> None:
+    assert fit_limit([b"x" * size for size in sizes], 77) == expected
+
+
+async def test_a_page_that_is_much_too_large_is_not_read_but_asked_for_again_shorter(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "PAGE_MOST_BYTES", 3_000)
+    for number in range(30):
+        api.put(f"{PODS}/d{number}", a_pod(text="x" * 100))
+    async with watching(api) as watched:
+        await watched.cache.wait_synced()
+
+    assert len(watched.names()) == 33
+    assert [path.split("&")[0] for path in watched.requests(LIST)[:4]] == [
+        f"{PODS}?limit={limit}" for limit in (500, 62, 10, 500)
+    ]
+    assert watched.requests(LIST)[3].endswith("continue=133-10"), "the list goes on where it was"
+    assert watched.cache.counters.lists == 1
+
+
+@pytest.mark.parametrize(("jitter", "due"), [(0.0, 500), (0.5, 1000), (1.0, 1500)], ids=str)
+async def test_the_list_is_compared_now_and_then_at_a_time_of_its_own(api: FakeApi, jitter: float, due: float) -> None:
+    timing = Timing(back_off_first=0.001, back_off_limit=0.002, compare_every=1000)
+    async with watching(api, timing, jitter) as watched:
+        await watched.until(lambda: bool(api.streams))
+        watched.clock.seconds += due - 1
+        api.cut()
+        await watched.until(lambda: len(watched.requests(WATCH)) == 2 and bool(api.streams))
+        assert watched.cache.counters.lists == 1
+        watched.clock.seconds += 1
+        api.cut()
+        await watched.until(lambda: watched.cache.counters.lists == 2)
 
 
 async def test_an_error_event_with_410_lists_again(api: FakeApi) -> None:
@@ -285,9 +472,9 @@ async def test_silently_lost_events_are_repaired_and_counted(api: FakeApi) -> No
         api.objects[f"{PODS}/a"]["metadata"]["resourceVersion"] = "150"
         api.version = 160
         api.bookmark(PODS, 160)
-        await watched.until(lambda: watched.cache._version == "160")
+        await watched.until(lambda: watched.cache.position == 160)
 
-        watched.clock.seconds += 601
+        watched.clock.seconds += 3601
         api.cut()
         await watched.until(lambda: watched.cache.counters.lists == 2)
         await watched.until(lambda: ("a", "changed") in watched.changes)
