@@ -19,9 +19,10 @@ from controlplane.engine.backoff import BackOff
 @dataclass(slots=True)
 class Queue:
     backoff: BackOff
-    _due: dict[Key, float] = field(default_factory=dict)
+    _due: dict[Key, tuple[float, int]] = field(default_factory=dict)
+    """(due, arrival) of the keys that wait."""
     _heap: list[tuple[float, int, Key]] = field(default_factory=list)
-    """(due, arrival, key); an entry counts only while _due agrees with it."""
+    """(due, arrival, key); an entry counts only while _due agrees with it, and those that do not are never the most."""
     _arrivals: int = 0
     _working: set[Key] = field(default_factory=set)
     _again: set[Key] = field(default_factory=set)
@@ -34,7 +35,7 @@ class Queue:
                 self._again.add(key)
             return
         due = max(now + after, self._not_before.get(key, now))
-        if due < self._due.get(key, float("inf")):
+        if key not in self._due or due < self._due[key][0]:
             self._push(key, due)
 
     def take(self, now: float) -> Key | None:
@@ -64,7 +65,7 @@ class Queue:
 
     def next_due(self) -> float | None:
         """When the next key becomes due; None while nothing waits."""
-        while self._heap and self._due.get(self._heap[0][2]) != self._heap[0][0]:
+        while self._heap and self._due.get(self._heap[0][2]) != self._heap[0][:2]:
             heapq.heappop(self._heap)
         return self._heap[0][0] if self._heap else None
 
@@ -72,6 +73,9 @@ class Queue:
         return len(self._due) + len(self._working)
 
     def _push(self, key: Key, due: float) -> None:
-        self._due[key] = due
         self._arrivals += 1
+        self._due[key] = due, self._arrivals
         heapq.heappush(self._heap, (due, self._arrivals, key))
+        if len(self._heap) > 2 * len(self._due):
+            self._heap = [(*entry, one) for one, entry in self._due.items()]
+            heapq.heapify(self._heap)

@@ -108,3 +108,16 @@ def test_a_failing_key_waits_at_least_as_long_as_the_server_asked() -> None:
     queue.finish(WEB, 0.0, failed=True, look_again_in=7.0)
     queue.add(WEB, 1.0)
     assert queue.next_due() == 7.0
+
+
+def test_looking_again_later_leaves_nothing_behind_when_events_come_sooner() -> None:
+    queue = a_queue()
+    most = 0
+    for second in range(1000):
+        for key in (WEB, DB):
+            queue.add(key, second)
+            assert queue.take(second) == key
+            queue.finish(key, second, failed=False, look_again_in=300)
+            most = max(most, len(queue._heap))
+    assert most <= 4, "as many stale entries as live ones, at most"
+    assert (queue.next_due(), queue.take(1298), queue.take(1299), queue.take(1299)) == (1299, None, WEB, DB)
