@@ -57,7 +57,7 @@ class Record:
     """What is known about the object of one UID and may be news to the cache."""
 
     uid: str
-    until: int
+    until: int = 0
     """Once the cache has read up to here, it knows as much as the answer, and its silence means something."""
     answer: Answer | None = None
     is_delete_sent: bool = False

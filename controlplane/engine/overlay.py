@@ -54,9 +54,9 @@ class Overlay:
         record = self._records.get(key)
         if record is None:
             return raw
-        if record.shown is not None:
-            return record.shown.raw
-        return None if raw is None or (record.is_gone and look(raw).uid == record.uid) else raw
+        if record.is_gone:  # whatever else the cache has under the name is older still
+            return None
+        return raw if record.answer is None else record.answer.raw
 
     def uid(self, key: Key) -> str | None:
         """Return the UID of the object that is shown."""
@@ -103,33 +103,24 @@ class Overlay:
 
     def note_delete(self, key: Key, uid: str) -> None:
         """Remember that a delete of that object was accepted, while it is shown without the mark of it."""
-        raw = self.get(key)
-        seen = None if raw is None else look(raw)
-        if seen is not None and seen.uid == uid and not seen.is_deleting:
-            self._put(key, replace(self._about(key, uid) or Record(uid, seen.version), is_delete_sent=True))
+        record = self._records.get(key) or Record(uid)
+        if record.uid == uid:
+            self._put(key, settle(replace(record, is_delete_sent=True), self._cached(key), self._cache.position))
 
     def note_absence(self, key: Key, uid: str) -> None:
         """Take in that the object with that UID is gone: hide it until the cache knows, too."""
-        cached, held = self._cached(key), self._about(key, uid)
-        if held is None and cached is not None and cached.uid == uid:
-            held = Record(uid, cached.version)
-        if held is not None:
-            self._put(key, settle(replace(held, is_gone=True), cached, self._cache.position))
+        record = self._records.get(key) or Record(uid)
+        if record.uid == uid:
+            self._put(key, settle(replace(record, is_gone=True), self._cached(key), self._cache.position))
 
     def _take(self, key: Key, body: Json, *, least: int) -> None:
         answer, uid = read_answer(body), body["metadata"]["uid"]
-        cached, held = self._cached(key), self._records.get(key)
-        if cached is not None and cached.version >= answer.version:
+        cached, held = self._cached(key), self._records.get(key) or Record(uid)
+        if answer.version < max(cached.version + 1 if cached else 0, held.answer.version if held.answer else 0):
             return
-        if held is not None and held.answer is not None and held.answer.version > answer.version:
-            return
-        same = self._about(key, uid) or Record(uid, 0)
+        same = held if held.uid == uid else Record(uid)
         record = replace(same, answer=answer, until=max(same.until, answer.version, least))
         self._put(key, settle(record, cached, self._cache.position))
-
-    def _about(self, key: Key, uid: str) -> Record | None:
-        record = self._records.get(key)
-        return record if record is not None and record.uid == uid else None
 
     def _cached(self, key: Key) -> Seen | None:
         raw = self._cache.get(key)
@@ -138,7 +129,7 @@ class Overlay:
     def _shows_cached(self, key: Key) -> bool:
         """Tell whether what is shown under a key of the cache is the cache's copy."""
         record = self._records.get(key)
-        return record is None or (record.shown is None and self.get(key) is not None)
+        return record is None or (record.answer is None and not record.is_gone)
 
     def _changed(self, key: Key, before: bytes | None, after: bytes | None) -> None:
         """Pass the cache's change on; tell as well of an answer that it ends without having shown it."""
@@ -181,7 +172,7 @@ class Overlay:
         self._records[key] = record
         for owner in record.shown.owners if record.shown is not None else ():
             self._owned.setdefault(owner, set()).add(key)
-        if record.until > self._cache.position and (old is None or old.until != record.until):
+        if record.until > self._cache.position:
             heappush(self._ends, (record.until, key))
 
     def _tell(self, key: Key, before: bytes | None, after: bytes | None) -> None:

@@ -271,6 +271,42 @@ def test_the_end_of_a_hidden_object_that_the_cache_never_had_is_told(stage: Stag
     assert stage.is_idle()
 
 
+def test_a_hidden_object_that_a_relist_no_longer_has_is_forgotten_though_its_last_state_was_never_brought(
+    stage: Stage,
+) -> None:
+    stage.cache.see(an_object(5))
+    stage.overlay.note(WEB, an_object(7))
+    stage.overlay.note_absence(WEB, "u1")
+    stage.cache.move(20)
+    assert stage.seen() is None
+    stage.cache.relist(30)
+    assert stage.is_idle()
+
+
+def test_absence_of_a_second_object_does_not_bring_the_first_one_back(stage: Stage) -> None:
+    stage.cache.see(an_object(5, "u1"))
+    stage.overlay.note(WEB, an_object(9, "u2"))
+    stage.overlay.note_absence(WEB, "u2")
+    assert stage.seen() is None
+    stage.cache.lose(an_object(7, "u1"))
+    stage.cache.see(an_object(9, "u2"))
+    assert stage.seen() is None
+    stage.cache.lose(an_object(10, "u2"))
+    assert stage.is_idle()
+
+
+def test_a_second_object_inherits_nothing_from_the_first(stage: Stage) -> None:
+    stage.cache.see(an_object(5, "u1"))
+    stage.overlay.note_delete(WEB, "u1")
+    stage.overlay.note(WEB, an_object(9, "u2"))
+    assert not stage.overlay.is_delete_sent(WEB, "u1")
+    assert not stage.overlay.is_delete_sent(WEB, "u2")
+    stage.overlay.note_delete(WEB, "u1")
+    stage.overlay.note_absence(WEB, "u1")
+    assert [stage.overlay.is_delete_sent(WEB, uid) for uid in ("u1", "u2")] == [False, False]
+    assert stage.seen() == 9
+
+
 def test_absence_is_about_one_uid(stage: Stage) -> None:
     stage.cache.see(an_object(5, "u1"))
     stage.overlay.note_absence(WEB, "u0")
@@ -301,6 +337,12 @@ def test_a_delete_of_an_own_create_is_remembered_beyond_its_confirmation(stage: 
     stage.cache.see(an_object(7))
     assert stage.overlay.is_delete_sent(WEB, "u1")
     stage.cache.lose(an_object(8))
+    assert stage.is_idle()
+
+
+def test_a_delete_of_what_is_being_deleted_leaves_nothing_to_remember(stage: Stage) -> None:
+    stage.cache.see(an_object(5, **DELETING))
+    stage.overlay.note_delete(WEB, "u1")
     assert stage.is_idle()
 
 
@@ -342,6 +384,13 @@ def test_what_a_read_found_outside_the_selection_is_shown_until_the_cache_moves_
     stage.cache.move(101)
     assert (stage.seen(), stage.overlay.is_delete_sent(WEB, "u1"), stage.told) == (None, False, [(7, None)])
     assert stage.is_idle()
+
+
+def test_a_patch_that_changed_nothing_does_not_end_what_a_read_found(stage: Stage) -> None:
+    stage.cache.move(100)
+    stage.overlay.note_found(WEB, an_object(7))
+    stage.overlay.note(WEB, an_object(7))
+    assert stage.seen() == 7
 
 
 def test_what_a_read_found_ahead_of_the_cache_is_shown_until_the_cache_has_it(stage: Stage) -> None:
@@ -463,6 +512,7 @@ async def test_a_quorum_read_that_finds_nothing_says_nothing_of_an_object_made_s
             stage.overlay.note(WEB, an_object(9, "u2"))
             return await super().get(resource, key)
 
+    stage.cache.see(an_object(5, "u1"))
     with pytest.raises(NotFound):
         await RememberingApi(Late(None), {POD: stage.overlay}).get(POD, WEB)
     assert stage.seen() == 9

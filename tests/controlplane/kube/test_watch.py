@@ -321,7 +321,7 @@ def test_the_next_page_is_as_long_as_eight_mib_of_such_objects(sizes: list[int],
 async def test_a_page_that_is_much_too_large_is_not_read_but_asked_for_again_shorter(
     api: FakeApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watch, "PAGE_MOST_BYTES", 3_000)
+    monkeypatch.setattr(watch, "PAGE_MOST_BYTES", 500)
     for number in range(30):
         api.put(f"{PODS}/d{number}", a_pod(text="x" * 100))
     async with watching(api) as watched:
@@ -399,6 +399,14 @@ async def test_an_incomplete_list_is_never_a_reason_to_forget(api: FakeApi) -> N
 
     assert ("a", "gone") not in watched.changes
     assert api.faults == []
+
+
+async def test_a_list_without_a_version_is_no_list(api: FakeApi) -> None:
+    api.faults.append(("GET", LIST, {"metadata": {}, "items": [], "code": 200}))
+    async with watching(api) as watched:
+        await watched.cache.wait_synced()
+
+    assert (watched.names(), watched.cache.position) == ({"a", "b", "c"}, 103)
 
 
 async def test_an_expired_continue_token_starts_the_list_over(api: FakeApi) -> None:
