@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run the benchmarks, all or those named: `python -m tests.bench [ans-noop] [node-start]`; one JSON line per figure.
+"""Run the benchmarks, all or those named: `python -m tests.bench [NAME ...]`; one JSON line per figure.
 
 A benchmark brings the cluster that it needs and takes it away. Progress goes to stderr.
 """
@@ -18,6 +18,7 @@ BENCHES = {
     "ans-noop": "tests.bench.ans_noop",
     "cp-burst-cpu": "tests.bench.controller_cpu",
     "node-start": "tests.bench.node_start",
+    "overlay": "tests.bench.overlay",
 }
 """name -> module with run(report); imported only when it runs, for each needs other parts of the project."""
 

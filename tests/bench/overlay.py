@@ -1,0 +1,94 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""overlay: what it costs to look through own answers that the cache has not confirmed yet, few of them and many.
+
+No cluster. A start storm with a Pod watch that lags leaves one outstanding answer per VM, and every pass asks for the
+Pods of its VMI: if one look takes longer the more answers there are, the storm feeds itself.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+from controlplane.api.objects.resources import POD, Key
+from controlplane.engine.overlay import Overlay
+from controlplane.kube.cache import Store
+
+FEW, MANY = 10, 5000
+MICROSECONDS_AT_MOST = 20.0
+CALLS = 2000
+ROUNDS = 7
+
+Report = Callable[[dict[str, Any]], None]
+
+
+def a_pod(number: int, version: int) -> dict[str, Any]:
+    owner = {"uid": f"owner-{number}", "kind": "VirtualMachineInstance", "name": f"vm-{number}", "controller": True}
+    meta = {
+        "name": f"pod-{number}",
+        "namespace": "bench",
+        "uid": f"uid-{number}",
+        "resourceVersion": str(version),
+        "ownerReferences": [owner],
+    }
+    return {"metadata": meta, "spec": {"filling": "x" * 6000}}
+
+
+def a_stage(outstanding: int) -> tuple[Store, Overlay]:
+    """A cache that has everything but the newest answer to each of so many Pods."""
+    store = Store(POD)
+    overlay = Overlay(store)
+    for number in range(MANY):
+        store.put(json.dumps(a_pod(number, number + 1)).encode())
+    store.move(MANY)
+    for number in range(outstanding):
+        overlay.note(Key("bench", f"pod-{number}"), a_pod(number, 2 * MANY + number))
+    return store, overlay
+
+
+def microseconds(act: Callable[[int], object]) -> float:
+    """Time of one call: the median of rounds."""
+    rounds = []
+    for _unused in range(ROUNDS):
+        began = time.perf_counter()
+        for number in range(CALLS):
+            act(number)
+        rounds.append((time.perf_counter() - began) / CALLS * 1e6)
+    return statistics.median(rounds)
+
+
+def run(report: Report) -> None:
+    """Report microseconds per operation with few and with many answers outstanding, and their ratio."""
+    looks: dict[int, float] = {}
+    for outstanding in (FEW, MANY):
+        _unused, overlay = a_stage(outstanding)
+        looks[outstanding] = microseconds(lambda number: overlay.indexed("owner", f"owner-{number % FEW}"))  # noqa: B023
+    report(
+        {
+            "name": "overlay-by-owner",
+            "value": round(looks[MANY], 2),
+            "unit": "us per look",
+            "outstanding": MANY,
+            "target": MICROSECONDS_AT_MOST,
+            f"with_{FEW}": round(looks[FEW], 2),
+            "ratio": round(looks[MANY] / looks[FEW], 2),
+        }
+    )
+    store, _unused = a_stage(0)
+    report(
+        {
+            "name": "overlay-idle",
+            "value": round(microseconds(lambda number: store.move(store.position + 1)), 2),
+            "unit": "us per move of the position, nothing outstanding",
+        }
+    )
+    store, _unused = a_stage(MANY)
+    began = time.perf_counter()
+    store.move(3 * MANY)
+    ended = (time.perf_counter() - began) / MANY * 1e6
+    report({"name": "overlay-end", "value": round(ended, 2), "unit": "us per answer that ends unconfirmed"})
