@@ -19,6 +19,7 @@ BENCHES = {
     "cp-burst-cpu": "tests.bench.controller_cpu",
     "node-start": "tests.bench.node_start",
     "overlay": "tests.bench.overlay",
+    "start-storm": "tests.bench.start_storm",
 }
 """name -> module with run(report); imported only when it runs, for each needs other parts of the project."""
 

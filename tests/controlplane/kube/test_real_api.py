@@ -21,7 +21,7 @@ from controlplane.engine.errors import AlreadyExists, Conflict, Forbidden, Gone,
 from controlplane.kube.access import Attributes, User, review_access
 from controlplane.kube.client import Client, Selection
 from controlplane.kube.credentials import from_kubeconfig
-from controlplane.kube.errors import NOT_SERVED, translate_event
+from controlplane.kube.errors import NOT_SERVED, POSITION_TOO_LARGE, causes_reason, translate_event
 from controlplane.kube.events import Story, create_event
 from controlplane.kube.leader import Leadership, Terms
 from controlplane.kube.lease import Heartbeat
@@ -179,6 +179,34 @@ async def test_a_long_list_comes_in_pages_of_one_version(client: Client, made: d
 
     assert len(seen) == 8
     assert len(versions) == 1
+
+
+async def test_a_list_by_position_is_as_new_as_that_and_a_position_to_come_is_said_to_be_one(
+    client: Client, made: dict[str, Any]
+) -> None:
+    selection = Selection(CONFIG_MAP, "default", "test=yes")
+    position = int((await client.list_page(selection)).resource_version)
+
+    again = await client.list_page(selection, limit=10, not_older_than=position)
+
+    assert int(again.resource_version) >= position
+    assert any(made["metadata"]["uid"].encode() in item for item in again.items)
+    with pytest.raises(Unavailable) as ahead:
+        await client.list_page(selection, limit=10, not_older_than=position + 1_000_000)
+    assert causes_reason(ahead.value, POSITION_TOO_LARGE)
+
+
+async def test_a_deletion_tells_its_own_version(client: Client, made: dict[str, Any]) -> None:
+    key, told = key_of(made), []
+    async with cached(client) as cache:
+        cache.subscribe(lambda _key, before, after: told.append((before, after)))
+        await client.delete(CONFIG_MAP, key, uid=made["metadata"]["uid"])
+        await until(cache, lambda: cache.get(key) is None)
+
+    ((before, after),) = told
+    last = int(msgspec.json.decode(before)["metadata"]["resourceVersion"])
+    assert after is None
+    assert int(made["metadata"]["resourceVersion"]) < last == cache.position
 
 
 async def test_a_cache_survives_the_death_of_the_api_server(lab: Lab, client: Client, made: dict[str, Any]) -> None:

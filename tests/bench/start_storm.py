@@ -1,0 +1,161 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""start-storm: virt-controller's CPU for each of many VMs that are started at once, while its watch of Pods lags.
+
+No cluster: the real reconcilers, queues, overlays and caches on the simulation's API server, whose own time is taken
+off. Pods come into the cache only when every VM has made its one, so that all answers to their creation are outstanding
+at the same time; then the Pods run, and the instances are handed over to their node.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key, Resource
+from controlplane.engine.backoff import BackOff
+from controlplane.engine.overlay import Overlay, RememberingApi
+from controlplane.engine.queue import Queue
+from controlplane.engine.reconcile import reconcile
+from controlplane.kube import cache
+from controlplane.virt_controller.process import INDEXES
+from controlplane.virt_controller.wake import connect
+from tests.controlplane.simulation.clock import SimulatedClock
+from tests.controlplane.simulation.controller import Told, real_reconcilers
+from tests.controlplane.simulation.store import RESOURCES, Store
+
+VMS = 800
+FEW_VMS = 80
+MILLISECONDS_AT_MOST = 6.0
+RUNNING = {
+    "phase": "Running",
+    "conditions": [{"type": "PodScheduled", "status": "True"}, {"type": "Ready", "status": "True"}],
+    "containerStatuses": [{"name": "compute", "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}],
+}
+
+Report = Callable[[dict[str, Any]], None]
+
+
+class TimedApi:
+    """The API at once, and how much of this process's time it took."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.seconds = 0.0
+
+    def __getattr__(self, verb: str) -> Callable[..., Any]:
+        async def call(*arguments: Any, **options: Any) -> Any:
+            began = time.process_time()
+            try:
+                return getattr(self._store, verb)(*arguments, **options)
+            finally:
+                self.seconds += time.process_time() - began
+
+        return call
+
+
+class Storm:
+    """A virt-controller, its API server, and so many VMs to start."""
+
+    def __init__(self, vms: int) -> None:
+        self.clock = SimulatedClock()
+        self.store = Store(self.clock)
+        self.api = TimedApi(self.store)
+        self.caches = {one: cache.Store(one, INDEXES.get(one)) for one in RESOURCES}
+        self._read = dict.fromkeys(RESOURCES, 0)
+        overlays = {one: Overlay(kept) for one, kept in self.caches.items()}
+        remembering = RememberingApi(self.api, overlays)  # type: ignore[arg-type]
+        self._reconcilers = real_reconcilers(overlays=overlays, api=remembering, clock=self.clock, events=Told())
+        self._queues = tuple(Queue(BackOff(lambda: 0.5)) for _unused in self._reconcilers)
+        connect(
+            vms=overlays[VIRTUAL_MACHINE],
+            vmis=overlays[VIRTUAL_MACHINE_INSTANCE],
+            pods=overlays[POD],
+            nodes=overlays[NODE],
+            wake_vm=self._wake(0),
+            wake_vmi=self._wake(1),
+        )
+        for kept in self.caches.values():
+            kept.synced = True
+        spec = {"domain": {"memory": {"guest": "64Mi"}}}
+        for number in range(vms):
+            vm = {"metadata": {"name": f"vm-{number}"}, "spec": {"runStrategy": "Always", "template": {"spec": spec}}}
+            self.store.create(VIRTUAL_MACHINE, "bench", vm)
+
+    def _wake(self, index: int) -> Callable[[Key], None]:
+        return lambda key: self._queues[index].add(key, self.clock.monotonic())
+
+    def settle(self, *, without: Resource | None = None) -> None:
+        """Deliver and work until nothing moves; of one resource nothing is delivered."""
+        while self._deliver(without) or self._work():
+            pass
+
+    def run_pods(self) -> None:
+        """Place every Pod and let its containers start, as scheduler and kubelet do."""
+        for key, body in self.store.list(POD):
+            self.store.set_pod(key, body["metadata"]["uid"], node="node-1", status=RUNNING)
+
+    def phases(self) -> set[str]:
+        return {body["status"]["phase"] for _unused, body in self.store.list(VIRTUAL_MACHINE_INSTANCE)}
+
+    def _deliver(self, without: Resource | None) -> bool:
+        moved = False
+        history = self.store.history
+        for resource, kept in self.caches.items():
+            if resource == without:
+                continue
+            news, self._read[resource] = history[self._read[resource] :], len(history)
+            for change in (one for one in news if one.resource == resource):
+                moved = True
+                if change.after is None:
+                    kept.remove(change.key, change.raw)
+                else:
+                    kept.put(change.raw)
+                kept.move(change.version)
+        return moved
+
+    def _work(self) -> bool:
+        moved = False
+        now = self.clock.monotonic()
+        for queue, reconciler in zip(self._queues, self._reconcilers, strict=True):
+            while (key := queue.take(now)) is not None:
+                moved = True
+                try:
+                    reconcile(reconciler, key).send(None)  # type: ignore[arg-type]
+                except StopIteration as end:
+                    failed, again = end.value.error is not None, end.value.look_again_in
+                    queue.finish(key, now, failed=failed, look_again_in=again)
+        return moved
+
+
+def milliseconds_per_vm(vms: int) -> float:
+    """Start so many; return virt-controller's own CPU time for each."""
+    storm = Storm(vms)
+    began = time.process_time()
+    storm.settle(without=POD)
+    apart = time.process_time()
+    storm.run_pods()
+    apart = time.process_time() - apart
+    storm.settle()
+    spent = time.process_time() - began - apart - storm.api.seconds
+    if storm.phases() != {"Scheduled"}:
+        raise RuntimeError(f"not every machine came to its node: {storm.phases()}")
+    return spent / vms * 1000
+
+
+def run(report: Report) -> None:
+    """Report the time for many VMs, and how it compares with that for few: it shall not grow with their number."""
+    few, many = milliseconds_per_vm(FEW_VMS), milliseconds_per_vm(VMS)
+    report(
+        {
+            "name": "cp-start-storm",
+            "value": round(many, 2),
+            "unit": "ms of CPU per VM",
+            "vms": VMS,
+            "target": MILLISECONDS_AT_MOST,
+            f"with_{FEW_VMS}": round(few, 2),
+            "ratio": round(many / few, 2),
+        }
+    )
