@@ -4,13 +4,16 @@
 """What start, stop and restart write: decided from a VM, its instance and the options. Pure.
 
 Semantics by run strategy are KubeVirt's. They write requests only (the VM's spec switch or its queue of
-state changes, and a shorter grace period of what runs); virt-controller acts on them.
+state changes, and a shorter grace period of what runs); virt-controller acts on them. What virt-controller
+can never act on is refused here, and from every state at least one of the three leads on.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
+
+from kubevirt_api.run_strategies import BUILT, RERUN_ON_FAILURE
 
 from controlplane.api.objects.vm import VirtualMachine
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
@@ -22,9 +25,15 @@ _FINAL = {"Succeeded", "Failed"}
 # A phase in which nothing runs, as far as anybody knows.
 _NOT_LIVE = {"", "Unknown", *_FINAL}
 
+_START: Json = {"action": "Start"}
+
 
 class RefusedError(Exception):
     """The machine's state does not allow this (409). The text says why, and what to do."""
+
+
+class NotBuiltError(Exception):
+    """KubeVirt has this, this version does not (501). The text names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +62,10 @@ Write = PatchInstance | PatchSpec | PatchStatus
 
 
 def decide_start(vm: VirtualMachine, vmi: VirtualMachineInstance | None, options: StartOptions) -> tuple[Write, ...]:
-    """Choose the writes of a start. Raises RefusedError."""
-    strategy = _strategy(vm)
+    """Choose the writes of a start. Raises RefusedError, NotBuiltError."""
+    if options.paused:
+        raise NotBuiltError("starting a machine paused is not implemented by this control plane; start it unpaused")
+    strategy, vmi = _built_strategy(vm), _ours(vm, vmi)
     if vmi is not None and vmi.status.phase not in _NOT_LIVE:
         raise RefusedError("the machine is already running")
     if _has(vm, "ManualRecoveryRequired"):
@@ -63,20 +74,17 @@ def decide_start(vm: VirtualMachine, vmi: VirtualMachineInstance | None, options
         raise RefusedError(f"run strategy {strategy} does not take a manual start; it starts by itself")
     if strategy == "RerunOnFailure" and vmi is not None and vmi.status.phase == "Failed":
         raise RefusedError("run strategy RerunOnFailure starts it again by itself after a failure")
-    _no_queue(vm)
-    if strategy == "Halted" and not options.paused:
+    if strategy == "Halted":
         return (_switch(vm, on=True),)
-    start: Json = {"action": "Start"}
-    if options.paused:
-        start["data"] = {"paused": "true"}
+    _no_queue(vm)
     if vmi is not None and vmi.status.phase in _FINAL:
-        return (_queue(_stop(vmi), start),)
-    return (_queue(start),)
+        return (_queue(_stop(vmi), _START),)
+    return (_queue(_START),)
 
 
 def decide_stop(vm: VirtualMachine, vmi: VirtualMachineInstance | None, options: StopOptions) -> tuple[Write, ...]:
     """Choose the writes of a stop. Raises RefusedError."""
-    strategy = _strategy(vm)
+    strategy, vmi = _strategy(vm), _ours(vm, vmi)
     live = vmi if vmi is not None and vmi.status.phase not in _FINAL else None
     shorten = _shorten(live, options.grace_period)
     if strategy == "Halted":
@@ -86,17 +94,15 @@ def decide_stop(vm: VirtualMachine, vmi: VirtualMachineInstance | None, options:
             raise RefusedError("the machine is stopping already; ask for a shorter grace period to hurry it")
         return shorten
     if strategy in {"Manual", "RerunOnFailure"}:
-        if live is None:
-            raise RefusedError("the machine is not running")
-        return (*shorten, _queue(_stop(live)))
+        return (*shorten, _queue(_stop(live))) if live is not None else (_withdraw(vm, vmi),)
     return (*shorten, _switch(vm, on=False))
 
 
 def decide_restart(
     vm: VirtualMachine, vmi: VirtualMachineInstance | None, options: RestartOptions
 ) -> tuple[Write, ...]:
-    """Choose the writes of a restart. Raises RefusedError."""
-    strategy = _strategy(vm)
+    """Choose the writes of a restart. Raises RefusedError, NotBuiltError."""
+    strategy, vmi = _built_strategy(vm), _ours(vm, vmi)
     if strategy in {"Halted", "Once"}:
         raise RefusedError(f"run strategy {strategy} does not take a restart; start it instead")
     if _has(vm, "VolumesChange"):
@@ -106,13 +112,26 @@ def decide_restart(
     _no_queue(vm)
     # 1 and not 0, as upstream: a grace period of 0 means "unset" to some readers.
     shorten = _shorten(vmi, 1) if options.grace_period == 0 else ()
-    return (*shorten, _queue(_stop(vmi), {"action": "Start"}))
+    return (*shorten, _queue(_stop(vmi), _START))
 
 
 def _strategy(vm: VirtualMachine) -> str:
     if vm.spec.running is not None and vm.spec.run_strategy is not None:
         raise RefusedError("it has both running and runStrategy; remove the deprecated running")
     return vm.run_strategy
+
+
+def _built_strategy(vm: VirtualMachine) -> str:
+    strategy = _strategy(vm)
+    if strategy not in BUILT:
+        raise NotBuiltError(f"run strategy {strategy[:64]} is not implemented by this control plane")
+    return strategy
+
+
+def _ours(vm: VirtualMachine, vmi: VirtualMachineInstance | None) -> VirtualMachineInstance | None:
+    """Leave out an instance of the VM's name that another object controls; one without a controller is adopted."""
+    owners = vmi.metadata.owner_references if vmi is not None else ()
+    return None if any(one.controller and one.uid != vm.metadata.uid for one in owners) else vmi
 
 
 def _switch(vm: VirtualMachine, *, on: bool) -> PatchSpec:
@@ -126,6 +145,16 @@ def _queue(*requests: Json) -> PatchStatus:
     status: Json = {"stateChangeRequests": list(requests)}
     if any(request["action"] == "Start" for request in requests):
         status["startFailure"] = None
+    return PatchStatus({"status": status})
+
+
+def _withdraw(vm: VirtualMachine, ended: VirtualMachineInstance | None) -> PatchStatus:
+    """Take back a start that has not begun. The run that ended goes, or its failure would ask for the next one."""
+    if not any(one.action == "Start" for one in vm.status.state_change_requests):
+        raise RefusedError("the machine is not running")
+    status: Json = {"stateChangeRequests": [_stop(ended)] if ended is not None else [], "startFailure": None}
+    if vm.run_strategy == RERUN_ON_FAILURE:
+        status["runStrategy"] = RERUN_ON_FAILURE  # else a strategy that was not acted on yet starts it once by itself
     return PatchStatus({"status": status})
 
 

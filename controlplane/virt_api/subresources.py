@@ -18,6 +18,7 @@ from controlplane.kube.access import User, review_access
 from controlplane.kube.client import Client
 from controlplane.virt_api.answer import Answer, accepted, api_failure, conflict, failure, not_found
 from controlplane.virt_api.lifecycle import (
+    NotBuiltError,
     PatchInstance,
     PatchSpec,
     PatchStatus,
@@ -79,6 +80,8 @@ class Subresources:
                 return not_found(kind, key.name)
             except RefusedError as error:
                 return conflict(kind, key.name, str(error))
+            except NotBuiltError as error:
+                return failure(501, f"{kind} {key}: {error}")
             except DecodeError as error:
                 return failure(422, f"{kind} {key} cannot be read: {error}")
             except Conflict:

@@ -13,6 +13,7 @@ from controlplane.api.objects.decode import decode_vm, decode_vmi
 from controlplane.api.objects.vm import VirtualMachine
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.virt_api.lifecycle import (
+    NotBuiltError,
     PatchInstance,
     PatchSpec,
     PatchStatus,
@@ -37,18 +38,25 @@ def queue(*requests: dict[str, Any]) -> PatchStatus:
     return PatchStatus({"status": status})
 
 
+def cleared(*requests: dict[str, Any], **also: str) -> PatchStatus:
+    return PatchStatus({"status": {"stateChangeRequests": list(requests), "startFailure": None, **also}})
+
+
 def shorter(seconds: int) -> PatchInstance:
     return PatchInstance("u1", {"spec": {"terminationGracePeriodSeconds": seconds}})
 
 
 def a_vm(strategy: str, **status: Any) -> VirtualMachine:
     switch = {"running": strategy == "true"} if strategy in {"true", "false"} else {"runStrategy": strategy}
-    return decode_vm({"metadata": {"name": "web"}, "spec": {"template": TEMPLATE, **switch}, "status": status})
+    return decode_vm(
+        {"metadata": {"name": "web", "uid": "u0"}, "spec": {"template": TEMPLATE, **switch}, "status": status}
+    )
 
 
-def a_vmi(phase: str, grace: int | None = None) -> VirtualMachineInstance:
+def a_vmi(phase: str, grace: int | None = None, owner: str = "u0") -> VirtualMachineInstance:
     spec = TEMPLATE["spec"] | ({} if grace is None else {"terminationGracePeriodSeconds": grace})
-    return decode_vmi({"metadata": {"name": "web", "uid": "u1"}, "spec": spec, "status": {"phase": phase}})
+    meta = {"name": "web", "uid": "u1", "ownerReferences": [{"uid": owner, "controller": True}]}
+    return decode_vmi({"metadata": meta, "spec": spec, "status": {"phase": phase}})
 
 
 REFUSED = "refused"
@@ -84,15 +92,57 @@ def test_start(strategy: str, phase: str | None, expected: Any) -> None:
         assert decide_start(a_vm(strategy), vmi, StartOptions()) == expected
 
 
-def test_a_paused_start_of_a_halted_machine_goes_through_the_queue() -> None:
-    writes = decide_start(a_vm("Halted"), None, StartOptions(paused=True))
+@pytest.mark.parametrize("phase", [None, "Running", "Succeeded", "Failed"])
+@pytest.mark.parametrize(
+    "strategy", ["Always", "Halted", "Manual", "RerunOnFailure", "Once", "true", "false", "WaitAsReceiver"]
+)
+def test_a_paused_start_is_not_built_whatever_the_strategy(strategy: str, phase: str | None) -> None:
+    """It was accepted, and the machine started running later, or blocked every later request (review 1, B2)."""
+    with pytest.raises(NotBuiltError, match="starting a machine paused is not implemented"):
+        decide_start(a_vm(strategy), a_vmi(phase) if phase else None, StartOptions(paused=True))
 
-    assert writes == (queue({"action": "Start", "data": {"paused": "true"}}),)
+
+def test_a_strategy_that_is_not_built_takes_a_stop_only() -> None:
+    """A stop means the same under every strategy; what a start would mean, nobody knows here."""
+    vm, vmi = a_vm("WaitAsReceiver"), a_vmi("Running")
+    with pytest.raises(NotBuiltError, match="run strategy WaitAsReceiver is not implemented"):
+        decide_start(vm, None, StartOptions())
+    with pytest.raises(NotBuiltError, match="run strategy WaitAsReceiver is not implemented"):
+        decide_restart(vm, vmi, RestartOptions())
+    assert decide_stop(vm, vmi, StopOptions()) == (OFF,)
 
 
 def test_a_start_waits_for_what_is_queued() -> None:
     with pytest.raises(RefusedError, match="still being carried out"):
         decide_start(a_vm("Manual", stateChangeRequests=[START]), None, StartOptions())
+
+
+def test_a_halted_machine_starts_by_its_switch_whatever_is_queued() -> None:
+    """A request that a change of strategy left behind keeps nobody out."""
+    assert decide_start(a_vm("Halted", stateChangeRequests=[START]), None, StartOptions()) == (ON,)
+
+
+def test_a_stop_takes_back_a_start_that_has_not_begun() -> None:
+    """While a quota or somebody else's instance is in the way, nothing else would lead on."""
+    for strategy, also in (("Manual", {}), ("RerunOnFailure", {"runStrategy": "RerunOnFailure"})):
+        vm = a_vm(strategy, stateChangeRequests=[START])
+        assert decide_stop(vm, None, StopOptions()) == (cleared(**also),)
+        assert decide_stop(vm, a_vmi("Running", owner="somebody"), StopOptions(0)) == (cleared(**also),)
+        assert decide_stop(vm, a_vmi("Failed"), StopOptions()) == (cleared(STOP, **also),)
+
+
+def test_an_instance_of_somebody_else_is_no_instance_of_this_machine() -> None:
+    """Nobody stops it, shortens its grace period, or takes it for this machine's."""
+    theirs = a_vmi("Running", owner="somebody")
+    assert decide_start(a_vm("Halted"), theirs, StartOptions()) == (ON,)
+    assert decide_start(a_vm("Manual"), theirs, StartOptions()) == (queue(START),)
+    assert decide_stop(a_vm("Always"), theirs, StopOptions(0)) == (OFF,)
+    for strategy in ("Manual", "RerunOnFailure", "Halted"):
+        with pytest.raises(RefusedError, match="not running"):
+            decide_stop(a_vm(strategy), theirs, StopOptions(0))
+    for strategy in ("Always", "Manual", "RerunOnFailure"):
+        with pytest.raises(RefusedError, match="not running"):
+            decide_restart(a_vm(strategy), theirs, RestartOptions(0))
 
 
 def test_a_machine_whose_volumes_need_recovery_does_not_start() -> None:

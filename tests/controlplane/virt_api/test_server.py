@@ -106,6 +106,20 @@ async def test_stop_and_restart_of_what_runs(served: Served, proxy: KeyPair, ver
     assert served.api.objects[VM]["spec"]["runStrategy"] == "Halted"
 
 
+@pytest.mark.parametrize("body", [b'{"paused": true}', b'{"paused": true, "dryRun": ["All"]}'], ids=["real", "dry run"])
+@pytest.mark.parametrize("strategy", ["Always", "Halted", "Manual", "RerunOnFailure", "Once"])
+async def test_a_paused_start_is_501_and_writes_nothing(
+    served: Served, proxy: KeyPair, strategy: str, body: bytes
+) -> None:
+    before = served.api.put(VM, a_vm(strategy))
+
+    code, status = await served.call("PUT", START, pair=proxy, headers=USER, body=body)
+
+    assert (code, status["reason"]) == (501, "NotImplemented")
+    assert "starting a machine paused is not implemented" in status["message"]
+    assert served.api.objects[VM] == before
+
+
 async def test_a_denied_caller_gets_403_and_nothing_is_read(tmp_path: Path) -> None:
     async with serving(tmp_path, allowed=False) as served:
         served.api.put(VM, a_vm())
