@@ -4,7 +4,8 @@
 """Events of the reconcilers: recorded while working, sent beside the real work. Nothing waits for one or depends on it.
 
 One occurrence is told once, met as often as it may be in ten minutes; two occurrences are two Events, however alike
-their words are. When the API is slow the oldest unsent are dropped.
+their words are. A state that lasts is told by its words, in at most ten ways: a server may put a count into what it
+refuses. When the API is slow the oldest unsent are dropped.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import asyncio
 import logging
 from collections import OrderedDict, deque
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeVar
 
 from controlplane.api.objects.resources import Key, Resource
 from controlplane.engine.errors import ApiError
@@ -24,6 +25,8 @@ log = logging.getLogger(__name__)
 
 REPEAT_SECONDS = 600.0
 WAITING_LIMIT = 1000
+VARIANTS = 10
+"""Events of one lasting state, by object and reason, within REPEAT_SECONDS, however their words differ."""
 
 Kind = Literal["Normal", "Warning"]
 
@@ -56,6 +59,7 @@ class EventWriter:
         self._instance = instance
         self._waiting: deque[tuple[Json, Story]] = deque(maxlen=WAITING_LIMIT)
         self._told: OrderedDict[tuple[str, str, str, str], float] = OrderedDict()
+        self._times: OrderedDict[tuple[str, str], deque[float]] = OrderedDict()
         self._wake = asyncio.Event()
 
     def record(self, regarding: Regarding, kind: Kind, reason: str, message: str, *, occurrence: str = "") -> None:
@@ -63,14 +67,21 @@ class EventWriter:
         same = (regarding.uid, reason, message, occurrence)
         if now - self._told.get(same, -REPEAT_SECONDS) < REPEAT_SECONDS:
             return
-        self._told[same] = now
-        self._told.move_to_end(same)
-        while len(self._told) > WAITING_LIMIT:
-            self._told.popitem(last=False)
+        if not occurrence and not self._has_room((regarding.uid, reason), now):
+            return
+        _keep(self._told, same, now)
         # The time, because what still lasts after REPEAT_SECONDS is told anew.
         once = f"{occurrence} {self._clock.now():.3f}"
         self._waiting.append((_about(regarding), Story(reason, message, kind, once=once)))
         self._wake.set()
+
+    def _has_room(self, about: tuple[str, str], now: float) -> bool:
+        times = self._times.get(about) or deque(maxlen=VARIANTS)
+        if len(times) == VARIANTS and now - times[0] < REPEAT_SECONDS:
+            return False
+        times.append(now)
+        _keep(self._times, about, times)
+        return True
 
     async def run(self) -> None:
         """Send until cancelled. A refused Event is logged and forgotten."""
@@ -87,6 +98,18 @@ class EventWriter:
             await create_event(self._api, about, story, component=component, instance=instance, now=now)
         except ApiError as error:
             log.warning("event not written", extra={"reason": story.reason, "error": str(error)})
+
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+def _keep(kept: OrderedDict[K, V], key: K, value: V) -> None:
+    """Put an entry in as the newest; the oldest give way."""
+    kept[key] = value
+    kept.move_to_end(key)
+    while len(kept) > WAITING_LIMIT:
+        kept.popitem(last=False)
 
 
 def _about(regarding: Regarding) -> Json:

@@ -6,16 +6,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from contextlib import suppress
 from typing import Any
 
 from controlplane.api.objects.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.engine.errors import Forbidden
-from controlplane.virt_controller.tell import REPEAT_SECONDS, WAITING_LIMIT, EventWriter, Regarding
+from controlplane.virt_controller.tell import REPEAT_SECONDS, VARIANTS, WAITING_LIMIT, EventWriter, Regarding
 from tests.controlplane.simulation.clock import SimulatedClock
 from tests.controlplane.stories.stage import Stage, Users, a_vm
 
 WEB = Regarding(VIRTUAL_MACHINE, Key("default", "web"), "u1")
+OTHER = Regarding(VIRTUAL_MACHINE, Key("default", "db"), "u2")
 
 
 class Recording:
@@ -99,6 +101,23 @@ async def test_one_failure_that_is_met_again_and_again_is_said_once_in_ten_minut
     assert len(api.created) == 3
 
 
+async def test_refusals_whose_words_keep_changing_make_no_storm() -> None:
+    """An object that is refused 20 times in ten minutes, each time with another count in the server's words."""
+    api, clock = Recording(), SimulatedClock()
+    writer = a_writer(api, clock)
+    for number in range(20):
+        writer.record(WEB, "Warning", "FailedCreate", f"exceeded quota, used {number}")
+        clock.advance(30)
+    writer.record(WEB, "Warning", "FailedDelete", "another reason")
+    writer.record(OTHER, "Warning", "FailedCreate", "another object")
+    await sent(writer, turns=50)
+    assert Counter(one["reason"] for one in api.created) == {"FailedCreate": VARIANTS + 1, "FailedDelete": 1}
+    clock.advance(REPEAT_SECONDS)
+    writer.record(WEB, "Warning", "FailedCreate", "exceeded quota, used 99")
+    await sent(writer)
+    assert api.created[-1]["message"] == "exceeded quota, used 99"
+
+
 async def test_a_refused_event_holds_up_nothing() -> None:
     api = Recording(refuse=1)
     writer = a_writer(api, SimulatedClock())
@@ -112,7 +131,7 @@ async def test_what_waits_is_bounded() -> None:
     api = Recording()
     writer = a_writer(api, SimulatedClock())
     for number in range(WAITING_LIMIT + 5):
-        writer.record(WEB, "Normal", "Reason", str(number))
+        writer.record(WEB, "Normal", f"Reason{number}", str(number))
     await sent(writer, turns=WAITING_LIMIT + 20)
     assert len(api.created) == WAITING_LIMIT
     assert api.created[0]["message"] == "5", "the oldest were dropped"
