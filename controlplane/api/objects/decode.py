@@ -73,14 +73,15 @@ def _without_nulls(source: Source, kind: type[T]) -> T:
     """Try again with nulls taken for absent, as Go clients mean them."""
     plain = msgspec.json.decode(source) if isinstance(source, bytes) else source
     try:
-        return msgspec.convert(_drop_nulls(plain), kind)
+        return msgspec.convert(drop_nulls(plain), kind)
     except (msgspec.ValidationError, UnicodeError) as error:
         raise DecodeError(f"{kind.__name__} does not fit: {error}") from error
 
 
-def _drop_nulls(value: Any) -> Any:
+def drop_nulls(value: Any) -> Any:
+    """Return plain JSON values without the members that are null."""
     if isinstance(value, dict):
-        return {key: _drop_nulls(one) for key, one in value.items() if one is not None}
+        return {key: drop_nulls(one) for key, one in value.items() if one is not None}
     if isinstance(value, list):
-        return [_drop_nulls(one) for one in value]
+        return [drop_nulls(one) for one in value]
     return value

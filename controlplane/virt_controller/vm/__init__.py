@@ -3,5 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """VirtualMachine: makes and removes its instance as the run strategy says, and tells how it is.
 
-world: what a decision is based on. decide, status: pure. instance: the VMI of a VM. reconciler: caches in, writes out.
+world: what a decision is based on. decide, requests, start_failure, status, refusal: pure. template, instance: what the
+VMI of a VM is made from. reconciler: caches in, writes out.
 """

@@ -9,43 +9,61 @@ at a time: what a step changes brings the key back.
 
 from __future__ import annotations
 
+from kubevirt_api.condition_types import SYNCHRONIZED
 from kubevirt_api.names import VM_FINALIZER
 from kubevirt_api.run_strategies import ALWAYS, HALTED, MANUAL, ONCE, RERUN_ON_FAILURE
 
+from controlplane.api.objects import conditions
 from controlplane.api.objects.phase import FAILED, SUCCEEDED, is_final
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
-from controlplane.engine.plan import Plan
-from controlplane.virt_controller.stamps import parse_stamp
+from controlplane.engine.plan import Plan, Tell
+from controlplane.virt_controller.vm.requests import asks_again, has_stale_stop, why_drop
+from controlplane.virt_controller.vm.start_failure import is_failed_start, is_recorded, seconds_to_wait
 from controlplane.virt_controller.vm.world import (
-    BACKED_OFF,
-    COUNTED,
     Action,
     AddFinalizer,
     AdoptVmi,
     Claim,
     CreateVmi,
     DeleteVmi,
+    DropRequest,
     ReleaseVmi,
     RemoveFinalizer,
     World,
-    has_run,
 )
 
 ORPHAN_FINALIZER = "orphan"
 """Put on an object by the API server when it is deleted with propagation Orphan."""
+
+WORDS = 512
+"""Characters of a guest's or launcher's own words that go into an Event, which holds 1024."""
 
 
 def decide(world: World) -> Plan[Action]:
     """Choose the next step."""
     if world.is_vm_deleting:
         return _end(world)
-    if VM_FINALIZER not in world.vm.metadata.finalizers:
-        return Plan((AddFinalizer(because="its instance must go first when it is deleted"),))
-    if world.claim is Claim.ORPHAN and world.vmi is not None and world.vmi.metadata.deletion_timestamp is None:
-        return Plan((AdoptVmi(because="an instance of its name belongs to nobody"),))
+    if not world.is_strategy_known:
+        return Plan()  # whatever it means, it is not for this version to guess. Status says so.
+    first = _first(world)
+    if first is not None:
+        return Plan((first,))
     if world.own is None:
         return _without_instance(world)
     return _with_instance(world, world.own)
+
+
+def _first(world: World) -> Action | None:
+    """Say what must be in order before anything is started or stopped."""
+    if VM_FINALIZER not in world.vm.metadata.finalizers:
+        return AddFinalizer(because="its instance must go first when it is deleted")
+    if world.claim is Claim.ORPHAN and world.vmi is not None and world.vmi.metadata.deletion_timestamp is None:
+        return AdoptVmi(because="an instance of its name belongs to nobody")
+    because = why_drop(world)
+    if because is None:
+        return None
+    dropped, *left = world.pending_requests
+    return DropRequest(dropped, tuple(left), because)
 
 
 def why_start(world: World) -> str | None:
@@ -74,7 +92,7 @@ def why_stop(world: World, own: VirtualMachineInstance) -> str | None:  # noqa: 
             return f"run strategy is {ALWAYS} and the instance {phase.lower()}"
         case "RerunOnFailure" if phase == SUCCEEDED:
             return f"run strategy is {RERUN_ON_FAILURE} and the instance succeeded"
-        case "RerunOnFailure" if phase == FAILED and world.wants_start:
+        case "RerunOnFailure" if phase == FAILED:
             return f"run strategy is {RERUN_ON_FAILURE} and the instance failed"
         case "Manual" if is_final(phase) and world.wants_start:
             return f"run strategy is {MANUAL}, a start was requested and the last run is over"
@@ -86,9 +104,11 @@ def _without_instance(world: World) -> Plan[Action]:
     if because is None or world.claim is not Claim.NONE:
         # A foreign or departing VMI holds the name. Status says so; its going brings the key back.
         return Plan()
-    delay = _seconds_to_wait(world)
+    delay = seconds_to_wait(world)
     if delay > 0:
         return Plan(look_again_in=delay)
+    if has_stale_stop(world):
+        return Plan((Tell("the stop that is done must not meet the next instance"), CreateVmi(because)))
     return Plan((CreateVmi(because),))
 
 
@@ -96,9 +116,20 @@ def _with_instance(world: World, own: VirtualMachineInstance) -> Plan[Action]:
     because = why_stop(world, own)
     if because is None or world.is_stopping:
         return Plan()
-    if is_failed_start(world, own) and not _is_recorded(world, own):
-        return Plan()  # the status write records it first: deleted, the failure would be forgotten
-    return Plan((DeleteVmi(because),))
+    delete = DeleteVmi(f"{because}{_last_words(own)}")
+    first = _tell_first(world, own)
+    return Plan((delete,) if first is None else (Tell(first), delete))
+
+
+def _tell_first(world: World, own: VirtualMachineInstance) -> str | None:
+    """Say what nobody could know any more if the instance went before the status is written."""
+    if is_failed_start(world, own) and not is_recorded(world, own):
+        return "the failed start is counted while its instance is there"
+    if asks_again(world, own):
+        return "the next run is asked for while the failed one is there"
+    if world.vm.run_strategy == RERUN_ON_FAILURE != world.vm.status.run_strategy:
+        return "the strategy was acted on: what follows is no first start"
+    return None
 
 
 def _end(world: World) -> Plan[Action]:
@@ -116,18 +147,7 @@ def _end(world: World) -> Plan[Action]:
     return Plan((DeleteVmi(because="its VM is deleted"),))
 
 
-def is_failed_start(world: World, own: VirtualMachineInstance) -> bool:
-    """Tell whether the instance ended without ever having run, which counts for the back-off."""
-    return world.vm.run_strategy in COUNTED and is_final(own.status.phase) and not has_run(own)
-
-
-def _is_recorded(world: World, own: VirtualMachineInstance) -> bool:
-    failure = world.vm.status.start_failure
-    return failure is not None and failure.last_failed_vmi_uid == own.metadata.uid
-
-
-def _seconds_to_wait(world: World) -> float:
-    failure = world.vm.status.start_failure
-    if world.vm.run_strategy not in BACKED_OFF or failure is None or failure.retry_after_timestamp is None:
-        return 0.0
-    return parse_stamp(failure.retry_after_timestamp) - world.now
+def _last_words(own: VirtualMachineInstance) -> str:
+    """Add why a run failed: its instance, which says so, is about to go."""
+    said = conditions.find(own.status.conditions, SYNCHRONIZED) if own.status.phase == FAILED else None
+    return f" ({said.reason}: {said.message[:WORDS]})" if said is not None else ""

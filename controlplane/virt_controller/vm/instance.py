@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The VMI that a VM runs as: pure.
 
-Same name as the VM: the API server then refuses a second one as long as the first exists. What comes from the template
-is copied; the VM's own labels and annotations are not.
+Same name as the VM: the API server then refuses a second one as long as the first exists. The template's spec is copied
+as it was stored, with fields that this version does not know; the VM's own labels and annotations are not.
 """
 
 from __future__ import annotations
@@ -12,31 +12,32 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-from kubevirt_api.names import VM_GENERATION, VMI_FINALIZER
+from kubevirt_api.names import TEMPLATE_HASH, VM_GENERATION, VMI_FINALIZER
 
-from controlplane.api.objects.decode import encode
 from controlplane.api.objects.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE
 from controlplane.api.objects.vm import VirtualMachine
+from controlplane.virt_controller.vm.template import plain_template, template_hash
 
 FIRMWARE_NAMESPACE = uuid.UUID("6a1a24a1-4061-4607-8bf4-a3963d0c5895")
 """Of the UUIDv5 that a machine without a firmware UUID gets from its VM's name: the same at every start."""
 
 
-def build_vmi(vm: VirtualMachine) -> dict[str, Any]:
-    """Build the instance's manifest; defaults are still to be filled in."""
-    spec = encode(vm.spec.template.spec)
+def build_vmi(vm: VirtualMachine, template: bytes) -> dict[str, Any]:
+    """Build the instance's manifest from the template as stored (JSON); defaults are still to be filled in."""
+    spec = plain_template(template)
     domain = spec.get("domain") or {}
     firmware = domain.get("firmware") or {}
     stable = str(uuid.uuid5(FIRMWARE_NAMESPACE, vm.metadata.name))
-    template = vm.spec.template.metadata
+    given = vm.spec.template.metadata
+    made_from = {VM_GENERATION: str(vm.metadata.generation), TEMPLATE_HASH: template_hash(template)}
     return {
         "apiVersion": VIRTUAL_MACHINE_INSTANCE.api_version,
         "kind": VIRTUAL_MACHINE_INSTANCE.kind,
         "metadata": {
             "name": vm.metadata.name,
             "namespace": vm.metadata.namespace,
-            "labels": dict(template.labels),
-            "annotations": {**template.annotations, VM_GENERATION: str(vm.metadata.generation)},
+            "labels": dict(given.labels),
+            "annotations": {**given.annotations, **made_from},
             "finalizers": [VMI_FINALIZER],
             "ownerReferences": [owner_reference(vm)],
         },

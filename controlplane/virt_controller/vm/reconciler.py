@@ -30,7 +30,6 @@ from kubevirt_api.names import VM_FINALIZER
 from controlplane.api.admission.defaults import default_instance
 from controlplane.api.objects.decode import DecodeError, decode_vm, decode_vmi, encode
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
-from controlplane.api.objects.meta import Node
 from controlplane.api.objects.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.api.objects.vm import VirtualMachine, VirtualMachineStatus
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
@@ -42,22 +41,24 @@ from controlplane.engine.ports import Api, Clock
 from controlplane.virt_controller.tell import Events, Regarding
 from controlplane.virt_controller.vm.decide import decide
 from controlplane.virt_controller.vm.instance import build_vmi, owner_reference
+from controlplane.virt_controller.vm.refusal import explain
 from controlplane.virt_controller.vm.status import derive_status
+from controlplane.virt_controller.vm.template import stored_template
 from controlplane.virt_controller.vm.world import (
     Action,
     AddFinalizer,
     AdoptVmi,
+    Claim,
     CreateVmi,
     DeleteVmi,
+    DropRequest,
     ReleaseVmi,
     RemoveFinalizer,
     World,
-    controller_of,
+    claim_of,
 )
 
 log = logging.getLogger(__name__)
-
-_REFUSALS: dict[type, str] = {CreateVmi: "FailedCreate", DeleteVmi: "FailedDelete"}
 
 
 class VmReconciler:
@@ -79,13 +80,17 @@ class VmReconciler:
         self._configuration = configuration
 
     def observe(self, key: Key) -> World | None:
-        vm = _read(self._vms, key, decode_vm)
-        if vm is None:
+        raw, raw_vmi = self._vms.get(key), self._vmis.get(key)
+        vm = _read(raw, key, decode_vm)
+        if raw is None or vm is None:
             return None
-        vmi = _read(self._vmis, key, decode_vmi)
+        vmi = _read(raw_vmi, key, decode_vmi)
+        if vmi is None and raw_vmi is not None:
+            return None  # whose it is cannot be told
         return World(
             vm=vm,
             vmi=vmi,
+            template=stored_template(raw),
             now=self._clock.now(),
             is_delete_sent=vmi is not None and self._vmis.is_delete_sent(key, vmi.metadata.uid),
         )
@@ -104,13 +109,15 @@ class VmReconciler:
             case RemoveFinalizer():
                 await self._remove_finalizer(vm)
             case CreateVmi():
-                await self._create(vm)
+                await self._create(world)
             case AdoptVmi():
                 await self._adopt(world)
             case ReleaseVmi():
                 await self._release(world)
             case DeleteVmi():
                 await self._delete(world, action)
+            case DropRequest():
+                await self._drop(vm, action)
             case _:
                 assert_never(action)
 
@@ -129,12 +136,12 @@ class VmReconciler:
             found = await self._api.get(VIRTUAL_MACHINE_INSTANCE, _key(vm))
         except NotFound:
             return
-        owner = controller_of(decode_vmi(found).metadata)
-        if owner is not None and owner.uid == vm.metadata.uid:
+        if claim_of(vm, decode_vmi(found)) is Claim.OWN:
             raise Conflict(f"cannot let go of VirtualMachine {_key(vm)}: its instance still exists")
 
-    async def _create(self, vm: VirtualMachine) -> None:
-        body = default_instance(build_vmi(vm), self._configuration(), seed=vm.metadata.uid)
+    async def _create(self, world: World) -> None:
+        vm = world.vm
+        body = default_instance(build_vmi(vm, world.template), self._configuration(), seed=vm.metadata.uid)
         try:
             made = await self._api.create(VIRTUAL_MACHINE_INSTANCE, vm.metadata.namespace, body)
         except AlreadyExists as error:
@@ -149,7 +156,7 @@ class VmReconciler:
         fresh = decode_vm(await self._api.get(VIRTUAL_MACHINE, _key(vm)))
         if fresh.metadata.uid != vm.metadata.uid or fresh.metadata.deletion_timestamp is not None:
             raise Conflict(f"cannot adopt the instance of VirtualMachine {_key(vm)}: the VM is gone or going")
-        kept = [encode(owner) for owner in vmi.metadata.owner_references]
+        kept = [encode(owner) for owner in vmi.metadata.owner_references if owner.uid != vm.metadata.uid]
         await self._api.patch(
             VIRTUAL_MACHINE_INSTANCE,
             _key(vm),
@@ -183,6 +190,12 @@ class VmReconciler:
             text = f"Stopped the virtual machine {_key(vm)}: {action.because}"
             self._events.record(_regarding(vm), "Normal", "SuccessfulDelete", text, occurrence=meta.uid)
 
+    async def _drop(self, vm: VirtualMachine, action: DropRequest) -> None:
+        left = [encode(one) for one in action.left]
+        await self._patch(vm, {"status": {"stateChangeRequests": left or None}}, is_status=True)
+        text = f"Dropped the request to {action.dropped.action[:64].lower()} {_key(vm)}: {action.because}"
+        self._events.record(_regarding(vm), "Warning", "RequestDropped", text, occurrence=vm.metadata.resource_version)
+
     async def _patch(self, vm: VirtualMachine, patch: dict[str, Any], *, is_status: bool = False) -> None:
         await self._api.patch(
             VIRTUAL_MACHINE,
@@ -194,15 +207,14 @@ class VmReconciler:
         )
 
     def tell_refusal(self, world: World, problem: Problem[Action]) -> None:
-        reason = _REFUSALS.get(type(problem.step), "FailedUpdate")
-        self._events.record(_regarding(world.vm), "Warning", reason, str(problem.error))
+        refusal = explain(problem)
+        self._events.record(_regarding(world.vm), "Warning", refusal.event, refusal.message)
 
 
-T = TypeVar("T", bound=Node)
+T = TypeVar("T", VirtualMachine, VirtualMachineInstance)
 
 
-def _read(cache: Overlay, key: Key, read: Callable[[bytes], T]) -> T | None:
-    raw = cache.get(key)
+def _read(raw: bytes | None, key: Key, read: Callable[[bytes], T]) -> T | None:
     try:
         return None if raw is None else read(raw)
     except DecodeError as error:

@@ -11,22 +11,24 @@ from __future__ import annotations
 
 import msgspec
 from kubevirt_api import condition_types, printable_statuses
-from kubevirt_api.names import VM_GENERATION
-from kubevirt_api.run_strategies import RERUN_ON_FAILURE
+from kubevirt_api.names import TEMPLATE_HASH, VM_GENERATION
+from kubevirt_api.run_strategies import BUILT
 
 from controlplane.api.objects import conditions
 from controlplane.api.objects.meta import Condition
-from controlplane.api.objects.phase import FAILED, PENDING, RUNNING, SCHEDULED, SCHEDULING, is_final
+from controlplane.api.objects.phase import PENDING, RUNNING, SCHEDULED, SCHEDULING, is_final
 from controlplane.api.objects.readiness import readiness
 from controlplane.api.objects.vm import StartFailure, StateChangeRequest, VirtualMachineStatus
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.plan import Problem
 from controlplane.virt_controller.stamps import render_stamp
-from controlplane.virt_controller.vm.decide import is_failed_start, why_start
-from controlplane.virt_controller.vm.world import COUNTED, Action, Claim, CreateVmi, DeleteVmi, World, has_run
+from controlplane.virt_controller.vm.decide import why_start
+from controlplane.virt_controller.vm.refusal import explain
+from controlplane.virt_controller.vm.requests import asks_again
+from controlplane.virt_controller.vm.start_failure import is_failed_start, next_start_failure
+from controlplane.virt_controller.vm.template import template_hash
+from controlplane.virt_controller.vm.world import COUNTED, Action, Claim, World
 
-CRASH_BASE_SECONDS = 10
-CRASH_CAP_SECONDS = 300
 KEPT = frozenset({condition_types.READY, condition_types.FAILURE, condition_types.RESTART_REQUIRED})
 """Conditions of the VM's own; every other is the instance's."""
 
@@ -95,38 +97,19 @@ def _is_readiness_late(own: VirtualMachineInstance) -> bool:
     return ready is not None and ready.reason == condition_types.GUEST_NOT_RUNNING
 
 
-def next_start_failure(world: World) -> StartFailure | None:
-    """Count an instance that ended before it ran, once; forget all when one runs or the strategy does not care.
-
-    The next start waits 10 s, doubling with each failure in a row, at most 300 s.
-    """
-    own, old = world.own, world.vm.status.start_failure
-    if world.vm.run_strategy not in COUNTED or (own is not None and has_run(own)):
-        return None
-    if own is None or not is_failed_start(world, own) or (old and old.last_failed_vmi_uid == own.metadata.uid):
-        return old
-    count = (old.consecutive_fail_count if old else 0) + 1
-    delay = min(CRASH_CAP_SECONDS, CRASH_BASE_SECONDS * 2 ** min(count - 1, 10))
-    return StartFailure(
-        consecutive_fail_count=count,
-        last_failed_vmi_uid=own.metadata.uid,
-        retry_after_timestamp=render_stamp(world.now + delay),
-    )
-
-
 def _requests(world: World) -> tuple[StateChangeRequest, ...]:
-    """Drop what is done; a failed run under RerunOnFailure asks for the next one before it is deleted."""
-    pending, own = world.pending_requests, world.own
-    failed = own is not None and own.status.phase == FAILED and not world.is_stopping
-    if failed and world.vm.run_strategy == RERUN_ON_FAILURE and not pending:
+    """Take off what is done; a failed run under RerunOnFailure asks for the next one before it is deleted."""
+    if not world.is_strategy_known:
+        return world.vm.status.state_change_requests
+    if world.own is not None and asks_again(world, world.own):
         return (StateChangeRequest(action="Start"),)
-    return pending
+    return world.pending_requests
 
 
 def _recorded_strategy(world: World) -> str:
     """Record a strategy when it was acted on: its instance exists, or it wants none."""
     wants_instance = world.vm.run_strategy in COUNTED
-    if world.own is not None or not wants_instance:
+    if world.is_strategy_known and (world.own is not None or not wants_instance):
         return world.vm.run_strategy
     return world.vm.status.run_strategy
 
@@ -138,18 +121,19 @@ def _observed_generation(own: VirtualMachineInstance | None) -> int:
 
 def _conditions(world: World, problem: Problem[Action] | None) -> conditions.Conditions:
     stamp = render_stamp(world.now)
-    listed = world.vm.status.conditions
-    if world.own is not None:
-        listed = _mirrored(listed, world.own.status.conditions)
-    listed = conditions.put(listed, _ready(world.own), stamp)
-    failure = _failure(world, problem)
-    if failure is None:
-        return conditions.remove(listed, condition_types.FAILURE)
-    return conditions.put(listed, failure, stamp)
+    theirs = world.own.status.conditions if world.own is not None else ()
+    listed = conditions.put(_mirrored(world.vm.status.conditions, theirs), _ready(world.own), stamp)
+    ours = {
+        condition_types.FAILURE: _failure(world, problem),
+        condition_types.RESTART_REQUIRED: _restart_required(world),
+    }
+    for kind, found in ours.items():
+        listed = conditions.remove(listed, kind) if found is None else conditions.put(listed, found, stamp)
+    return listed
 
 
 def _mirrored(listed: conditions.Conditions, source: conditions.Conditions) -> conditions.Conditions:
-    """Copy the instance's conditions verbatim. Without an instance they stay: they say how the last run went."""
+    """Copy the instance's conditions verbatim. What it does not say any more goes here, too; it may be gone itself."""
     theirs = {one.type: one for one in source if one.type not in KEPT}
     held = tuple(_newer(one, theirs.get(one.type)) for one in listed if one.type in KEPT or one.type in theirs)
     known = {one.type for one in held}
@@ -184,19 +168,48 @@ def _ready(own: VirtualMachineInstance | None) -> Condition:
     )
 
 
+def _restart_required(world: World) -> Condition | None:
+    """Say that the template has moved on from what runs. An instance that is over or going picks nothing up anyway.
+
+    What was made by an older version does not say what it was made from: nothing is said about it either.
+    """
+    own = world.own
+    if own is None or world.is_stopping or is_final(own.status.phase):
+        return None
+    made_from = own.metadata.annotations.get(TEMPLATE_HASH)
+    if made_from is None or made_from == template_hash(world.template):
+        return None
+    message = "a non-live-updatable field was changed in the template spec; restart the machine to apply it"
+    return Condition(type=condition_types.RESTART_REQUIRED, status="True", message=message)
+
+
 def _failure(world: World, problem: Problem[Action] | None) -> Condition | None:
     if problem is not None:
-        match problem.step:
-            case CreateVmi():
-                reason = condition_types.FAILED_CREATE
-            case DeleteVmi():
-                reason = "FailedDelete"
-            case _:
-                reason = "FailedUpdateError"
-        return Condition(type=condition_types.FAILURE, status="True", reason=reason, message=str(problem.error))
+        refusal = explain(problem)
+        return _failed(refusal.condition, refusal.message)
+    strategy = world.vm.run_strategy
+    if not world.is_strategy_known:
+        message = f"run strategy {strategy[:64]!r} is not known to this version, nothing is done; "
+        return _failed(
+            "UnknownRunStrategy", message + f"upgrade the control plane, or choose one of {', '.join(BUILT)}"
+        )
     if world.claim is Claim.FOREIGN and why_start(world) is not None:
         message = "cannot create the instance: one of this name exists and belongs to another object; delete it first"
-        return Condition(
-            type=condition_types.FAILURE, status="True", reason=condition_types.FAILED_CREATE, message=message
-        )
-    return None
+        return _failed(condition_types.FAILED_CREATE, message)
+    return _failed_start(world)
+
+
+def _failed_start(world: World) -> Condition | None:
+    """Say why the last start failed until the next one begins: the instance that said it is gone by then."""
+    own = world.own
+    if own is not None and is_failed_start(world, own):
+        why = conditions.find(own.status.conditions, condition_types.SYNCHRONIZED)
+        text = f"{why.reason}: {why.message}" if why is not None else "its instance ended before the guest ran"
+        return _failed(condition_types.FAILED_START, text)
+    waits = (own is None or is_final(own.status.phase)) and next_start_failure(world) is not None
+    said = conditions.find(world.vm.status.conditions, condition_types.FAILURE)
+    return said if waits and said is not None and said.reason == condition_types.FAILED_START else None
+
+
+def _failed(reason: str, message: str) -> Condition:
+    return Condition(type=condition_types.FAILURE, status="True", reason=reason, message=message)

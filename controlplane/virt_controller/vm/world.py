@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from kubevirt_api.run_strategies import ALWAYS, ONCE, RERUN_ON_FAILURE
+from kubevirt_api.run_strategies import ALWAYS, BUILT, ONCE, RERUN_ON_FAILURE
 
 from controlplane.api.objects.meta import ObjectMeta, OwnerReference
 from controlplane.api.objects.phase import RUNNING, is_final
@@ -35,6 +35,8 @@ class World:
     vm: VirtualMachine
     vmi: VirtualMachineInstance | None
     """The one of the VM's name, whoever owns it."""
+    template: bytes
+    """spec.template.spec as the API server has it, JSON."""
     now: float
     """Seconds since the epoch."""
     is_delete_sent: bool = False
@@ -42,17 +44,17 @@ class World:
 
     @property
     def claim(self) -> Claim:
-        if self.vmi is None:
-            return Claim.NONE
-        owner = controller_of(self.vmi.metadata)
-        if owner is None:
-            return Claim.ORPHAN
-        return Claim.OWN if owner.uid == self.vm.metadata.uid else Claim.FOREIGN
+        return claim_of(self.vm, self.vmi)
 
     @property
     def own(self) -> VirtualMachineInstance | None:
         """The VM's instance; None when there is none, or the one there belongs to nobody or to somebody else."""
         return self.vmi if self.claim is Claim.OWN else None
+
+    @property
+    def is_strategy_known(self) -> bool:
+        """Tell whether this version knows what the run strategy asks for; a newer API may have others."""
+        return self.vm.run_strategy in BUILT
 
     @property
     def is_vm_deleting(self) -> bool:
@@ -65,7 +67,9 @@ class World:
 
     @property
     def pending_requests(self) -> tuple[StateChangeRequest, ...]:
-        """Start and stop requests that are not done yet. A stop is done when the instance it names is gone."""
+        """Start and stop requests that are not done yet: a stop when the instance that it names is gone, a start when
+        one lives.
+        """
         requests = self.vm.status.state_change_requests
         while requests and self._is_done(requests[0]):
             requests = requests[1:]
@@ -80,11 +84,23 @@ class World:
         return bool(self.pending_requests) and self.pending_requests[0].action == "Stop"
 
     def _is_done(self, request: StateChangeRequest) -> bool:
-        own = self.own
         if request.action == "Stop":
-            return own is None or (request.uid is not None and request.uid != own.metadata.uid)
+            # An orphan counts: it is about to be adopted, and a stop of it must not be forgotten before.
+            there = None if self.claim is Claim.FOREIGN else self.vmi
+            return there is None or (request.uid is not None and request.uid != there.metadata.uid)
+        own = self.own
         alive = own is not None and not is_final(own.status.phase) and not self.is_stopping
-        return alive or request.action != "Start"
+        return alive and request.action == "Start"
+
+
+def claim_of(vm: VirtualMachine, vmi: VirtualMachineInstance | None) -> Claim:
+    """Say whose an instance of the VM's name is. Only the owner that controls counts, not one that is merely listed."""
+    if vmi is None:
+        return Claim.NONE
+    owner = controller_of(vmi.metadata)
+    if owner is None:
+        return Claim.ORPHAN
+    return Claim.OWN if owner.uid == vm.metadata.uid else Claim.FOREIGN
 
 
 def controller_of(meta: ObjectMeta) -> OwnerReference | None:
@@ -130,4 +146,13 @@ class DeleteVmi:
     because: str
 
 
-Action = AddFinalizer | RemoveFinalizer | CreateVmi | AdoptVmi | ReleaseVmi | DeleteVmi
+@dataclass(frozen=True, slots=True)
+class DropRequest:
+    """Take a request that can never be carried out off the queue, and tell."""
+
+    dropped: StateChangeRequest
+    left: tuple[StateChangeRequest, ...]
+    because: str
+
+
+Action = AddFinalizer | RemoveFinalizer | CreateVmi | AdoptVmi | ReleaseVmi | DeleteVmi | DropRequest

@@ -45,6 +45,8 @@ DOMAIN = "kubevirt.io/domain"
 """On launcher Pods: name of the VirtualMachineInstance."""
 VM_GENERATION = "kubevirt.io/vm-generation"
 """On a VirtualMachineInstance: generation of the VM that it was made from."""
+TEMPLATE_HASH = "virtops.kubevirt/template-hash"
+"""On a VirtualMachineInstance: hash of the VM's template that it was made from, as it was stored."""
 
 # Finalizers
 VMI_FINALIZER = "kubevirt.io/foregroundDeleteVirtualMachine"

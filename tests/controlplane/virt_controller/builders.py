@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 from kubevirt_api.names import LAUNCHER_ROLE, NODE_NAME, ROLE, VM_FINALIZER, VMI_FINALIZER
 
 from controlplane.api.objects.decode import decode, decode_vm, decode_vmi
@@ -100,7 +101,8 @@ def a_running_pod(**options: Any) -> Pod:
 
 
 def vm_world(vm: VirtualMachine, vmi: VirtualMachineInstance | None = None, **facts: Any) -> VmWorld:
-    return VmWorld(vm=vm, vmi=vmi, now=NOW, **facts)
+    template = msgspec.json.encode(vm.spec.template.spec)
+    return VmWorld(vm=vm, vmi=vmi, **{"template": template, "now": NOW, **facts})
 
 
 def vmi_world(vmi: VirtualMachineInstance, *pods: Pod, **facts: Any) -> VmiWorld:

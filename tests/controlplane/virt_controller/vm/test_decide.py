@@ -7,17 +7,28 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
-from kubevirt_api.names import VM_FINALIZER
+from kubevirt_api.names import TEMPLATE_HASH, VM_FINALIZER
+from kubevirt_api.run_strategies import BUILT, HALTED
 
+from controlplane.api.objects.meta import OwnerReference
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.virt_controller.vm.decide import ORPHAN_FINALIZER, decide
 from controlplane.virt_controller.vm.world import World
-from tests.controlplane.virt_controller.builders import STAMP, VMI_UID, a_vm, a_vmi, vm_world
+from tests.controlplane.virt_controller.builders import STAMP, VM_UID, VMI_UID, a_condition, a_vm, a_vmi, vm_world
 
 START, STOP = {"action": "Start"}, {"action": "Stop", "uid": VMI_UID}
 STALE_STOP = {"action": "Stop", "uid": "an older one"}
 COUNTED = {"startFailure": {"consecutiveFailCount": 1, "lastFailedVMIUID": VMI_UID, "retryAfterTimestamp": STAMP}}
+ACTED_ON = {"runStrategy": "RerunOnFailure"}
 ORPHANING = (VM_FINALIZER, ORPHAN_FINALIZER)
+
+
+def also_owned(vmi: VirtualMachineInstance) -> VirtualMachineInstance:
+    """Add the VM as an owner that does not control."""
+    listed = (OwnerReference(kind="VirtualMachine", name="web", uid=VM_UID), *vmi.metadata.owner_references)
+    return msgspec.structs.replace(vmi, metadata=msgspec.structs.replace(vmi.metadata, owner_references=listed))
 
 
 def asked(*requests: dict[str, Any]) -> dict[str, Any]:
@@ -28,6 +39,10 @@ RUNNING, GOING = a_vmi("Running", ran=True), a_vmi("Running", ran=True, deleting
 SUCCEEDED, FAILED = a_vmi("Succeeded", ran=True), a_vmi("Failed", ran=True)
 NEVER_RAN = a_vmi("Failed")
 ORPHAN, FOREIGN = a_vmi("Running", owner=None), a_vmi("Running", owner="somebody")
+LISTED, LISTED_FOREIGN = also_owned(ORPHAN), also_owned(FOREIGN)
+PAUSED_START = {"action": "Start", "data": {"paused": "true"}}
+UNPAUSED_START = {"action": "Start", "data": {"paused": "false"}}
+ODD_START = {"action": "Start", "data": {"onTheMoon": "yes"}}
 
 TABLE: dict[str, tuple[World, list[str]]] = {
     # Always
@@ -37,13 +52,17 @@ TABLE: dict[str, tuple[World, list[str]]] = {
     "Always, delete sent: wait": (vm_world(a_vm(**asked(STOP)), RUNNING, is_delete_sent=True), []),
     "Always, succeeded: delete": (vm_world(a_vm(), SUCCEEDED), ["DeleteVmi"]),
     "Always, failed after running: delete": (vm_world(a_vm(), FAILED), ["DeleteVmi"]),
-    "Always, failed before running: record first": (vm_world(a_vm(), NEVER_RAN), []),
+    "Always, failed before running: record first": (vm_world(a_vm(), NEVER_RAN), ["Tell", "DeleteVmi"]),
+    "Always, ended by a person before running: wait": (vm_world(a_vm(), a_vmi("Failed", deleting=True)), []),
+    "Always, an unknown phase: leave": (vm_world(a_vm(), a_vmi("WaitingForSync")), []),
     "Always, failed start recorded: delete": (vm_world(a_vm(**COUNTED), NEVER_RAN), ["DeleteVmi"]),
     "Always, restart asked: delete": (vm_world(a_vm(**asked(STOP, START)), RUNNING), ["DeleteVmi"]),
     "Always, stop of an older instance: leave": (vm_world(a_vm(**asked(STALE_STOP)), RUNNING), []),
     # Halted
     "Halted, none: nothing": (vm_world(a_vm("Halted")), []),
-    "Halted, none, start asked: nothing": (vm_world(a_vm("Halted", **asked(START))), []),
+    "Halted, none, start asked: drop": (vm_world(a_vm("Halted", **asked(START))), ["DropRequest"]),
+    "Halted, none, restart asked: drop": (vm_world(a_vm("Halted", **asked(STOP, START))), ["DropRequest"]),
+    "Halted, alive, restart asked: delete": (vm_world(a_vm("Halted", **asked(STOP, START)), RUNNING), ["DeleteVmi"]),
     "Halted, alive: delete": (vm_world(a_vm("Halted"), RUNNING), ["DeleteVmi"]),
     "Halted, final: delete": (vm_world(a_vm("Halted"), SUCCEEDED), ["DeleteVmi"]),
     "Halted, going: wait": (vm_world(a_vm("Halted"), GOING), []),
@@ -51,6 +70,10 @@ TABLE: dict[str, tuple[World, list[str]]] = {
     "Manual, none: nothing": (vm_world(a_vm("Manual")), []),
     "Manual, none, start asked: create": (vm_world(a_vm("Manual", **asked(START))), ["CreateVmi"]),
     "Manual, none, restart asked: create": (vm_world(a_vm("Manual", **asked(STOP, START))), ["CreateVmi"]),
+    "Manual, none, any stop done, start asked: trim first": (
+        vm_world(a_vm("Manual", **asked({"action": "Stop"}, START))),
+        ["Tell", "CreateVmi"],
+    ),
     "Manual, alive: leave": (vm_world(a_vm("Manual"), RUNNING), []),
     "Manual, alive, stop asked: delete": (vm_world(a_vm("Manual", **asked(STOP)), RUNNING), ["DeleteVmi"]),
     "Manual, alive, start asked: done already": (vm_world(a_vm("Manual", **asked(START)), RUNNING), []),
@@ -60,17 +83,51 @@ TABLE: dict[str, tuple[World, list[str]]] = {
     "Rerun, fresh: create": (vm_world(a_vm("RerunOnFailure")), ["CreateVmi"]),
     "Rerun, acted on before: nothing": (vm_world(a_vm("RerunOnFailure", runStrategy="RerunOnFailure")), []),
     "Rerun, just switched to: create": (vm_world(a_vm("RerunOnFailure", runStrategy="Halted")), ["CreateVmi"]),
-    "Rerun, succeeded: delete": (vm_world(a_vm("RerunOnFailure"), SUCCEEDED), ["DeleteVmi"]),
-    "Rerun, failed: ask for the next first": (vm_world(a_vm("RerunOnFailure"), FAILED), []),
-    "Rerun, failed and asked: delete": (vm_world(a_vm("RerunOnFailure", **asked(START)), FAILED), ["DeleteVmi"]),
+    "Rerun, succeeded: delete": (vm_world(a_vm("RerunOnFailure", **ACTED_ON), SUCCEEDED), ["DeleteVmi"]),
+    "Rerun, just switched to, succeeded: record first": (
+        vm_world(a_vm("RerunOnFailure"), SUCCEEDED),
+        ["Tell", "DeleteVmi"],
+    ),
+    "Rerun, just switched to, stop asked: record first": (
+        vm_world(a_vm("RerunOnFailure", **asked(STOP)), RUNNING),
+        ["Tell", "DeleteVmi"],
+    ),
+    "Rerun, failed: ask for the next first": (vm_world(a_vm("RerunOnFailure"), FAILED), ["Tell", "DeleteVmi"]),
+    "Rerun, failed, stop asked: delete": (
+        vm_world(a_vm("RerunOnFailure", **asked(STOP), **ACTED_ON), FAILED),
+        ["DeleteVmi"],
+    ),
+    "Rerun, failed and asked: delete": (
+        vm_world(a_vm("RerunOnFailure", **asked(START), **ACTED_ON), FAILED),
+        ["DeleteVmi"],
+    ),
     # Once
     "Once, none: create": (vm_world(a_vm("Once")), ["CreateVmi"]),
     "Once, final: keep": (vm_world(a_vm("Once"), SUCCEEDED), []),
+    "Once, none, start asked: create": (vm_world(a_vm("Once", **asked(START))), ["CreateVmi"]),
+    "Once, final, start asked: drop": (vm_world(a_vm("Once", **asked(START)), SUCCEEDED), ["DropRequest"]),
+    "Once, alive, stop asked: drop": (vm_world(a_vm("Once", **asked(STOP)), RUNNING), ["DropRequest"]),
+    # requests that no strategy can carry out
+    "Manual, paused start asked: drop": (vm_world(a_vm("Manual", **asked(PAUSED_START))), ["DropRequest"]),
+    "Manual, start not paused asked: create": (vm_world(a_vm("Manual", **asked(UNPAUSED_START))), ["CreateVmi"]),
+    "Manual, start with an unknown option asked: drop": (vm_world(a_vm("Manual", **asked(ODD_START))), ["DropRequest"]),
+    "Rerun, paused start asked: drop": (vm_world(a_vm("RerunOnFailure", **asked(PAUSED_START))), ["DropRequest"]),
+    "Manual, nonsense asked: drop": (vm_world(a_vm("Manual", **asked({"action": "Dance"}))), ["DropRequest"]),
+    # a strategy of a newer API
+    "unknown strategy, none: nothing": (vm_world(a_vm("WaitAsReceiver")), []),
+    "unknown strategy, alive: leave": (vm_world(a_vm("WaitAsReceiver"), RUNNING), []),
+    "unknown strategy, final: leave": (vm_world(a_vm("WaitAsReceiver"), FAILED), []),
+    "unknown strategy, orphan: leave": (vm_world(a_vm("WaitAsReceiver"), ORPHAN), []),
+    "unknown strategy, start asked: leave": (vm_world(a_vm("WaitAsReceiver", **asked(START))), []),
+    "unknown strategy, stop asked: leave": (vm_world(a_vm("WaitAsReceiver", **asked(STOP)), RUNNING), []),
+    "unknown strategy, deleted: delete it": (vm_world(a_vm("WaitAsReceiver", deleting=True), RUNNING), ["DeleteVmi"]),
     # whose it is
     "an orphan is adopted": (vm_world(a_vm(), ORPHAN), ["AdoptVmi"]),
     "an orphan is adopted before it is stopped": (vm_world(a_vm("Halted"), ORPHAN), ["AdoptVmi"]),
     "a departing orphan is waited for": (vm_world(a_vm(), a_vmi(owner=None, deleting=True)), []),
     "somebody else's is left alone": (vm_world(a_vm(), FOREIGN), []),
+    "one that merely lists the VM as owner is an orphan": (vm_world(a_vm(), LISTED), ["AdoptVmi"]),
+    "one that merely lists the VM as owner is somebody else's": (vm_world(a_vm("Halted"), LISTED_FOREIGN), []),
     "somebody else's is not stopped": (vm_world(a_vm("Halted"), FOREIGN), []),
     # finalizer and deletion
     "the finalizer comes first": (vm_world(a_vm(finalizers=())), ["AddFinalizer"]),
@@ -93,6 +150,22 @@ def test_the_next_step(world: World, actions: list[str]) -> None:
     plan = decide(world)
     assert [type(one).__name__ for one in plan.steps] == actions
     assert all(one.because for one in plan.steps)
+
+
+@pytest.mark.parametrize("strategy", sorted({*BUILT, "WaitAsReceiver"} - {HALTED}))
+@pytest.mark.parametrize("phase", ["", "Pending", "Scheduling", "Scheduled", "Running", "Unknown", "WaitingForSync"])
+def test_a_changed_template_stops_nothing(strategy: str, phase: str) -> None:
+    """It takes effect at the next start; until then the machine runs on, and RestartRequired says so."""
+    made_from_another = {TEMPLATE_HASH: "another", "kubevirt.io/vm-generation": "1"}
+    vmi = a_vmi(phase, ran=True)
+    vmi = msgspec.structs.replace(vmi, metadata=msgspec.structs.replace(vmi.metadata, annotations=made_from_another))
+    assert decide(vm_world(a_vm(strategy, runStrategy=strategy), vmi)).steps == ()
+
+
+def test_the_last_words_of_a_failed_run_are_told_when_it_goes() -> None:
+    why = a_condition("Synchronized", "False", "LauncherFailed", "not a disk image")
+    (step,) = decide(vm_world(a_vm(), a_vmi("Failed", ran=True, conditions=[why]))).steps
+    assert step.because == "run strategy is Always and the instance failed (LauncherFailed: not a disk image)"
 
 
 @pytest.mark.parametrize(("strategy", "seconds"), [("Always", 40.0), ("RerunOnFailure", 40.0), ("Once", None)], ids=str)

@@ -5,10 +5,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
+from kubevirt_api.names import TEMPLATE_HASH
 
 from controlplane.virt_controller.vm.instance import build_vmi
+from controlplane.virt_controller.vm.template import template_hash
 from tests.controlplane.virt_controller.builders import VM_UID, a_vm
+
+TEMPLATE = b'{"domain":{"memory":{"guest":"64Mi"}}}'
 
 
 def test_name_labels_and_owner_come_from_the_vm_and_its_template() -> None:
@@ -18,9 +24,9 @@ def test_name_labels_and_owner_come_from_the_vm_and_its_template() -> None:
         template, metadata=msgspec.structs.replace(template.metadata, labels={"app": "web"})
     )
     vm = msgspec.structs.replace(vm, spec=msgspec.structs.replace(vm.spec, template=template))
-    meta = build_vmi(vm)["metadata"]
+    meta = build_vmi(vm, TEMPLATE)["metadata"]
     assert (meta["name"], meta["namespace"], meta["labels"]) == ("web", "default", {"app": "web"})
-    assert meta["annotations"] == {"kubevirt.io/vm-generation": "3"}
+    assert meta["annotations"] == {"kubevirt.io/vm-generation": "3", TEMPLATE_HASH: template_hash(TEMPLATE)}
     assert meta["finalizers"] == ["kubevirt.io/foregroundDeleteVirtualMachine"]
     assert meta["ownerReferences"] == [
         {
@@ -36,6 +42,24 @@ def test_name_labels_and_owner_come_from_the_vm_and_its_template() -> None:
 
 def test_the_firmware_uuid_is_the_same_at_every_start() -> None:
     """UUIDv5 of the VM's name, as upstream has it."""
-    first, second = (build_vmi(a_vm())["spec"]["domain"]["firmware"]["uuid"] for _unused in range(2))
+    first, second = (build_vmi(a_vm(), TEMPLATE)["spec"]["domain"]["firmware"]["uuid"] for _unused in range(2))
     assert first == second
     assert first[14] == "5"
+
+
+def test_fields_that_this_version_does_not_know_survive() -> None:
+    """A newer virt-api admitted them: an older controller that dropped them would make another machine."""
+    stored: dict[str, Any] = {
+        "domain": {"memory": {"guest": "64Mi"}, "devices": {"holograms": [{"name": "h", "depth": 3}]}},
+        "warpFactor": {"nested": {"deep": True}},
+        "volumes": [{"name": "root", "crystal": {"colour": "red"}}],
+    }
+    spec = build_vmi(a_vm(), msgspec.json.encode(stored))["spec"]
+    spec["domain"].pop("firmware")
+    assert spec == stored
+
+
+def test_nulls_of_the_template_are_absent_in_the_instance() -> None:
+    spec = build_vmi(a_vm(), b'{"domain":{"cpu":null,"firmware":null},"affinity":null}')["spec"]
+    assert set(spec) == {"domain"}
+    assert set(spec["domain"]) == {"firmware"}

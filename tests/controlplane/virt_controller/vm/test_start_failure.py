@@ -1,0 +1,147 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Failed starts: which count, and how long the next one waits, whatever the clocks do."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import msgspec
+import pytest
+
+from controlplane.api.objects.vm import VirtualMachine, VirtualMachineStatus
+from controlplane.virt_controller.stamps import parse_stamp, render_stamp
+from controlplane.virt_controller.vm.decide import decide
+from controlplane.virt_controller.vm.start_failure import delay_seconds, next_start_failure, seconds_to_wait, spread
+from controlplane.virt_controller.vm.status import derive_status
+from controlplane.virt_controller.vm.world import World
+from tests.controlplane.virt_controller.builders import NOW, VM_UID, VMI_UID, a_vm, a_vmi, vm_world
+
+FUTURE = render_stamp(NOW + 100)
+
+
+def looping(retry: str | None = FUTURE) -> dict[str, Any]:
+    return {"startFailure": {"consecutiveFailCount": 2, "lastFailedVMIUID": "x", "retryAfterTimestamp": retry}}
+
+
+@pytest.mark.parametrize(
+    ("count", "longest"),
+    list(enumerate((10, 20, 40, 80, 160, 300, 300, 300), start=1)),
+    ids=str,
+)
+def test_the_wait_doubles_to_five_minutes_and_is_spread_by_a_quarter(count: int, longest: int) -> None:
+    assert delay_seconds(count, jitter=0.0) == longest
+    assert delay_seconds(count, jitter=0.5) == longest * 0.875
+    assert longest * 0.75 <= delay_seconds(count, jitter=spread(VM_UID, count)) <= longest
+
+
+def test_no_count_makes_the_wait_longer_or_fails() -> None:
+    assert delay_seconds(10**9, jitter=0.0) == 300
+    assert delay_seconds(0, jitter=0.0) == 10
+
+
+def test_machines_that_failed_together_start_apart() -> None:
+    """Every replica computes the same spread for a machine, and another one for the next machine."""
+    spreads = [spread(f"vm {number}", 6) for number in range(1000)]
+    assert spreads == [spread(f"vm {number}", 6) for number in range(1000)]
+    tenths = [sum(one < spread_ <= one + 0.1 for spread_ in spreads) for one in (0.0, 0.2, 0.4, 0.6, 0.8)]
+    assert min(tenths) > 50
+    assert spread("vm", 1) != spread("vm", 2)
+
+
+def test_failures_are_counted_run_by_run() -> None:
+    vm = a_vm()
+    for number in range(1, 4):
+        vmi = a_vmi("Failed")
+        vmi = msgspec.structs.replace(vmi, metadata=msgspec.structs.replace(vmi.metadata, uid=f"run {number}"))
+        failure = next_start_failure(vm_world(vm, vmi))
+        assert failure is not None
+        assert (failure.consecutive_fail_count, failure.last_failed_vmi_uid) == (number, f"run {number}")
+        vm = _with(vm, VirtualMachineStatus(start_failure=failure))
+        assert next_start_failure(vm_world(vm, vmi)) == failure, "one run counts once"
+
+
+def test_a_failed_start_is_recorded_with_its_instance() -> None:
+    status = derive_status(vm_world(a_vm(), a_vmi("Failed")), None)
+    assert status is not None
+    assert status.start_failure is not None
+    assert status.start_failure.last_failed_vmi_uid == VMI_UID
+
+
+@pytest.mark.parametrize(
+    "world",
+    [
+        vm_world(a_vm(), a_vmi("Failed", deleting=True)),
+        vm_world(a_vm(), a_vmi("Failed"), is_delete_sent=True),
+        vm_world(a_vm("RerunOnFailure"), a_vmi("Failed", deleting=True)),
+        vm_world(a_vm("Once"), a_vmi("Failed", deleting=True)),
+    ],
+    ids=["deleted", "delete sent", "rerun", "once"],
+)
+def test_a_run_that_somebody_ended_is_no_failed_start(world: World) -> None:
+    """A restart of a pending machine made it wait as after a crash (review 1, D8)."""
+    assert next_start_failure(world) is None
+
+
+@pytest.mark.parametrize(
+    "world",
+    [
+        vm_world(a_vm(**looping()), a_vmi("Running", ran=True)),
+        vm_world(a_vm(**looping()), a_vmi("Failed", ran=True)),
+        vm_world(a_vm("Halted", **looping())),
+        vm_world(a_vm("Manual", **looping())),
+    ],
+    ids=["it runs", "it ran", "it is halted", "a human decides"],
+)
+def test_failed_starts_are_forgotten(world: World) -> None:
+    assert next_start_failure(world) is None
+
+
+@pytest.mark.parametrize(
+    "stamp",
+    [
+        render_stamp(NOW + 3600),
+        render_stamp(NOW + 301),
+        "9999-12-31T23:59:59Z",
+        "9999-12-31T23:59:59-23:59",
+        "soon",
+        "",
+        "2026-13-45T00:00:00Z",
+    ],
+)
+def test_a_time_that_cannot_be_true_is_set_anew(stamp: str) -> None:
+    """Another leader's clock was an hour ahead: the wait is one wait from now, and ends (review 1, B7)."""
+    world = vm_world(a_vm(**looping(stamp)))
+    look_again_in = decide(world).look_again_in
+    assert look_again_in is not None
+    assert 0 < look_again_in <= 20
+    status = derive_status(world, None)
+    assert status is not None
+    assert status.start_failure is not None
+    assert parse_stamp(status.start_failure.retry_after_timestamp or "") <= NOW + 20
+    later = dataclasses.replace(world, vm=_with(world.vm, status), now=NOW + look_again_in)
+    assert decide(later).steps
+
+
+@pytest.mark.parametrize("now", [NOW - 10**6, NOW - 3600, NOW, NOW + 3600, NOW + 10**6], ids=str)
+@pytest.mark.parametrize("count", [1, 2, 6, 50])
+def test_no_step_of_the_clock_makes_a_start_wait_longer_than_five_minutes(now: float, count: int) -> None:
+    """In all, not only until the next look: the clock goes on from where it stepped to."""
+    failure = {"consecutiveFailCount": count, "lastFailedVMIUID": "x", "retryAfterTimestamp": FUTURE}
+    world, waited = vm_world(a_vm(startFailure=failure), now=now), 0.0
+    while not (plan := decide(world)).steps:
+        assert plan.look_again_in is not None
+        waited += plan.look_again_in
+        vm = _with(world.vm, derive_status(world, None) or world.vm.status)
+        world = dataclasses.replace(world, vm=vm, now=world.now + plan.look_again_in)
+        assert waited <= 300
+
+
+def test_a_failure_without_a_time_does_not_wait() -> None:
+    assert seconds_to_wait(vm_world(a_vm(**looping(None)))) == 0
+
+
+def _with(vm: VirtualMachine, status: VirtualMachineStatus) -> VirtualMachine:
+    return msgspec.structs.replace(vm, status=status)
