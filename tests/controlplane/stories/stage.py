@@ -42,6 +42,8 @@ class Stage:
         self.lines: list[str] = []
         self.calls: Counter[str] = Counter()
         """Writes of the controller, e.g. "create Pod"."""
+        self.has_room = True
+        """Whether the scheduler finds a node for a Pod."""
         self._seen = len(self.store.history)
         self._epoch = self.clock.now()
 
@@ -88,7 +90,7 @@ class Stage:
 
     def _schedule(self) -> None:
         for key, body in self.store.list(POD):
-            if "nodeName" not in body["spec"]:
+            if self.has_room and "nodeName" not in body["spec"]:
                 self.store.set_pod(key, body["metadata"]["uid"], node=self.node.name)
 
     def _tell_changes(self) -> None:
@@ -178,6 +180,26 @@ class Users:
             f"a user asks for a {word} of vm/web",
             lambda: self._store.patch(VIRTUAL_MACHINE, WEB, patch, subresource="status"),
         )
+
+    def create_vmi(self) -> None:
+        """Make vmi/web an instance of vm/db."""
+        uid = self._store.get(VIRTUAL_MACHINE, Key("default", "db"))["metadata"]["uid"]
+        owner = {"kind": "VirtualMachine", "name": "db", "uid": uid, "controller": True}
+        meta = {"name": WEB.name, "ownerReferences": [owner], "finalizers": ["example.com/keep"]}
+        body = {"metadata": meta, "spec": {"domain": {"memory": {"guest": "64Mi"}}}}
+        self._stage.act(
+            "somebody creates vmi/web, which belongs to vm/db",
+            lambda: self._store.create(VIRTUAL_MACHINE_INSTANCE, "default", body),
+        )
+
+    def let_go_of_vmi(self) -> None:
+        def go() -> None:
+            self._store.delete(VIRTUAL_MACHINE_INSTANCE, WEB)
+            kept = self._store.get(VIRTUAL_MACHINE_INSTANCE, WEB)["metadata"]["finalizers"]
+            left = [one for one in kept if one != "example.com/keep"]
+            self._store.patch(VIRTUAL_MACHINE_INSTANCE, WEB, {"metadata": {"finalizers": left or None}})
+
+        self._stage.act("its owner lets go of vmi/web", go)
 
     def delete_vmi(self) -> None:
         self._stage.act("a user deletes vmi/web", lambda: self._store.delete(VIRTUAL_MACHINE_INSTANCE, WEB))

@@ -56,6 +56,24 @@ def launcher_that_fails(stage: Stage, users: Users) -> None:
     users.switch("Halted")
 
 
+def restart_of_a_pending_vm(stage: Stage, users: Users) -> None:
+    stage.has_room = False
+    users.create(a_vm())
+    users.request("restart", "Stop", "Start")
+    stage.has_room = True
+    stage.wait(0)
+
+
+def request_left_behind_by_a_switch(stage: Stage, users: Users) -> None:
+    users.create(a_vm("db", "Halted"))
+    users.create_vmi()
+    users.create(a_vm(strategy="Manual"))
+    users.request("start", "Start")
+    users.switch("Halted")
+    users.let_go_of_vmi()
+    users.switch("Always")
+
+
 def cascade_delete(stage: Stage, users: Users) -> None:
     users.create(a_vm())
     users.delete_vm()
@@ -80,6 +98,8 @@ STORIES: tuple[Callable[[Stage, Users], None], ...] = (
     manual_start_stop_and_power_off,
     rerun_on_failure,
     launcher_that_fails,
+    restart_of_a_pending_vm,
+    request_left_behind_by_a_switch,
     cascade_delete,
     orphan_and_adopt,
     pod_deleted_under_a_running_guest,

@@ -9,7 +9,7 @@ chance here; a test says what happens when.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +30,8 @@ class StoreApi:
     calls: list[str] = field(default_factory=list)
     refusals: dict[str, ApiError] = field(default_factory=dict)
     """By call without preconditions, e.g. "create Pod": refused each time."""
+    meanwhile: dict[str, Callable[[], object]] = field(default_factory=dict)
+    """By call: what somebody else does just before it, once."""
 
     async def get(self, resource: Resource, key: Key) -> Json:
         self._call("get", resource)
@@ -51,6 +53,7 @@ class StoreApi:
     def _call(self, verb: str, resource: Resource, **preconditions: str | None) -> None:
         held = "+".join(name for name, value in preconditions.items() if value)
         self.calls.append(f"{verb} {resource.kind}" + (f" [{held}]" if held else ""))
+        self.meanwhile.pop(f"{verb} {resource.kind}", lambda: None)()
         if error := self.refusals.get(f"{verb} {resource.kind}"):
             raise error
 

@@ -1,0 +1,344 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the VM reconciler writes, on an API that refuses: no write on an old view, and no refusal untold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from kubevirt_api.names import TEMPLATE_HASH, VM_FINALIZER
+
+from controlplane.api.objects.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.engine.errors import ApiError, Conflict, Forbidden, Invalid, NotLeader, Throttled
+from controlplane.engine.plan import Outcome
+from controlplane.engine.reconcile import reconcile
+from controlplane.virt_controller.vm.reconciler import VmReconciler
+from tests.controlplane.simulation.controller import vm_reconciler
+from tests.controlplane.simulation.store import Json
+from tests.controlplane.virt_controller.small_world import SmallWorld
+
+WEB = Key("default", "web")
+VM, VMI = VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE
+
+
+class VmStand(SmallWorld):
+    """A VM `web`, its instance, and the reconciler."""
+
+    def __init__(self, strategy: str = "Always", **template: Any) -> None:
+        super().__init__()
+        self.reconciler = vm_reconciler(
+            VmReconciler, overlays=self.overlays, api=self.api, clock=self.clock, events=self.told
+        )
+        self.make_vm(strategy, **template)
+        self.start()
+
+    def make_vm(self, strategy: str, **template: Any) -> None:
+        spec = {"runStrategy": strategy, "template": {"spec": {"domain": {"memory": {"guest": "64Mi"}}, **template}}}
+        self.store.create(VM, "default", {"metadata": {"name": "web", "finalizers": [VM_FINALIZER]}, "spec": spec})
+
+    def make_vmi(self, *owners: Json, phase: str = "Running") -> None:
+        meta = {"name": "web", "ownerReferences": list(owners), "finalizers": ["test/keep"]}
+        spec = {"domain": {"memory": {"guest": "64Mi"}}}
+        self.store.create(VMI, "default", {"metadata": meta, "spec": spec})
+        self.store.patch(VMI, WEB, {"status": {"phase": phase}}, subresource="status")
+
+    def owner(self, *, controls: bool = True, uid: str | None = None) -> Json:
+        uid = uid or self.vm["metadata"]["uid"]
+        return {
+            "apiVersion": "kubevirt.io/v1",
+            "kind": "VirtualMachine",
+            "name": "web",
+            "uid": uid,
+            "controller": controls,
+        }
+
+    @property
+    def vm(self) -> Json:
+        return self.store.get(VM, WEB)
+
+    @property
+    def vmi(self) -> Json:
+        return self.store.get(VMI, WEB)
+
+    def condition(self, kind: str) -> Json | None:
+        return next((one for one in self.vm["status"]["conditions"] if one["type"] == kind), None)
+
+    def reasons(self) -> list[str]:
+        return [reason for _unused, reason, _unused in self.told.events]
+
+    def writes(self) -> list[str]:
+        return [one for one in self.calls if not one.startswith("get ")]
+
+    async def run(self) -> Outcome:
+        return await reconcile(self.reconciler, WEB)
+
+
+def replace_vmi(stand: VmStand) -> None:
+    """Let somebody delete the instance for good and make another of its name."""
+    stand.store.delete(VMI, WEB)
+    stand.store.patch(VMI, WEB, {"metadata": {"finalizers": None}})
+    stand.make_vmi(stand.owner())
+
+
+def replace_vm(stand: VmStand) -> None:
+    stand.store.delete(VM, WEB)
+    stand.store.patch(VM, WEB, {"metadata": {"finalizers": None}})
+    stand.make_vm("Always")
+
+
+async def test_status_is_not_written_over_what_changed_meanwhile() -> None:
+    stand = VmStand("Halted")
+    patch = {"status": {"stateChangeRequests": [{"action": "Start"}]}}
+    stand.direct.meanwhile["patch status of VirtualMachine"] = lambda: stand.store.patch(
+        VM, WEB, patch, subresource="status"
+    )
+    outcome = await stand.run()
+    assert isinstance(outcome.error, Conflict)
+    assert stand.vm["status"] == patch["status"]
+
+
+async def test_a_dropped_request_takes_no_newer_one_with_it() -> None:
+    stand = VmStand("Halted")
+    old, new = ({"status": {"stateChangeRequests": [{"action": one}]}} for one in ("Start", "Stop"))
+    stand.store.patch(VM, WEB, old, subresource="status")
+    stand.catch_up()
+    stand.direct.meanwhile["patch status of VirtualMachine"] = lambda: stand.store.patch(
+        VM, WEB, new, subresource="status"
+    )
+    outcome = await stand.run()
+    assert isinstance(outcome.error, Conflict)
+    assert stand.vm["status"] == new["status"]
+    assert stand.reasons() == []
+
+
+async def test_a_request_that_nobody_can_carry_out_is_dropped_and_told() -> None:
+    stand = VmStand("Manual")
+    asked = [{"action": "Start", "data": {"paused": "true"}}, {"action": "Start"}]
+    stand.store.patch(VM, WEB, {"status": {"stateChangeRequests": asked}}, subresource="status")
+    stand.catch_up()
+    assert (await stand.run()).error is None
+    assert stand.told.events[0] == (
+        "default/web",
+        "RequestDropped",
+        "Dropped the request to start default/web: starting with paused=true is not built in this version",
+    )
+    assert stand.reasons() == ["RequestDropped", "SuccessfulCreate"]
+    assert "stateChangeRequests" not in stand.vm["status"] or not stand.vm["status"]["stateChangeRequests"]
+
+
+GONE_MEANWHILE: dict[str, Callable[[VmStand], object]] = {
+    "replaced": replace_vm,
+    "deleted": lambda stand: stand.store.delete(VM, WEB),
+}
+
+
+@pytest.mark.parametrize("meanwhile", GONE_MEANWHILE.values(), ids=GONE_MEANWHILE.keys())
+async def test_nothing_is_adopted_for_a_vm_that_is_gone(meanwhile: Callable[[VmStand], object]) -> None:
+    """The cache still shows the VM; the API server knows better."""
+    stand = VmStand()
+    stand.make_vmi()
+    stand.catch_up()
+    meanwhile(stand)
+    outcome = await stand.run()
+    assert isinstance(outcome.error, Conflict)
+    assert stand.vmi["metadata"]["ownerReferences"] == []
+
+
+async def test_an_orphan_that_somebody_else_took_meanwhile_is_theirs() -> None:
+    stand = VmStand()
+    stand.make_vmi()
+    stand.catch_up()
+    theirs = {"metadata": {"ownerReferences": [stand.owner(uid="somebody")]}}
+    stand.direct.meanwhile["patch VirtualMachineInstance"] = lambda: stand.store.patch(VMI, WEB, theirs)
+    outcome = await stand.run()
+    assert isinstance(outcome.error, Conflict)
+    assert [one["uid"] for one in stand.vmi["metadata"]["ownerReferences"]] == ["somebody"]
+
+
+async def test_an_instance_that_merely_lists_the_vm_is_adopted_once() -> None:
+    stand = VmStand()
+    stand.make_vmi(stand.owner(controls=False), {"kind": "Other", "name": "x", "uid": "x"})
+    stand.catch_up()
+    assert (await stand.run()).error is None
+    owners = stand.vmi["metadata"]["ownerReferences"]
+    assert [(one["uid"], one.get("controller", False)) for one in owners] == [
+        ("x", False),
+        (stand.vm["metadata"]["uid"], True),
+    ]
+
+
+async def test_the_vm_is_not_let_go_while_the_api_server_has_its_instance() -> None:
+    """The cache has not seen the instance yet: absence in a cache proves nothing."""
+    stand = VmStand()
+    stand.make_vmi(stand.owner())
+    stand.store.delete(VM, WEB)
+    stand.catch_up(VM)
+    outcome = await stand.run()
+    assert isinstance(outcome.error, Conflict)
+    assert stand.vm["metadata"]["finalizers"] == [VM_FINALIZER]
+
+
+@pytest.mark.parametrize("is_listed", [False, True], ids=["foreign", "it lists the VM"])
+async def test_the_vm_is_let_go_when_what_is_there_is_not_its_own(is_listed: bool) -> None:
+    stand = VmStand()
+    listed = [stand.owner(controls=False)] if is_listed else []
+    stand.make_vmi(stand.owner(uid="somebody"), *listed)
+    stand.store.delete(VM, WEB)
+    stand.catch_up(VM)
+    assert (await stand.run()).error is None
+    assert stand.store.find(VM, WEB) is None
+    assert "deletionTimestamp" not in stand.vmi["metadata"]
+
+
+CHANGED_MEANWHILE: dict[str, Callable[[VmStand], object]] = {
+    "replaced": replace_vmi,
+    "released": lambda stand: stand.store.patch(VMI, WEB, {"metadata": {"ownerReferences": None}}),
+    "running again": lambda stand: stand.store.patch(VMI, WEB, {"status": {"phase": "Running"}}, subresource="status"),
+}
+
+
+@pytest.mark.parametrize("meanwhile", CHANGED_MEANWHILE.values(), ids=CHANGED_MEANWHILE.keys())
+async def test_an_instance_is_deleted_only_as_it_was_decided_on(meanwhile: Callable[[VmStand], object]) -> None:
+    stand = VmStand("Halted")
+    stand.make_vmi(stand.owner(), phase="Scheduled")
+    stand.catch_up()
+    stand.direct.meanwhile["delete VirtualMachineInstance"] = lambda: meanwhile(stand)
+    outcome = await stand.run()
+    assert isinstance(outcome.error, Conflict)
+    assert "deletionTimestamp" not in stand.vmi["metadata"]
+    assert "SuccessfulDelete" not in stand.reasons()
+
+
+async def test_every_write_to_what_exists_has_both_preconditions() -> None:
+    """A version alone would do today; the UID is what a person sees in the audit log, and what no restore repeats."""
+    stand = VmStand("Manual")
+    stand.make_vmi()
+    uid = stand.vmi["metadata"]["uid"]
+    asked = {"status": {"stateChangeRequests": [{"action": "Stop", "uid": uid}, {"action": "Dance"}]}}
+    stand.store.patch(VM, WEB, asked, subresource="status")
+    stand.catch_up()
+    for _unused in range(4):
+        await stand.run()
+        if stand.store.find(VMI, WEB) is not None:
+            stand.store.patch(VMI, WEB, {"metadata": {"finalizers": None}})
+        stand.catch_up()
+    stand.store.delete(VM, WEB)
+    stand.catch_up()
+    await stand.run()
+    assert set(stand.writes()) == {
+        "patch VirtualMachineInstance [uid+version]",
+        "delete VirtualMachineInstance [uid+version]",
+        "patch status of VirtualMachine [uid+version]",
+        "patch VirtualMachine [uid+version]",
+    }
+
+
+async def test_a_foreign_instance_of_the_name_is_met_and_told() -> None:
+    """The cache has not seen it: the create is answered AlreadyExists."""
+    stand = VmStand()
+    stand.make_vmi(stand.owner(uid="somebody"))
+    outcome = await stand.run()
+    assert isinstance(outcome.error, Conflict)
+    assert (await stand.run()).error is None, "what was met is remembered"
+    assert stand.condition("Failure") is not None
+    assert stand.vm["status"].get("created", False) is False
+    assert "deletionTimestamp" not in stand.vmi["metadata"]
+    assert "SuccessfulCreate" not in stand.reasons()
+
+
+async def test_an_own_instance_whose_answer_was_lost_is_found_again() -> None:
+    stand = VmStand()
+    stand.make_vmi(stand.owner(), phase="Scheduling")
+    outcome = await stand.run()
+    assert isinstance(outcome.error, Conflict)
+    assert (await stand.run()).error is None
+    assert stand.vm["status"]["printableStatus"] == "Starting"
+
+
+async def test_the_instance_is_made_from_the_template_as_stored() -> None:
+    stand = VmStand(warpFactor={"nested": [1, 2]})
+    assert (await stand.run()).error is None
+    assert stand.vmi["spec"]["warpFactor"] == {"nested": [1, 2]}
+    assert TEMPLATE_HASH in stand.vmi["metadata"]["annotations"]
+
+
+async def test_a_changed_template_asks_for_a_restart_in_the_write_that_notes_it() -> None:
+    """One write, and the machine runs on; back again, it is taken back."""
+    stand = VmStand()
+    await stand.run()
+    for guest, is_required in (("65Mi", True), ("64Mi", False)):
+        change = {"spec": {"template": {"spec": {"domain": {"memory": {"guest": guest}}}}}}
+        stand.store.patch(VM, WEB, change)
+        stand.catch_up()
+        stand.calls.clear()
+        assert (await stand.run()).error is None
+        assert stand.calls == ["patch status of VirtualMachine [uid+version]"]
+        assert (stand.condition("RestartRequired") is not None) is is_required
+        assert stand.vm["status"]["desiredGeneration"] == stand.vm["metadata"]["generation"]
+
+
+async def test_an_instance_that_cannot_be_read_is_left_alone() -> None:
+    """Whose it is cannot be told: nothing is made in its place, and its VM is not let go."""
+    for is_deleting in (False, True):
+        stand = VmStand()
+        stand.make_vmi(stand.owner())
+        stand.store.patch(VMI, WEB, {"spec": {"domain": "nonsense"}})
+        if is_deleting:
+            stand.store.delete(VM, WEB)
+        stand.catch_up()
+        assert (await stand.run()).error is None
+        assert stand.writes() == []
+        assert stand.vm["metadata"]["finalizers"] == [VM_FINALIZER]
+
+
+REFUSALS = (Forbidden("cannot: exceeded quota"), Invalid("cannot: no such field"), Throttled("cannot: too many"))
+CALLS: dict[str, tuple[str, str, str | None]] = {
+    "create VirtualMachineInstance": ("Always", "FailedCreate", "FailedCreate"),
+    "delete VirtualMachineInstance": ("Halted", "FailedDelete", "FailedDelete"),
+    "patch status of VirtualMachine": ("Manual", "FailedUpdate", None),
+}
+
+
+@pytest.mark.parametrize("refusal", REFUSALS, ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("call", CALLS)
+async def test_a_refused_write_is_told(call: str, refusal: ApiError) -> None:
+    """As condition Failure and as Event with a remedy; of a refused status only the Event can tell."""
+    strategy, event, condition = CALLS[call]
+    stand = VmStand(strategy)
+    if call.startswith("delete"):
+        stand.make_vmi(stand.owner())
+        stand.catch_up()
+    stand.direct.refusals[call] = refusal
+    outcome = await stand.run()
+    assert outcome.error is refusal
+    assert stand.reasons() == [event]
+    assert "cannot: " in stand.told.events[0][2]
+    assert "; " in stand.told.events[0][2], "a remedy"
+    if condition is not None:
+        failure = stand.condition("Failure")
+        assert failure is not None
+        assert (failure["status"], failure["reason"]) == ("True", condition)
+
+
+async def test_a_process_that_leads_no_more_tells_nothing() -> None:
+    stand = VmStand()
+    stand.direct.refusals["create VirtualMachineInstance"] = NotLeader("another one leads")
+    outcome = await stand.run()
+    assert isinstance(outcome.error, NotLeader)
+    assert stand.reasons() == []
+    assert stand.writes() == ["create VirtualMachineInstance"], "no status after it"
+
+
+async def test_starts_are_told_apart() -> None:
+    """One occurrence is told once in ten minutes: two starts are two."""
+    stand = VmStand()
+    for _unused in range(2):
+        await stand.run()
+        stand.store.delete(VMI, WEB)
+        stand.store.patch(VMI, WEB, {"metadata": {"finalizers": None}})
+        stand.catch_up()
+    assert stand.reasons() == ["SuccessfulCreate"] * 2
+    assert len(set(stand.told.occurrences)) == 2
