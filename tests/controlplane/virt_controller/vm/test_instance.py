@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 from kubevirt_api.names import TEMPLATE_HASH
 
+from controlplane.api.objects.meta import ObjectMeta
 from controlplane.virt_controller.vm.instance import build_vmi
 from controlplane.virt_controller.vm.template import template_hash
 from tests.controlplane.virt_controller.builders import VM_UID, a_vm
@@ -63,3 +64,16 @@ def test_nulls_of_the_template_are_absent_in_the_instance() -> None:
     spec = build_vmi(a_vm(), b'{"domain":{"cpu":null,"firmware":null},"affinity":null}')["spec"]
     assert set(spec) == {"domain"}
     assert set(spec["domain"]) == {"firmware"}
+
+
+def test_what_an_instance_was_made_from_is_ours_to_say() -> None:
+    """A template cannot hide a change of itself."""
+    vm = a_vm()
+    given = ObjectMeta(annotations={TEMPLATE_HASH: "x", "kubevirt.io/vm-generation": "9", "team": "a"})
+    template = msgspec.structs.replace(vm.spec.template, metadata=given)
+    vm = msgspec.structs.replace(vm, spec=msgspec.structs.replace(vm.spec, template=template))
+    assert build_vmi(vm, TEMPLATE)["metadata"]["annotations"] == {
+        TEMPLATE_HASH: template_hash(TEMPLATE),
+        "kubevirt.io/vm-generation": "3",
+        "team": "a",
+    }

@@ -138,6 +138,11 @@ def test_a_failed_start_says_why_until_the_next_one_begins() -> None:
         assert failure_of(settled(later)) is None
 
 
+def test_another_failure_does_not_outlive_its_cause_while_a_machine_waits() -> None:
+    refused = a_condition("Failure", "True", "FailedCreate", "quota exceeded")
+    assert failure_of(settled(vm_world(a_vm(conditions=[refused], **LOOPING)))) is None
+
+
 def test_a_failed_start_without_words_of_its_own_is_told_too() -> None:
     status = settled(vm_world(a_vm(), a_vmi("Failed")))
     assert failure_of(status) == ("FailedStart", "its instance ended before the guest ran")
