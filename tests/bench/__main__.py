@@ -16,7 +16,6 @@ from typing import Any
 
 BENCHES = {
     "ans-noop": "tests.bench.ans_noop",
-    "cp-burst-cpu": "tests.bench.controller_cpu",
     "node-start": "tests.bench.node_start",
     "overlay": "tests.bench.overlay",
     "start-storm": "tests.bench.start_storm",
