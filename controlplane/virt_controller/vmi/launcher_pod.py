@@ -31,6 +31,7 @@ DROPPED_ANNOTATIONS = frozenset(
         "kubectl.kubernetes.io/last-applied-configuration",
         "kubevirt.io/latest-observed-api-version",
         "kubevirt.io/storage-observed-api-version",
+        names.TEMPLATE_HASH,
     }
 )
 DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
