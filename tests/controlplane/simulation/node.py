@@ -103,10 +103,10 @@ class Node:
 
     def handler_step(self, uid: str) -> None:
         """Do the next thing about a launcher: check the grant, start, report, shut down, or say that there is none."""
-        if uid not in self.launchers:
-            vmi = self._missed()[uid]
-            key = Key(vmi["metadata"]["namespace"], vmi["metadata"]["name"])
-            self._write_phase(Launcher(key, uid, key, vmi["metadata"]["uid"]), vmi, FAILED)
+        missed = self._missed().get(uid)
+        if missed is not None:
+            key = Key(missed["metadata"]["namespace"], missed["metadata"]["name"])
+            self._write_phase(Launcher(key, uid, key, missed["metadata"]["uid"]), missed, FAILED)
             return
         one = self.launchers[uid]
         vmi = self.store.find(VIRTUAL_MACHINE_INSTANCE, one.vmi)
@@ -132,8 +132,13 @@ class Node:
             for _unused, body in self.store.list(VIRTUAL_MACHINE_INSTANCE)
             if body.get("status", {}).get("nodeName") == self.name and not is_final(body["status"].get("phase", ""))
             for uid in body["status"].get("activePods") or {}
-            if uid not in pods and uid not in self.launchers
+            if uid not in pods and not self._is_left(uid)
         }
+
+    def _is_left(self, uid: str) -> bool:
+        """Tell whether there is a launcher that still runs, or that had a guest whose end can be told."""
+        one = self.launchers.get(uid)
+        return one is not None and (one.exit_code is None or bool(one.domain))
 
     def end_guest(self, one: Launcher, how: str) -> None:
         """End a guest: shut down or crashed. Its supervisor ends with it."""
