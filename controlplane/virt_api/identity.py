@@ -37,7 +37,11 @@ class FrontProxy:
     authority: bytes
     """PEM of the request-header CA."""
     allowed_names: frozenset[str] = frozenset()
-    """Common names that may speak for users; empty means any that the CA signed."""
+    """Common names that may speak for users; empty means no one.
+
+    The API server takes an empty list for anybody whom that CA signed, which on many clusters is whoever got any
+    certificate of it.
+    """
     user_headers: tuple[str, ...] = ("x-remote-user",)
     group_headers: tuple[str, ...] = ("x-remote-group",)
     uid_headers: tuple[str, ...] = ("x-remote-uid",)
@@ -107,7 +111,11 @@ def _check(proxy: FrontProxy, certificate: bytes, now: float) -> None:
         raise UnauthenticatedError("the client certificate is not valid at this time")
     if not facts.is_for_clients:
         raise UnauthenticatedError("the client certificate is not for client authentication")
-    if proxy.allowed_names and facts.common_name not in proxy.allowed_names:
+    if not proxy.allowed_names:
+        raise UnauthenticatedError(
+            "the cluster names nobody who may speak for users: set the API server's --requestheader-allowed-names"
+        )
+    if facts.common_name not in proxy.allowed_names:
         raise UnauthenticatedError("the client certificate's common name is not one that may speak for users")
 
 

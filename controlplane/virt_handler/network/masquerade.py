@@ -57,6 +57,11 @@ def render_rules(wanted: Masquerade) -> str:
                 for match in _matches(wanted.ports)
             ),
         ],
+        # route_localnet on the bridge is for the Pod's own probes: no frame of the guest gets to the Pod's localhost.
+        # Before connection tracking, which gives answers to those probes their local address back.
+        "local { type filter hook prerouting priority -300;": [
+            f'iifname "{layout.BRIDGE}" ip daddr 127.0.0.0/8 drop;',
+        ],
         # A guest that uses another's address stays inside its Pod.
         "guard { type filter hook forward priority 0;": [f'iifname "{layout.BRIDGE}" ip saddr != {guest} drop;'],
     }

@@ -123,6 +123,13 @@ def test_the_certificate_must_be_right(
         identify(proxy, der(a_client_pair(authority, name, usage=usage)), HEADERS, now() + later)
 
 
+def test_where_nobody_may_speak_for_users_nobody_does(authority: KeyPair) -> None:
+    """An empty list is not an invitation to whoever holds a certificate of that CA."""
+    proxy = parse_front_proxy(data(authority))
+    with pytest.raises(UnauthenticatedError, match="--requestheader-allowed-names"):
+        identify(proxy, der(a_client_pair(authority, usage=CLIENTS)), HEADERS, now())
+
+
 def test_a_certificate_that_cannot_be_read_is_nobody(proxy: FrontProxy) -> None:
     with pytest.raises(UnauthenticatedError, match="cannot be read"):
         identify(proxy, b"nonsense", HEADERS, now())

@@ -54,6 +54,12 @@ def wires() -> Iterator[Wires]:
         one.close()
 
 
+def link_address(interface: str) -> bytes:
+    with IPRoute() as route:
+        (found,) = route.get_links(ifname=interface)
+        return bytes.fromhex(found.get_attr("IFLA_ADDRESS").replace(":", ""))
+
+
 def exchange(server: socket.socket, client: socket.socket) -> str:
     """Send a word over an accepted connection and return the client's address as the server sees it."""
     with client:
@@ -94,6 +100,37 @@ async def test_a_guest_with_another_address_stays_inside(wires: Wires) -> None:
     wires.guest.address("eth0", "10.0.2.77/24")
     with wires.world.listen(80), pytest.raises(TimeoutError):
         wires.guest.connect(WORLD, 80, source="10.0.2.77", timeout=0.3)
+
+
+def a_frame(target: bytes, source: bytes, to: str, sender: str, port: int) -> bytes:
+    """One UDP datagram as bytes on a wire, to whatever address: a guest need not ask its own kernel."""
+    body = struct.pack("!4H", 4711, port, 12, 0) + b"word"
+    head = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(body), 1, 0, 64, 17, 0, *map(socket.inet_aton, (sender, to)))
+    total = sum(struct.unpack("!10H", head))
+    total = (total & 0xFFFF) + (total >> 16)
+    checksum = ~(total + (total >> 16)) & 0xFFFF
+    return target + source + b"\x08\x00" + head[:10] + struct.pack("!H", checksum) + head[12:] + body
+
+
+@pytest.mark.parametrize(("to", "arrives"), [("10.0.2.1", True), ("127.0.0.1", False), ("127.9.9.9", False)])
+async def test_a_guest_does_not_reach_the_pods_localhost(wires: Wires, to: str, arrives: bool) -> None:
+    """What listens on the Pod's localhost (a sidecar, the launcher's own) takes every caller for one of the Pod."""
+    await wires.set_up()
+
+    def send() -> None:
+        with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as wire:
+            wire.bind(("eth0", 0))
+            own = wire.getsockname()[4]
+            wire.send(a_frame(wires.pod.run(lambda: link_address("k6t-eth0")), own, to, "10.0.2.2", 9999))
+
+    with wires.pod.listen(9999, socket.SOCK_DGRAM) as server:
+        server.settimeout(5 if arrives else 0.3)
+        wires.guest.run(send)
+        if arrives:
+            assert server.recv(16) == b"word"
+        else:
+            with pytest.raises(TimeoutError):
+                server.recv(16)
 
 
 async def test_another_guest_network_is_honoured(wires: Wires) -> None:
