@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run the simulation from the shell: python -m tests.controlplane.simulation --steps 10000 --seed 1"""
+"""Run the simulation from the shell: python -m tests.controlplane.simulation --steps 10000 --seed 1 --seeds 8"""
 
 from __future__ import annotations
 
@@ -9,30 +9,78 @@ import argparse
 import logging
 import sys
 import time
+from collections import Counter
+from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
 
-from tests.controlplane.simulation.world import Failure, Simulation
+from tests.controlplane.simulation.run import Failure, Simulation
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    seed: int
+    steps: int
+    writes: int
+    faults: Counter[str]
+    coverage: Counter[tuple[str, str, str]]
+    failure: str = ""
+
+
+def run_seed(seed: int, steps: int) -> Result:
+    logging.disable(logging.CRITICAL)
+    simulation = Simulation(seed)
+    text = ""
+    try:
+        simulation.run(steps)
+    except Failure as failure:
+        text = str(failure)
+    world = simulation.world
+    return Result(seed, world.steps, world.store.version, world.faults, world.coverage, text)
 
 
 def main() -> int:
     """Return 0 when no invariant was broken and nothing stayed stuck."""
     parser = argparse.ArgumentParser(prog="simulation", description=__doc__)
-    parser.add_argument("--steps", type=int, default=10_000, help="random steps to take")
-    parser.add_argument("--seed", type=int, default=1, help="where all randomness comes from")
+    parser.add_argument("--steps", type=int, default=10_000, help="random steps to take, for each seed")
+    parser.add_argument("--seed", type=int, default=1, help="where all randomness comes from: the first seed")
+    parser.add_argument("--seeds", type=int, default=1, help="how many seeds, counted from the first")
+    parser.add_argument("--workers", type=int, default=1, help="processes")
     asked = parser.parse_args()
-    logging.disable(logging.CRITICAL)
+    seeds = range(asked.seed, asked.seed + asked.seeds)
     began = time.perf_counter()
-    simulation = Simulation(asked.seed)
-    try:
-        simulation.run(asked.steps)
-    except Failure as failure:
-        sys.stderr.write(f"{failure}\n\nrepeat with: make simulate STEPS={asked.steps} SEED={asked.seed}\n")
-        return 1
-    seen = sum(1 for count in simulation.oracles.phases_seen.values() if count)
-    sys.stdout.write(
-        f"seed {asked.seed}: {asked.steps} steps, {simulation.faults} faults, {simulation.store.version} writes, "
-        f"{seen} kinds of phase change, {time.perf_counter() - began:.1f} s: nothing broken, nothing stuck\n"
+    run = partial(run_seed, steps=asked.steps)
+    if asked.workers > 1:
+        with ProcessPoolExecutor(asked.workers) as pool:
+            results = list(pool.map(run, seeds))
+    else:
+        results = list(map(run, seeds))
+    sys.stdout.write(_report(results, time.perf_counter() - began))
+    broken = [one for one in results if one.failure]
+    for one in broken:
+        again = f"make simulate STEPS={asked.steps} SEED={one.seed}"
+        sys.stderr.write(f"{one.failure}\n\nrepeat with: {again}\n")
+    return 1 if broken else 0
+
+
+def _report(results: Iterable[Result], seconds: float) -> str:
+    results = tuple(results)
+    faults: Counter[str] = sum((one.faults for one in results), Counter())
+    coverage: Counter[tuple[str, str, str]] = sum((one.coverage for one in results), Counter())
+    broken = [one.seed for one in results if one.failure]
+    lines = ["faults: " + ", ".join(f"{kind} {count}" for kind, count in faults.most_common())]
+    pairs: dict[tuple[str, str], list[str]] = {}
+    for (before, after, fault), count in sorted(coverage.items()):
+        pairs.setdefault((before, after), []).append(f"{fault} {count}")
+    lines += [f"{before or 'none'} -> {after}: {', '.join(found)}" for (before, after), found in pairs.items()]
+    outcome = f"broken: seeds {broken}" if broken else "nothing broken, nothing stuck"
+    lines.append(
+        f"{len(results)} seeds: {sum(one.steps for one in results)} steps, {faults.total()} faults, "
+        f"{sum(one.writes for one in results)} writes, {len(pairs)} kinds of phase change after "
+        f"{len({fault for _unused, _unused, fault in coverage})} faults, {seconds:.1f} s: {outcome}"
     )
-    return 0
+    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":

@@ -1,97 +1,100 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A watch cache that lags: it sees the store's history entry by entry, when the schedule lets it."""
+"""A watch cache that lags: the real store of objects, fed from the history entry by entry, when the schedule lets it.
+
+What it may do to its readers is what the protocol allows: late, filtered, the same twice, or, when the history is lost,
+a fresh list that skips everything in between and tells of it as the real one does.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 
 from controlplane.api.objects.resources import Key, Resource
-from controlplane.kube.cache import by_node, peek
+from controlplane.kube import cache
+from controlplane.virt_controller.process import INDEXES
 from tests.controlplane.simulation.store import Json, Store
 
-Callback = Callable[[Key, bytes | None, bytes | None], None]
+Selects = Callable[[Json], bool]
 
 
-class LaggingCache:
+def everything(_unused: Json) -> bool:
+    return True
+
+
+class LaggingCache(cache.Store):
     """Begins with a quorum list of the present, as every watcher does, then follows at its own pace."""
 
-    def __init__(self, store: Store, resource: Resource) -> None:
+    def __init__(self, store: Store, resource: Resource, selects: Selects = everything) -> None:
+        super().__init__(resource, INDEXES.get(resource))
         self._store = store
-        self._resource = resource
-        self._raw: dict[Key, bytes] = {}
-        self._owners: dict[Key, frozenset[str]] = {}
-        self._read = 0
-        """How many entries of the history have been looked at."""
-        self._subscribers: list[Callback] = []
-        self._followers: list[Callable[[int], None]] = []
-        self.synced = False
-        self.position = 0
+        self._history = store.histories[resource.kind]
+        self._selects = selects
+        self._next = 0
+        """Index of the next entry of this resource's history."""
+        self._listing: list[bytes] = []
+        self._listed: set[Key] | None = None
+        self._listed_at = 0
 
     def start(self) -> None:
         """List; subscribers hear of every object."""
-        self._read = len(self._store.history)
-        for key, body in self._store.list(self._resource):
-            self._take(key, self._store.raw(self._resource, key), body)
+        self.relist()
+        while self._listed is not None:
+            self.advance()
         self.synced = True
-        self._move(self._store.version)
-
-    def get(self, key: Key) -> bytes | None:
-        return self._raw.get(key)
-
-    def keys(self) -> Collection[Key]:
-        return self._raw.keys()
-
-    def indexed(self, index: str, value: str) -> Collection[Key]:
-        if index == "node":
-            return [key for key, raw in self._raw.items() if value in by_node(peek(raw))]
-        assert index == "owner"
-        return [key for key, owners in self._owners.items() if value in owners]
-
-    def subscribe(self, callback: Callback) -> None:
-        self._subscribers.append(callback)
-
-    def follow(self, callback: Callable[[int], None]) -> None:
-        self._followers.append(callback)
 
     @property
     def is_behind(self) -> bool:
-        self._skip()
-        return self._read < len(self._store.history)
+        return self._listed is not None or self._next < len(self._history)
+
+    def relist(self) -> None:
+        """Lose the history (410): what happened since is learned from a list that comes object by object."""
+        found = [(key, body) for key, body in self._store.list(self.resource) if self._selects(body)]
+        self._listing = [self._store.raw(self.resource, key) for key, _unused in reversed(found)]
+        self._listed = {key for key, _unused in found}
+        self._next, self._listed_at = len(self._history), self._store.version
 
     def advance(self) -> None:
-        """Take in the next change."""
-        self._skip()
-        change = self._store.history[self._read]
-        self._read += 1
-        self._take(change.key, change.raw, change.after)
-        self._move(change.version)
+        """Take in the next change, or the next object of a list."""
+        if self._listed is not None:
+            self._advance_list()
+            return
+        while self._next < len(self._history):
+            change = self._history[self._next]
+            self._next += 1
+            if change.after is not None and self._selects(change.after):
+                self.put(change.raw)
+            elif change.before is not None and self._selects(change.before):
+                self.remove(change.key)
+            else:
+                continue  # of what is outside of the selection the server says nothing
+            self.move(change.version)
+            return
 
     def bookmark(self) -> None:
-        """Be told how far the history has come when nothing of this resource is left in it."""
+        """Be told how far the history has come when nothing is left in it."""
         if not self.is_behind:
-            self._move(self._store.version)
+            self.move(self._store.version)
 
-    def _skip(self) -> None:
-        history = self._store.history
-        while self._read < len(history) and history[self._read].resource != self._resource:
-            self._read += 1
+    def forget(self) -> None:
+        """Know nothing any more, and tell nobody: as a watch with a selector that nothing passes."""
+        self._raw.clear()
+        self._versions.clear()
+        for filed in self._filed.values():
+            filed.clear()
 
-    def _move(self, position: int) -> None:
-        self.position = max(position, self.position)
-        for callback in self._followers:
-            callback(self.position)
+    def repeat(self) -> None:
+        """Hear the last event once more, as after a broken stream."""
+        if self._listed is None and self._next:
+            self._next -= 1
+            self.advance()
 
-    def _take(self, key: Key, raw: bytes, body: Json | None) -> None:
-        """Take in a state, the last one when body is None: as the API server, deletions tell that one."""
-        before, after = self._raw.get(key), raw
-        if body is None:
-            before, after = raw, None
-            self._raw.pop(key, None)
-            self._owners.pop(key, None)
-        else:
-            self._raw[key] = raw
-            self._owners[key] = frozenset(one["uid"] for one in body["metadata"].get("ownerReferences") or ())
-        for callback in self._subscribers:
-            callback(key, before, after)
+    def _advance_list(self) -> None:
+        if self._listing:
+            self.put(self._listing.pop())
+            return
+        listed, self._listed = self._listed or set(), None
+        for key in [key for key in self.keys() if key not in listed]:
+            self.remove(key)
+        self.move(self._listed_at)

@@ -7,44 +7,58 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from tests.controlplane.simulation.controller import Controller
+from tests.controlplane.simulation.handler import Handler
+from tests.controlplane.simulation.kubernetes import OUT_OF_SERVICE, collect_garbage, collect_pods, evict
 from tests.controlplane.simulation.node import Node
+from tests.controlplane.simulation.process import Process
 from tests.controlplane.simulation.store import Store
 
 
 def fair_round(
     store: Store,
-    controller: Controller,
+    processes: Iterable[Process],
     nodes: Iterable[Node],
     *,
-    carry: Callable[[], object],
+    carry: Callable[[Process], object],
     schedule: Callable[[], object],
 ) -> bool:
-    """Run one round; tell whether anything was done. carry: let the controller's first waiting call happen."""
-    before = store.version
-    moved = _deliver(controller)
-    for name in ("vm", "vmi"):
-        while controller.begin(name):
-            moved = True
-    while controller.passes:
-        carry()
+    """Run one round; tell whether anything was done. carry: let a process's first waiting call happen."""
+    before, moved = store.version, False
+    for one in processes:
+        moved = _process_round(one, carry) or moved
     for node in nodes:
-        for key, uid in node.kubelet_steps():
-            node.kubelet_step(key, uid)
-            moved = True
-        for uid in node.handler_steps():
-            node.handler_step(uid)
-            moved = True
+        moved = _node_round(node) or moved
     schedule()
-    while store.collect_garbage():
+    while collect_garbage(store) or evict(store, OUT_OF_SERVICE) or collect_pods(store):
         moved = True
     return moved or before != store.version
 
 
-def _deliver(controller: Controller) -> bool:
+def _process_round(one: Process, carry: Callable[[Process], object]) -> bool:
     moved = False
-    for cache in controller.caches.values():
+    for cache in one.caches:
         while cache.is_behind:
             cache.advance()
             moved = True
+        cache.bookmark()
+    if isinstance(one, Handler):
+        for step in one.sessions.steps():
+            step()
+            moved = True
+    for name in one.work:
+        while one.begin(name):
+            moved = True
+    while one.passes:
+        carry(one)
+    return moved
+
+
+def _node_round(node: Node) -> bool:
+    moved = False
+    for key, uid in node.kubelet_steps():
+        node.kubelet_step(key, uid)
+        moved = True
+    for launcher in node.host_steps():
+        node.host_step(launcher)
+        moved = True
     return moved

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A node: kubelet, launchers, virt-handler and guests. As honest as the contract asks, and as slow as it allows.
+"""A node: kubelet, launchers and guests. As honest as the contract asks, and as slow as it allows.
 
-The handler checks the start grant in one quorum read and starts the guest in a later step: whatever can happen between
-the two happens here. A node can be cut off (everything on it runs on, nothing gets in or out) or lose power.
+It can be cut off (everything on it runs on, nothing gets in or out) or lose power (everything on it ends). virt-handler
+is a process of its own, in handler.
 """
 
 from __future__ import annotations
@@ -13,184 +13,182 @@ import random
 from dataclasses import dataclass, field
 from typing import Any
 
-from controlplane.api.objects.decode import encode
-from controlplane.api.objects.meta import Condition
-from controlplane.api.objects.phase import FAILED, RUNNING, SCHEDULED, SUCCEEDED, is_final
-from controlplane.api.objects.readiness import readiness
-from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE_INSTANCE, Key
-from controlplane.engine.errors import ApiError
+from controlplane.api.objects.resources import NODE, POD, Key
 from controlplane.virt_controller.stamps import render_stamp
-from tests.controlplane.simulation.clock import SimulatedClock
-from tests.controlplane.simulation.store import Store
+from tests.controlplane.simulation.clock import SimulatedClock, WrongClock
+from tests.controlplane.simulation.kubernetes import OUT_OF_SERVICE, UNREACHABLE, set_taint
+from tests.controlplane.simulation.launcher import DomainError, Launcher
+from tests.controlplane.simulation.store import OVER, Json, Store
 
 BAD_NODE_SELECTOR = "breaks-at-launch"
 """A VMI with this nodeSelector key has a launcher that cannot prepare its disks."""
-
-
-@dataclass(slots=True)
-class Launcher:
-    """A launcher container. Exists from its start until its Pod is removed or the node loses power."""
-
-    pod: Key
-    pod_uid: str
-    vmi: Key
-    vmi_uid: str
-    granted: bool = False
-    domain: str = ""
-    """"", running, shut down, crashed."""
-    exit_code: int | None = None
-    message: str = ""
-
-    @property
-    def is_running_guest(self) -> bool:
-        return self.domain == "running" and self.exit_code is None
+NO_KERNEL = "has-no-kernel"
+"""A VMI with this nodeSelector key has a guest that cannot boot."""
+DEAF = "ignores-the-power-button"
+"""A VMI with this nodeSelector key has a guest that does."""
 
 
 @dataclass(slots=True)
 class Node:
     name: str
     store: Store
-    clock: SimulatedClock
+    true: SimulatedClock
     rng: random.Random
     launchers: dict[str, Launcher] = field(default_factory=dict)
     """By Pod UID."""
     is_cut_off: bool = False
+    is_off: bool = False
     handler_is_down: bool = False
     lost: set[str] = field(default_factory=set)
     """Pods whose launcher was running when the power went."""
+    endings: list[tuple[str, str]] = field(default_factory=list)
+    """Guests (VMI UID, Pod UID) that virt-handler asked to end since somebody looked."""
+    clock: WrongClock = field(init=False)
 
     def __post_init__(self) -> None:
-        self.store.create(NODE, "", {"metadata": {"name": self.name}, "spec": {}})
+        self.clock = WrongClock(self.true)
+        self.register()
+
+    @property
+    def is_unreachable(self) -> bool:
+        return self.is_cut_off or self.is_off
 
     def guests(self) -> list[Launcher]:
         return [one for one in self.launchers.values() if one.is_running_guest]
 
+    def register(self) -> None:
+        """Let the kubelet make its Node, or take back what was said of it while it was away."""
+        self.store.actor = "kubelet"
+        key = Key("", self.name)
+        if self.store.find(NODE, key) is None:
+            labels = {"kubevirt.io/schedulable": "true"}
+            self.store.create(NODE, "", {"metadata": {"name": self.name, "labels": labels}, "spec": {}})
+        for taint in (UNREACHABLE, OUT_OF_SERVICE):
+            set_taint(self.store, self.name, taint, on=False)
+
     def lose_power(self) -> None:
-        self.lost.update(self.launchers)
-        self.launchers.clear()
+        self.is_off = True
+        self.lost.update(uid for uid, one in self.launchers.items() if one.is_up)
+        for one in self.launchers.values():
+            one.exit(137, "")
+            one.state = None
+
+    def heal(self) -> None:
+        self.is_cut_off = self.is_off = False
+        self.register()
+
+    def has_launcher(self, pod_uid: str) -> bool:
+        """Tell whether a process or the directory of that Pod is on this machine."""
+        return pod_uid in self.launchers
+
+    def host_steps(self) -> list[Launcher]:
+        """List launchers in which something can go on by itself."""
+        if self.is_off:
+            return []
+        return [one for one in self.launchers.values() if one.is_up and self._can_go_on(one)]
+
+    def host_step(self, one: Launcher) -> None:
+        """Let the launcher's own processes do their next thing."""
+        if one.end_if_over():
+            return
+        if one.is_starting:
+            try:
+                one.finish_start()
+            except DomainError:
+                return
+        elif not one.is_listening:
+            one.listen()
 
     def kubelet_steps(self) -> list[tuple[Key, str]]:
-        """List Pods of this node that the kubelet has something to do about."""
-        if self.is_cut_off:
+        """List Pods of this node that the kubelet has something to do about, those the API no longer has among them."""
+        if self.is_unreachable:
             return []
-        return [
-            (key, body["metadata"]["uid"])
-            for key, body in self.store.list(POD)
-            if body["spec"].get("nodeName") == self.name and self._is_due(body)
-        ]
+        known = {body["metadata"]["uid"]: (key, body) for key, body in self.store.list(POD)}
+        due = [(key, uid) for uid, (key, body) in known.items() if self._is_due(body)]
+        return due + [(one.pod, uid) for uid, one in self.launchers.items() if uid not in known]
 
     def kubelet_step(self, key: Key, uid: str) -> None:
         """Do the next thing about a Pod: start, report, stop, remove."""
-        pod = self.store.get(POD, key)
-        launcher = self.launchers.get(uid)
-        is_over = pod["status"]["phase"] in ("Succeeded", "Failed")
-        if "deletionTimestamp" in pod["metadata"]:
-            self._stop(key, uid, launcher, is_over=is_over)
-        elif launcher is None and uid in self.lost:
-            self._report(key, uid, "Failed", reason="UnexpectedAdmissionError", message="device plugin is not back")
+        self.store.actor = "kubelet"
+        pod, launcher = self.store.find(POD, key), self.launchers.get(uid)
+        if pod is None or pod["metadata"]["uid"] != uid:
+            self._sweep(uid, launcher)
+        elif "deletionTimestamp" in pod["metadata"]:
+            self._stop(pod, launcher)
+        elif uid in self.lost:
+            self._report(pod, "Failed", reason="UnexpectedAdmissionError", message="device plugin is not back")
         elif launcher is None:
             self._start(key, uid, pod)
         elif launcher.exit_code is not None:
-            self._report_end(key, launcher)
+            self._report_end(pod, launcher)
         else:
-            self._report(key, uid, "Running")
+            self._report(pod, "Running")
 
-    def handler_steps(self) -> list[str]:
-        """List launchers (Pod UIDs) that the handler has something to do about."""
-        if self.is_cut_off or self.handler_is_down:
-            return []
-        return [*(uid for uid, one in self.launchers.items() if self._handler_cares(one)), *self._missed()]
+    def _can_go_on(self, one: Launcher) -> bool:
+        if one.is_starting or not one.is_listening:
+            return True
+        return not one.is_running_guest and (one.is_told_to_end or (one.state is not None and one.has_run))
 
-    def handler_step(self, uid: str) -> None:
-        """Do the next thing about a launcher: check the grant, start, report, shut down, or say that there is none."""
-        missed = self._missed().get(uid)
-        if missed is not None:
-            key = Key(missed["metadata"]["namespace"], missed["metadata"]["name"])
-            self._write_phase(Launcher(key, uid, key, missed["metadata"]["uid"]), missed, FAILED)
-            return
-        one = self.launchers[uid]
-        vmi = self.store.find(VIRTUAL_MACHINE_INSTANCE, one.vmi)
-        if vmi is None or vmi["metadata"]["uid"] != one.vmi_uid:
-            return
-        status = vmi.get("status", {})
-        if one.domain in ("shut down", "crashed"):
-            self._write_phase(one, vmi, SUCCEEDED if one.domain == "shut down" else FAILED)
-        elif one.domain == "running" and status.get("phase") == SCHEDULED:
-            self._write_phase(one, vmi, RUNNING)
-        elif one.domain == "running" and "deletionTimestamp" in vmi["metadata"]:
-            self.end_guest(one, "shut down")
-        elif one.domain == "" and one.granted and one.exit_code is None:
-            one.domain = "running"
-        elif one.domain == "":
-            one.granted = self._is_granted(vmi, uid)
-
-    def _missed(self) -> dict[str, dict[str, Any]]:
-        """List the VMIs of this node, by granted Pod, of whose launcher nothing is left here or in the API."""
-        pods = {body["metadata"]["uid"] for _unused, body in self.store.list(POD)}
-        return {
-            uid: body
-            for _unused, body in self.store.list(VIRTUAL_MACHINE_INSTANCE)
-            if body.get("status", {}).get("nodeName") == self.name and not is_final(body["status"].get("phase", ""))
-            for uid in body["status"].get("activePods") or {}
-            if uid not in pods and not self._is_left(uid)
-        }
-
-    def _is_left(self, uid: str) -> bool:
-        """Tell whether there is a launcher that still runs, or that had a guest whose end can be told."""
-        one = self.launchers.get(uid)
-        return one is not None and (one.exit_code is None or bool(one.domain))
-
-    def end_guest(self, one: Launcher, how: str) -> None:
-        """End a guest: shut down or crashed. Its supervisor ends with it."""
-        if one.domain:
-            one.domain = how
-        one.exit_code = 0 if how == "shut down" else 1
-        one.message = "" if how == "shut down" else "the guest crashed"
-
-    def _is_due(self, pod: dict[str, Any]) -> bool:
+    def _is_due(self, pod: Json) -> bool:
+        if pod["spec"].get("nodeName") != self.name:
+            return False
         uid, phase = pod["metadata"]["uid"], pod["status"]["phase"]
         launcher = self.launchers.get(uid)
         if "deletionTimestamp" in pod["metadata"]:
             return True
-        if phase in ("Succeeded", "Failed"):
+        if phase in OVER:
             return False
-        return launcher is None or launcher.exit_code is not None or phase != "Running"
+        return launcher is None or uid in self.lost or launcher.exit_code is not None or phase != "Running"
 
-    def _start(self, key: Key, uid: str, pod: dict[str, Any]) -> None:
+    def _start(self, key: Key, uid: str, pod: Json) -> None:
         if self.rng.random() < 0.1:
             waiting = {"waiting": {"reason": "ErrImagePull", "message": "no such image"}}
-            self._report(key, uid, "Pending", state=waiting)
+            self._report(pod, "Pending", state=waiting)
             return
-        owner = pod["metadata"]["ownerReferences"][0]
-        launcher = Launcher(key, uid, Key(key.namespace, owner["name"]), owner["uid"])
-        if BAD_NODE_SELECTOR in pod["spec"].get("nodeSelector", {}):
-            launcher.exit_code, launcher.message = 1, "volume root: not a disk image"
+        owner = (pod["metadata"].get("ownerReferences") or [{}])[0]
+        launcher = Launcher(key, uid, Key(key.namespace, owner.get("name", "")), owner.get("uid", ""))
+        selector = pod["spec"].get("nodeSelector", {})
+        launcher.fails_to_boot = NO_KERNEL in selector
+        launcher.is_deaf = DEAF in selector
+        if BAD_NODE_SELECTOR in selector:
+            launcher.exit(1, "volume root: not a disk image")
         self.launchers[uid] = launcher
 
-    def _stop(self, key: Key, uid: str, launcher: Launcher | None, *, is_over: bool) -> None:
-        if launcher is not None and launcher.exit_code is None:
-            self.end_guest(launcher, "shut down" if self.rng.random() < 0.8 else "crashed")
-        elif launcher is not None and not is_over and self.rng.random() < 0.7:
-            self._report_end(key, launcher)
+    def _stop(self, pod: Json, launcher: Launcher | None) -> None:
+        """SIGTERM, SIGKILL, the report, the end; the directory goes before or after it."""
+        uid, phase = pod["metadata"]["uid"], pod["status"]["phase"]
+        if launcher is not None and launcher.is_up:
+            self._end(launcher)
+        elif launcher is not None and launcher.exit_code is not None and phase not in OVER and self.rng.random() < 0.7:
+            self._report_end(pod, launcher)
+        else:
+            if self.rng.random() < 0.8:
+                self.launchers.pop(uid, None)
+            self.lost.discard(uid)
+            self.store.finish_pod(Key(pod["metadata"]["namespace"], pod["metadata"]["name"]), uid)
+
+    def _sweep(self, uid: str, launcher: Launcher | None) -> None:
+        """End a Pod that the API no longer has: processes first, then the directory."""
+        if launcher is not None and launcher.is_up:
+            self._end(launcher)
         else:
             self.launchers.pop(uid, None)
             self.lost.discard(uid)
-            self.store.finish_pod(key, uid)
 
-    def _report_end(self, key: Key, launcher: Launcher) -> None:
+    def _end(self, launcher: Launcher) -> None:
+        if not launcher.is_told_to_end:
+            launcher.is_told_to_end = True
+            if launcher.is_running_guest:
+                launcher.press_power()
+        elif not launcher.end_if_over() and self.rng.random() < 0.3:
+            launcher.exit(137)
+
+    def _report_end(self, pod: Json, launcher: Launcher) -> None:
         ended = {"terminated": {"exitCode": launcher.exit_code, "message": launcher.message}}
-        phase = "Succeeded" if launcher.exit_code == 0 else "Failed"
-        self._report(key, launcher.pod_uid, phase, state=ended)
+        self._report(pod, "Succeeded" if launcher.exit_code == 0 else "Failed", state=ended)
 
     def _report(
-        self,
-        key: Key,
-        uid: str,
-        phase: str,
-        *,
-        state: dict[str, Any] | None = None,
-        reason: str = "",
-        message: str = "",
+        self, pod: Json, phase: str, *, state: dict[str, Any] | None = None, reason: str = "", message: str = ""
     ) -> None:
         status: dict[str, Any] = {"phase": phase, "conditions": [{"type": "PodScheduled", "status": "True"}]}
         if phase == "Running":
@@ -200,57 +198,5 @@ class Node:
             status["containerStatuses"] = [{"name": "compute", "state": state}]
         if reason:
             status.update(reason=reason, message=message)
-        self.store.set_pod(key, uid, status=status)
-
-    def _handler_cares(self, one: Launcher) -> bool:
-        vmi = self.store.find(VIRTUAL_MACHINE_INSTANCE, one.vmi)
-        if vmi is None or vmi["metadata"]["uid"] != one.vmi_uid:
-            return False
-        if vmi.get("status", {}).get("nodeName") not in (None, self.name):
-            return False
-        phase = vmi.get("status", {}).get("phase", "")
-        if one.domain == "running":
-            return phase == SCHEDULED or "deletionTimestamp" in vmi["metadata"]
-        if one.domain:
-            return not is_final(phase)
-        return one.exit_code is None and (one.granted or self._is_granted(vmi, one.pod_uid))
-
-    def _is_granted(self, vmi: dict[str, Any], uid: str) -> bool:
-        status = vmi.get("status", {})
-        return (
-            status.get("phase") == SCHEDULED
-            and status.get("nodeName") == self.name
-            and list(status.get("activePods", {})) == [uid]
-            and "deletionTimestamp" not in vmi["metadata"]
-        )
-
-    def _conditions(self, one: Launcher, status: dict[str, Any], phase: str) -> list[dict[str, Any]]:
-        """Say with the phase whether the VMI is ready, as virt-handler does."""
-        pod = self.store.find(POD, one.pod) or {"status": {}, "metadata": {}}
-        listed = tuple(
-            Condition(type=each["type"], status=each["status"]) for each in pod["status"].get("conditions", ())
-        )
-        ready = readiness(phase, listed, is_pod_deleting="deletionTimestamp" in pod["metadata"])
-        return [*(each for each in status.get("conditions", ()) if each["type"] != "Ready"), encode(ready)]
-
-    def _write_phase(self, one: Launcher, vmi: dict[str, Any], phase: str) -> None:
-        status = vmi.get("status", {})
-        if is_final(status.get("phase", "")):
-            return
-        entry = {"phase": phase, "phaseTransitionTimestamp": render_stamp(self.clock.now())}
-        patch = {
-            "phase": phase,
-            "phaseTransitionTimestamps": [*status.get("phaseTransitionTimestamps", ()), entry],
-            "conditions": self._conditions(one, status, phase),
-        }
-        try:
-            self.store.patch(
-                VIRTUAL_MACHINE_INSTANCE,
-                one.vmi,
-                {"status": patch},
-                subresource="status",
-                resource_version=vmi["metadata"]["resourceVersion"],
-                uid=one.vmi_uid,
-            )
-        except ApiError:
-            return
+        meta = pod["metadata"]
+        self.store.set_pod(Key(meta["namespace"], meta["name"]), meta["uid"], status=status)

@@ -1,23 +1,30 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What must never happen (checked after every step) and what must have happened once the faults are over."""
+"""What must never happen: checked after every step, on the changes that it made and on the nodes as they truly are."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable
 
-from kubevirt_api.run_strategies import ALWAYS
+from kubevirt_api.names import VMI_FINALIZER
 
-from controlplane.api.objects.decode import decode_vm, decode_vmi
 from controlplane.api.objects.phase import RUNNING, is_final, may_move
-from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
-from controlplane.api.objects.vmi.instance import VirtualMachineInstance
-from controlplane.virt_controller.vm.world import controller_of
-from tests.controlplane.simulation.node import BAD_NODE_SELECTOR, Node
-from tests.controlplane.simulation.people import INVALID_MEMORY
+from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE
+from tests.controlplane.simulation import causes
+from tests.controlplane.simulation.causes import phase
+from tests.controlplane.simulation.launcher import Launcher
+from tests.controlplane.simulation.ledger import Ledger, controlling_uid
+from tests.controlplane.simulation.node import Node
+from tests.controlplane.simulation.process import View
 from tests.controlplane.simulation.store import Change, Json, Store
+
+OURS = ("controller", "handler")
+RATE_SECONDS = 60.0
+CREATES_PER_MINUTE = 8
+"""Pods of one name, within one simulated minute."""
+NOBODY = View()
 
 
 class Breach(AssertionError):
@@ -27,140 +34,225 @@ class Breach(AssertionError):
 class Oracles:
     """Reads the store's history as it grows, and the nodes as they are."""
 
-    def __init__(self, store: Store, nodes: Iterable[Node]) -> None:
+    def __init__(self, store: Store, nodes: Iterable[Node], ledger: Ledger) -> None:
         self._store = store
         self._nodes = tuple(nodes)
+        self._ledger = ledger
         self._seen = 0
-        self._attempts: dict[str, int] = {}
+        self._numbers: dict[str, tuple[int, int]] = {}
+        """attempt and epoch by VMI UID."""
         self._grants: dict[str, dict[str, str]] = {}
+        self._makers: dict[str, str] = {}
+        """Who made a Pod, by UID."""
+        self._created: dict[str, deque[float]] = {}
+        self._guests: set[tuple[str, str]] = set()
         self.phases_seen: Counter[tuple[str, str]] = Counter()
+        self.last_phases = ("", "")
+        self.is_one_leader_since = 0
+        """The store's version since when only one virt-controller acts."""
+        self.now = 0.0
 
-    def check(self) -> None:
-        """Raise Breach if something is true that must never be."""
-        self._never_two_guests()
-        for change in self._store.history[self._seen :]:
-            if change.resource == VIRTUAL_MACHINE_INSTANCE:
-                self._phases_follow_the_table(change)
-                self._grant_is_given_once(change)
-            elif change.resource == POD and change.after is not None:
-                self._attempt_was_recorded(change)
-                self._one_pod_per_run(change)
-        self._seen = len(self._store.history)
+    def check(self, view: View = NOBODY) -> None:
+        """Raise Breach if something is true that must never be. view: what the writer of this step believed."""
+        new, self._seen = self._store.history[self._seen :], len(self._store.history)
+        found = [self._guests_break(), self._endings_break(), *(self._change_breaks(one, view) for one in new)]
+        for text in found:
+            if text:
+                raise Breach(text)
 
-    def _never_two_guests(self) -> None:
-        """I1: at most one guest executes for one VMI name, hence for one VM, on all nodes together."""
-        running = Counter(one.vmi for node in self._nodes for one in node.guests())
-        twice = [key for key, count in running.items() if count > 1]
+    def _endings_break(self) -> str | None:
+        """I3: virt-handler ends a guest only for a cause that is in an object."""
+        for node in self._nodes:
+            asked, node.endings = node.endings, []
+            for vmi_uid, pod_uid in asked:
+                why = causes.guest_ended(vmi_uid, pod_uid, self._store)
+                if why:
+                    return f"I3 unasked stop: {why}"
+        return None
+
+    def _guests_break(self) -> str | None:
+        """I1: at most one guest executes for one VMI name, hence for one VM, on all nodes together; each granted."""
+        running = [one for node in self._nodes for one in node.launchers.values() if one.is_running_guest]
+        if not running:
+            self._guests = set()
+            return None
+        counted = Counter(one.vmi for one in running)
+        twice = [key for key, count in counted.items() if count > 1]
         if twice:
-            raise Breach(f"I1 never two: {twice[0]} runs {running[twice[0]]} times")
-
-    def _phases_follow_the_table(self, change: Change) -> None:
-        """I7: phases follow the graph, final phases are absorbing."""
-        if change.after is None or change.before is None:
-            return
-        if change.before["metadata"]["uid"] != change.after["metadata"]["uid"]:
-            return
-        before, after = _phase(change.before), _phase(change.after)
-        self.phases_seen[before, after] += before != after
-        if not may_move(before, after):
-            raise Breach(f"I7 phases: {change.key} went from {before or 'none'} to {after or 'none'}")
-
-    def _grant_is_given_once(self, change: Change) -> None:
-        """The right to start goes to one Pod of a run, for good."""
-        if change.after is None:
-            return
-        granted = change.after.get("status", {}).get("activePods") or {}
-        uid = change.after["metadata"]["uid"]
-        old = self._grants.setdefault(uid, granted)
-        if not old:
-            self._grants[uid] = granted
-        elif old != granted:
-            raise Breach(f"grant: {change.key} was given to {old} and then to {granted}")
-        self._attempts[uid] = max(self._attempts.get(uid, 0), change.after.get("status", {}).get("attempt", 0))
-
-    def _attempt_was_recorded(self, change: Change) -> None:
-        """A Pod of attempt n exists only after the VMI's status said n."""
-        owner = _owner(change.after or {})
-        attempt = change.key.name.rsplit("-", 1)[-1]
-        if owner and int(attempt, 36) > self._attempts.get(owner, 0):
-            raise Breach(f"attempt: Pod {change.key} was created before its attempt was recorded")
-
-    def _one_pod_per_run(self, change: Change) -> None:
-        owner = _owner(change.after or {})
-        alive = [key for key, body in self._store.list(POD) if _owner(body) == owner]
-        if len(alive) > 1:
-            raise Breach(f"one Pod per run: VMI {owner} has {', '.join(map(str, alive))}")
-
-
-def check_delete(store: Store, resource_kind: str, key: Key) -> None:
-    """Raise Breach if virt-controller may not delete this object as it is right now. Called before it happens.
-
-    I3, I10: an instance that belongs to nobody is never stopped; a Pod goes only when its run is over or unwanted.
-    """
-    if resource_kind == VIRTUAL_MACHINE_INSTANCE.kind:
-        vmi = store.find(VIRTUAL_MACHINE_INSTANCE, key)
-        if vmi is not None and controller_of(decode_vmi(vmi).metadata) is None:
-            raise Breach(f"I3 unasked stop: VMI {key} belongs to nobody and would be deleted")
-    if resource_kind == POD.kind:
-        pod = store.find(POD, key)
-        owner = _owner(pod or {})
-        vmi = next(
-            (one for _unused, one in store.list(VIRTUAL_MACHINE_INSTANCE) if one["metadata"]["uid"] == owner), None
+            return f"I1 never two: {twice[0]} runs {counted[twice[0]]} times"
+        known, self._guests = self._guests, {(one.vmi_uid, one.pod_uid) for one in running}
+        return next(
+            filter(None, (self._start_breaks(one) for one in running if (one.vmi_uid, one.pod_uid) not in known)), None
         )
-        if vmi is not None and "deletionTimestamp" not in vmi["metadata"] and not is_final(_phase(vmi)):
-            raise Breach(f"I3 unasked stop: Pod {key} would be deleted under a live VMI")
+
+    def _start_breaks(self, one: Launcher) -> str | None:
+        """A guest is started only in the Pod that was granted its run, and once."""
+        if list(self._grants.get(one.vmi_uid, {})) != [one.pod_uid]:
+            return f"grant: {one.vmi} is started in a Pod that was not granted the run"
+        if one.has_run:
+            return f"once per run: {one.vmi} is started again after its guest had ended"
+        return None
+
+    def _change_breaks(self, change: Change, view: View) -> str | None:
+        if change.resource == VIRTUAL_MACHINE_INSTANCE:
+            return self._vmi_breaks(change, view)
+        if change.resource == POD:
+            return self._pod_breaks(change)
+        if change.resource == VIRTUAL_MACHINE:
+            return self._vm_breaks(change, view)
+        return None
+
+    def _vm_breaks(self, change: Change, view: View) -> str | None:
+        self._ledger.take_vm(change)
+        if change.actor == "controller":
+            lost = causes.overwritten(change, view.vm)
+            if lost:
+                return f"I9 lost update: {lost}"
+            if change.after is None and view.since >= self.is_one_leader_since:
+                return self._let_go_too_early(change)
+        return None
+
+    def _let_go_too_early(self, change: Change) -> str | None:
+        uid = (change.before or {})["metadata"]["uid"]
+        left = [key for key, one in self._store.list(VIRTUAL_MACHINE_INSTANCE) if controlling_uid(one) == uid]
+        return f"I6 finalizer: VM {change.key} goes before its instance" if left else None
+
+    def _vmi_breaks(self, change: Change, view: View) -> str | None:
+        asked = self._ledger.take_vmi(change, view.vm)
+        if asked:
+            return f"I2 unasked start: {change.key}: {asked}"
+        return (
+            self._phase_breaks(change)
+            or self._grant_breaks(change)
+            or self._numbers_break(change)
+            or self._vmi_write_breaks(change, view)
+            or self._end_breaks(change, view)
+        )
+
+    def _vmi_write_breaks(self, change: Change, view: View) -> str | None:
+        if change.actor not in OURS:
+            return None
+        lost = causes.overwritten(change, view.vmi) if change.after is not None else None
+        if lost:
+            return f"I9 lost update: {lost}"
+        if change.actor == "controller" and _begins_to_go(change):
+            unasked = causes.vmi_deleted(change, view)
+            return f"I3 unasked stop: {unasked}" if unasked else None
+        before, after = change.before, change.after
+        if before is not None and after is not None and controlling_uid(before) is None and controlling_uid(after):
+            wrong = causes.adopted(change, self._store, view)
+            return f"I10 adoption: {wrong}" if wrong else None
+        return None
+
+    def _phase_breaks(self, change: Change) -> str | None:
+        """I7: phases follow the graph, final phases are absorbing; Running is said of a guest that was started."""
+        before, after = change.before, change.after
+        if before is None or after is None or phase(before) == phase(after):
+            return None
+        self.last_phases = (phase(before), phase(after))
+        self.phases_seen[self.last_phases] += 1
+        if not may_move(phase(before), phase(after)):
+            return f"I7 phases: {change.key} went from {phase(before) or 'none'} to {phase(after) or 'none'}"
+        if phase(after) == RUNNING and not self._was_started(after["metadata"]["uid"]):
+            return f"I7 phases: {change.key} is said to be Running, and its guest was never started"
+        return None
+
+    def _was_started(self, vmi_uid: str) -> bool:
+        launchers = [one for node in self._nodes for one in node.launchers.values() if one.vmi_uid == vmi_uid]
+        return not launchers or any(one.has_run for one in launchers)
+
+    def _end_breaks(self, change: Change, view: View) -> str | None:
+        """I8: no VMI is final, or gone, while its guest runs anywhere; I6: nor gone while a Pod of it is left."""
+        before, after = change.before or {}, change.after
+        if after is not None and (not is_final(phase(after)) or is_final(phase(before))):
+            return None
+        uid = (after or before)["metadata"]["uid"]
+        if any(one.vmi_uid == uid for node in self._nodes for one in node.guests()):
+            return f"I8 not dead: {change.key} is {'gone' if after is None else phase(after)}, and its guest runs"
+        if after is None and change.actor == "controller" and view.since >= self.is_one_leader_since:
+            pods = [key for key, pod in self._store.list(POD) if controlling_uid(pod) == uid]
+            if pods:
+                return f"I6 finalizer: VMI {change.key} goes before its Pod {pods[0]}"
+        return None
+
+    def _grant_breaks(self, change: Change) -> str | None:
+        """The right to start goes to one Pod of a run, for good; to one that we made, where it is."""
+        after = change.after
+        if after is None:
+            return None
+        granted, uid = after.get("status", {}).get("activePods") or {}, after["metadata"]["uid"]
+        old = self._grants.get(uid) or {}
+        if old == granted:
+            return None
+        if old:
+            return f"grant: {change.key} was given to {old} and then to {granted}"
+        self._grants[uid] = granted
+        for pod_uid, node in granted.items():
+            wrong = self._grantee_breaks(after, pod_uid, node)
+            if wrong:
+                return f"grant: {change.key} is given to {wrong}"
+        return None
+
+    def _grantee_breaks(self, vmi: Json, pod_uid: str, node: str) -> str | None:
+        if self._makers.get(pod_uid) != "controller":
+            return "a Pod that virt-controller did not make"
+        pods = [(key, pod) for key, pod in self._store.list(POD) if pod["metadata"]["uid"] == pod_uid]
+        for key, pod in pods:
+            if controlling_uid(pod) != vmi["metadata"]["uid"] or pod["spec"].get("nodeName") != node:
+                return f"Pod {key}, which is not its own, or not there"
+            if int(key.name.rsplit("-", 1)[-1]) != _attempt(vmi):
+                return f"Pod {key}, which is of another attempt"
+        return None
+
+    def _numbers_break(self, change: Change) -> str | None:
+        """attempt and epoch never go back."""
+        if change.after is None:
+            return None
+        uid, now = change.after["metadata"]["uid"], _numbers(change.after)
+        old = self._numbers.get(uid, (0, 0))
+        self._numbers[uid] = (max(old[0], now[0]), max(old[1], now[1]))
+        return f"attempt: {change.key} went back from {old} to {now}" if now[0] < old[0] or now[1] < old[1] else None
+
+    def _pod_breaks(self, change: Change) -> str | None:
+        if change.before is None and change.after is not None:
+            self._makers[change.after["metadata"]["uid"]] = change.actor
+            return self._creation_breaks(change, change.after) if change.actor == "controller" else None
+        if change.actor == "controller" and _begins_to_go(change):
+            unasked = causes.pod_deleted(change, self._store)
+            return f"I3 unasked stop: {unasked}" if unasked else None
+        return None
+
+    def _creation_breaks(self, change: Change, pod: Json) -> str | None:
+        """A Pod of attempt n exists only after the VMI's status said n; one at a time; guarded; not too often."""
+        owner = controlling_uid(pod) or ""
+        if int(change.key.name.rsplit("-", 1)[-1]) > self._numbers.get(owner, (0, 0))[0]:
+            return f"attempt: Pod {change.key} was created before its attempt was recorded"
+        alive = [key for key, body in self._store.list(POD) if controlling_uid(body) == owner]
+        if len(alive) > 1:
+            return f"one Pod per run: VMI {owner} has {', '.join(map(str, alive))}"
+        vmi = causes.vmi_of(pod, self._store)
+        if vmi is not None and VMI_FINALIZER not in vmi["metadata"].get("finalizers", ()):
+            return f"I6 finalizer: Pod {change.key} was created for a VMI that nothing holds"
+        return self._creates_too_often(str(change.key))
+
+    def _creates_too_often(self, key: str) -> str | None:
+        times = self._created.setdefault(key, deque(maxlen=CREATES_PER_MINUTE))
+        is_storm = len(times) == CREATES_PER_MINUTE and self.now - times[0] < RATE_SECONDS
+        times.append(self.now)
+        return f"write rate: Pod {key} was made {CREATES_PER_MINUTE} times within a minute" if is_storm else None
 
 
-def stuck(store: Store) -> list[str]:
-    """List what is not as it should be when nothing moves any more."""
-    found = [
-        f"{change_kind.kind} {key} is still being deleted"
-        for change_kind in (VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, POD)
-        for key, body in store.list(change_kind)
-        if "deletionTimestamp" in body["metadata"]
-    ]
-    vmis = dict(store.list(VIRTUAL_MACHINE_INSTANCE))
-    for key, raw in store.list(VIRTUAL_MACHINE):
-        found.extend(f"VM {key}: {text}" for text in _vm_stuck(raw, vmis.get(key)))
-    for key, raw in vmis.items():
-        found.extend(f"VMI {key}: {text}" for text in _vmi_stuck(raw))
-    uids = {body["metadata"]["uid"] for body in vmis.values()}
-    found.extend(f"Pod {key} has no VMI" for key, body in store.list(POD) if _owner(body) not in uids)
-    return found
+def _begins_to_go(change: Change) -> bool:
+    before, after = change.before, change.after
+    if before is None or "deletionTimestamp" in before["metadata"]:
+        return False
+    return after is None or "deletionTimestamp" in after["metadata"]
 
 
-def _vm_stuck(raw: Json, raw_vmi: Json | None) -> list[str]:
-    vm = decode_vm(raw)
-    if vm.metadata.deletion_timestamp is not None or BAD_NODE_SELECTOR in vm.spec.template.spec.node_selector:
-        return []
-    vmi = decode_vmi(raw_vmi) if raw_vmi is not None else None
-    status, word = vm.status, vm.status.printable_status
-    if vm.run_strategy == ALWAYS:
-        wanted = vmi is not None and vmi.status.phase == RUNNING and word == "Running" and status.ready
-        is_invalid = vmi is not None and _is_invalid(vmi)
-        return [] if wanted or is_invalid else [f"wants to run, is {word}, instance {vmi and vmi.status.phase}"]
-    gone = vmi is None and word == "Stopped" and not status.created and not status.ready
-    return [] if gone else [f"wants to be halted, is {word}, instance {vmi and vmi.status.phase}"]
+def _attempt(vmi: Json) -> int:
+    return _numbers(vmi)[0]
 
 
-def _vmi_stuck(raw: Json) -> list[str]:
-    vmi = decode_vmi(raw)
-    if is_final(vmi.status.phase) or _is_invalid(vmi):
-        return []
-    ready = next((one for one in vmi.status.conditions if one.type == "Ready"), None)
-    if vmi.status.phase != RUNNING or ready is None or ready.status != "True":
-        return [f"is {vmi.status.phase or 'without phase'}, ready {ready and ready.reason}"]
-    return []
-
-
-def _is_invalid(vmi: VirtualMachineInstance) -> bool:
-    return vmi.spec.domain.memory is not None and vmi.spec.domain.memory.guest == INVALID_MEMORY
-
-
-def _phase(body: Json) -> str:
-    return str(body.get("status", {}).get("phase", ""))
-
-
-def _owner(body: Json) -> str:
-    owners = body.get("metadata", {}).get("ownerReferences") or [{}]
-    return str(owners[0].get("uid", ""))
+def _numbers(vmi: Json) -> tuple[int, int]:
+    status = vmi.get("status", {})
+    return int(status.get("attempt", status.get("epoch", 0))), int(status.get("epoch", 0))

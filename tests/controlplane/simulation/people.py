@@ -1,121 +1,254 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What users do: declare, switch, delete, adopt, and get in the way. Their writes never fail for lack of luck."""
+"""What users do: declare, switch, ask, delete, adopt, and get in the way. Their writes never fail for lack of luck.
+
+Requests go through the real decisions of virt-api. Nobody lies: who declares a Node dead has seen to it.
+"""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from typing import Any
 
-from kubevirt_api.names import VM_FINALIZER
-from kubevirt_api.run_strategies import ALWAYS, BUILT, HALTED, MANUAL, RERUN_ON_FAILURE
+from kubevirt_api.names import LAUNCHER_ROLE, ROLE, VM_FINALIZER
+from kubevirt_api.run_strategies import ALWAYS, BUILT, HALTED
 
-from controlplane.api.objects.phase import is_final
+from controlplane.api.objects.decode import decode_vm, decode_vmi
 from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
-from tests.controlplane.simulation.node import BAD_NODE_SELECTOR
+from controlplane.virt_api.lifecycle import (
+    NotBuiltError,
+    PatchInstance,
+    PatchSpec,
+    RefusedError,
+    Write,
+    decide_restart,
+    decide_start,
+    decide_stop,
+)
+from controlplane.virt_api.options import RestartOptions, StartOptions, StopOptions
+from tests.controlplane.simulation.ledger import Ledger
+from tests.controlplane.simulation.node import BAD_NODE_SELECTOR, DEAF, NO_KERNEL
 from tests.controlplane.simulation.store import Json, Store
 
 NAMESPACE = "default"
 INVALID_MEMORY = "-64Mi"
 """A VMI with so much memory got past admission."""
+NOTHING = "nothing"
+
+Doing = Callable[[Key], str]
 
 
 class People:
-    def __init__(self, store: Store, rng: random.Random, names: tuple[str, ...]) -> None:
+    def __init__(self, store: Store, rng: random.Random, names: tuple[str, ...], ledger: Ledger) -> None:
         self._store = store
         self._rng = rng
         self._names = names
+        self._ledger = ledger
+        self._doings: tuple[Doing, ...] = (
+            self._switch,
+            self._start,
+            self._stop,
+            self._restart,
+            self._delete_vmi,
+            self._delete_pod,
+            self._force_delete_pod,
+            self._delete_vm,
+            self._relabel_pod,
+            self._squat,
+            self._change_template,
+            self._annotate,
+            self._start_again_and_again,
+        )
+        self._weights = [1.0] * len(self._doings)
+
+    def draw_odds(self) -> None:
+        """Choose what is in fashion for a stretch."""
+        usual = (2, 5, 3, 3, 2, 2, 2, 1.2, 2, 2, 2, 1, 2)
+        self._weights = [one * self._rng.choice((0.1, 1.0, 1.0, 4.0)) for one in usual]
 
     def act(self) -> str:
         """Do one thing at random; say what."""
+        self._store.actor = "user"
         key = Key(NAMESPACE, self._rng.choice(self._names))
-        vm = self._store.find(VIRTUAL_MACHINE, key)
-        if vm is None:
-            if self._rng.random() < 0.15:
-                return self._create_vmi(key)
-            return self._create_vm(key)
-        doing = self._rng.choices(
-            (self._switch, self._start, self._stop, self._delete_vmi, self._delete_pod, self._delete_vm),
-            weights=(5, 3, 3, 3, 2, 3),
-        )[0]
-        return doing(key)
+        if self._store.find(VIRTUAL_MACHINE, key) is None:
+            return self._create_vmi(key) if self._rng.random() < 0.15 else self._create_vm(key)
+        return self._rng.choices(self._doings, weights=self._weights)[0](key)
 
-    def settle(self, strategy: str) -> None:
-        """Make every VM want something definite, so that the end can be checked."""
-        for key, vm in self._store.list(VIRTUAL_MACHINE):
-            if "deletionTimestamp" not in vm["metadata"]:
-                self._store.patch(VIRTUAL_MACHINE, key, {"spec": {"runStrategy": strategy, "running": None}})
+    def restore_labels(self) -> None:
+        """Put our label back on every Pod that lost it."""
+        self._store.actor = "user"
+        for key, pod in self._store.list(POD):
+            if pod["metadata"].get("ownerReferences") and ROLE not in pod["metadata"].get("labels", {}):
+                self._store.patch(POD, key, {"metadata": {"labels": {ROLE: LAUNCHER_ROLE}}})
+
+    def remove_squatters(self) -> None:
+        self._store.actor = "user"
+        for key, pod in self._store.list(POD):
+            if "squatter" in pod["metadata"].get("annotations", {}):
+                self._store.delete(POD, key, grace_period_seconds=0)
 
     def _create_vm(self, key: Key) -> str:
-        selector = {BAD_NODE_SELECTOR: "true"} if self._rng.random() < 0.15 else {}
+        selector = {}
+        if self._rng.random() < 0.25:
+            selector = {self._rng.choice((BAD_NODE_SELECTOR, NO_KERNEL, DEAF)): "true"}
         strategy = self._rng.choice((*BUILT, ALWAYS, ALWAYS))
-        finalizers = [VM_FINALIZER] if self._rng.random() < 0.8 else []
         spec: Json = {"template": {"spec": {"domain": {"memory": {"guest": "64Mi"}}, "nodeSelector": selector}}}
-        if self._rng.random() < 0.3:
+        if self._rng.random() < 0.2:
             spec["running"] = self._rng.random() < 0.5
         else:
             spec["runStrategy"] = strategy
         meta: Json = {"name": key.name}
-        if finalizers:
-            meta["finalizers"] = finalizers
+        if self._rng.random() < 0.8:
+            meta["finalizers"] = [VM_FINALIZER]
         self._store.create(VIRTUAL_MACHINE, key.namespace, {"metadata": meta, "spec": spec})
         return f"create VM {key} {spec.get('runStrategy', spec.get('running'))}"
 
     def _create_vmi(self, key: Key) -> str:
         if self._store.find(VIRTUAL_MACHINE_INSTANCE, key) is not None:
-            return "nothing"
+            return NOTHING
         spec: Json = {"domain": {"memory": {"guest": "64Mi"}}}
         if self._rng.random() < 0.3:
             spec["domain"]["memory"]["guest"] = INVALID_MEMORY
         self._store.create(VIRTUAL_MACHINE_INSTANCE, key.namespace, {"metadata": {"name": key.name}, "spec": spec})
         return f"create VMI {key}"
 
+    def _squat(self, key: Key) -> str:
+        """Make a VMI that only mentions the VM, or a Pod of a launcher's name that is not ours."""
+        vm, vmi = self._find(key)
+        if vmi is None:
+            owner = _reference(VIRTUAL_MACHINE.kind, vm)
+            meta = {"name": key.name, "ownerReferences": [owner]}
+            spec = {"domain": {"memory": {"guest": "64Mi"}}}
+            self._store.create(VIRTUAL_MACHINE_INSTANCE, key.namespace, {"metadata": meta, "spec": spec})
+            return f"create VMI {key} that mentions the VM"
+        return self._squat_pod(key, vmi)
+
+    def _squat_pod(self, key: Key, vmi: Json) -> str:
+        status = vmi.get("status", {})
+        attempt = max(status.get("attempt", status.get("epoch", 0)) + self._rng.choice((0, 1)), 1)
+        tail = f"{vmi['metadata']['uid'].replace('-', '')[:8]}-{attempt}"
+        pod = Key(key.namespace, f"virt-launcher-{key.name}-{tail}".replace(".", "-"))
+        if self._store.find(POD, pod) is not None:
+            return NOTHING
+        meta: Json = {"name": pod.name, "annotations": {"squatter": "true"}}
+        if self._rng.random() < 0.7:
+            meta["labels"] = {ROLE: LAUNCHER_ROLE}
+        if self._rng.random() < 0.5:
+            meta["ownerReferences"] = [_reference(VIRTUAL_MACHINE_INSTANCE.kind, vmi)]
+        self._store.create(POD, key.namespace, {"metadata": meta, "spec": {"containers": [{"name": "compute"}]}})
+        return f"create Pod {pod} that squats"
+
     def _switch(self, key: Key) -> str:
         strategy = self._rng.choice((*BUILT, ALWAYS, HALTED))
         self._store.patch(VIRTUAL_MACHINE, key, {"spec": {"runStrategy": strategy, "running": None}})
         return f"switch VM {key} to {strategy}"
 
+    def _change_template(self, key: Key) -> str:
+        memory = self._rng.choice(("64Mi", "96Mi", "128Mi"))
+        template = {"spec": {"domain": {"memory": {"guest": memory}}}}
+        self._store.patch(VIRTUAL_MACHINE, key, {"spec": {"template": template}})
+        return f"change VM {key} to {memory}"
+
+    def _annotate(self, key: Key) -> str:
+        resource = self._rng.choice((VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE))
+        if self._store.find(resource, key) is None:
+            return NOTHING
+        note = {"metadata": {"annotations": {"note": str(self._store.version)}}}
+        self._store.patch(resource, key, note)
+        return f"annotate {resource.kind} {key}"
+
     def _start(self, key: Key) -> str:
-        return self._request(key, "start", [{"action": "Start"}])
+        options = StartOptions(paused=self._rng.random() < 0.15)
+        return self._ask(key, "start", lambda vm, vmi: decide_start(vm, vmi, options))
 
     def _stop(self, key: Key) -> str:
-        vmi = self._store.find(VIRTUAL_MACHINE_INSTANCE, key)
-        if vmi is None:
-            return "nothing"
-        stop: list[Json] = [{"action": "Stop", "uid": vmi["metadata"]["uid"]}]
-        if self._rng.random() < 0.5:
-            return self._request(key, "restart", [*stop, {"action": "Start"}])
-        if is_final(vmi.get("status", {}).get("phase", "")):
-            return "nothing"
-        return self._request(key, "stop", stop)
+        options = StopOptions(grace_period=self._rng.choice((None, None, 0, 5)))
+        return self._ask(key, "stop", lambda vm, vmi: decide_stop(vm, vmi, options))
 
-    def _request(self, key: Key, name: str, requests: list[Json]) -> str:
-        """As virt-api does: only for strategies that take requests."""
-        vm = self._store.find(VIRTUAL_MACHINE, key) or {}
-        strategy = vm.get("spec", {}).get("runStrategy", "")
-        allowed = (MANUAL, RERUN_ON_FAILURE, ALWAYS) if name == "restart" else (MANUAL, RERUN_ON_FAILURE)
-        if strategy not in allowed or (name != "stop" and vm.get("status", {}).get("stateChangeRequests")):
-            return "nothing"
-        patch: dict[str, Any] = {"status": {"stateChangeRequests": requests, "startFailure": None}}
-        self._store.patch(VIRTUAL_MACHINE, key, patch, subresource="status")
-        return f"{name} VM {key}"
+    def _restart(self, key: Key) -> str:
+        options = RestartOptions(grace_period=self._rng.choice((None, 0)))
+        return self._ask(key, "restart", lambda vm, vmi: decide_restart(vm, vmi, options))
+
+    def _start_again_and_again(self, key: Key) -> str:
+        """Change one's mind at once."""
+        done = [self._rng.choice((self._start, self._stop, self._restart))(key) for _unused in range(2)]
+        kept = [one for one in done if one != NOTHING]
+        return " and ".join(kept) if kept else NOTHING
+
+    def _ask(self, key: Key, word: str, decide: Callable[[Any, Any], tuple[Write, ...]]) -> str:
+        """Do what virt-api does with a request."""
+        raw_vm, raw_vmi = self._find(key)
+        vm, vmi = decode_vm(raw_vm), decode_vmi(raw_vmi) if raw_vmi is not None else None
+        try:
+            writes = decide(vm, vmi)
+        except (RefusedError, NotBuiltError):
+            return NOTHING
+        self._ledger.accepted(word, vm, vmi, self._store.version)
+        for write in writes:
+            if isinstance(write, PatchInstance):
+                self._store.patch(VIRTUAL_MACHINE_INSTANCE, key, write.patch, uid=write.uid)
+            else:
+                subresource = "" if isinstance(write, PatchSpec) else "status"
+                self._store.patch(VIRTUAL_MACHINE, key, write.patch, subresource=subresource)
+        return f"{word} VM {key}"
 
     def _delete_vmi(self, key: Key) -> str:
         if self._store.find(VIRTUAL_MACHINE_INSTANCE, key) is None:
-            return "nothing"
+            return NOTHING
         self._store.delete(VIRTUAL_MACHINE_INSTANCE, key)
         return f"delete VMI {key}"
 
-    def _delete_pod(self, key: Key) -> str:
+    def _pick_pod(self) -> Key | None:
         pods = [one for one, _unused in self._store.list(POD)]
-        if not pods:
-            return "nothing"
-        one = self._rng.choice(pods)
+        return self._rng.choice(pods) if pods else None
+
+    def _delete_pod(self, _unused: Key) -> str:
+        one = self._pick_pod()
+        if one is None:
+            return NOTHING
         self._store.delete(POD, one)
         return f"delete Pod {one}"
 
+    def _force_delete_pod(self, _unused: Key) -> str:
+        one = self._pick_pod()
+        if one is None:
+            return NOTHING
+        self._store.delete(POD, one, grace_period_seconds=0)
+        return f"delete Pod {one} by force"
+
+    def force_delete_on(self, node: str) -> str:
+        """Help a node that is not reached: the launchers' Pods are stuck, so a person removes them."""
+        self._store.actor = "user"
+        there = [key for key, pod in self._store.list(POD) if pod["spec"].get("nodeName") == node]
+        for key in there:
+            self._store.delete(POD, key, grace_period_seconds=0)
+        return f"delete all {len(there)} Pods of {node} by force" if there else NOTHING
+
+    def _relabel_pod(self, _unused: Key) -> str:
+        one = self._pick_pod()
+        if one is None:
+            return NOTHING
+        pod = self._store.get(POD, one)
+        label = None if ROLE in pod["metadata"].get("labels", {}) else LAUNCHER_ROLE
+        self._store.patch(POD, one, {"metadata": {"labels": {ROLE: label}}})
+        return f"{'label' if label else 'take the label off'} Pod {one}"
+
     def _delete_vm(self, key: Key) -> str:
-        orphan = self._rng.random() < 0.3
+        if "deletionTimestamp" in self._find(key)[0]["metadata"]:
+            return NOTHING
+        orphan = self._rng.random() < 0.4
         self._store.delete(VIRTUAL_MACHINE, key, propagation="Orphan" if orphan else None)
         return f"delete VM {key}" + (" and leave its instance" if orphan else "")
+
+    def _find(self, key: Key) -> tuple[Json, Json | None]:
+        vm = self._store.find(VIRTUAL_MACHINE, key)
+        assert vm is not None
+        return vm, self._store.find(VIRTUAL_MACHINE_INSTANCE, key)
+
+
+def _reference(kind: str, body: Json) -> Json:
+    """Mention an object without being controlled by it."""
+    meta = body["metadata"]
+    return {"apiVersion": "kubevirt.io/v1", "kind": kind, "name": meta["name"], "uid": meta["uid"]}

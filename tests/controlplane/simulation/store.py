@@ -8,15 +8,14 @@ As the real one as far as the reconcilers can tell. No admission: what admission
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key, Resource
-from controlplane.engine.errors import AlreadyExists, ApiError, Conflict, Invalid, NotFound
+from controlplane.engine.errors import AlreadyExists, Conflict, Invalid, NotFound
 from controlplane.virt_controller.stamps import render_stamp
 from tests.controlplane.simulation.clock import SimulatedClock
 
@@ -24,6 +23,7 @@ Json = dict[str, Any]
 
 WITH_STATUS = (VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE)
 RESOURCES = (VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, POD, NODE)
+OVER = ("Succeeded", "Failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,43 +36,49 @@ class Change:
     before: Json | None
     after: Json | None
     raw: bytes
+    actor: str
+    """Who did it: controller, handler, user, kubelet, scheduler, garbage collector, ..."""
 
 
 class Store:
     def __init__(self, clock: SimulatedClock) -> None:
         self._clock = clock
-        self._objects: dict[tuple[Resource, Key], Json] = {}
-        self._raw: dict[tuple[Resource, Key], bytes] = {}
+        self._objects: dict[str, dict[Key, Json]] = {one.kind: {} for one in RESOURCES}
+        self._raw: dict[str, dict[Key, bytes]] = {one.kind: {} for one in RESOURCES}
         self._uids = 0
         self.version = 0
+        self.actor = ""
+        """Who acts now; set before each act."""
         self.history: list[Change] = []
+        self.histories: dict[str, list[Change]] = {one.kind: [] for one in RESOURCES}
 
     def get(self, resource: Resource, key: Key) -> Json:
-        found = self.find(resource, key)
-        if found is None:
+        """Read a copy, to be changed at will."""
+        raw = self._raw[resource.kind].get(key)
+        if raw is None:
             raise NotFound(f"{resource.kind} {key} not found")
-        return copy.deepcopy(found)
+        return msgspec.json.decode(raw)  # type: ignore[no-any-return]
 
     def find(self, resource: Resource, key: Key) -> Json | None:
         """Look without copying: for oracles and actors that only read."""
-        return self._objects.get((resource, key))
+        return self._objects[resource.kind].get(key)
 
     def list(self, resource: Resource) -> list[tuple[Key, Json]]:
-        found = [(key, body) for (kind, key), body in self._objects.items() if kind == resource]
-        return sorted(found, key=lambda one: one[0])
+        return sorted(self._objects[resource.kind].items(), key=_by_key)
 
     def raw(self, resource: Resource, key: Key) -> bytes:
         """The object as a list shows it."""
-        return self._raw[resource, key]
+        return self._raw[resource.kind][key]
 
     def create(self, resource: Resource, namespace: str, body: Json) -> Json:
-        stored = copy.deepcopy(body)
+        stored = _copy(body)
         meta = stored["metadata"]
         key = Key(namespace, meta["name"])
-        if (resource, key) in self._objects:
+        if key in self._objects[resource.kind]:
             raise AlreadyExists(f"{resource.kind} {key} already exists")
         self._uids += 1
-        meta.update(namespace=namespace, uid=f"{self._uids:08x}-0000-4000-8000-000000000000", generation=1)
+        identity = {"namespace": namespace} if resource.namespaced else {}
+        meta.update(identity, uid=f"{self._uids:08x}-0000-4000-8000-000000000000", generation=1)
         meta["creationTimestamp"] = render_stamp(self._clock.now())
         if resource in WITH_STATUS:
             stored.pop("status", None)
@@ -105,7 +111,7 @@ class Store:
                 raise Invalid(f"{resource.kind} {key}: no new finalizers can be added if the object is being deleted")
             if not meta.get("finalizers") and resource != POD:
                 return self._remove(resource, key, merged)
-        if merged.get("spec") != old.get("spec"):
+        if resource in WITH_STATUS and merged.get("spec") != old.get("spec"):
             meta["generation"] = meta.get("generation", 1) + 1
         if merged == old:
             return old
@@ -126,7 +132,7 @@ class Store:
         meta = old["metadata"]
         if propagation == "Orphan" and "deletionTimestamp" not in meta:
             meta["finalizers"] = [*meta.get("finalizers", ()), "orphan"]
-        runs = resource == POD and "nodeName" in old["spec"] and old["status"]["phase"] not in ("Succeeded", "Failed")
+        runs = resource == POD and "nodeName" in old["spec"] and old["status"]["phase"] not in OVER
         if not meta.get("finalizers") and not (runs and grace_period_seconds != 0):
             self._remove(resource, key, old)
         elif "deletionTimestamp" not in meta:
@@ -134,25 +140,12 @@ class Store:
             meta["deletionGracePeriodSeconds"] = 30 if runs else 0
             self._put(resource, key, old)
 
-    def would_accept(self, run: Callable[[], object]) -> bool:
-        """Tell whether a call would take effect now; leaves no trace of it."""
-        objects, raw = dict(self._objects), dict(self._raw)
-        history, version = len(self.history), self.version
-        try:
-            run()
-        except ApiError:
-            return False
-        finally:
-            self._objects, self._raw, self.version = objects, raw, version
-            del self.history[history:]
-        return True
-
     def set_pod(self, key: Key, uid: str, *, status: Json | None = None, node: str | None = None) -> None:
         """Write as kubelet or scheduler do; nothing happens when that Pod is gone."""
         old = self.find(POD, key)
         if old is None or old["metadata"]["uid"] != uid:
             return
-        new = copy.deepcopy(old)
+        new = _copy(old)
         if node is not None:
             new["spec"]["nodeName"] = node
         if status is not None:
@@ -164,32 +157,7 @@ class Store:
         """Let the kubelet confirm that a deleted Pod has ended."""
         old = self.find(POD, key)
         if old is not None and old["metadata"]["uid"] == uid:
-            self._remove(POD, key, copy.deepcopy(old))
-
-    def collect_garbage(self) -> bool:
-        """Do one thing that the garbage collector owes; tell whether there was one."""
-        uids = {body["metadata"]["uid"] for body in self._objects.values()}
-        for (resource, key), body in sorted(self._objects.items(), key=lambda one: (one[0][0].plural, one[0][1])):
-            meta = body["metadata"]
-            owners = meta.get("ownerReferences") or []
-            if owners and "deletionTimestamp" not in meta and all(one["uid"] not in uids for one in owners):
-                self.delete(resource, key, uid=meta["uid"])
-                return True
-            if "deletionTimestamp" in meta and "orphan" in meta.get("finalizers", ()):
-                self._orphan(resource, key, meta)
-                return True
-        return False
-
-    def _orphan(self, resource: Resource, key: Key, meta: Json) -> None:
-        """Cut the first dependant loose, or let go of the owner when there is none left."""
-        for (kind, child), body in self._objects.items():
-            owners = body["metadata"].get("ownerReferences") or []
-            kept = [one for one in owners if one["uid"] != meta["uid"]]
-            if len(kept) != len(owners):
-                self.patch(kind, child, {"metadata": {"ownerReferences": kept or None}})
-                return
-        rest = [one for one in meta["finalizers"] if one != "orphan"]
-        self.patch(resource, key, {"metadata": {"finalizers": rest or None}})
+            self._remove(POD, key, _copy(old))
 
     @staticmethod
     def _check(resource: Resource, key: Key, old: Json, uid: str | None, version: str | None) -> None:
@@ -206,22 +174,32 @@ class Store:
         return self._record(resource, key, body, is_gone=True)
 
     def _record(self, resource: Resource, key: Key, body: Json, *, is_gone: bool) -> Json:
-        before = self._objects.pop((resource, key), None)
+        objects, raws = self._objects[resource.kind], self._raw[resource.kind]
+        before = objects.pop(key, None)
         self.version += 1
         body["metadata"]["resourceVersion"] = str(self.version)
         raw = msgspec.json.encode(body)
-        self._raw.pop((resource, key), None)
+        raws.pop(key, None)
         if not is_gone:
-            self._objects[resource, key], self._raw[resource, key] = body, raw
-        after = None if is_gone else body
-        self.history.append(Change(self.version, resource, key, before or body, after, raw))
-        return copy.deepcopy(body)
+            objects[key], raws[key] = body, raw
+        change = Change(self.version, resource, key, before, None if is_gone else body, raw, self.actor)
+        self.history.append(change)
+        self.histories[resource.kind].append(change)
+        return msgspec.json.decode(raw)  # type: ignore[no-any-return]
+
+
+def _by_key(item: tuple[Key, Json]) -> Key:
+    return item[0]
+
+
+def _copy(body: Any) -> Any:
+    return msgspec.json.decode(msgspec.json.encode(body))
 
 
 def _merge(target: Any, patch: Any) -> Any:
     """RFC 7386."""
     if not isinstance(patch, Mapping):
-        return copy.deepcopy(patch)
+        return _copy(patch)
     merged = dict(target) if isinstance(target, Mapping) else {}
     for name, value in patch.items():
         if value is None:

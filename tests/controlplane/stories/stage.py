@@ -16,10 +16,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
-from tests.controlplane.simulation.clock import SimulatedClock
+from tests.controlplane.simulation.clock import SimulatedClock, WrongClock
 from tests.controlplane.simulation.controller import Controller, real_reconcilers
 from tests.controlplane.simulation.fair import fair_round
-from tests.controlplane.simulation.node import Launcher, Node
+from tests.controlplane.simulation.handler import Handler
+from tests.controlplane.simulation.launcher import Launcher
+from tests.controlplane.simulation.node import Node
+from tests.controlplane.simulation.process import Process
 from tests.controlplane.simulation.store import Change, Json, Store
 
 NAMES = {"VirtualMachine": "vm", "VirtualMachineInstance": "vmi", "Pod": "pod", "Node": "node"}
@@ -38,7 +41,8 @@ class Stage:
         self.clock = SimulatedClock()
         self.store = Store(self.clock)
         self.node = Node("node-1", self.store, self.clock, Calm(0))
-        self.controller = Controller("controller", self.store, self.clock, Calm(0), real_reconcilers)
+        self.controller = Controller("controller", self.store, WrongClock(self.clock), Calm(0), real_reconcilers)
+        self.handler = Handler(self.node, self.store, Calm(0))
         self.lines: list[str] = []
         self.calls: Counter[str] = Counter()
         """Writes of the controller, e.g. "create Pod"."""
@@ -57,7 +61,8 @@ class Stage:
         """Run until nobody has anything to do; time stands still."""
         with self._listening():
             for _unused in range(ROUNDS):
-                moved = fair_round(self.store, self.controller, [self.node], carry=self._carry, schedule=self._schedule)
+                processes = [self.controller, self.handler]
+                moved = fair_round(self.store, processes, [self.node], carry=self._carry, schedule=self._schedule)
                 self._tell_changes()
                 if not moved:
                     return
@@ -71,9 +76,7 @@ class Stage:
     def guest(self, how: str) -> None:
         """End the one guest that runs."""
         (one,) = self.guests()
-        self.act(
-            f"the guest {'powers off' if how == 'shut down' else 'crashes'}", lambda: self.node.end_guest(one, how)
-        )
+        self.act(f"the guest {'powers off' if how == 'shut down' else 'crashes'}", lambda: one.end_guest(how))
 
     def guests(self) -> list[Launcher]:
         return self.node.guests()
@@ -81,11 +84,11 @@ class Stage:
     def text(self) -> str:
         return "\n".join(self.lines) + "\n"
 
-    def _carry(self) -> None:
-        call = self.controller.passes[0].call
-        if call.verb != "get":
-            self.calls[f"{call.verb} {call.resource.kind}"] += 1
-        self.controller.carry_out(0, "done")
+    def _carry(self, one: Process) -> None:
+        call = one.passes[0].call
+        if call.is_write and one is self.controller:
+            self.calls[f"{call.verb} {call.kind}"] += 1
+        one.carry_out(0, "done")
         self._tell_changes()
 
     def _schedule(self) -> None:

@@ -165,8 +165,7 @@ async def test_so_after_a_restart_where_the_pod_was_placed(stage: Stage) -> None
 async def test_a_lost_answer_makes_no_second_pod(stage: Stage) -> None:
     key = await stage.until_begun()
     stage.reconciler = stage.another()
-    stage.caches[POD]._raw.clear()
-    stage.caches[POD]._owners.clear()
+    stage.caches[POD].forget()
     await reconcile(stage.reconciler, WEB)
     assert [one for one, _unused in stage.store.list(POD)] == [key]
 
@@ -278,8 +277,7 @@ async def test_a_granted_pod_without_owner_is_still_there(stage: Stage) -> None:
     """Whoever may patch Pods can strip one of its label and its owner: it is found by name and UID, and claimed."""
     key = await stage.until_running()
     stage.store.patch(POD, key, {"metadata": {"labels": None, "ownerReferences": None}})
-    stage.caches[POD]._raw.clear()  # as a watch that selects by label shows it
-    stage.caches[POD]._owners.clear()
+    stage.caches[POD].forget()  # as a watch that selects by label shows it
     await stage.work()
     assert "patch Pod [uid+version]" in stage.calls
     meta = stage.pod(key)["metadata"]

@@ -1,0 +1,79 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An await of a reconciler that waits for its fate: an API call, or a verb of a launcher's session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from controlplane.api.objects.resources import Key, Resource
+from controlplane.engine.errors import ApiError, Forbidden, Invalid, Throttled, Unavailable
+from tests.controlplane.simulation.store import Json, Store
+
+Fate = Literal["done", "request lost", "answer lost", "forbidden", "invalid", "throttled"]
+LOST: tuple[Fate, ...] = ("request lost", "answer lost")
+REFUSALS: dict[Fate, type[ApiError]] = {"forbidden": Forbidden, "invalid": Invalid, "throttled": Throttled}
+READ = "get"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What is to be done outside the process, once the schedule says so."""
+
+    verb: str
+    kind: str
+    key: Key
+    run: Callable[[], Any]
+    lost: type[Exception] = Unavailable
+    """What the caller gets when there is no answer."""
+
+    def __await__(self) -> Generator[Call, Any, Any]:
+        return (yield self)
+
+    @property
+    def is_api(self) -> bool:
+        return self.lost is Unavailable
+
+    @property
+    def is_write(self) -> bool:
+        return self.is_api and self.verb != READ
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.kind} {self.key}"
+
+
+class CallingApi:
+    """The reconcilers' API: every method waits for the schedule."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def get(self, resource: Resource, key: Key) -> Json:
+        return await Call(READ, resource.kind, key, lambda: self._store.get(resource, key))  # type: ignore[no-any-return]
+
+    async def create(self, resource: Resource, namespace: str, body: Json) -> Json:
+        key = Key(namespace, body["metadata"]["name"])
+        return await Call("create", resource.kind, key, lambda: self._store.create(resource, namespace, body))  # type: ignore[no-any-return]
+
+    async def patch(self, resource: Resource, key: Key, patch: Mapping[str, Any], **options: Any) -> Json:
+        verb = "patch status of" if options.get("subresource") else "patch"
+        return await Call(verb, resource.kind, key, lambda: self._store.patch(resource, key, patch, **options))  # type: ignore[no-any-return]
+
+    async def delete(self, resource: Resource, key: Key, *, uid: str, **options: Any) -> None:
+        await Call("delete", resource.kind, key, lambda: self._store.delete(resource, key, uid=uid, **options))
+
+
+def perform(call: Call, fate: Fate) -> tuple[Any, Exception | None]:
+    """Carry a call out, lose it on its way there or back, or have it refused."""
+    if fate == "request lost":
+        return None, call.lost(f"{call}: connection refused")
+    if fate in REFUSALS:
+        return None, REFUSALS[fate](f"{call}: {fate}")
+    try:
+        result = call.run()
+    except Exception as error:  # what the caller must cope with; the rest is a bug that the process reports
+        return None, error
+    return (result, None) if fate == "done" else (None, call.lost(f"{call}: connection reset"))

@@ -1,0 +1,122 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Kubernetes' own controllers: garbage collectors, taint eviction, scheduler. One thing at a time."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+from controlplane.api.objects.resources import NODE, POD, Key, Resource
+from tests.controlplane.simulation.store import OVER, RESOURCES, Json, Store
+
+OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
+UNREACHABLE = "node.kubernetes.io/unreachable"
+
+
+def collect_garbage(store: Store) -> bool:
+    """Do one thing that the garbage collector owes; tell whether there was one."""
+    store.actor = "garbage collector"
+    found = list(_all(store))
+    uids = {body["metadata"]["uid"] for _unused, _unused, body in found}
+    for resource, key, body in found:
+        meta = body["metadata"]
+        owners = meta.get("ownerReferences") or []
+        if owners and "deletionTimestamp" not in meta and all(one["uid"] not in uids for one in owners):
+            store.delete(resource, key, uid=meta["uid"])
+            return True
+        if "deletionTimestamp" in meta and "orphan" in meta.get("finalizers", ()):
+            _orphan(store, resource, key, meta)
+            return True
+    return False
+
+
+def collect_pods(store: Store) -> bool:
+    """Let the Pod garbage collector end one Pod of a Node that is gone or was declared out of service.
+
+    As the real one: it marks the Pod Failed first, which is then no word of any kubelet.
+    """
+    for key, pod in store.list(POD):
+        node = pod["spec"].get("nodeName")
+        if node is None or not _is_lost(store, node, is_going="deletionTimestamp" in pod["metadata"]):
+            continue
+        store.actor = "pod garbage collector"
+        uid, status = pod["metadata"]["uid"], pod["status"]
+        if status["phase"] not in OVER:
+            disrupted = {"type": "DisruptionTarget", "status": "True", "reason": "DeletionByPodGC"}
+            kept = [one for one in status.get("conditions", ()) if one["type"] != "DisruptionTarget"]
+            failed = {**status, "phase": "Failed", "conditions": [*kept, disrupted]}
+            store.set_pod(key, uid, status=failed)
+        else:
+            store.delete(POD, key, uid=uid, grace_period_seconds=0)
+        return True
+    return False
+
+
+def evict(store: Store, *taints: str) -> str | None:
+    """Delete, gracefully, one Pod of a Node with one of these taints, which no launcher tolerates for ever."""
+    for key, pod in store.list(POD):
+        node = store.find(NODE, Key("", pod["spec"].get("nodeName", "")))
+        if node is None or "deletionTimestamp" in pod["metadata"]:
+            continue
+        if any(has_taint(node, one) for one in taints):
+            store.actor = "taint eviction"
+            store.delete(POD, key)
+            return f"taint eviction: {key}"
+    return None
+
+
+def schedule(store: Store, rng: random.Random, chance: float) -> str | None:
+    """Place one waiting Pod on a Node that is Ready, or say that none fits; chance: how often it says so."""
+    waiting = [(key, body) for key, body in store.list(POD) if "nodeName" not in body["spec"]]
+    nodes = [key.name for key, node in store.list(NODE) if not node.get("spec", {}).get("taints")]
+    if not waiting:
+        return None
+    key, body = rng.choice(waiting)
+    store.actor = "scheduler"
+    if not nodes or rng.random() < chance:
+        refused = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/2 nodes"}
+        before = store.version
+        store.set_pod(key, body["metadata"]["uid"], status={"phase": "Pending", "conditions": [refused]})
+        return f"scheduler: {key} does not fit" if store.version != before else None
+    name = rng.choice(nodes)
+    store.set_pod(key, body["metadata"]["uid"], node=name)
+    return f"scheduler: {key} to {name}"
+
+
+def has_taint(node: Json, name: str) -> bool:
+    return any(one["key"] == name for one in node.get("spec", {}).get("taints") or ())
+
+
+def set_taint(store: Store, name: str, taint: str, *, on: bool) -> None:
+    """Put a taint on a Node or take it off, as whoever acts now."""
+    node = store.find(NODE, Key("", name))
+    if node is None:
+        return
+    kept = [one for one in node.get("spec", {}).get("taints") or () if one["key"] != taint]
+    taints = [*kept, {"key": taint, "effect": "NoExecute"}] if on else kept
+    store.patch(NODE, Key("", name), {"spec": {"taints": taints or None}})
+
+
+def _is_lost(store: Store, node: str, *, is_going: bool) -> bool:
+    found = store.find(NODE, Key("", node))
+    return found is None or (is_going and has_taint(found, OUT_OF_SERVICE))
+
+
+def _all(store: Store) -> Iterator[tuple[Resource, Key, Json]]:
+    for resource in RESOURCES:
+        for key, body in store.list(resource):
+            yield resource, key, body
+
+
+def _orphan(store: Store, resource: Resource, key: Key, meta: Json) -> None:
+    """Cut the first dependant loose, or let go of the owner when there is none left."""
+    for kind, child, body in _all(store):
+        owners = body["metadata"].get("ownerReferences") or []
+        kept = [one for one in owners if one["uid"] != meta["uid"]]
+        if len(kept) != len(owners):
+            store.patch(kind, child, {"metadata": {"ownerReferences": kept or None}})
+            return
+    rest = [one for one in meta["finalizers"] if one != "orphan"]
+    store.patch(resource, key, {"metadata": {"finalizers": rest or None}})

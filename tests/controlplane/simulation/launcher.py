@@ -1,0 +1,132 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A launcher as it truly is: supervisor, libvirtd, domain, QEMU, its directory. Knows no API and nobody's view of it.
+
+Starting takes two steps, between which the domain is active already and may still fail. Stopping is asked of a guest
+that may be deaf. The daemon may die and come back; the guest outlives it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from controlplane.api.objects.resources import Key
+from controlplane.domain.observed import Identity, Observed
+from controlplane.domain.state import Life, State, derive_outcome
+
+OFF = State(Life.SHUT_OFF, "unknown")
+STARTING = State(Life.PAUSED, "starting_up")
+BOOTED = State(Life.RUNNING, "booted")
+ENDS = {"shut down": "shutdown", "crashed": "crashed", "destroyed": "destroyed", "start failed": "failed"}
+"""How a guest ends, and libvirt's reason for it."""
+
+
+class DomainError(Exception):
+    """libvirt refuses. is_wrong_state: the domain is not in a state for it."""
+
+    def __init__(self, text: str, *, is_wrong_state: bool = False) -> None:
+        super().__init__(text)
+        self.is_wrong_state = is_wrong_state
+
+
+@dataclass(slots=True)
+class Launcher:
+    """What the kubelet started for a Pod. The entry stays until neither a process nor the directory is left."""
+
+    pod: Key
+    pod_uid: str
+    vmi: Key
+    vmi_uid: str
+    fails_to_boot: bool = False
+    """Its kernel does not exist: QEMU ends as soon as it is asked to go."""
+    is_up: bool = True
+    has_directory: bool = True
+    is_listening: bool = False
+    daemon: int = 0
+    """Grows with each libvirtd."""
+    state: State | None = None
+    """None: no domain is defined."""
+    is_starting: bool = False
+    has_run: bool = False
+    is_deaf: bool = False
+    changes: int = 0
+    """Grows with every event that libvirt sends."""
+    is_told_to_end: bool = False
+    exit_code: int | None = None
+    message: str = ""
+
+    @property
+    def is_running_guest(self) -> bool:
+        return self.state is not None and self.state.life.is_up
+
+    def observed(self) -> Observed:
+        identity = Identity(self.vmi.namespace, self.vmi.name, self.vmi_uid, self.pod_uid, 1, 30)
+        return Observed(identity=identity, is_kvm=True, machine="pc-q35-10.0", has_acpi=True)
+
+    def listen(self) -> None:
+        self.is_listening = True
+        self.daemon += 1
+
+    def lose_daemon(self) -> None:
+        self.is_listening = False
+
+    def define(self) -> None:
+        if self.state is None:
+            self._become(OFF)
+
+    def launch(self) -> None:
+        """Execute QEMU: the domain is active from here on, whatever becomes of the start."""
+        if self.is_running_guest:
+            raise DomainError("domain is already running", is_wrong_state=True)
+        self.is_starting = True
+        self._become(STARTING)
+
+    def finish_start(self) -> None:
+        """Let libvirtd end the start that it began."""
+        if not self.is_starting:
+            raise DomainError("the domain ended while it was started")
+        self.is_starting = False
+        if self.fails_to_boot:
+            self._become(State(Life.SHUT_OFF, ENDS["start failed"]))
+            raise DomainError("could not open kernel file")
+        self.has_run = True
+        self._become(BOOTED)
+
+    def press_power(self) -> None:
+        if not self.is_running_guest:
+            raise DomainError("domain is not running", is_wrong_state=True)
+        if not self.is_deaf and not self.is_starting:
+            self.end_guest("shut down")
+
+    def destroy(self) -> None:
+        if not self.is_running_guest:
+            raise DomainError("domain is not running", is_wrong_state=True)
+        self.end_guest("destroyed")
+
+    def end_guest(self, how: str) -> None:
+        """End QEMU: shut down, crashed, destroyed."""
+        if self.is_running_guest:
+            self.is_starting = False
+            self._become(State(Life.SHUT_OFF, ENDS[how]))
+
+    def end_if_over(self) -> bool:
+        """Let the supervisor exit with the guest's verdict once there is one, or when it was told to."""
+        if not self.is_up or self.is_running_guest:
+            return False
+        outcome = None if self.state is None else derive_outcome(self.state, is_acpi_expected=True)
+        if outcome is None and not self.is_told_to_end:
+            return False
+        self.exit(0 if outcome != "Failed" else 1, "" if outcome != "Failed" else "the guest crashed")
+        return True
+
+    def exit(self, code: int, message: str = "") -> None:
+        """End all processes: QEMU does not outlive its supervisor."""
+        self.end_guest("crashed")
+        self.is_up = self.is_listening = False
+        self.exit_code, self.message = code, message
+        self.changes += 1
+
+    def _become(self, state: State) -> None:
+        self.state = state
+        self.changes += 1

@@ -1,0 +1,171 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A model of what each VM's history allows: when a run may begin, and whether one must be there in the end.
+
+It knows run strategies, accepted requests and how runs ended, in the order in which the API server took them in; it
+shares no code with the controller. Where that order leaves both answers open, it says so (None).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import msgspec
+
+from controlplane.api.objects.vm import VirtualMachine
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from tests.controlplane.simulation.store import OVER, Change, Json
+
+
+@dataclass(slots=True)
+class Account:
+    """What is known of one VM, by UID."""
+
+    strategy: str
+    must_run: bool | None
+    """For strategies that go by history (Manual, RerunOnFailure, Once): what the end must show."""
+    causes: list[str] = field(default_factory=list)
+    """Reasons for a run to begin that no run has used up."""
+    owed_after: int | None = None
+    """A start was accepted at that version, and nothing but its run has answered it."""
+    owed_stop: str | None = None
+    """UID of the instance that an accepted stop named."""
+    may_start: bool = False
+    """Its own status still asks for a run: a start is queued, or its strategy is not recorded as acted on."""
+    is_going: bool = False
+    is_touched: bool = True
+    """Its strategy changed since the last rest: it may not have been acted on."""
+
+
+class Ledger:
+    def __init__(self) -> None:
+        self.accounts: dict[str, Account] = {}
+        self._owners: dict[str, str] = {}
+        """UID of the VM by UID of its instance."""
+
+    def accepted(self, word: str, vm: VirtualMachine, vmi: VirtualMachineInstance | None, version: int) -> None:
+        """Note a request that virt-api answered with 202."""
+        one = self.accounts[vm.metadata.uid]
+        vmi_uid = None if vmi is None else vmi.metadata.uid
+        if word in ("start", "restart"):
+            has_begun = word == "start" and vmi is not None and vmi.status.phase not in OVER
+            one.must_run, one.owed_after = True, None if has_begun else version
+            one.causes.append(f"a person asked for a {word}")
+        else:
+            # Where a start is still to come, which of the two was first acted on is open.
+            one.must_run, one.owed_after = None if one.may_start else False, None
+        if word in ("stop", "restart") and vmi_uid is not None:
+            one.owed_stop = vmi_uid
+
+    def dropped(self, vm_uid: str) -> None:
+        """Note that the control plane has said, to everybody, that it does not carry a request out."""
+        one = self.accounts.get(vm_uid)
+        if one is not None:
+            one.must_run = one.owed_after = one.owed_stop = None
+
+    def take_vm(self, change: Change) -> None:
+        """Follow strategies and deletions."""
+        if change.after is None:
+            self.accounts.pop(_uid(change.before or {"metadata": {}}), None)
+            return
+        strategy, uid = strategy_of(change.after), _uid(change.after)
+        one = self.accounts.get(uid)
+        if one is None:
+            begins = strategy in ("RerunOnFailure", "Once")
+            one = self.accounts[uid] = Account(strategy, must_run=begins or (False if strategy == "Manual" else None))
+            one.causes = [f"created with {strategy}"] if begins else []
+        elif strategy != one.strategy:
+            self._switch(one, strategy)
+        one.is_going = "deletionTimestamp" in change.after["metadata"]
+        one.may_start = _asks_for_start(change.after)
+
+    def take_vmi(self, change: Change, seen: bytes | None) -> str | None:
+        """Follow runs; return why this change must not be, or None. seen: the VM as the writer knew it."""
+        before, after = change.before, change.after
+        uid = _uid(after or before or {"metadata": {}})
+        if after is not None:
+            owner = controlling_uid(after)
+            if owner is not None and owner not in (controlling_uid(before) if before else None,):
+                self._owners[uid] = owner
+                if before is not None and owner in self.accounts:
+                    self._adopt(self.accounts[owner])
+        one = self.accounts.get(self._owners.get(uid, ""))
+        if one is None:
+            return None
+        if before is None and after is not None and change.actor == "controller":
+            return self._begin(one, seen)
+        self._end(one, change)
+        return None
+
+    def rest(self) -> None:
+        """Note that everything has come to rest: what was to be acted on was."""
+        for one in self.accounts.values():
+            one.is_touched = False
+
+    def _switch(self, one: Account, strategy: str) -> None:
+        one.causes.append(f"switched to {strategy}")
+        one.owed_after = one.owed_stop = None
+        one.strategy, one.must_run, one.is_touched = strategy, None, True
+
+    def _adopt(self, one: Account) -> None:
+        one.must_run, one.owed_after = None, None
+        one.causes.append("an adopted instance may have ended")
+
+    @staticmethod
+    def _begin(one: Account, seen: bytes | None) -> str | None:
+        """Let a run use up the causes there are; Always needs none."""
+        if one.strategy != "Always" and not one.causes and not one.may_start and not one.is_going:
+            if seen is None or not _asks_for_start(msgspec.json.decode(seen)):
+                return f"a run began under {one.strategy} that nobody asked for"
+            one.must_run = None  # what asked for it was taken back while the answer was on its way
+        one.causes.clear()
+        one.owed_after = None
+        return None
+
+    @staticmethod
+    def _end(one: Account, change: Change) -> None:
+        before, after = change.before or {}, change.after
+        is_over = after is not None and _phase(after) in OVER and _phase(before) not in OVER
+        was_going = "deletionTimestamp" in before.get("metadata", {})
+        if is_over and after is not None and not was_going and "deletionTimestamp" not in after["metadata"]:
+            if one.owed_stop == _uid(after):
+                one.must_run = False if one.owed_after is None else one.must_run
+            elif one.strategy == "RerunOnFailure" and _phase(after) == "Failed":
+                one.causes.append("its last run failed")
+                one.must_run = True if one.must_run is not None else None
+            elif one.owed_after is None:
+                one.must_run = False if one.must_run is not None else None
+        is_going = after is None or "deletionTimestamp" in after["metadata"]
+        if is_going and not was_going and change.actor != "controller":
+            one.causes += ["its instance was taken away"] if one.strategy == "Once" else []
+            one.must_run = one.owed_after = None
+        if after is None and one.owed_stop == _uid(before):
+            one.owed_stop = None
+
+
+def strategy_of(vm: Json) -> str:
+    """Read what a VM wants."""
+    spec = vm["spec"]
+    return str(spec.get("runStrategy") or ("Always" if spec.get("running") else "Halted"))
+
+
+def _asks_for_start(vm: Json) -> bool:
+    strategy, status = strategy_of(vm), vm.get("status", {})
+    is_new = strategy == "RerunOnFailure" and status.get("runStrategy") != strategy
+    queued = status.get("stateChangeRequests") or ()
+    return strategy == "Always" or is_new or any(each["action"] == "Start" for each in queued)
+
+
+def controlling_uid(body: Json) -> str | None:
+    """Return the UID of the owner that controls an object."""
+    owners = body["metadata"].get("ownerReferences") or ()
+    return next((str(one["uid"]) for one in owners if one.get("controller")), None)
+
+
+def _uid(body: Json) -> str:
+    return str(body.get("metadata", {}).get("uid", ""))
+
+
+def _phase(body: Json) -> str:
+    return str(body.get("status", {}).get("phase", ""))

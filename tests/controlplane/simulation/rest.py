@@ -1,0 +1,189 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What must have happened once the faults are over and everything has come to rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kubevirt_api.names import ROLE
+
+from controlplane.api.objects.decode import decode_vm, decode_vmi
+from controlplane.api.objects.phase import RUNNING, UNKNOWN, is_final
+from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.api.objects.vm import VirtualMachine
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from tests.controlplane.simulation.causes import vmi_of
+from tests.controlplane.simulation.ledger import Account, Ledger, controlling_uid
+from tests.controlplane.simulation.node import BAD_NODE_SELECTOR, NO_KERNEL, Node
+from tests.controlplane.simulation.people import INVALID_MEMORY
+from tests.controlplane.simulation.store import Json, Store
+
+
+class Rest:
+    """Judges the state at rest. dead: the node that nobody can reach and nobody has declared dead."""
+
+    def __init__(self, store: Store, nodes: Iterable[Node], ledger: Ledger) -> None:
+        self._store = store
+        self._nodes = tuple(nodes)
+        self._ledger = ledger
+        self.dead: Node | None = None
+
+    def stuck(self) -> list[str]:
+        """List what is not as it should be when nothing moves any more."""
+        self._held = {key for key, raw in self._store.list(VIRTUAL_MACHINE_INSTANCE) if self._is_held(raw)}
+        found = self._going() + self._unproven() + self._leftovers()
+        vmis = dict(self._store.list(VIRTUAL_MACHINE_INSTANCE))
+        for key, raw in self._store.list(VIRTUAL_MACHINE):
+            if key not in self._held:
+                found.extend(f"VM {key}: {text}" for text in self._vm(raw, vmis.get(key)))
+        for key, raw in vmis.items():
+            if key not in self._held:
+                found.extend(f"VMI {key}: {text}" for text in self._vmi(raw))
+        return found
+
+    def restless(self) -> set[str]:
+        """List the names that may have work to do for ever: starts that fail, and are tried again."""
+        return {
+            key.name
+            for resource in (VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE)
+            for key, raw in self._store.list(resource)
+            if _is_hopeless(raw) or key in self._held
+        }
+
+    def _is_held(self, vmi: Json) -> bool:
+        """Tell whether a VMI's guest may run where nobody can look: then it stays as it is."""
+        if self.dead is None:
+            return False
+        uid, name = vmi["metadata"]["uid"], self.dead.name
+        granted = name in (vmi.get("status", {}).get("activePods") or {}).values()
+        if granted and not is_final(vmi.get("status", {}).get("phase", "")):
+            return True
+        pods = [pod for _unused, pod in self._store.list(POD) if controlling_uid(pod) == uid]
+        return any(pod["spec"].get("nodeName") == name for pod in pods)
+
+    def _unproven(self) -> list[str]:
+        """A run whose Pod was removed from a dead node is Unknown, and says what would be proof."""
+        found = []
+        pods = {pod["metadata"]["uid"] for _unused, pod in self._store.list(POD)}
+        for key in self._held:
+            vmi = decode_vmi(self._store.get(VIRTUAL_MACHINE_INSTANCE, key))
+            if not vmi.status.active_pods or set(vmi.status.active_pods) & pods:
+                continue
+            said = [one.message for one in vmi.status.conditions if "Node" in one.message or "node" in one.message]
+            if vmi.status.phase != UNKNOWN or not said:
+                found.append(f"VMI {key} may run on a dead node, is {vmi.status.phase} and says {said or 'nothing'}")
+        return found
+
+    def _going(self) -> list[str]:
+        return [
+            f"{kind.kind} {key} is still being deleted"
+            for kind in (VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, POD)
+            for key, body in self._store.list(kind)
+            if "deletionTimestamp" in body["metadata"] and not self._waits(kind.kind, key, body)
+        ]
+
+    def _waits(self, kind: str, key: Key, body: Json) -> bool:
+        if kind != POD.kind:
+            return key in self._held
+        return self.dead is not None and body["spec"].get("nodeName") == self.dead.name
+
+    def _leftovers(self) -> list[str]:
+        """I5: no Pod without its VMI, no launcher without its Pod, no guest without its VMI."""
+        found = [
+            f"Pod {key} has no VMI"
+            for key, body in self._store.list(POD)
+            if "squatter" not in body["metadata"].get("annotations", {})
+            and vmi_of(body, self._store) is None
+            and not self._waits(POD.kind, key, body)
+        ]
+        pods = {body["metadata"]["uid"] for _unused, body in self._store.list(POD)}
+        for node in self._nodes:
+            if not node.is_unreachable:
+                found += [
+                    f"I5 {node.name} keeps the launcher of {one.vmi}"
+                    for uid, one in node.launchers.items()
+                    if uid not in pods
+                ]
+        return found
+
+    def _vm(self, raw: Json, raw_vmi: Json | None) -> list[str]:
+        vm = decode_vm(raw)
+        if vm.metadata.deletion_timestamp is not None:
+            return []
+        vmi = decode_vmi(raw_vmi) if raw_vmi is not None else None
+        account = self._ledger.accounts[vm.metadata.uid]
+        found = []
+        if raw_vmi is not None and controlling_uid(raw_vmi) is None:
+            found.append("an instance of its name belongs to nobody")
+        if vm.status.state_change_requests and not _is_hopeless(raw):
+            found.append(f"a request is neither done nor dropped: {vm.status.state_change_requests}")
+        if account.owed_stop is not None and vmi is not None and vmi.metadata.uid == account.owed_stop:
+            found.append("a stop was accepted, and the instance is there")
+        if account.owed_after is not None:
+            found.append("a start was accepted, and no run began")
+        return found + self._as_wanted(vm, vmi, account)
+
+    def _as_wanted(self, vm: VirtualMachine, vmi: VirtualMachineInstance | None, account: Account) -> list[str]:
+        """Compare with what the strategy wants, and what the history says where that decides."""
+        wanted = {"Always": True, "Halted": False}.get(vm.run_strategy, account.must_run)
+        status, is_alive = vm.status, vmi is not None and not is_final(vmi.status.phase)
+        now = f"is {status.printable_status}, instance {vmi and vmi.status.phase}"
+        if wanted is True and (vmi is None or not _may_run(vmi)) and not self._is_blocked(vm):
+            return [f"wants to run ({vm.run_strategy}), {now}"]
+        if wanted is False and vm.run_strategy == "Halted" and vmi is not None:
+            return [f"wants to be halted, {now}"]
+        if wanted is False and is_alive:
+            return [f"is not to run ({vm.run_strategy}), {now}"]
+        if vmi is None and (
+            status.created or status.ready or status.printable_status not in ("Stopped", "CrashLoopBackOff")
+        ):
+            return [f"has no instance, and says {status.printable_status}"]
+        if vmi is not None and vmi.status.phase == RUNNING and self._is_seen(vmi):
+            return [] if status.printable_status == "Running" and status.ready else [f"runs, and {now}"]
+        return []
+
+    def _vmi(self, raw: Json) -> list[str]:
+        vmi = decode_vmi(raw)
+        if is_final(vmi.status.phase) or _is_hopeless(raw) or self._is_squatted(vmi):
+            return []
+        running = [one for node in self._nodes for one in node.guests() if one.vmi_uid == vmi.metadata.uid]
+        ready = next((one for one in vmi.status.conditions if one.type == "Ready"), None)
+        if vmi.status.phase == RUNNING and len(running) != 1:
+            return ["is Running, and no guest is"]
+        is_ready = ready is not None and ready.status == "True"
+        if vmi.status.phase != RUNNING or (not is_ready and self._is_seen(vmi)):
+            return [f"is {vmi.status.phase or 'without phase'}, ready {ready and ready.reason}"]
+        return []
+
+    def _is_seen(self, vmi: VirtualMachineInstance) -> bool:
+        """Tell whether its Pod still has our label: nobody is told of a Pod without it."""
+        pods = [pod for _unused, pod in self._store.list(POD) if controlling_uid(pod) == vmi.metadata.uid]
+        return all(ROLE in pod["metadata"].get("labels", {}) for pod in pods)
+
+    def _is_blocked(self, vm: VirtualMachine) -> bool:
+        raw = self._store.find(VIRTUAL_MACHINE, Key(vm.metadata.namespace, vm.metadata.name))
+        if raw is None or _is_hopeless(raw):
+            return True
+        vmi = self._store.find(VIRTUAL_MACHINE_INSTANCE, Key(vm.metadata.namespace, vm.metadata.name))
+        return vmi is not None and (_is_hopeless(vmi) or self._is_squatted(decode_vmi(vmi)))
+
+    def _is_squatted(self, vmi: VirtualMachineInstance) -> bool:
+        tail = vmi.metadata.uid.replace("-", "")[:8]
+        return any(
+            tail in key.name and "squatter" in pod["metadata"].get("annotations", {})
+            for key, pod in self._store.list(POD)
+        )
+
+
+def _may_run(vmi: VirtualMachineInstance) -> bool:
+    return vmi.status.phase == RUNNING
+
+
+def _is_hopeless(raw: Json) -> bool:
+    """Tell whether a VM or VMI is one that can never run."""
+    spec = raw["spec"].get("template", {}).get("spec") or raw["spec"]
+    selector = spec.get("nodeSelector") or {}
+    memory = (spec.get("domain", {}).get("memory") or {}).get("guest")
+    return BAD_NODE_SELECTOR in selector or NO_KERNEL in selector or memory == INVALID_MEMORY

@@ -1,0 +1,48 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A run: random steps, and at the end of every stretch peace. A failure says how to repeat it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.controlplane.simulation.controller import Reconcilers, real_reconcilers
+from tests.controlplane.simulation.handler import BuildHandler, VmiReconciler
+from tests.controlplane.simulation.moves import Moves
+from tests.controlplane.simulation.oracles import Breach
+from tests.controlplane.simulation.settle import Settling
+from tests.controlplane.simulation.world import World
+
+STRETCH = 400
+"""Steps between two settlements."""
+
+
+class Failure(AssertionError):
+    """A run that went wrong: seed, step, breach and the last lines of the trace."""
+
+
+class Simulation:
+    def __init__(
+        self, seed: int, build: Reconcilers = real_reconcilers, build_handler: BuildHandler = VmiReconciler
+    ) -> None:
+        self.world = World(seed, build, build_handler)
+        self._moves = Moves(self.world)
+        self._settling = Settling(self.world, self._moves)
+
+    def run(self, steps: int) -> None:
+        """Take random steps; every so often end all faults and require that everything comes right."""
+        for number in range(1, steps + 1):
+            self._guarded(self._moves.step)
+            if number % STRETCH == 0 or number == steps:
+                self._guarded(self._settling.run)
+                self.world.draw_odds()
+
+    def _guarded(self, act: Callable[[], None]) -> None:
+        try:
+            act()
+        except Breach as breach:
+            world = self.world
+            trace = "\n  ".join(world.trace)
+            where = f"seed {world.seed}, step {world.steps}; the last {len(world.trace)} steps"
+            raise Failure(f"{breach}\n{where}:\n  {trace}") from breach

@@ -1,0 +1,251 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""virt-handler's sessions without sockets and libvirt: what the real ones publish, when the schedule lets them.
+
+A verb is a Call, or several; what libvirt tells is a look that is begun in one step and published later. Losing
+contact changes nothing but `is_connected`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from controlplane.api.objects.decode import decode
+from controlplane.api.objects.pod import Pod
+from controlplane.api.objects.resources import Key
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.domain.state import State
+from controlplane.virt_handler.vmi.ports import CannotLook, NoContact, StartRefused
+from controlplane.virt_handler.vmi.world import Expected, Failure, Launcher, Sighting, Traces
+from tests.controlplane.simulation import launcher as host
+from tests.controlplane.simulation.cache import LaggingCache
+from tests.controlplane.simulation.calls import Call
+from tests.controlplane.simulation.node import Node
+
+START_ATTEMPTS = 3
+START_PATIENCE_SECONDS = 2.0
+
+
+class FakeSession:
+    """Contact with one launcher Pod. `pod` and `is_gone` are kept up to date by the sessions."""
+
+    def __init__(self, pod: Pod, node: Node, changed: Callable[[], None]) -> None:
+        self.pod = pod
+        self.is_gone = False
+        self._node = node
+        self._changed = changed
+        self._sighting = Sighting()
+        self._daemon = 0
+        """The libvirtd that it is connected to; 0: none."""
+        self._seen = -1
+        self._look: tuple[State | None] | None = None
+        """A look that is begun and not published yet."""
+        self._is_starting = False
+        self._failed_starts: list[float] = []
+        self._expected: Expected | None = None
+
+    @property
+    def is_over(self) -> bool:
+        return self.is_gone or self.pod.is_over
+
+    @property
+    def is_connected(self) -> bool:
+        return self._daemon > 0
+
+    def launcher(self) -> Launcher:
+        return Launcher(self.pod, is_gone=self.is_gone, sighting=self._sighting, expected=self._expected)
+
+    def expect(self, expected: Expected) -> None:
+        self._expected = expected
+        self._changed()
+
+    def steps(self) -> list[Callable[[], None]]:
+        """List what its own task can do now."""
+        there = self._there()
+        if self._daemon and (there is None or not there.is_listening or there.daemon != self._daemon):
+            return [self._hang_up]
+        if not self._daemon:
+            return [self._connect] if there is not None and there.is_listening and not self.is_over else []
+        if self._look is not None:
+            return [self._publish_look]
+        return [self._begin_look] if there is not None and self._seen != there.changes and not self._is_starting else []
+
+    async def prepare_network(self, _unused: VirtualMachineInstance) -> None:
+        if not self._sighting.is_network_ready:
+            await self._call("prepare network of", lambda _unused: None)
+            self._publish(is_network_ready=True)
+
+    async def start(self, _unused: VirtualMachineInstance) -> None:
+        """Define, start, and look: nothing seen in between is published."""
+        self._is_starting, self._look = True, None
+        try:
+            await self._call("define", lambda one: one.define())
+            await self._call("launch", lambda one: one.launch())
+            await self._call("finish start of", lambda one: one.finish_start() if one.is_starting else None)
+        except host.DomainError as error:
+            if not error.is_wrong_state:
+                self._note_failed_start(str(error))
+                raise StartRefused(str(error)) from error
+        finally:
+            self._is_starting = False
+        await self.refresh()
+
+    async def shut_down(self) -> None:
+        self._publish(shutdown_asked_at=self._node.clock.monotonic())
+        await self._end("shut down", lambda one: one.press_power())
+
+    async def destroy(self) -> None:
+        self._publish(destroys=self._sighting.destroys + 1)
+        await self._end("destroy", lambda one: one.destroy())
+        await self.refresh()
+
+    async def resume(self) -> None:
+        self._publish(resume_asked_at=self._node.clock.monotonic())
+        await self._call("resume", lambda _unused: None)
+
+    async def refresh(self) -> None:
+        daemon = self._daemon
+        state = await self._call("look at", lambda one: one.state)
+        if self._daemon == daemon:
+            self._publish_state(state)
+
+    async def _end(self, verb: str, say: Callable[[host.Launcher], None]) -> None:
+        def end(there: host.Launcher) -> None:
+            self._node.endings.append((there.vmi_uid, there.pod_uid))
+            say(there)
+
+        try:
+            await self._call(verb, end)
+        except host.DomainError:
+            await self.refresh()  # it has ended in the meantime
+
+    async def _call(self, verb: str, do: Callable[[host.Launcher], object]) -> State | None:
+        daemon = self._daemon
+
+        def run() -> object:
+            there = self._there()
+            if not daemon or there is None or not there.is_listening or there.daemon != daemon:
+                raise NoContact("the launcher is not connected")
+            return do(there)
+
+        return await Call(verb, "domain", self.pod.vmi_key or Key("", ""), run, NoContact)  # type: ignore[no-any-return]
+
+    def _there(self) -> host.Launcher | None:
+        return self._node.launchers.get(self.pod.uid)
+
+    def _connect(self) -> None:
+        there = self._there()
+        if there is not None:
+            self._daemon, self._seen = there.daemon, there.changes
+            self._sighting = replace(self._sighting, observed=None)
+            self._look = (there.state,)
+
+    def _hang_up(self) -> None:
+        self._daemon, self._look = 0, None
+        self._publish(is_connected=False)
+
+    def _begin_look(self) -> None:
+        there = self._there()
+        if there is not None:
+            self._seen, self._look = there.changes, (there.state,)
+
+    def _publish_look(self) -> None:
+        if self._look is not None:
+            (state,), self._look = self._look, None
+            self._publish_state(state)
+
+    def _publish_state(self, state: State | None) -> None:
+        there = self._there()
+        observed = there.observed() if state is not None and there is not None else None
+        self._publish(is_connected=True, state=state, observed=observed, trouble="")
+
+    def _note_failed_start(self, text: str) -> None:
+        now = self._node.clock.monotonic()
+        self._failed_starts.append(now)
+        is_long = now - self._failed_starts[0] >= START_PATIENCE_SECONDS
+        if "kernel" in text:
+            self._publish(failure=Failure("InvalidDomain", text))
+        elif len(self._failed_starts) >= START_ATTEMPTS and is_long:
+            self._publish(failure=Failure("StartFailed", text))
+
+    def _publish(self, **changes: object) -> None:
+        after = replace(self._sighting, **changes)  # type: ignore[arg-type]
+        if after != self._sighting:
+            self._sighting = after
+            self._changed()
+
+
+class FakeSessions:
+    """The launcher Pods of a node, as a cache shows them; a session each. As the real registry."""
+
+    def __init__(self, pods: LaggingCache, node: Node, changed: Callable[[Key], None]) -> None:
+        self._pods = pods
+        self._node = node
+        self._changed = changed
+        self._sessions: dict[str, FakeSession] = {}
+        pods.subscribe(self._take)
+
+    @property
+    def synced(self) -> bool:
+        return self._pods.synced
+
+    def session(self, pod_uid: str) -> FakeSession | None:
+        return self._sessions.get(pod_uid)
+
+    def launchers_of(self, vmi_uid: str) -> tuple[Launcher, ...]:
+        return self._select(lambda pod: pod.owner is not None and pod.owner.uid == vmi_uid)
+
+    def launchers_named(self, key: Key) -> tuple[Launcher, ...]:
+        return self._select(lambda pod: pod.vmi_key == key)
+
+    async def find_traces(self, pod_uid: str) -> Traces:
+        return await Call("look for", "launcher", Key("", pod_uid), lambda: self._traces(pod_uid), CannotLook)  # type: ignore[no-any-return]
+
+    def steps(self) -> list[Callable[[], None]]:
+        """List what the sessions' own tasks can do now."""
+        self._drop_ended()
+        return [step for one in self._sessions.values() for step in one.steps()]
+
+    def _traces(self, pod_uid: str) -> Traces:
+        there = self._node.launchers.get(pod_uid)
+        if there is None:
+            return Traces(has_directory=False, processes=0)
+        return Traces(has_directory=there.has_directory, processes=2 if there.is_up else 0)
+
+    def _take(self, _unused: Key, before: bytes | None, after: bytes | None) -> None:
+        old, new = _read(before), _read(after)
+        if old is not None and (new is None or new.uid != old.uid):
+            self._gone(old)
+        if new is not None and new.owner is not None and new.vmi_key is not None:
+            self._seen(new, new.vmi_key)
+
+    def _seen(self, pod: Pod, key: Key) -> None:
+        session = self._sessions.get(pod.uid)
+        if session is None:
+            self._sessions[pod.uid] = FakeSession(pod, self._node, lambda: self._changed(key))
+        else:
+            session.pod, session.is_gone = pod, False  # it may be listed again
+        self._changed(key)
+
+    def _gone(self, pod: Pod) -> None:
+        session = self._sessions.get(pod.uid)
+        if session is None or pod.vmi_key is None:
+            return
+        session.is_gone = True
+        self._changed(pod.vmi_key)
+
+    def _drop_ended(self) -> None:
+        for uid, one in tuple(self._sessions.items()):
+            if one.is_gone and not one.is_connected:
+                del self._sessions[uid]
+                if one.pod.vmi_key is not None:
+                    self._changed(one.pod.vmi_key)
+
+    def _select(self, is_wanted: Callable[[Pod], bool]) -> tuple[Launcher, ...]:
+        return tuple(one.launcher() for one in self._sessions.values() if is_wanted(one.pod))
+
+
+def _read(raw: bytes | None) -> Pod | None:
+    return None if raw is None else decode(raw, Pod)

@@ -1,0 +1,134 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How a stretch ends: all faults end but perhaps one dead node, and everything must come right and then stay still."""
+
+from __future__ import annotations
+
+from tests.controlplane.simulation.fair import fair_round
+from tests.controlplane.simulation.moves import Moves
+from tests.controlplane.simulation.node import Node
+from tests.controlplane.simulation.oracles import OURS, Breach
+from tests.controlplane.simulation.process import Process
+from tests.controlplane.simulation.rest import Rest
+from tests.controlplane.simulation.world import World
+
+FAIR_ROUNDS = 500
+PATIENCE_SECONDS = 35.0
+"""What looks right is looked at again after the longest back-off."""
+QUIET_SECONDS = 1200.0
+"""Of rest in which nobody of ours writes."""
+DEAD_NODES = 0.3
+"""How often a node stays dead while all else comes to rest."""
+LONGEST_SLEEP = 600.0
+"""No alarm is set further ahead: nothing that is wrong may wait longer."""
+
+
+class Settling:
+    def __init__(self, world: World, moves: Moves) -> None:
+        self._world = world
+        self._moves = moves
+        self._rest = Rest(world.store, world.nodes, world.ledger)
+        self._patience = 0.0
+
+    def run(self) -> None:
+        """End the faults: first as far as one can go with a dead node, then with proof, then with the node back."""
+        world = self._world
+        world.note("faults end")
+        self._rest.dead = self._choose_dead()
+        for node in world.nodes:
+            if node is not self._rest.dead:
+                self._bring_back(node)
+        self._keep_one_leader()
+        world.people.remove_squatters()
+        if world.rng.random() < 0.5:
+            world.people.restore_labels()
+        self._come_to_rest()
+        dead, self._rest.dead = self._rest.dead, None
+        if dead is not None:
+            self._declare_dead(dead)
+            self._come_to_rest()
+            self._bring_back(dead)
+            self._come_to_rest()
+        self._stay_still()
+        world.ledger.rest()
+
+    def _choose_dead(self) -> Node | None:
+        unreachable = [node for node in self._world.nodes if node.is_unreachable]
+        if not unreachable or self._world.rng.random() > DEAD_NODES * 2:
+            return None
+        return self._world.rng.choice(unreachable)
+
+    def _bring_back(self, node: Node) -> None:
+        if node.is_unreachable:
+            self._world.note(f"{node.name}: healed")
+            self._moves.heal(node)
+
+    def _declare_dead(self, node: Node) -> None:
+        """Give proof: the power is cut for certain, and a person says so."""
+        if not node.is_off:
+            self._moves.lose_power(node)
+        self._world.note(f"{node.name}: off for certain; {self._moves.fence(node)}")
+
+    def _keep_one_leader(self) -> None:
+        for old in self._world.controllers[:-1]:
+            old.die(None, is_request_out=False)
+        del self._world.controllers[:-1]
+        self._world.oracles.is_one_leader_since = self._world.store.version + 1
+
+    def _come_to_rest(self) -> None:
+        self._patience = PATIENCE_SECONDS
+        for _unused in range(FAIR_ROUNDS):
+            if not self._round() and not self._wait_for_alarm():
+                break
+        else:
+            raise Breach(f"nothing stuck: it does not come to rest: {self._rest.stuck()}")
+        found = self._rest.stuck()
+        if found:
+            raise Breach("nothing stuck: " + "; ".join(found))
+
+    def _stay_still(self) -> None:
+        """Let time pass: alarms may ring, and nobody of ours writes about what is as it should be."""
+        restless, store = self._rest.restless(), self._world.store
+        until = self._world.true.seconds + QUIET_SECONDS
+        before = len(store.history)
+        while self._world.true.seconds < until:
+            due = self._next_due()
+            self._world.true.advance(QUIET_SECONDS if due is None else max(due, 1.0))
+            self._round()
+        for change in store.history[before:]:
+            if change.actor in OURS and not any(name in change.key.name.replace("-", ".") for name in restless):
+                raise Breach(f"write rate: {change.actor} writes {change.resource.kind} {change.key} at rest")
+
+    def _reachable(self) -> list[Process]:
+        dead = self._rest.dead
+        return [one for one in self._world.processes() if dead is None or one is not self._world.handlers[dead.name]]
+
+    def _round(self) -> bool:
+        nodes = [node for node in self._world.nodes if node is not self._rest.dead]
+        moved = fair_round(
+            self._world.store, self._reachable(), nodes, carry=self._carry, schedule=self._world.schedule
+        )
+        self._world.after_step()
+        return moved
+
+    def _carry(self, one: Process) -> None:
+        self._world.note(self._world.carry(one, 0, "done"))
+        self._world.after_step()
+
+    def _next_due(self) -> float | None:
+        return min((due for one in self._reachable() if (due := one.next_due()) is not None), default=None)
+
+    def _wait_for_alarm(self) -> bool:
+        """Pass the time to the next alarm, unless nothing would ever come of it."""
+        due = self._next_due()
+        if due is None:
+            return False
+        if due > 0 and not self._rest.stuck():
+            self._patience -= due
+            if self._patience < 0:
+                return False
+        if due > LONGEST_SLEEP:
+            raise Breach(f"nothing stuck: somebody sleeps for {due:.0f} s: {self._rest.stuck()}")
+        self._world.true.advance(due + 0.001)  # a float of seconds since the epoch has no more digits
+        return True

@@ -1,0 +1,75 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How often who moves: a swarm.
+
+Each stretch multiplies the usual odds by chance, so that what is rare together occurs in some stretch.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from itertools import accumulate
+
+from tests.controlplane.simulation.calls import Fate
+
+USUAL = {
+    "deliver": 30.0,
+    "begin": 18.0,
+    "carry out": 26.0,
+    "kubelet": 16.0,
+    "host": 12.0,
+    "session": 16.0,
+    "schedule": 10.0,
+    "collect": 3.0,
+    "people": 1.2,
+    "time": 0.3,
+    "guest": 0.3,
+    "crash": 0.05,
+    "second leader": 0.08,
+    "relist": 0.06,
+    "bookmark": 0.1,
+    "repeat": 0.05,
+    "cut": 0.03,
+    "cut and force": 0.06,
+    "heal": 0.2,
+    "power": 0.03,
+    "fence": 0.1,
+    "evict": 0.05,
+    "handler crash": 0.04,
+    "daemon": 0.05,
+    "clock": 0.02,
+}
+NAMES = tuple(USUAL)
+FATES: tuple[Fate, ...] = ("request lost", "answer lost", "answer lost", "forbidden", "invalid", "throttled")
+SLOW_DELIVERY = 0.02
+"""How often a watch that is slow in this stretch delivers when its turn comes."""
+
+
+@dataclass(slots=True)
+class Odds:
+    """The odds of one stretch."""
+
+    rng: random.Random
+    fault_rate: float = 0.0
+    slow: frozenset[tuple[str, str]] = frozenset()
+    """Watches (role, kind) that hardly deliver."""
+    _cumulative: list[float] = field(default_factory=list)
+
+    def draw(self) -> None:
+        """Begin a new stretch."""
+        choice = self.rng.choice
+        self.fault_rate = choice((0.0, 0.02, 0.1, 0.3))
+        kinds = ("VirtualMachine", "VirtualMachineInstance", "Pod", "Node")
+        roles = ("controller", "handler")
+        self.slow = frozenset((choice(roles), choice(kinds)) for _unused in range(choice((0, 0, 1, 2))))
+        self._cumulative = list(accumulate(one * choice((0.1, 1.0, 1.0, 4.0)) for one in USUAL.values()))
+
+    def pick(self) -> str:
+        return self.rng.choices(NAMES, cum_weights=self._cumulative)[0]
+
+    def fate(self, *, may_refuse: bool) -> Fate:
+        if self.rng.random() >= self.fault_rate:
+            return "done"
+        return self.rng.choice(FATES if may_refuse else FATES[:3])
