@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from tests.controlplane.simulation.cache import LaggingCache
@@ -65,15 +65,17 @@ class Moves:
         """Let somebody move who can."""
         text: str | None = None
         while text is None:
-            text = self._by_name[self._world.odds.pick()]()
+            text = next(
+                (said for name in self._world.odds.order() if (said := self._by_name[name]()) is not None), None
+            )
         self._world.note(text)
         self._world.after_step()
 
+    def _shuffled(self, some: Sequence[T]) -> list[T]:
+        return self._rng.sample(some, len(some))
+
     def _node(self) -> Node:
         return self._rng.choice(self._world.nodes)
-
-    def _process(self) -> Process:
-        return self._rng.choice(self._world.processes())
 
     def _reachable(self) -> list[tuple[str, LaggingCache]]:
         """List the caches that can hear from the API server."""
@@ -114,13 +116,14 @@ class Moves:
         return ""
 
     def _begin(self) -> str | None:
-        one = self._process()
-        return "" if one.begin(self._rng.choice(tuple(one.work))) else None
+        turns = [(one, name) for one in self._world.processes() for name in one.work]
+        return "" if any(one.begin(name) for one, name in self._shuffled(turns)) else None
 
     def _carry_out(self) -> str | None:
-        one = self._process()
-        if not one.passes:
+        working = [one for one in self._world.processes() if one.passes]
+        if not working:
             return None
+        one = self._rng.choice(working)
         index = self._rng.randrange(len(one.passes))
         call = one.passes[index].call
         fate = self._world.odds.fate(may_refuse=call.is_write)
@@ -135,29 +138,27 @@ class Moves:
         return None if done == NOTHING else f"user: {done}"
 
     def _kubelet(self) -> str | None:
-        node = self._node()
-        due = node.kubelet_steps()
+        due = [(node, step) for node in self._world.nodes for step in node.kubelet_steps()]
         if not due:
             return None
-        key, uid = self._rng.choice(due)
+        node, (key, uid) = self._rng.choice(due)
         node.kubelet_step(key, uid)
         return f"{node.name} kubelet: {key}"
 
     def _host(self) -> str | None:
-        node = self._node()
-        due = node.host_steps()
+        due = [(node, step) for node in self._world.nodes for step in node.host_steps()]
         if not due:
             return None
-        one = self._rng.choice(due)
+        node, one = self._rng.choice(due)
         node.host_step(one)
         return f"{node.name} launcher of {one.vmi}: {'up' if one.is_up else 'over'}, {one.state and one.state.reason}"
 
     def _session(self) -> str | None:
-        handler = self._world.handlers[self._node().name]
-        steps = [] if handler.is_dead else handler.sessions.steps()
+        alive = [one for one in self._world.handlers.values() if not one.is_dead]
+        steps = [(handler, step) for handler in alive for step in handler.sessions.steps()]
         if not steps:
             return None
-        step = self._rng.choice(steps)
+        handler, step = self._rng.choice(steps)
         step()
         return f"{handler.name}: {step.__name__.strip('_').replace('_', ' ')}"
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
-from itertools import accumulate
 
 from tests.controlplane.simulation.calls import Fate
 
@@ -55,7 +54,7 @@ class Odds:
     fault_rate: float = 0.0
     slow: frozenset[tuple[str, str]] = frozenset()
     """Watches (role, kind) that hardly deliver."""
-    _cumulative: list[float] = field(default_factory=list)
+    _exponents: list[float] = field(default_factory=list)
 
     def draw(self) -> None:
         """Begin a new stretch."""
@@ -64,10 +63,13 @@ class Odds:
         kinds = ("VirtualMachine", "VirtualMachineInstance", "Pod", "Node")
         roles = ("controller", "handler")
         self.slow = frozenset((choice(roles), choice(kinds)) for _unused in range(choice((0, 0, 1, 2))))
-        self._cumulative = list(accumulate(one * choice((0.1, 1.0, 1.0, 4.0)) for one in USUAL.values()))
+        self._exponents = [1 / (one * choice((0.1, 1.0, 1.0, 4.0))) for one in USUAL.values()]
 
-    def pick(self) -> str:
-        return self.rng.choices(NAMES, cum_weights=self._cumulative)[0]
+    def order(self) -> list[str]:
+        """Draw who may move first, second, ... by their odds, as from an urn: the first who can is the one who does."""
+        random = self.rng.random
+        drawn = sorted(zip((random() ** one for one in self._exponents), NAMES, strict=True), reverse=True)
+        return [name for _unused, name in drawn]
 
     def fate(self, *, may_refuse: bool) -> Fate:
         if self.rng.random() >= self.fault_rate:
