@@ -98,8 +98,8 @@ def _look_for_proof(world: World) -> Plan[Action]:
     evidence, node = world.evidence, world.node
     if isinstance(evidence, Alive):
         return Plan((LookForPods(because="its Pod is not in the cache"),))
-    if isinstance(evidence, Unknown) and node is not None and node.is_unseen and not node.is_gone:
-        return Plan((LookForNode(node.name, because="its node is not in the cache"),))
+    if isinstance(evidence, Unknown) and node is not None and node.is_to_be_asked_for:
+        return Plan((LookForNode(node.name, because="what the cache says of its node would be proof"),))
     return Plan((Tell(because="its Pod is gone from the API"),))
 
 

@@ -9,7 +9,7 @@ its node may be cut off and run the guest on. Proof is one of four:
     the kubelet's word          the Pod ended, as its status says now or said last
     the node's handler's word   the run's phase is final: virt-handler writes that when no such launcher is there
     the Node object is gone     by the API server's own word, not by a cache's silence
-    taint out-of-service        a person says that the node is off
+    taint out-of-service        a person says that the node is off; by the API server's own word, too
 """
 
 from __future__ import annotations
@@ -34,7 +34,15 @@ class NodeState:
     """It is not in the cache, from which nothing follows."""
     is_gone: bool = False
     """The API server itself said that there is no such Node."""
+    looks_out_of_service: bool = False
+    """The cache says so. It may be a state of long ago: a taint that was taken off when the node came back."""
     is_out_of_service: bool = False
+    """The API server itself said so, of the very state that the cache has."""
+
+    @property
+    def is_to_be_asked_for(self) -> bool:
+        """What the cache has would be proof, if it were the API server's word."""
+        return (self.is_unseen and not self.is_gone) or (self.looks_out_of_service and not self.is_out_of_service)
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,6 +64,8 @@ class _Memory:
     absence: set[_Question] = field(default_factory=set)
     """Questions to which the API server said "no Pod"."""
     gone_nodes: set[str] = field(default_factory=set)
+    nodes_read: dict[str, str] = field(default_factory=dict)
+    """resourceVersion of each Node as the API server itself said it was."""
     last_words: dict[str, Pod] = field(default_factory=dict)
     """Pods that ended and were removed, by UID."""
 
@@ -102,7 +104,7 @@ class VmiReconciler:
             self._memories.pop(key, None)
             return None
         memory, pods, configuration = self._memory(vmi), self._launchers(vmi), self._configuration()
-        memory.was_begun |= NODE_NAME in vmi.metadata.labels or bool(pods)
+        memory.was_begun |= bool(pods)
         return World(
             vmi=vmi,
             pods=pods,
@@ -184,7 +186,10 @@ class VmiReconciler:
         raw = self._nodes.get(Key("", name))
         if raw is None:
             return NodeState(name, is_unseen=True, is_gone=name in memory.gone_nodes)
-        return NodeState(name, is_out_of_service=decode(raw, Node).is_out_of_service)
+        node = decode(raw, Node)
+        is_current = memory.nodes_read.get(name) == node.metadata.resource_version
+        looks_off = node.is_out_of_service
+        return NodeState(name, looks_out_of_service=looks_off, is_out_of_service=looks_off and is_current)
 
     async def _create(self, world: World, action: CreatePod) -> None:
         vmi, memory = world.vmi, self._memory(world.vmi)
@@ -241,10 +246,13 @@ class VmiReconciler:
         self._memory(vmi).absence.add(_question(vmi))
 
     async def _look_for_node(self, world: World, action: LookForNode) -> None:
+        memory = self._memory(world.vmi)
         try:
-            await self._api.get(NODE, Key("", action.name))
+            found = await self._api.get(NODE, Key("", action.name))
         except NotFound:
-            self._memory(world.vmi).gone_nodes.add(action.name)
+            memory.gone_nodes.add(action.name)
+        else:
+            memory.nodes_read[action.name] = found["metadata"]["resourceVersion"]
 
     async def _patch(self, vmi: VirtualMachineInstance, patch: dict[str, Any], *, is_status: bool = False) -> None:
         await self._api.patch(

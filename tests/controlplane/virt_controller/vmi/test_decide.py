@@ -68,6 +68,14 @@ TABLE: dict[str, tuple[World, list[str]]] = {
         vmi_world(RUNNING, node=replace(UNSEEN, is_gone=True), **ABSENT),
         ["Tell"],
     ),
+    "Pod gone, its node looks off: ask for that, too": (
+        vmi_world(RUNNING, node=replace(HERE, looks_out_of_service=True), **ABSENT),
+        ["LookForNode"],
+    ),
+    "Pod gone, its node is off by the API server's word: say so": (
+        vmi_world(RUNNING, node=replace(HERE, looks_out_of_service=True, is_out_of_service=True), **ABSENT),
+        ["Tell"],
+    ),
     "another Pod has its name: ask": (vmi_world(a_vmi("Scheduled", **OTHER_GRANT), a_running_pod()), ["LookForPods"]),
     "a migration's Pod failed: the source runs on": (vmi_world(RUNNING, a_running_pod(), TARGET), []),
     "no Pod was named, asked: no more asking": (vmi_world(a_vmi("Running"), **ABSENT), ["Tell"]),

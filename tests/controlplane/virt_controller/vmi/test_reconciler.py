@@ -151,15 +151,11 @@ async def test_a_pod_deleted_before_the_grant_is_not_made_again(stage: Stage) ->
     assert (stage.status["phase"], stage.status["reason"]) == ("Failed", "PodDeleted")
 
 
-async def test_so_after_a_restart_where_the_pod_was_placed(stage: Stage) -> None:
-    key = await stage.until_begun()
-    stage.store.set_pod(key, stage.pod(key)["metadata"]["uid"], node="node-1")
+async def test_a_label_that_anybody_can_write_says_nothing_of_a_pod(stage: Stage) -> None:
+    stage.store.patch(VIRTUAL_MACHINE_INSTANCE, WEB, {"metadata": {"labels": {NODE_NAME: "node-1"}}})
     stage.catch_up()
-    await stage.work()
-    stage.lose(key)
-    stage.reconciler = stage.another()
-    await stage.work()
-    assert stage.status["reason"] == "PodDeleted"
+    await stage.until_begun()
+    assert len(stage.store.list(POD)) == 1
 
 
 async def test_a_lost_answer_makes_no_second_pod(stage: Stage) -> None:
@@ -220,6 +216,25 @@ async def test_a_lost_pod_holds_a_deleted_vmi_until_there_is_proof(stage: Stage)
         stage.store.get(VIRTUAL_MACHINE_INSTANCE, WEB)
 
 
+async def test_the_last_word_counts_for_a_launcher_that_ended_beside_a_sidecar(stage: Stage) -> None:
+    key = await stage.until_running()
+    uid = stage.pod(key)["metadata"]["uid"]
+    stage.store.set_pod(key, uid, status={"phase": "Running", **FAILED})
+    stage.store.finish_pod(key, uid)
+    stage.catch_up()
+    await stage.work()
+    assert stage.status["reason"] == "LauncherFailed"
+
+
+async def test_other_people_s_finalizers_stay(stage: Stage) -> None:
+    finalizers = [VMI_FINALIZER, "backup.example/hold"]
+    stage.store.patch(VIRTUAL_MACHINE_INSTANCE, WEB, {"metadata": {"finalizers": finalizers}})
+    stage.delete()
+    await stage.work()
+    await stage.work()
+    assert stage.vmi["metadata"]["finalizers"] == ["backup.example/hold"]
+
+
 @pytest.mark.parametrize("deleted", [False, True], ids=["wanted", "deleted"])
 @pytest.mark.parametrize("proof", ["node gone", "out of service"])
 async def test_the_end_of_a_node_is_proof(stage: Stage, proof: str, deleted: bool) -> None:
@@ -246,6 +261,25 @@ async def test_a_node_that_the_cache_lost_is_asked_for(stage: Stage) -> None:
     await stage.work()
     assert "get Node" in stage.calls
     assert stage.status["phase"] == "Unknown"
+
+
+async def test_a_taint_of_long_ago_is_no_proof(stage: Stage) -> None:
+    """The node was off, came back, and got this run; this replica's watch of Nodes has stood still since."""
+    taint = {"key": "node.kubernetes.io/out-of-service"}
+    stage.store.patch(NODE, NODE_1, {"spec": {"taints": [taint]}})
+    stage.catch_up()
+    key = await stage.until_running()
+    stage.store.patch(NODE, NODE_1, {"spec": {"taints": None}})
+    stage.store.delete(POD, key, grace_period_seconds=0)
+    stage.catch_up(POD, VIRTUAL_MACHINE_INSTANCE)
+    stage.calls.clear()
+    await reconcile(stage.reconciler, WEB)
+    assert stage.calls.count("get Node") == 1
+    assert stage.status["phase"] == "Unknown"
+    stage.store.patch(NODE, NODE_1, {"spec": {"taints": [taint]}})
+    stage.catch_up()
+    await stage.work()
+    assert stage.status["reason"] == "NodeOutOfService"
 
 
 async def test_the_kubelet_s_last_word_is_kept(stage: Stage) -> None:
