@@ -283,3 +283,20 @@ def test_stamps_are_of_the_given_time() -> None:
     found = conditions.find(settled(vm_world(a_vm("Halted"))).conditions, "Ready")
     assert found is not None
     assert (found.last_transition_time, NOW) == ("2026-01-01T00:00:00Z", 1_767_225_600.0)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "vmi", "recorded"),
+    [
+        ("Always", None, "Halted"),
+        ("Always", a_vmi("Pending"), "Always"),
+        ("RerunOnFailure", None, "Halted"),
+        ("Once", None, "Halted"),
+        ("Manual", None, "Manual"),
+    ],
+)
+def test_a_strategy_is_recorded_when_it_was_acted_on(strategy: str, vmi: Any, recorded: str) -> None:
+    """Recorded before, RerunOnFailure would take its first start for one that was."""
+    status = derive_status(vm_world(a_vm(strategy, runStrategy="Halted"), vmi), None)
+    assert status is not None
+    assert status.run_strategy == recorded

@@ -1,0 +1,57 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""When a request is done, and whose an instance is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from controlplane.virt_controller.vm.world import World
+from tests.controlplane.virt_controller.builders import VM_UID, VMI_UID, a_vm, a_vmi, vm_world
+
+START, STOP, STOP_ANY, STOP_OTHER = (
+    {"action": "Start"},
+    {"action": "Stop", "uid": VMI_UID},
+    {"action": "Stop"},
+    {"action": "Stop", "uid": "another"},
+)
+
+
+def asked(*queue: dict[str, Any], vmi: Any = None, **facts: Any) -> World:
+    return vm_world(a_vm("Manual", stateChangeRequests=list(queue)), vmi, **facts)
+
+
+PENDING: dict[str, tuple[World, list[dict[str, Any]]]] = {
+    "a start, nothing lives": (asked(START), [START]),
+    "a start, the instance lives": (asked(START, vmi=a_vmi("Running")), []),
+    "a start, the old instance is going": (asked(START, vmi=a_vmi("Running", deleting=True)), [START]),
+    "a start, the old instance's delete was sent": (
+        asked(START, vmi=a_vmi("Running"), is_delete_sent=True),
+        [START],
+    ),
+    "a start, the last run is over": (asked(START, vmi=a_vmi("Succeeded")), [START]),
+    "a stop of the instance that is there": (asked(STOP, vmi=a_vmi("Running")), [STOP]),
+    "a stop of whatever is there": (asked(STOP_ANY, vmi=a_vmi("Running")), [STOP_ANY]),
+    "a stop of another instance": (asked(STOP_OTHER, vmi=a_vmi("Running")), []),
+    "a stop, nothing is there": (asked(STOP), []),
+    "a stop of an orphan that is about to be adopted": (asked(STOP, vmi=a_vmi("Running", owner=None)), [STOP]),
+    "a stop, somebody else's instance": (asked(STOP, vmi=a_vmi("Running", owner="x")), []),
+    "a restart, not stopped yet": (asked(STOP, START, vmi=a_vmi("Running")), [STOP, START]),
+    "a restart, stopped": (asked(STOP, START), [START]),
+    "a restart, started again": (asked(STOP_OTHER, START, vmi=a_vmi("Scheduling")), []),
+}
+
+
+@pytest.mark.parametrize(("world", "left"), PENDING.values(), ids=PENDING.keys())
+def test_what_is_still_to_be_done(world: World, left: list[dict[str, Any]]) -> None:
+    found = [(one.action, one.uid) for one in world.pending_requests]
+    assert found == [(one["action"], one.get("uid")) for one in left]
+
+
+def test_an_instance_is_the_vm_s_by_its_controller_only() -> None:
+    assert vm_world(a_vm(), a_vmi(owner=VM_UID)).own is not None
+    assert vm_world(a_vm(), a_vmi(owner="another")).own is None
+    assert vm_world(a_vm(), a_vmi(owner=None)).own is None
