@@ -18,7 +18,7 @@ from controlplane.virt_handler.launchers.registry import Registry
 from controlplane.virt_handler.launchers.session import Tools
 from controlplane.virt_handler.vmi.ports import CannotLook
 from controlplane.virt_handler.vmi.world import Traces
-from tests.controlplane.virt_handler.builders import POD_UID, VMI_UID
+from tests.controlplane.virt_handler.builders import POD_UID, VMI_UID, pod_object
 from tests.controlplane.virt_handler.fakes import (
     FakeCache,
     FakeClock,
@@ -57,6 +57,21 @@ async def test_pods_are_known_when_they_were_listed_and_taken_in(node: Node) -> 
     assert node.registry.synced
     node.pods.synced = False
     assert not node.registry.synced
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+
+
+async def test_a_pod_that_another_replaced_under_its_name_is_gone(node: Node) -> None:
+    """A watch that lost the deletion shows the new Pod in the old one's place."""
+    task = asyncio.create_task(node.registry.run())
+    await asyncio.sleep(0)
+    old, new = pod_object(), pod_object("another")
+    new["metadata"]["name"] = old["metadata"]["name"]
+    node.pods.put(old)
+    node.pods.put(new)
+    known = {one.pod.uid: one.is_gone for one in node.registry.launchers_of(VMI_UID)}
+    assert known == {POD_UID: True, "another": False}
     task.cancel()
     with suppress(asyncio.CancelledError):
         await task
