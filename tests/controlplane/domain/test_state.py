@@ -37,3 +37,11 @@ def test_the_end_of_a_run_is_told_as_upstream_tells_it(
     state = State(life, reason)
     assert derive_outcome(state, is_acpi_expected=True) == with_acpi
     assert derive_outcome(state, is_acpi_expected=False) == without_acpi
+
+
+@pytest.mark.parametrize(
+    ("life", "reason", "expected"),
+    [(Life.PAUSED, "starting_up", True), (Life.PAUSED, "user", False), (Life.RUNNING, "booted", False)],
+)
+def test_a_qemu_that_is_being_started_has_run_no_guest(life: Life, reason: str, expected: bool) -> None:
+    assert State(life, reason).is_starting is expected

@@ -99,6 +99,8 @@ def test_success_ends_the_back_off() -> None:
         queue.finish(WEB, moment, failed=failed)
     queue.add(WEB, 11)
     assert queue.take(11) == WEB
+    queue.finish(WEB, 11, failed=True)
+    assert queue.next_due() == 21, "it counts from the beginning"
 
 
 def test_a_failing_key_waits_at_least_as_long_as_the_server_asked() -> None:

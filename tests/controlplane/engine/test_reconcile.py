@@ -19,7 +19,7 @@ from controlplane.engine.errors import (
     Unavailable,
 )
 from controlplane.engine.reconcile import reconcile
-from tests.controlplane.engine.world import Counting
+from tests.controlplane.engine.world import Count, Counting
 
 WEB = Key("default", "web")
 
@@ -91,6 +91,20 @@ async def test_what_is_told_first_is_written_before_the_next_step() -> None:
     counting = Counting(goal=1, tells_first=True)
     await reconcile(counting, WEB)
     assert counting.writes == ["0 of 1", "add", "1 of 1"]
+
+
+class DoneByTelling(Counting):
+    """What was wanted is so as soon as the status is written."""
+
+    async def write_status(self, world: Count, status: str) -> None:
+        await super().write_status(world, status)
+        self.value = self.goal
+
+
+async def test_after_telling_the_next_step_is_decided_anew() -> None:
+    counting = DoneByTelling(goal=1, tells_first=True)
+    await reconcile(counting, WEB)
+    assert counting.writes == ["0 of 1", "1 of 1"]
 
 
 async def test_a_status_that_is_right_holds_no_step_up() -> None:

@@ -109,7 +109,7 @@ async def test_a_bug_is_logged_and_its_key_comes_again(caplog: pytest.LogCapture
     gate, outcomes = Gate(), asyncio.Queue[Outcome]()
     gate.bug = ZeroDivisionError("a bug")
     with caplog.at_level(logging.ERROR):
-        async with running(gate, outcomes) as runner:
+        async with asyncio.timeout(10), running(gate, outcomes) as runner:
             runner.add(WEB)
             first, second = await outcomes.get(), await outcomes.get()
             gate.bug = None
@@ -117,6 +117,24 @@ async def test_a_bug_is_logged_and_its_key_comes_again(caplog: pytest.LogCapture
                 pass
     assert first.error is second.error
     assert "bug in a reconciler" in caplog.text
+
+
+async def test_a_pass_that_was_cut_off_comes_again() -> None:
+    """Who leads no more stops in the middle; who leads again goes on from there."""
+    gate, outcomes = Gate(), asyncio.Queue[Outcome]()
+    gate.todo = {WEB}
+    async with running(gate, outcomes) as runner:
+        runner.add(WEB)
+        await gate.entered.wait()
+    outcomes.get_nowait()
+    gate.open.set()
+    again = asyncio.ensure_future(runner.run())
+    async with asyncio.timeout(10):
+        assert (await outcomes.get()).error is None
+    again.cancel()
+    with suppress(asyncio.CancelledError):
+        await again
+    assert gate.inside == [WEB, WEB]
 
 
 async def test_an_alarm_brings_a_key_back_without_a_change() -> None:

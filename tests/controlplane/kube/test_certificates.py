@@ -15,7 +15,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from cryptography.x509.oid import NameOID
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from controlplane.kube.certificates import (
     KeyPair,
@@ -180,3 +180,14 @@ def test_a_bundle_is_read_past_what_cannot_be_read(authority: KeyPair, junk: byt
 def test_a_serving_certificate_is_no_authority(authority: KeyPair) -> None:
     assert is_authority(authority.certificate)
     assert not is_authority(issue_server(authority, NAMES, NOW, DAY).certificate)
+
+
+def test_a_certificate_is_for_one_thing_only(authority: KeyPair) -> None:
+    """A serving pair cannot sign and cannot speak as a client; the authority signs no other authority."""
+    leaf = x509.load_pem_x509_certificate(issue_server(authority, NAMES, NOW, DAY).certificate).extensions
+    root = x509.load_pem_x509_certificate(authority.certificate).extensions
+
+    assert not leaf.get_extension_for_class(x509.BasicConstraints).value.ca
+    usages = leaf.get_extension_for_class(x509.ExtendedKeyUsage).value
+    assert list(usages) == [ExtendedKeyUsageOID.SERVER_AUTH]
+    assert root.get_extension_for_class(x509.BasicConstraints).value.path_length == 0

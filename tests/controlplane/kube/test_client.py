@@ -233,10 +233,29 @@ async def test_a_guarded_client_asks_before_each_write_and_never_before_reads(ap
         await guarded.create(POD, "ns", {"metadata": {"name": "x"}})
     with pytest.raises(Forbidden):
         await guarded.delete(POD, KEY, uid="uid-1")
+    with pytest.raises(Forbidden):
+        await guarded.ensure(POD, KEY)
     await guarded.get(POD, KEY)
 
-    assert leadership.asked == 4
+    assert leadership.asked == 5
     assert [method for method, *_unused in api.seen] == ["PATCH", "GET"]
+
+
+async def test_what_a_server_echoes_is_bounded(api: FakeApi, client: Client) -> None:
+    api.faults.append(("GET", "web", status(422, "Invalid", "x" * 100_000)))
+    with pytest.raises(Invalid) as raised:
+        await client.get(POD, KEY)
+    assert len(str(raised.value)) < 3_000
+
+
+async def test_a_watch_asks_for_bookmarks_after_its_position(api: FakeApi, client: Client) -> None:
+    """They say how far a quiet watch has read."""
+    api.put(f"{PODS}/web", {})
+    async with client.watch(Selection(POD, "ns"), "100", timeout_seconds=5, silence_seconds=5) as lines:
+        await anext(lines)
+    ((_unused, path, *_unused2),) = api.seen
+    assert "allowWatchBookmarks=true" in path
+    assert "resourceVersion=100" in path
 
 
 async def test_a_list_comes_in_pages_of_one_version(api: FakeApi, client: Client) -> None:

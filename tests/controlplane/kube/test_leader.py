@@ -236,6 +236,20 @@ async def test_a_failing_leader_gives_the_lease_back_and_its_error_is_seen() -> 
         assert election.holder == ""
 
 
+async def test_a_lease_that_somebody_took_is_not_given_back_for_them() -> None:
+    """A person wrote another holder into it while we thought that we held it."""
+    async with an_election() as election:
+        first = election.join("a")
+        await election.time.advance(1)
+        await election.api.patch(LEASE, KEY, {"spec": {"holderIdentity": "somebody"}})
+
+        first.done.set()
+        await election.time.advance(1)
+
+        assert first.leading == ["began", "ended"]
+        assert election.holder == "somebody"
+
+
 async def test_a_renewal_counts_from_its_send_however_long_its_answer_takes() -> None:
     async with an_election() as election:
         api = SlowApi(time=election.time)

@@ -71,6 +71,13 @@ def test_what_is_too_big_deep_or_broken_is_refused_with_an_answer(sent: bytes, w
     assert (response["uid"], response["allowed"], response["status"]["code"]) == ("uid-1", False, code)
 
 
+@pytest.mark.parametrize("old", [{"spec": {"volumes": [0] * 1001}}, [], "x"], ids=["long list", "list", "text"])
+def test_what_was_let_in_before_remains_possible_to_repair(old: Any) -> None:
+    read = parse_review(body({"spec": {}}, old))
+
+    assert (read.obj, read.old) == ({"spec": {}}, old if isinstance(old, dict) else None)
+
+
 @pytest.mark.parametrize("sent", [b"", b"[]", b"\xff", b"null"])
 def test_what_is_no_review_at_all_has_no_answer(sent: bytes) -> None:
     with pytest.raises(UnreadableReviewError) as raised:

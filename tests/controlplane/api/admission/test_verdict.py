@@ -77,6 +77,15 @@ def test_a_deleted_object_may_be_written_but_keeps_our_finalizer() -> None:
 
     assert (verdict.allowed, verdict.code) == (False, 403)
     assert names.VMI_FINALIZER in str(verdict.problems[0])
+    assert update(old, golden.changed(old, "spec/nodeSelector", {"a": "b"})).allowed, "whatever it breaks"
+
+
+def test_a_kind_that_this_version_does_not_know_does_not_pass() -> None:
+    """Webhooks of a newer version call an older server."""
+    verdict = create({"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachinePool", "metadata": {"name": "web"}})
+
+    assert [problem.path for problem in verdict.problems] == ["kind"]
+    assert "not judged by this version" in str(verdict.problems[0])
 
 
 @pytest.mark.parametrize("name", ["vm-cirros", "vmi-masquerade"])
@@ -132,6 +141,8 @@ def test_a_user_cannot_hand_an_instance_to_a_machine() -> None:
 
     assert [problem.path for problem in create(owned).problems] == ["metadata.ownerReferences[0]"]
     assert not update(free, owned).allowed
+    older = golden.changed(free, "metadata/ownerReferences", [{**owner, "apiVersion": "kubevirt.io/v1alpha3"}])
+    assert not create(older).allowed, "in whichever version of the group"
     assert update(owned, free).allowed, "orphan deletion removes the reference"
     assert create(golden.changed(free, "metadata/ownerReferences", [{**owner, "apiVersion": "example.com/v1"}])).allowed
 

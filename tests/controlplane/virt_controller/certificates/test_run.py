@@ -12,7 +12,18 @@ import pytest
 
 from controlplane.api.objects.resources import SECRET, Key
 from controlplane.engine.errors import Conflict, Forbidden
-from controlplane.virt_controller.certificates.observe import VERIFIERS, secrets
+from controlplane.kube.certificates import KeyPair, make_authority
+from controlplane.virt_controller.certificates.apply import apply
+from controlplane.virt_controller.certificates.decide import (
+    AUTHORITY_LIFE,
+    Action,
+    Held,
+    IssueServing,
+    MakeAuthority,
+    PatchBundle,
+    Verifier,
+)
+from controlplane.virt_controller.certificates.observe import API_SERVICE, VERIFIERS, ca_bundles, secrets
 from controlplane.virt_controller.certificates.run import (
     LONGEST_BACK_OFF_SECONDS,
     RETRY_SECONDS,
@@ -90,3 +101,28 @@ async def test_a_pass_that_wrote_looks_again_soon() -> None:
 
     assert await keeper.step() == RETRY_SECONDS
     assert api.objects["secrets", key]["data"]["ca.crt"]
+
+
+NOW = 1_750_000_000.0
+PLACE = Key("kubevirt", "x")
+SEEN = Held(PLACE, "1", KeyPair(b"", b""))
+WRITES: dict[str, Action] = {
+    "authority": MakeAuthority(SEEN, (), "test"),
+    "serving pair": IssueServing(SEEN, make_authority("x", NOW, AUTHORITY_LIFE), ("x",), "test"),
+    "bundle": PatchBundle(Verifier(API_SERVICE, PLACE, "1", ()), b"", "test"),
+}
+
+
+@pytest.mark.parametrize("action", WRITES.values(), ids=WRITES.keys())
+async def test_nothing_is_written_over_what_changed_meanwhile(action: Action) -> None:
+    """Two leaders must not make two authorities, nor put back a bundle that another has handed out."""
+    api = MemoryApi()
+    resource = API_SERVICE if isinstance(action, PatchBundle) else SECRET
+    await api.create(resource, "kubevirt", {"metadata": {"name": "x"}})
+    await apply(api, action, NOW)
+    with pytest.raises(Conflict):
+        await apply(api, action, NOW)
+
+
+def test_what_is_no_base64_is_nothing() -> None:
+    assert ca_bundles({"spec": {"caBundle": "%%%"}}, is_webhooks=False) == (b"",)

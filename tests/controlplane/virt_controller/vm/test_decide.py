@@ -93,6 +93,10 @@ TABLE: dict[str, tuple[World, list[str]]] = {
         ["Tell", "DeleteVmi"],
     ),
     "Rerun, failed: ask for the next first": (vm_world(a_vm("RerunOnFailure"), FAILED), ["Tell", "DeleteVmi"]),
+    "Rerun, acted on before, failed: ask for the next first": (
+        vm_world(a_vm("RerunOnFailure", **ACTED_ON), FAILED),
+        ["Tell", "DeleteVmi"],
+    ),
     "Rerun, failed, stop asked: delete": (
         vm_world(a_vm("RerunOnFailure", **asked(STOP), **ACTED_ON), FAILED),
         ["DeleteVmi"],
@@ -104,6 +108,7 @@ TABLE: dict[str, tuple[World, list[str]]] = {
     # Once
     "Once, none: create": (vm_world(a_vm("Once")), ["CreateVmi"]),
     "Once, final: keep": (vm_world(a_vm("Once"), SUCCEEDED), []),
+    "Once, failed: keep": (vm_world(a_vm("Once"), FAILED), []),
     "Once, none, start asked: create": (vm_world(a_vm("Once", **asked(START))), ["CreateVmi"]),
     "Once, final, start asked: drop": (vm_world(a_vm("Once", **asked(START)), SUCCEEDED), ["DropRequest"]),
     "Once, alive, stop asked: drop": (vm_world(a_vm("Once", **asked(STOP)), RUNNING), ["DropRequest"]),
@@ -166,6 +171,18 @@ def test_the_last_words_of_a_failed_run_are_told_when_it_goes() -> None:
     why = a_condition("Synchronized", "False", "LauncherFailed", "not a disk image")
     (step,) = decide(vm_world(a_vm(), a_vmi("Failed", ran=True, conditions=[why]))).steps
     assert step.because == "run strategy is Always and the instance failed (LauncherFailed: not a disk image)"
+
+
+def test_a_guest_s_words_leave_room_for_ours_in_an_event() -> None:
+    why = a_condition("Synchronized", "False", "LauncherFailed", "x" * 10_000)
+    (step,) = decide(vm_world(a_vm(), a_vmi("Failed", ran=True, conditions=[why]))).steps
+    assert len(step.because) < 700
+
+
+def test_a_stop_is_not_forgotten_while_its_instance_is_about_to_be_adopted() -> None:
+    orphan = vm_world(a_vm("Manual", **asked(STOP)), ORPHAN)
+    assert [one.action for one in orphan.pending_requests] == ["Stop"]
+    assert vm_world(a_vm("Manual", **asked(STOP)), FOREIGN).pending_requests == ()
 
 
 @pytest.mark.parametrize(("strategy", "seconds"), [("Always", 40.0), ("RerunOnFailure", 40.0), ("Once", None)], ids=str)

@@ -24,7 +24,8 @@ def test_name_labels_and_owner_come_from_the_vm_and_its_template() -> None:
     template = msgspec.structs.replace(
         template, metadata=msgspec.structs.replace(template.metadata, labels={"app": "web"})
     )
-    vm = msgspec.structs.replace(vm, spec=msgspec.structs.replace(vm.spec, template=template))
+    own = msgspec.structs.replace(vm.metadata, labels={"of": "the VM"}, annotations={"of": "the VM"})
+    vm = msgspec.structs.replace(vm, metadata=own, spec=msgspec.structs.replace(vm.spec, template=template))
     meta = build_vmi(vm, TEMPLATE)["metadata"]
     assert (meta["name"], meta["namespace"], meta["labels"]) == ("web", "default", {"app": "web"})
     assert meta["annotations"] == {"kubevirt.io/vm-generation": "3", TEMPLATE_HASH: template_hash(TEMPLATE)}

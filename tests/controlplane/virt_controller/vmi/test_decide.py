@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import product
 
 import pytest
-from kubevirt_api.names import MIGRATION_JOB, VM_FINALIZER, VMI_FINALIZER
+from kubevirt_api.names import LAUNCHER_ROLE, MIGRATION_JOB, ROLE, VM_FINALIZER, VMI_FINALIZER
 
 from controlplane.api.objects.phase import AFTER_HAND_OVER, OWNERS
 from controlplane.virt_controller.vmi.decide import RULES, decide
@@ -26,6 +26,7 @@ BEGUN = {"was_begun": True}
 BOUND = a_pod(node="node-1")
 HERE, UNSEEN = NodeState("node-1"), NodeState("node-1", is_unseen=True)
 TARGET = a_pod("Failed", uid="target", attempt=2, node="node-2", labels={MIGRATION_JOB: "job"})
+NAMESAKE = a_running_pod(uid="target", labels={ROLE: LAUNCHER_ROLE, MIGRATION_JOB: "job"})
 STRIPPED = a_running_pod(labels={})
 RUNNING = a_vmi("Running", node="node-1", **GRANTED)
 
@@ -35,6 +36,7 @@ TABLE: dict[str, tuple[World, list[str]]] = {
     "without finalizer: that first": (vmi_world(a_vmi(finalizers=())), ["AddFinalizer"]),
     "attempt recorded: create the Pod": (vmi_world(a_vmi(**SCHEDULING)), ["CreatePod"]),
     "spec is wrong: say so, never more": (vmi_world(a_vmi("Pending"), problems=("x",)), ["Tell"]),
+    "spec is wrong, whatever was recorded: no Pod": (vmi_world(a_vmi(**SCHEDULING), problems=("x",)), ["Tell"]),
     "Pod waits for a node: wait": (vmi_world(a_vmi(**SCHEDULING), a_pod()), []),
     "Pod placed: label": (vmi_world(a_vmi(**SCHEDULING), BOUND), ["LabelNode"]),
     "Pod placed, labelled: wait": (vmi_world(a_vmi(node="node-1", **SCHEDULING), BOUND), []),
@@ -50,6 +52,11 @@ TABLE: dict[str, tuple[World, list[str]]] = {
     "Pod was there and is not seen: ask": (vmi_world(a_vmi(**SCHEDULING), **BEGUN), ["LookForPods"]),
     "Pod was deleted: never made again": (vmi_world(a_vmi(**SCHEDULING), **BEGUN, **ABSENT), ["Tell"]),
     "a migration's Pod is none to start in": (vmi_world(a_vmi(**SCHEDULING), TARGET), ["CreatePod"]),
+    "not even one of the attempt's name": (vmi_world(a_vmi(**SCHEDULING), NAMESAKE), ["CreatePod"]),
+    "an earlier attempt's Pod is none to start in": (
+        vmi_world(a_vmi("Scheduling", attempt=2), a_running_pod()),
+        ["CreatePod"],
+    ),
     # after the hand-over
     "running: nothing": (vmi_world(RUNNING, a_running_pod()), []),
     "running, label of the node missing: put it back": (
@@ -83,6 +90,7 @@ TABLE: dict[str, tuple[World, list[str]]] = {
     "final, Pod over: keep it": (vmi_world(a_vmi("Failed", **GRANTED), a_pod("Failed")), []),
     "final, its Pod ends by itself": (vmi_world(a_vmi("Failed", **GRANTED), a_running_pod()), []),
     "final, an idle Pod: delete": (vmi_world(a_vmi("Failed", **OTHER_GRANT), a_running_pod()), ["DeletePod"]),
+    "ended well, an idle Pod: delete": (vmi_world(a_vmi("Succeeded", **OTHER_GRANT), a_running_pod()), ["DeletePod"]),
     "final without a start: delete": (
         vmi_world(a_vmi("Failed", reason="InvalidDomain", **GRANTED), a_running_pod()),
         ["DeletePod"],

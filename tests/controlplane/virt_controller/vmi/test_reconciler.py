@@ -22,6 +22,10 @@ WEB, NODE_1 = Key("default", "web"), Key("", "node-1")
 UP = {"containerStatuses": [{"name": "compute", "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}]}
 FAILED = {"containerStatuses": [{"name": "compute", "state": {"terminated": {"exitCode": 1, "message": "no disk"}}}]}
 
+OWNER = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "name": "web"}
+FORMER = {**OWNER, "uid": "of another life", "controller": True}
+"""A controlling VMI of the same name that is no more."""
+
 
 class Stage(SmallWorld):
     """A VMI with its reconciler, and what other people do to its objects."""
@@ -166,10 +170,11 @@ async def test_a_lost_answer_makes_no_second_pod(stage: Stage) -> None:
     assert [one for one, _unused in stage.store.list(POD)] == [key]
 
 
-async def test_a_taken_name_is_the_object_s_problem(stage: Stage) -> None:
+@pytest.mark.parametrize("owners", [[], [FORMER]], ids=["nobody's", "a former VMI's of this name"])
+async def test_a_taken_name_is_the_object_s_problem(stage: Stage, owners: list[Json]) -> None:
     key = await stage.until_begun()
     stage.store.delete(POD, key)
-    stage.store.create(POD, "default", {"metadata": {"name": key.name}, "spec": {}})
+    stage.store.create(POD, "default", {"metadata": {"name": key.name, "ownerReferences": owners}, "spec": {}})
     stage.patch_status({"phase": "Pending", "attempt": 1})
     stage.reconciler = stage.another()
     stage.catch_up()
@@ -183,8 +188,7 @@ async def test_a_taken_name_is_the_object_s_problem(stage: Stage) -> None:
 
 async def test_an_owner_that_does_not_control_makes_no_launcher(stage: Stage) -> None:
     """Anybody may name the VMI among a Pod's owners; only its controller counts."""
-    owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "name": "web"}
-    reference = {**owner, "uid": stage.vmi["metadata"]["uid"]}
+    reference = {**OWNER, "uid": stage.vmi["metadata"]["uid"]}
     labels = {ROLE: LAUNCHER_ROLE}
     meta = {"name": "foreign", "labels": labels, "ownerReferences": [reference]}
     stage.store.create(POD, "default", {"metadata": meta, "spec": {}})
@@ -282,6 +286,15 @@ async def test_a_taint_of_long_ago_is_no_proof(stage: Stage) -> None:
     assert stage.status["reason"] == "NodeOutOfService"
 
 
+async def test_an_api_server_that_cannot_be_asked_has_not_said_that_the_node_is_gone(stage: Stage) -> None:
+    stage.lose(await stage.until_running())
+    stage.caches[NODE]._raw.clear()
+    stage.direct.refusals["get Node"] = Unavailable("no answer")
+    for _unused in range(3):
+        await stage.work()
+    assert stage.status["phase"] == "Running"
+
+
 async def test_the_kubelet_s_last_word_is_kept(stage: Stage) -> None:
     """A Pod that failed and was removed before anybody looked has still failed."""
     key = await stage.until_running()
@@ -292,6 +305,32 @@ async def test_the_kubelet_s_last_word_is_kept(stage: Stage) -> None:
     await stage.work()
     assert (stage.status["phase"], stage.status["reason"]) == ("Failed", "LauncherFailed")
     assert stage.calls == ["patch status of VirtualMachineInstance [uid+version]"]
+
+
+async def test_the_last_words_of_a_former_vmi_s_pod_are_not_its_own(stage: Stage) -> None:
+    await stage.until_running()
+    meta = {"name": "theirs", "labels": {ROLE: LAUNCHER_ROLE}, "ownerReferences": [FORMER]}
+    body = stage.store.create(POD, "default", {"metadata": meta, "spec": {}})
+    theirs, uid = Key("default", "theirs"), body["metadata"]["uid"]
+    stage.store.set_pod(theirs, uid, status={"phase": "Failed", **FAILED})
+    stage.store.finish_pod(theirs, uid)
+    stage.catch_up()
+    world = stage.reconciler.observe(WEB)
+    assert world is not None
+    assert world.last_words == ()
+
+
+async def test_a_vmi_inherits_nothing_that_was_learned_about_its_namesake(stage: Stage) -> None:
+    """The former one's Pod is known to have existed; the new one has had none yet."""
+    stage.lose(await stage.until_begun())
+    former = stage.vmi
+    stage.store.patch(VIRTUAL_MACHINE_INSTANCE, WEB, {"metadata": {"finalizers": None}})
+    stage.store.delete(VIRTUAL_MACHINE_INSTANCE, WEB)
+    meta = {"name": "web", "finalizers": [VMI_FINALIZER]}
+    stage.store.create(VIRTUAL_MACHINE_INSTANCE, "default", {"metadata": meta, "spec": former["spec"]})
+    stage.catch_up()
+    await stage.work()
+    assert (stage.status["phase"], len(stage.store.list(POD))) == ("Scheduling", 1)
 
 
 async def test_absence_is_asked_anew_for_every_grant_and_for_the_end(stage: Stage) -> None:
@@ -318,6 +357,33 @@ async def test_a_granted_pod_without_owner_is_still_there(stage: Stage) -> None:
     assert meta["labels"][ROLE] == LAUNCHER_ROLE
     assert meta["ownerReferences"][0]["uid"] == stage.vmi["metadata"]["uid"]
     assert stage.status["phase"] == "Running"
+
+
+async def test_a_claimed_pod_has_one_controller_and_keeps_its_other_owners(stage: Stage) -> None:
+    key = await stage.until_running()
+    other = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "x"}
+    stage.store.patch(POD, key, {"metadata": {"labels": None, "ownerReferences": [FORMER, other]}})
+    stage.catch_up()
+    await stage.work()
+    owners = stage.pod(key)["metadata"]["ownerReferences"]
+    assert [one["uid"] for one in owners if one.get("controller")] == [stage.vmi["metadata"]["uid"]]
+    assert other in owners
+
+
+async def test_a_deleted_vmi_waits_for_any_pod_of_it(stage: Stage) -> None:
+    """The granted one is gone; another of its name, which the cache does not show, is there."""
+    key = await stage.until_running()
+    body = stage.pod(key)
+    stage.lose(key)
+    meta = {one: body["metadata"][one] for one in ("name", "labels", "ownerReferences")}
+    stage.store.create(POD, "default", {"metadata": meta, "spec": {"nodeName": "node-1"}})
+    stage.patch_status({"phase": "Failed", "reason": "LauncherGone"})
+    stage.delete()
+    for _unused in range(4):
+        stage.caches[POD]._raw.clear()  # as a watch that selects by label shows it
+        stage.caches[POD]._owners.clear()
+        await stage.work()
+    assert stage.vmi["metadata"]["finalizers"] == [VMI_FINALIZER]
 
 
 async def test_another_pod_of_the_granted_name_is_not_the_granted_one(stage: Stage) -> None:

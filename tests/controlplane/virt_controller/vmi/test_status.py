@@ -95,6 +95,17 @@ PHASES: dict[str, tuple[World, str, str]] = {
         "Succeeded",
         "",
     ),
+    "running, another Pod of it was removed after its end": (
+        vmi_world(a_vmi("Running", **GRANTED), last_words=(a_pod("Succeeded", uid="another"),), node=HERE, **ABSENT),
+        "Unknown",
+        "LauncherLost",
+    ),
+    "running, the Pod is there again after a no": (
+        vmi_world(a_vmi("Running", **GRANTED), a_running_pod(), node=HERE, **ABSENT),
+        "Running",
+        "",
+    ),
+    "failed, whatever comes later": (vmi_world(a_vmi("Failed", **GRANTED), a_pod("Succeeded")), "Failed", ""),
     "running, a migration's target failed": (
         vmi_world(a_vmi("Running", **GRANTED), a_running_pod(), a_pod("Failed", uid="t", attempt=2)),
         "Running",
@@ -168,6 +179,17 @@ def test_the_start_is_granted_to_exactly_one_pod_in_one_write() -> None:
     assert [one.type for one in status.conditions] == ["Ready"]
     granted = msgspec.structs.replace(old, status=status)
     assert derive_status(vmi_world(granted, a_running_pod()), None) is None
+
+
+def test_who_was_named_before_has_the_start_no_more() -> None:
+    vmi = a_vmi(activePods={"another": "node-2"}, **S)
+    assert grant(vmi_world(vmi, a_running_pod()), a_running_pod()).active_pods == {POD_UID: "node-1"}
+
+
+@pytest.mark.parametrize("phase", sorted(FINAL))
+def test_nothing_is_added_to_what_was_said_at_the_end(phase: str) -> None:
+    for pod in (a_running_pod(), a_pod("Succeeded"), a_pod("Failed", compute=ENDED)):
+        assert derive_status(vmi_world(a_vmi(phase, **GRANTED), pod), None) is None
 
 
 @pytest.mark.parametrize("phase", ["WaitingForSync", "Bogus"])

@@ -9,15 +9,27 @@ import logging
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 import pytest
 
 from controlplane.api.objects.resources import Key
-from controlplane.engine.errors import Unavailable
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.engine.errors import Conflict, Unavailable
 from controlplane.engine.ports import Json
 from controlplane.virt_handler.vmi.ports import CannotLook
 from controlplane.virt_handler.vmi.reconciler import Told, VmiReconciler
-from controlplane.virt_handler.vmi.world import DestroyRemoved, Launcher, LookForLauncher, Traces, World
-from tests.controlplane.virt_handler.builders import NODE, OTHER, POD_UID, a_launcher, vmi_object
+from controlplane.virt_handler.vmi.world import (
+    DestroyOrphan,
+    DestroyRemoved,
+    Expected,
+    Launcher,
+    LookForLauncher,
+    ReadVmi,
+    StartDomain,
+    Traces,
+    World,
+)
+from tests.controlplane.virt_handler.builders import NODE, OTHER, POD_UID, VMI_UID, a_launcher, vmi_object
 from tests.controlplane.virt_handler.fakes import FakeApi, FakeCache, FakeClock
 
 KEY = Key("default", "web")
@@ -33,6 +45,12 @@ class FakeSession:
 
     def launcher(self) -> Launcher:
         return self.known
+
+    def expect(self, expected: Expected) -> None:
+        self.asked.append("expect nothing" if expected.vmi is None else "expect it")
+
+    async def start(self, vmi: VirtualMachineInstance) -> None:
+        self.asked.append(f"start {vmi.metadata.name}")
 
     async def destroy(self) -> None:
         self.asked.append("destroy")
@@ -157,3 +175,67 @@ async def test_a_guest_goes_with_its_pod_only_when_the_api_server_says_it_is_gon
     node.api.store(vmi_object("Running"))
     await node.reconciler.apply(node.world(), DestroyRemoved(POD_UID, "test"))
     assert node.sessions.contact.asked == ended
+
+
+NEWER: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "still granted": ({}, ["start web"]),
+    "deleted": ({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}, []),
+    "granted to another Pod": ({"status": {"activePods": {"another": NODE}}}, []),
+    "over": ({"status": {"phase": "Failed"}}, []),
+    "another VMI by now": ({"metadata": {"uid": "another"}}, []),
+}
+
+
+@pytest.mark.parametrize(("change", "asked"), NEWER.values(), ids=NEWER.keys())
+async def test_a_start_is_granted_by_what_the_api_server_says_now(
+    node: Node, change: dict[str, Any], asked: list[str]
+) -> None:
+    """The cache lags: what it shows was true once."""
+    node.sessions.contact = FakeSession(a_launcher())
+    node.api.store(vmi_object())
+    world = node.world()
+    node.api.is_lagging = True
+    newer = vmi_object()
+    for part, values in change.items():
+        newer[part] |= values
+    node.api.store(newer)
+    await node.reconciler.apply(world, StartDomain(POD_UID, "test"))
+    assert node.sessions.contact.asked == asked
+
+
+@pytest.mark.parametrize(
+    ("uid", "asked"), [(None, ["destroy"]), ("another", ["destroy"]), (VMI_UID, [])], ids=["gone", "another", "there"]
+)
+async def test_an_orphan_is_one_only_when_the_api_server_says_so(node: Node, uid: str | None, asked: list[str]) -> None:
+    node.sessions.launchers = (a_launcher(),)
+    node.sessions.contact = FakeSession(a_launcher())
+    world = node.world()
+    if uid is not None:
+        found = vmi_object("Running", node=OTHER)
+        found["metadata"]["uid"] = uid
+        node.api.store(found)
+    await node.reconciler.apply(world, DestroyOrphan(POD_UID, VMI_UID, "test"))
+    assert node.sessions.contact.asked == asked
+
+
+@pytest.mark.parametrize(("uid", "asked"), [(VMI_UID, "expect it"), ("another", "expect nothing")])
+async def test_a_pod_expects_the_vmi_of_its_owner_s_uid(node: Node, uid: str, asked: str) -> None:
+    node.sessions.launchers = (a_launcher(),)
+    node.sessions.contact = FakeSession(a_launcher())
+    world = node.world()
+    found = vmi_object("Scheduling")
+    found["metadata"]["uid"] = uid
+    node.api.store(found)
+    await node.reconciler.apply(world, ReadVmi(POD_UID, "test"))
+    assert node.sessions.contact.asked == [asked]
+
+
+async def test_a_status_is_written_on_the_very_state_that_was_judged(node: Node) -> None:
+    node.api.store(vmi_object())
+    world = node.world()
+    assert world.vmi is not None
+    status = msgspec.structs.replace(world.vmi.status, phase="Running")
+    await node.reconciler.write_status(world, status)
+    assert len(node.api.patches) == 1
+    with pytest.raises(Conflict):
+        await node.reconciler.write_status(world, status)

@@ -121,6 +121,8 @@ def test_an_answer_always_fits() -> None:
 
 
 def test_a_search_domain_that_is_none_is_left_out() -> None:
+    many = encode_search(tuple(f"{'x' * 40}{number:02}.example" for number in range(9)))
+    assert 200 < len(many) <= 255
     assert encode_search(("a..b", "x" * 64, "", "cluster.local.")) == b"\x07cluster\x05local\0"
 
 
@@ -128,3 +130,9 @@ def test_a_search_domain_that_is_none_is_left_out() -> None:
 def test_no_options_of_a_guest_break_the_server(noise: bytes) -> None:
     answer(question(DISCOVER)[:240] + noise, LEASE)
     answer(noise, LEASE)
+
+
+def test_what_is_longer_than_an_option_can_be_is_left_out() -> None:
+    long = dataclasses.replace(LEASE, hostname="h" * 256, servers=())
+    _unused, _unused2, options = read(answer(question(DISCOVER), long))
+    assert 12 not in options
