@@ -11,7 +11,7 @@ PYTHON ?= python3
 VENV := .venv
 
 .DEFAULT_GOAL := help
-.PHONY: help deps quickstart test test-unit lint simulate bench clean
+.PHONY: help deps quickstart test test-unit lint guards simulate bench clean
 
 help:  ## Say what can be made
 	@sed -n 's/^\([a-z-]*\):.*##/\1:/p' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ test-unit: deps  ## Unit, golden and story tests: no root, no cluster, under a m
 
 lint: deps  ## Format, lint, types, import contracts, Ansible's own checks
 	@$(VENV)/bin/nox -s lint sanity
+
+guards: deps  ## Take every guard out once and see a test miss it: make guards ONLY=vmi/decide
+	@$(VENV)/bin/nox -s guards -- --only "$(ONLY)"
 
 simulate: deps  ## The reconcilers under random faults: make simulate STEPS=100000 SEED=7
 	@$(VENV)/bin/python -m tests.controlplane.simulation --steps $(STEPS) --seed $(SEED)

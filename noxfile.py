@@ -22,11 +22,13 @@ os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}:/usr/s
 os.environ["PYTHONPATH"] = f"{ROOT}:{ROOT / 'plugins/module_utils'}"
 
 nox.options.default_venv_backend = "none"
-nox.options.sessions = ["lint", "unit", "sanity", "images", "component", "lab", "e2e", "molecule"]
+nox.options.sessions = ["lint", "unit", "guards", "sanity", "images", "component", "lab", "e2e", "molecule"]
 
 PYTEST = ("python", "-m", "pytest", "-q", "--durations=10")
 OUTSIDE = "component or lab or guest or root"
 """Markers of the tests that need more than Python: root, a built lab, an image."""
+SAMPLE = "100"
+"""Guards that are taken out in each run of everything, another choice each time: two minutes of them."""
 
 
 @nox.session
@@ -49,6 +51,12 @@ def unit(session: nox.Session) -> None:
     All of tests/ is collected, so that a test that does not even load fails here, in the first minute.
     """
     session.run(*PYTEST, "-n", "2", "-m", f"not ({OUTSIDE})", "tests", *session.posargs)
+
+
+@nox.session
+def guards(session: nox.Session) -> None:
+    """Take guards out of a copy, one at a time; each must be missed. A sample, unless it is said which."""
+    session.run("python", "-m", "tests.controlplane.guards", *(session.posargs or ("--sample", SAMPLE)))
 
 
 @nox.session

@@ -1,0 +1,228 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Certificates: what cannot be read is an answer, and nothing is taken away before everybody has the next."""
+
+from __future__ import annotations
+
+from tests.controlplane.guards.guard import Guard
+
+_KUBE = "controlplane/kube/certificates.py"
+_DECIDE = "controlplane/virt_controller/certificates/decide.py"
+_APPLY = "controlplane/virt_controller/certificates/apply.py"
+_RUN = "controlplane/virt_controller/certificates/run.py"
+_OBSERVE = "controlplane/virt_controller/certificates/observe.py"
+_STANDING = "controlplane/virt_controller/certificates/standing.py"
+_BY_KUBE = (
+    "tests/controlplane/kube/test_certificates.py",
+    "tests/controlplane/virt_controller/certificates/test_decide.py",
+    "tests/controlplane/virt_controller/certificates/test_run.py",
+)
+_BY_DECIDE = ("tests/controlplane/virt_controller/certificates/test_decide.py",)
+_BY_RUN = ("tests/controlplane/virt_controller/certificates/test_run.py",)
+_BY_STANDING = ("tests/controlplane/virt_controller/certificates/test_standing.py",)
+
+GUARDS: tuple[Guard, ...] = (
+    Guard(
+        file=_KUBE,
+        line='        return "KeyPair(...)"',
+        without='        return f"KeyPair({self.certificate!r}, {self.key!r})"',
+        because="A private key must not get into a log.",
+        tests=_BY_KUBE,
+    ),
+    Guard(
+        file=_KUBE,
+        line="            if is_authority(certificate):\n                return KeyPair",
+        without="            if True:\n                return KeyPair",
+        because="What a certificate signs that is no authority's, no API server trusts.",
+        tests=_BY_KUBE,
+    ),
+    Guard(
+        file=_KUBE,
+        line="            not _is_verifiable(parsed.public_key())\n            or not",
+        without="            not",
+        because="A certificate that API servers cannot parse makes them refuse the whole bundle.",
+        tests=_BY_KUBE,
+    ),
+    Guard(
+        file=_KUBE,
+        line="min(lifetime, left)",
+        without="lifetime",
+        because="A certificate that outlives its authority is trusted by nobody at its end.",
+        tests=_BY_KUBE,
+    ),
+    Guard(
+        file=_KUBE,
+        line="x509.BasicConstraints(ca=False, path_length=None)",
+        without="x509.BasicConstraints(ca=True, path_length=None)",
+        because="A serving pair must not be able to sign.",
+        tests=_BY_KUBE,
+    ),
+    Guard(
+        file=_KUBE,
+        line="x509.BasicConstraints(ca=True, path_length=0)",
+        without="x509.BasicConstraints(ca=True, path_length=None)",
+        because="Our authority signs leaf certificates only.",
+        tests=_BY_KUBE,
+    ),
+    Guard(
+        file=_KUBE,
+        line="x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])",
+        without="x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH])",
+        because="One key pair per role and direction: a serving pair must not speak as a client.",
+        tests=_BY_KUBE,
+    ),
+    Guard(
+        file=_KUBE,
+        line="return key.key_size >= SMALLEST_RSA_BITS",
+        without="return True",
+        because="A key that API servers refuse must not sign.",
+        tests=_BY_KUBE,
+    ),
+    Guard(
+        file=_KUBE,
+        line="for certificate in certificates if not life(certificate).is_over(now))",
+        without="for certificate in certificates)",
+        because="A bundle must not grow by authorities that have ended.",
+        tests=_BY_KUBE,
+    ),
+    Guard(
+        file=_KUBE,
+        line="        .not_valid_before(begins - SKEW)",
+        without="        .not_valid_before(begins)",
+        because="A node whose clock is behind must not refuse a fresh certificate.",
+        tests=_BY_KUBE,
+    ),
+    Guard(
+        file=_DECIDE,
+        line="for held in missing if world.verifiers)",
+        without="for held in missing)",
+        because="What a removal has taken away must not come back.",
+        tests=_BY_DECIDE,
+    ),
+    Guard(
+        file=_DECIDE,
+        line="        keep = _trusted((*split(held.pair.certificate), *_handed_out(world)), now)",
+        without="        keep = _trusted(split(held.pair.certificate), now)",
+        because="A deleted CA Secret must not cut off what still trusts the old authority.",
+        tests=_BY_DECIDE,
+    ),
+    Guard(
+        file=_DECIDE,
+        line="        keep = _trusted((*split(held.pair.certificate), *_handed_out(world)), now)",
+        without="        keep = ()",
+        because="A new authority must not cut off what still trusts the old one.",
+        tests=_BY_DECIDE,
+    ),
+    Guard(
+        file=_DECIDE,
+        line="not life(one).is_over(now) and is_authority(one))",
+        without="not life(one).is_over(now))",
+        because="A certificate that is no authority's must not be handed out as one.",
+        tests=_BY_DECIDE,
+    ),
+    Guard(
+        file=_DECIDE,
+        line="    return tuple(living)[:MOST_KEPT]",
+        without="    return tuple(living)",
+        because="A bundle must not be filled without end.",
+        tests=_BY_DECIDE,
+    ),
+    Guard(
+        file=_DECIDE,
+        line="    return max(0.0, SETTLE_SECONDS - seen_for, SETTLE_SECONDS - age)",
+        without="    return max(0.0, SETTLE_SECONDS - seen_for)",
+        because="A new leader must not take away what the last one has only just handed out.",
+        tests=_BY_DECIDE,
+    ),
+    Guard(
+        file=_DECIDE,
+        line="    return max(0.0, SETTLE_SECONDS - seen_for, SETTLE_SECONDS - age)",
+        without="    return max(0.0, SETTLE_SECONDS - age)",
+        because="A bundle that was changed a moment ago is not with everybody yet.",
+        tests=_BY_DECIDE,
+    ),
+    Guard(
+        file=_DECIDE,
+        line="    if set(dns_names(pair.certificate)) != set(world.names):",
+        without="    if False:",
+        because="A certificate for other names is refused by every API server.",
+        tests=_BY_DECIDE,
+    ),
+    Guard(
+        file=_DECIDE,
+        line="    if life(pair.certificate).is_over(world.now):",
+        without="    if False:",
+        because="A certificate that has ended must be replaced at once.",
+        tests=_BY_DECIDE,
+    ),
+    Guard(
+        file=_DECIDE,
+        line="    return bool(split(pair.certificate)) and belongs_together(pair)",
+        without="    return bool(split(pair.certificate))",
+        because="A pair whose key is another's cannot be served with.",
+        tests=_BY_DECIDE,
+    ),
+    Guard(
+        file=_APPLY,
+        line=(
+            'data = {"ca.crt": _encoded(bundle), "ca.key": _encoded(made.key)}\n'
+            '            await api.patch(SECRET, action.held.key, {"data": data}, '
+            "resource_version=action.held.version)"
+        ),
+        without=(
+            'data = {"ca.crt": _encoded(bundle), "ca.key": _encoded(made.key)}\n'
+            '            await api.patch(SECRET, action.held.key, {"data": data})'
+        ),
+        because="Two leaders must not make two authorities, one over the other.",
+        tests=_BY_RUN,
+    ),
+    Guard(
+        file=_APPLY,
+        line=(
+            '"tls.key": _encoded(pair.key)}\n'
+            '            await api.patch(SECRET, action.held.key, {"data": data}, '
+            "resource_version=action.held.version)"
+        ),
+        without=(
+            '"tls.key": _encoded(pair.key)}\n            await api.patch(SECRET, action.held.key, {"data": data})'
+        ),
+        because="A pair that somebody put there meanwhile must not be written over.",
+        tests=_BY_RUN,
+    ),
+    Guard(
+        file=_APPLY,
+        line="patch, resource_version=version)",
+        without="patch)",
+        because="Hooks that were changed meanwhile must not be put back.",
+        tests=_BY_RUN,
+    ),
+    Guard(
+        file=_RUN,
+        line="        except Exception:\n            log.exception(",
+        without="        except ZeroDivisionError:\n            log.exception(",
+        because="A CA that breaks the keeper must not end the process.",
+        tests=_BY_RUN,
+    ),
+    Guard(
+        file=_RUN,
+        line="            await self._sleep(self._back_off.fail(key))",
+        without="            self._back_off.fail(key)",
+        because="A bug that comes back with each change must not spin.",
+        tests=_BY_RUN,
+    ),
+    Guard(
+        file=_OBSERVE,
+        line='    except ValueError:\n        return b""',
+        without='    except ZeroDivisionError:\n        return b""',
+        because="A Secret that holds no base64 holds nothing, and ends no process.",
+        tests=_BY_RUN,
+    ),
+    Guard(
+        file=_STANDING,
+        line="    if known != value:\n            since",
+        without="    if False:\n            since",
+        because="What has just changed has not settled.",
+        tests=_BY_STANDING,
+    ),
+)

@@ -1,0 +1,49 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""All entries. A new module of entries has its row here."""
+
+from __future__ import annotations
+
+from tests.controlplane.guards import (
+    admission,
+    cache,
+    certificates,
+    client,
+    dhcp,
+    domain,
+    engine,
+    fields,
+    handler,
+    handler_writes,
+    leadership,
+    lifecycle,
+    node,
+    virt_api,
+    vm,
+    vm_writes,
+    vmi,
+    vmi_writes,
+)
+from tests.controlplane.guards.guard import Guard
+
+GUARDS: tuple[Guard, ...] = (
+    *admission.GUARDS,
+    *cache.GUARDS,
+    *certificates.GUARDS,
+    *client.GUARDS,
+    *dhcp.GUARDS,
+    *domain.GUARDS,
+    *engine.GUARDS,
+    *fields.GUARDS,
+    *handler.GUARDS,
+    *handler_writes.GUARDS,
+    *leadership.GUARDS,
+    *lifecycle.GUARDS,
+    *node.GUARDS,
+    *virt_api.GUARDS,
+    *vm.GUARDS,
+    *vm_writes.GUARDS,
+    *vmi.GUARDS,
+    *vmi_writes.GUARDS,
+)

@@ -1,0 +1,97 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""virt-api: who calls, what they may, how much is read, and what is written in their name."""
+
+from __future__ import annotations
+
+from tests.controlplane.guards.guard import Guard
+
+_IDENTITY = "controlplane/virt_api/identity.py"
+_SUBRESOURCES = "controlplane/virt_api/subresources.py"
+_BY_IDENTITY = ("tests/controlplane/virt_api/test_identity.py",)
+_BY_SERVER = ("tests/controlplane/virt_api/test_server.py",)
+
+GUARDS: tuple[Guard, ...] = (
+    Guard(
+        file=_IDENTITY,
+        line="    if proxy is None:\n        raise",
+        without="    if False:\n        raise",
+        because="Before the front proxy is known, nobody may speak for users.",
+        tests=_BY_IDENTITY,
+    ),
+    Guard(
+        file=_IDENTITY,
+        line=(
+            "    if certificate is None:\n"
+            '        raise UnauthenticatedError("no client certificate of the front proxy")\n'
+            "    _check(proxy, certificate, now)"
+        ),
+        without="    if certificate is not None:\n        _check(proxy, certificate, now)",
+        because="Without the front proxy's certificate, its headers are anybody's words.",
+        tests=_BY_IDENTITY,
+    ),
+    Guard(
+        file=_IDENTITY,
+        line="    if not facts.begins <= now < facts.ends:",
+        without="    if not facts.begins <= now:",
+        because="A connection outlives its certificate, which does not count after its end.",
+        tests=_BY_IDENTITY,
+    ),
+    Guard(
+        file=_IDENTITY,
+        line="    if not facts.is_for_clients:",
+        without="    if False:",
+        because="A serving certificate of that CA does not make its holder the front proxy.",
+        tests=_BY_IDENTITY,
+    ),
+    Guard(
+        file=_IDENTITY,
+        line="    if not name:\n        raise",
+        without="    if False:\n        raise",
+        because="A request without a user is nobody's.",
+        tests=_BY_IDENTITY,
+    ),
+    Guard(
+        file=_IDENTITY,
+        line="    if not groups or not all(groups):",
+        without="    if False:",
+        because="Nobody has no group: such headers are not of a front proxy.",
+        tests=_BY_IDENTITY,
+    ),
+    Guard(
+        file=_IDENTITY,
+        line="    if len(values) > 1:",
+        without="    if False:",
+        because="Of two user names, one was put there by the caller.",
+        tests=_BY_IDENTITY,
+    ),
+    Guard(
+        file=_IDENTITY,
+        line='    except UnicodeDecodeError as error:\n        raise UnauthenticatedError("a header of',
+        without='    except ZeroDivisionError as error:\n        raise UnauthenticatedError("a header of',
+        because="A header that is no text must end in 401, not in an error of our own.",
+        tests=_BY_IDENTITY,
+    ),
+    Guard(
+        file=_IDENTITY,
+        line="        if not key or _BAD_ESCAPE.search(escaped):",
+        without="        if not key:",
+        because="A malformed extra would be reviewed as another one.",
+        tests=_BY_IDENTITY,
+    ),
+    Guard(
+        file=_IDENTITY,
+        line="ExtendedKeyUsageOID.SERVER_AUTH])  # says",
+        without="ExtendedKeyUsageOID.CLIENT_AUTH])  # says",
+        because="A certificate that does not say what it is for is not for clients.",
+        tests=_BY_IDENTITY,
+    ),
+    Guard(
+        file=_SUBRESOURCES,
+        line="            if not decision.allowed:\n                return _denied(route, user)\n",
+        without="",
+        because="We act with our own rights: what the caller may do must be asked before.",
+        tests=_BY_SERVER,
+    ),
+)

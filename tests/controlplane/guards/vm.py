@@ -1,0 +1,227 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The VM's controller: an instance is started and stopped for a cause in an object, and only if it is ours."""
+
+from __future__ import annotations
+
+from tests.controlplane.guards.guard import Guard
+
+_DECIDE = "controlplane/virt_controller/vm/decide.py"
+_WORLD = "controlplane/virt_controller/vm/world.py"
+_REQUESTS = "controlplane/virt_controller/vm/requests.py"
+_BY_DECIDE = ("tests/controlplane/virt_controller/vm/test_decide.py",)
+_BY_RECONCILER = ("tests/controlplane/virt_controller/vm/test_reconciler.py",)
+_BY_REQUESTS = (
+    "tests/controlplane/virt_controller/vm/test_requests.py",
+    "tests/controlplane/virt_controller/vm/test_decide.py",
+)
+
+GUARDS: tuple[Guard, ...] = (
+    Guard(
+        file=_DECIDE,
+        line="    if not world.is_strategy_known:\n        return Plan()",
+        without="    if False:\n        return Plan()",
+        because="A run strategy of a newer version must not be guessed at.",
+        tests=_BY_DECIDE,
+    ),
+    Guard(
+        file=_DECIDE,
+        line="    if VM_FINALIZER not in world.vm.metadata.finalizers:\n        return AddFinalizer",
+        without="    if False:\n        return AddFinalizer",
+        because="Without the finalizer a VM goes before its instance, and its name is free too early.",
+        tests=_BY_DECIDE,
+    ),
+    Guard(
+        file=_DECIDE,
+        line="world.vmi is not None and world.vmi.metadata.deletion_timestamp is None:",
+        without="world.vmi is not None:",
+        because="An instance that is going must not be adopted.",
+        tests=_BY_DECIDE,
+    ),
+    Guard(
+        file=_DECIDE,
+        line="    if because is None or world.claim is not Claim.NONE:",
+        without="    if because is None:",
+        because="A name that somebody else's instance holds must be waited for.",
+        tests=_BY_DECIDE,
+    ),
+    Guard(
+        file=_DECIDE,
+        line="    if delay > 0:\n        return Plan(look_again_in=delay)\n",
+        without="",
+        because="A machine that fails at once would be started again at once, for ever.",
+        tests=_BY_DECIDE,
+    ),
+    Guard(
+        file=_DECIDE,
+        line="        return Plan(look_again_in=delay)",
+        without="        return Plan()",
+        because="Nobody comes back when the wait is over.",
+        tests=_BY_DECIDE,
+    ),
+    Guard(
+        file=_DECIDE,
+        line="    if has_stale_stop(world):\n        return",
+        without="    if False:\n        return",
+        because="A stop that is done would stop the next instance, too.",
+        tests=_BY_DECIDE,
+    ),
+    Guard(
+        file=_DECIDE,
+        line="    if because is None or world.is_stopping:\n        return Plan()\n    delete",
+        without="    if because is None:\n        return Plan()\n    delete",
+        because="An instance that is going would be deleted again and again.",
+        tests=_BY_DECIDE,
+    ),
+    Guard(
+        file=_DECIDE,
+        line='        case "Always" if is_final(phase):',
+        without=(
+            '        case "Always" if is_final(phase) or str(world.vm.metadata.generation) != '
+            'own.metadata.annotations.get("kubevirt.io/vm-generation", str(world.vm.metadata.generation)):'
+        ),
+        because="A running machine must not be deleted because its template has changed.",
+        tests=_BY_DECIDE,
+    ),
+    Guard(
+        file=_DECIDE,
+        line='        case "RerunOnFailure" if phase == FAILED:',
+        without='        case "RerunOnFailure" | "Once" if phase == FAILED:',
+        because="A machine that is to run once must not be run again.",
+        tests=_BY_DECIDE,
+    ),
+    Guard(
+        file=_DECIDE,
+        line='        case "Manual" if is_final(phase) and world.wants_start:',
+        without='        case "Manual" if is_final(phase):',
+        because="Under Manual nothing goes without a person's request.",
+        tests=_BY_DECIDE,
+    ),
+    Guard(
+        file=_DECIDE,
+        line=('        case "Manual" | "RerunOnFailure" if world.wants_start:\n            return "a start'),
+        without='        case "Manual" | "RerunOnFailure":\n            return "a start',
+        because="Under Manual nothing starts without a person's request.",
+        tests=_BY_DECIDE,
+    ),
+    Guard(
+        file=_DECIDE,
+        line="    if is_failed_start(world, own) and not is_recorded(world, own):",
+        without="    if False:",
+        because="A failed start that is not counted before its instance goes is never counted: no back-off.",
+        tests=_BY_DECIDE,
+    ),
+    Guard(
+        file=_DECIDE,
+        line='    if asks_again(world, own):\n        return "the next',
+        without='    if False:\n        return "the next',
+        because="A failed run that is gone before the next is asked for is not run again.",
+        tests=_BY_DECIDE,
+    ),
+    Guard(
+        file=_DECIDE,
+        line="    if world.vm.run_strategy == RERUN_ON_FAILURE != world.vm.status.run_strategy:",
+        without="    if False:",
+        because="A strategy that was acted on and not recorded would start the machine a second time by itself.",
+        tests=_BY_DECIDE,
+    ),
+    Guard(
+        file=_DECIDE,
+        line="    if VM_FINALIZER not in finalizers:\n        return Plan()\n    if ORPHAN",
+        without="    if ORPHAN",
+        because="A VM that we let go of must not be written for ever.",
+        tests=_BY_DECIDE,
+    ),
+    Guard(
+        file=_DECIDE,
+        line="    if ORPHAN_FINALIZER in finalizers and world.own is not None:",
+        without="    if False:",
+        because="A VM deleted with its instance left behind would take it along.",
+        tests=_BY_DECIDE,
+    ),
+    Guard(
+        file=_DECIDE,
+        line="    if world.own is None:\n        return Plan((RemoveFinalizer",
+        without="    if world.own is None or world.is_stopping:\n        return Plan((RemoveFinalizer",
+        because="A VM must stay until its instance is gone.",
+        tests=_BY_DECIDE,
+    ),
+    Guard(
+        file=_DECIDE,
+        line='    if world.is_stopping:\n        return Plan()\n    return Plan((DeleteVmi(because="its VM',
+        without='    return Plan((DeleteVmi(because="its VM',
+        because="An instance that is going would be deleted again and again.",
+        tests=_BY_DECIDE,
+    ),
+    Guard(
+        file=_DECIDE,
+        line="{said.message[:WORDS]})",
+        without="{said.message})",
+        because="An Event refuses more than 1024 characters, and then nothing is told.",
+        tests=_BY_DECIDE,
+    ),
+    Guard(
+        file=_WORLD,
+        line="        return self.vmi if self.claim is Claim.OWN else None",
+        without="        return self.vmi",
+        because="An instance of the name that is somebody else's is not ours to stop.",
+        tests=_BY_DECIDE,
+    ),
+    Guard(
+        file=_WORLD,
+        line="    return next((owner for owner in meta.owner_references if owner.controller), None)",
+        without="    return next((owner for owner in meta.owner_references), None)",
+        because="Only the owner that controls may act, not one that is merely listed.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=_WORLD,
+        line="Claim.OWN if owner.uid == vm.metadata.uid else Claim.FOREIGN",
+        without="Claim.OWN if owner.name == vm.metadata.name else Claim.FOREIGN",
+        because="An instance of a former VM of this name is not ours.",
+        tests=_BY_DECIDE,
+    ),
+    Guard(
+        file=_WORLD,
+        line="return there is None or (request.uid is not None and request.uid != there.metadata.uid)",
+        without="return there is None",
+        because="A stop names the instance that it is for, and must not stop the next one.",
+        tests=_BY_REQUESTS,
+    ),
+    Guard(
+        file=_WORLD,
+        line="there = None if self.claim is Claim.FOREIGN else self.vmi",
+        without="there = self.own",
+        because="A stop of an instance that is about to be adopted must not be forgotten.",
+        tests=_BY_DECIDE,
+    ),
+    Guard(
+        file=_WORLD,
+        line="alive = own is not None and not is_final(own.status.phase) and not self.is_stopping",
+        without="alive = own is not None",
+        because="A start that waits for the old run to go must not be taken for done.",
+        tests=_BY_REQUESTS,
+    ),
+    Guard(
+        file=_REQUESTS,
+        line='        case "Start", "Halted":',
+        without='        case "Start", "Nothing":',
+        because="A request that nobody acts on blocks every later one.",
+        tests=_BY_REQUESTS,
+    ),
+    Guard(
+        file=_REQUESTS,
+        line='        case "Start", "Once" if _is_over(world):',
+        without='        case "Start", "Nothing" if _is_over(world):',
+        because="A request that nobody acts on blocks every later one.",
+        tests=_BY_REQUESTS,
+    ),
+    Guard(
+        file=_REQUESTS,
+        line='        case "Stop", "Once":',
+        without='        case "Stop", "Nothing":',
+        because="A request that nobody acts on blocks every later one.",
+        tests=_BY_REQUESTS,
+    ),
+)

@@ -1,0 +1,196 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The VM's controller: what it writes, counts and makes."""
+
+from __future__ import annotations
+
+from tests.controlplane.guards.guard import Guard
+
+_STATUS = "controlplane/virt_controller/vm/status.py"
+_RECONCILER = "controlplane/virt_controller/vm/reconciler.py"
+_FAILURE = "controlplane/virt_controller/vm/start_failure.py"
+_INSTANCE = "controlplane/virt_controller/vm/instance.py"
+_BY_STATUS = ("tests/controlplane/virt_controller/vm/test_status.py",)
+_BY_RECONCILER = ("tests/controlplane/virt_controller/vm/test_reconciler.py",)
+_BY_FAILURE = (
+    "tests/controlplane/virt_controller/vm/test_start_failure.py",
+    "tests/controlplane/virt_controller/vm/test_decide.py",
+)
+_BY_INSTANCE = ("tests/controlplane/virt_controller/vm/test_instance.py",)
+
+GUARDS: tuple[Guard, ...] = (
+    Guard(
+        file=_RECONCILER,
+        line="        if vmi is None and raw_vmi is not None:\n            return None",
+        without="        if False:\n            return None",
+        because="An instance that cannot be read is there all the same.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=_RECONCILER,
+        line="        await self._insist_on_absence(vm)\n        kept",
+        without="        kept",
+        because="The finalizer must not go on a cache's word that the instance is gone.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=_RECONCILER,
+        line="        if claim_of(vm, decode_vmi(found)) is Claim.OWN:",
+        without="        if False:",
+        because="A VM must stay while the API server knows an instance of it.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=_RECONCILER,
+        line="            raise Conflict(str(error)) from error\n        text",
+        without="        text",
+        because="A start that met somebody else's instance must not be told as one.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=_RECONCILER,
+        line=("        if fresh.metadata.uid != vm.metadata.uid or fresh.metadata.deletion_timestamp is not None:"),
+        without="        if False:",
+        because="A VM that is gone or going must not take an instance into its grave.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=_RECONCILER,
+        line=("        if fresh.metadata.uid != vm.metadata.uid or fresh.metadata.deletion_timestamp is not None:"),
+        without="        if fresh.metadata.uid != vm.metadata.uid:",
+        because="A VM that is going must not take an instance along.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=_RECONCILER,
+        line=("        if fresh.metadata.uid != vm.metadata.uid or fresh.metadata.deletion_timestamp is not None:"),
+        without="        if fresh.metadata.deletion_timestamp is not None:",
+        because="A VM of the same name that came after must not get an instance in another's name.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=_RECONCILER,
+        line=(
+            '            {"metadata": {"ownerReferences": [*kept, owner_reference(vm)]}},\n'
+            "            resource_version=vmi.metadata.resource_version,\n"
+        ),
+        without='            {"metadata": {"ownerReferences": [*kept, owner_reference(vm)]}},\n',
+        because="Who adopted an instance meanwhile must not lose it.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=_RECONCILER,
+        line="_key(vm), uid=meta.uid, resource_version=meta.resource_version",
+        without="_key(vm), uid=meta.uid",
+        because="An instance that lost its owner meanwhile is not ours to delete.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=_RECONCILER,
+        line="_key(vm), uid=meta.uid, resource_version=meta.resource_version",
+        without='_key(vm), uid="", resource_version=meta.resource_version',
+        because="An instance that has taken the name meanwhile is not the one that was decided about.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=_RECONCILER,
+        line="            resource_version=vm.metadata.resource_version,\n            uid=vm.metadata.uid,\n",
+        without="            uid=vm.metadata.uid,\n",
+        because=("What was decided on an older state must not be written over a newer one: a request would be lost."),
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=_RECONCILER,
+        line="            resource_version=vm.metadata.resource_version,\n            uid=vm.metadata.uid,\n",
+        without="            resource_version=vm.metadata.resource_version,\n",
+        because="A VM that has taken the name meanwhile is not the one that was decided about.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=_STATUS,
+        line="    if not world.is_strategy_known:\n        return world.vm.status.state_change_requests\n",
+        without="",
+        because="Requests under a strategy that nobody here knows are not ours to take off.",
+        tests=_BY_STATUS,
+    ),
+    Guard(
+        file=_STATUS,
+        line="    if world.is_strategy_known and (world.own is not None or not wants_instance):",
+        without="    if True:",
+        because="A strategy counts as acted on when its instance exists, not before.",
+        tests=_BY_STATUS,
+    ),
+    Guard(
+        file=_STATUS,
+        line="    if made_from is None or made_from == template_hash(world.template):",
+        without="    if made_from is None:",
+        because="A machine that runs what its template says needs no restart.",
+        tests=_BY_STATUS,
+    ),
+    Guard(
+        file=_STATUS,
+        line=(
+            "    if own is None or world.is_stopping or is_final(own.status.phase):\n        return None\n    made_from"
+        ),
+        without="    if own is None:\n        return None\n    made_from",
+        because="A machine that is over or going picks the change up anyway.",
+        tests=_BY_STATUS,
+    ),
+    Guard(
+        file=_FAILURE,
+        line="    return ended and world.vm.run_strategy in COUNTED and not world.is_stopping",
+        without="    return ended and world.vm.run_strategy in COUNTED",
+        because="A start that a person ended is no failure.",
+        tests=_BY_FAILURE,
+    ),
+    Guard(
+        file=_FAILURE,
+        line="    ended = is_final(own.status.phase) and not has_run(own)",
+        without="    ended = is_final(own.status.phase)",
+        because="A run that ended after it ran is no failed start.",
+        tests=_BY_FAILURE,
+    ),
+    Guard(
+        file=_FAILURE,
+        line="not is_failed_start(world, own) or is_recorded(world, own):",
+        without="not is_failed_start(world, own):",
+        because="One failure must be counted once, however often it is looked at.",
+        tests=_BY_FAILURE,
+    ),
+    Guard(
+        file=_FAILURE,
+        line="    whole = min(CAP_SECONDS, BASE_SECONDS",
+        without="    whole = max(BASE_SECONDS, BASE_SECONDS",
+        because="A machine must not wait for hours.",
+        tests=_BY_FAILURE,
+    ),
+    Guard(
+        file=_FAILURE,
+        line="    return whole * (1 - jitter / 4)",
+        without="    return whole",
+        because="Machines that failed together must not come back together.",
+        tests=_BY_FAILURE,
+    ),
+    Guard(
+        file=_FAILURE,
+        line="        if parse_stamp(failure.retry_after_timestamp) - world.now <= CAP_SECONDS:",
+        without="        if True:",
+        because="Another leader's clock must not make a machine wait for an hour.",
+        tests=_BY_FAILURE,
+    ),
+    Guard(
+        file=_FAILURE,
+        line="    except ValueError:\n        pass",
+        without="    except ZeroDivisionError:\n        pass",
+        because="A time that somebody scribbled must not stop the machine for ever.",
+        tests=_BY_FAILURE,
+    ),
+    Guard(
+        file=_INSTANCE,
+        line='            "finalizers": [VMI_FINALIZER],\n',
+        without="",
+        because="An instance without its finalizer frees its name while its Pod runs.",
+        tests=_BY_INSTANCE,
+    ),
+)

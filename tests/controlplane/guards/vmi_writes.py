@@ -1,0 +1,177 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The VMI's controller: whose a Pod is, what is remembered of it, and the preconditions of every write."""
+
+from __future__ import annotations
+
+from tests.controlplane.guards.guard import Guard
+
+_WORLD = "controlplane/virt_controller/vmi/world.py"
+_RECONCILER = "controlplane/virt_controller/vmi/reconciler.py"
+_BY_WORLD = (
+    "tests/controlplane/virt_controller/vmi/test_world.py",
+    "tests/controlplane/virt_controller/vmi/test_decide.py",
+    "tests/controlplane/virt_controller/vmi/test_status.py",
+)
+_BY_RECONCILER = ("tests/controlplane/virt_controller/vmi/test_reconciler.py",)
+
+GUARDS: tuple[Guard, ...] = (
+    Guard(
+        file=_WORLD,
+        line=("pod.uid in granted or (not granted and role_of(pod) is Role.SOURCE and pod.metadata.name == name)"),
+        without="pod.uid in granted or (role_of(pod) is Role.SOURCE and pod.metadata.name == name)",
+        because="A later Pod of the granted one's name would be taken for the granted one.",
+        tests=_BY_WORLD,
+    ),
+    Guard(
+        file=_WORLD,
+        line=("pod.uid in granted or (not granted and role_of(pod) is Role.SOURCE and pod.metadata.name == name)"),
+        without="pod.uid in granted or (not granted and pod.metadata.name == name)",
+        because="A migration's target must not be granted the start.",
+        tests=_BY_WORLD,
+    ),
+    Guard(
+        file=_WORLD,
+        line=("pod.uid in granted or (not granted and role_of(pod) is Role.SOURCE and pod.metadata.name == name)"),
+        without="pod.uid in granted or (not granted and role_of(pod) is Role.SOURCE)",
+        because="A Pod of an earlier attempt must not be granted the start.",
+        tests=_BY_WORLD,
+    ),
+    Guard(
+        file=_WORLD,
+        line="is_absence_confirmed=self.source is None and self.is_absence_confirmed",
+        without="is_absence_confirmed=self.is_absence_confirmed",
+        because="A Pod that is there again after an answer that it was not would count as gone.",
+        tests=_BY_WORLD,
+    ),
+    Guard(
+        file=_WORLD,
+        line="(pod for pod in self.last_words if pod.uid in granted)",
+        without="(pod for pod in self.last_words)",
+        because="The end of another Pod of the VMI is no proof about the granted one.",
+        tests=_BY_WORLD,
+    ),
+    Guard(
+        file=_WORLD,
+        line="    tail = f\"{vmi.metadata.uid.replace('-', '')[:8]}-{attempt}\"",
+        without="    tail = f\"{vmi.metadata.uid.replace('-', '')[:8]}-{len(vmi.status.active_pods)}\"",
+        because="A Pod's name is its lock: one name for each attempt, always the same.",
+        tests=_BY_WORLD,
+    ),
+    Guard(
+        file=_RECONCILER,
+        line="        if not (self._vmis.synced and self._pods.synced and self._nodes.synced):",
+        without="        if False:",
+        because="While a cache is not complete, nothing may be concluded from what it does not show.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=_RECONCILER,
+        line="            is_absence_confirmed=_question(vmi) in memory.absence,",
+        without="            is_absence_confirmed=bool(memory.absence),",
+        because="An answer about one grant, or asked before the deletion, is none about another.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=_RECONCILER,
+        line="        if memory is None or memory.uid != vmi.metadata.uid:",
+        without="        if memory is None:",
+        because="A VMI must not inherit what was learned about the one of its name before.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=_RECONCILER,
+        line="or not any(memory.uid == one.uid for one in pod.metadata.owner_references):",
+        without="or False:",
+        because="The last words of a stranger's Pod must not be taken for those of ours.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=_RECONCILER,
+        line="if _is_controlled(pod, vmi) or pod.uid in granted)",
+        without="if True)",
+        because="A Pod that merely names the VMI among its owners is not ours to start or to delete.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=_RECONCILER,
+        line="if _is_controlled(pod, vmi) or pod.uid in granted)",
+        without="if _is_controlled(pod, vmi))",
+        because="A granted Pod that lost its owner reference still has the guest.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=_RECONCILER,
+        line="    return any(owner.controller and owner.uid == vmi.metadata.uid for",
+        without="    return any(owner.uid == vmi.metadata.uid for",
+        because="Only the controller among a Pod's owners may act on it.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=_RECONCILER,
+        line="    return any(owner.controller and owner.uid == vmi.metadata.uid for",
+        without="    return any(owner.controller for",
+        because="A Pod of another VMI, or of a former one of this name, is not ours.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=_RECONCILER,
+        line="            if not _is_controlled(decode(await self._api.get(POD, key), Pod), vmi):",
+        without="            if False:",
+        because="A name that somebody else's Pod holds would be waited for in silence for ever.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=_RECONCILER,
+        line="patch, uid=pod.uid, resource_version=version)",
+        without="patch, uid=pod.uid)",
+        because="Owners that were written meanwhile would be lost by claiming the Pod.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=_RECONCILER,
+        line="for one in pod.metadata.owner_references if not one.controller]",
+        without="for one in pod.metadata.owner_references]",
+        because="A Pod has one controller, and the API server refuses a second one.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=_RECONCILER,
+        line="            await self._api.delete(POD, key, uid=action.uid)",
+        without=(
+            "            fresh = await self._api.get(POD, key)\n"
+            '            await self._api.delete(POD, key, uid=fresh["metadata"]["uid"])'
+        ),
+        because="A Pod that has taken the name meanwhile is not the one that was decided about.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=_RECONCILER,
+        line="            resource_version=vmi.metadata.resource_version,\n",
+        without="",
+        because="What was decided on an older state must not be written over a newer one.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=_RECONCILER,
+        line="            uid=vmi.metadata.uid,\n        )",
+        without="        )",
+        because="A VMI that has taken the name meanwhile is not the one that was decided about.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=_RECONCILER,
+        line="    return range(max(1, current - LOOKED_BACK), current + 1)",
+        without="    return range(max(1, current - 1_000), current + 1)",
+        because="A number that somebody else wrote into the status must not cost a million reads.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=_RECONCILER,
+        line="    return range(max(1, current - LOOKED_BACK), current + 1)",
+        without="    return range(current, current + 1)",
+        because="A Pod of the attempt before may still be going.",
+        tests=_BY_RECONCILER,
+    ),
+)
