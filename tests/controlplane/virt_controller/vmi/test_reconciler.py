@@ -261,7 +261,7 @@ async def test_the_end_of_a_node_is_proof(stage: Stage, proof: str, deleted: boo
 async def test_a_node_that_the_cache_lost_is_asked_for(stage: Stage) -> None:
     """A cache's silence about a Node is no proof either."""
     stage.lose(await stage.until_running())
-    stage.caches[NODE]._raw.clear()
+    stage.caches[NODE].forget()
     await stage.work()
     assert "get Node" in stage.calls
     assert stage.status["phase"] == "Unknown"
@@ -288,7 +288,7 @@ async def test_a_taint_of_long_ago_is_no_proof(stage: Stage) -> None:
 
 async def test_an_api_server_that_cannot_be_asked_has_not_said_that_the_node_is_gone(stage: Stage) -> None:
     stage.lose(await stage.until_running())
-    stage.caches[NODE]._raw.clear()
+    stage.caches[NODE].forget()
     stage.direct.refusals["get Node"] = Unavailable("no answer")
     for _unused in range(3):
         await stage.work()
@@ -380,8 +380,7 @@ async def test_a_deleted_vmi_waits_for_any_pod_of_it(stage: Stage) -> None:
     stage.patch_status({"phase": "Failed", "reason": "LauncherGone"})
     stage.delete()
     for _unused in range(4):
-        stage.caches[POD]._raw.clear()  # as a watch that selects by label shows it
-        stage.caches[POD]._owners.clear()
+        stage.caches[POD].forget()  # as a watch that selects by label shows it
         await stage.work()
     assert stage.vmi["metadata"]["finalizers"] == [VMI_FINALIZER]
 
