@@ -11,6 +11,7 @@ ApiError
  +-- NotLeader       this process may not write any more; nothing was sent
  +-- Invalid         the server refused the content (400, 422)
  +-- Gone            a watch or list position is too old (410)
+ +-- NoProgress      a step was taken and asks for itself again: our own mistake, which must not spin
  +-- Throttled       turned away unread for now (429); nothing happened
  +-- Unavailable     no answer, or a passing fault (5xx, connection errors, time-outs);
                      a write may or may not have happened
@@ -60,6 +61,10 @@ class Invalid(ApiError):
 
 class Gone(ApiError):
     """The position in the history is too old: list again."""
+
+
+class NoProgress(ApiError):
+    """What was done opened nothing: the same plan again. The API was not at fault."""
 
 
 class Throttled(ApiError):

@@ -9,9 +9,18 @@ It knows neither asyncio nor time, so that a simulation can drive it write by wr
 from __future__ import annotations
 
 import logging
+from enum import Enum, auto
 
 from controlplane.api.objects.resources import Key
-from controlplane.engine.errors import ApiError, Conflict, NotFound, NotLeader, Unavailable, retry_after_seconds
+from controlplane.engine.errors import (
+    ApiError,
+    Conflict,
+    NoProgress,
+    NotFound,
+    NotLeader,
+    Unavailable,
+    retry_after_seconds,
+)
 from controlplane.engine.plan import ActionT, Outcome, Plan, Problem, Reconciler, StatusT, Tell, WorldT
 
 log = logging.getLogger(__name__)
@@ -21,6 +30,14 @@ DROPPED = (Conflict, NotFound, NotLeader, Unavailable)
 
 ROUNDS = 4
 """How often one pass may look again at the result of its own writes before others get their turn."""
+
+
+class _Came(Enum):
+    """What a plan led to."""
+
+    NOTHING = auto()
+    TOLD = auto()
+    ACTED = auto()
 
 
 class _Refused(Exception):
@@ -35,33 +52,38 @@ async def reconcile(reconciler: Reconciler[WorldT, ActionT, StatusT], key: Key) 
     """Observe, decide, apply; again while own writes open the next step; then say how things are.
 
     A conflict, a vanished object or an unusable answer drops the rest of the pass. Any other refusal still gets its
-    status, so that users see why nothing moves; a refused status is told by other means.
+    status, so that users see why nothing moves; a refused status is told by other means. A plan that asks for itself
+    again backs off: what it waits for comes by an event, or not at all.
     """
+    before: Plan[ActionT] | None = None
     for _unused in range(ROUNDS):
         try:
             world = reconciler.observe(key)
             if world is None:
                 return Outcome()
             plan = reconciler.decide(world)
-            moved = await _carry_out(reconciler, key, world, plan)
+            if plan.steps and plan == before:
+                return Outcome(plan.look_again_in, NoProgress(f"nothing came of {plan.steps[0]}"))
+            came = await _carry_out(reconciler, key, world, plan)
         except DROPPED as error:
             return Outcome(error=error)
         except _Refused as refused:
             return Outcome(retry_after_seconds(refused.error) or None, refused.error)
-        if not moved:
+        if came is _Came.NOTHING:
             return Outcome(plan.look_again_in)
+        before = plan if came is _Came.ACTED else None
     return Outcome(look_again_in=0.0)
 
 
 async def _carry_out(
     reconciler: Reconciler[WorldT, ActionT, StatusT], key: Key, world: WorldT, plan: Plan[ActionT]
-) -> bool:
-    """Take the steps; say whether anything was written, so that it is worth looking again."""
+) -> _Came:
+    """Take the steps; say what came of them. What was written is worth looking at."""
     acted = False
     for step in plan.steps:
         if isinstance(step, Tell):
             if await _tell(reconciler, key, None):
-                return True
+                return _Came.TOLD
             continue
         log.info("act", extra={"key": str(key), "action": type(step).__name__, "because": step.because})
         try:
@@ -75,7 +97,9 @@ async def _carry_out(
             raise _Refused(error) from error
         acted = True
     # What is true now is worth telling only when nothing is left to do.
-    return acted or await _tell(reconciler, key, None)
+    if acted:
+        return _Came.ACTED
+    return _Came.TOLD if await _tell(reconciler, key, None) else _Came.NOTHING
 
 
 async def _tell(reconciler: Reconciler[WorldT, ActionT, StatusT], key: Key, problem: Problem[ActionT] | None) -> bool:

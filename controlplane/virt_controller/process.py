@@ -111,7 +111,15 @@ class Process:
         )
         kubevirt = KubeVirtReconciler(kubevirts=overlays[KUBEVIRT], api=api, clock=self._clock, version=VERSION)
         runners = (self._runner("vm", vm), self._runner("vmi", vmi), self._runner("kubevirt", kubevirt))
-        connect(vms=vms, vmis=vmis, pods=pods, nodes=nodes, wake_vm=runners[0].add, wake_vmi=runners[1].add)
+        connect(
+            vms=vms,
+            vmis=vmis,
+            pods=pods,
+            nodes=nodes,
+            vmi_of=vmi.vmi_of,
+            wake_vm=runners[0].add,
+            wake_vmi=runners[1].add,
+        )
         overlays[KUBEVIRT].subscribe(lambda key, _before, _after: runners[2].add(key))
         return runners
 

@@ -5,7 +5,7 @@
 
 VM  changed -> VM
 VMI changed -> VMI, and the VM of its name (owner or not: its going frees the name)
-Pod changed -> the VMI that controls it
+Pod changed -> the VMI that controls it, and the one for which it is looked at, whatever it says of its owner
 Node came, went, or was declared out of service -> the VMIs that were given to it; what else happens to it is nobody's
 """
 
@@ -34,8 +34,20 @@ _node_decoder = msgspec.json.Decoder(Node)
 _decoder = msgspec.json.Decoder(_Owned)
 
 
-def connect(*, vms: Cache, vmis: Cache, pods: Cache, nodes: Cache, wake_vm: Wake, wake_vmi: Wake) -> None:
-    """Subscribe to the caches; that of VMIs has the index BY_NODE. What is in them already comes as an addition."""
+def connect(
+    *,
+    vms: Cache,
+    vmis: Cache,
+    pods: Cache,
+    nodes: Cache,
+    vmi_of: Callable[[Key], Key | None],
+    wake_vm: Wake,
+    wake_vmi: Wake,
+) -> None:
+    """Subscribe to the caches; that of VMIs has the index BY_NODE. What is in them already comes as an addition.
+
+    vmi_of: the VMI for which a Pod of a name is looked at.
+    """
 
     def on_vm(key: Key, _before: bytes | None, _after: bytes | None) -> None:
         wake_vm(key)
@@ -49,6 +61,9 @@ def connect(*, vms: Cache, vmis: Cache, pods: Cache, nodes: Cache, wake_vm: Wake
             if raw is not None:
                 for name in _controlling_vmis(raw):
                     wake_vmi(Key(key.namespace, name))
+        known = vmi_of(key)
+        if known is not None:
+            wake_vmi(known)
 
     def on_node(key: Key, before: bytes | None, after: bytes | None) -> None:
         if _proof(before) != _proof(after):

@@ -74,6 +74,7 @@ class Storm:
             vmis=overlays[VIRTUAL_MACHINE_INSTANCE],
             pods=overlays[POD],
             nodes=overlays[NODE],
+            vmi_of=self._reconcilers[1].vmi_of,
             wake_vm=self._wake(0),
             wake_vmi=self._wake(1),
         )

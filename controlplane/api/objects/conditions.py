@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 import msgspec
 
 from controlplane.api.objects.meta import Condition
+from controlplane.api.schema.bounds import MAX_TEXT
 
 Conditions = tuple[Condition, ...]
 
@@ -28,17 +30,29 @@ def is_true(conditions: Iterable[Condition], kind: str) -> bool:
 def put(conditions: Conditions, new: Condition, now: str) -> Conditions:
     """Return the list with this condition in it; the very same list when that changes nothing.
 
-    An existing condition is replaced only if status or reason differ: a new message alone is not worth a write.
-    lastTransitionTime becomes `now` (RFC 3339) only when the status differs.
+    An existing condition is replaced if status, reason or the gist of the message differ: that a number in a message
+    has changed (a back-off, a count of nodes) is not worth a write. lastTransitionTime becomes `now` (RFC 3339) only
+    when the status differs. What is longer than a condition may be is cut here, once for whoever says it: the API
+    server would refuse the whole status.
     """
+    new = msgspec.structs.replace(new, reason=new.reason[:MAX_TEXT], message=new.message[:MAX_TEXT])
     old = find(conditions, new.type)
     if old is None:
         return (*conditions, msgspec.structs.replace(new, last_transition_time=new.last_transition_time or now))
-    if (old.status, old.reason) == (new.status, new.reason):
+    if says_the_same(old, new):
         return conditions
     moved = now if old.status != new.status else old.last_transition_time
     changed = msgspec.structs.replace(new, last_transition_time=moved)
     return tuple(changed if one.type == new.type else one for one in conditions)
+
+
+def says_the_same(one: Condition, other: Condition) -> bool:
+    """Tell whether two conditions of a type tell a person the same."""
+    return (one.status, one.reason, _gist(one.message)) == (other.status, other.reason, _gist(other.message))
+
+
+def _gist(message: str) -> str:
+    return re.sub(r"\d+", "#", message)
 
 
 def remove(conditions: Conditions, kind: str) -> Conditions:

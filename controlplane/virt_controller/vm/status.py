@@ -141,8 +141,8 @@ def _mirrored(listed: conditions.Conditions, source: conditions.Conditions) -> c
 
 
 def _newer(ours: Condition, theirs: Condition | None) -> Condition:
-    """Take over a condition whose status or reason differs; a new message alone is not worth a write."""
-    if theirs is None or (ours.status, ours.reason) == (theirs.status, theirs.reason):
+    """Take over a condition that tells something else."""
+    if theirs is None or conditions.says_the_same(ours, theirs):
         return ours
     return theirs
 

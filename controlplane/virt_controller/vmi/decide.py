@@ -41,8 +41,12 @@ from controlplane.virt_controller.vmi.world import (
     LookForPods,
     RemoveFinalizers,
     World,
+    is_marked,
     is_watched,
 )
+
+LABEL_LENGTH = 63
+"""A Node's name may be longer than a label's value."""
 
 
 def decide(world: World) -> Plan[Action]:
@@ -68,7 +72,7 @@ def _bring_to_node(world: World) -> Plan[Action]:
 
 
 def _with_pod(world: World, pod: Pod) -> Plan[Action]:
-    if not is_watched(pod):
+    if not is_marked(pod, world.vmi):
         return _claim(pod)
     if pod.is_deleting or pod.is_over or pod.compute.terminated is not None:
         return Plan((Tell(because="its Pod ended before the guest was started"),))
@@ -89,7 +93,7 @@ def _watch_over(world: World) -> Plan[Action]:
     """The node's virt-handler moves it on; what becomes of the Pod is watched."""
     pod = world.source
     if pod is not None:
-        return _label(world, world.vmi.status.node_name) if is_watched(pod) else _claim(pod)
+        return _label(world, world.vmi.status.node_name) if is_marked(pod, world.vmi) else _claim(pod)
     return _look_for_proof(world)
 
 
@@ -112,6 +116,9 @@ def _end(world: World) -> Plan[Action]:
     if not {VMI_FINALIZER, VM_FINALIZER} & set(world.vmi.metadata.finalizers):
         return Plan()
     if world.pods:
+        unwatched = next((pod for pod in world.pods if not is_watched(pod)), None)
+        if unwatched is not None:
+            return _claim(unwatched)
         return Plan(tuple(_delete(pod, "its VMI is deleted") for pod in _staying(world)))
     if not world.is_absence_confirmed:
         return Plan((LookForPods(because="the VMI can only go after its Pod"),))
@@ -147,7 +154,7 @@ def _claim(pod: Pod) -> Plan[Action]:
 
 
 def _label(world: World, node: str) -> Plan[Action]:
-    if not node or world.vmi.metadata.labels.get(NODE_NAME) == node:
+    if not node or len(node) > LABEL_LENGTH or world.vmi.metadata.labels.get(NODE_NAME) == node:
         return Plan()
     return Plan((LabelNode(node, because="its Pod was placed there"),))
 

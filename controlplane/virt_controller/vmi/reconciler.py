@@ -42,6 +42,7 @@ from controlplane.virt_controller.vmi.world import (
     LookForPods,
     RemoveFinalizers,
     World,
+    is_controlled,
     pod_name,
 )
 
@@ -66,8 +67,11 @@ class _Memory:
     gone_nodes: set[str] = field(default_factory=set)
     nodes_read: dict[str, str] = field(default_factory=dict)
     """resourceVersion of each Node as the API server itself said it was."""
+    granted: frozenset[str] = frozenset()
     last_words: dict[str, Pod] = field(default_factory=dict)
-    """Pods that ended and were removed, by UID."""
+    """Granted Pods that ended and were removed, by UID."""
+    pods: frozenset[Key] = frozenset()
+    """What is looked at for this VMI: what happens to one of these is its business, whatever it says of its owner."""
 
 
 class VmiReconciler:
@@ -92,6 +96,8 @@ class VmiReconciler:
         self._configuration = configuration
         self._launcher_image = launcher_image
         self._memories: dict[Key, _Memory] = {}
+        self._looked_at: dict[Key, Key] = {}
+        """VMI by Pod: the relation by which Pods are read, for those who wake by it."""
         pods.subscribe(self._note_removal)
 
     def observe(self, key: Key) -> World | None:
@@ -101,10 +107,10 @@ class VmiReconciler:
         raw = self._vmis.get(key)
         vmi = None if raw is None else _read(raw, key)
         if raw is None or vmi is None:
-            self._memories.pop(key, None)
+            self._forget(key)
             return None
         memory, pods, configuration = self._memory(vmi), self._launchers(vmi), self._configuration()
-        memory.was_begun |= bool(pods)
+        self._remember(memory, key, vmi, pods)
         return World(
             vmi=vmi,
             pods=pods,
@@ -160,25 +166,45 @@ class VmiReconciler:
     def _memory(self, vmi: VirtualMachineInstance) -> _Memory:
         memory = self._memories.get(_key(vmi))
         if memory is None or memory.uid != vmi.metadata.uid:
+            self._forget(_key(vmi))
             memory = self._memories[_key(vmi)] = _Memory(vmi.metadata.uid)
         return memory
 
-    def _note_removal(self, _unused: Key, before: bytes | None, after: bytes | None) -> None:
-        """Keep what the kubelet said last of a Pod that ended: nobody can be asked for it any more."""
-        pod = None if before is None or after is not None else decode(before, Pod)
-        memory = None if pod is None or pod.vmi_key is None else self._memories.get(pod.vmi_key)
-        if pod is None or memory is None or not any(memory.uid == one.uid for one in pod.metadata.owner_references):
+    def vmi_of(self, pod: Key) -> Key | None:
+        """Return the VMI for which a Pod of this name is looked at."""
+        return self._looked_at.get(pod)
+
+    def _note_removal(self, key: Key, before: bytes | None, after: bytes | None) -> None:
+        """Keep what the kubelet said last of a granted Pod that ended: nobody can be asked for it any more."""
+        owner = self._looked_at.get(key)
+        memory = None if owner is None or before is None or after is not None else self._memories.get(owner)
+        if memory is None or before is None:
             return
-        if pod.is_over or pod.compute.terminated is not None:
+        pod = decode(before, Pod)
+        if pod.uid in memory.granted and (pod.is_over or pod.compute.terminated is not None):
             memory.last_words[pod.uid] = pod
+
+    def _remember(self, memory: _Memory, key: Key, vmi: VirtualMachineInstance, pods: tuple[Pod, ...]) -> None:
+        memory.was_begun |= bool(pods)
+        memory.granted = frozenset(vmi.status.active_pods)
+        memory.last_words = {uid: pod for uid, pod in memory.last_words.items() if uid in memory.granted}
+        seen = frozenset({*_names(vmi), *map(_pod_key, pods)})
+        for gone in memory.pods - seen:
+            self._looked_at.pop(gone, None)
+        self._looked_at.update(dict.fromkeys(seen - memory.pods, key))
+        memory.pods = seen
+
+    def _forget(self, key: Key) -> None:
+        memory = self._memories.pop(key, None)
+        for pod in () if memory is None else memory.pods:
+            self._looked_at.pop(pod, None)
 
     def _launchers(self, vmi: VirtualMachineInstance) -> tuple[Pod, ...]:
         """List the Pods that the VMI controls, and those it was granted, whatever they carry by now."""
-        namespace, granted = vmi.metadata.namespace, vmi.status.active_pods
-        names = {Key(namespace, pod_name(vmi, number)) for number in _attempts(vmi)}
-        keys = sorted({*self._pods.indexed("owner", vmi.metadata.uid), *names})
+        granted = vmi.status.active_pods
+        keys = sorted({*self._pods.indexed("owner", vmi.metadata.uid), *_names(vmi)})
         found = (decode(raw, Pod) for raw in map(self._pods.get, keys) if raw is not None)
-        return tuple(pod for pod in found if _is_controlled(pod, vmi) or pod.uid in granted)
+        return tuple(pod for pod in found if is_controlled(pod, vmi) or pod.uid in granted)
 
     def _node(self, name: str, memory: _Memory) -> NodeState | None:
         if not name:
@@ -187,6 +213,7 @@ class VmiReconciler:
         if raw is None:
             return NodeState(name, is_unseen=True, is_gone=name in memory.gone_nodes)
         node = decode(raw, Node)
+        memory.gone_nodes.discard(name)  # one of this name is there: what was said of the former says nothing
         is_current = memory.nodes_read.get(name) == node.metadata.resource_version
         looks_off = node.is_out_of_service
         return NodeState(name, looks_out_of_service=looks_off, is_out_of_service=looks_off and is_current)
@@ -204,7 +231,7 @@ class VmiReconciler:
         except AlreadyExists as error:
             # Ours from a write whose answer was lost, or somebody else's: look at it.
             key = Key(vmi.metadata.namespace, body["metadata"]["name"])
-            if not _is_controlled(decode(await self._api.get(POD, key), Pod), vmi):
+            if not is_controlled(decode(await self._api.get(POD, key), Pod), vmi):
                 raise Invalid(f"cannot create Pod {key}: one of this name exists and is not ours; delete it") from error
             raise Conflict(str(error)) from error
         memory.was_begun = True
@@ -213,12 +240,12 @@ class VmiReconciler:
     async def _claim(self, world: World, action: ClaimPod) -> None:
         pod = next(one for one in world.pods if one.uid == action.uid)
         owners = [encode(one) for one in pod.metadata.owner_references if not one.controller]
-        patch = {
-            "metadata": {
-                "labels": {ROLE: LAUNCHER_ROLE, CREATED_BY: world.vmi.metadata.uid},
-                "ownerReferences": [*owners, owner_reference(world.vmi)],
-            }
-        }
+        marks: dict[str, Any] = {"labels": {ROLE: LAUNCHER_ROLE, CREATED_BY: world.vmi.metadata.uid}}
+        if (
+            not world.is_deleting
+        ):  # else the garbage collector may be about to take the owner off: it is not to be fought
+            marks["ownerReferences"] = [*owners, owner_reference(world.vmi)]
+        patch = {"metadata": marks}
         version = pod.metadata.resource_version
         await self._api.patch(POD, _pod_key(pod), patch, uid=pod.uid, resource_version=version)
 
@@ -235,13 +262,13 @@ class VmiReconciler:
         A run that was granted depends on that very Pod; one that was not, or is to end, on any Pod of it.
         """
         vmi, granted = world.vmi, world.vmi.status.active_pods
-        for number in _attempts(vmi):
+        for name in _names(vmi):
             try:
-                found = decode(await self._api.get(POD, Key(vmi.metadata.namespace, pod_name(vmi, number))), Pod)
+                found = decode(await self._api.get(POD, name), Pod)
             except NotFound:
                 continue
             is_any_enough = world.is_deleting or not granted
-            if found.uid in granted or (is_any_enough and _is_controlled(found, vmi)):
+            if found.uid in granted or (is_any_enough and is_controlled(found, vmi)):
                 return
         self._memory(vmi).absence.add(_question(vmi))
 
@@ -282,14 +309,15 @@ def _question(vmi: VirtualMachineInstance) -> _Question:
     return vmi.metadata.deletion_timestamp is not None, frozenset(vmi.status.active_pods)
 
 
+def _names(vmi: VirtualMachineInstance) -> list[Key]:
+    """List the names that Pods of this run can have."""
+    return [Key(vmi.metadata.namespace, pod_name(vmi, number)) for number in _attempts(vmi)]
+
+
 def _attempts(vmi: VirtualMachineInstance) -> range:
     """List the attempts that can have a Pod; a number that somebody else wrote costs no more than a few reads."""
     current = max(vmi.status.attempt, 1)
     return range(max(1, current - LOOKED_BACK), current + 1)
-
-
-def _is_controlled(pod: Pod, vmi: VirtualMachineInstance) -> bool:
-    return any(owner.controller and owner.uid == vmi.metadata.uid for owner in pod.metadata.owner_references)
 
 
 def _key(vmi: VirtualMachineInstance) -> Key:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from kubevirt_api.names import LAUNCHER_ROLE, MIGRATION_JOB
+from kubevirt_api.names import LAUNCHER_ROLE
 from kubevirt_api.names import ROLE as ROLE_LABEL
 
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
@@ -67,11 +67,14 @@ class World:
     @property
     def source(self) -> Pod | None:
         """The Pod that has the guest: the granted one; before the grant the one of the current attempt."""
-        granted, name = self.vmi.status.active_pods, pod_name(self.vmi, self.attempt)
-        for pod in self.pods:
-            if pod.uid in granted or (not granted and role_of(pod) is Role.SOURCE and pod.metadata.name == name):
-                return pod
-        return None
+        name = pod_name(self.vmi, self.attempt)
+        mine = (pod for pod in self.pods if self.role_of(pod) is Role.SOURCE)
+        return next((pod for pod in mine if self.vmi.status.active_pods or pod.metadata.name == name), None)
+
+    def role_of(self, pod: Pod) -> Role:
+        """Say what a Pod is for: by the grant, never by what whoever may write Pods can put on one."""
+        granted = self.vmi.status.active_pods
+        return Role.SOURCE if not granted or pod.uid in granted else Role.TARGET
 
     @property
     def evidence(self) -> Evidence:
@@ -86,14 +89,20 @@ class World:
         )
 
 
-def role_of(pod: Pod) -> Role:
-    """Say what a Pod is for, while it has not been granted the run."""
-    return Role.TARGET if MIGRATION_JOB in pod.metadata.labels else Role.SOURCE
-
-
 def is_watched(pod: Pod) -> bool:
     """Tell whether a launcher Pod carries the label by which Pods are watched."""
     return pod.metadata.labels.get(ROLE_LABEL) == LAUNCHER_ROLE
+
+
+def is_controlled(pod: Pod, vmi: VirtualMachineInstance) -> bool:
+    """Tell whether a VMI controls a Pod; to be mentioned among its owners is nothing."""
+    return any(owner.controller and owner.uid == vmi.metadata.uid for owner in pod.metadata.owner_references)
+
+
+def is_marked(pod: Pod, vmi: VirtualMachineInstance) -> bool:
+    """Tell whether a Pod has all that makes everybody know it as this VMI's: label, and owner by name and UID."""
+    owner = pod.owner
+    return is_watched(pod) and owner is not None and (owner.name, owner.uid) == (vmi.metadata.name, vmi.metadata.uid)
 
 
 def pod_name(vmi: VirtualMachineInstance, attempt: int) -> str:

@@ -13,6 +13,7 @@ from controlplane.engine.errors import (
     Conflict,
     Forbidden,
     Invalid,
+    NoProgress,
     NotFound,
     NotLeader,
     Throttled,
@@ -111,3 +112,10 @@ async def test_a_status_that_is_right_holds_no_step_up() -> None:
     counting = Counting(goal=1, told="0 of 1", tells_first=True)
     await reconcile(counting, WEB)
     assert counting.writes == ["add", "1 of 1"]
+
+
+async def test_a_step_of_which_nothing_comes_is_not_taken_again_and_again() -> None:
+    counting = Counting(goal=1, is_stuck=True, look_again_in=10.0)
+    outcome = await reconcile(counting, WEB)
+    assert counting.writes == ["add"]
+    assert (type(outcome.error), outcome.look_again_in) == (NoProgress, 10.0)

@@ -20,6 +20,8 @@ class Count:
 @dataclass(frozen=True, slots=True)
 class Add:
     because: str = "it is too small"
+    to: int = 0
+    """The value that is added to: no two steps are the same."""
 
 
 @dataclass(slots=True)
@@ -32,6 +34,8 @@ class Counting:
     writes: list[str] = field(default_factory=list)
     look_again_in: float | None = None
     is_absent: bool = False
+    is_stuck: bool = False
+    """Adding adds nothing."""
     tells_first: bool = False
     """Each step waits until the status is right."""
     refusals: list[str] = field(default_factory=list)
@@ -41,12 +45,12 @@ class Counting:
         return None if self.is_absent else Count(self.value, self.told)
 
     def decide(self, world: Count) -> Plan[Add]:
-        steps: tuple[Add | Tell, ...] = (Add(),) if world.value < self.goal else ()
+        steps: tuple[Add | Tell, ...] = (Add(to=world.value),) if world.value < self.goal else ()
         return Plan((Tell("it is the first thing to know"), *steps) if self.tells_first else steps, self.look_again_in)
 
     async def apply(self, world: Count, action: Add) -> None:
         self._write("add")
-        self.value += 1
+        self.value += 0 if self.is_stuck else 1
 
     def derive_status(self, world: Count, problem: Problem[Add] | None) -> str | None:
         wanted = f"{world.value} of {self.goal}" + (f", {problem.error}" if problem else "")

@@ -19,6 +19,13 @@ _BY_RUNNER = ("tests/controlplane/engine/test_runner.py",)
 GUARDS: tuple[Guard, ...] = (
     Guard(
         file=_RECONCILE,
+        line="if plan.steps and plan == before:",
+        without="if False:",
+        because="A step of which nothing comes would be taken without end.",
+        tests=_BY_RECONCILE,
+    ),
+    Guard(
+        file=_RECONCILE,
         line="DROPPED = (Conflict, NotFound, NotLeader, Unavailable)",
         without="DROPPED = (NotFound, NotLeader, Unavailable)",
         because=(
@@ -49,7 +56,9 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_RECONCILE,
-        line=("            if await _tell(reconciler, key, None):\n                return True\n            continue"),
+        line=(
+            "            if await _tell(reconciler, key, None):\n                return _Came.TOLD\n            continue"
+        ),
         without="            await _tell(reconciler, key, None)\n            continue",
         because="What was told first changes the world: the steps after it were decided on the old one.",
         tests=_BY_RECONCILE,

@@ -45,9 +45,9 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_DECIDE,
-        line="    if not is_watched(pod):\n        return _claim(pod)",
+        line="    if not is_marked(pod, world.vmi):\n        return _claim(pod)",
         without="    if False:\n        return _claim(pod)",
-        because="A Pod without our label is granted the start and never watched again.",
+        because="A Pod without our label or owner is granted the start and never watched or ended again.",
         tests=_BY_DECIDE,
     ),
     Guard(
@@ -104,9 +104,16 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_DECIDE,
-        line="    if world.pods:\n        return Plan(tuple(_delete(",
-        without="    if _staying(world):\n        return Plan(tuple(_delete(",
+        line="    if world.pods:\n        unwatched",
+        without="    if _staying(world):\n        unwatched",
         because="A VMI must stay while a Pod of it is still going.",
+        tests=_BY_DECIDE,
+    ),
+    Guard(
+        file=_DECIDE,
+        line="        if unwatched is not None:\n            return _claim(unwatched)\n",
+        without="",
+        because="The end of a Pod that lost its label would wake nobody.",
         tests=_BY_DECIDE,
     ),
     Guard(

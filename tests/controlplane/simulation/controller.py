@@ -98,6 +98,7 @@ class Controller(Process):
             vmis=self.overlays[VIRTUAL_MACHINE_INSTANCE],
             pods=self.overlays[POD],
             nodes=self.overlays[NODE],
+            vmi_of=vmis.vmi_of,
             wake_vm=lambda key: self.work["vm"][0].add(key, clock.monotonic()),
             wake_vmi=lambda key: self.work["vmi"][0].add(key, clock.monotonic()),
         )

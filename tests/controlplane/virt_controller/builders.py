@@ -77,11 +77,15 @@ def a_pod(
     attempt: int = 1,
     uid: str = POD_UID,
     labels: Json | None = None,
+    owner_name: str | None = "web",
     conditions: tuple[Json, ...] = (),
     **status: Any,
 ) -> Pod:
     meta: Json = {"name": pod_name(a_vmi(), attempt), "namespace": "default", "uid": uid}
     meta["labels"] = {ROLE: LAUNCHER_ROLE} if labels is None else labels
+    owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "controller": True}
+    if owner_name is not None:
+        meta["ownerReferences"] = [{**owner, "name": owner_name, "uid": VMI_UID}]
     if deleting:
         meta["deletionTimestamp"] = STAMP
     status = {"phase": phase, "conditions": conditions, **status}

@@ -23,6 +23,7 @@ def test_changes_wake_their_keys() -> None:
         vmis=caches[VIRTUAL_MACHINE_INSTANCE],
         pods=caches[POD],
         nodes=caches[NODE],
+        vmi_of=lambda _unused: None,
         wake_vm=lambda key: woken.append(f"vm {key}"),
         wake_vmi=lambda key: woken.append(f"vmi {key}"),
     )
@@ -52,6 +53,7 @@ def test_a_pod_that_goes_wakes_its_vmi() -> None:
         vmis=caches[VIRTUAL_MACHINE_INSTANCE],
         pods=caches[POD],
         nodes=caches[NODE],
+        vmi_of=lambda _unused: None,
         wake_vm=lambda _unused: None,
         wake_vmi=woken.append,
     )
@@ -76,6 +78,7 @@ def test_only_what_proves_something_about_a_node_wakes_its_instances() -> None:
         vmis=caches[VIRTUAL_MACHINE_INSTANCE],
         pods=caches[POD],
         nodes=caches[NODE],
+        vmi_of=lambda _unused: None,
         wake_vm=lambda _unused: None,
         wake_vmi=woken.append,
     )
@@ -93,4 +96,26 @@ def test_only_what_proves_something_about_a_node_wakes_its_instances() -> None:
         assert woken == wakes
     store.delete(NODE, node)
     caches[NODE].advance()
+    assert woken == [WEB, WEB]
+
+
+def test_a_pod_wakes_the_vmi_for_which_it_is_looked_at_whatever_it_says_of_its_owner() -> None:
+    """The garbage collector takes the owner off the Pods of an object that is deleted and leaves them behind."""
+    store = Store(SimulatedClock())
+    caches = {one: LaggingCache(store, one) for one in RESOURCES}
+    woken: list[Key] = []
+    pod = Key("default", "virt-launcher-web-1")
+    connect(
+        vms=caches[VIRTUAL_MACHINE],
+        vmis=caches[VIRTUAL_MACHINE_INSTANCE],
+        pods=caches[POD],
+        nodes=caches[NODE],
+        vmi_of={pod: WEB}.get,
+        wake_vm=lambda _unused: None,
+        wake_vmi=woken.append,
+    )
+    store.create(POD, "default", {"metadata": {"name": pod.name}, "spec": {}})
+    store.delete(POD, pod)
+    for _unused in range(2):
+        caches[POD].advance()
     assert woken == [WEB, WEB]

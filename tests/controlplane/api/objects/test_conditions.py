@@ -17,10 +17,29 @@ def test_a_new_condition_is_added_with_the_time() -> None:
     assert after == (PAUSED, Condition(type="Ready", status="True", last_transition_time="t1"))
 
 
-def test_a_new_message_alone_changes_nothing() -> None:
+def test_a_message_that_counts_on_changes_nothing() -> None:
+    old = (Condition(type="Ready", status="False", reason="X", message="back-off 10s", last_transition_time="t0"),)
+    changed = Condition(type="Ready", status="False", reason="X", message="back-off 20s")
+
+    assert conditions.put(old, changed, "t1") is old
+
+
+def test_another_cause_under_the_same_reason_is_told() -> None:
+    """A condition went on blaming a limit that was long gone, while a taken name was in the way."""
     changed = Condition(type="Ready", status="False", reason="PodNotExists", message="new")
 
-    assert conditions.put(LIST, changed, "t1") is LIST
+    first = conditions.put(LIST, changed, "t1")[0]
+
+    assert (first.message, first.last_transition_time) == ("new", "t0")
+
+
+def test_what_is_too_long_is_cut_or_the_whole_status_would_be_refused() -> None:
+    long = Condition(type="Ready", status="False", reason="R" * 2000, message="m" * 2000)
+
+    first = conditions.put((), long, "t1")[0]
+
+    assert (len(first.reason), len(first.message)) == (1024, 1024)
+    assert conditions.put((first,), long, "t2") == (first,)
 
 
 def test_a_new_reason_replaces_the_condition_but_not_its_time() -> None:

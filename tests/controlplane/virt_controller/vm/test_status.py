@@ -26,7 +26,7 @@ READY = a_condition("Ready", "True")
 UNPLACED = a_condition("PodScheduled", "False", "Unschedulable", "no node")
 NO_IMAGE = a_condition("Synchronized", "False", "ErrImagePull", "no such image")
 IMAGE_BACK_OFF = a_condition("Synchronized", "False", "ImagePullBackOff", "no such image")
-NOT_YET_READY = a_condition("Ready", "False", "GuestNotRunning")
+NOT_YET_READY = a_condition("Ready", "False", "GuestNotRunning", "Guest VM is not reported as running")
 LOOPING = {
     "startFailure": {"consecutiveFailCount": 2, "lastFailedVMIUID": "x", "retryAfterTimestamp": "2026-01-01T00:05:00Z"}
 }

@@ -14,8 +14,8 @@ from kubevirt_api.names import LAUNCHER_ROLE, MIGRATION_JOB, ROLE, VM_FINALIZER,
 from controlplane.api.objects.phase import AFTER_HAND_OVER, OWNERS
 from controlplane.virt_controller.vmi.decide import RULES, decide
 from controlplane.virt_controller.vmi.evidence import NodeState
-from controlplane.virt_controller.vmi.world import DeletePod, GrantStart, LookForPods, Role, World, role_of
-from tests.controlplane.virt_controller.builders import POD_UID, UP, a_pod, a_running_pod, a_vmi, vmi_world
+from controlplane.virt_controller.vmi.world import DeletePod, GrantStart, LookForPods, Role, World
+from tests.controlplane.virt_controller.builders import POD_UID, a_pod, a_running_pod, a_vmi, vmi_world
 
 SCHEDULING = {"phase": "Scheduling", "attempt": 1}
 GRANTED = {"attempt": 1, "epoch": 1, "activePods": {POD_UID: "node-1"}, "nodeName": "node-1"}
@@ -49,10 +49,30 @@ TABLE: dict[str, tuple[World, list[str]]] = {
     "Pod failed: say so": (vmi_world(a_vmi(**SCHEDULING), a_pod("Failed", node="node-1")), ["Tell"]),
     "Pod up and going: no grant": (vmi_world(a_vmi(**SCHEDULING), a_running_pod(deleting=True)), ["Tell"]),
     "Pod lost its label: put it back": (vmi_world(a_vmi(**SCHEDULING), STRIPPED), ["ClaimPod"]),
+    "Pod lost its owner: put it back": (vmi_world(a_vmi(**SCHEDULING), a_running_pod(owner_name=None)), ["ClaimPod"]),
+    "Pod names another owner while it runs: put it back": (
+        vmi_world(RUNNING, a_running_pod(owner_name="other")),
+        ["ClaimPod"],
+    ),
+    "deleted, the garbage collector took the Pod's owner: no fight": (
+        vmi_world(a_vmi("Running", deleting=True, **GRANTED), a_running_pod(owner_name=None)),
+        ["DeletePod"],
+    ),
+    "deleted, Pod lost its label: put that back, or nobody hears of its end": (
+        vmi_world(a_vmi("Running", deleting=True, **GRANTED), STRIPPED),
+        ["ClaimPod"],
+    ),
+    "Pod placed on a node whose name is too long for a label": (
+        vmi_world(a_vmi(**SCHEDULING), a_pod(node="n" * 64)),
+        [],
+    ),
     "Pod was there and is not seen: ask": (vmi_world(a_vmi(**SCHEDULING), **BEGUN), ["LookForPods"]),
     "Pod was deleted: never made again": (vmi_world(a_vmi(**SCHEDULING), **BEGUN, **ABSENT), ["Tell"]),
     "a migration's Pod is none to start in": (vmi_world(a_vmi(**SCHEDULING), TARGET), ["CreatePod"]),
-    "not even one of the attempt's name": (vmi_world(a_vmi(**SCHEDULING), NAMESAKE), ["CreatePod"]),
+    "the attempt's Pod, whatever label it got, is the one to start in": (
+        vmi_world(a_vmi(**SCHEDULING), NAMESAKE),
+        ["GrantStart"],
+    ),
     "an earlier attempt's Pod is none to start in": (
         vmi_world(a_vmi("Scheduling", attempt=2), a_running_pod()),
         ["CreatePod"],
@@ -174,5 +194,10 @@ def test_a_pod_is_made_or_granted_only_where_nobody_was_granted(deleting: bool) 
         assert not names & {"CreatePod", "GrantStart", "RemoveFinalizers"}, world
 
 
-def test_a_pod_is_a_target_by_its_migration_s_label() -> None:
-    assert (role_of(TARGET), role_of(a_pod(compute=UP))) == (Role.TARGET, Role.SOURCE)
+def test_a_pod_is_a_target_by_the_grant_alone() -> None:
+    """A label is a tenant's to write: one on a pending Pod made it a migration's, looked for without end."""
+    labelled = a_running_pod(labels={ROLE: LAUNCHER_ROLE, MIGRATION_JOB: "job"})
+    before = vmi_world(a_vmi(**SCHEDULING), labelled)
+    assert (before.role_of(labelled), before.source) == (Role.SOURCE, labelled)
+    after = vmi_world(RUNNING, a_running_pod(), TARGET)
+    assert [after.role_of(one) for one in after.pods] == [Role.SOURCE, Role.TARGET]

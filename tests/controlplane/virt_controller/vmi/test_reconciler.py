@@ -239,6 +239,81 @@ async def test_other_people_s_finalizers_stay(stage: Stage) -> None:
     assert stage.vmi["metadata"]["finalizers"] == ["backup.example/hold"]
 
 
+async def test_a_vmi_is_woken_for_every_pod_that_it_looks_at(stage: Stage) -> None:
+    """`kubectl delete vmi --cascade=orphan`: its Pod has no owner any more, and its end woke nobody."""
+    key = await stage.until_running()
+    assert stage.reconciler.vmi_of(key) == WEB
+    stage.store.patch(POD, key, {"metadata": {"ownerReferences": None}})
+    stage.catch_up()
+    await stage.work()
+    assert stage.reconciler.vmi_of(key) == WEB
+    stage.store.delete(VIRTUAL_MACHINE_INSTANCE, WEB)
+    stage.patch_status({"phase": "Succeeded"})
+    stage.store.finish_pod(key, stage.pod(key)["metadata"]["uid"])
+    stage.catch_up()
+    await stage.work()
+    assert stage.store.list(VIRTUAL_MACHINE_INSTANCE) == []
+    await stage.work()
+    assert stage.reconciler.vmi_of(key) is None
+
+
+async def test_a_pod_without_its_owner_gets_it_back(stage: Stage) -> None:
+    key = await stage.until_running()
+    stage.store.patch(POD, key, {"metadata": {"ownerReferences": None}})
+    stage.catch_up()
+    await stage.work()
+    assert stage.pod(key)["metadata"]["ownerReferences"][0]["uid"] == stage.vmi["metadata"]["uid"]
+
+
+async def test_last_words_are_kept_of_the_granted_pod_only(stage: Stage) -> None:
+    """A hundred Pods that name the VMI as their owner would be kept for as long as it runs."""
+    await stage.until_running()
+    meta = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "name": "web", "controller": True}
+    owner = {**meta, "uid": stage.vmi["metadata"]["uid"]}
+    for number in range(3):
+        body = {"metadata": {"name": f"forged-{number}", "ownerReferences": [owner]}, "spec": {}}
+        uid = stage.store.create(POD, "default", body)["metadata"]["uid"]
+        stage.store.set_pod(Key("default", f"forged-{number}"), uid, status={"phase": "Failed", **FAILED})
+        stage.catch_up()
+        await stage.work()
+        stage.store.finish_pod(Key("default", f"forged-{number}"), uid)
+        stage.catch_up()
+        await stage.work()
+    world = stage.reconciler.observe(WEB)
+    assert world is not None
+    assert world.last_words == ()
+
+
+async def test_a_tenant_s_label_on_a_pending_pod_starts_no_search(stage: Stage) -> None:
+    """It was looked for 267 times a second."""
+    key = await stage.until_begun()
+    stage.store.patch(POD, key, {"metadata": {"labels": {"kubevirt.io/migrationJobUID": "x"}}})
+    stage.catch_up()
+    await stage.work()
+    assert stage.calls == []
+    stage.place(key)
+    await stage.work()
+    assert stage.status["phase"] == "Scheduled"
+
+
+async def test_a_node_that_was_gone_once_is_asked_for_again(stage: Stage) -> None:
+    stage.lose(await stage.until_running())
+    stage.store.delete(NODE, NODE_1)
+    stage.catch_up()
+    world = stage.reconciler.observe(WEB)
+    assert world is not None
+    stage.reconciler._memory(world.vmi).gone_nodes.add("node-1")
+    stage.store.create(NODE, "", {"metadata": {"name": "node-1"}, "spec": {}})
+    stage.catch_up()
+    again = stage.reconciler.observe(WEB)
+    stage.store.delete(NODE, NODE_1)
+    stage.catch_up()
+    gone = stage.reconciler.observe(WEB)
+    assert again is not None
+    assert gone is not None
+    assert [one.node and one.node.is_gone for one in (again, gone)] == [False, False]
+
+
 @pytest.mark.parametrize("deleted", [False, True], ids=["wanted", "deleted"])
 @pytest.mark.parametrize("proof", ["node gone", "out of service"])
 async def test_the_end_of_a_node_is_proof(stage: Stage, proof: str, deleted: bool) -> None:

@@ -267,7 +267,7 @@ def test_trouble_that_is_over_is_said_no_more() -> None:
 
 def test_after_the_hand_over_the_handler_s_conditions_are_left_alone() -> None:
     theirs = a_condition("Synchronized", "False", "StartFailed")
-    ready = a_condition("Ready", "False", "GuestNotRunning")
+    ready = a_condition("Ready", "False", "GuestNotRunning", "Guest VM is not reported as running")
     assert (
         derive_status(vmi_world(a_vmi("Scheduled", conditions=[theirs, ready], **GRANTED), a_running_pod()), None)
         is None
