@@ -116,10 +116,7 @@ def _end(world: World) -> Plan[Action]:
     if not {VMI_FINALIZER, VM_FINALIZER} & set(world.vmi.metadata.finalizers):
         return Plan()
     if world.pods:
-        unwatched = next((pod for pod in world.pods if not is_watched(pod)), None)
-        if unwatched is not None:
-            return _claim(unwatched)
-        return Plan(tuple(_delete(pod, "its VMI is deleted") for pod in _staying(world)))
+        return _end_pods(world)
     if not world.is_absence_confirmed:
         return Plan((LookForPods(because="the VMI can only go after its Pod"),))
     if is_final(world.vmi.status.phase):
@@ -127,6 +124,13 @@ def _end(world: World) -> Plan[Action]:
     if world.is_granted:
         return _look_for_proof(world)
     return Plan((Tell(because="how the run ended is said before it goes"),))
+
+
+def _end_pods(world: World) -> Plan[Action]:
+    unwatched = next((pod for pod in world.pods if not is_watched(pod)), None)
+    if unwatched is not None:
+        return _claim(unwatched)
+    return Plan(tuple(_delete(pod, "its VMI is deleted") for pod in _staying(world)))
 
 
 class Rule(NamedTuple):

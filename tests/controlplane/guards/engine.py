@@ -57,7 +57,8 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         file=_RECONCILE,
         line=(
-            "            if await _tell(reconciler, key, None):\n                return _Came.TOLD\n            continue"
+            "            if await _tell(reconciler, key, None):\n"
+            "                return _Came.TOLD\n            continue"
         ),
         without="            await _tell(reconciler, key, None)\n            continue",
         because="What was told first changes the world: the steps after it were decided on the old one.",

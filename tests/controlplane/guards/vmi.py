@@ -104,14 +104,14 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_DECIDE,
-        line="    if world.pods:\n        unwatched",
-        without="    if _staying(world):\n        unwatched",
+        line="    if world.pods:\n        return _end_pods(world)",
+        without="    if _staying(world):\n        return _end_pods(world)",
         because="A VMI must stay while a Pod of it is still going.",
         tests=_BY_DECIDE,
     ),
     Guard(
         file=_DECIDE,
-        line="        if unwatched is not None:\n            return _claim(unwatched)\n",
+        line="    if unwatched is not None:\n        return _claim(unwatched)\n",
         without="",
         because="The end of a Pod that lost its label would wake nobody.",
         tests=_BY_DECIDE,
