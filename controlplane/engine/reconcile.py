@@ -63,7 +63,7 @@ async def reconcile(reconciler: Reconciler[WorldT, ActionT, StatusT], key: Key) 
                 return Outcome()
             plan = reconciler.decide(world)
             if plan.steps and plan == before:
-                return Outcome(plan.look_again_in, NoProgress(f"nothing came of {plan.steps[0]}"))
+                return _without_progress(plan)
             came = await _carry_out(reconciler, key, world, plan)
         except DROPPED as error:
             return Outcome(error=error)
@@ -73,6 +73,12 @@ async def reconcile(reconciler: Reconciler[WorldT, ActionT, StatusT], key: Key) 
             return Outcome(plan.look_again_in)
         before = plan if came is _Came.ACTED else None
     return Outcome(look_again_in=0.0)
+
+
+def _without_progress(plan: Plan[ActionT]) -> Outcome:
+    """Stop taking a step of which nothing comes: until the plan itself wants to look again, else with a back-off."""
+    error = None if plan.look_again_in is not None else NoProgress(f"nothing came of {plan.steps[0]}")
+    return Outcome(plan.look_again_in, error)
 
 
 async def _carry_out(

@@ -21,6 +21,8 @@ from contextlib import contextmanager, suppress
 from controlplane.virt_handler.launcher_dir import LauncherSocket, Refused, held
 
 _DIAL_SECONDS = 2.0
+EMULATOR = "qemu-system"
+"""How the kernel calls QEMU's processes, whatever the architecture."""
 _CGROUP_LIMIT_BYTES = 16384
 _CREDENTIALS = struct.Struct("3i")
 
@@ -44,20 +46,23 @@ def pod_network_namespace(found: LauncherSocket, pod_uid: str, proc: str = "/pro
             yield namespace
 
 
-def count_processes(pod_uid: str, proc: str = "/proc") -> int:
-    """Count the processes of this node with this Pod in their cgroup.
+def count_processes(pod_uid: str, proc: str = "/proc") -> tuple[int, int]:
+    """Count the processes of this node with this Pod in their cgroup: all of them, and those that are QEMU.
 
-    Refused where the node's processes cannot be seen: then none would be no proof.
+    Whoever is in the Pod can call a process QEMU, and thereby have it taken for a guest that lives: no harm comes of
+    that. Refused where the node's processes cannot be seen: then none would be no proof.
     """
     if _identity_of(f"{proc}/1/ns/mnt") == _identity_of(f"{proc}/self/ns/mnt"):
         raise Refused("process 1 shares this process's mounts, so it is not the node's: hostPID is needed")
-    found = 0
+    found = emulators = 0
     for name in os.listdir(proc):
         if not name.isdigit():
             continue
         with suppress(FileNotFoundError, ProcessLookupError):  # it has exited in the meantime
-            found += pod_uid in _pods_named(_read_cgroup(proc, int(name)))
-    return found
+            if pod_uid in _pods_named(_read_cgroup(proc, int(name))):
+                found += 1
+                emulators += _read(f"{proc}/{name}/comm").startswith(EMULATOR)
+    return found, emulators
 
 
 def is_in_pod(cgroups: str, pod_uid: str) -> bool:
@@ -86,7 +91,11 @@ def _listener(found: LauncherSocket) -> int:
 
 
 def _read_cgroup(proc: str, pid: int) -> str:
-    with held(os.open(f"{proc}/{pid}/cgroup", os.O_RDONLY | os.O_CLOEXEC)) as fd:
+    return _read(f"{proc}/{pid}/cgroup")
+
+
+def _read(path: str) -> str:
+    with held(os.open(path, os.O_RDONLY | os.O_CLOEXEC)) as fd:
         return os.read(fd, _CGROUP_LIMIT_BYTES).decode(errors="replace")
 
 

@@ -51,7 +51,7 @@ class Registry:
         tools = self._tools
 
         def look() -> Traces:
-            return Traces(tools.pods.has_run(pod_uid), count_processes(pod_uid, tools.proc))
+            return Traces(tools.pods.has_run(pod_uid), *count_processes(pod_uid, tools.proc))
 
         try:
             return await asyncio.to_thread(look)

@@ -150,7 +150,7 @@ class Session:
     async def destroy(self) -> None:
         """End QEMU; by SIGKILL from the third time on. NoContact."""
         again = self._sighting.destroys
-        self._publish(destroys=again + 1)
+        self._publish(destroys=again + 1, destroy_asked_at=self._tools.clock.monotonic())
         await self._tell(lambda guest: guest.kill() if again >= 2 else guest.destroy())
         await self.refresh()
 

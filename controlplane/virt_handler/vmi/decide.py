@@ -26,7 +26,7 @@ from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import Life
 from controlplane.engine.plan import Plan
 from controlplane.virt_handler.vmi.status import PATIENCE_SECONDS, seconds_since_hand_over
-from controlplane.virt_handler.vmi.verdict import Alive, Unknown, Verdict, is_startable, judge, weigh
+from controlplane.virt_handler.vmi.verdict import Alive, Unknown, Verdict, is_startable, judge, sought_pod, weigh
 from controlplane.virt_handler.vmi.world import (
     Action,
     Destroy,
@@ -98,7 +98,7 @@ def _running(world: World, vmi: VirtualMachineInstance) -> Plan[Action]:
     launcher, verdict = world.launcher, weigh(world)
     if launcher is not None and isinstance(verdict, Alive):
         return _while_alive(world, vmi, launcher, verdict)
-    return _look(world, verdict) if world.lost_pod else Plan()
+    return _look(world, verdict) if sought_pod(world) else Plan()
 
 
 def _over(world: World, _unused: VirtualMachineInstance) -> Plan[Action]:
@@ -106,7 +106,7 @@ def _over(world: World, _unused: VirtualMachineInstance) -> Plan[Action]:
     launcher = world.launcher
     if launcher is None or not isinstance(weigh(world), Alive):
         return Plan()
-    return _end_now(launcher, "its run is over")
+    return _end_now(world, launcher, "its run is over")
 
 
 BY_PHASE: dict[str, Callable[[World, VirtualMachineInstance], Plan[Action]]] = {
@@ -132,7 +132,8 @@ def _look(world: World, verdict: Verdict) -> Plan[Action]:
         pause = due_in - (world.monotonic - world.look.at)
     if pause > 0:
         return Plan(look_again_in=pause)
-    action = LookForLauncher(world.lost_pod, because="its Pod is not listed on this node any more")
+    because = "its Pod is not listed on this node any more" if world.lost_pod else "libvirt lost its domain"
+    action = LookForLauncher(sought_pod(world), because=because)
     return Plan((action,), look_again_in=LOOK_SECONDS[0])
 
 
@@ -155,8 +156,7 @@ def _before_start(world: World, vmi: VirtualMachineInstance, launcher: Launcher)
 def _while_alive(world: World, vmi: VirtualMachineInstance, launcher: Launcher, verdict: Alive) -> Plan[Action]:
     if launcher.is_gone:
         # A Pod that goes in the ordinary way is there until its containers are dead.
-        action = DestroyRemoved(launcher.pod.uid, because="its Pod was removed by force")
-        return Plan((action,), look_again_in=DESTROY_AGAIN_SECONDS)
+        return _paced(world, launcher, DestroyRemoved(launcher.pod.uid, because="its Pod was removed by force"))
     if world.deleting_since is not None:
         return _end(world, vmi, launcher)
     if (verdict.state.life, verdict.state.reason) == (Life.PAUSED, "ioerror"):
@@ -174,15 +174,22 @@ def _end(world: World, vmi: VirtualMachineInstance, launcher: Launcher) -> Plan[
     since = world.monotonic if world.deleting_since is None else world.deleting_since
     left = vmi.spec.grace_period_seconds - (world.monotonic - since)
     if left <= 0:
-        return _end_now(launcher, "its grace period is over")
+        return _end_now(world, launcher, "its grace period is over")
     next_in = 0.0 if asked is None else SHUTDOWN_AGAIN_SECONDS - (world.monotonic - asked)
     if next_in > 0:
         return Plan(look_again_in=min(next_in, left))
     return Plan((ShutDown(uid, because="its VMI is deleted"),), look_again_in=min(SHUTDOWN_AGAIN_SECONDS, left))
 
 
-def _end_now(launcher: Launcher, because: str) -> Plan[Action]:
-    return Plan((Destroy(launcher.pod.uid, because=because),), look_again_in=DESTROY_AGAIN_SECONDS)
+def _end_now(world: World, launcher: Launcher, because: str) -> Plan[Action]:
+    return _paced(world, launcher, Destroy(launcher.pod.uid, because=because))
+
+
+def _paced(world: World, launcher: Launcher, action: Action) -> Plan[Action]:
+    """Ask libvirt to end a guest now and then: whoever asks is woken by having asked."""
+    asked = launcher.sighting.destroy_asked_at
+    left = 0.0 if asked is None else DESTROY_AGAIN_SECONDS - (world.monotonic - asked)
+    return Plan(look_again_in=left) if left > 0 else Plan((action,), look_again_in=DESTROY_AGAIN_SECONDS)
 
 
 def _resume(world: World, launcher: Launcher) -> Plan[Action]:

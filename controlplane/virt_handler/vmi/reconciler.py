@@ -29,6 +29,7 @@ from controlplane.engine.ports import Api, Cache, Clock, Json
 from controlplane.virt_handler.vmi.decide import BY_PHASE, decide, refuse_start
 from controlplane.virt_handler.vmi.ports import CannotLook, NoContact, Session, Sessions, StartRefused
 from controlplane.virt_handler.vmi.status import derive_status
+from controlplane.virt_handler.vmi.verdict import sought_pod
 from controlplane.virt_handler.vmi.world import (
     Action,
     Destroy,
@@ -134,7 +135,7 @@ class VmiReconciler:
             are_launchers_known=self._launchers.synced,
         )
         look = self._looks.get(vmi.metadata.uid)
-        if look is not None and look[0] != world.lost_pod:
+        if look is not None and look[0] != sought_pod(world):
             del self._looks[vmi.metadata.uid]  # it is listed again, or another one is granted
             return world
         return world if look is None else replace(world, look=look[1])

@@ -52,18 +52,29 @@ def weigh(world: World) -> Verdict:
         return Unknown("no VMI was handed to this node")
     verdict: Verdict = Unknown("its launcher Pod is not known here")
     if launcher is not None:
-        verdict = _with_cause(judge(launcher, vmi.metadata.uid, has_run=_has_run(vmi)), vmi, launcher)
-    if isinstance(verdict, Unknown) and world.lost_pod:
+        verdict = _with_cause(judge(launcher, vmi.metadata.uid), vmi, launcher)
+    if not isinstance(verdict, Unknown):
+        return verdict
+    if world.lost_pod:
         return _by_traces(world.lost_pod, world.look)
-    return verdict
+    return _by_emulators(world.look) if sought_pod(world) else verdict
 
 
-def judge(launcher: Launcher, vmi_uid: str, *, has_run: bool = False) -> Verdict:
-    """Weigh what was seen. A domain that carries another identity says nothing about this VMI.
+def sought_pod(world: World) -> str:
+    """Return the UID of the Pod of which only the node itself can say whether its guest lives; "" when there is none.
 
-    has_run: its guest was seen running in this run. Only then the want of a domain is an end, and only by libvirt's
-    own answer: a domain is defined persistently, and libvirtd answers only when it has read all definitions.
+    The API server does not list it, or libvirt in it does not know the domain any more that has run there.
     """
+    vmi, launcher = world.vmi, world.launcher
+    if world.lost_pod or vmi is None or launcher is None or not _has_run(vmi):
+        return world.lost_pod
+    sighting = launcher.sighting
+    is_lost = sighting.is_connected and _is_lost(sighting.state)
+    return launcher.pod.uid if is_lost and not _foreign(sighting, vmi.metadata.uid, launcher.pod.uid) else ""
+
+
+def judge(launcher: Launcher, vmi_uid: str) -> Verdict:
+    """Weigh what was seen. A domain that carries another identity says nothing about this VMI."""
     sighting, pod = launcher.sighting, launcher.pod
     state = sighting.state if sighting.is_connected else None
     foreign = _foreign(sighting, vmi_uid, pod.uid)
@@ -77,8 +88,6 @@ def judge(launcher: Launcher, vmi_uid: str, *, has_run: bool = False) -> Verdict
         return _by_pod(pod)
     if sighting.failure is not None:
         return Dead("Failed", sighting.failure.reason, sighting.failure.message)
-    if has_run and sighting.is_connected and not foreign and _is_lost(state):
-        return Dead("Failed", "GuestLost", "QEMU is gone, and libvirt in the launcher does not know how it ended")
     return Unknown(foreign or ("the domain is not started" if sighting.is_connected else "the launcher is not reached"))
 
 
@@ -113,6 +122,16 @@ def _by_traces(pod_uid: str, look: Look | None) -> Verdict:
     left = ["its directory"] if look.traces.has_directory else []
     left += [f"{look.traces.processes} processes of it"] if look.traces.processes else []
     return Unknown(f"the API server does not list Pod {pod_uid}, but this node has {' and '.join(left)}")
+
+
+def _by_emulators(look: Look | None) -> Verdict:
+    """Judge a guest that libvirt lost: that libvirt does not know it is no proof, that QEMU is not there is."""
+    lost = "libvirt in the launcher knows the domain no more that has run there"
+    if look is None:
+        return Unknown(lost)
+    if look.traces.emulators:
+        return Unknown(f"{lost}, but its QEMU runs: only deleting the VMI ends it")
+    return Dead("Failed", "GuestLost", "QEMU is gone, and libvirt in the launcher does not know how it ended")
 
 
 def _has_run(vmi: VirtualMachineInstance) -> bool:

@@ -36,6 +36,7 @@ class Sighting:
     """The Pod's eth0, once its network was set up."""
     shutdown_asked_at: float | None = None
     """Monotonic seconds of the last request to shut down."""
+    destroy_asked_at: float | None = None
     destroys: int = 0
     """How often the domain was told to end at once."""
     resume_asked_at: float | None = None
@@ -70,6 +71,8 @@ class Traces:
 
     has_directory: bool
     processes: int
+    emulators: int = 0
+    """Those of the processes that are QEMU."""
 
     @property
     def is_clean(self) -> bool:
@@ -79,7 +82,7 @@ class Traces:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The last look at the node for a launcher that the API server does not list."""
+    """The last look at the node for a launcher that the API server does not list, or a guest that libvirt lost."""
 
     traces: Traces
     at: float
@@ -105,7 +108,7 @@ class World:
     are_launchers_known: bool = True
     """Whether all launcher Pods of this node are known: before that, nothing follows from the want of one."""
     look: Look | None = None
-    """At the node, for `lost_pod`."""
+    """At the node, for the Pod that is sought (verdict.sought_pod)."""
 
     @property
     def launcher(self) -> Launcher | None:

@@ -92,7 +92,7 @@ GUARDS: tuple[Guard, ...] = (
         line=(
             "    if launcher is None or not isinstance(weigh(world), Alive):\n"
             "        return Plan()\n"
-            '    return _end_now(launcher, "its run is over")'
+            '    return _end_now(world, launcher, "its run is over")'
         ),
         without="    return Plan()",
         because="A guest that runs on after the end of its run would never be ended.",
@@ -197,23 +197,30 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_VERDICT,
-        line="    if has_run and sighting.is_connected and not foreign and _is_lost(state):",
-        without="    if has_run and not foreign and _is_lost(state):",
+        line="    is_lost = sighting.is_connected and _is_lost(sighting.state)",
+        without="    is_lost = _is_lost(sighting.state)",
         because="A launcher that cannot be reached is not one whose guest is gone.",
         tests=_BY_VERDICT,
     ),
     Guard(
         file=_VERDICT,
-        line="    if has_run and sighting.is_connected and not foreign and _is_lost(state):",
-        without="    if sighting.is_connected and not foreign and _is_lost(state):",
+        line="launcher is None or not _has_run(vmi):",
+        without="launcher is None:",
         because="A domain that is not started yet is no guest that ended.",
         tests=_BY_VERDICT,
     ),
     Guard(
         file=_VERDICT,
-        line="    if has_run and sighting.is_connected and not foreign and _is_lost(state):",
-        without="    if False:",
+        line="    return _by_emulators(world.look) if sought_pod(world) else verdict",
+        without="    return verdict",
         because="A guest whose QEMU vanished without a word would count as running for ever.",
+        tests=_BY_VERDICT,
+    ),
+    Guard(
+        file=_VERDICT,
+        line="    if look.traces.emulators:\n",
+        without="    if False:\n",
+        because="A guest that libvirt forgot may live.",
         tests=_BY_VERDICT,
     ),
     Guard(
@@ -239,7 +246,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_VERDICT,
-        line="    if isinstance(verdict, Unknown) and world.lost_pod:",
+        line="    if not isinstance(verdict, Unknown):\n        return verdict\n    if world.lost_pod:",
         without="    if world.lost_pod:",
         because="A guest that is seen alive is not judged by the traces of its Pod.",
         tests=_BY_VERDICT,

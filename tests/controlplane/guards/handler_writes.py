@@ -67,7 +67,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_RECONCILER,
-        line="        if look is not None and look[0] != world.lost_pod:",
+        line="        if look is not None and look[0] != sought_pod(world):",
         without="        if False:",
         because="A look for one Pod says nothing about another.",
         tests=_BY_RECONCILER,

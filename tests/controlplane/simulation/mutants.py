@@ -325,11 +325,11 @@ def _dead_when_absent(pod: Pod | None, node: Any, *, uid: str, is_absence_confir
     return evidence.Dead("Failed", found.trouble) if isinstance(found, evidence.Unknown) else found
 
 
-def _dead_when_silent(launcher: Any, vmi_uid: str, *, has_run: bool = False) -> verdict.Verdict:
+def _dead_when_silent(launcher: Any, vmi_uid: str) -> verdict.Verdict:
     """Take a launcher that is not reached for one that ended."""
-    if has_run and not launcher.sighting.is_connected:
+    if launcher.sighting.is_network_ready and not launcher.sighting.is_connected:
         return verdict.Dead("Failed", "GuestLost", "it does not answer")
-    return _judge(launcher, vmi_uid, has_run=has_run)
+    return _judge(launcher, vmi_uid)
 
 
 def _mentioned(pod: Pod, vmi: Any) -> bool:

@@ -97,7 +97,7 @@ class FakeSession:
         await self._end("shut down", lambda one: one.press_power())
 
     async def destroy(self) -> None:
-        self._publish(destroys=self._sighting.destroys + 1)
+        self._publish(destroys=self._sighting.destroys + 1, destroy_asked_at=self._node.clock.monotonic())
         await self._end("destroy", lambda one: one.destroy())
         await self.refresh()
 
@@ -212,7 +212,8 @@ class FakeSessions:
         there = self._node.launchers.get(pod_uid)
         if there is None:
             return Traces(has_directory=False, processes=0)
-        return Traces(has_directory=there.has_directory, processes=2 if there.is_up else 0)
+        emulators = 1 if there.is_running_guest else 0
+        return Traces(there.has_directory, 2 if there.is_up else 0, emulators)
 
     def _take(self, _unused: Key, before: bytes | None, after: bytes | None) -> None:
         old, new = _read(before), _read(after)

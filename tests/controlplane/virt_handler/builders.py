@@ -126,9 +126,11 @@ def a_launcher(
     return Launcher(pod or a_pod(), is_gone=gone, sighting=sighting or Sighting(), expected=expected)
 
 
-def a_look(*, directory: bool = False, processes: int = 0, at: float = 1000.0, count: int = 1) -> Look:
+def a_look(
+    *, directory: bool = False, processes: int = 0, emulators: int = 0, at: float = 1000.0, count: int = 1
+) -> Look:
     """What a look at the node has found; nothing unless said."""
-    return Look(Traces(directory, processes), at=at, count=count)
+    return Look(Traces(directory, processes, emulators), at=at, count=count)
 
 
 def a_world(vmi: VirtualMachineInstance | None, *launchers: Launcher, **fields: Any) -> World:

@@ -210,9 +210,10 @@ class FakeProc:
         (directory / "mnt").unlink(missing_ok=True)
         (directory / "mnt").symlink_to(self.root / f"mnt-{namespace}")
 
-    def add(self, pid: int, cgroup: str) -> None:
+    def add(self, pid: int, cgroup: str, comm: str = "python3") -> None:
         (self.root / str(pid)).mkdir(parents=True)
         (self.root / str(pid) / "cgroup").write_text(cgroup)
+        (self.root / str(pid) / "comm").write_text(f"{comm}\n")
 
     def end(self, pid: int) -> None:
         shutil.rmtree(self.root / str(pid))

@@ -136,13 +136,19 @@ def test_every_process_that_may_be_the_pods_counts(
 ) -> None:
     for pid, text in enumerate(cgroups, start=100):
         node_proc.add(pid, text)
-    assert count_processes(UID, str(node_proc.root)) == expected
+    assert count_processes(UID, str(node_proc.root)) == (expected, 0)
 
 
 def test_a_process_that_exits_during_the_look_is_looked_over(node_proc: FakeProc) -> None:
     (node_proc.root / "100").mkdir()
     node_proc.add(101, f"0::{FS}\n")
-    assert count_processes(UID, str(node_proc.root)) == 1
+    assert count_processes(UID, str(node_proc.root)) == (1, 0)
+
+
+def test_what_is_qemu_is_counted_apart(node_proc: FakeProc) -> None:
+    node_proc.add(101, f"0::{FS}\n")
+    node_proc.add(102, f"0::{FS}\n", "qemu-system-x86")
+    assert count_processes(UID, str(node_proc.root)) == (2, 1)
 
 
 def test_a_process_that_cannot_be_looked_at_is_no_proof(node_proc: FakeProc) -> None:

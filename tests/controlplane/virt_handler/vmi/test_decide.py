@@ -50,6 +50,7 @@ LOOK = LookForLauncher(POD_UID, "its Pod is not listed on this node any more")
 EXPECTED = Expected(a_vmi("Scheduling"))
 START = StartDomain(POD_UID, "it was handed to this Pod and has no domain")
 REMOVED = DestroyRemoved(POD_UID, "its Pod was removed by force")
+LOST = LookForLauncher(POD_UID, "libvirt lost its domain")
 SHUT_DOWN = ShutDown(POD_UID, "its VMI is deleted")
 IOERROR = State(Life.PAUSED, "ioerror")
 
@@ -117,7 +118,26 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
     "its Pod is being deleted": (a_world(a_vmi(), a_launcher(seen(None), a_pod(deleting=True))), Plan()),
     "its Pod is over": (a_world(a_vmi(), a_launcher(seen(None), a_pod(phase="Failed"))), Plan()),
     "it ran before": (a_world(a_vmi(), a_launcher(seen(OFF))), Plan()),
-    "Running, and libvirt knows no domain": (a_world(a_vmi("Running"), a_launcher(seen(None))), Plan()),
+    "Running, and libvirt knows no domain: ask the node": (
+        a_world(a_vmi("Running"), a_launcher(seen(None))),
+        Plan((LOST,), 1.0),
+    ),
+    "Running, libvirt knows no domain, QEMU is there": (
+        a_world(a_vmi("Running"), a_launcher(seen(None)), look=a_look(processes=3, emulators=1, at=1000.0)),
+        Plan(look_again_in=1.0),
+    ),
+    "Running, libvirt knows no domain, QEMU is not there": (
+        a_world(a_vmi("Running"), a_launcher(seen(None)), look=a_look(processes=2)),
+        Plan(),
+    ),
+    "told to end a moment ago": (
+        a_world(a_vmi("Failed"), a_launcher(seen(destroy_asked_at=999.0))),
+        Plan(look_again_in=9.0),
+    ),
+    "told to end a while ago": (
+        a_world(a_vmi("Failed"), a_launcher(seen(destroy_asked_at=990.0))),
+        Plan((destroy("its run is over"),), 10.0),
+    ),
     # While it runs.
     "runs": (a_world(a_vmi("Running"), a_launcher(seen())), Plan()),
     "runs, its Pod is being deleted": (a_world(a_vmi("Running"), a_launcher(seen(), a_pod(deleting=True))), Plan()),

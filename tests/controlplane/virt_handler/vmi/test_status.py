@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import msgspec
 import pytest
@@ -38,12 +39,12 @@ CRASHED = State(Life.SHUT_OFF, "crashed")
 STARTING = State(Life.PAUSED, "starting_up")
 
 
-def derive(vmi: VirtualMachineInstance, launcher: Launcher) -> VirtualMachineInstanceStatus | None:
-    return derive_status(a_world(vmi, launcher), None)
+def derive(vmi: VirtualMachineInstance, launcher: Launcher, **facts: Any) -> VirtualMachineInstanceStatus | None:
+    return derive_status(a_world(vmi, launcher, **facts), None)
 
 
-def derived(vmi: VirtualMachineInstance, launcher: Launcher) -> VirtualMachineInstanceStatus:
-    found = derive(vmi, launcher)
+def derived(vmi: VirtualMachineInstance, launcher: Launcher, **facts: Any) -> VirtualMachineInstanceStatus:
+    found = derive(vmi, launcher, **facts)
     assert found is not None
     return found
 
@@ -218,12 +219,16 @@ def test_it_is_looked_at_again_when_patience_ends() -> None:
 
 @pytest.mark.parametrize("state", [None, *(State(Life.SHUT_OFF, one) for one in ("unknown", "failed", "daemon"))])
 def test_a_domain_that_vanished_ends_a_run_that_was_seen_running_and_no_other(state: State | None) -> None:
+    """And only by the node's word that no QEMU is there: libvirt may have forgotten a guest that lives."""
     launcher = a_launcher(seen(state))
     assert derive(a_vmi("Scheduled"), launcher) is None
+    assert derive(after(a_vmi(), a_launcher(seen())), launcher) is None
+    alive = derive(after(a_vmi(), a_launcher(seen())), launcher, look=a_look(processes=3, emulators=1))
+    assert alive is None or alive.phase == "Running"
     ran = after(a_vmi(), a_launcher(seen()))
     unknown = msgspec.structs.replace(ran, status=msgspec.structs.replace(ran.status, phase="Unknown"))
     for vmi in (ran, unknown, a_vmi("Running")):
-        status = derived(vmi, launcher)
+        status = derived(vmi, launcher, look=a_look(processes=2))
         assert (status.phase, status.reason) == ("Failed", "GuestLost")
 
 
