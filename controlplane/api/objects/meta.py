@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 
 from controlplane.api.objects.resources import Resource
-from controlplane.api.schema.bounds import DnsSubdomain, LabelMap, bounded
+from controlplane.api.schema.bounds import DnsSubdomain, LabelMap, bounded, one_of
 
 Quantity = Annotated[str | int | float, bounded(quantity=True)]
 """A Kubernetes quantity as a manifest spells it; controlplane.api.objects.quantity makes numbers of it."""
@@ -65,17 +65,17 @@ class Object(Node, frozen=True, kw_only=True):
 class Condition(Node, frozen=True, kw_only=True):
     """One observation about an object, e.g. Ready."""
 
-    type: str
+    type: Annotated[str, bounded(max_length=316)]
     """Name of the condition, e.g. Ready."""
-    status: str
+    status: Annotated[str, one_of("True", "False", "Unknown")]
     """True, False or Unknown."""
     reason: str = ""
     """One CamelCase word that says why."""
     message: str = ""
     """One sentence for people that says why."""
-    last_probe_time: str | None = None
+    last_probe_time: Annotated[str, bounded(max_length=64)] | None = None
     """When the condition was last checked, if that is recorded."""
-    last_transition_time: str | None = None
+    last_transition_time: Annotated[str, bounded(max_length=64)] | None = None
     """When the status last changed."""
 
 

@@ -23,7 +23,11 @@ from controlplane.api.schema.shape import Shape, shapes
 Schema = dict[str, Any]
 
 _TYPES: dict[type, str] = {bool: "boolean", str: "string", int: "integer", dict: "object", list: "array"}
-_QUANTITY: Schema = {"x-kubernetes-int-or-string": True, "anyOf": [{"type": "integer"}, {"type": "string"}]}
+_QUANTITY: Schema = {
+    "x-kubernetes-int-or-string": True,
+    "anyOf": [{"type": "integer"}, {"type": "string"}],
+    "maxLength": 64,
+}
 _OPAQUE: Schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 

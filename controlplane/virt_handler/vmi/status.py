@@ -63,14 +63,21 @@ def _move(world: World, vmi: VirtualMachineInstance, verdict: Verdict) -> Virtua
             return old
     if phase == old.phase or not may_move(old.phase, phase):
         return old
-    transition = PhaseTransition(phase=phase, phase_transition_timestamp=_stamp(world.now))
     moved = msgspec.structs.replace(
         old,
         phase=phase,
         reason=reason or old.reason,
-        phase_transition_timestamps=(*old.phase_transition_timestamps, transition),
+        phase_transition_timestamps=_entered(old, phase, _stamp(world.now)),
     )
     return _describe(vmi, world.launcher, moved) if phase == RUNNING and world.launcher is not None else moved
+
+
+def _entered(old: VirtualMachineInstanceStatus, phase: str, stamp: str) -> tuple[PhaseTransition, ...]:
+    """Append a phase that is entered for the first time; a run that is lost and found ever again stays short."""
+    times = old.phase_transition_timestamps
+    if any(one.phase == phase for one in times):
+        return times
+    return (*times, PhaseTransition(phase=phase, phase_transition_timestamp=stamp))
 
 
 def _describe(

@@ -52,6 +52,13 @@ GUARDS: tuple[Guard, ...] = (
         tests=_BY_STATUS,
     ),
     Guard(
+        file=_STATUS,
+        line="    if any(one.phase == phase for one in times):\n        return times\n",
+        without="",
+        because="A list that grows with every partition would meet its bound, and the status be refused for good.",
+        tests=_BY_STATUS,
+    ),
+    Guard(
         file=_RECONCILER,
         line="        if not self._vmis.synced:\n            return None\n",
         without="",

@@ -13,6 +13,10 @@ from controlplane.api.objects.meta import Condition, Node, Quantity
 from controlplane.api.objects.vmi.domain import Machine
 from controlplane.api.schema.bounds import bounded
 
+Word = Annotated[str, bounded(max_length=64)]
+Text = Annotated[str, bounded(max_length=256)]
+"""A node's virt-handler writes most of a status, and everybody reads it: whatever it can write has a small end."""
+
 Counter = Annotated[int, bounded(minimum=0, maximum=10_000)]
 """Whoever reads one may loop over what it counts: nobody, a captured node neither, may write two thousand million."""
 
@@ -20,53 +24,53 @@ Counter = Annotated[int, bounded(minimum=0, maximum=10_000)]
 class PhaseTransition(Node, frozen=True, kw_only=True):
     """When a phase was entered."""
 
-    phase: str = ""
+    phase: Word = ""
     """The phase."""
-    phase_transition_timestamp: str | None = None
+    phase_transition_timestamp: Word | None = None
     """When it was entered."""
 
 
 class InterfaceStatus(Node, frozen=True, kw_only=True):
     """An interface as it is."""
 
-    name: str = ""
+    name: Word = ""
     """Name of the interface in the spec."""
-    ip_address: str = ""
+    ip_address: Word = ""
     """The first of ipAddresses."""
-    ip_addresses: tuple[str, ...] = ()
+    ip_addresses: Annotated[tuple[Word, ...], bounded(max_items=32)] = ()
     """Addresses under which the guest is reached."""
-    mac: str = ""
+    mac: Word = ""
     """Address that the guest sees."""
-    interface_name: str = ""
+    interface_name: Word = ""
     """Name of the interface in the guest."""
-    pod_interface_name: str = ""
+    pod_interface_name: Word = ""
     """Name of the interface in the Pod."""
-    info_source: str = ""
+    info_source: Word = ""
     """Where the facts come from: domain, guest-agent, multus-status, joined by comma and space."""
-    queue_count: int = 0
+    queue_count: Annotated[int, bounded(minimum=0, maximum=1024)] = 0
     """Queue pairs."""
-    link_state: str = ""
+    link_state: Word = ""
     """up or down."""
 
 
 class GuestOsInfo(Node, frozen=True, kw_only=True):
     """The guest's operating system, if a guest agent told it."""
 
-    name: str = ""
+    name: Text = ""
     """Name, e.g. Fedora Linux."""
-    kernel_release: str = ""
+    kernel_release: Text = ""
     """Release of the kernel."""
-    version: str = ""
+    version: Text = ""
     """Version of the system."""
-    pretty_name: str = ""
+    pretty_name: Text = ""
     """Name and version for people."""
-    version_id: str = ""
+    version_id: Text = ""
     """Version as a word."""
-    kernel_version: str = ""
+    kernel_version: Text = ""
     """Version text of the kernel."""
-    machine: str = ""
+    machine: Text = ""
     """Architecture."""
-    id: str = ""
+    id: Text = ""
     """Name as a word."""
 
 
@@ -97,28 +101,28 @@ class MemoryStatus(Node, frozen=True, kw_only=True):
 class VolumeStatus(Node, frozen=True, kw_only=True):
     """A volume as the guest has it."""
 
-    name: str
+    name: Word
     """Name of the volume."""
-    target: str = ""
+    target: Word = ""
     """Name of the device in the guest, e.g. vda."""
-    size: int = 0
+    size: Annotated[int, bounded(minimum=0, maximum=1 << 60)] = 0
     """Size in bytes."""
 
 
 class VirtualMachineInstanceStatus(Node, frozen=True, kw_only=True):
     """How far a run got. Written by virt-controller until phase Scheduled, then by virt-handler."""
 
-    phase: str = ""
+    phase: Word = ""
     """Pending, Scheduling, Scheduled, Running, Succeeded or Failed."""
-    reason: str = ""
+    reason: Word = ""
     """One word that says why the run ended, e.g. NodeUnresponsive."""
-    phase_transition_timestamps: tuple[PhaseTransition, ...] = ()
+    phase_transition_timestamps: Annotated[tuple[PhaseTransition, ...], bounded(max_items=16)] = ()
     """When each phase was entered."""
     node_name: str = ""
     """Node that the machine runs on."""
-    conditions: tuple[Condition, ...] = ()
+    conditions: Annotated[tuple[Condition, ...], bounded(max_items=32)] = ()
     """Ready, Synchronized, Paused and others."""
-    interfaces: tuple[InterfaceStatus, ...] = ()
+    interfaces: Annotated[tuple[InterfaceStatus, ...], bounded(max_items=64)] = ()
     """Interfaces as they are."""
     guest_os_info: GuestOsInfo = msgspec.field(default_factory=GuestOsInfo, name="guestOSInfo")
     """The guest's operating system, if a guest agent told it."""
@@ -143,7 +147,7 @@ class VirtualMachineInstanceStatus(Node, frozen=True, kw_only=True):
     """Virtual CPUs that the guest has now."""
     memory: MemoryStatus | None = None
     """Memory of the guest."""
-    volume_status: tuple[VolumeStatus, ...] = ()
+    volume_status: Annotated[tuple[VolumeStatus, ...], bounded(max_items=256)] = ()
     """Volumes as the guest has them."""
     migration_method: str = ""
     """LiveMigration or BlockMigration."""

@@ -143,3 +143,27 @@ def test_what_is_counted_in_a_status_has_an_end(name: str) -> None:
     counter = schema_of(vmi)["properties"]["status"]["properties"][name]
 
     assert (counter["type"], counter["minimum"], counter["maximum"]) == ("integer", 0, 10_000)
+
+
+def largest(node: Schema) -> int:
+    """Count the bytes of the largest value that a schema lets in; characters count as one."""
+    inside: list[int] = [len(name) + 4 + largest(one) for name, one in node.get("properties", {}).items()]
+    match node.get("type"):
+        case "object":
+            values = node.get("additionalProperties")
+            inside += [node["maxProperties"] * (300 + largest(values))] if values else []
+            return 2 + sum(inside)
+        case "array":
+            return 2 + int(node["maxItems"]) * (1 + largest(node["items"]))
+        case "integer" | "boolean":
+            return 20
+    return int(node.get("maxLength") or max(map(len, node["enum"]))) + 2
+
+
+def test_what_a_node_can_write_into_a_status_stays_small() -> None:
+    """Whoever holds a node's token writes them; etcd, every cache and every watch hold them."""
+    (vmi,) = (one for one in KINDS if one.resource.kind == "VirtualMachineInstance")
+    status = schema_of(vmi)["properties"]["status"]["properties"]
+    written = ("phase", "reason", "phaseTransitionTimestamps", "interfaces", "machine", "guestOSInfo", "volumeStatus")
+
+    assert sum(largest(status[name]) for name in (*written, "conditions")) <= 320 * 1024

@@ -92,6 +92,15 @@ def test_what_is_written_is_not_written_again() -> None:
     assert derive(after(a_vmi(), launcher), launcher) is None
 
 
+def test_a_phase_that_comes_again_is_not_noted_again() -> None:
+    """A machine whose node is cut off and found again many times outgrows no bound of its status."""
+    vmi = a_vmi("Unknown")
+    times = tuple(PhaseTransition(phase=one) for one in ("Scheduled", "Running", "Unknown"))
+    vmi = msgspec.structs.replace(vmi, status=msgspec.structs.replace(vmi.status, phase_transition_timestamps=times))
+    status = derived(vmi, a_launcher(seen()))
+    assert (status.phase, status.phase_transition_timestamps) == ("Running", times)
+
+
 def test_conditions_of_others_stay() -> None:
     ready = Condition(
         type="Ready", status="False", reason="GuestNotRunning", last_transition_time="2026-01-01T00:00:00Z"
