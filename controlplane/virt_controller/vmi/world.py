@@ -95,8 +95,8 @@ def is_watched(pod: Pod) -> bool:
 
 
 def is_controlled(pod: Pod, vmi: VirtualMachineInstance) -> bool:
-    """Tell whether a VMI controls a Pod; to be mentioned among its owners is nothing."""
-    return any(owner.controller and owner.uid == vmi.metadata.uid for owner in pod.metadata.owner_references)
+    """Tell whether a VMI controls a Pod, by kind and UID: what admission lets nobody else write into a Pod."""
+    return pod.owner is not None and pod.owner.uid == vmi.metadata.uid
 
 
 def is_marked(pod: Pod, vmi: VirtualMachineInstance) -> bool:

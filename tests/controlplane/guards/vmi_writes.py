@@ -40,15 +40,24 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_WORLD,
-        line="    return any(owner.controller and owner.uid == vmi.metadata.uid for",
-        without="    return any(owner.uid == vmi.metadata.uid for",
+        line="    return pod.owner is not None and pod.owner.uid == vmi.metadata.uid",
+        without=(
+            "    return any(one.controller and one.uid == vmi.metadata.uid for one in pod.metadata.owner_references)"
+        ),
+        because="Admission keeps a VMI from being named as a Pod's controller, and not its UID with another kind.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=_WORLD,
+        line="    return pod.owner is not None and pod.owner.uid == vmi.metadata.uid",
+        without="    return any(one.uid == vmi.metadata.uid for one in pod.metadata.owner_references)",
         because="Only the controller among a Pod's owners may act on it.",
         tests=_BY_RECONCILER,
     ),
     Guard(
         file=_WORLD,
-        line="    return any(owner.controller and owner.uid == vmi.metadata.uid for",
-        without="    return any(owner.controller for",
+        line="    return pod.owner is not None and pod.owner.uid == vmi.metadata.uid",
+        without="    return pod.owner is not None",
         because="A Pod of another VMI, or of a former one of this name, is not ours.",
         tests=_BY_RECONCILER,
     ),

@@ -198,6 +198,22 @@ async def test_an_owner_that_does_not_control_makes_no_launcher(stage: Stage) ->
     assert world.pods == ()
 
 
+@pytest.mark.parametrize(
+    "kind", [{"apiVersion": "apps/v1", "kind": "ReplicaSet"}, {"apiVersion": "kubevirt.io.evil.example/v1"}], ids=str
+)
+async def test_a_controller_of_another_kind_with_the_vmi_s_uid_makes_no_launcher(stage: Stage, kind: Json) -> None:
+    """Admission keeps others from naming a VMI as a Pod's controller; a kind that is none, nobody keeps them from."""
+    owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "name": "web", "controller": True}
+    reference = {**owner, "uid": stage.vmi["metadata"]["uid"], **kind}
+    labels = {ROLE: LAUNCHER_ROLE}
+    meta = {"name": "foreign", "labels": labels, "ownerReferences": [reference]}
+    stage.store.create(POD, "default", {"metadata": meta, "spec": {}})
+    stage.catch_up()
+    world = stage.reconciler.observe(WEB)
+    assert world is not None
+    assert world.pods == ()
+
+
 async def test_a_lost_pod_is_no_dead_guest(stage: Stage) -> None:
     """The finding: the API server's 404 was taken for proof, and a second guest started."""
     stage.lose(await stage.until_running())
