@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,18 @@ from controlplane.virt_api.settings import SECRET_NAME
 from controlplane.virt_controller.certificates.observe import secrets
 
 ROOT = Path(__file__).parents[3]
-TEMPLATES = ROOT / "roles" / "control_plane" / "templates"
+ROLE = ROOT / "roles" / "control_plane"
+TEMPLATES = ROLE / "templates"
+IMAGES = {"__control_plane_image": "control-plane:1", "__control_plane_launcher_image": "virt-launcher:1"}
+CONTROL_PLANE_NODE = "node-role.kubernetes.io/control-plane"
 
 
 def render(name: str) -> list[dict[str, Any]]:
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True, autoescape=False)
-    variables = {"control_plane_namespace": "virt", "__control_plane_kinds": yaml.safe_load(LIST.read_text())}
-    text = environment.from_string((TEMPLATES / name).read_text()).render(**variables)
+    environment.filters["to_json"] = json.dumps  # Ansible's
+    defaults = yaml.safe_load((ROLE / "defaults" / "main.yml").read_text())
+    own = {"control_plane_namespace": "virt", "__control_plane_kinds": yaml.safe_load(LIST.read_text()), **IMAGES}
+    text = environment.from_string((TEMPLATES / name).read_text()).render({**defaults, **own})
     return [document for document in yaml.safe_load_all(text) if document]
 
 
@@ -124,3 +130,16 @@ def test_virt_controller_may_touch_and_make_its_two_secrets_by_name_and_no_other
     assert rule["resourceNames"] == made == [key.name for _unused, key in secrets("virt")]
     assert {"create", "patch"} <= set(rule["verbs"])
     assert "delete" not in rule["verbs"]
+
+
+@pytest.mark.parametrize("name", ["virt-api", "virt-controller"])
+def test_what_directs_nodes_runs_on_control_plane_nodes_where_there_are_any(name: str) -> None:
+    """Review 1, A: who takes a node that runs machines has all that runs on it."""
+    (deployment,) = (one for one in render(f"{name}.yaml.j2") if one["kind"] == "Deployment")
+    spec = deployment["spec"]["template"]["spec"]
+    (preferred,) = spec["affinity"]["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
+    (other,) = spec["affinity"]["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
+
+    assert preferred["preference"] == {"matchExpressions": [{"key": CONTROL_PLANE_NODE, "operator": "Exists"}]}
+    assert preferred["weight"] > other["weight"], "one of two is better than none where machines do not run"
+    assert spec["tolerations"] == [{"key": CONTROL_PLANE_NODE, "operator": "Exists", "effect": "NoSchedule"}]
