@@ -1,0 +1,137 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the policies' tests play on: an API server with our kinds, roles, policies, and some of everything."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from controlplane.api.objects.phase import OWNERS
+from controlplane.api.registry import KINDS
+from controlplane.api.schema.crds import crd
+from tests.controlplane.api.test_crds_served import CRDS
+from tests.controlplane.policies.handler_rows import CUSTOM, LEASE_ROWS, NODE_ROWS, READY, STARTED, VMI_ROWS, lease
+from tests.controlplane.policies.pod_rows import CONTROLLER, LAUNCHER, PLAIN, POD_ROWS, UNPLACED, launcher, plain
+from tests.controlplane.policies.replay import LEASES, NAMESPACE, NODES, PODS, VMIS, Facts, Json, Replay, Request
+from tests.controlplane.virt_api.test_manifests import render
+
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+WHERE = {
+    "ServiceAccount": f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts",
+    "ClusterRole": f"{RBAC}/clusterroles",
+    "ClusterRoleBinding": f"{RBAC}/clusterrolebindings",
+    "Role": f"{RBAC}/namespaces/{NAMESPACE}/roles",
+    "RoleBinding": f"{RBAC}/namespaces/{NAMESPACE}/rolebindings",
+    "ValidatingAdmissionPolicy": "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
+    "ValidatingAdmissionPolicyBinding": "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings",
+}
+TAINT = {"key": "example.com/kept", "effect": "NoSchedule"}
+ROOM = {"cpu": "8", "memory": "8Gi", "pods": "110", "devices.kubevirt.io/kvm": "8", "devices.kubevirt.io/tun": "8"}
+PHASES = {phase or "none": phase for phase in OWNERS}
+CANARIES = (
+    NODE_ROWS["another node"],
+    LEASE_ROWS["the leader's Lease"],
+    VMI_ROWS["epoch"],
+    POD_ROWS["the label"],
+    POD_ROWS["a launcher's label, with its status"],
+)
+"""One of each policy: the API server takes them up a moment after they were made."""
+TAKEN = (
+    NODE_ROWS["it says that it serves"],
+    LEASE_ROWS["its heartbeat"],
+    VMI_ROWS["what its guest tells"],
+    POD_ROWS["a tenant's plain Pod"],
+    POD_ROWS["virt-controller makes a launcher"],
+)
+
+
+def wait(what: str, is_so: Callable[[], bool], seconds: float = 30) -> None:
+    deadline = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.05)
+
+
+def manifest(name: str) -> Json:
+    return {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachineInstance",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "domain": {
+                "memory": {"guest": "64Mi"},
+                "devices": {
+                    "disks": [{"name": "root", "disk": {"bus": "virtio"}}],
+                    "interfaces": [{"name": "default", "masquerade": {}}],
+                },
+            },
+            "networks": [{"name": "default", "pod": {}}],
+            "volumes": [{"name": "root", "containerDisk": {"image": "guest:1"}}],
+        },
+    }
+
+
+def install(send: Replay) -> None:
+    for kind in KINDS:
+        send.admin("POST", CRDS, crd(kind))
+    send.admin("POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
+    for template in ("rbac-controller", "rbac-handler", "node-restriction", "launcher-pods"):
+        for body in render(f"{template}.yaml.j2"):
+            send.admin("POST", WHERE[body["kind"]], body)
+    edit = {
+        "metadata": {"name": "erin"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"},
+        "subjects": [{"kind": "User", "name": "erin", "apiGroup": "rbac.authorization.k8s.io"}],
+    }
+    send.admin("POST", f"{RBAC}/namespaces/default/rolebindings", edit)
+
+
+def make_instance(send: Replay, name: str, phase: str, node: str) -> None:
+    status: Json = {
+        "phase": phase,
+        "attempt": 1,
+        "epoch": 1,
+        "runtimeUser": 107,
+        "conditions": [READY, CUSTOM],
+        "phaseTransitionTimestamps": [STARTED],
+        "memory": {"guestAtBoot": "64Mi", "guestRequested": "64Mi"},
+        **({"nodeName": node, "activePods": {f"pod-of-{name}": node}} if node else {}),
+    }
+    send.admin("POST", VMIS, manifest(name))
+    send.admin("PATCH", f"{VMIS}/{name}/status", {"status": status})
+
+
+def populate(send: Replay) -> None:
+    for name in ("node-1", "node-2"):
+        marks = {"labels": {"zone": "a", "kubevirt.io/kvm-usable": "true"}, "annotations": {"note": "a"}}
+        send.admin("POST", NODES, {"metadata": {"name": name, **marks}, "spec": {"taints": [TAINT]}})
+        send.admin("PATCH", f"{NODES}/{name}/status", {"status": {"capacity": ROOM, "allocatable": ROOM}})
+    for name in ("virt-controller", "virt-handler-node-1", "virt-handler-node-2"):
+        send.admin("POST", LEASES, lease(name))
+    for name, phase in PHASES.items():
+        make_instance(send, name.lower(), phase, "node-1")
+    make_instance(send, "others", "Running", "node-2")
+    make_instance(send, "nowhere", "Scheduling", "")
+
+
+def make_pods(send: Replay) -> None:
+    known = {f"{VMIS}/running": send.admin("GET", f"{VMIS}/running")}
+    for name in ("launcher", "unplaced"):
+        answer = send(Request(CONTROLLER, "POST", PODS, launcher(known, name)), for_real=True)
+        assert answer.is_taken, answer.message
+    send.admin("POST", f"{LAUNCHER}/binding", {"metadata": {"name": "launcher"}, "target": {"name": "node-1"}})
+    send.admin("POST", PODS, plain("plain", labels={"app": "x"}))
+
+
+def in_force(send: Replay) -> bool:
+    known = read(send)
+    return all(words in send(request, known).message for request, words in CANARIES if words) and all(
+        send(request, known).is_taken for request, _unused in TAKEN
+    )
+
+
+def read(send: Replay) -> Facts:
+    names = (*(f"{VMIS}/{name.lower()}" for name in PHASES), f"{NODES}/node-1", LAUNCHER, PLAIN, UNPLACED)
+    return {path: send.admin("GET", path) for path in names}

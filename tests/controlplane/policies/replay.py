@@ -1,0 +1,138 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Requests replayed on a real API server as anybody: by impersonation, the node of a token included."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import ssl
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from lab.cluster import Lab
+
+Json = dict[str, Any]
+Facts = Mapping[str, Json]
+"""The objects that rows speak of, as the API server has them, by their path."""
+
+NAMESPACE = "virt"
+"""Of the control plane."""
+PODS = "/api/v1/namespaces/default/pods"
+NODES = "/api/v1/nodes"
+LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases"
+VMIS = "/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances"
+
+_TYPES = {
+    "POST": "application/json",
+    "PUT": "application/json",
+    "DELETE": "application/json",
+    "PATCH": "application/merge-patch+json",
+    "STRATEGIC": "application/strategic-merge-patch+json",
+}
+
+
+@dataclass(frozen=True)
+class Who:
+    """Somebody who sends requests."""
+
+    user: str
+    node: str = ""
+    """Node that the token names."""
+    groups: tuple[str, ...] = ()
+
+    @property
+    def unbound(self) -> Who:
+        """The same account where RBAC allows everything, so that only the policies are left to refuse."""
+        return Who(self.user, self.node, ("system:masters", "system:authenticated"))
+
+    def headers(self) -> list[tuple[str, str]]:
+        said = [("Impersonate-User", self.user), *(("Impersonate-Group", one) for one in self.groups)]
+        key = quote("authentication.kubernetes.io/node-name", safe="")
+        return [*said, (f"Impersonate-Extra-{key}", self.node)] if self.node else said
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request. The body may depend on what is there."""
+
+    who: Who
+    verb: str
+    path: str
+    body: Json | Callable[[Facts], Json] | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    body: Json
+
+    @property
+    def is_taken(self) -> bool:
+        return 200 <= self.status < 300
+
+    @property
+    def message(self) -> str:
+        return str(self.body.get("message", ""))
+
+
+class Replay:
+    """One connection of the lab's administrator."""
+
+    def __init__(self, lab: Lab) -> None:
+        parts = urlsplit(lab.describe().addresses.server)
+        certificates = lab.state.certificates
+        self._tls = ssl.create_default_context(cafile=str(certificates / "ca.crt"))
+        self._anonymous = ssl.create_default_context(cafile=str(certificates / "ca.crt"))
+        self._tls.load_cert_chain(certificates / "admin.crt", certificates / "admin.key")
+        self._host, self._port = parts.hostname or "", parts.port or 443
+        self._connection = http.client.HTTPSConnection(self._host, self._port, timeout=20, context=self._tls)
+
+    def __call__(self, request: Request, facts: Facts | None = None, *, for_real: bool = False) -> Answer:
+        """Send it as who it is from; nothing is stored unless it is for real."""
+        body = request.body(facts or {}) if callable(request.body) else request.body
+        path = request.path if for_real else f"{request.path}?dryRun=All"
+        if request.verb == "DELETE" and body is not None and not for_real:
+            body = {**body, "dryRun": ["All"]}  # A body's options count, and not the query's.
+        return self._send(self._connection, request.verb, path, body, request.who.headers())
+
+    def admin(self, verb: str, path: str, body: Json | None = None) -> Json:
+        """Do it, whatever it is; the object that comes back."""
+        answer = self._send(self._connection, verb, path, body, [])
+        assert answer.is_taken, f"{verb} {path}: {answer.message}"
+        return answer.body
+
+    def exists(self, path: str) -> bool:
+        return self._send(self._connection, "GET", path, None, []).status != 404
+
+    def with_token(self, token: str, verb: str, path: str, body: Json) -> Answer:
+        """Send a request as whoever a token says."""
+        connection = http.client.HTTPSConnection(self._host, self._port, timeout=20, context=self._anonymous)
+        try:
+            return self._send(connection, verb, f"{path}?dryRun=All", body, [("Authorization", f"Bearer {token}")])
+        finally:
+            connection.close()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _send(
+        self,
+        connection: http.client.HTTPSConnection,
+        verb: str,
+        path: str,
+        body: Json | None,
+        headers: list[tuple[str, str]],
+    ) -> Answer:
+        text = "" if body is None else json.dumps(body)
+        connection.putrequest("PATCH" if verb == "STRATEGIC" else verb, path)
+        for name, value in (*headers, ("Content-Length", str(len(text.encode())))):
+            connection.putheader(name, value)
+        if body is not None:
+            connection.putheader("Content-Type", _TYPES[verb])
+        connection.endheaders(text.encode())
+        response = connection.getresponse()
+        return Answer(response.status, json.loads(response.read() or b"{}"))
