@@ -9,10 +9,11 @@ import pytest
 
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import Life, State
-from controlplane.virt_handler.vmi.verdict import Alive, Dead, Unknown, Verdict, is_startable, judge, weigh
+from controlplane.virt_handler.vmi.verdict import Alive, Dead, Unknown, Verdict, is_startable, judge, sought_pod, weigh
 from controlplane.virt_handler.vmi.world import Failure, Launcher, Sighting
 from tests.controlplane.virt_handler.builders import (
     OFF,
+    POD_UID,
     RUNNING,
     VMI_UID,
     a_launcher,
@@ -178,3 +179,25 @@ def test_a_guest_that_shut_down_while_its_vmi_goes_has_succeeded() -> None:
     no_acpi = a_launcher(seen(DESTROYED, observed=observed(acpi=False)))
     hurried = a_vmi("Running", deleting=True, terminationGracePeriodSeconds=0)
     assert weigh(a_world(hurried, no_acpi)) == Dead("Succeeded")
+
+
+SOUGHT = {
+    "runs": (a_vmi("Running"), a_launcher(seen()), ""),
+    "libvirt lost its domain": (a_vmi("Running"), a_launcher(seen(None)), POD_UID),
+    "libvirt has it shut off and does not know why": (
+        a_vmi("Running"),
+        a_launcher(seen(State(Life.SHUT_OFF, "unknown"))),
+        POD_UID,
+    ),
+    "libvirt is not reached": (a_vmi("Running"), a_launcher(seen(None, is_connected=False)), ""),
+    "never started": (a_vmi("Unknown"), a_launcher(seen(None)), ""),
+    "Scheduled": (a_vmi("Scheduled"), a_launcher(seen(None)), ""),
+    "its Pod is not listed": (a_vmi("Running"), a_launcher(seen(), gone=True), POD_UID),
+}
+
+
+@pytest.mark.parametrize(("vmi", "launcher", "uid"), SOUGHT.values(), ids=SOUGHT.keys())
+def test_the_node_is_asked_about_what_nobody_else_knows(
+    vmi: VirtualMachineInstance, launcher: Launcher, uid: str
+) -> None:
+    assert sought_pod(a_world(vmi, launcher)) == uid
