@@ -5,7 +5,8 @@
 
 Each function returns a changed copy, or the very same object when there is nothing to add: applying one twice adds
 nothing. virt-controller applies default_instance itself to what it creates; it never relies on the webhook.
-What the CRD's schema lets through makes nothing here raise, however wrong it is.
+Nothing that can be stored makes anything here raise, however wrong it is: what does not have the shape that a default
+is for is left as it is, whoever let it in (admission was off, or a newer virt-api); whoever judges the object says so.
 Differs from upstream in one place: a machine without networks gets masquerade, because bridge is not built.
 """
 
@@ -27,6 +28,7 @@ ARCHITECTURE = "amd64"
 MACHINE_TYPE = "q35"
 CPU_MODEL = "host-model"
 DISK_BUS = "sata"
+MOST_SOCKETS = 2**31 - 1  # what the field's type holds; no encoder takes what an exponent of 99 makes
 
 
 def default_vm(vm: Json, configuration: KubeVirtConfiguration, seed: str | None) -> Json:
@@ -35,10 +37,10 @@ def default_vm(vm: Json, configuration: KubeVirtConfiguration, seed: str | None)
     seed: at creation, what the firmware's UUID and serial number are made from (unique per object); None afterwards.
     """
     filled = copy.deepcopy(vm)
-    spec = filled["spec"]["template"]["spec"]
+    spec = _inside(_inside(_inside(filled, "spec"), "template"), "spec")
     _placement(spec, configuration)
     if seed is not None:
-        _identity(spec["domain"], seed, serial=True)
+        _identity(_inside(spec, "domain"), seed, serial=True)
         _finalizer(filled, names.VM_FINALIZER)
     return vm if filled == vm else filled
 
@@ -46,43 +48,56 @@ def default_vm(vm: Json, configuration: KubeVirtConfiguration, seed: str | None)
 def default_instance(vmi: Json, configuration: KubeVirtConfiguration, seed: str) -> Json:
     """Fill in a VirtualMachineInstance before it is created. seed: see default_vm."""
     filled = copy.deepcopy(vmi)
-    _spec(filled["spec"], configuration)
-    _identity(filled["spec"]["domain"], seed, serial=False)
+    spec = _inside(filled, "spec")
+    _spec(spec, configuration)
+    _identity(_inside(spec, "domain"), seed, serial=False)
     _finalizer(filled, names.VMI_FINALIZER)
     return vmi if filled == vmi else filled
 
 
 def _spec(spec: Json, configuration: KubeVirtConfiguration) -> None:
     _placement(spec, configuration)
-    _resources(spec["domain"], configuration)
+    _resources(_inside(spec, "domain"), configuration)
     _devices(spec)
-    _switches(spec["domain"], configuration)
+    _switches(_inside(spec, "domain"), configuration)
     _absent(spec, "evictionStrategy", configuration.eviction_strategy or "None")
 
 
-def _absent(holder: Json, field: str, value: Any) -> None:
-    """Set a field that is missing, null or empty."""
-    if holder.get(field) in (None, "", []):
+def _absent(holder: object, field: str, value: Any) -> None:
+    """Set a field that is missing, null or empty, in what is an object."""
+    if isinstance(holder, dict) and holder.get(field) in (None, "", []):
         holder[field] = value
 
 
 def _inside(holder: Json, field: str) -> Json:
-    """Return an object-valued field, made if it is missing."""
+    """Return an object-valued field, made if it is missing. For what is no object, one to throw away."""
     if holder.get(field) is None:
         holder[field] = {}
-    found: Json = holder[field]
-    return found
+    return _seen(holder, field)
+
+
+def _seen(holder: Json, field: str) -> Json:
+    """Return an object-valued field as it is, an empty one for what is no object."""
+    found = holder.get(field)
+    return found if isinstance(found, dict) else {}
+
+
+def _objects(holder: Json, field: str) -> list[Json]:
+    """Return the objects of a list-valued field, none for what is no list."""
+    found = holder.get(field)
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
 
 def _finalizer(obj: Json, finalizer: str) -> None:
-    listed = _inside(obj, "metadata").get("finalizers") or []
-    if finalizer not in listed:
-        obj["metadata"]["finalizers"] = [*listed, finalizer]
+    metadata = _inside(obj, "metadata")
+    listed = metadata.get("finalizers") or []
+    if isinstance(listed, list) and finalizer not in listed:
+        metadata["finalizers"] = [*listed, finalizer]
 
 
 def _placement(spec: Json, configuration: KubeVirtConfiguration) -> None:
     _absent(spec, "architecture", ARCHITECTURE)
-    _absent(_inside(spec["domain"], "machine"), "type", configuration.machine_type or MACHINE_TYPE)
+    _absent(_inside(_inside(spec, "domain"), "machine"), "type", configuration.machine_type or MACHINE_TYPE)
 
 
 def _identity(domain: Json, seed: str, *, serial: bool) -> None:
@@ -93,8 +108,8 @@ def _identity(domain: Json, seed: str, *, serial: bool) -> None:
 
 
 def _resources(domain: Json, configuration: KubeVirtConfiguration) -> None:
-    requests = dict((domain.get("resources") or {}).get("requests") or {})
-    limits = (domain.get("resources") or {}).get("limits") or {}
+    resources = _seen(domain, "resources")
+    requests, limits = dict(_seen(resources, "requests")), _seen(resources, "limits")
     least = limits.get("cpu", configuration.cpu_request)
     if least is not None and "cpu" not in requests:
         _inside(_inside(domain, "resources"), "requests")["cpu"] = least
@@ -109,23 +124,25 @@ def _resources(domain: Json, configuration: KubeVirtConfiguration) -> None:
 
 def _sockets(asked: Quantity | None) -> int:
     try:
-        return max(quantity.to_whole(asked), 1) if asked else 1
-    except quantity.QuantityError:
+        whole = quantity.to_whole(asked) if isinstance(asked, str | int | float) and asked else 1
+        return min(max(whole, 1), MOST_SOCKETS)
+    except ValueError:
         return 1  # whoever judges the object says so
 
 
 def _devices(spec: Json) -> None:
-    devices = _inside(spec["domain"], "devices")
-    for volume in spec.get("volumes") or ():
-        if volume.get("containerDisk"):
-            image = volume["containerDisk"]
+    devices = _inside(_inside(spec, "domain"), "devices")
+    volumes = _objects(spec, "volumes")
+    for image in (_seen(volume, "containerDisk") for volume in volumes):
+        if isinstance(image.get("image"), str):
             _absent(image, "imagePullPolicy", pull_policy(image["image"]))
     disks = devices.get("disks") or []
-    named = {disk["name"] for disk in disks}
-    added = [{"name": volume["name"]} for volume in spec.get("volumes") or () if volume["name"] not in named]
-    if added:
+    named = [disk.get("name") for disk in _objects(devices, "disks")]
+    names_of_volumes = (volume.get("name") for volume in volumes)
+    added = [{"name": name} for name in names_of_volumes if isinstance(name, str) and name not in named]
+    if added and isinstance(disks, list):
         devices["disks"] = [*disks, *added]
-    for disk in devices.get("disks") or ():
+    for disk in _objects(devices, "disks"):
         _disk(disk)
     wanted = devices.get("autoattachPodInterface") is not False
     if wanted and not spec.get("networks") and not devices.get("interfaces"):
@@ -143,11 +160,11 @@ def _disk(disk: Json) -> None:
 
 
 def _switches(domain: Json, configuration: KubeVirtConfiguration) -> None:
-    _absent(domain["cpu"], "model", configuration.cpu_model or CPU_MODEL)
+    _absent(_inside(domain, "cpu"), "model", configuration.cpu_model or CPU_MODEL)
     _inside(_inside(domain, "features"), "acpi")
-    for feature in domain["features"].values():
+    for feature in _seen(domain, "features").values():
         _absent(feature, "enabled", True)
-    for timer in ((domain.get("clock") or {}).get("timer") or {}).values():
+    for timer in _seen(_seen(domain, "clock"), "timer").values():
         _absent(timer, "present", True)
 
 

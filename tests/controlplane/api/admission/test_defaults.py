@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import msgspec
 import pytest
 from kubevirt_api import names
 
@@ -70,6 +71,66 @@ def test_a_quantity_that_is_none_does_not_raise() -> None:
     vmi = golden.changed(golden.load("vmi-efi"), "spec/domain/resources", {"limits": {"cpu": "lots"}})
 
     assert defaults.default_instance(vmi, CONFIGURATION, "seed")["spec"]["domain"]["cpu"]["sockets"] == 1
+
+
+ODD: list[Any] = [None, "", "on", 0, 1, -1.5, 2**70, True, False, "1e99", "9" * 5000]
+ODD += [[], ["x"], [None], [[]], [{}], {}, {"x": 1}, {"x": {}}, {"x": {"x": []}}]
+ODD += [[{"name": []}], [{"name": {}, "disk": 1, "cdrom": 2, "containerDisk": 3}]]
+TOUCHED = [
+    *("metadata", "metadata/finalizers", "spec"),
+    *(f"spec/{field}" for field in ("architecture", "evictionStrategy", "networks", "volumes", "domain")),
+    *(f"spec/volumes/0{field}" for field in ("", "/name", "/containerDisk", "/containerDisk/image")),
+    *(f"spec/domain/machine{field}" for field in ("", "/type")),
+    *(f"spec/domain/firmware{field}" for field in ("", "/uuid", "/serial")),
+    *(f"spec/domain/resources{field}" for field in ("", "/requests", "/limits")),
+    *(f"spec/domain/resources/requests/{field}" for field in ("cpu", "memory")),
+    *(f"spec/domain/resources/limits/{field}" for field in ("cpu", "memory")),
+    *(f"spec/domain/memory{field}" for field in ("", "/guest")),
+    *(f"spec/domain/cpu{field}" for field in ("", "/cores", "/sockets", "/threads", "/model")),
+    *(f"spec/domain/devices{field}" for field in ("", "/disks", "/interfaces", "/autoattachPodInterface")),
+    *(f"spec/domain/devices/disks/0{field}" for field in ("", "/name", "/disk", "/disk/bus", "/cdrom", "/cdrom/tray")),
+    *(f"spec/domain/features{field}" for field in ("", "/acpi", "/hyperv", "/acpi/enabled")),
+    *(f"spec/domain/clock{field}" for field in ("", "/timer", "/timer/hpet", "/timer/hpet/present")),
+]
+
+
+def with_value(place: str, value: Any) -> dict[str, Any]:
+    """An object of nothing but the way to a place, and there a value."""
+    for step in reversed(place.split("/")):
+        value = [value] if step == "0" else {step: value}
+    return dict(value)
+
+
+@pytest.mark.parametrize("place", TOUCHED)
+def test_nothing_that_can_be_stored_makes_a_default_raise_or_is_overwritten(place: str) -> None:
+    for odd in ODD:
+        vmi = with_value(place, odd)
+        vm = {"metadata": vmi.get("metadata", {}), "spec": {"template": {"spec": vmi.get("spec", {})}}}
+        for make, given in ((defaults.default_instance, vmi), (defaults.default_vm, vm)):
+            filled = make(copy.deepcopy(given), CONFIGURATION, "seed")
+
+            msgspec.json.encode(filled)
+            assert make(filled, CONFIGURATION, "other") is filled
+            assert survives(given, filled), (place, odd)
+
+
+def survives(given: Any, filled: Any) -> bool:
+    """Whether all that was said is still there; what is empty says nothing."""
+    if not given:
+        return True
+    if isinstance(given, dict):
+        return isinstance(filled, dict) and all(survives(value, filled.get(name)) for name, value in given.items())
+    if isinstance(given, list):
+        return isinstance(filled, list) and all(survives(one, other) for one, other in zip(given, filled, strict=False))
+    return bool(given == filled)
+
+
+@pytest.mark.parametrize("field", ["template", "spec"])
+@pytest.mark.parametrize("odd", ODD, ids=lambda odd: repr(odd)[:30])
+def test_a_machine_of_any_shape_is_left_alone(field: str, odd: Any) -> None:
+    vm = {"spec": odd} if field == "spec" else {"spec": {"template": odd}}
+
+    assert survives(vm, defaults.default_vm(copy.deepcopy(vm), CONFIGURATION, "seed"))
 
 
 @pytest.mark.parametrize("name", golden.NAMES)
