@@ -9,15 +9,17 @@ that it cannot be read is an answer, not an exception.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from itertools import islice
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 RENEW_AT = 0.8  # of a certificate's life
@@ -27,7 +29,12 @@ SMALLEST_RSA_BITS = 2048
 Signer = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey | ed25519.Ed25519PrivateKey
 """Keys whose signatures API servers verify."""
 
-_BLOCK = re.compile(rb"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
+# No more of anybody's material is read, so that no Secret holds up whoever reads it, a Lease to renew among the rest.
+MOST_BYTES = 256 * 1024
+MOST_CERTIFICATES = 64
+MOST_KEY_BYTES = 8 * 1024  # an RSA key of 8,192 bits; to check one takes time that grows with its fourth power
+
+_BEGIN, _END = b"-----BEGIN CERTIFICATE-----", b"-----END CERTIFICATE-----"
 _KINDS = f"RSA from {SMALLEST_RSA_BITS} bits, P-256, P-384, P-521 or Ed25519"
 _CURVES = (ec.SECP256R1, ec.SECP384R1, ec.SECP521R1)
 _UNREADABLE = (
@@ -120,9 +127,11 @@ def find_authority(bundle: bytes, key: bytes) -> KeyPair | Unusable:
     signer = _signer(key)
     if isinstance(signer, Unusable):
         return signer
-    certificates = split(bundle)
+    if len(bundle) > MOST_BYTES or bundle.count(_BEGIN) > MOST_CERTIFICATES:
+        return Unusable(f"its bundle has more than {MOST_CERTIFICATES} certificates or {MOST_BYTES // 1024} KiB")
+    certificates, public_key = split(bundle), signer.public_key()
     for certificate in certificates:
-        if belongs_together(KeyPair(certificate, key)):
+        if _is_for(certificate, public_key):
             if is_authority(certificate):
                 return KeyPair(certificate, key)
             return Unusable("the certificate is not one of an authority that may sign certificates")
@@ -154,10 +163,13 @@ def life(certificate: bytes) -> Life:
 
 def belongs_together(pair: KeyPair) -> bool:
     """Tell whether the key is the certificate's; False for anything that cannot be read."""
+    key = _private_key(pair.key)
+    return not isinstance(key, Unusable) and _is_for(pair.certificate, key.public_key())
+
+
+def _is_for(certificate: bytes, public_key: object) -> bool:
     try:
-        certificate = x509.load_pem_x509_certificate(pair.certificate)
-        key = serialization.load_pem_private_key(pair.key, None)
-        return bool(certificate.public_key() == key.public_key())
+        return bool(x509.load_pem_x509_certificate(certificate).public_key() == public_key)
     except _UNREADABLE:
         return False
 
@@ -183,8 +195,16 @@ def dns_names(certificate: bytes) -> tuple[str, ...]:
 
 
 def split(bundle: bytes) -> list[bytes]:
-    """Return the certificates of a bundle, one PEM each, without those that cannot be read."""
-    return [read for block in _BLOCK.findall(bundle) if (read := _normal(block)) is not None]
+    """Return the certificates of a bundle, one PEM each, without those that cannot be read or are too many."""
+    blocks = islice(_blocks(bundle[:MOST_BYTES]), MOST_CERTIFICATES)
+    return [read for block in blocks if (read := _normal(block)) is not None]
+
+
+def _blocks(bundle: bytes) -> Iterator[bytes]:
+    begin = bundle.find(_BEGIN)
+    while begin >= 0 and (end := bundle.find(_END, begin)) >= 0:
+        yield bundle[begin : end + len(_END)]
+        begin = bundle.find(_BEGIN, end)
 
 
 def _normal(block: bytes) -> bytes | None:
@@ -198,8 +218,7 @@ def _normal(block: bytes) -> bytes | None:
 
 def join(certificates: Iterable[bytes], now: float) -> bytes:
     """Return a bundle: each certificate that has not ended, once, in order."""
-    kept = dict.fromkeys(certificate for certificate in certificates if not life(certificate).is_over(now))
-    return b"".join(kept)
+    return b"".join(dict.fromkeys(certificate for certificate in certificates if not life(certificate).is_over(now)))
 
 
 def _builder(
@@ -231,16 +250,23 @@ def _usage(*, digital_signature: bool = False, key_cert_sign: bool = False, crl_
     )
 
 
-def _signer(pem: bytes) -> Signer | Unusable:
+@lru_cache(maxsize=4)  # to check an RSA key takes a third of a second; there is one authority and one serving pair
+def _private_key(pem: bytes) -> PrivateKeyTypes | Unusable:
     if not pem:
         return Unusable("there is no key")
+    if len(pem) > MOST_KEY_BYTES:
+        return Unusable(f"the key has more than {MOST_KEY_BYTES // 1024} KiB")
     try:
-        key = serialization.load_pem_private_key(pem, None)
+        return serialization.load_pem_private_key(pem, None)
     except TypeError:
         return Unusable("the key is encrypted")
     except (ValueError, UnsupportedAlgorithm):
         return Unusable("the key cannot be read")
-    if isinstance(key, Signer) and _is_verifiable(key.public_key()):
+
+
+def _signer(pem: bytes) -> Signer | Unusable:
+    key = _private_key(pem)
+    if isinstance(key, Unusable) or (isinstance(key, Signer) and _is_verifiable(key.public_key())):
         return key
     return Unusable(f"API servers do not verify such a key; use {_KINDS}")
 

@@ -209,7 +209,7 @@ def _is_usable(pair: KeyPair) -> bool:
 
 def _handed_out(world: World) -> tuple[bytes, ...]:
     """Return what the verifiers trust at the moment, each certificate once."""
-    bundles = (bundle for verifier in world.verifiers for bundle in verifier.bundles)
+    bundles = dict.fromkeys(bundle for verifier in world.verifiers for bundle in verifier.bundles)
     return tuple(dict.fromkeys(one for bundle in bundles for one in split(bundle)))
 
 

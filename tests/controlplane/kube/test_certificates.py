@@ -12,13 +12,17 @@ from typing import Any
 
 import pytest
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from controlplane.kube.certificates import (
+    MOST_BYTES,
+    MOST_CERTIFICATES,
+    MOST_KEY_BYTES,
     KeyPair,
+    Unusable,
     belongs_together,
     dns_names,
     find_authority,
@@ -175,6 +179,53 @@ def test_a_bundle_is_read_past_what_cannot_be_read(authority: KeyPair, junk: byt
     assert split(junk + b"\n" + authority.certificate + junk) == [authority.certificate]
     assert not is_authority(junk)
     assert dns_names(junk) == ()
+
+
+BEGIN, END = b"-----BEGIN CERTIFICATE-----\n", b"-----END CERTIFICATE-----\n"
+
+
+@pytest.mark.parametrize(
+    "bundle",
+    [BEGIN * 9000, BEGIN * 9000 + END, END * 9000, (BEGIN + END) * 4000, BEGIN + b"A" * 250_000 + END],
+    ids=["begins", "one end", "ends", "empty ones", "one long one"],
+)
+def test_to_read_a_bundle_takes_time_that_grows_with_its_size_only(bundle: bytes) -> None:
+    begun = time.process_time()
+
+    assert split(bundle) == []
+    assert time.process_time() - begun < 1.0  # it was 34 s
+
+
+@pytest.mark.parametrize("more", ["certificates", "bytes"])
+def test_a_bundle_that_is_too_large_is_unusable_and_read_no_further(authority: KeyPair, more: str) -> None:
+    many = authority.certificate * MOST_CERTIFICATES
+    bundle = many + (authority.certificate if more == "certificates" else b"#" * MOST_BYTES)
+
+    assert find_authority(many, authority.key) == authority
+    assert find_authority(bundle, authority.key) == Unusable(why="its bundle has more than 64 certificates or 256 KiB")
+    assert len(split(bundle)) == MOST_CERTIFICATES
+    assert split(b"#" * MOST_BYTES + authority.certificate) == []
+
+
+def test_a_key_that_is_too_large_is_unusable_and_not_parsed(authority: KeyPair) -> None:
+    key = authority.key + b"#" * MOST_KEY_BYTES
+
+    assert find_authority(authority.certificate, key) == Unusable(why="the key has more than 8 KiB")
+    assert not belongs_together(KeyPair(authority.certificate, key))
+
+
+def test_a_key_is_parsed_once_for_however_many_certificates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To check an RSA key of 4,096 bits takes a third of a second; a Lease is lost in ten."""
+    mine, parsed = make_authority("mine", NOW, YEAR), []
+    load = serialization.load_pem_private_key
+    monkeypatch.setattr(serialization, "load_pem_private_key", lambda *args: parsed.append(args) or load(*args))
+    others = make_authority("other", NOW, YEAR).certificate * 20
+
+    for _unused in range(3):
+        assert find_authority(others + mine.certificate, mine.key) == mine
+        assert belongs_together(mine)
+
+    assert len(parsed) == 1
 
 
 def test_a_serving_certificate_is_no_authority(authority: KeyPair) -> None:
