@@ -19,6 +19,8 @@ from dataclasses import dataclass
 import msgspec
 
 from controlplane.api.objects.resources import NODE, Key, Resource
+from controlplane.kube import shallow
+from controlplane.kube.unreadable import NOT_DECODED, UnreadableError
 
 log = logging.getLogger(__name__)
 
@@ -29,6 +31,11 @@ NOT_KEPT: Mapping[Resource, frozenset[str]] = {
     NODE: frozenset({"status"}),  # images and heartbeats; a Node is looked up for its existence and its taints
 }
 """Which fields of a kind's objects are not kept, beside those that are kept of none."""
+
+
+MOST_LEVELS = 256
+"""How deep an object may be nested that is kept. What is legitimate has about 20; whoever decodes, copies or compares
+what is kept does so from deeper in the stack than we are, with more than one call per level: 1,000 is the end."""
 
 
 class Owner(msgspec.Struct, frozen=True, gc=False):
@@ -68,13 +75,17 @@ Index = Callable[[Peek], Iterable[str]]
 _peek_decoder = msgspec.json.Decoder(_PeekObject)
 _shallow_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _annotations_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw] | None)
+_DIGITS = 20  # of a 64-bit number
 _encoder = msgspec.json.Encoder()
 _NOTHING: frozenset[Key] = frozenset()
 
 
 def peek(raw: bytes) -> Peek:
-    """Decode metadata only. Raises msgspec.DecodeError for what is no object."""
-    return Peek(_peek_decoder.decode(raw).metadata, raw)
+    """Decode metadata only. Raises UnreadableError."""
+    try:
+        return Peek(_peek_decoder.decode(raw).metadata, raw)
+    except NOT_DECODED as error:
+        raise UnreadableError(str(error)) from error
 
 
 def key_of(seen: Peek) -> Key:
@@ -83,11 +94,21 @@ def key_of(seen: Peek) -> Key:
 
 def number_of(version: str) -> int:
     """Return a resourceVersion as a number; they are comparable within one resource. 0 for none."""
-    return int(version) if version.isdigit() else 0
+    return int(version) if version.isascii() and version.isdigit() and len(version) <= _DIGITS else 0
 
 
 def trim(raw: bytes, resource: Resource) -> bytes:
-    """Return what is kept of an object: the head of this file says what is not."""
+    """Return what is kept of an object: the head of this file says what is not. Raises UnreadableError."""
+    try:
+        kept = _trim(raw, resource)
+    except NOT_DECODED as error:
+        raise UnreadableError(str(error)) from error
+    if shallow.is_deeper(kept, MOST_LEVELS):
+        raise UnreadableError(f"it is nested deeper than {MOST_LEVELS} levels")
+    return kept
+
+
+def _trim(raw: bytes, resource: Resource) -> bytes:
     parts = _shallow_decoder.decode(raw)
     for name in NOT_KEPT.get(resource, ()):
         parts.pop(name, None)
@@ -147,6 +168,7 @@ class Store:
         self._versions: dict[Key, str] = {}
         self._indexes: dict[str, Index] = {"owner": by_owner, **(indexes or {})}
         self._filed: dict[str, dict[str, set[Key]]] = {name: {} for name in self._indexes}
+        self._places: dict[Key, tuple[tuple[str, str], ...]] = {}  # where each is filed: to unfile decodes nothing
         self._callbacks: list[Callback] = []
         self._followers: list[Callable[[int], None]] = []
 
@@ -187,7 +209,7 @@ class Store:
     def put(self, raw: bytes) -> Key:
         """Take in an object as the server sent it; the same version again, or an older one, changes and tells nothing.
 
-        Raises msgspec.DecodeError for what is no object.
+        Raises UnreadableError; what was held stays then as it is.
         """
         seen = peek(raw)
         key = key_of(seen)
@@ -195,12 +217,9 @@ class Store:
             return key
         after = trim(raw, self.resource)
         before = self._raw.get(key)
-        if before is not None:
-            self._unfile(key, before)
+        self._unfile(key)
         self._raw[key], self._versions[key] = after, seen.metadata.resource_version
-        for name, index in self._indexes.items():
-            for value in _values(name, index, Peek(seen.metadata, after)):
-                self._filed[name].setdefault(value, set()).add(key)
+        self._file(key, Peek(seen.metadata, after))
         self._tell(key, before, after)
         return key
 
@@ -208,29 +227,34 @@ class Store:
         """Forget an object that the server says is gone; tell of its last state if the server told it.
 
         last: as a DELETED event carries it: how the object ended, under the version of the deletion. One that is
-        older than what is held is about an earlier object of this name.
+        older than what is held is about an earlier object of this name. Raises UnreadableError about it; what was held
+        stays then as it is.
         """
         held = self._raw.get(key)
         if held is None or (last is not None and self._is_passed(key, peek(last))):
             return
+        ended = held if last is None else trim(last, self.resource)
         del self._raw[key], self._versions[key]
-        self._unfile(key, held)
-        self._tell(key, held if last is None else trim(last, self.resource), None)
+        self._unfile(key)
+        self._tell(key, ended, None)
 
     def _is_passed(self, key: Key, seen: Peek) -> bool:
         """Tell whether a later state than this one was taken in already."""
         return number_of(seen.metadata.resource_version) < number_of(self.version(key))
 
-    def _unfile(self, key: Key, before: bytes) -> None:
-        seen = peek(before)
-        for name, index in self._indexes.items():
-            filed = self._filed[name]
-            for value in _values(name, index, seen):
-                keys = filed.get(value)
-                if keys is not None:
-                    keys.discard(key)
-                    if not keys:
-                        del filed[value]
+    def _file(self, key: Key, seen: Peek) -> None:
+        places = tuple((name, value) for name, index in self._indexes.items() for value in _values(name, index, seen))
+        for name, value in places:
+            self._filed[name].setdefault(value, set()).add(key)
+        if places:
+            self._places[key] = places
+
+    def _unfile(self, key: Key) -> None:
+        for name, value in self._places.pop(key, ()):
+            keys = self._filed[name][value]
+            keys.discard(key)
+            if not keys:
+                del self._filed[name][value]
 
     def _tell(self, key: Key, before: bytes | None, after: bytes | None) -> None:
         for callback in self._callbacks:

@@ -9,7 +9,8 @@ makes it anew after a conflict.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -20,12 +21,15 @@ import msgspec
 from controlplane.api.objects.resources import LEASE, Key, Resource
 from controlplane.engine.errors import Conflict, Invalid, Unavailable
 from controlplane.engine.ports import Json
+from controlplane.kube import shallow
 from controlplane.kube.errors import causes_field
 from controlplane.kube.transport import Request, Transport
 
 MERGE_PATCH = "application/merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"  # JSON is YAML
 PAGE_ITEMS = 500
+LEAST_ITEMS = 10
+PAGE_BYTES = 8 * 1024 * 1024  # what a page shall have about: it is in memory twice while it is taken in
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,11 +185,9 @@ class Client:
         request = Request("GET", f"{path}?{urlencode(query)}", attempt, most_bytes=most_bytes)
         answer = await self.transport.send(request)
         try:
-            page = _list_decoder.decode(answer)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            return await _read_page(answer)
+        except (msgspec.DecodeError, ValueError, KeyError, RecursionError) as error:
             raise Unavailable(f"cannot {attempt}: the answer is not a list ({error})") from error
-        items = [bytes(item) for item in page.items or ()]
-        return Page(items, page.metadata.resource_version, page.metadata.continue_)
 
     def watch(
         self, selection: Selection, resource_version: str, *, timeout_seconds: int, silence_seconds: float
@@ -206,11 +208,34 @@ class Client:
         answer = await self.transport.send(request)
         try:
             return msgspec.json.decode(answer, type=dict[str, Any])
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise Unavailable(f"cannot {request.attempt}: the answer is not a JSON object ({error})") from error
 
     def _write_query(self, *, dry_run: bool) -> str:
         return "?" + urlencode({"fieldManager": self.field_manager} | ({"dryRun": "All"} if dry_run else {}))
+
+
+def fit_limit(items: Sequence[bytes], limit: int) -> int:
+    """Return how many items the next page shall have, if they are as large as these."""
+    if not items:
+        return limit
+    average = max(1, sum(map(len, items)) // len(items))
+    return max(LEAST_ITEMS, min(PAGE_ITEMS, PAGE_BYTES // average))
+
+
+async def _read_page(answer: bytes) -> Page:
+    try:
+        page = _list_decoder.decode(answer)
+    except RecursionError:
+        # One object that is nested too deep: it must not cost the others. In a thread, for this way takes long.
+        return await asyncio.to_thread(_split_page, answer)
+    return Page([bytes(item) for item in page.items or ()], page.metadata.resource_version, page.metadata.continue_)
+
+
+def _split_page(answer: bytes) -> Page:
+    parts = shallow.members(answer)
+    metadata = msgspec.json.decode(parts["metadata"], type=_ListMeta)
+    return Page(shallow.elements(parts["items"]), metadata.resource_version, metadata.continue_)
 
 
 def collection_path(resource: Resource, namespace: str) -> str:

@@ -27,8 +27,9 @@ CONNECTIONS = 16  # per process; the API server's fairness queues do not reward 
 IDLE_SECONDS = 30.0  # short-lived idle connections spread over API servers again after one restarts
 REQUEST_SECONDS = 30.0
 CONNECT_SECONDS = 5.0
-# An event is one object and its wrapping; etcd holds no object above 1.5 MiB, JSON may double it.
-MAX_LINE_BYTES = 8 * 1024 * 1024
+# Above what can be stored and served: a request has at most 3 MiB, what etcd holds 1.5, and Go writes each <, > and &
+# in six bytes, which makes 18 MiB at most; the rest is for wrapping, and for who serves larger objects of its own.
+MAX_LINE_BYTES = 32 * 1024 * 1024
 CHUNK_BYTES = 64 * 1024
 
 _JSON = "application/json"
@@ -84,7 +85,10 @@ class Transport:
 
     @asynccontextmanager
     async def stream(self, request: Request, silence_seconds: float) -> AsyncIterator[AsyncIterator[bytes]]:
-        """Yield the lines of an endless answer. Silence for so long, a cut or a half line is Unavailable."""
+        """Yield the lines of an endless answer. Silence for so long, a cut or a half line is Unavailable.
+
+        So is a line above MAX_LINE_BYTES, with ANSWER_TOO_LARGE: to ask again from before it would end there again.
+        """
         limits = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=silence_seconds)
         async with self._answer(request, "streams", limits) as response:
             try:
@@ -187,7 +191,8 @@ async def _lines(content: aiohttp.StreamReader, attempt: str) -> AsyncIterator[b
         rest += chunk
         if rest.find(b"\n", start) < 0:
             if len(rest) > MAX_LINE_BYTES:
-                raise Unavailable(f"cannot {attempt}: a line of the stream is longer than {MAX_LINE_BYTES} bytes")
+                why = f"a line of the stream is longer than {MAX_LINE_BYTES} bytes"
+                raise Unavailable(f"cannot {attempt}: {why}", reason=ANSWER_TOO_LARGE)
             continue
         *whole, last = bytes(rest).split(b"\n")
         rest = bytearray(last)

@@ -12,6 +12,10 @@ How it goes:
            silent or holds half a line is opened again where we were.
     410    in an answer, an ERROR event or a continue token: list again and compare.
 
+An object that cannot be read (nested too deep, say) costs that object and nothing else: what we held of it stays until
+it is deleted, everybody else's goes on. A line of the stream that does not even show which object it is about, or that
+is too long to be read, is passed by a list from the quorum: opened where we were, the stream would end there for ever.
+
 The position never goes back. A server that has not come as far is asked again; if the quorum itself has
 not, the server's history is another one (etcd was restored), and all that this process knows is void.
 
@@ -25,31 +29,32 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
-
-import msgspec
 
 from controlplane.api.objects.resources import Key
 from controlplane.engine.errors import ApiError, Forbidden, Gone, NotFound, Unavailable, retry_after_seconds
 from controlplane.engine.ports import Clock
 from controlplane.kube.cache import Index, Store, key_of, number_of, peek
-from controlplane.kube.client import PAGE_ITEMS, Client, Page, Selection
+from controlplane.kube.client import LEAST_ITEMS, PAGE_BYTES, PAGE_ITEMS, Client, Page, Selection, fit_limit
 from controlplane.kube.errors import (
     ANSWER_TOO_LARGE,
+    NO_EVENT,
     NOT_SERVED,
     POSITION_TOO_LARGE,
     causes_reason,
     translate_event,
 )
+from controlplane.kube.unreadable import Identity, Told, UnreadableError, identify, read_event
 
 log = logging.getLogger(__name__)
 
 
 SHORTEST_STREAM_SECONDS = 1.0  # an empty stream that ends sooner is a fault, not the end of a watch
-PAGE_BYTES = 8 * 1024 * 1024  # what a page shall have about: it is in memory twice while it is taken in
-PAGE_MOST_BYTES = 4 * PAGE_BYTES  # and what it may have at most, unless it is as short as pages get
-LEAST_ITEMS = 10
+PAGE_MOST_BYTES = 4 * PAGE_BYTES  # unless the page is as short as pages get
+
+
+_IN_THE_WAY = frozenset({ANSWER_TOO_LARGE, NO_EVENT})  # of a stream: what it ends with each time it is opened there
 
 
 class HistoryRewoundError(Exception):
@@ -83,14 +88,8 @@ class Counters:
     failures: int = 0
     repaired: int = 0
     """Objects that a relist found different although the watch had passed their version. Should stay 0."""
-
-
-class _Event(msgspec.Struct):
-    type: str
-    object: msgspec.Raw
-
-
-_event_decoder = msgspec.json.Decoder(_Event)
+    unreadable: int = 0
+    """How often an object could not be read and was passed over. Should stay 0."""
 
 
 class WatchCache(Store):
@@ -119,6 +118,8 @@ class WatchCache(Store):
         self._from_quorum = True
         self._limit = PAGE_ITEMS
         self._failures = 0
+        self._passed_lines = 0
+        self._unreadable = Told(selection)
         self._ready = asyncio.Event()
 
     async def wait_synced(self) -> None:
@@ -135,17 +136,19 @@ class WatchCache(Store):
                 if self._clock.monotonic() >= self._list_at:
                     await self._list()
                 await self._watch()
-                self._failures = 0
+                self._failures = self._passed_lines = 0
             except Gone as error:
                 log.info("list again", extra={"watching": self.selection, "because": error})
                 self._list_at = float("-inf")
                 await self._pause(error)
             except ApiError as error:
                 self._from_quorum |= causes_reason(error, POSITION_TOO_LARGE)
+                if error.reason in _IN_THE_WAY:
+                    self._pass_line()
                 await self._pause(error)
 
     async def _list(self) -> None:
-        seen: set[Key] = set()
+        seen: set[Key | None] = set()
         passed, token, version = self.position, "", 0
         self.counters.lists += 1
         while True:
@@ -155,8 +158,10 @@ class WatchCache(Store):
             token = page.continue_token
             if not token:
                 break
-        for key in [key for key in self.keys() if key not in seen and number_of(self.version(key)) <= version]:
-            self.remove(key)
+        if None not in seen:  # else it may be any of those that we miss
+            for key in [key for key in self.keys() if key not in seen and number_of(self.version(key)) <= version]:
+                self.remove(key)
+        self._unreadable.forget_others(than=seen)
         self._from_quorum = False
         self._list_at = self._clock.monotonic() + self._timing.compare_every * (0.5 + self._jitter())
         self.synced = True
@@ -191,14 +196,25 @@ class WatchCache(Store):
         self._from_quorum = True
         raise Unavailable(said)
 
-    def _take(self, raw: bytes, passed: int) -> Key:
+    def _take(self, raw: bytes, passed: int) -> Key | None:
+        """Take in an item and return its key; None for one that does not show even that."""
         try:
             seen = peek(raw)
-            version = number_of(seen.metadata.resource_version)
-            self.counters.repaired += number_of(self.version(key_of(seen))) < version <= passed
-            return self.put(raw)
-        except msgspec.DecodeError as error:
-            raise Unavailable(f"cannot list {self.selection}: an item is no object ({error})") from error
+            version, held = number_of(seen.metadata.resource_version), number_of(self.version(key_of(seen)))
+            key = self.put(raw)
+        except UnreadableError as error:
+            identity = self._identify(raw, error)
+            return identity.key if identity else None
+        self.counters.repaired += held < version <= passed
+        self._unreadable.forget(key)
+        return key
+
+    def _identify(self, raw: bytes, error: UnreadableError) -> Identity | None:
+        """Return which object it is that cannot be read, counted and told of."""
+        self.counters.unreadable += 1
+        identity = identify(raw)
+        self._unreadable.tell(identity, error)
+        return identity
 
     async def _watch(self) -> None:
         self.counters.streams += 1
@@ -217,25 +233,50 @@ class WatchCache(Store):
     async def _follow(self, lines: AsyncIterator[bytes]) -> None:
         async for line in lines:
             try:
-                event = _event_decoder.decode(line)
-                self._apply(event.type, bytes(event.object))
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                raise Unavailable(f"cannot watch {self.selection}: not an event ({error})") from error
+                self._apply(*read_event(line))
+            except UnreadableError as error:
+                raise Unavailable(f"cannot watch {self.selection}: not an event ({error})", reason=NO_EVENT) from error
             self._failures = 0
+
+    def _pass_line(self) -> None:
+        """Come past a line that cannot be read: by a list that is no older, the later the more of them there are."""
+        self._passed_lines += 1
+        self._failures = max(self._failures, self._passed_lines)
+        self._list_at, self._from_quorum = float("-inf"), True
 
     def _apply(self, kind: str, raw: bytes) -> None:
         """Take in one event. The position moves last, so that half an event is read again."""
         if kind == "ERROR":
             raise translate_event(raw, f"watch {self.selection}")
-        seen = peek(raw)
-        version = number_of(seen.metadata.resource_version)
-        if kind in {"ADDED", "MODIFIED"} and version > self.position:
-            self.put(raw)
-        elif kind == "DELETED":
-            self.remove(key_of(seen), raw)
+        try:
+            version = self._take_event(kind, raw)
+        except UnreadableError as error:
+            version = self._pass_object(kind, raw, error)
         if kind != "BOOKMARK":
             self.counters.events += 1
         self.move(version)
+
+    def _take_event(self, kind: str, raw: bytes) -> int:
+        seen = peek(raw)
+        version = number_of(seen.metadata.resource_version)
+        if kind in {"ADDED", "MODIFIED"} and version > self.position:
+            self._unreadable.forget(self.put(raw))
+        elif kind == "DELETED":
+            self.remove(key_of(seen), raw)
+            self._unreadable.forget(key_of(seen))
+        return version
+
+    def _pass_object(self, kind: str, raw: bytes, error: UnreadableError) -> int:
+        """Return the version up to which an event was taken in whose object cannot be read. That it is gone can be."""
+        identity = self._identify(raw, error)
+        if identity is None:
+            raise error
+        version = number_of(identity.version)
+        if kind == "DELETED":
+            self._unreadable.forget(identity.key)
+            if number_of(self.version(identity.key)) <= version:
+                self.remove(identity.key)
+        return version
 
     async def _pause(self, error: ApiError) -> None:
         """Wait with full jitter before the next try, longer each time; as long as the server asks at least."""
@@ -253,11 +294,3 @@ class WatchCache(Store):
                 extra={"watching": self.selection, "because": error, "look_again_in": round(delay, 2)},
             )
         await self._sleep(delay)
-
-
-def fit_limit(items: Sequence[bytes], limit: int) -> int:
-    """Return how many items the next page shall have, if they are as large as these."""
-    if not items:
-        return limit
-    average = max(1, sum(map(len, items)) // len(items))
-    return max(LEAST_ITEMS, min(PAGE_ITEMS, PAGE_BYTES // average))

@@ -141,3 +141,8 @@ class Process:
                 f"{resource.kind} objects that a watch had lost; should stay 0",
                 lambda cache=cache: cache.counters.repaired,  # type: ignore[misc]
             )
+            gauge(
+                f"virtops_cache_unreadable_{name}",
+                f"How often a {resource.kind} object could not be read and was passed over; should stay 0",
+                lambda cache=cache: cache.counters.unreadable,  # type: ignore[misc]
+            )

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import copy
 import json
 import subprocess
 import sys
@@ -10,12 +11,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from controlplane.api.objects.resources import NODE, POD, Key
 from controlplane.engine.ports import Cache
-from controlplane.kube.cache import LAST_APPLIED, Peek, Store, by_label, trim
+from controlplane.kube.cache import LAST_APPLIED, MOST_LEVELS, Peek, Store, by_label, number_of, trim
+from controlplane.kube.unreadable import UnreadableError
 
 KEY = Key("ns", "web")
 
@@ -224,10 +225,46 @@ def test_the_status_of_a_node_is_not_kept() -> None:
 def test_what_is_no_object_is_refused_and_changes_nothing(raw: bytes) -> None:
     store = a_store()
 
-    with pytest.raises((msgspec.DecodeError, UnicodeDecodeError)):
+    with pytest.raises(UnreadableError):
         store.put(raw)
 
     assert not store.keys()
+
+
+def nested(levels: int) -> bytes:
+    return b'{"a":' * levels + b"1" + b"}" * levels
+
+
+@pytest.mark.parametrize("end", ["put", "remove"])
+@pytest.mark.parametrize("field", ["spec", "managedFields"])
+def test_what_is_nested_too_deep_is_refused_and_changes_nothing(field: str, end: str) -> None:
+    store, told = a_store(), []
+    key = store.put(b'{"metadata":{"name":"a","resourceVersion":"1"}}')
+    held = store.get(key)
+    store.subscribe(lambda *change: told.append(change))
+    managed, spec = (nested(10_000) if field == name else b"{}" for name in ("managedFields", "spec"))
+    deep = b'{"metadata":{"name":"a","resourceVersion":"2","managedFields":%s},"spec":%s}' % (managed, spec)
+
+    with pytest.raises(UnreadableError):
+        store.put(deep) if end == "put" else store.remove(key, deep)
+
+    assert (store.get(key), store.version(key), told) == (held, "1", [])
+
+
+@pytest.mark.parametrize("levels", [MOST_LEVELS - 1, MOST_LEVELS], ids=["as deep as may be", "one more"])
+def test_what_is_kept_can_be_decoded_and_copied_by_everybody(levels: int) -> None:
+    """The decoder would take more levels than a copy of what it returns can have."""
+    store, raw = a_store(), b'{"metadata":{"name":"a","resourceVersion":"1"},"spec":%s}' % nested(levels)
+    if levels >= MOST_LEVELS:
+        with pytest.raises(UnreadableError):
+            store.put(raw)
+    else:
+        copy.deepcopy(json.loads(store.get(store.put(raw)) or b""))
+
+
+@pytest.mark.parametrize("version", ["", "x", "\u00b2", "9" * 5000], ids=["none", "no number", "raised", "endless"])
+def test_a_version_that_is_no_number_is_none(version: str) -> None:
+    assert number_of(version) == 0
 
 
 def test_an_index_that_was_never_made_is_a_bug_in_the_caller() -> None:

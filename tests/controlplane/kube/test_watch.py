@@ -15,9 +15,9 @@ from aiohttp import web
 
 from controlplane.api.objects.resources import POD, Key
 from controlplane.engine.overlay import Overlay
-from controlplane.kube import watch
-from controlplane.kube.client import Selection
-from controlplane.kube.watch import HistoryRewoundError, Timing, WatchCache, fit_limit
+from controlplane.kube import transport, watch
+from controlplane.kube.client import Selection, fit_limit
+from controlplane.kube.watch import HistoryRewoundError, Timing, WatchCache
 from tests.controlplane.kube.fake_api import FakeApi, Json, a_client, status
 
 PODS = "/api/v1/namespaces/ns/pods"
@@ -365,11 +365,8 @@ async def test_an_error_event_with_410_lists_again(api: FakeApi) -> None:
         b'{"type":"ERROR","object":{"kind":"Status","code":500,"reason":"InternalError"}}\n',
         b'{"type":"MODIFIED","object":{"metadata":{"name":"a","names',
         b'{"type":"MODIFIED","object":{"metadata":{"name":"a","namespace":"ns","resourceVersion":"999"}}}',
-        b'{"type":"DELETED","object":[]}\n',
-        b'{"type":"ADDED","object":{"metadata":{"name":"\xff"}}}\n',
-        b"<html>\n",
     ],
-    ids=["error event", "truncated", "no newline at the end", "no object", "bad utf-8", "a proxy's page"],
+    ids=["error event", "truncated", "no newline at the end"],
 )
 async def test_a_broken_stream_is_resumed_and_nothing_half_is_taken_in(api: FakeApi, line: bytes) -> None:
     async with watching(api) as watched:
@@ -382,6 +379,129 @@ async def test_a_broken_stream_is_resumed_and_nothing_half_is_taken_in(api: Fake
         assert "resourceVersion=103" in watched.requests(WATCH)[1]
         assert watched.cache.counters.lists == 1
         assert watched.cache.synced
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"type":"DELETED","object":[]}\n',
+        b'{"type":"ADDED","object":{"metadata":{"name":"\xff"}}}\n',
+        b"<html>\n",
+        b"[" * 20_000 + b"\n",
+        b'{"type":"ADDED","object":{"spec":"' + b"x" * 3000 + b'"}}\n',
+    ],
+    ids=["no object", "bad utf-8", "a proxy's page", "nothing but depth", "longer than any line"],
+)
+async def test_a_line_that_cannot_be_read_is_passed_by_a_list(
+    api: FakeApi, line: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Opened where we were, the stream would end at that line for ever."""
+    monkeypatch.setattr(transport, "MAX_LINE_BYTES", 2000)
+    monkeypatch.setattr(transport, "CHUNK_BYTES", 500)
+    async with watching(api) as watched:
+        await watched.cache.wait_synced()
+        await watched.until(lambda: len(api.streams) == 1)
+        api.version = 150
+        api.raw_line(PODS, line)
+        await watched.until(lambda: len(watched.requests(WATCH)) == 2)
+
+        assert watched.names() == {"a", "b", "c"}
+        assert "resourceVersion=150" in watched.requests(WATCH)[1]
+        assert watched.requests(LIST)[-1] == f"{PODS}?limit=500", "from the quorum: a server that lags is before it"
+        assert watched.cache.synced
+
+
+async def test_lines_that_cannot_be_read_cost_ever_rarer_lists(api: FakeApi) -> None:
+    """Whatever else comes between them: whoever can make one can make many."""
+    async with watching(api, Timing(back_off_first=0.2, back_off_limit=4.0)) as watched:
+        await watched.cache.wait_synced()
+        for number in range(1, 8):
+            await watched.until(lambda: len(api.streams) == 1)
+            api.put(f"{PODS}/d{number}", a_pod())
+            await watched.until(lambda number=number: f"d{number}" in watched.names())  # type: ignore[misc]
+            api.raw_line(PODS, b"<html>\n")
+            await watched.until(lambda number=number: watched.cache.counters.lists == number + 1)  # type: ignore[misc]
+
+    assert watched.delays == pytest.approx([0.2, 0.4, 0.8, 1.6, 2.0, 2.0, 2.0])
+
+
+DEEP = b'{"metadata":{"name":"%s","namespace":"ns","uid":"u","resourceVersion":"%d","managedFields":[%s]},"spec":{}}'
+FIELDS = b'{"f:a":' * 10_000 + b"{}" + b"}" * 10_000
+
+
+def event(kind: bytes, name: bytes, version: int) -> bytes:
+    return b'{"type":"%s","object":%s}\n' % (kind, DEEP % (name, version, FIELDS))
+
+
+async def test_an_object_that_cannot_be_read_costs_itself_and_no_other(
+    api: FakeApi, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with watching(api) as watched:
+        await watched.cache.wait_synced()
+        await watched.until(lambda: len(api.streams) == 1)
+        held = watched.cache.get(Key("ns", "a"))
+        api.version = 111
+        api.raw_line(PODS, event(b"MODIFIED", b"a", 110) + event(b"MODIFIED", b"a", 111))
+        await watched.until(lambda: watched.cache.position == 111)
+        api.put(f"{PODS}/d", a_pod())
+        await watched.until(lambda: "d" in watched.names())
+
+        assert watched.cache.get(Key("ns", "a")) == held
+        assert "resourceVersion=111" in watched.requests(WATCH)[1]
+        assert watched.cache.counters.lists == 1
+        assert watched.cache.counters.unreadable == 2
+        assert caplog.text.count("cannot read an object") == 1
+
+
+@pytest.mark.parametrize(("version", "left"), [(110, {"b", "c"}), (50, {"a", "b", "c"})], ids=["ours", "earlier"])
+async def test_that_an_object_is_gone_is_believed_of_one_that_cannot_be_read(
+    api: FakeApi, version: int, left: set[str]
+) -> None:
+    async with watching(api) as watched:
+        await watched.cache.wait_synced()
+        await watched.until(lambda: len(api.streams) == 1)
+        api.raw_line(PODS, event(b"DELETED", b"a", version))
+        await watched.until(lambda: watched.cache.counters.unreadable == 1)
+
+        assert watched.names() == left
+
+
+async def test_an_item_that_cannot_be_read_is_not_absent_and_keeps_no_other_out(api: FakeApi) -> None:
+    async with watching(api) as watched:
+        await watched.cache.wait_synced()
+        await watched.until(lambda: len(api.streams) == 1)
+        others = b",".join(json.dumps(api.put(f"{PODS}/{name}", a_pod())).encode() for name in ("d", "e"))
+        items = DEEP % (b"a", 109, FIELDS) + b"," + others
+        body = b'{"kind":"PodList","items":[%s],"metadata":{"resourceVersion":"110"}}\n' % items
+        api.version = 110
+        api.faults.append(("GET", LIST, web.Response(body=body)))
+        api.compact()
+        await watched.until(lambda: watched.cache.position == 110)
+
+        assert watched.names() == {"a", "d", "e"}, "a is there, b and c are not"
+        assert watched.cache.counters.unreadable == 1
+        assert watched.cache.synced
+
+
+async def test_a_first_list_with_an_item_that_cannot_be_read_is_a_list(api: FakeApi) -> None:
+    body = b'{"metadata":{"resourceVersion":"103"},"items":[%s]}' % (DEEP % (b"a", 103, FIELDS))
+    api.faults.append(("GET", LIST, web.Response(body=body)))
+    async with watching(api) as watched:
+        await watched.cache.wait_synced()
+
+        assert watched.names() == set()
+
+
+async def test_a_list_with_an_item_that_may_be_anything_says_of_nothing_that_it_is_gone(api: FakeApi) -> None:
+    async with watching(api) as watched:
+        await watched.cache.wait_synced()
+        await watched.until(lambda: len(api.streams) == 1)
+        api.faults.append(("GET", LIST, {"metadata": {"resourceVersion": "103"}, "items": [{}], "code": 200}))
+        watched.clock.seconds += 5000
+        api.cut()
+        await watched.until(lambda: watched.cache.counters.lists == 2 and len(api.streams) == 1)
+
+        assert watched.names() == {"a", "b", "c"}
 
 
 async def test_an_incomplete_list_is_never_a_reason_to_forget(api: FakeApi) -> None:
@@ -493,8 +613,8 @@ async def test_silently_lost_events_are_repaired_and_counted(api: FakeApi) -> No
 async def test_a_line_longer_than_any_buffer_arrives_whole(api: FakeApi) -> None:
     async with watching(api) as watched:
         await watched.cache.wait_synced()
-        api.put(f"{PODS}/big", a_pod(text="x" * 1_500_000))
+        api.put(f"{PODS}/big", a_pod(text="\u0001" * 1_500_000))  # six bytes each, as Go writes <, > and &
         api.put(f"{PODS}/after", a_pod())
         await watched.until(lambda: "after" in watched.names())
 
-    assert len(watched.cache.get(Key("ns", "big")) or b"") > 1_500_000
+    assert len(watched.cache.get(Key("ns", "big")) or b"") > 9_000_000
