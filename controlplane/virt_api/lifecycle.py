@@ -5,7 +5,7 @@
 
 Semantics by run strategy are KubeVirt's. They write requests only (the VM's spec switch or its queue of
 state changes, and a shorter grace period of what runs); virt-controller acts on them. What virt-controller
-can never act on is refused here, and from every state at least one of the three leads on.
+can never act on is refused, in the words of refusals; from every state at least one of the three leads on.
 """
 
 from __future__ import annotations
@@ -13,17 +13,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from kubevirt_api.run_strategies import BUILT, RERUN_ON_FAILURE
+from kubevirt_api.run_strategies import BUILT, HALTED, MANUAL, RERUN_ON_FAILURE
 
 from controlplane.api.objects.vm import VirtualMachine
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.virt_api.options import RestartOptions, StartOptions, StopOptions
+from controlplane.virt_api.refusals import Machine, doubt, why_no_restart, why_no_start, why_no_stop
 
 Json = dict[str, Any]
-
-_FINAL = {"Succeeded", "Failed"}
-# A phase in which nothing runs, as far as anybody knows.
-_NOT_LIVE = {"", "Unknown", *_FINAL}
 
 _START: Json = {"action": "Start"}
 
@@ -65,36 +62,27 @@ def decide_start(vm: VirtualMachine, vmi: VirtualMachineInstance | None, options
     """Choose the writes of a start. Raises RefusedError, NotBuiltError."""
     if options.paused:
         raise NotBuiltError("starting a machine paused is not implemented by this control plane; start it unpaused")
-    strategy, vmi = _built_strategy(vm), _ours(vm, vmi)
-    if vmi is not None and vmi.status.phase not in _NOT_LIVE:
-        raise RefusedError("the machine is already running")
-    if _has(vm, "ManualRecoveryRequired"):
+    machine = Machine(vm, _built_strategy(vm), _ours(vm, vmi))
+    if machine.alive is None and _has(vm, "ManualRecoveryRequired"):
         raise RefusedError("its volumes need manual recovery before it can start; see the condition")
-    if strategy in {"Always", "Once"}:
-        raise RefusedError(f"run strategy {strategy} does not take a manual start; it starts by itself")
-    if strategy == "RerunOnFailure" and vmi is not None and vmi.status.phase == "Failed":
-        raise RefusedError("run strategy RerunOnFailure starts it again by itself after a failure")
-    if strategy == "Halted":
+    _refuse(machine, why_no_start(machine))
+    if machine.strategy == HALTED:
         return (_switch(vm, on=True),)
-    _no_queue(vm)
-    if vmi is not None and vmi.status.phase in _FINAL:
-        return (_queue(_stop(vmi), _START),)
+    if machine.vmi is not None:
+        return (_queue(_stop(machine.vmi), _START),)
     return (_queue(_START),)
 
 
 def decide_stop(vm: VirtualMachine, vmi: VirtualMachineInstance | None, options: StopOptions) -> tuple[Write, ...]:
     """Choose the writes of a stop. Raises RefusedError."""
-    strategy, vmi = _strategy(vm), _ours(vm, vmi)
-    live = vmi if vmi is not None and vmi.status.phase not in _FINAL else None
+    machine = Machine(vm, _strategy(vm), _ours(vm, vmi))
+    live = machine.alive
     shorten = _shorten(live, options.grace_period)
-    if strategy == "Halted":
-        if live is None:
-            raise RefusedError("the machine is not running")
-        if not shorten:
-            raise RefusedError("the machine is stopping already; ask for a shorter grace period to hurry it")
+    if machine.strategy == HALTED and shorten:
         return shorten
-    if strategy in {"Manual", "RerunOnFailure"}:
-        return (*shorten, _queue(_stop(live))) if live is not None else (_withdraw(vm, vmi),)
+    _refuse(machine, why_no_stop(machine))
+    if machine.strategy in {MANUAL, RERUN_ON_FAILURE}:
+        return (*shorten, _queue(_stop(live))) if live is not None else (_withdraw(machine),)
     return (*shorten, _switch(vm, on=False))
 
 
@@ -102,17 +90,21 @@ def decide_restart(
     vm: VirtualMachine, vmi: VirtualMachineInstance | None, options: RestartOptions
 ) -> tuple[Write, ...]:
     """Choose the writes of a restart. Raises RefusedError, NotBuiltError."""
-    strategy, vmi = _built_strategy(vm), _ours(vm, vmi)
-    if strategy in {"Halted", "Once"}:
-        raise RefusedError(f"run strategy {strategy} does not take a restart; start it instead")
+    machine = Machine(vm, _built_strategy(vm), _ours(vm, vmi))
     if _has(vm, "VolumesChange"):
         raise RefusedError("its volumes are being changed; wait until that is done")
-    if vmi is None:
-        raise RefusedError("the machine is not running")
-    _no_queue(vm)
+    _refuse(machine, why_no_restart(machine))
+    if machine.vmi is None:
+        raise AssertionError("a restart of nothing was not refused")
     # 1 and not 0, as upstream: a grace period of 0 means "unset" to some readers.
-    shorten = _shorten(vmi, 1) if options.grace_period == 0 else ()
-    return (*shorten, _queue(_stop(vmi), _START))
+    shorten = _shorten(machine.vmi, 1) if options.grace_period == 0 else ()
+    return (*shorten, _queue(_stop(machine.vmi), _START))
+
+
+def _refuse(machine: Machine, because: str | None) -> None:
+    # Where a request waits for another, upstream answers 500; nothing a user sends should look like a server's fault.
+    if because is not None:
+        raise RefusedError(f"{because}{doubt(machine)}")
 
 
 def _strategy(vm: VirtualMachine) -> str:
@@ -148,25 +140,17 @@ def _queue(*requests: Json) -> PatchStatus:
     return PatchStatus({"status": status})
 
 
-def _withdraw(vm: VirtualMachine, ended: VirtualMachineInstance | None) -> PatchStatus:
+def _withdraw(machine: Machine) -> PatchStatus:
     """Take back a start that has not begun. The run that ended goes, or its failure would ask for the next one."""
-    if not any(one.action == "Start" for one in vm.status.state_change_requests):
-        raise RefusedError("the machine is not running")
+    ended = machine.vmi
     status: Json = {"stateChangeRequests": [_stop(ended)] if ended is not None else [], "startFailure": None}
-    if vm.run_strategy == RERUN_ON_FAILURE:
+    if machine.strategy == RERUN_ON_FAILURE:
         status["runStrategy"] = RERUN_ON_FAILURE  # else a strategy that was not acted on yet starts it once by itself
     return PatchStatus({"status": status})
 
 
 def _stop(vmi: VirtualMachineInstance) -> Json:
     return {"action": "Stop", "uid": vmi.metadata.uid}
-
-
-def _no_queue(vm: VirtualMachine) -> None:
-    # Upstream answers 500 here; nothing a user sends should look like a fault of the server.
-    if vm.status.state_change_requests:
-        action = vm.status.state_change_requests[0].action.lower()
-        raise RefusedError(f"a {action} of it is still being carried out; wait for it")
 
 
 def _has(vm: VirtualMachine, condition: str) -> bool:

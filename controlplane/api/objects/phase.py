@@ -27,6 +27,7 @@ __all__ = [
     "TRANSITIONS",
     "UNKNOWN",
     "Owner",
+    "is_alive",
     "is_final",
     "is_known",
     "may_move",
@@ -73,6 +74,15 @@ TRANSITIONS: dict[str, frozenset[str]] = {
 def is_final(phase: str) -> bool:
     """Tell whether the run is over."""
     return phase in FINAL
+
+
+def is_alive(phase: str) -> bool:
+    """Tell whether a guest runs, may run or is about to: whatever is not over.
+
+    Unknown counts, for silence is no end; so does the empty phase of an instance that was created just now. Who takes a
+    request and who carries it out ask this one function: what one takes for idle the other must not take for busy.
+    """
+    return not is_final(phase)
 
 
 def is_known(phase: str) -> bool:

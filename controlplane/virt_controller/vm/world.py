@@ -11,7 +11,8 @@ from enum import Enum, auto
 from kubevirt_api.run_strategies import ALWAYS, BUILT, ONCE, RERUN_ON_FAILURE
 
 from controlplane.api.objects.meta import ObjectMeta, OwnerReference
-from controlplane.api.objects.phase import RUNNING, is_final
+from controlplane.api.objects.phase import RUNNING, is_alive
+from controlplane.api.objects.requests import pending
 from controlplane.api.objects.vm import StateChangeRequest, VirtualMachine
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 
@@ -67,13 +68,12 @@ class World:
 
     @property
     def pending_requests(self) -> tuple[StateChangeRequest, ...]:
-        """Start and stop requests that are not done yet: a stop when the instance that it names is gone, a start when
-        one lives.
-        """
-        requests = self.vm.status.state_change_requests
-        while requests and self._is_done(requests[0]):
-            requests = requests[1:]
-        return requests
+        """Start and stop requests that are not done yet."""
+        # An orphan counts: it is about to be adopted, and a stop of it must not be forgotten before.
+        there = None if self.claim is Claim.FOREIGN else self.vmi
+        lives = self.own is not None and is_alive(self.own.status.phase) and not self.is_stopping
+        uid = there.metadata.uid if there is not None else None
+        return pending(self.vm.status.state_change_requests, uid=uid, lives=lives)
 
     @property
     def wants_start(self) -> bool:
@@ -82,15 +82,6 @@ class World:
     @property
     def wants_stop(self) -> bool:
         return bool(self.pending_requests) and self.pending_requests[0].action == "Stop"
-
-    def _is_done(self, request: StateChangeRequest) -> bool:
-        if request.action == "Stop":
-            # An orphan counts: it is about to be adopted, and a stop of it must not be forgotten before.
-            there = None if self.claim is Claim.FOREIGN else self.vmi
-            return there is None or (request.uid is not None and request.uid != there.metadata.uid)
-        own = self.own
-        alive = own is not None and not is_final(own.status.phase) and not self.is_stopping
-        return alive and request.action == "Start"
 
 
 def claim_of(vm: VirtualMachine, vmi: VirtualMachineInstance | None) -> Claim:

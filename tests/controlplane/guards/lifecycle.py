@@ -8,7 +8,9 @@ from __future__ import annotations
 from tests.controlplane.guards.guard import Guard
 
 _LIFECYCLE = "controlplane/virt_api/lifecycle.py"
+_REFUSALS = "controlplane/virt_api/refusals.py"
 _BY_LIFECYCLE = ("tests/controlplane/virt_api/test_lifecycle.py",)
+_BY_REMEDIES = ("tests/controlplane/virt_controller/vm/test_remedies.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
@@ -16,48 +18,6 @@ GUARDS: tuple[Guard, ...] = (
         line="    if options.paused:\n        raise NotBuiltError",
         without="    if False:\n        raise NotBuiltError",
         because="A start that asks for a paused machine must not start it running.",
-        tests=_BY_LIFECYCLE,
-    ),
-    Guard(
-        file=_LIFECYCLE,
-        line="    if vmi is not None and vmi.status.phase not in _NOT_LIVE:\n        raise",
-        without="    if False:\n        raise",
-        because="A machine that runs cannot be started.",
-        tests=_BY_LIFECYCLE,
-    ),
-    Guard(
-        file=_LIFECYCLE,
-        line='    if strategy in {"Always", "Once"}:\n        raise',
-        without='    if strategy in {"Always"}:\n        raise',
-        because="A start under Once would wait in the queue for ever.",
-        tests=_BY_LIFECYCLE,
-    ),
-    Guard(
-        file=_LIFECYCLE,
-        line='    if strategy == "Halted":\n        return (_switch(vm, on=True),)\n',
-        without="",
-        because="A start of a halted machine queued for nobody blocks every later request.",
-        tests=_BY_LIFECYCLE,
-    ),
-    Guard(
-        file=_LIFECYCLE,
-        line='    if strategy in {"Halted", "Once"}:\n        raise',
-        without='    if strategy in {"Halted"}:\n        raise',
-        because="A restart under Once would wait in the queue for ever.",
-        tests=_BY_LIFECYCLE,
-    ),
-    Guard(
-        file=_LIFECYCLE,
-        line='    if vmi is None:\n        raise RefusedError("the machine is not running")\n    _no_queue',
-        without="    if vmi is None:\n        return (_queue(_START),)\n    _no_queue",
-        because="A restart of what does not run must be refused, not a start.",
-        tests=_BY_LIFECYCLE,
-    ),
-    Guard(
-        file=_LIFECYCLE,
-        line="    if vm.status.state_change_requests:\n        action",
-        without="    if False:\n        action",
-        because="A request that is being carried out must not be replaced by another.",
         tests=_BY_LIFECYCLE,
     ),
     Guard(
@@ -90,23 +50,138 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_LIFECYCLE,
-        line='    if not any(one.action == "Start" for one in vm.status.state_change_requests):',
+        line="    if vm.spec.running is not None and vm.spec.run_strategy is not None:",
         without="    if False:",
-        because="A stop of what does not run and was not asked to must be refused.",
+        because="Of two strategies one would be acted on by chance.",
         tests=_BY_LIFECYCLE,
     ),
     Guard(
         file=_LIFECYCLE,
-        line="    if vm.run_strategy == RERUN_ON_FAILURE:\n        status",
+        line="    if machine.strategy == HALTED:\n        return (_switch(vm, on=True),)\n",
+        without="",
+        because="A start of a halted machine queued for nobody blocks every later request.",
+        tests=_BY_LIFECYCLE,
+    ),
+    Guard(
+        file=_LIFECYCLE,
+        line="    if machine.strategy == RERUN_ON_FAILURE:\n        status",
         without="    if False:\n        status",
         because="A start that was taken back would come by itself.",
         tests=_BY_LIFECYCLE,
     ),
     Guard(
         file=_LIFECYCLE,
-        line="    if vm.spec.running is not None and vm.spec.run_strategy is not None:",
+        line='f"{because}{doubt(machine)}"',
+        without="because",
+        because="Who is refused because of a lost node must be told what would be proof.",
+        tests=_BY_LIFECYCLE,
+    ),
+    Guard(
+        file=_REFUSALS,
+        line="        return self.vmi if self.vmi is not None and is_alive(self.vmi.status.phase) else None",
+        without=(
+            '        idle = {"", "Unknown", "Succeeded", "Failed"}\n'
+            "        return self.vmi if self.vmi is not None and self.vmi.status.phase not in idle else None"
+        ),
+        because="A start of what may still run would be accepted and dropped without a word.",
+        tests=_BY_LIFECYCLE,
+    ),
+    Guard(
+        file=_REFUSALS,
+        line="        return pending(self.vm.status.state_change_requests, uid=uid, lives=lives)",
+        without="        return self.vm.status.state_change_requests",
+        because="What is done must not keep anybody out.",
+        tests=_BY_LIFECYCLE,
+    ),
+    Guard(
+        file=_REFUSALS,
+        line="        return _STOPPING if machine.alive else None\n    if",
+        without="        return None\n    if",
+        because="A start must not take back a stop that is being carried out.",
+        tests=_BY_LIFECYCLE,
+    ),
+    Guard(
+        file=_REFUSALS,
+        line="    if machine.asked and machine.strategy != ONCE:\n",
+        without="    if False:\n",
+        because="A request that is being carried out must not be replaced by another.",
+        tests=_BY_LIFECYCLE,
+    ),
+    Guard(
+        file=_REFUSALS,
+        line="    if machine.alive and not machine.is_going:\n        return _running(machine, machine.alive)\n",
+        without="",
+        because="A machine that runs cannot be started.",
+        tests=_BY_REMEDIES,
+    ),
+    Guard(
+        file=_REFUSALS,
+        line="    if machine.strategy == ONCE and machine.vmi is not None and not machine.is_going:",
         without="    if False:",
-        because="Of two strategies one would be acted on by chance.",
+        because="A machine whose one run is over does not start by itself, whatever it is told.",
+        tests=_BY_REMEDIES,
+    ),
+    Guard(
+        file=_REFUSALS,
+        line='    if machine.strategy in {ALWAYS, ONCE}:\n        return f"run',
+        without='    if machine.strategy in {ALWAYS}:\n        return f"run',
+        because="A start under Once would wait in the queue for ever.",
+        tests=_BY_LIFECYCLE,
+    ),
+    Guard(
+        file=_REFUSALS,
+        line="    if machine.alive:\n        return _STOPPING\n",
+        without="",
+        because="A start queued while the machine stops would stop what comes after.",
+        tests=_BY_REMEDIES,
+    ),
+    Guard(
+        file=_REFUSALS,
+        line="FAILED and not self.is_going",
+        without="FAILED",
+        because="A failed run that somebody ended does not start by itself again.",
+        tests=_BY_LIFECYCLE,
+    ),
+    Guard(
+        file=_REFUSALS,
+        line="    if machine.strategy == ONCE:\n        ends",
+        without="    if False:\n        ends",
+        because="A restart under Once would wait in the queue for ever.",
+        tests=_BY_LIFECYCLE,
+    ),
+    Guard(
+        file=_REFUSALS,
+        line="    if machine.asked:\n        return _busy(machine)\n    if machine.vmi is None:",
+        without="    if machine.vmi is None:",
+        because="A request that is being carried out must not be replaced by another.",
+        tests=_BY_REMEDIES,
+    ),
+    Guard(
+        file=_REFUSALS,
+        line="queues and machine.alive is None and not machine.is_to_start else None",
+        without="queues and machine.alive is None else None",
+        because="Nothing else takes back a start while something is in its way.",
+        tests=_BY_LIFECYCLE,
+    ),
+    Guard(
+        file=_REFUSALS,
+        line="queues and machine.alive is None and not machine.is_to_start else None",
+        without="False else None",
+        because="A stop of what does not run and was not asked to must be refused.",
+        tests=_BY_LIFECYCLE,
+    ),
+    Guard(
+        file=_REFUSALS,
+        line="{ONCE} does not take a restart; {_BY_ITSELF if ends else _ANEW}",
+        without="{ONCE} does not take a restart; start it instead",
+        because="A remedy that is refused in turn leaves a person nowhere.",
+        tests=_BY_REMEDIES,
+    ),
+    Guard(
+        file=_REFUSALS,
+        line="said.message[:EVIDENCE] if",
+        without="said.message if",
+        because="An instance's words may be of any length, an answer not.",
         tests=_BY_LIFECYCLE,
     ),
 )

@@ -9,6 +9,7 @@ from tests.controlplane.guards.guard import Guard
 
 _DECIDE = "controlplane/virt_controller/vm/decide.py"
 _WORLD = "controlplane/virt_controller/vm/world.py"
+_QUEUE = "controlplane/api/objects/requests.py"
 _REQUESTS = "controlplane/virt_controller/vm/requests.py"
 _BY_DECIDE = ("tests/controlplane/virt_controller/vm/test_decide.py",)
 _BY_RECONCILER = ("tests/controlplane/virt_controller/vm/test_reconciler.py",)
@@ -183,9 +184,9 @@ GUARDS: tuple[Guard, ...] = (
         tests=_BY_DECIDE,
     ),
     Guard(
-        file=_WORLD,
-        line="return there is None or (request.uid is not None and request.uid != there.metadata.uid)",
-        without="return there is None",
+        file=_QUEUE,
+        line="return uid is None or (request.uid is not None and request.uid != uid)",
+        without="return uid is None",
         because="A stop names the instance that it is for, and must not stop the next one.",
         tests=_BY_REQUESTS,
     ),
@@ -198,8 +199,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_WORLD,
-        line="alive = own is not None and not is_final(own.status.phase) and not self.is_stopping",
-        without="alive = own is not None",
+        line="lives = self.own is not None and is_alive(self.own.status.phase) and not self.is_stopping",
+        without="lives = self.own is not None",
         because="A start that waits for the old run to go must not be taken for done.",
         tests=_BY_REQUESTS,
     ),

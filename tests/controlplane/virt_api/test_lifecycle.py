@@ -53,10 +53,16 @@ def a_vm(strategy: str, **status: Any) -> VirtualMachine:
     )
 
 
-def a_vmi(phase: str, grace: int | None = None, owner: str = "u0") -> VirtualMachineInstance:
+def a_vmi(
+    phase: str, grace: int | None = None, owner: str = "u0", *, deleting: bool = False, said: str = ""
+) -> VirtualMachineInstance:
     spec = TEMPLATE["spec"] | ({} if grace is None else {"terminationGracePeriodSeconds": grace})
-    meta = {"name": "web", "uid": "u1", "ownerReferences": [{"uid": owner, "controller": True}]}
-    return decode_vmi({"metadata": meta, "spec": spec, "status": {"phase": phase}})
+    meta: dict[str, Any] = {"name": "web", "uid": "u1", "ownerReferences": [{"uid": owner, "controller": True}]}
+    if deleting:
+        meta["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    lost = {"type": "Synchronized", "status": "False", "reason": "LauncherLost", "message": said}
+    status = {"phase": phase, "conditions": [lost] if said else []}
+    return decode_vmi({"metadata": meta, "spec": spec, "status": status})
 
 
 REFUSED = "refused"
@@ -131,6 +137,50 @@ def test_a_stop_takes_back_a_start_that_has_not_begun() -> None:
         assert decide_stop(vm, a_vmi("Failed"), StopOptions()) == (cleared(STOP, **also),)
 
 
+def test_a_stop_keeps_a_machine_down_that_would_start_by_itself() -> None:
+    """Nobody has asked for that start, and it is no less to come: after a failure, or for a strategy that is new."""
+    taken_back = cleared(runStrategy="RerunOnFailure")
+    assert decide_stop(a_vm("RerunOnFailure"), None, StopOptions()) == (taken_back,)
+    going = a_vmi("Failed", deleting=True)
+    with pytest.raises(RefusedError, match="not running"):
+        decide_stop(a_vm("RerunOnFailure", runStrategy="RerunOnFailure"), going, StopOptions())
+    assert decide_start(a_vm("RerunOnFailure"), going, StartOptions()) == (queue(STOP, START),)
+
+
+def test_what_is_done_stands_in_nobodys_way() -> None:
+    """A request that virt-controller has yet to take off the queue is no reason to wait."""
+    done = {"action": "Stop", "uid": "older"}
+    vm = a_vm("Manual", stateChangeRequests=[done, START])
+    assert decide_restart(vm, a_vmi("Running"), RestartOptions()) == (queue(STOP, START),)
+    with pytest.raises(RefusedError, match="already running"):
+        decide_start(vm, a_vmi("Running"), StartOptions())
+    assert decide_start(a_vm("Manual", stateChangeRequests=[done]), None, StartOptions()) == (queue(START),)
+
+
+PROOF = "Proof would be: the Node object is deleted"
+
+
+@pytest.mark.parametrize("strategy", ["Always", "Manual", "RerunOnFailure"])
+def test_a_start_of_what_may_still_run_is_refused_with_what_would_be_proof(strategy: str) -> None:
+    """It was accepted, and dropped without a word (upstream does the same)."""
+    lost = a_vmi("Unknown", said=PROOF)
+    with pytest.raises(RefusedError, match=f"restart it .* Its instance is Unknown: {PROOF}"):
+        decide_start(a_vm(strategy), lost, StartOptions())
+    assert decide_restart(a_vm(strategy), lost, RestartOptions()) == (queue(STOP, START),)
+
+
+@pytest.mark.parametrize("strategy", ["Always", "Manual", "RerunOnFailure", "Once"])
+def test_a_start_of_what_was_created_just_now_is_refused(strategy: str) -> None:
+    with pytest.raises(RefusedError, match="already starting"):
+        decide_start(a_vm(strategy), a_vmi(""), StartOptions())
+
+
+def test_an_instances_words_are_not_repeated_at_any_length() -> None:
+    with pytest.raises(RefusedError) as refusal:
+        decide_start(a_vm("Manual"), a_vmi("Unknown", said="x" * 100_000), StartOptions())
+    assert len(str(refusal.value)) < 1_000
+
+
 def test_an_instance_of_somebody_else_is_no_instance_of_this_machine() -> None:
     """Nobody stops it, shortens its grace period, or takes it for this machine's."""
     theirs = a_vmi("Running", owner="somebody")
@@ -139,7 +189,7 @@ def test_an_instance_of_somebody_else_is_no_instance_of_this_machine() -> None:
     assert decide_stop(a_vm("Always"), theirs, StopOptions(0)) == (OFF,)
     for strategy in ("Manual", "RerunOnFailure", "Halted"):
         with pytest.raises(RefusedError, match="not running"):
-            decide_stop(a_vm(strategy), theirs, StopOptions(0))
+            decide_stop(a_vm(strategy, runStrategy=strategy), theirs, StopOptions(0))
     for strategy in ("Always", "Manual", "RerunOnFailure"):
         with pytest.raises(RefusedError, match="not running"):
             decide_restart(a_vm(strategy), theirs, RestartOptions(0))
@@ -173,7 +223,8 @@ def test_a_machine_whose_volumes_need_recovery_does_not_start() -> None:
         ("Manual", "Unknown", None, (queue(STOP),)),
         ("RerunOnFailure", "Unknown", None, (queue(STOP),)),
         ("Halted", "Unknown", 5, (shorter(5),)),
-        ("RerunOnFailure", "Failed", None, REFUSED),
+        ("RerunOnFailure", "Failed", None, (cleared(STOP, runStrategy="RerunOnFailure"),)),
+        ("RerunOnFailure", "Succeeded", None, REFUSED),
         ("RerunOnFailure", "Running", None, (queue(STOP),)),
     ],
 )

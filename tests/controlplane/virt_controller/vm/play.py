@@ -1,0 +1,207 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What virt-api decides about a machine in any state, and what becomes of it when the controller has run to rest."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import count, product
+from typing import Any, assert_never
+
+import msgspec
+from kubevirt_api.run_strategies import BUILT
+
+from controlplane.api.objects import conditions
+from controlplane.api.objects.decode import decode_vm, encode
+from controlplane.api.objects.phase import is_final
+from controlplane.api.objects.vm import VirtualMachine
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.engine.plan import Tell
+from controlplane.virt_api.lifecycle import (
+    NotBuiltError,
+    PatchInstance,
+    RefusedError,
+    decide_restart,
+    decide_start,
+    decide_stop,
+)
+from controlplane.virt_api.options import RestartOptions, StartOptions, StopOptions
+from controlplane.virt_controller.stamps import render_stamp
+from controlplane.virt_controller.vm.decide import decide
+from controlplane.virt_controller.vm.status import derive_status
+from controlplane.virt_controller.vm.world import (
+    Action,
+    AddFinalizer,
+    AdoptVmi,
+    CreateVmi,
+    DeleteVmi,
+    DropRequest,
+    ReleaseVmi,
+    RemoveFinalizer,
+    World,
+)
+from tests.controlplane.simulation.store import _merge as merge
+from tests.controlplane.virt_controller.builders import NOW, VMI_UID, a_vm, a_vmi, vm_world
+
+START, STOP, STALE_STOP = {"action": "Start"}, {"action": "Stop", "uid": VMI_UID}, {"action": "Stop", "uid": "older"}
+PAUSED = {"action": "Start", "data": {"paused": "true"}}
+
+STRATEGIES = (*BUILT, "WaitAsReceiver")
+INSTANCES: dict[str, VirtualMachineInstance | None] = {
+    "none": None,
+    **{phase or "fresh": a_vmi(phase) for phase in ("", "Pending", "Scheduling", "Scheduled", "WaitingForSync")},
+    **{phase: a_vmi(phase, ran=True) for phase in ("Running", "Unknown", "Succeeded", "Failed")},
+    "never ran": a_vmi("Failed"),
+    "going": a_vmi("Running", ran=True, deleting=True),
+    "fresh and going": a_vmi(deleting=True),
+    "unknown and going": a_vmi("Unknown", ran=True, deleting=True),
+    "over and going": a_vmi("Failed", ran=True, deleting=True),
+    "orphan": a_vmi("Running", ran=True, owner=None),
+    "orphan, over": a_vmi("Succeeded", ran=True, owner=None),
+    "orphan, unknown": a_vmi("Unknown", ran=True, owner=None),
+    "foreign": a_vmi("Running", ran=True, owner="somebody"),
+    "foreign, over": a_vmi("Failed", owner="somebody"),
+}
+QUEUES: dict[str, list[dict[str, Any]]] = {
+    "nothing": [],
+    "start": [START],
+    "stop": [STOP],
+    "restart": [STOP, START],
+    "stale restart": [STALE_STOP, START],
+    "start, then stop": [START, STOP],
+    "any stop": [{"action": "Stop"}],
+    "paused start": [PAUSED],
+    "paused restart": [STOP, PAUSED],
+    "nonsense": [{"action": "Dance"}, START],
+}
+PASTS: dict[str, dict[str, Any]] = {
+    "fresh": {},
+    "acted on": {"runStrategy": "same"},
+    "crashing": {
+        "runStrategy": "same",
+        "startFailure": {
+            "consecutiveFailCount": 4,
+            "lastFailedVMIUID": "older",
+            "retryAfterTimestamp": render_stamp(NOW + 80),
+        },
+    },
+}
+RUNS = count(1)
+Scene = tuple[str, str, str, str]
+SCENES: list[Scene] = list(product(STRATEGIES, INSTANCES, QUEUES, PASTS))
+
+
+def the_scene(strategy: str, instance: str, queue: str, past: str) -> World:
+    status = {**PASTS[past], "stateChangeRequests": QUEUES[queue]}
+    if status.get("runStrategy"):
+        status["runStrategy"] = strategy
+    return vm_world(a_vm(strategy, **status), INSTANCES[instance])
+
+
+@dataclass
+class Played:
+    """What came of a world when the controller, and everybody who acts on its writes, had run to rest."""
+
+    world: World
+    dropped: list[str] = field(default_factory=list)
+
+    @property
+    def alive(self) -> str | None:
+        """UID of the machine's own live instance."""
+        own = self.world.own
+        return own.metadata.uid if own is not None and not is_final(own.status.phase) else None
+
+    @property
+    def is_told(self) -> bool:
+        """A person can see why nothing happens."""
+        return bool(self.dropped) or conditions.is_true(self.world.vm.status.conditions, "Failure")
+
+
+def run_to_rest(world: World) -> Played:
+    played = Played(world)
+    for _unused in range(40):
+        if not _turn(played):
+            return played
+    raise AssertionError(f"does not come to rest: {played.world}")
+
+
+def _turn(played: Played) -> bool:
+    """Let one step happen; tell whether there was one."""
+    plan = decide(played.world)
+    for step in (*plan.steps, Tell("the end of every plan")):
+        if not isinstance(step, Tell):
+            _apply(played, step)
+            return True
+        status = derive_status(played.world, None)
+        if status is not None:
+            _set(played, vm=msgspec.structs.replace(played.world.vm, status=status))
+            return True
+    vmi = played.world.vmi
+    if vmi is not None and vmi.metadata.deletion_timestamp is not None:
+        _set(played, vmi=None)  # the node and the VMI controller have done their part
+        return True
+    if plan.look_again_in is not None:
+        _set(played, now=played.world.now + plan.look_again_in)
+        return True
+    return False
+
+
+def _apply(played: Played, action: Action) -> None:
+    vm, vmi = played.world.vm, played.world.vmi
+    match action:
+        case CreateVmi():
+            assert vmi is None, "a second instance"
+            fresh = a_vmi("Running", ran=True)
+            _set(played, vmi=msgspec.structs.replace(fresh, metadata=_renamed(fresh, f"run {next(RUNS)}")))
+        case DeleteVmi():
+            assert played.world.own is not None, "not ours to delete"
+            _set(played, vmi=None)
+        case AdoptVmi():
+            assert vmi is not None
+            owned = msgspec.structs.replace(vmi.metadata, owner_references=a_vmi().metadata.owner_references)
+            _set(played, vmi=msgspec.structs.replace(vmi, metadata=owned))
+        case DropRequest():
+            played.dropped.append(action.because)
+            status = msgspec.structs.replace(vm.status, state_change_requests=action.left)
+            _set(played, vm=msgspec.structs.replace(vm, status=status))
+        case AddFinalizer() | RemoveFinalizer() | ReleaseVmi():
+            raise AssertionError(f"nobody deletes this VM: {action}")
+        case _:
+            assert_never(action)
+
+
+def _renamed(vmi: VirtualMachineInstance, uid: str) -> Any:
+    return msgspec.structs.replace(vmi.metadata, uid=uid)
+
+
+def _set(played: Played, **changes: Any) -> None:
+    played.world = dataclasses.replace(played.world, **changes)
+
+
+VERBS: dict[str, Callable[[VirtualMachine, VirtualMachineInstance | None], Any]] = {
+    "start": lambda vm, vmi: decide_start(vm, vmi, StartOptions()),
+    "stop": lambda vm, vmi: decide_stop(vm, vmi, StopOptions()),
+    "restart": lambda vm, vmi: decide_restart(vm, vmi, RestartOptions()),
+}
+
+
+def ask(verb: str, world: World) -> World | None:
+    """Do as virt-api does; None when it refuses."""
+    answer = answer_to(verb, world)
+    return None if isinstance(answer, str) else answer
+
+
+def answer_to(verb: str, world: World) -> World | str:
+    """Do as virt-api does: the world after the writes, or the words of the refusal."""
+    try:
+        writes = VERBS[verb](world.vm, world.vmi)
+    except (RefusedError, NotBuiltError) as error:
+        return str(error)
+    plain = encode(world.vm)
+    for write in writes:
+        if not isinstance(write, PatchInstance):
+            plain = merge(plain, write.patch)
+    return dataclasses.replace(world, vm=decode_vm(plain))

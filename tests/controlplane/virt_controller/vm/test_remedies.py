@@ -1,0 +1,116 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a refused start, stop or restart advises is true and works, in every state that it is said in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from kubevirt_api.run_strategies import BUILT
+
+from controlplane.virt_controller.vm.world import World
+from tests.controlplane.virt_controller.vm.play import SCENES, VERBS, Played, answer_to, ask, run_to_rest, the_scene
+
+Remedy = Callable[[World], bool]
+
+
+def do(world: World, *verbs: str) -> Played:
+    """Do one thing after the other, each when what came before it is done."""
+    for verb in verbs:
+        asked = ask(verb, world)
+        assert asked is not None, f"{verb} is refused: {answer_to(verb, world)}"
+        world = run_to_rest(asked).world
+    return run_to_rest(world)
+
+
+def starts_now(world: World) -> bool:
+    return is_new(do(world, "start"), world)
+
+
+def starts_later(world: World) -> bool:
+    """When what is being done is done, a start is taken, unless that start came by itself."""
+    rest = run_to_rest(world)
+    return rest.alive is not None or rest.is_told or is_new(do(rest.world, "start"), world)
+
+
+def starts_by_itself(world: World) -> bool:
+    return is_new(run_to_rest(world), world)
+
+
+def starts_anew(world: World) -> bool:
+    return is_new(do(world, "stop", "start"), world)
+
+
+def is_new(played: Played, world: World) -> bool:
+    old = world.vmi.metadata.uid if world.vmi is not None else None
+    return played.alive not in (None, old) or played.is_told
+
+
+def lives(*phases: str) -> Remedy:
+    return lambda world: world.vmi is not None and world.vmi.status.phase in phases
+
+
+def is_taken(verb: str) -> Remedy:
+    return lambda world: ask(verb, world) is not None
+
+
+REMEDIES: dict[str, tuple[Remedy, ...]] = {
+    r"the machine is already running": (lives("Running"),),
+    r"the machine is already starting": (lives("", "Pending", "Scheduling", "Scheduled", "WaitingForSync"),),
+    r"the machine is not running": (lambda world: run_to_rest(world).alive is None,),
+    r"the machine is not running; start it": (starts_now,),
+    r"the machine is not running; it starts by itself; .*": (starts_by_itself,),
+    r"the machine may still run .*; restart it to have it started again .*": (lives("Unknown"), is_taken("restart")),
+    r"the machine may still run .*; stop it, then start it .*": (lives("Unknown"), starts_anew),
+    r"the machine is stopping; start it when that is done.*": (starts_later,),
+    r"the machine is stopping already; a shorter grace period hurries it.*": (starts_later,),
+    r"run strategy \w+ does not take a (manual start|restart); it starts by itself; .*": (starts_by_itself,),
+    r"run strategy RerunOnFailure starts it again after a failure: it starts by itself; .*": (starts_by_itself,),
+    r"run strategy Once does not take .*; stop it, then start it .*": (starts_anew,),
+    r"a stop of it is still being carried out; start it when that is done.*": (starts_later,),
+    r"a (stop|start|restart|dance) of it is still being carried out; it starts by itself; .*": (starts_by_itself,),
+    r"a start of it is still being carried out; stop takes it back.*": (is_taken("stop"),),
+    r"a dance of it is still being carried out; wait for it.*": (starts_later,),
+}
+
+
+def refusals() -> list[tuple[str, tuple[str, ...], World, str]]:
+    found = []
+    for scene in SCENES:
+        if scene[0] not in BUILT:
+            continue
+        before = the_scene(*scene)
+        for world in (before, run_to_rest(before).world):
+            for verb in VERBS:
+                answer = answer_to(verb, world)
+                if isinstance(answer, str):
+                    found.append((verb, scene, world, answer))
+    return found
+
+
+REFUSALS = refusals()
+
+
+@pytest.mark.parametrize("strategy", BUILT)
+def test_what_a_refusal_says_is_true_and_what_it_advises_works(strategy: str) -> None:
+    for verb, scene, world, words in REFUSALS:
+        if scene[0] != strategy:
+            continue
+        rows = [row for text, row in REMEDIES.items() if re.fullmatch(text, words)]
+        assert len(rows) == 1, (verb, scene, words)
+        for holds in rows[0]:
+            assert holds(world), (verb, scene, words)
+
+
+def test_every_remedy_is_given_somewhere() -> None:
+    said = {words for _verb, _scene, _world, words in REFUSALS}
+    assert [text for text in REMEDIES if not any(re.fullmatch(text, words) for words in said)] == []
+
+
+def test_an_instance_that_is_unknown_says_what_would_be_proof() -> None:
+    doubted = [words for _verb, _scene, world, words in REFUSALS if lives("Unknown")(world)]
+    assert doubted
+    assert all("not running" in words or "Its instance is Unknown: " in words for words in doubted)
