@@ -44,6 +44,8 @@ class Rules:
 
     The text is the seed of what is made up at creation (unique per object), None when the object exists already.
     """
+    keep: Callable[[Json, Json], Json] | None = None
+    """Return the object with what one of its kind was given at creation and must not lose, from the one before it."""
     finalizer: str = ""
     """What `default` puts on each object, and users cannot take off."""
     add_schema_rules: Callable[[Schema], None] = _leave

@@ -154,6 +154,8 @@ def _filled(request: Request, obj: Json, kind: Kind, settings: Settings) -> Json
     if kind.rules.default is None:
         return obj
     creating = request.operation == "CREATE"
+    if kind.rules.keep is not None and request.old is not None:
+        obj = kind.rules.keep(obj, request.old)
     filled = kind.rules.default(obj, settings.configuration, request.uid if creating else None)
     return filled if creating else _with_finalizers(filled, request.old, settings.finalizers)
 

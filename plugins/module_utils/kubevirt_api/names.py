@@ -48,6 +48,9 @@ VM_GENERATION = "kubevirt.io/vm-generation"
 TEMPLATE_HASH = "virtops.kubevirt/template-hash"
 """On a VirtualMachineInstance: hash of the VM's template that it was made from, as it was stored."""
 
+RESERVED_ANNOTATIONS = (VM_GENERATION, TEMPLATE_HASH)
+"""Annotations of a VirtualMachineInstance that only the control plane sets."""
+
 # Finalizers
 VMI_FINALIZER = "kubevirt.io/foregroundDeleteVirtualMachine"
 """On a VirtualMachineInstance until none of its Pods exists."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 from tests.controlplane.guards.guard import Guard
 
 _VERDICT = "controlplane/api/admission/verdict.py"
+_IDENTITY = "controlplane/api/admission/identity.py"
+_VMI = "controlplane/api/admission/kinds/vmi.py"
 _REVIEW = "controlplane/api/admission/review.py"
 _METADATA = "controlplane/api/admission/validate/metadata.py"
 _CHECK = "controlplane/api/admission/validate/check.py"
@@ -17,6 +19,7 @@ _BY_FIELDS = (
     "tests/controlplane/api/admission/test_verdict.py",
     "tests/controlplane/api/admission/validate/test_check.py",
 )
+_BY_IDENTITY = ("tests/controlplane/api/admission/test_identity.py",)
 _BY_REVIEW = ("tests/controlplane/api/admission/test_review.py",)
 _BY_UNCHANGED = ("tests/controlplane/api/admission/validate/test_unchanged.py",)
 
@@ -166,7 +169,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_METADATA,
-        line="        if labels.get(name) != before.get(name):",
+        line="        if listed.get(name) != before.get(name):",
         without="        if name in labels and name not in before:",
         because="The control plane's labels are not a user's to change or to take.",
         tests=_BY_VERDICT,
@@ -177,6 +180,41 @@ GUARDS: tuple[Guard, ...] = (
         without="",
         because="A template would hand the control plane's labels to its instances.",
         tests=_BY_VERDICT,
+    ),
+    Guard(
+        file=_VMI,
+        line='meta.annotations, before.annotations, "metadata.annotations", reserved=names.RESERVED_ANNOTATIONS',
+        without='{}, {}, "metadata.annotations", reserved=names.RESERVED_ANNOTATIONS',
+        because="What an instance was made from is not a user's to write.",
+        tests=_BY_VERDICT,
+    ),
+    Guard(
+        file=_VERDICT,
+        line="    if kind.rules.keep is not None and request.old is not None:",
+        without="    if False:",
+        because="A replace with the file that a machine was made from would give its guest another UUID.",
+        tests=_BY_VERDICT,
+    ),
+    Guard(
+        file=_IDENTITY,
+        line='    ("domain", "firmware", "serial"),\n',
+        without="",
+        because="A serial number that was made up once cannot be made up again.",
+        tests=(*_BY_IDENTITY, *_BY_VERDICT),
+    ),
+    Guard(
+        file=_IDENTITY,
+        line='    ("domain", "machine", "type"),\n',
+        without="",
+        because="A machine would get another board when the default has changed.",
+        tests=_BY_IDENTITY,
+    ),
+    Guard(
+        file=_IDENTITY,
+        line="        if isinstance(before, str) and before and",
+        without="        if before and",
+        because="What an older version let in may be of any shape, and would be carried on for ever.",
+        tests=_BY_IDENTITY,
     ),
     Guard(
         file=_METADATA,

@@ -11,6 +11,7 @@ from typing import Any
 from kubevirt_api import names
 
 from controlplane.api.admission.defaults import default_vm
+from controlplane.api.admission.identity import keep_identity
 from controlplane.api.admission.problem import Problem
 from controlplane.api.admission.rules import Json, Rules
 from controlplane.api.admission.validate.machine import check_machine
@@ -56,6 +57,7 @@ RULES = Rules(
     plain_spec=_check_strategy,
     warn=_warn,
     default=default_vm,
+    keep=keep_identity,
     finalizer=names.VM_FINALIZER,
     add_schema_rules=_add_schema_rules,
 )

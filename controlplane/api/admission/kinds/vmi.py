@@ -28,6 +28,9 @@ def _check_metadata(meta: ObjectMeta, before: ObjectMeta) -> Iterator[Problem]:
     """Judge labels and annotations that reach the Pod, and who may be the owner."""
     yield from metadata.check_labels(meta.labels, "metadata.labels")
     yield from metadata.check_reserved(meta.labels, before.labels, "metadata.labels")
+    yield from metadata.check_reserved(
+        meta.annotations, before.annotations, "metadata.annotations", reserved=names.RESERVED_ANNOTATIONS
+    )
     yield from metadata.check_annotations(
         {name: value for name, value in meta.annotations.items() if before.annotations.get(name) != value},
         "metadata.annotations",

@@ -66,10 +66,16 @@ def check_template_metadata(metadata: ObjectMeta, path: str) -> Iterator[Problem
     yield from check_annotations(metadata.annotations, below(path, "annotations"))
 
 
-def check_reserved(labels: Mapping[str, str], before: Mapping[str, str], path: str) -> Iterator[Problem]:
-    """Check that the control plane's own labels are as they were before."""
-    for name in names.RESERVED_LABELS:
-        if labels.get(name) != before.get(name):
+def check_reserved(
+    listed: Mapping[str, str],
+    before: Mapping[str, str],
+    path: str,
+    *,
+    reserved: Iterable[str] = names.RESERVED_LABELS,
+) -> Iterator[Problem]:
+    """Check that the control plane's own labels, or other names, are as they were before."""
+    for name in reserved:
+        if listed.get(name) != before.get(name):
             text = "is reserved for the control plane; " + ("leave it as it was" if name in before else "remove it")
             yield Problem(key(path, name), text, "FieldValueForbidden")
 

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import json
 import time
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from kubevirt_api import names
 
 from controlplane.api.admission.verdict import Request, Settings, Verdict, review
+from controlplane.virt_controller.vm.template import template_hash
 from tests.controlplane.api import golden
 from tests.controlplane.api.corpus import ROWS, Row
 
@@ -120,6 +122,52 @@ def test_what_a_running_instance_is_changes_by_the_control_plane_only(path: str,
     assert [problem.path for problem in verdict.problems] == [told]
     assert "change the VirtualMachine" in str(verdict.problems[0])
     assert update(old, new, ACCOUNT) == Verdict()
+
+
+@pytest.mark.parametrize("name", [name for name in golden.NAMES if name.startswith("vm-")])
+def test_a_replace_with_the_file_that_a_machine_was_made_from_changes_nothing(name: str) -> None:
+    """`kubectl replace`, and kubevirt_vm with force: UUID and serial were lost, and the guest woke up as another."""
+    old = stored(name)
+    new = golden.load(name)
+
+    verdict = update(old, new)
+
+    assert verdict.allowed
+    assert (verdict.patched or new)["spec"] == old["spec"]
+    assert verdict.patched is not None
+    assert made_of(verdict.patched) == made_of(old), "so that no restart is asked for"
+
+
+def made_of(vm: dict[str, Any]) -> str:
+    return template_hash(json.dumps(vm["spec"]["template"]["spec"]).encode())
+
+
+def test_an_identity_changes_when_a_user_says_so() -> None:
+    old = stored("vm-full")
+    new = golden.changed(old, "spec/template/spec/domain/firmware", {"serial": "mine"})
+
+    patched = update(old, new).patched
+
+    assert patched is not None
+    before, after = (one["spec"]["template"]["spec"]["domain"]["firmware"] for one in (old, patched))
+    assert after == {"uuid": before["uuid"], "serial": "mine"}
+
+
+@pytest.mark.parametrize("annotation", names.RESERVED_ANNOTATIONS)
+def test_reserved_annotations_belong_to_the_control_plane(annotation: str) -> None:
+    """A user who writes what an instance was made from decides whether its machine asks for a restart."""
+    plain = stored("vmi-masquerade")
+    marked = golden.changed(plain, "metadata/annotations", {annotation: "x"})
+    path = f"metadata.annotations[{annotation}]"
+
+    assert [problem.path for problem in create(marked).problems] == [path]
+    assert [problem.path for problem in update(plain, marked).problems] == [path]
+    assert "remove it" in str(update(plain, marked).problems[0])
+    assert [problem.path for problem in update(marked, plain).problems] == [path]
+    assert "leave it as it was" in str(update(marked, plain).problems[0])
+    assert not update(marked, golden.changed(marked, "metadata/annotations", {annotation: "y"})).allowed
+    assert update(marked, golden.changed(marked, "metadata/annotations", {annotation: "x", "a": "b"})).allowed
+    assert update(plain, marked, ACCOUNT).allowed
 
 
 @pytest.mark.parametrize("label", names.RESERVED_LABELS)

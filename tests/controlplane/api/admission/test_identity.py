@@ -1,0 +1,66 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from controlplane.api.admission import defaults
+from controlplane.api.admission.identity import KEPT, keep_identity
+from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from tests.controlplane.api import golden
+
+MACHINES = [name for name in golden.NAMES if name.startswith("vm-")]
+Json = dict[str, Any]
+
+
+def made(name: str) -> Json:
+    return defaults.default_vm(golden.load(name), KubeVirtConfiguration(machine_type="q35"), "seed")
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_what_a_machine_was_given_stays_whoever_leaves_it_out(name: str) -> None:
+    """The defaults may be others by now: a new board is not a default of an old machine."""
+    kept = keep_identity(golden.load(name), made(name))
+
+    assert defaults.default_vm(kept, KubeVirtConfiguration(machine_type="pc"), None)["spec"] == made(name)["spec"]
+
+
+@pytest.mark.parametrize("path", KEPT, ids=".".join)
+def test_what_a_user_names_is_what_counts(path: tuple[str, ...]) -> None:
+    field = "/".join(("spec/template/spec", *path))
+    new = golden.changed(made("vm-full"), field, "mine")
+
+    assert keep_identity(new, made("vm-full")) is new
+
+
+@pytest.mark.parametrize("path", KEPT, ids=".".join)
+@pytest.mark.parametrize("empty", ["", None, ...], ids=["empty", "null", "missing"])
+def test_what_is_empty_is_left_out(path: tuple[str, ...], empty: Any) -> None:
+    old = made("vm-full")
+    new = golden.changed(old, "/".join(("spec/template/spec", *path)), empty)
+    before = copy.deepcopy(new)
+
+    assert keep_identity(new, old) == old
+    assert new == before, "what was given is not changed"
+
+
+@pytest.mark.parametrize(
+    "old",
+    [{}, {"spec": None}, {"spec": {"template": {"spec": {"domain": []}}}}, {"spec": {"template": {"spec": "x"}}}],
+    ids=repr,
+)
+def test_an_older_object_of_any_shape_has_nothing_to_keep(old: Json) -> None:
+    new = golden.load("vm-full")
+
+    assert keep_identity(new, old) is new
+
+
+def test_what_is_no_text_is_not_kept() -> None:
+    new = golden.load("vm-default-disks")
+    old = golden.changed(made("vm-default-disks"), "spec/template/spec/domain/firmware", {"uuid": 7, "serial": ["x"]})
+
+    assert "firmware" not in keep_identity(new, old)["spec"]["template"]["spec"]["domain"]
