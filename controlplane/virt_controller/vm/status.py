@@ -52,7 +52,7 @@ def _derive(world: World, problem: Problem[Action] | None) -> VirtualMachineStat
         ready=own is not None and conditions.is_true(own.status.conditions, condition_types.READY),
         printable_status=printable_status(world, failure),
         run_strategy=_recorded_strategy(world),
-        observed_generation=_observed_generation(own) or old.observed_generation,
+        observed_generation=_observed_generation(world) or old.observed_generation,
         desired_generation=world.vm.metadata.generation,
         conditions=_conditions(world, problem),
         state_change_requests=_requests(world),
@@ -114,9 +114,12 @@ def _recorded_strategy(world: World) -> str:
     return world.vm.status.run_strategy
 
 
-def _observed_generation(own: VirtualMachineInstance | None) -> int:
-    text = own.metadata.annotations.get(VM_GENERATION, "") if own else ""
-    return int(text) if text.isdecimal() else 0
+def _observed_generation(world: World) -> int:
+    """Read what the instance was made from; 0 when it does not say, or says what no generation of the VM can be."""
+    text = world.own.metadata.annotations.get(VM_GENERATION, "") if world.own else ""
+    newest = world.vm.metadata.generation
+    is_number = text.isascii() and text.isdecimal() and len(text) <= len(str(newest))
+    return int(text) if is_number and int(text) <= newest else 0
 
 
 def _conditions(world: World, problem: Problem[Action] | None) -> conditions.Conditions:

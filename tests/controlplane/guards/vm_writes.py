@@ -12,6 +12,7 @@ _RECONCILER = "controlplane/virt_controller/vm/reconciler.py"
 _FAILURE = "controlplane/virt_controller/vm/start_failure.py"
 _INSTANCE = "controlplane/virt_controller/vm/instance.py"
 _BY_STATUS = ("tests/controlplane/virt_controller/vm/test_status.py",)
+_BY_GENERATION = ("tests/controlplane/virt_controller/vm/test_observed_generation.py",)
 _BY_RECONCILER = ("tests/controlplane/virt_controller/vm/test_reconciler.py",)
 _BY_FAILURE = (
     "tests/controlplane/virt_controller/vm/test_start_failure.py",
@@ -81,6 +82,16 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_RECONCILER,
+        line=(
+            '            {"metadata": {"ownerReferences": kept or None}},\n'
+            "            resource_version=vmi.metadata.resource_version,\n"
+        ),
+        without='            {"metadata": {"ownerReferences": kept or None}},\n',
+        because="Who came to own an instance meanwhile must not lose it.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=_RECONCILER,
         line="_key(vm), uid=meta.uid, resource_version=meta.resource_version",
         without="_key(vm), uid=meta.uid",
         because="An instance that lost its owner meanwhile is not ours to delete.",
@@ -120,6 +131,20 @@ GUARDS: tuple[Guard, ...] = (
         without="    if True:",
         because="A strategy counts as acted on when its instance exists, not before.",
         tests=_BY_STATUS,
+    ),
+    Guard(
+        file=_STATUS,
+        line="text.isdecimal() and len(text) <= len(str(newest))",
+        without="text.isdecimal()",
+        because="An annotation of 5,000 digits must not end every pass over its machine in an error.",
+        tests=_BY_GENERATION,
+    ),
+    Guard(
+        file=_STATUS,
+        line="    return int(text) if is_number and int(text) <= newest else 0",
+        without="    return int(text) if is_number else 0",
+        because="A generation that the machine has never had was not observed.",
+        tests=_BY_GENERATION,
     ),
     Guard(
         file=_STATUS,

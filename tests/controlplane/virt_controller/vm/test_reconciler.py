@@ -15,6 +15,7 @@ from controlplane.api.objects.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_
 from controlplane.engine.errors import ApiError, Conflict, Forbidden, Invalid, NotLeader, Throttled
 from controlplane.engine.plan import Outcome
 from controlplane.engine.reconcile import reconcile
+from controlplane.virt_controller.vm.decide import ORPHAN_FINALIZER
 from controlplane.virt_controller.vm.reconciler import VmReconciler
 from tests.controlplane.simulation.controller import vm_reconciler
 from tests.controlplane.simulation.store import Json
@@ -234,6 +235,25 @@ async def test_every_write_to_what_exists_has_both_preconditions() -> None:
         "patch status of VirtualMachine [uid+version]",
         "patch VirtualMachine [uid+version]",
     }
+
+
+async def test_an_instance_left_behind_keeps_an_owner_that_it_got_meanwhile() -> None:
+    """The list of owners is written whole: of an older state, it would take the new one off."""
+    stand = VmStand()
+    ours = stand.owner()
+    stand.make_vmi(ours)
+    stand.store.patch(VM, WEB, {"metadata": {"finalizers": [VM_FINALIZER, ORPHAN_FINALIZER]}})
+    stand.store.delete(VM, WEB)
+    stand.catch_up()
+    both = {"metadata": {"ownerReferences": [ours, {"kind": "Fleet", "name": "x", "uid": "x"}]}}
+    stand.direct.meanwhile["patch VirtualMachineInstance"] = lambda: stand.store.patch(VMI, WEB, both)
+
+    outcome = await stand.run()
+
+    assert isinstance(outcome.error, Conflict)
+    stand.catch_up()
+    assert (await stand.run()).error is None
+    assert [one["uid"] for one in stand.vmi["metadata"]["ownerReferences"]] == ["x"]
 
 
 async def test_a_foreign_instance_of_the_name_is_met_and_told() -> None:
