@@ -132,8 +132,8 @@ GUARDS: tuple[Guard, ...] = (
         file=_REFUSALS,
         line="    if machine.alive:\n        return _STOPPING\n",
         without="",
-        because="A start queued while the machine stops would stop what comes after.",
-        tests=_BY_REMEDIES,
+        because="What still runs is not started: clients rely on the refusal, as upstream gives it.",
+        tests=_BY_LIFECYCLE,
     ),
     Guard(
         file=_REFUSALS,

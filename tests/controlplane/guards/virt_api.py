@@ -94,4 +94,25 @@ GUARDS: tuple[Guard, ...] = (
         because="We act with our own rights: what the caller may do must be asked before.",
         tests=_BY_SERVER,
     ),
+    Guard(
+        file=_SUBRESOURCES,
+        line="write.patch, resource_version=version, dry_run=dry_run)",
+        without="write.patch, dry_run=dry_run)",
+        because="A run strategy that somebody set meanwhile must not be written over.",
+        tests=_BY_SERVER,
+    ),
+    Guard(
+        file=_SUBRESOURCES,
+        line='subresource="status", resource_version=version, dry_run=dry_run',
+        without='subresource="status", dry_run=dry_run',
+        because="A queue is written whole: what was asked meanwhile would be lost.",
+        tests=_BY_SERVER,
+    ),
+    Guard(
+        file=_SUBRESOURCES,
+        line="write.patch, uid=write.uid, dry_run=dry_run)",
+        without="write.patch, dry_run=dry_run)",
+        because="A grace period is shortened of the instance that was decided about, not of the next.",
+        tests=_BY_SERVER,
+    ),
 )

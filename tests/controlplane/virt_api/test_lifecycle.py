@@ -175,6 +175,15 @@ def test_a_start_of_what_was_created_just_now_is_refused(strategy: str) -> None:
         decide_start(a_vm(strategy), a_vmi(""), StartOptions())
 
 
+def test_a_start_of_what_is_still_stopping_is_refused() -> None:
+    """As upstream: what still runs is not started, whoever has stopped it."""
+    for strategy in ("Halted", "Manual", "RerunOnFailure"):
+        with pytest.raises(RefusedError, match="the machine is stopping; start it when that is done"):
+            decide_start(a_vm(strategy), a_vmi("Running", deleting=True), StartOptions())
+    with pytest.raises(RefusedError, match="starts by itself"):
+        decide_start(a_vm("Always"), a_vmi("Running", deleting=True), StartOptions())
+
+
 def test_an_instances_words_are_not_repeated_at_any_length() -> None:
     with pytest.raises(RefusedError) as refusal:
         decide_start(a_vm("Manual"), a_vmi("Unknown", said="x" * 100_000), StartOptions())

@@ -9,8 +9,9 @@ import asyncio
 import json
 import ssl
 import warnings
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
@@ -104,6 +105,52 @@ async def test_stop_and_restart_of_what_runs(served: Served, proxy: KeyPair, ver
 
     assert code == 202
     assert served.api.objects[VM]["spec"]["runStrategy"] == "Halted"
+
+
+def meanwhile(served: Served, happens: Callable[[], object]) -> None:
+    """Let something happen between virt-api's look and its first write."""
+    patch = served.api._patch
+
+    def patch_later(path: str, body: Json) -> Any:
+        served.api._patch = patch  # type: ignore[method-assign]
+        happens()
+        return patch(path, body)
+
+    served.api._patch = patch_later  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize("strategy", ["Halted", "Manual"], ids=["in the spec", "in the queue"])
+async def test_a_start_that_meets_another_write_is_decided_anew(served: Served, proxy: KeyPair, strategy: str) -> None:
+    """Between look and write somebody sets another run strategy: the start must not be written over it."""
+    served.api.put(VM, a_vm(strategy))
+    meanwhile(served, lambda: served.api.put(VM, a_vm("Once")))
+
+    code, status = await served.call("PUT", START, pair=proxy, headers=USER)
+
+    assert (code, status["reason"]) == (409, "Conflict")
+    assert "run strategy Once does not take a manual start" in status["message"]
+    assert served.api.objects[VM]["spec"] == a_vm("Once")["spec"]
+    assert "status" not in served.api.objects[VM]
+
+
+async def test_a_stop_is_of_the_instance_that_is_there_when_it_is_written(served: Served, proxy: KeyPair) -> None:
+    """Between look and write the machine was restarted: the next run is stopped, not the one before it."""
+
+    def restart() -> None:
+        served.api.drop(VMI)
+        served.api.put(VMI, a_vmi())
+
+    served.api.put(VM, a_vm("Manual"))
+    served.api.put(VMI, a_vmi())
+    meanwhile(served, restart)
+
+    body = b'{"gracePeriod": 1}'
+    code, _unused = await served.call("PUT", START.replace("start", "stop"), pair=proxy, headers=USER, body=body)
+
+    assert code == 202
+    uid = served.api.objects[VMI]["metadata"]["uid"]
+    assert served.api.objects[VM]["status"]["stateChangeRequests"] == [{"action": "Stop", "uid": uid}]
+    assert served.api.objects[VMI]["spec"]["terminationGracePeriodSeconds"] == 1
 
 
 @pytest.mark.parametrize("body", [b'{"paused": true}', b'{"paused": true, "dryRun": ["All"]}'], ids=["real", "dry run"])
