@@ -27,6 +27,7 @@ from controlplane.virt_controller.vm.world import (
     CreateVmi,
     DeleteVmi,
     DropRequest,
+    LookForVmi,
     ReleaseVmi,
     RemoveFinalizer,
     World,
@@ -100,6 +101,8 @@ def why_stop(world: World, own: VirtualMachineInstance) -> str | None:  # noqa: 
 
 
 def _without_instance(world: World) -> Plan[Action]:
+    if world.wants_stop and not world.is_absence_known:
+        return Plan((LookForVmi(because="the instance that a stop names is not in the cache"),))
     because = why_start(world)
     if because is None or world.claim is not Claim.NONE:
         # A foreign or departing VMI holds the name. Status says so; its going brings the key back.

@@ -52,6 +52,7 @@ from controlplane.virt_controller.vm.world import (
     CreateVmi,
     DeleteVmi,
     DropRequest,
+    LookForVmi,
     ReleaseVmi,
     RemoveFinalizer,
     World,
@@ -78,11 +79,14 @@ class VmReconciler:
         self._clock = clock
         self._events = events
         self._configuration = configuration
+        self._asked: dict[Key, str] = {}
+        """resourceVersion of the VM as it was when the API server said that it has no instance."""
 
     def observe(self, key: Key) -> World | None:
         raw, raw_vmi = self._vms.get(key), self._vmis.get(key)
         vm = _read(raw, key, decode_vm)
         if raw is None or vm is None:
+            self._asked.pop(key, None)
             return None
         vmi = _read(raw_vmi, key, decode_vmi)
         if vmi is None and raw_vmi is not None:
@@ -93,6 +97,7 @@ class VmReconciler:
             template=stored_template(raw),
             now=self._clock.now(),
             is_delete_sent=vmi is not None and self._vmis.is_delete_sent(key, vmi.metadata.uid),
+            is_absence_known=self._has_read_so_far(vm) or self._asked.get(key) == vm.metadata.resource_version,
         )
 
     def decide(self, world: World) -> Plan[Action]:
@@ -110,6 +115,8 @@ class VmReconciler:
                 await self._remove_finalizer(vm)
             case CreateVmi():
                 await self._create(world)
+            case LookForVmi():
+                await self._look(vm)
             case AdoptVmi():
                 await self._adopt(world)
             case ReleaseVmi():
@@ -139,8 +146,25 @@ class VmReconciler:
         if claim_of(vm, decode_vmi(found)) is Claim.OWN:
             raise Conflict(f"cannot let go of VirtualMachine {_key(vm)}: its instance still exists")
 
+    def _has_read_so_far(self, vm: VirtualMachine) -> bool:
+        version = vm.metadata.resource_version
+        return version.isdecimal() and self._vmis.position >= int(version)
+
+    async def _look(self, vm: VirtualMachine) -> None:
+        try:
+            await self._api.get(VIRTUAL_MACHINE_INSTANCE, _key(vm))
+        except NotFound:
+            self._asked[_key(vm)] = vm.metadata.resource_version
+
+    async def _insist_on_being_current(self, vm: VirtualMachine) -> None:
+        """Ask whether the VM still is what was decided on: a start that was taken back, or used up, is none."""
+        fresh = (await self._api.get(VIRTUAL_MACHINE, _key(vm)))["metadata"]
+        if (fresh["uid"], fresh["resourceVersion"]) != (vm.metadata.uid, vm.metadata.resource_version):
+            raise Conflict(f"cannot start VirtualMachine {_key(vm)}: it has changed meanwhile")
+
     async def _create(self, world: World) -> None:
         vm = world.vm
+        await self._insist_on_being_current(vm)
         body = default_instance(build_vmi(vm, world.template), self._configuration(), seed=vm.metadata.uid)
         try:
             made = await self._api.create(VIRTUAL_MACHINE_INSTANCE, vm.metadata.namespace, body)

@@ -42,6 +42,9 @@ class World:
     """Seconds since the epoch."""
     is_delete_sent: bool = False
     """A delete of `vmi` was accepted, its effect is not seen yet."""
+    is_absence_known: bool = True
+    """That `vmi` is None says that there was none when the VM was as it is: the cache has read so far, or the API
+    server was asked. Else an instance may exist that a request names and nobody here has seen yet."""
 
     @property
     def claim(self) -> Claim:
@@ -69,6 +72,8 @@ class World:
     @property
     def pending_requests(self) -> tuple[StateChangeRequest, ...]:
         """Start and stop requests that are not done yet."""
+        if self.vmi is None and not self.is_absence_known:
+            return self.vm.status.state_change_requests
         # An orphan counts: it is about to be adopted, and a stop of it must not be forgotten before.
         there = None if self.claim is Claim.FOREIGN else self.vmi
         lives = self.own is not None and is_alive(self.own.status.phase) and not self.is_stopping
@@ -121,6 +126,13 @@ class CreateVmi:
 
 
 @dataclass(frozen=True, slots=True)
+class LookForVmi:
+    """Ask the API server, not the cache, whether an instance exists."""
+
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
 class AdoptVmi:
     because: str
 
@@ -146,4 +158,4 @@ class DropRequest:
     because: str
 
 
-Action = AddFinalizer | RemoveFinalizer | CreateVmi | AdoptVmi | ReleaseVmi | DeleteVmi | DropRequest
+Action = AddFinalizer | RemoveFinalizer | CreateVmi | LookForVmi | AdoptVmi | ReleaseVmi | DeleteVmi | DropRequest

@@ -187,7 +187,6 @@ class VmiReconciler:
     def _remember(self, memory: _Memory, key: Key, vmi: VirtualMachineInstance, pods: tuple[Pod, ...]) -> None:
         memory.was_begun |= bool(pods)
         memory.granted = frozenset(vmi.status.active_pods)
-        memory.last_words = {uid: pod for uid, pod in memory.last_words.items() if uid in memory.granted}
         seen = frozenset({*_names(vmi), *map(_pod_key, pods)})
         for gone in memory.pods - seen:
             self._looked_at.pop(gone, None)

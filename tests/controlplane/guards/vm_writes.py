@@ -23,6 +23,20 @@ _BY_INSTANCE = ("tests/controlplane/virt_controller/vm/test_instance.py",)
 GUARDS: tuple[Guard, ...] = (
     Guard(
         file=_RECONCILER,
+        line="        await self._insist_on_being_current(vm)\n",
+        without="",
+        because="A start that was taken back, or used up, would be carried out by a leader that lags.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=_RECONCILER,
+        line="return version.isdecimal() and self._vmis.position >= int(version)",
+        without="return True",
+        because="A stop of an instance that the cache has not seen yet would be taken for done.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=_RECONCILER,
         line="        if vmi is None and raw_vmi is not None:\n            return None",
         without="        if False:\n            return None",
         because="An instance that cannot be read is there all the same.",

@@ -81,6 +81,7 @@ class LaggingCache(cache.Store):
         """Know nothing any more, and tell nobody: as a watch with a selector that nothing passes."""
         self._raw.clear()
         self._versions.clear()
+        self._places.clear()
         for filed in self._filed.values():
             filed.clear()
 

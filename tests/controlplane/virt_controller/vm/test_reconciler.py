@@ -101,6 +101,49 @@ async def test_status_is_not_written_over_what_changed_meanwhile() -> None:
     assert stand.vm["status"] == patch["status"]
 
 
+@pytest.mark.parametrize("strategy", ["Manual", "RerunOnFailure", "Always"])
+async def test_a_start_that_was_taken_back_is_not_carried_out(strategy: str) -> None:
+    """Seen by a leader whose watch of VMs is behind: a start, used up or taken back since, made a machine run."""
+    stand = VmStand(strategy)
+    stand.store.patch(
+        VM,
+        WEB,
+        {"status": {"runStrategy": strategy, "stateChangeRequests": [{"action": "Start"}]}},
+        subresource="status",
+    )
+    stand.catch_up()
+    stand.store.patch(VM, WEB, {"spec": {"runStrategy": "Halted"}, "metadata": {"labels": {"a": "b"}}})
+    outcome = await stand.run()
+    assert isinstance(outcome.error, Conflict)
+    assert stand.store.list(VMI) == []
+    stand.catch_up()
+    await stand.run()
+    assert stand.store.list(VMI) == []
+
+
+async def test_a_stop_of_an_instance_that_is_not_seen_yet_is_not_taken_for_done() -> None:
+    """Another leader made it; the watch of instances is behind that of machines."""
+    stand = VmStand("Manual")
+    stand.make_vmi(stand.owner())
+    uid = stand.vmi["metadata"]["uid"]
+    stop = {"status": {"runStrategy": "Manual", "stateChangeRequests": [{"action": "Stop", "uid": uid}]}}
+    stand.store.patch(VM, WEB, stop, subresource="status")
+    stand.catch_up(VM)
+    await stand.run()
+    assert "get VirtualMachineInstance" in stand.calls
+    assert "deletionTimestamp" in stand.vmi["metadata"]
+
+
+async def test_a_stop_whose_instance_the_api_server_does_not_know_is_done() -> None:
+    stand = VmStand("Manual")
+    stop = {"status": {"runStrategy": "Manual", "stateChangeRequests": [{"action": "Stop", "uid": "gone"}]}}
+    stand.store.patch(VM, WEB, stop, subresource="status")
+    stand.catch_up(VM)
+    await stand.run()
+    assert stand.calls.count("get VirtualMachineInstance") == 1
+    assert not stand.vm["status"].get("stateChangeRequests")
+
+
 async def test_a_dropped_request_takes_no_newer_one_with_it() -> None:
     stand = VmStand("Halted")
     old, new = ({"status": {"stateChangeRequests": [{"action": one}]}} for one in ("Start", "Stop"))
