@@ -9,6 +9,7 @@ in managedFields, which no schema bounds.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -43,8 +44,15 @@ class _Event(msgspec.Struct):
 _event_decoder = msgspec.json.Decoder(_Event)
 
 
-def identify(raw: bytes) -> Identity | None:
-    """Return what an object is that cannot be read, if that much can be seen."""
+async def identify(raw: bytes) -> Identity | None:
+    """Return what an object is that cannot be read, if that much can be seen.
+
+    In a thread, for it takes long and whoever can make one can make many: nothing else waits for it.
+    """
+    return await asyncio.to_thread(_identify, raw)
+
+
+def _identify(raw: bytes) -> Identity | None:
     try:
         metadata = shallow.members(shallow.members(raw)["metadata"])
         name, version = (shallow.text(metadata[field]) for field in ("name", "resourceVersion"))
@@ -54,12 +62,12 @@ def identify(raw: bytes) -> Identity | None:
     return Identity(Key(namespace, name), version) if name and version else None
 
 
-def read_event(line: bytes) -> tuple[str, bytes]:
+async def read_event(line: bytes) -> tuple[str, bytes]:
     """Return what a line of a stream says happened, and to what. Raises UnreadableError."""
     try:
         event = _event_decoder.decode(line)
     except RecursionError:
-        return _split_event(line)
+        return await asyncio.to_thread(_split_event, line)
     except NOT_DECODED as error:
         raise UnreadableError(str(error)) from error
     return event.type, bytes(event.object)

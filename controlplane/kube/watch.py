@@ -154,7 +154,7 @@ class WatchCache(Store):
         while True:
             page = await self._page(token)
             version = version or self._check(page)
-            seen.update(self._take(raw, passed) for raw in page.items)
+            seen.update([await self._take(raw, passed) for raw in page.items])
             token = page.continue_token
             if not token:
                 break
@@ -196,23 +196,23 @@ class WatchCache(Store):
         self._from_quorum = True
         raise Unavailable(said)
 
-    def _take(self, raw: bytes, passed: int) -> Key | None:
+    async def _take(self, raw: bytes, passed: int) -> Key | None:
         """Take in an item and return its key; None for one that does not show even that."""
         try:
             seen = peek(raw)
             version, held = number_of(seen.metadata.resource_version), number_of(self.version(key_of(seen)))
             key = self.put(raw)
         except UnreadableError as error:
-            identity = self._identify(raw, error)
+            identity = await self._identify(raw, error)
             return identity.key if identity else None
         self.counters.repaired += held < version <= passed
         self._unreadable.forget(key)
         return key
 
-    def _identify(self, raw: bytes, error: UnreadableError) -> Identity | None:
+    async def _identify(self, raw: bytes, error: UnreadableError) -> Identity | None:
         """Return which object it is that cannot be read, counted and told of."""
         self.counters.unreadable += 1
-        identity = identify(raw)
+        identity = await identify(raw)
         self._unreadable.tell(identity, error)
         return identity
 
@@ -233,7 +233,7 @@ class WatchCache(Store):
     async def _follow(self, lines: AsyncIterator[bytes]) -> None:
         async for line in lines:
             try:
-                self._apply(*read_event(line))
+                await self._apply(*await read_event(line))
             except UnreadableError as error:
                 raise Unavailable(f"cannot watch {self.selection}: not an event ({error})", reason=NO_EVENT) from error
             self._failures = 0
@@ -244,14 +244,14 @@ class WatchCache(Store):
         self._failures = max(self._failures, self._passed_lines)
         self._list_at, self._from_quorum = float("-inf"), True
 
-    def _apply(self, kind: str, raw: bytes) -> None:
+    async def _apply(self, kind: str, raw: bytes) -> None:
         """Take in one event. The position moves last, so that half an event is read again."""
         if kind == "ERROR":
             raise translate_event(raw, f"watch {self.selection}")
         try:
             version = self._take_event(kind, raw)
         except UnreadableError as error:
-            version = self._pass_object(kind, raw, error)
+            version = await self._pass_object(kind, raw, error)
         if kind != "BOOKMARK":
             self.counters.events += 1
         self.move(version)
@@ -266,9 +266,9 @@ class WatchCache(Store):
             self._unreadable.forget(key_of(seen))
         return version
 
-    def _pass_object(self, kind: str, raw: bytes, error: UnreadableError) -> int:
+    async def _pass_object(self, kind: str, raw: bytes, error: UnreadableError) -> int:
         """Return the version up to which an event was taken in whose object cannot be read. That it is gone can be."""
-        identity = self._identify(raw, error)
+        identity = await self._identify(raw, error)
         if identity is None:
             raise error
         version = number_of(identity.version)

@@ -426,7 +426,7 @@ async def test_lines_that_cannot_be_read_cost_ever_rarer_lists(api: FakeApi) -> 
 
 
 DEEP = b'{"metadata":{"name":"%s","namespace":"ns","uid":"u","resourceVersion":"%d","managedFields":[%s]},"spec":{}}'
-FIELDS = b'{"f:a":' * 10_000 + b"{}" + b"}" * 10_000
+FIELDS = b'{"f:a":' * 20_000 + b"{}" + b"}" * 20_000
 
 
 def event(kind: bytes, name: bytes, version: int) -> bytes:
@@ -461,8 +461,9 @@ async def test_that_an_object_is_gone_is_believed_of_one_that_cannot_be_read(
         await watched.cache.wait_synced()
         await watched.until(lambda: len(api.streams) == 1)
         api.raw_line(PODS, event(b"DELETED", b"a", version))
-        await watched.until(lambda: watched.cache.counters.unreadable == 1)
+        await watched.until(lambda: len(watched.requests(WATCH)) == 2)
 
+        assert watched.cache.counters.unreadable == 1
         assert watched.names() == left
 
 
@@ -618,3 +619,4 @@ async def test_a_line_longer_than_any_buffer_arrives_whole(api: FakeApi) -> None
         await watched.until(lambda: "after" in watched.names())
 
     assert len(watched.cache.get(Key("ns", "big")) or b"") > 9_000_000
+    assert watched.cache.counters.lists == 1, "by the stream, not by a list that passes it"

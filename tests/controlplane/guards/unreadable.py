@@ -1,0 +1,110 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Objects that cannot be read: each costs itself and no other, and nothing of it is retried for ever."""
+
+from __future__ import annotations
+
+from tests.controlplane.guards.guard import Guard
+
+_WATCH = "controlplane/kube/watch.py"
+_STORE = "controlplane/kube/cache.py"
+_UNREADABLE = "controlplane/kube/unreadable.py"
+_TRANSPORT = "controlplane/kube/transport.py"
+_CLIENT = "controlplane/kube/client.py"
+_BY_WATCH = ("tests/controlplane/kube/test_watch.py",)
+_BY_STORE = ("tests/controlplane/kube/test_cache.py",)
+
+GUARDS: tuple[Guard, ...] = (
+    Guard(
+        file=_WATCH,
+        line="                if error.reason in _IN_THE_WAY:\n                    self._pass_line()\n",
+        without="",
+        because="A line that can never be read would be read again for ever, and stop the cache for everybody.",
+        tests=_BY_WATCH,
+    ),
+    Guard(
+        file=_WATCH,
+        line='self._list_at, self._from_quorum = float("-inf"), True',
+        without='self._list_at = float("-inf")',
+        because="A list from a server that lags would end before the line that cannot be read.",
+        tests=_BY_WATCH,
+    ),
+    Guard(
+        file=_WATCH,
+        line="        self._failures = max(self._failures, self._passed_lines)\n",
+        without="",
+        because="Whoever can make one line that cannot be read must not make us list without end.",
+        tests=_BY_WATCH,
+    ),
+    Guard(
+        file=_WATCH,
+        line="        if None not in seen:",
+        without="        if True:",
+        because="An item that does not show what it is may be any of those that are missed.",
+        tests=_BY_WATCH,
+    ),
+    Guard(
+        file=_WATCH,
+        line="            return identity.key if identity else None",
+        without="            return Key('', '')",
+        because="An object that cannot be read is not absent.",
+        tests=_BY_WATCH,
+    ),
+    Guard(
+        file=_WATCH,
+        line='        if kind == "DELETED":\n            self._unreadable',
+        without="        if False:\n            self._unreadable",
+        because="An object that cannot be read would be held for ever after its end.",
+        tests=_BY_WATCH,
+    ),
+    Guard(
+        file=_WATCH,
+        line="            if number_of(self.version(identity.key)) <= version:\n",
+        without="            if True:\n",
+        because="A late word about an earlier object of the name must not remove the present one.",
+        tests=_BY_WATCH,
+    ),
+    Guard(
+        file=_UNREADABLE,
+        line="NOT_DECODED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)",
+        without="NOT_DECODED = (msgspec.DecodeError, UnicodeDecodeError)",
+        because="One object that is nested too deep would end the process, in each of its lives.",
+        tests=(*_BY_WATCH, *_BY_STORE),
+    ),
+    Guard(
+        file=_UNREADABLE,
+        line="    except RecursionError:\n        return await asyncio.to_thread(_split_event, line)\n",
+        without="",
+        because="An object that is nested too deep would cost a list each time that it changes.",
+        tests=_BY_WATCH,
+    ),
+    Guard(
+        file=_STORE,
+        line="    if shallow.is_deeper(kept, MOST_LEVELS):",
+        without="    if False:",
+        because="What is kept must be readable by everybody, however deep in the stack they read it.",
+        tests=_BY_STORE,
+    ),
+    Guard(
+        file=_TRANSPORT,
+        line='raise Unavailable(f"cannot {attempt}: {why}", reason=ANSWER_TOO_LARGE)',
+        without='raise Unavailable(f"cannot {attempt}: {why}")',
+        because="A line that is too long would end the stream at the same place for ever.",
+        tests=_BY_WATCH,
+    ),
+    Guard(
+        file=_TRANSPORT,
+        line="MAX_LINE_BYTES = 32 * 1024 * 1024",
+        without="MAX_LINE_BYTES = 8 * 1024 * 1024",
+        because="What an API server stores it must be able to tell us, six bytes for each < of it.",
+        tests=_BY_WATCH,
+    ),
+    Guard(
+        file=_CLIENT,
+        line="        return await asyncio.to_thread(_split_page, answer)",
+        without="        raise",
+        because="One object that is nested too deep must not cost the whole list.",
+        tests=_BY_WATCH,
+    ),
+)
