@@ -3,6 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """VirtualMachineInstance: one launcher Pod per run, and the phases up to the hand-over to the node's virt-handler.
 
-world: what a decision is based on. decide, status: pure. pod: a Pod as far as it concerns us. launcher_pod, launch,
-resources: the manifest. reconciler: caches in, writes out.
+world: what a decision is based on. evidence, decide, status: pure. launcher_pod, launch, resources: the manifest.
+memory: what no cache holds. reconciler: caches in, writes out.
 """

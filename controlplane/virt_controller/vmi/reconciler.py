@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, assert_never
 
 import msgspec
@@ -16,7 +15,6 @@ from kubevirt_api.names import CREATED_BY, LAUNCHER_ROLE, NODE_NAME, ROLE, VM_FI
 from controlplane.api.admission.validate.check import check_instance
 from controlplane.api.objects.decode import DecodeError, decode, decode_vmi, encode
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
-from controlplane.api.objects.node import Node
 from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance, VirtualMachineInstanceStatus
@@ -27,8 +25,8 @@ from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Clock
 from controlplane.virt_controller.tell import Events, Regarding
 from controlplane.virt_controller.vmi.decide import decide
-from controlplane.virt_controller.vmi.evidence import NodeState
 from controlplane.virt_controller.vmi.launcher_pod import build_launcher_pod, owner_reference
+from controlplane.virt_controller.vmi.memory import Memories, names, question
 from controlplane.virt_controller.vmi.status import derive_status, grant
 from controlplane.virt_controller.vmi.world import (
     Action,
@@ -43,35 +41,9 @@ from controlplane.virt_controller.vmi.world import (
     RemoveFinalizers,
     World,
     is_controlled,
-    pod_name,
 )
 
 log = logging.getLogger(__name__)
-
-LOOKED_BACK = 2
-"""How many attempts before the current one may still have a Pod: one begins when the one before it has ended."""
-
-
-_Question = tuple[bool, frozenset[str]]
-"""Is there a Pod of a VMI that is being deleted (or not), and that was granted to these Pods?"""
-
-
-@dataclass(slots=True)
-class _Memory:
-    """What this process learned about one VMI that no cache holds. Lost at a restart: then it is asked for again."""
-
-    uid: str
-    was_begun: bool = False
-    absence: set[_Question] = field(default_factory=set)
-    """Questions to which the API server said "no Pod"."""
-    gone_nodes: set[str] = field(default_factory=set)
-    nodes_read: dict[str, str] = field(default_factory=dict)
-    """resourceVersion of each Node as the API server itself said it was."""
-    granted: frozenset[str] = frozenset()
-    last_words: dict[str, Pod] = field(default_factory=dict)
-    """Granted Pods that ended and were removed, by UID."""
-    pods: frozenset[Key] = frozenset()
-    """What is looked at for this VMI: what happens to one of these is its business, whatever it says of its owner."""
 
 
 class VmiReconciler:
@@ -95,10 +67,8 @@ class VmiReconciler:
         self._events = events
         self._configuration = configuration
         self._launcher_image = launcher_image
-        self._memories: dict[Key, _Memory] = {}
-        self._looked_at: dict[Key, Key] = {}
-        """VMI by Pod: the relation by which Pods are read, for those who wake by it."""
-        pods.subscribe(self._note_removal)
+        self._memories = Memories()
+        pods.subscribe(self._memories.note_removal)
 
     def observe(self, key: Key) -> World | None:
         """Read the caches. Unavailable while one of them is not complete: then absence means nothing."""
@@ -107,19 +77,19 @@ class VmiReconciler:
         raw = self._vmis.get(key)
         vmi = None if raw is None else _read(raw, key)
         if raw is None or vmi is None:
-            self._forget(key)
+            self._memories.forget(key)
             return None
-        memory, pods, configuration = self._memory(vmi), self._launchers(vmi), self._configuration()
-        self._remember(memory, key, vmi, pods)
+        pods, configuration = self._launchers(vmi), self._configuration()
+        memory = self._memories.note_pods(vmi, pods)
         return World(
             vmi=vmi,
             pods=pods,
             last_words=tuple(memory.last_words.values()),
-            node=self._node(vmi.status.node_name, memory),
+            node=memory.judge_node(vmi.status.node_name, self._nodes.get(Key("", vmi.status.node_name))),
             now=self._clock.now(),
             configuration=configuration,
             problems=_problems(raw, configuration) if vmi.status.attempt == 0 else (),
-            is_absence_confirmed=_question(vmi) in memory.absence,
+            is_absence_confirmed=question(vmi) in memory.absence,
             was_begun=memory.was_begun,
             deletes_sent=frozenset(pod.uid for pod in pods if self._pods.is_delete_sent(_pod_key(pod), pod.uid)),
         )
@@ -163,62 +133,19 @@ class VmiReconciler:
         reason = "FailedCreate" if isinstance(problem.step, CreatePod) else "FailedUpdate"
         self._events.record(_regarding(world.vmi), "Warning", reason, str(problem.error))
 
-    def _memory(self, vmi: VirtualMachineInstance) -> _Memory:
-        memory = self._memories.get(_key(vmi))
-        if memory is None or memory.uid != vmi.metadata.uid:
-            self._forget(_key(vmi))
-            memory = self._memories[_key(vmi)] = _Memory(vmi.metadata.uid)
-        return memory
-
     def vmi_of(self, pod: Key) -> Key | None:
         """Return the VMI for which a Pod of this name is looked at."""
-        return self._looked_at.get(pod)
-
-    def _note_removal(self, key: Key, before: bytes | None, after: bytes | None) -> None:
-        """Keep what the kubelet said last of a granted Pod that ended: nobody can be asked for it any more."""
-        owner = self._looked_at.get(key)
-        memory = None if owner is None or before is None or after is not None else self._memories.get(owner)
-        if memory is None or before is None:
-            return
-        pod = decode(before, Pod)
-        if pod.uid in memory.granted and (pod.is_over or pod.compute.terminated is not None):
-            memory.last_words[pod.uid] = pod
-
-    def _remember(self, memory: _Memory, key: Key, vmi: VirtualMachineInstance, pods: tuple[Pod, ...]) -> None:
-        memory.was_begun |= bool(pods)
-        memory.granted = frozenset(vmi.status.active_pods)
-        seen = frozenset({*_names(vmi), *map(_pod_key, pods)})
-        for gone in memory.pods - seen:
-            self._looked_at.pop(gone, None)
-        self._looked_at.update(dict.fromkeys(seen - memory.pods, key))
-        memory.pods = seen
-
-    def _forget(self, key: Key) -> None:
-        memory = self._memories.pop(key, None)
-        for pod in () if memory is None else memory.pods:
-            self._looked_at.pop(pod, None)
+        return self._memories.vmi_of(pod)
 
     def _launchers(self, vmi: VirtualMachineInstance) -> tuple[Pod, ...]:
         """List the Pods that the VMI controls, and those it was granted, whatever they carry by now."""
         granted = vmi.status.active_pods
-        keys = sorted({*self._pods.indexed("owner", vmi.metadata.uid), *_names(vmi)})
+        keys = sorted({*self._pods.indexed("owner", vmi.metadata.uid), *names(vmi)})
         found = (decode(raw, Pod) for raw in map(self._pods.get, keys) if raw is not None)
         return tuple(pod for pod in found if is_controlled(pod, vmi) or pod.uid in granted)
 
-    def _node(self, name: str, memory: _Memory) -> NodeState | None:
-        if not name:
-            return None
-        raw = self._nodes.get(Key("", name))
-        if raw is None:
-            return NodeState(name, is_unseen=True, is_gone=name in memory.gone_nodes)
-        node = decode(raw, Node)
-        memory.gone_nodes.discard(name)  # one of this name is there: what was said of the former says nothing
-        is_current = memory.nodes_read.get(name) == node.metadata.resource_version
-        looks_off = node.is_out_of_service
-        return NodeState(name, looks_out_of_service=looks_off, is_out_of_service=looks_off and is_current)
-
     async def _create(self, world: World, action: CreatePod) -> None:
-        vmi, memory = world.vmi, self._memory(world.vmi)
+        vmi, memory = world.vmi, self._memories.of(world.vmi)
         try:
             body = build_launcher_pod(
                 vmi, attempt=action.attempt, image=self._launcher_image, configuration=world.configuration
@@ -261,7 +188,7 @@ class VmiReconciler:
         A run that was granted depends on that very Pod; one that was not, or is to end, on any Pod of it.
         """
         vmi, granted = world.vmi, world.vmi.status.active_pods
-        for name in _names(vmi):
+        for name in names(vmi):
             try:
                 found = decode(await self._api.get(POD, name), Pod)
             except NotFound:
@@ -269,10 +196,10 @@ class VmiReconciler:
             is_any_enough = world.is_deleting or not granted
             if found.uid in granted or (is_any_enough and is_controlled(found, vmi)):
                 return
-        self._memory(vmi).absence.add(_question(vmi))
+        self._memories.of(vmi).absence.add(question(vmi))
 
     async def _look_for_node(self, world: World, action: LookForNode) -> None:
-        memory = self._memory(world.vmi)
+        memory = self._memories.of(world.vmi)
         try:
             found = await self._api.get(NODE, Key("", action.name))
         except NotFound:
@@ -302,21 +229,6 @@ def _read(raw: bytes, key: Key) -> VirtualMachineInstance | None:
 def _problems(raw: bytes, configuration: KubeVirtConfiguration) -> tuple[str, ...]:
     """Say what admission would have said, in case it was not asked."""
     return tuple(str(one) for one in check_instance(msgspec.json.decode(raw), configuration))
-
-
-def _question(vmi: VirtualMachineInstance) -> _Question:
-    return vmi.metadata.deletion_timestamp is not None, frozenset(vmi.status.active_pods)
-
-
-def _names(vmi: VirtualMachineInstance) -> list[Key]:
-    """List the names that Pods of this run can have."""
-    return [Key(vmi.metadata.namespace, pod_name(vmi, number)) for number in _attempts(vmi)]
-
-
-def _attempts(vmi: VirtualMachineInstance) -> range:
-    """List the attempts that can have a Pod; a number that somebody else wrote costs no more than a few reads."""
-    current = max(vmi.status.attempt, 1)
-    return range(max(1, current - LOOKED_BACK), current + 1)
 
 
 def _key(vmi: VirtualMachineInstance) -> Key:

@@ -9,6 +9,7 @@ from tests.controlplane.guards.guard import Guard
 
 _WORLD = "controlplane/virt_controller/vmi/world.py"
 _RECONCILER = "controlplane/virt_controller/vmi/reconciler.py"
+_MEMORY = "controlplane/virt_controller/vmi/memory.py"
 _BY_WORLD = (
     "tests/controlplane/virt_controller/vmi/test_world.py",
     "tests/controlplane/virt_controller/vmi/test_decide.py",
@@ -91,20 +92,20 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_RECONCILER,
-        line="            is_absence_confirmed=_question(vmi) in memory.absence,",
+        line="            is_absence_confirmed=question(vmi) in memory.absence,",
         without="            is_absence_confirmed=bool(memory.absence),",
         because="An answer about one grant, or asked before the deletion, is none about another.",
         tests=_BY_RECONCILER,
     ),
     Guard(
-        file=_RECONCILER,
+        file=_MEMORY,
         line="        if memory is None or memory.uid != vmi.metadata.uid:",
         without="        if memory is None:",
         because="A VMI must not inherit what was learned about the one of its name before.",
         tests=_BY_RECONCILER,
     ),
     Guard(
-        file=_RECONCILER,
+        file=_MEMORY,
         line="if pod.uid in memory.granted and (pod.is_over",
         without="if (pod.is_over",
         because="The last words of a stranger's Pod must be neither kept nor taken for those of ours.",
@@ -170,16 +171,16 @@ GUARDS: tuple[Guard, ...] = (
         tests=_BY_RECONCILER,
     ),
     Guard(
-        file=_RECONCILER,
-        line="    return range(max(1, current - LOOKED_BACK), current + 1)",
-        without="    return range(max(1, current - 1_000), current + 1)",
+        file=_MEMORY,
+        line="    attempts = range(max(1, current - LOOKED_BACK), current + 1)",
+        without="    attempts = range(max(1, current - 1_000), current + 1)",
         because="A number that somebody else wrote into the status must not cost a million reads.",
         tests=_BY_RECONCILER,
     ),
     Guard(
-        file=_RECONCILER,
-        line="    return range(max(1, current - LOOKED_BACK), current + 1)",
-        without="    return range(current, current + 1)",
+        file=_MEMORY,
+        line="    attempts = range(max(1, current - LOOKED_BACK), current + 1)",
+        without="    attempts = range(current, current + 1)",
         because="A Pod of the attempt before may still be going.",
         tests=_BY_RECONCILER,
     ),

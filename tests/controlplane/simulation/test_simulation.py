@@ -13,23 +13,19 @@ import pytest
 from tests.controlplane.simulation.mutants import MUTANTS, failure_of
 from tests.controlplane.simulation.run import Simulation
 
-SEEDS = (1, 2)
+SEEDS = range(1, 5)
 MUTANT_SEEDS = range(1, 11)
 """Not picked: one after the other, until one finds it."""
-QUICKLY_FOUND = (
-    "random Pod names",
-    "no attempt written before the create",
-    "VMI's finalizer dropped before its Pod is gone",
-    "VMI's finalizer never dropped",
-    "VMI's finalizer not set",
-    "a live run's Pod deleted",
-    "a second attempt's Pod granted",
-    "VMI's status written without resourceVersion",
-    "VM's status written without resourceVersion",
-    "requests dropped silently",
-    "final phases left again",
-)
-"""Bugs that nearly every seed finds. The others take longer than every run of the tests has: see simulation.measure."""
+RARE = {
+    "VMI deleted without resourceVersion",
+    "VM's finalizer dropped without a quorum read",
+    "start without a grant",
+    "start in whatever state",
+    "guest ended whose VMI is not seen",
+    "Running from a provisional look",
+}
+"""Bugs that show only where several other guards have failed as well, so that few seeds find them: unit tests do, and
+simulation.measure says how often."""
 
 
 @pytest.fixture(autouse=True)
@@ -59,9 +55,9 @@ def test_the_same_seed_gives_the_same_run() -> None:
     assert first == second
 
 
-@pytest.mark.parametrize("name", QUICKLY_FOUND)
+@pytest.mark.parametrize("name", [name for name in MUTANTS if name not in RARE])
 def test_a_planted_bug_is_caught(name: str) -> None:
     """One of the first seeds finds it, and the message says how far to repeat it."""
-    found = next(filter(None, (failure_of(MUTANTS[name], seed, 2_000) for seed in MUTANT_SEEDS)), "no seed found it")
+    found = next(filter(None, (failure_of(MUTANTS[name], seed, 3_000) for seed in MUTANT_SEEDS)), "no seed found it")
     assert ", step " in found, found
     assert not found.startswith("bug:"), found

@@ -1,0 +1,118 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What virt-controller learned about VMIs that no cache holds. Lost at a restart: then it is asked for again.
+
+Also the one relation of VMIs and Pods: by which Pods are read, and by which whoever hears of a Pod wakes a VMI. No I/O.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from controlplane.api.objects.decode import decode
+from controlplane.api.objects.node import Node
+from controlplane.api.objects.pod import Pod
+from controlplane.api.objects.resources import Key
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.virt_controller.vmi.evidence import NodeState
+from controlplane.virt_controller.vmi.world import pod_name
+
+LOOKED_BACK = 2
+"""How many attempts before the current one may still have a Pod: one begins when the one before it has ended."""
+
+Question = tuple[bool, frozenset[str]]
+"""Is there a Pod of a VMI that is being deleted (or not), and that was granted to these Pods?"""
+
+
+@dataclass(slots=True)
+class Memory:
+    """What was learned about one VMI."""
+
+    uid: str
+    was_begun: bool = False
+    absence: set[Question] = field(default_factory=set)
+    """Questions to which the API server said "no Pod"."""
+    gone_nodes: set[str] = field(default_factory=set)
+    nodes_read: dict[str, str] = field(default_factory=dict)
+    """resourceVersion of each Node as the API server itself said it was."""
+    granted: frozenset[str] = frozenset()
+    last_words: dict[str, Pod] = field(default_factory=dict)
+    """Granted Pods that ended and were removed, by UID."""
+    pods: frozenset[Key] = frozenset()
+    """What is looked at for this VMI: what happens to one of these is its business, whatever it says of its owner."""
+
+    def judge_node(self, name: str, raw: bytes | None) -> NodeState | None:
+        """Say what is known of a Node. raw: as the cache has it."""
+        if not name:
+            return None
+        if raw is None:
+            return NodeState(name, is_unseen=True, is_gone=name in self.gone_nodes)
+        node = decode(raw, Node)
+        self.gone_nodes.discard(name)  # one of this name is there: what was said of the former says nothing
+        is_current = self.nodes_read.get(name) == node.metadata.resource_version
+        looks_off = node.is_out_of_service
+        return NodeState(name, looks_out_of_service=looks_off, is_out_of_service=looks_off and is_current)
+
+
+class Memories:
+    """By VMI; forgotten with it, and with its UID."""
+
+    def __init__(self) -> None:
+        self._by_vmi: dict[Key, Memory] = {}
+        self._looked_at: dict[Key, Key] = {}
+        """VMI by Pod."""
+
+    def of(self, vmi: VirtualMachineInstance) -> Memory:
+        """Return what is known of exactly this VMI, not of a former one of its name."""
+        key = Key(vmi.metadata.namespace, vmi.metadata.name)
+        memory = self._by_vmi.get(key)
+        if memory is None or memory.uid != vmi.metadata.uid:
+            self.forget(key)
+            memory = self._by_vmi[key] = Memory(vmi.metadata.uid)
+        return memory
+
+    def forget(self, key: Key) -> None:
+        memory = self._by_vmi.pop(key, None)
+        for pod in () if memory is None else memory.pods:
+            self._looked_at.pop(pod, None)
+
+    def vmi_of(self, pod: Key) -> Key | None:
+        """Return the VMI for which a Pod of this name is looked at."""
+        return self._looked_at.get(pod)
+
+    def note_pods(self, vmi: VirtualMachineInstance, pods: Collection[Pod]) -> Memory:
+        """Take in which Pods are looked at for a VMI, and that there are some."""
+        memory = self.of(vmi)
+        memory.was_begun |= bool(pods)
+        memory.granted = frozenset(vmi.status.active_pods)
+        seen = frozenset({*names(vmi), *(Key(pod.metadata.namespace, pod.metadata.name) for pod in pods)})
+        for gone in memory.pods - seen:
+            self._looked_at.pop(gone, None)
+        key = Key(vmi.metadata.namespace, vmi.metadata.name)
+        self._looked_at.update(dict.fromkeys(seen - memory.pods, key))
+        memory.pods = seen
+        return memory
+
+    def note_removal(self, key: Key, before: bytes | None, after: bytes | None) -> None:
+        """Keep what the kubelet said last of a granted Pod that ended: nobody can be asked for it any more."""
+        owner = self._looked_at.get(key)
+        memory = None if owner is None or before is None or after is not None else self._by_vmi.get(owner)
+        if memory is None or before is None:
+            return
+        pod = decode(before, Pod)
+        if pod.uid in memory.granted and (pod.is_over or pod.compute.terminated is not None):
+            memory.last_words[pod.uid] = pod
+
+
+def question(vmi: VirtualMachineInstance) -> Question:
+    """Say what an answer about a VMI's Pods would be an answer to."""
+    return vmi.metadata.deletion_timestamp is not None, frozenset(vmi.status.active_pods)
+
+
+def names(vmi: VirtualMachineInstance) -> list[Key]:
+    """List the names that Pods of this run can have; a number that somebody else wrote costs no more than a few."""
+    current = max(vmi.status.attempt, 1)
+    attempts = range(max(1, current - LOOKED_BACK), current + 1)
+    return [Key(vmi.metadata.namespace, pod_name(vmi, number)) for number in attempts]
