@@ -25,7 +25,7 @@ quickstart: deps  ## A real Kubernetes, the control plane, and a first VM, with 
 test: deps  ## Everything that CI runs: lint, unit, component, lab, roles, e2e
 	@$(VENV)/bin/nox
 
-test-unit: deps  ## Unit, golden and story tests: no root, no cluster, under a minute
+test-unit: deps  ## Unit, golden and story tests: no root, no cluster, about two minutes
 	@$(VENV)/bin/nox -s unit
 
 lint: deps  ## Format, lint, types, import contracts, Ansible's own checks

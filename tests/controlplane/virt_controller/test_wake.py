@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.virt_controller.wake import connect
 from tests.controlplane.simulation.cache import LaggingCache
@@ -14,19 +16,26 @@ from tests.controlplane.simulation.store import RESOURCES, Store
 WEB = Key("default", "web")
 
 
+class Stage:
+    """Caches of a store, connected; what they wake."""
+
+    def __init__(self, vmi_of: Callable[[Key], Key | None] = lambda _unused: None) -> None:
+        self.store = Store(SimulatedClock())
+        self.caches = {one: LaggingCache(self.store, one) for one in RESOURCES}
+        self.woken: list[str] = []
+        connect(
+            vms=self.caches[VIRTUAL_MACHINE],
+            vmis=self.caches[VIRTUAL_MACHINE_INSTANCE],
+            pods=self.caches[POD],
+            nodes=self.caches[NODE],
+            vmi_of=vmi_of,
+            wake_vm=lambda key: self.woken.append(f"vm {key}"),
+            wake_vmi=lambda key: self.woken.append(f"vmi {key}"),
+        )
+
+
 def test_changes_wake_their_keys() -> None:
-    store = Store(SimulatedClock())
-    caches = {one: LaggingCache(store, one) for one in RESOURCES}
-    woken: list[str] = []
-    connect(
-        vms=caches[VIRTUAL_MACHINE],
-        vmis=caches[VIRTUAL_MACHINE_INSTANCE],
-        pods=caches[POD],
-        nodes=caches[NODE],
-        vmi_of=lambda _unused: None,
-        wake_vm=lambda key: woken.append(f"vm {key}"),
-        wake_vmi=lambda key: woken.append(f"vmi {key}"),
-    )
+    stage = Stage()
     owner = {"kind": "VirtualMachineInstance", "name": "web", "uid": "u", "controller": True}
     other = {"kind": "ReplicaSet", "name": "x", "uid": "v", "controller": True}
     expected = []
@@ -36,86 +45,53 @@ def test_changes_wake_their_keys() -> None:
         (POD, {"ownerReferences": [owner]}, ["vmi default/web"]),
         (POD, {"name": "foreign", "ownerReferences": [other]}, []),
     ):
-        store.create(resource, "default", {"metadata": {"name": "web", **meta}, "spec": {}})
-        caches[resource].advance()
+        stage.store.create(resource, "default", {"metadata": {"name": "web", **meta}, "spec": {}})
+        stage.caches[resource].advance()
         expected += keys
-        assert woken == expected
+        assert stage.woken == expected
 
 
 def test_a_pod_that_goes_wakes_its_vmi() -> None:
-    store = Store(SimulatedClock())
-    caches = {one: LaggingCache(store, one) for one in RESOURCES}
+    stage = Stage()
     owner = {"kind": "VirtualMachineInstance", "name": "web", "uid": "u", "controller": True}
-    store.create(POD, "default", {"metadata": {"name": "web", "ownerReferences": [owner]}, "spec": {}})
-    woken: list[Key] = []
-    connect(
-        vms=caches[VIRTUAL_MACHINE],
-        vmis=caches[VIRTUAL_MACHINE_INSTANCE],
-        pods=caches[POD],
-        nodes=caches[NODE],
-        vmi_of=lambda _unused: None,
-        wake_vm=lambda _unused: None,
-        wake_vmi=woken.append,
-    )
-    caches[POD].start()
-    store.delete(POD, WEB)
-    caches[POD].advance()
-    assert woken == [WEB, WEB]
-
-
-def test_only_what_proves_something_about_a_node_wakes_its_instances() -> None:
-    store = Store(SimulatedClock())
-    caches = {one: LaggingCache(store, one) for one in RESOURCES}
-    here, there = ({"status": {"nodeName": name}} for name in ("node-1", "node-2"))
-    for name, status in (("web", here), ("db", there)):
-        store.create(VIRTUAL_MACHINE_INSTANCE, "default", {"metadata": {"name": name}, "spec": {}})
-        store.patch(VIRTUAL_MACHINE_INSTANCE, Key("default", name), status, subresource="status")
-    node = Key("", "node-1")
-    store.create(NODE, "", {"metadata": {"name": "node-1"}, "spec": {}})
-    woken: list[Key] = []
-    connect(
-        vms=caches[VIRTUAL_MACHINE],
-        vmis=caches[VIRTUAL_MACHINE_INSTANCE],
-        pods=caches[POD],
-        nodes=caches[NODE],
-        vmi_of=lambda _unused: None,
-        wake_vm=lambda _unused: None,
-        wake_vmi=woken.append,
-    )
-    for one in caches.values():
-        one.start()
-    woken.clear()
-    taint = {"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}
-    for patch, wakes in (
-        ({"metadata": {"labels": {"a": "b"}}}, []),
-        ({"spec": {"taints": [{"key": "node.kubernetes.io/unreachable"}]}}, []),
-        ({"spec": {"taints": [taint]}}, [WEB]),
-    ):
-        store.patch(NODE, node, patch)
-        caches[NODE].advance()
-        assert woken == wakes
-    store.delete(NODE, node)
-    caches[NODE].advance()
-    assert woken == [WEB, WEB]
+    stage.store.create(POD, "default", {"metadata": {"name": "web", "ownerReferences": [owner]}, "spec": {}})
+    stage.caches[POD].start()
+    stage.store.delete(POD, WEB)
+    stage.caches[POD].advance()
+    assert stage.woken == ["vmi default/web"] * 2
 
 
 def test_a_pod_wakes_the_vmi_for_which_it_is_looked_at_whatever_it_says_of_its_owner() -> None:
     """The garbage collector takes the owner off the Pods of an object that is deleted and leaves them behind."""
-    store = Store(SimulatedClock())
-    caches = {one: LaggingCache(store, one) for one in RESOURCES}
-    woken: list[Key] = []
     pod = Key("default", "virt-launcher-web-1")
-    connect(
-        vms=caches[VIRTUAL_MACHINE],
-        vmis=caches[VIRTUAL_MACHINE_INSTANCE],
-        pods=caches[POD],
-        nodes=caches[NODE],
-        vmi_of={pod: WEB}.get,
-        wake_vm=lambda _unused: None,
-        wake_vmi=woken.append,
-    )
-    store.create(POD, "default", {"metadata": {"name": pod.name}, "spec": {}})
-    store.delete(POD, pod)
+    stage = Stage({pod: WEB}.get)
+    stage.store.create(POD, "default", {"metadata": {"name": pod.name}, "spec": {}})
+    stage.store.delete(POD, pod)
     for _unused in range(2):
-        caches[POD].advance()
-    assert woken == [WEB, WEB]
+        stage.caches[POD].advance()
+    assert stage.woken == ["vmi default/web"] * 2
+
+
+def test_only_what_proves_something_about_a_node_wakes_its_instances() -> None:
+    stage = Stage()
+    store, nodes, node = stage.store, stage.caches[NODE], Key("", "node-1")
+    for name, where in (("web", "node-1"), ("db", "node-2")):
+        store.create(VIRTUAL_MACHINE_INSTANCE, "default", {"metadata": {"name": name}, "spec": {}})
+        status = {"status": {"nodeName": where}}
+        store.patch(VIRTUAL_MACHINE_INSTANCE, Key("default", name), status, subresource="status")
+    store.create(NODE, "", {"metadata": {"name": "node-1"}, "spec": {}})
+    for one in stage.caches.values():
+        one.start()
+    stage.woken.clear()
+    taint = {"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}
+    for patch, wakes in (
+        ({"metadata": {"labels": {"a": "b"}}}, []),
+        ({"spec": {"taints": [{"key": "node.kubernetes.io/unreachable"}]}}, []),
+        ({"spec": {"taints": [taint]}}, ["vmi default/web"]),
+    ):
+        store.patch(NODE, node, patch)
+        nodes.advance()
+        assert stage.woken == wakes
+    store.delete(NODE, node)
+    nodes.advance()
+    assert stage.woken == ["vmi default/web"] * 2
