@@ -12,6 +12,7 @@ ApiError
  +-- Invalid         the server refused the content (400, 422)
  +-- Gone            a watch or list position is too old (410)
  +-- NoProgress      a step was taken and asks for itself again: our own mistake, which must not spin
+ +-- Unjudged        a webhook that must be asked about this does not answer (500); nothing happened
  +-- Throttled       turned away unread for now (429); nothing happened
  +-- Unavailable     no answer, or a passing fault (5xx, connection errors, time-outs);
                      a write may or may not have happened
@@ -65,6 +66,10 @@ class Gone(ApiError):
 
 class NoProgress(ApiError):
     """What was done opened nothing: the same plan again. The API was not at fault."""
+
+
+class Unjudged(ApiError):
+    """Somebody's admission webhook is broken: nothing was stored, and nothing will be before a person mends it."""
 
 
 class Throttled(ApiError):

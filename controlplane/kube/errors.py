@@ -19,6 +19,7 @@ from controlplane.engine.errors import (
     NotFound,
     Throttled,
     Unavailable,
+    Unjudged,
 )
 
 _BY_CODE: dict[int, type[ApiError]] = {
@@ -36,6 +37,7 @@ _BY_CODE: dict[int, type[ApiError]] = {
     429: Throttled,
 }
 
+_WEBHOOK = "failed calling webhook"  # the API server's words; the reason is that of any other fault
 NOT_SERVED = "NotServed"  # our word, as the reason of an Unavailable
 ANSWER_TOO_LARGE = "AnswerTooLarge"  # ours as well: more bytes than were asked for
 NO_EVENT = "NoEvent"  # and this: a line of a stream that does not show which object it is about
@@ -65,6 +67,8 @@ def translate(code: int, body: bytes, attempt: str, retry_after: str | None = No
     if kind is Conflict and status.reason == "AlreadyExists":
         kind = AlreadyExists
     reason = status.reason
+    if code == 500 and _WEBHOOK in status.message:
+        kind = Unjudged
     if kind is NotFound and status.kind != "Status":
         # A plain 404 is not the API server's word about an object: its group is not served (yet), or a
         # proxy answered. Nobody may conclude from it that something is gone.

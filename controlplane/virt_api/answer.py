@@ -21,6 +21,7 @@ from controlplane.engine.errors import (
     NotFound,
     Throttled,
     Unavailable,
+    Unjudged,
 )
 
 Json = dict[str, Any]
@@ -49,6 +50,7 @@ _BY_ERROR: tuple[tuple[type[ApiError], int], ...] = (
     # Our own account was refused, not the caller: nothing that the caller can mend.
     (Forbidden, 500),
     (Throttled, 429),
+    (Unjudged, 500),
     (Unavailable, 503),
 )
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from kubevirt_api.condition_types import FAILED_CREATE
 
-from controlplane.engine.errors import ApiError, Forbidden, Invalid, Throttled
+from controlplane.engine.errors import ApiError, Forbidden, Invalid, Throttled, Unjudged
 from controlplane.engine.plan import Problem
 from controlplane.virt_controller.vm.world import Action, CreateVmi, DeleteVmi
 
@@ -45,6 +45,8 @@ def _remedy(problem: Problem[Action]) -> str:
             return "correct spec.template"
         case Invalid():
             return "compare the installed CRDs with the control plane's version"
+        case Unjudged():
+            return "look at the Pods behind that webhook, or at its configuration"
         case Throttled():
             return "it is tried again by itself"
     return ""

@@ -121,7 +121,8 @@ class Session:
         except ProcessLookupError as error:
             raise NoContact(str(error)) from error
         except Exception as error:  # pyroute2, libnftables and the kernel have errors of many families
-            raise StartRefused(f"cannot set up the Pod's network: {error}") from error
+            said = str(error) or type(error).__name__
+            raise StartRefused(f"cannot set up the Pod's network: {said}") from error
         self._publish(is_network_ready=True, interface=interface)
 
     async def start(self, vmi: VirtualMachineInstance) -> None:

@@ -182,15 +182,20 @@ async def test_a_pod_that_is_listed_again_is_the_same_launcher(running: Node) ->
     await until(lambda: running.libvirtd.asked == ["shutdown"], "a request")
 
 
-async def test_a_network_that_cannot_be_set_up_is_said_and_tried_again(node: Node) -> None:
-    node.network.error = LookupError("the Pod has no interface eth0")
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [(LookupError("the Pod has no interface eth0"), "no interface eth0"), (TimeoutError(), "TimeoutError")],
+    ids=["with words", "without"],
+)
+async def test_a_network_that_cannot_be_set_up_is_said_and_tried_again(node: Node, error: Exception, said: str) -> None:
+    node.network.error = error
     node.hand_over()
     node.pods.put(pod_object())
     node.files.make_directory()
     node.files.report()
     node.files.listen()
     await until(lambda: bool(node.status.get("conditions")), "a condition")
-    assert "no interface eth0" in node.status["conditions"][-1]["message"]
+    assert said in node.status["conditions"][-1]["message"]
     node.network.error = None
     await until(lambda: node.phase == "Running", "Running")
 

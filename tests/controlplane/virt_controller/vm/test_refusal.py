@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from controlplane.api.objects.vm import StateChangeRequest
-from controlplane.engine.errors import ApiError, Forbidden, Invalid, Throttled
+from controlplane.engine.errors import ApiError, Forbidden, Invalid, Throttled, Unjudged
 from controlplane.engine.plan import Problem, Tell
 from controlplane.virt_controller.vm.refusal import explain
 from controlplane.virt_controller.vm.world import Action, AddFinalizer, AdoptVmi, CreateVmi, DeleteVmi, DropRequest
@@ -21,7 +21,12 @@ STEPS: dict[str, tuple[Action | Tell, str, str]] = {
     "drop": (DropRequest(StateChangeRequest(action="Start"), (), "x"), "FailedUpdateError", "FailedUpdate"),
     "status": (Tell("x"), "FailedUpdateError", "FailedUpdate"),
 }
-REMEDIES = {Forbidden: "ResourceQuota", Invalid: "CRDs", Throttled: "tried again by itself"}
+REMEDIES = {
+    Forbidden: "ResourceQuota",
+    Invalid: "CRDs",
+    Throttled: "tried again by itself",
+    Unjudged: "behind that webhook",
+}
 
 
 @pytest.mark.parametrize("kind", REMEDIES, ids=lambda kind: kind.__name__)

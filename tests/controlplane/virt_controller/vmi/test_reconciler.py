@@ -10,7 +10,7 @@ from kubevirt_api.names import LAUNCHER_ROLE, NODE_NAME, ROLE, VMI_FINALIZER
 
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE_INSTANCE, Key
-from controlplane.engine.errors import ApiError, Forbidden, Invalid, NotFound, Throttled, Unavailable
+from controlplane.engine.errors import ApiError, Forbidden, Invalid, NotFound, Throttled, Unavailable, Unjudged
 from controlplane.engine.plan import Outcome
 from controlplane.engine.reconcile import reconcile
 from controlplane.virt_controller.vmi.reconciler import VmiReconciler
@@ -500,7 +500,9 @@ async def test_a_delete_names_the_pod_that_was_decided_on(stage: Stage) -> None:
     assert [one for one, _unused in stage.store.list(POD)] == [key]
 
 
-@pytest.mark.parametrize("refusal", [Forbidden("exceeded quota"), Invalid("bad"), Throttled("later")], ids=repr)
+@pytest.mark.parametrize(
+    "refusal", [Forbidden("exceeded quota"), Invalid("bad"), Throttled("later"), Unjudged("webhook")], ids=repr
+)
 async def test_a_refused_pod_is_told_and_backs_off(stage: Stage, refusal: ApiError) -> None:
     stage.direct.refusals["create Pod"] = refusal
     outcome = await stage.work()
