@@ -54,6 +54,23 @@ def guest_ended(vmi_uid: str, pod_uid: str, store: Store) -> str | None:
     return f"the guest of {vmi['metadata']['name']} is ended, and no object says why"
 
 
+def was_granted(vmi: Key, uid: str, store: Store, view: View) -> bool:
+    """A guest is started only if its VMI allowed it at some moment of the pass that starts it."""
+    states = [store.find(VIRTUAL_MACHINE_INSTANCE, vmi)]
+    for entry in reversed(store.histories[VIRTUAL_MACHINE_INSTANCE.kind]):
+        if entry.version <= view.since:
+            break
+        if entry.key == vmi:
+            states.append(entry.before)
+    return any(
+        one is not None
+        and one["metadata"]["uid"] == uid
+        and "deletionTimestamp" not in one["metadata"]
+        and phase(one) == "Scheduled"
+        for one in states
+    )
+
+
 def adopted(change: Change, store: Store, view: View) -> str | None:
     """A VMI is adopted only by a VM that lived when the pass began."""
     owner = controlling_uid(change.after or {"metadata": {}})

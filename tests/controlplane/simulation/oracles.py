@@ -55,7 +55,7 @@ class Oracles:
     def check(self, view: View = NOBODY) -> None:
         """Raise Breach if something is true that must never be. view: what the writer of this step believed."""
         new, self._seen = self._store.history[self._seen :], len(self._store.history)
-        found = [self._guests_break(), self._endings_break(), *(self._change_breaks(one, view) for one in new)]
+        found = [self._guests_break(view), self._endings_break(), *(self._change_breaks(one, view) for one in new)]
         for text in found:
             if text:
                 raise Breach(text)
@@ -70,7 +70,7 @@ class Oracles:
                     return f"I3 unasked stop: {why}"
         return None
 
-    def _guests_break(self) -> str | None:
+    def _guests_break(self, view: View) -> str | None:
         """I1: at most one guest executes for one VMI name, hence for one VM, on all nodes together; each granted."""
         running = [one for node in self._nodes for one in node.launchers.values() if one.is_running_guest]
         if not running:
@@ -82,13 +82,16 @@ class Oracles:
             return f"I1 never two: {twice[0]} runs {counted[twice[0]]} times"
         known, self._guests = self._guests, {(one.vmi_uid, one.pod_uid) for one in running}
         return next(
-            filter(None, (self._start_breaks(one) for one in running if (one.vmi_uid, one.pod_uid) not in known)), None
+            filter(None, (self._start_breaks(one, view) for one in running if (one.vmi_uid, one.pod_uid) not in known)),
+            None,
         )
 
-    def _start_breaks(self, one: Launcher) -> str | None:
+    def _start_breaks(self, one: Launcher, view: View) -> str | None:
         """A guest is started only in the Pod that was granted its run, and once."""
         if list(self._grants.get(one.vmi_uid, {})) != [one.pod_uid]:
             return f"grant: {one.vmi} is started in a Pod that was not granted the run"
+        if not causes.was_granted(one.vmi, one.vmi_uid, self._store, view):
+            return f"grant: {one.vmi} is started after its VMI took the start back"
         if one.has_run:
             return f"once per run: {one.vmi} is started again after its guest had ended"
         return None

@@ -16,6 +16,7 @@ from kubevirt_api.names import LAUNCHER_ROLE, ROLE, VM_FINALIZER
 from kubevirt_api.run_strategies import ALWAYS, BUILT, HALTED
 
 from controlplane.api.objects.decode import decode_vm, decode_vmi
+from controlplane.api.objects.phase import SCHEDULED
 from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.virt_api.lifecycle import (
     NotBuiltError,
@@ -60,17 +61,22 @@ class People:
             self._change_template,
             self._annotate,
             self._start_again_and_again,
+            self._disown,
         )
         self._weights = [1.0] * len(self._doings)
 
     def draw_odds(self) -> None:
         """Choose what is in fashion for a stretch."""
-        usual = (2, 5, 3, 3, 2, 2, 2, 1.2, 2, 2, 2, 1, 2)
+        usual = (2, 5, 3, 3, 2, 2, 2, 1.2, 2, 2, 2, 1, 2, 2)
         self._weights = [one * self._rng.choice((0.1, 1.0, 1.0, 4.0)) for one in usual]
 
     def act(self) -> str:
-        """Do one thing at random; say what."""
+        """Do one thing at random; say what. Machines that are just being started are where minds are changed most."""
         self._store.actor = "user"
+        if self._rng.random() < 0.3:
+            done = self._take_back(Key(NAMESPACE, self._rng.choice(self._names)))
+            if done != NOTHING:
+                return done
         key = Key(NAMESPACE, self._rng.choice(self._names))
         if self._store.find(VIRTUAL_MACHINE, key) is None:
             return self._create_vmi(key) if self._rng.random() < 0.15 else self._create_vm(key)
@@ -199,6 +205,21 @@ class People:
             return NOTHING
         self._store.delete(VIRTUAL_MACHINE_INSTANCE, key)
         return f"delete VMI {key}"
+
+    def _disown(self, key: Key) -> str:
+        """Take the owner off an instance, which is to live on; its VM adopts it again."""
+        vmi = self._find(key)[1]
+        if vmi is None or not vmi["metadata"].get("ownerReferences"):
+            return NOTHING
+        self._store.patch(VIRTUAL_MACHINE_INSTANCE, key, {"metadata": {"ownerReferences": None}})
+        return f"take the owner off VMI {key}"
+
+    def _take_back(self, key: Key) -> str:
+        """Delete an instance in the moment in which its start was granted."""
+        vmi = self._store.find(VIRTUAL_MACHINE_INSTANCE, key)
+        if vmi is None or vmi.get("status", {}).get("phase") != SCHEDULED or "deletionTimestamp" in vmi["metadata"]:
+            return NOTHING
+        return self._delete_vmi(key)
 
     def _pick_pod(self) -> Key | None:
         pods = [one for one, _unused in self._store.list(POD)]
