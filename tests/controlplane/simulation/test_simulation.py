@@ -17,9 +17,7 @@ SEEDS = range(1, 5)
 MUTANT_SEEDS = range(1, 11)
 """Not picked: one after the other, until one finds it."""
 RARE = {
-    "VMI deleted without resourceVersion",
     "VM's finalizer dropped without a quorum read",
-    "start without a grant",
     "start in whatever state",
     "guest ended whose VMI is not seen",
     "Running from a provisional look",
