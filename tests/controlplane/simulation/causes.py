@@ -110,14 +110,16 @@ def vmi_of(pod: Json, store: Store) -> Json | None:
 
 def _vm_wants_end(vm: Json, vmi: Json | None) -> bool:
     strategy, requests = strategy_of(vm), vm.get("status", {}).get("stateChangeRequests") or []
-    first = requests[0] if requests else {"action": ""}
     uid = None if vmi is None else vmi["metadata"]["uid"]
+    # A Stop of an instance that is no more is done: what follows it is what is asked now.
+    open_ones = (one for one in requests if one["action"] != "Stop" or one.get("uid") in (None, uid))
+    first = next(open_ones, {"action": ""})
     now = "" if vmi is None else phase(vmi)
     return any(
         (
             "deletionTimestamp" in vm["metadata"],
             strategy == "Halted",
-            first["action"] == "Stop" and first.get("uid") in (None, uid) and strategy != "Once",
+            first["action"] == "Stop" and strategy != "Once",
             strategy == "Always" and now in OVER,
             strategy == "RerunOnFailure" and now in OVER,
             strategy == "Manual" and now in OVER and first["action"] == "Start",

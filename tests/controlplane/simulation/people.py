@@ -61,13 +61,12 @@ class People:
             self._change_template,
             self._annotate,
             self._start_again_and_again,
-            self._disown,
         )
         self._weights = [1.0] * len(self._doings)
 
     def draw_odds(self) -> None:
         """Choose what is in fashion for a stretch."""
-        usual = (2, 5, 3, 3, 2, 2, 2, 1.2, 2, 2, 2, 1, 2, 2)
+        usual = (2, 5, 3, 3, 2, 2, 2, 1.2, 2, 2, 2, 1, 2)
         self._weights = [one * self._rng.choice((0.1, 1.0, 1.0, 4.0)) for one in usual]
 
     def act(self) -> str:
@@ -205,14 +204,6 @@ class People:
             return NOTHING
         self._store.delete(VIRTUAL_MACHINE_INSTANCE, key)
         return f"delete VMI {key}"
-
-    def _disown(self, key: Key) -> str:
-        """Take the owner off an instance, which is to live on; its VM adopts it again."""
-        vmi = self._find(key)[1]
-        if vmi is None or not vmi["metadata"].get("ownerReferences"):
-            return NOTHING
-        self._store.patch(VIRTUAL_MACHINE_INSTANCE, key, {"metadata": {"ownerReferences": None}})
-        return f"take the owner off VMI {key}"
 
     def _take_back(self, key: Key) -> str:
         """Delete an instance in the moment in which its start was granted."""

@@ -17,10 +17,12 @@ SEEDS = range(1, 5)
 MUTANT_SEEDS = range(1, 11)
 """Not picked: one after the other, until one finds it."""
 RARE = {
+    "VMI deleted without resourceVersion",
     "VM's finalizer dropped without a quorum read",
     "start in whatever state",
     "guest ended whose VMI is not seen",
     "Running from a provisional look",
+    "node searched too briefly",
 }
 """Bugs that show only where several other guards have failed as well, so that few seeds find them: unit tests do, and
 simulation.measure says how often."""
