@@ -118,7 +118,7 @@ async def test_a_step_of_which_nothing_comes_is_not_taken_again_and_again() -> N
     counting = Counting(goal=1, is_stuck=True)
     outcome = await reconcile(counting, WEB)
     assert counting.writes == ["add"]
-    assert type(outcome.error) is NoProgress
+    assert isinstance(outcome.error, NoProgress)
 
 
 async def test_a_step_that_is_to_be_repeated_now_and_then_is_no_failure() -> None:

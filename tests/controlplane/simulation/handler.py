@@ -41,8 +41,7 @@ class Handler(Process):
         self.caches = (pods, vmis)
         self._known = Overlay(vmis)
         queue = Queue(BackOff(rng.random))
-        wake = lambda key: queue.add(key, self.clock.monotonic())  # noqa: E731 - one line, used three times
-        self.sessions = FakeSessions(pods, node, wake)
+        self.sessions = FakeSessions(pods, node, lambda key: queue.add(key, self.clock.monotonic()))
         api = RememberingApi(CallingApi(store), {VIRTUAL_MACHINE_INSTANCE: self._known})
         self.reconciler = build(node.name, self._known, self.sessions, api, node.clock, tell=_tell)
         self.work = {"vmi": (queue, self.reconciler)}

@@ -27,7 +27,7 @@ def look(job: tuple[str, int], steps: int) -> tuple[str, str]:
     logging.disable(logging.CRITICAL)
     name, seed = job
     found = failure_of(MUTANTS[name], seed, steps) or ""
-    return name, found.split(":")[0]
+    return name, found.partition(":")[0]
 
 
 def main() -> int:

@@ -221,7 +221,7 @@ class Moves:
         if text is None:
             return None
         self._world.fault("cut and force")
-        return f"{text}; user: {self._world.people.force_delete_on(text.split(':')[0])}"
+        return f"{text}; user: {self._world.people.force_delete_on(text.partition(':')[0])}"
 
     def _heal(self) -> str | None:
         node = self._node()

@@ -44,7 +44,7 @@ def test_what_the_evidence_allows_to_say(
     pod: Pod | None, node: NodeState | None, absent: bool, kind: type[Evidence], word: str
 ) -> None:
     found = weigh(pod, node, uid="u", is_absence_confirmed=absent)
-    assert type(found) is kind
+    assert isinstance(found, kind)
     match found:
         case Dead(outcome=outcome, trouble=trouble):
             assert (trouble.reason if trouble else outcome) == word
