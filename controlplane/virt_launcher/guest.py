@@ -42,9 +42,8 @@ class GuestWatch:
         self._name, self._uri = name, socket_uri(socket)
         self._is_acpi_expected = is_acpi_expected
         self._guest: Guest | None = None
-        self._is_up = False
         self._has_looked = asyncio.Event()
-        """We are connected and know what the guest does."""
+        """We are connected, and know the domain if there is one."""
 
     async def verdict(self) -> Verdict:
         """Wait until the guest's run has ended, and say how. Reconnects for ever."""
@@ -74,7 +73,6 @@ class GuestWatch:
         while True:
             self._guest = await connection.guest(self._name)
             state = await self._guest.state() if self._guest is not None else None
-            self._is_up = state is not None and state.life.is_up
             self._has_looked.set()
             if state is not None and (found := judge(state, is_acpi_expected=self._is_acpi_expected)):
                 return found
@@ -94,27 +92,35 @@ class GuestWatch:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + grace_seconds
         while (left := deadline - loop.time()) > 0:
-            if await self._has_nothing(within_seconds=left):
-                return Verdict(1, "the Pod was ended before its guest ran")
+            if (found := await self._ask(within_seconds=left)) is not None:
+                return found
             await self._tell(Guest.shutdown)
             await asyncio.sleep(min(REPEAT_SECONDS, max(deadline - loop.time(), 0)))
         log.warning("pulling the plug", extra={"grace_seconds": grace_seconds})
         while True:
-            if await self._has_nothing(within_seconds=REPEAT_SECONDS):
-                return Verdict(1, "the Pod was ended before its guest ran")
+            if (found := await self._ask(within_seconds=REPEAT_SECONDS)) is not None:
+                return found
             await self._tell(Guest.destroy)
             await asyncio.sleep(_LAST_RETRY_SECONDS)
             await self._tell(Guest.kill)
             await asyncio.sleep(_LAST_RETRY_SECONDS)
 
-    async def _has_nothing(self, *, within_seconds: float) -> bool:
-        """Tell whether libvirt says that no guest runs. While it cannot be asked, one may."""
+    async def _ask(self, *, within_seconds: float) -> Verdict | None:
+        """Ask libvirt whether anything runs; None while something does, or may because it cannot be asked.
+
+        What was seen last is not enough: a start that fails has a domain that is up for some 20 ms, and no event says
+        that it is not any more.
+        """
         try:
             async with asyncio.timeout(within_seconds):
                 await self._has_looked.wait()
-        except TimeoutError:
-            return False
-        return not self._is_up
+            state = None if self._guest is None else await self._guest.state()
+        except (TimeoutError, HypervisorError):
+            return None
+        if state is None or not state.life.is_up:
+            found = None if state is None else judge(state, is_acpi_expected=self._is_acpi_expected)
+            return found or Verdict(1, "the Pod was ended before its guest ran")
+        return None
 
     async def _tell(self, verb: Callable[[Guest], Awaitable[None]]) -> None:
         """Do something to the guest; if it fails, the caller comes again."""
@@ -123,7 +129,7 @@ class GuestWatch:
         try:
             await verb(self._guest)
         except WrongState:
-            return  # it is off already: the verdict is on its way
+            return  # it is off already: the next question finds that out
         except HypervisorError as error:
             log.warning("the guest could not be told", extra={"error": str(error)})
 

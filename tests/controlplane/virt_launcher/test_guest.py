@@ -108,3 +108,16 @@ async def test_where_nothing_runs_nothing_is_waited_for(libvirtd: FakeLibvirtd, 
     libvirtd.state_now = state
     assert await bring_down(libvirtd, 3600) == Verdict(1, "the Pod was ended before its guest ran")
     assert libvirtd.told == []
+
+
+async def test_a_start_that_failed_unseen_is_not_waited_for(libvirtd: FakeLibvirtd) -> None:
+    """QEMU was there for a moment when the domain was looked at, and libvirt sends no event of a start that fails."""
+    libvirtd.state_now = RUNNING
+    watch = a_watch()
+    ended = asyncio.create_task(watch.verdict())
+    await libvirtd.is_watched.wait()
+    libvirtd.state_now = State(Life.SHUT_OFF, "failed")
+    async with asyncio.timeout(5):
+        assert await watch.bring_down(3600) == Verdict(1, "the Pod was ended before its guest ran")
+    assert libvirtd.told == []
+    ended.cancel()
