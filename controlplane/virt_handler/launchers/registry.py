@@ -13,8 +13,7 @@ from controlplane.api.objects.decode import DecodeError, decode
 from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.resources import Key
 from controlplane.engine.ports import Cache
-from controlplane.virt_handler.launcher_dir import Refused
-from controlplane.virt_handler.launcher_process import count_processes
+from controlplane.virt_handler.launchers.ports import NodeError
 from controlplane.virt_handler.launchers.session import Session, Tools
 from controlplane.virt_handler.vmi.ports import CannotLook
 from controlplane.virt_handler.vmi.world import Launcher, Traces
@@ -47,15 +46,10 @@ class Registry:
         return self._is_following and self._pods.synced
 
     async def find_traces(self, pod_uid: str) -> Traces:
-        """Look on the node itself, in a thread: for its directory first, then for its processes. CannotLook."""
-        tools = self._tools
-
-        def look() -> Traces:
-            return Traces(tools.pods.has_run(pod_uid), *count_processes(pod_uid, tools.proc))
-
+        """Look on the node itself. CannotLook."""
         try:
-            return await asyncio.to_thread(look)
-        except (OSError, Refused) as error:
+            return await self._tools.node.find_traces(pod_uid)
+        except NodeError as error:
             raise CannotLook(f"cannot look for Pod {pod_uid} on this node: {error}") from error
 
     def session(self, pod_uid: str) -> Session | None:

@@ -11,24 +11,28 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from controlplane.api.launch_plan import REPORT_LIMIT_BYTES
 from controlplane.api.objects.pod import MESSAGE_LIMIT, Pod, bounded
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
-from controlplane.domain import layout
 from controlplane.domain.observed import Observed, UnreadableError, read_domain
 from controlplane.domain.state import Life, State
 from controlplane.engine.ports import Clock
 from controlplane.hypervisor.errors import Disconnected, HypervisorError, InvalidDomain, TimedOut, WrongState
 from controlplane.hypervisor.events import ConnectionClosed
-from controlplane.virt_handler.inotify import Inotify, NotYet
-from controlplane.virt_handler.launcher_dir import LauncherSocket, PodsDirectory, Refused
-from controlplane.virt_handler.launcher_process import pod_network_namespace
-from controlplane.virt_handler.launchers.description import describe_domain, masquerade_of
-from controlplane.virt_handler.launchers.ports import Connect, Connection, Guest, SetUpNetwork
+from controlplane.virt_handler.launchers.description import describe_domain, has_kvm, masquerade_of
+from controlplane.virt_handler.launchers.ports import (
+    Connect,
+    Connection,
+    Guest,
+    Node,
+    NodeAway,
+    NodeError,
+    NotThere,
+    Refused,
+)
 from controlplane.virt_handler.vmi.ports import NoContact, StartRefused
 from controlplane.virt_handler.vmi.world import Expected, Failure, Launcher, Sighting
 
@@ -49,14 +53,9 @@ _UNREADABLE = State(Life.UNKNOWN, "unknown")
 class Tools:
     """What all sessions share."""
 
-    pods: PodsDirectory
-    inotify: Inotify
+    node: Node
     clock: Clock
     connect: Connect
-    set_up_network: SetUpNetwork
-    capabilities: Callable[[Pod], Mapping[str, bytes]]
-    """Files of libvirt's capability cache that fit this Pod's devices, by name; empty when there are none."""
-    proc: str = "/proc"
 
 
 class Session:
@@ -71,7 +70,6 @@ class Session:
         self._sighting = Sighting()
         self._expected: Expected | None = None
         self._connection: Connection | None = None
-        self._socket: LauncherSocket | None = None
         self._looking = asyncio.Lock()
         """Held from a domain's definition to the answer of its start: nothing seen in between is published."""
         self._failed_starts: list[float] = []
@@ -92,13 +90,13 @@ class Session:
 
     async def run(self) -> None:
         """Keep contact until the Pod is over."""
-        await self._drop_capabilities()
+        await self._give_capabilities()
         failures = 0
         while not self.is_over:
             try:
                 await self._follow_once()
                 failures = 0
-            except (HypervisorError, OSError, Refused) as error:
+            except (HypervisorError, OSError, NodeError) as error:
                 level = logging.DEBUG if failures < len(_PAUSES_SECONDS) else logging.WARNING
                 log.log(level, "no contact with a launcher", extra={**self._who, "error": str(error)})
                 self._publish(trouble=bounded(str(error)))
@@ -109,20 +107,17 @@ class Session:
         """Set the Pod's network up for its guest; once per session. StartRefused, NoContact."""
         if self._sighting.is_network_ready:
             return
+        self._require()
         try:
             wanted = masquerade_of(vmi)
-            interface = None
-            if wanted is not None:
-                namespace = pod_network_namespace(self._require_socket(), self.pod.uid)
-                interface = await self._tools.set_up_network(namespace, wanted)
+            interface = None if wanted is None else await self._tools.node.set_up_network(self.pod.uid, wanted)
         except ValueError as error:
             self._publish(failure=Failure("InvalidSpec", str(error)))
             raise StartRefused(str(error)) from error
-        except ProcessLookupError as error:
+        except (NodeAway, NotThere) as error:
             raise NoContact(str(error)) from error
-        except Exception as error:  # pyroute2, libnftables and the kernel have errors of many families
-            said = str(error) or type(error).__name__
-            raise StartRefused(f"cannot set up the Pod's network: {said}") from error
+        except NodeError as error:
+            raise StartRefused(f"cannot set up the Pod's network: {error}") from error
         self._publish(is_network_ready=True, interface=interface)
 
     async def start(self, vmi: VirtualMachineInstance) -> None:
@@ -175,25 +170,15 @@ class Session:
                     state = _UNREADABLE
                 self._publish(is_connected=True, state=state, observed=observed, trouble="")
 
-    async def _drop_capabilities(self) -> None:
-        """Save libvirt the half second of probing QEMU, if the node has probed it before."""
-        files = self._tools.capabilities(self.pod)
-        if not files:
-            return
-        directory = self._tools.pods
-
-        def look() -> None:
-            directory.write_files(self.pod.uid, layout.CAPABILITY_CACHE, files)
-
+    async def _give_capabilities(self) -> None:
         try:
-            await self._tools.inotify.wait_for(look)
-        except (OSError, Refused) as error:
+            await self._tools.node.give_capabilities(self.pod.uid, with_kvm=has_kvm(self.pod))
+        except NodeError as error:
             log.warning("start without capability cache", extra={**self._who, "error": str(error)})
 
     async def _follow_once(self) -> None:
         """Connect, and publish what happens until the connection ends."""
-        found = await self._tools.inotify.wait_for(lambda: self._tools.pods.open_socket(self.pod.uid))
-        self._socket = found
+        found = await self._tools.node.open_socket(self.pod.uid)
         try:
             connection = await self._tools.connect(found.path)
             self._connection = connection
@@ -208,7 +193,6 @@ class Session:
                 with suppress(HypervisorError):
                     await connection.close()
         finally:
-            self._socket = None
             found.close()
 
     async def _follow(self, connection: Connection) -> None:
@@ -228,16 +212,17 @@ class Session:
 
     async def _describe(self, vmi: VirtualMachineInstance) -> str:
         try:
-            report = await asyncio.to_thread(
-                self._tools.pods.read_file, self.pod.uid, layout.REPORT, REPORT_LIMIT_BYTES
-            )
+            report = await self._tools.node.read_report(self.pod.uid)
             return describe_domain(vmi, self.pod, report, self._sighting.interface)
-        except NotYet as gap:
-            with gap:
-                raise NoContact("the launcher has not reported yet") from gap
+        except NotThere as error:
+            raise NoContact("the launcher has not reported yet") from error
+        except NodeAway as error:
+            raise NoContact(str(error)) from error
         except (ValueError, Refused) as error:
             self._publish(failure=Failure("InvalidDomain", _gist(str(error))))
             raise StartRefused(str(error)) from error
+        except NodeError as error:
+            raise StartRefused(f"cannot read the launcher's report: {error}") from error
 
     async def _observe(self, guest: Guest) -> Observed | None:
         try:
@@ -271,11 +256,6 @@ class Session:
         if self._connection is None:
             raise NoContact("the launcher is not connected")
         return self._connection
-
-    def _require_socket(self) -> LauncherSocket:
-        if self._socket is None:
-            raise NoContact("the launcher is not connected")
-        return self._socket
 
     @property
     def _who(self) -> dict[str, str]:

@@ -11,7 +11,7 @@ from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.observed import Observed
 from controlplane.domain.state import State
-from controlplane.virt_handler.network.pod_interface import PodInterface
+from controlplane.node_link.messages import PodInterface
 
 
 @dataclass(frozen=True, slots=True)

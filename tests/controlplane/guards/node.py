@@ -32,9 +32,9 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_REGISTRY,
-        line="        except (OSError, Refused) as error:\n            raise CannotLook(",
+        line="        except NodeError as error:\n            raise CannotLook(",
         without=(
-            "        except (OSError, Refused) as error:\n"
+            "        except NodeError as error:\n"
             "            return Traces(has_directory=False, processes=0)\n"
             "            raise CannotLook("
         ),

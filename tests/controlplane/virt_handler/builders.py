@@ -13,7 +13,7 @@ from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.namespace import NAMESPACE
 from controlplane.domain.observed import Identity, Observed
 from controlplane.domain.state import Life, State
-from controlplane.virt_handler.network.pod_interface import PodInterface
+from controlplane.node_link.messages import PodInterface
 from controlplane.virt_handler.vmi.world import Expected, Launcher, Look, Sighting, Traces, World
 
 NODE, OTHER = "node-1", "node-2"

@@ -23,8 +23,7 @@ from controlplane.engine.errors import Conflict, NotFound
 from controlplane.engine.ports import Json
 from controlplane.hypervisor.errors import Disconnected, HypervisorError, WrongState
 from controlplane.hypervisor.events import ConnectionClosed, Event, EventQueue, LifecycleChanged
-from controlplane.virt_handler.network.masquerade import Masquerade
-from controlplane.virt_handler.network.pod_interface import PodInterface
+from controlplane.node_link.messages import Masquerade, PodInterface
 from tests.controlplane.virt_handler.builders import ETH0, NOW, POD_UID
 
 
