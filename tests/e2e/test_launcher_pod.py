@@ -26,14 +26,16 @@ for pid in filter(str.isdigit, os.listdir("/proc")):
             rows[key].split()[0] for key in ("Uid", "CapEff", "CapBnd", "NoNewPrivs", "Seccomp")
         )
         mine = {os.readlink(f"/proc/{pid}/fd/{one}") for one in os.listdir(f"/proc/{pid}/fd")}
-        ports = 0
+        ports = set()
         for kind in ("tcp", "tcp6", "udp", "udp6"):
             for row in open(f"/proc/{pid}/net/{kind}").readlines()[1:]:
                 fields = row.split()
-                ports += fields[3] in ("0A", "07") and f"socket:[{fields[9]}]" in mine
+                if fields[3] in ("0A", "07") and f"socket:[{fields[9]}]" in mine:
+                    ports.add(int(fields[1].rpartition(":")[2], 16))
         has_token = os.path.exists(f"/proc/{pid}/root/{TOKEN}")
         has_libvirt = "libvirt" in open(f"/proc/{pid}/maps").read()
-        print(name, user, int(effective, 16) > 0, int(bound, 16) > 0, forbidden, seccomp, has_token, has_libvirt, ports)
+        has = (int(effective, 16) > 0, int(bound, 16) > 0)
+        print(name, user, *has, forbidden, seccomp, has_token, has_libvirt, *ports)
     except (FileNotFoundError, ProcessLookupError):
         continue
 """
@@ -83,7 +85,7 @@ def test_the_processes_of_a_launcher_have_no_capability(cluster: Cluster) -> Non
 def test_what_talks_to_libvirt_is_nobody_and_what_is_root_has_no_token(cluster: Cluster) -> None:
     rows = {row for node in cluster.nodes for row in cluster.on_node(node, OURS).splitlines()}
 
-    assert rows == {"virt_handler 60107 False False 1 2 True True 1", "virt_node 0 True True 0 0 False False 0"}
+    assert rows == {"virt_handler 60107 False False 1 2 True True 8080", "virt_node 0 True True 0 0 False False"}
 
 
 def test_no_component_has_a_wildcard_rule(cluster: Cluster) -> None:
