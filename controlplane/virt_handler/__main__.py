@@ -59,9 +59,6 @@ _WORKERS = 32
 _LEAVING_SECONDS = 2.0
 _PLUGINS_SECONDS = 10.0
 _OFFERED_SECONDS = 0.5
-_CONNECT_SECONDS = 3600.0
-"""A launcher that takes the call and says nothing costs one waiting thread, not one more at every new attempt. It is
-answered in the moment in which it speaks again, and let go when its Pod ends."""
 
 
 class Handler:
@@ -84,7 +81,6 @@ class Handler:
             RememberingApi(client, {VIRTUAL_MACHINE_INSTANCE: known}),
             self._clock,
             tell=self._tell,
-            started=self._metrics.started,
         )
         self._runner: Runner[World, Action, VirtualMachineInstanceStatus] = Runner(
             "vmi",
@@ -132,6 +128,7 @@ class Handler:
             connect=_connect,
             set_up_network=netns.set_up,
             capabilities=capabilities.for_pod,
+            started=self._metrics.started,
         )
 
     def _heartbeat(self) -> Heartbeat:
@@ -238,7 +235,7 @@ class Handler:
 
 
 async def _connect(path: str) -> Connection:
-    return await open_connection(socket_uri(path), deadline_seconds=_CONNECT_SECONDS)
+    return await open_connection(socket_uri(path))
 
 
 async def _serve(settings: Settings) -> None:

@@ -55,6 +55,7 @@ class Node:
     directory: PodsDirectory
     proc: FakeProc
     told: list[Told] = field(default_factory=list)
+    resync_seconds: float = 300.0
     _task: asyncio.Task[None] | None = None
     registry: Registry | None = None
 
@@ -95,6 +96,7 @@ class Node:
             self.network.set_up,
             lambda _unused: {"q.xml": b"<x/>"},
             str(self.proc.root),
+            resync_seconds=self.resync_seconds,
         )
         # pylint: disable-next=unnecessary-lambda
         registry = self.registry = Registry(self.pods, tools, lambda key: runner.add(key))  # noqa: PLW0108 - made below
