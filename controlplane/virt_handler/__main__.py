@@ -53,9 +53,6 @@ _WORKERS = 32
 _LEAVING_SECONDS = 2.0
 _PLUGINS_SECONDS = 10.0
 _OFFERED_SECONDS = 0.5
-_CONNECT_SECONDS = 3600.0
-"""A launcher that takes the call and says nothing costs one waiting thread, not one more at every new attempt. It is
-answered in the moment in which it speaks again, and let go when its Pod ends."""
 
 
 class Handler:
@@ -70,7 +67,9 @@ class Handler:
         self._pods = WatchCache(client, self._select_pods(), self._clock)
         self._vmis = WatchCache(client, self._select_vmis(), self._clock)
         known = Overlay(self._vmis)
-        self._registry = Registry(self._pods, Tools(self._node, self._clock, _connect), self._enqueue)
+        self._registry = Registry(
+            self._pods, Tools(self._node, self._clock, _connect, started=self._metrics.started), self._enqueue
+        )
         self._reconciler = VmiReconciler(
             settings.node,
             known,
@@ -78,7 +77,6 @@ class Handler:
             RememberingApi(client, {VIRTUAL_MACHINE_INSTANCE: known}),
             self._clock,
             tell=self._tell,
-            started=self._metrics.started,
         )
         self._runner: Runner[World, Action, VirtualMachineInstanceStatus] = Runner(
             "vmi",
@@ -207,7 +205,7 @@ class Handler:
 
 
 async def _connect(path: str) -> Connection:
-    return await open_connection(socket_uri(path), deadline_seconds=_CONNECT_SECONDS)
+    return await open_connection(socket_uri(path))
 
 
 async def _serve(settings: Settings) -> None:

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from controlplane.domain.state import State, derive_outcome
 from controlplane.hypervisor.connection import Connection, open_connection, socket_uri
 from controlplane.hypervisor.errors import HypervisorError, WrongState
-from controlplane.hypervisor.events import ConnectionClosed, LifecycleChanged
+from controlplane.hypervisor.events import ConnectionClosed, Event, LifecycleChanged
 from controlplane.hypervisor.guest import Guest
+from controlplane.virt_launcher.pulse import PING_SECONDS, Pulse
 
 REPEAT_SECONDS = 5.0
 """Some guests miss the first press of the power button."""
@@ -38,8 +39,10 @@ class Verdict:
 class GuestWatch:
     """Follows one domain through the lives of libvirtd. is_acpi_expected: see `derive_outcome`."""
 
-    def __init__(self, name: str, socket: str, *, is_acpi_expected: bool) -> None:
+    def __init__(self, name: str, socket: str, pulse: Pulse, *, is_acpi_expected: bool) -> None:
+        """pulse beats whenever libvirtd answers."""
         self._name, self._uri = name, socket_uri(socket)
+        self._pulse = pulse
         self._is_acpi_expected = is_acpi_expected
         self._guest: Guest | None = None
         self._has_looked = asyncio.Event()
@@ -50,7 +53,7 @@ class GuestWatch:
         delay = _RETRY_SECONDS
         while True:
             try:
-                connection = await open_connection(self._uri)
+                connection = await open_connection(self._uri, keepalive_seconds=0)  # _next asks instead
             except HypervisorError as error:
                 log.debug("libvirtd is not there yet", extra={"error": str(error)})
                 await asyncio.sleep(delay)
@@ -73,15 +76,26 @@ class GuestWatch:
         while True:
             self._guest = await connection.guest(self._name)
             state = await self._guest.state() if self._guest is not None else None
+            self._pulse.beat()
             self._has_looked.set()
             if state is not None and (found := judge(state, is_acpi_expected=self._is_acpi_expected)):
                 return found
-            event = await connection.events.get()
+            event = await self._next(connection)
             while not isinstance(event, LifecycleChanged):
                 if isinstance(event, ConnectionClosed):
                     log.warning("libvirtd went away", extra={"because": event.reason})
                     return None
-                event = await connection.events.get()
+                event = await self._next(connection)
+
+    async def _next(self, connection: Connection) -> Event:
+        """Wait for an event, and see now and then that libvirtd answers. TimedOut when it does not."""
+        while True:
+            try:
+                async with asyncio.timeout(PING_SECONDS):
+                    return await connection.events.get()
+            except TimeoutError:
+                await connection.ping(PING_SECONDS)
+                self._pulse.beat()
 
     async def bring_down(self, grace_seconds: float) -> Verdict:
         """Press the power button, again and again, and pull the plug after the grace period.

@@ -39,6 +39,8 @@ class Events(Protocol):
 
     async def get(self) -> Event: ...
 
+    def drain(self) -> list[Event]: ...
+
 
 class Connection(Protocol):
     """A connection to one launcher's libvirtd."""

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Contact with one launcher, for as long as its Pod is there: socket, connection, what the domain does, the verbs.
 
-One task owns it (`run`); the reconciler of its VMI calls the verbs. What it knows is published as a Sighting, and
+One task owns it (`run`); the verbs run in tasks of their own (verbs.py). What it knows is published as a Sighting, and
 `changed` is called whenever that may be another one. Losing contact changes nothing but `is_connected`.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -21,8 +22,9 @@ from controlplane.domain.observed import Observed, UnreadableError, read_domain
 from controlplane.domain.state import Life, State
 from controlplane.engine.ports import Clock
 from controlplane.hypervisor.errors import Disconnected, HypervisorError, InvalidDomain, TimedOut, WrongState
-from controlplane.hypervisor.events import ConnectionClosed
+from controlplane.hypervisor.events import ConnectionClosed, Event
 from controlplane.virt_handler.launchers.description import describe_domain, has_kvm, masquerade_of
+from controlplane.virt_handler.launchers.pace import RESYNC_SECONDS, Looks, Pauses
 from controlplane.virt_handler.launchers.ports import (
     Connect,
     Connection,
@@ -34,15 +36,11 @@ from controlplane.virt_handler.launchers.ports import (
     Refused,
 )
 from controlplane.virt_handler.vmi.ports import NoContact, StartRefused
+from controlplane.virt_handler.vmi.resume import count_next
 from controlplane.virt_handler.vmi.world import Expected, Failure, Launcher, Sighting
 
 log = logging.getLogger(__name__)
 
-_PAUSES_SECONDS = (0.02, 0.05, 0.1, 0.3, 1.0, 3.0)
-"""Between attempts to connect: libvirtd listens a moment after its socket is there."""
-_BUSY_SECONDS = 0.1
-_QUICK_EVENTS = 20
-"""Events in quick succession that are answered at once; a launcher that floods us is answered ten times a second."""
 _START_ATTEMPTS = 3
 _START_PATIENCE_SECONDS = 2.0
 """A start that fails is tried at least so often and so long: a lack of memory may pass. A user waits for the reason."""
@@ -56,10 +54,15 @@ class Tools:
     node: Node
     clock: Clock
     connect: Connect
+    random: Callable[[], float] = random.random
+    """For jitter: numbers in [0, 1)."""
+    resync_seconds: float = RESYNC_SECONDS
+    started: Callable[[float], None] = lambda _unused: None
+    """Told the seconds of each start (metrics)."""
 
 
 class Session:
-    """Implements vmi.ports.Session. `pod` and `is_gone` are kept up to date by the registry."""
+    """Implements verbs.Contact. `pod` and `is_gone` are kept up to date by the registry."""
 
     def __init__(self, pod: Pod, vmi_uid: str, tools: Tools, changed: Callable[[], None]) -> None:
         self.pod = pod
@@ -73,6 +76,10 @@ class Session:
         self._looking = asyncio.Lock()
         """Held from a domain's definition to the answer of its start: nothing seen in between is published."""
         self._failed_starts: list[float] = []
+        self._pauses = Pauses(tools.random)
+        self._connected_at: float | None = None
+        self._is_unreadable = False
+        """The domain's description on this connection was bad: it is not read again."""
 
     @property
     def is_over(self) -> bool:
@@ -91,17 +98,20 @@ class Session:
     async def run(self) -> None:
         """Keep contact until the Pod is over."""
         await self._give_capabilities()
-        failures = 0
         while not self.is_over:
+            said, self._connected_at = "", None
             try:
                 await self._follow_once()
-                failures = 0
-            except (HypervisorError, OSError, NodeError) as error:
-                level = logging.DEBUG if failures < len(_PAUSES_SECONDS) else logging.WARNING
-                log.log(level, "no contact with a launcher", extra={**self._who, "error": str(error)})
-                self._publish(trouble=bounded(str(error)))
-                await asyncio.sleep(_PAUSES_SECONDS[min(failures, len(_PAUSES_SECONDS) - 1)])
-                failures += 1
+            except (HypervisorError, OSError, NodeError, NoContact) as error:
+                said = bounded(str(error))
+            since, now = self._connected_at, self._tools.clock.monotonic()
+            pause = self._pauses.next(0.0 if since is None else now - since)
+            level = logging.WARNING if self._pauses.is_worth_a_warning else logging.DEBUG
+            log.log(level, "no contact with a launcher", extra={**self._who, "error": said, "pause_seconds": pause})
+            if said:
+                self._publish(trouble=said)
+            if not self.is_over:
+                await asyncio.sleep(pause)
 
     async def prepare_network(self, vmi: VirtualMachineInstance) -> None:
         """Set the Pod's network up for its guest; once per session. StartRefused, NoContact."""
@@ -127,6 +137,7 @@ class Session:
         async with self._looking:
             try:
                 guest = await connection.define(text)
+                self._is_unreadable = False
                 await guest.start()
                 log.info("domain started", extra=self._who)
             except WrongState:
@@ -152,7 +163,8 @@ class Session:
 
     async def resume(self) -> None:
         """Let a paused guest go on. NoContact."""
-        self._publish(resume_asked_at=self._tools.clock.monotonic())
+        now = self._tools.clock.monotonic()
+        self._publish(resume_asked_at=now, resumes=count_next(self._sighting, now))
         await self._tell(lambda guest: guest.resume())
 
     async def refresh(self) -> None:
@@ -183,10 +195,10 @@ class Session:
             connection = await self._tools.connect(found.path)
             self._connection = connection
             self._sighting = replace(self._sighting, observed=None)  # read anew, once per connection
-            log.info("launcher connected", extra=self._who)
+            self._is_unreadable, self._connected_at = False, self._tools.clock.monotonic()
+            log.log(self._level, "launcher connected", extra=self._who)
             try:
-                with suppress(NoContact):
-                    await self._follow(connection)
+                await self._follow(connection)
             finally:
                 self._connection = None
                 self._publish(is_connected=False)
@@ -196,19 +208,26 @@ class Session:
             found.close()
 
     async def _follow(self, connection: Connection) -> None:
-        await self.refresh()
-        quick, last = 0, self._tools.clock.monotonic()
+        """Look at the domain whenever something happened, at last after a while without."""
+        looks = Looks()
         while True:
-            event = await connection.events.get()
-            if isinstance(event, ConnectionClosed):
-                log.info("launcher disconnected", extra={**self._who, "because": event.reason})
-                return
-            now = self._tools.clock.monotonic()
-            quick = quick + 1 if now - last < _BUSY_SECONDS else 0
-            last = now
-            if quick > _QUICK_EVENTS:
-                await asyncio.sleep(_BUSY_SECONDS)
-            await self.refresh()
+            if (pause := looks.next(self._tools.clock.monotonic())) > 0:
+                await asyncio.sleep(pause)
+            happened = connection.events.drain()
+            if not any(isinstance(one, ConnectionClosed) for one in happened):
+                await self.refresh()
+                happened = await self._wait(connection)
+            for event in happened:
+                if isinstance(event, ConnectionClosed):
+                    log.log(self._level, "launcher disconnected", extra={**self._who, "because": event.reason})
+                    return
+
+    async def _wait(self, connection: Connection) -> list[Event]:
+        """Wait for an event; none when it is time to look without."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._tools.resync_seconds * (0.9 + 0.2 * self._tools.random())):
+                return [await connection.events.get()]
+        return []
 
     async def _describe(self, vmi: VirtualMachineInstance) -> str:
         try:
@@ -225,10 +244,14 @@ class Session:
             raise StartRefused(f"cannot read the launcher's report: {error}") from error
 
     async def _observe(self, guest: Guest) -> Observed | None:
+        """Read what the domain is, in a thread; None, and not again on this connection, when it cannot be read."""
+        if self._is_unreadable:
+            return None
         try:
-            return read_domain(await guest.xml())
+            return await asyncio.to_thread(read_domain, await guest.xml())
         except UnreadableError as error:
-            log.warning("a launcher describes its domain badly", extra={**self._who, "error": str(error)})
+            self._is_unreadable = True
+            log.warning("a launcher describes its domain badly", extra={**self._who, "error": bounded(str(error))})
             return None
 
     async def _tell(self, say: Callable[[Guest], object]) -> None:
@@ -256,6 +279,11 @@ class Session:
         if self._connection is None:
             raise NoContact("the launcher is not connected")
         return self._connection
+
+    @property
+    def _level(self) -> int:
+        """How loudly to tell of a contact that comes or goes: of one that flaps not at all."""
+        return logging.INFO if self._pauses.is_ordinary else logging.DEBUG
 
     @property
     def _who(self) -> dict[str, str]:

@@ -40,6 +40,8 @@ class Sighting:
     destroys: int = 0
     """How often the domain was told to end at once."""
     resume_asked_at: float | None = None
+    resumes: int = 0
+    """How often the guest was told to go on after an I/O error, in a row."""
     failure: Failure | None = None
     trouble: str = ""
     """Why there is no contact; for people."""
@@ -54,6 +56,19 @@ class Expected:
 
 
 @dataclass(frozen=True, slots=True)
+class Setback:
+    """What came of the last verb: nothing. It is tried again later, and ever later."""
+
+    message: str
+    is_refusal: bool
+    """False: there was no contact, or it broke; what was asked may have happened."""
+    at: float
+    """Monotonic seconds."""
+    count: int = 1
+    """How many there were in a row."""
+
+
+@dataclass(frozen=True, slots=True)
 class Launcher:
     """A launcher Pod of this node."""
 
@@ -63,6 +78,9 @@ class Launcher:
     sighting: Sighting = field(default_factory=Sighting)
     expected: Expected | None = None
     """None: not read yet."""
+    doing: str = ""
+    """The verb that is being carried out; "" when none is. Its end wakes the VMI's key."""
+    setback: Setback | None = None
 
 
 @dataclass(frozen=True, slots=True)

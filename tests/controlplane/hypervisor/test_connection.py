@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 
 from controlplane.domain.state import Life, State
-from controlplane.hypervisor.connection import Connection, open_connection, register_event_loop, socket_uri
+from controlplane.hypervisor.connection import Connection, open_connection, socket_uri
 from controlplane.hypervisor.errors import Disconnected, HypervisorError, InvalidDomain, WrongState
 from controlplane.hypervisor.events import LifecycleChanged
 
@@ -21,12 +21,7 @@ XML = """
 """
 
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")  # libvirt takes one loop per process
-
-
-@pytest_asyncio.fixture(scope="session", loop_scope="session", autouse=True)
-async def _loop() -> None:
-    register_event_loop()
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("libvirt_loop")]
 
 
 @pytest_asyncio.fixture(loop_scope="session")

@@ -57,6 +57,7 @@ class Node:
     directory: PodsDirectory
     proc: FakeProc
     told: list[Told] = field(default_factory=list)
+    resync_seconds: float = 300.0
     _task: asyncio.Task[None] | None = None
     registry: Registry | None = None
     virt_node: VirtNode | None = None
@@ -91,7 +92,7 @@ class Node:
     async def _run(self) -> None:
         self.virt_node = VirtNode(self.directory, self.network, self.proc)
         client = NodeClient(self.virt_node.dial)
-        tools = Tools(client, self.clock, self.libvirtd.connect)
+        tools = Tools(client, self.clock, self.libvirtd.connect, resync_seconds=self.resync_seconds)
         # pylint: disable-next=unnecessary-lambda
         registry = self.registry = Registry(self.pods, tools, lambda key: runner.add(key))  # noqa: PLW0108 - made below
         reconciler = VmiReconciler(NODE, self.vmis, registry, self.api, self.clock, tell=self._tell)

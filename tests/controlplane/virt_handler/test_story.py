@@ -200,7 +200,7 @@ async def test_a_network_that_cannot_be_set_up_is_said_and_tried_again(node: Nod
     await until(lambda: bool(node.status.get("conditions")), "a condition")
     assert said in node.status["conditions"][-1]["message"]
     node.network.error = None
-    await until(lambda: node.phase == "Running", "Running")
+    await until(lambda: node.phase == "Running", "Running", clock=node.clock)
 
 
 async def test_a_pod_that_only_looks_like_a_launcher_gets_nothing(node: Node) -> None:
