@@ -72,6 +72,7 @@ class Session:
         self._changed = changed
         self._sighting = Sighting()
         self._expected: Expected | None = None
+        self._admitted = asyncio.Event()
         self._connection: Connection | None = None
         self._looking = asyncio.Lock()
         """Held from a domain's definition to the answer of its start: nothing seen in between is published."""
@@ -95,6 +96,11 @@ class Session:
         self._expected = expected
         self._changed()
 
+    def admit(self) -> None:
+        """Dial it from now on: a VMI grants this Pod the run."""
+        self._admitted.set()
+        self._publish(is_admitted=True)
+
     async def run(self) -> None:
         """Keep contact until the Pod is over."""
         await self._give_capabilities()
@@ -117,7 +123,6 @@ class Session:
         """Set the Pod's network up for its guest; once per session. StartRefused, NoContact."""
         if self._sighting.is_network_ready:
             return
-        self._require()
         try:
             wanted = masquerade_of(vmi)
             interface = None if wanted is None else await self._tools.node.set_up_network(self.pod.uid, wanted)
@@ -189,9 +194,11 @@ class Session:
             log.warning("start without capability cache", extra={**self._who, "error": str(error)})
 
     async def _follow_once(self) -> None:
-        """Connect, and publish what happens until the connection ends."""
+        """Find the launcher; once it is granted the run connect, and publish what happens until the connection ends."""
         found = await self._tools.node.open_socket(self.pod.uid)
         try:
+            self._publish(is_here=True)
+            await self._admitted.wait()
             connection = await self._tools.connect(found.path)
             self._connection = connection
             self._sighting = replace(self._sighting, observed=None)  # read anew, once per connection

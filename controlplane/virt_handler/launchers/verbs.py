@@ -31,6 +31,8 @@ class Contact(Protocol):
 
     def expect(self, expected: Expected) -> None: ...
 
+    def admit(self) -> None: ...
+
     async def prepare_network(self, vmi: VirtualMachineInstance) -> None: ...
 
     async def start(self, vmi: VirtualMachineInstance) -> None: ...
@@ -70,6 +72,10 @@ class Verbs:
     def expect(self, expected: Expected) -> None:
         """Keep what was read of its VMI before the hand-over."""
         self._contact.expect(expected)
+
+    def admit(self) -> None:
+        """Dial the launcher from now on."""
+        self._contact.admit()
 
     def prepare_network(self, vmi: VirtualMachineInstance) -> None:
         """Begin to set the Pod's network up. NoContact when a verb is under way."""

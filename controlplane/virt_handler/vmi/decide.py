@@ -34,6 +34,7 @@ from controlplane.virt_handler.vmi.world import (
     Destroy,
     DestroyOrphan,
     DestroyRemoved,
+    Dial,
     Launcher,
     LookForLauncher,
     PrepareNetwork,
@@ -50,6 +51,8 @@ DESTROY_AGAIN_SECONDS = 10.0
 AGAIN_SECONDS, AGAIN_LAST_SECONDS = 0.05, 30.0
 """A start or a network of which nothing came is tried again after so long, doubling up to the last."""
 ORPHAN_SECONDS = 60.0
+_NO_VERBS = (Tell, LookForLauncher, Dial, ReadVmi)
+"""Steps that wait for no launcher."""
 
 
 LOOK_SECONDS = (1.0, 2.0, 4.0, 8.0, 15.0)
@@ -60,7 +63,7 @@ def decide(world: World) -> Plan[Action]:
     """Choose the next step."""
     plan = _decide(world)
     busy = {one.pod.uid for one in world.launchers if one.doing}
-    steps = tuple(one for one in plan.steps if isinstance(one, Tell | LookForLauncher) or one.pod_uid not in busy)
+    steps = tuple(one for one in plan.steps if isinstance(one, _NO_VERBS) or one.pod_uid not in busy)
     return plan if steps == plan.steps else Plan(steps, plan.look_again_in)
 
 
@@ -69,7 +72,10 @@ def _decide(world: World) -> Plan[Action]:
     if vmi is None:
         return _without_vmi(world)
     by_phase = BY_PHASE.get(vmi.status.phase)
-    return Plan() if by_phase is None else by_phase(world, vmi)
+    if by_phase is None:
+        return Plan()
+    plan = by_phase(world, vmi)
+    return Plan((*_dial(world, vmi), *plan.steps), plan.look_again_in)
 
 
 def refuse_start(vmi: VirtualMachineInstance, node: str, launcher: Launcher) -> str | None:
@@ -84,6 +90,15 @@ def refuse_start(vmi: VirtualMachineInstance, node: str, launcher: Launcher) -> 
         "the Pod is going": launcher.is_gone or launcher.pod.is_deleting or launcher.pod.is_over,
     }
     return next((reason for reason, applies in reasons.items() if applies), None)
+
+
+def _dial(world: World, vmi: VirtualMachineInstance) -> tuple[Action, ...]:
+    """Make contact with the Pod that is granted the run and no other: whoever looks like a launcher may be none."""
+    launcher = world.launcher
+    if launcher is None or launcher.sighting.is_admitted or launcher.pod.is_over:
+        return ()
+    is_granted = vmi.status.active_pods.get(launcher.pod.uid) == world.node
+    return (Dial(launcher.pod.uid, because="its VMI grants it the run"),) if is_granted else ()
 
 
 def _nothing(_unused: World, __: VirtualMachineInstance) -> Plan[Action]:
@@ -253,7 +268,8 @@ def _expect(world: World) -> Plan[Action]:
     if launcher.expected is None:
         return Plan((ReadVmi(uid, because="its launcher is here before it was handed over"),))
     is_wanted = vmi is not None and vmi.metadata.deletion_timestamp is None and vmi.status.phase in BEFORE_HAND_OVER
-    if not is_wanted or launcher.sighting.is_network_ready or not is_startable(launcher.sighting):
+    sighting = launcher.sighting
+    if not is_wanted or sighting.is_network_ready or not sighting.is_here or sighting.failure is not None:
         return Plan()
     if (pause := _pause(world, launcher)) > 0:
         return Plan(look_again_in=pause)

@@ -40,6 +40,9 @@ class Session(Protocol):
     def expect(self, expected: Expected) -> None:
         """Keep what was read of its VMI before the hand-over."""
 
+    def admit(self) -> None:
+        """Dial the launcher from now on, and keep contact; at once."""
+
     def prepare_network(self, vmi: VirtualMachineInstance) -> None:
         """Set the Pod's network up for its guest; once per session."""
 

@@ -35,6 +35,7 @@ from controlplane.virt_handler.vmi.world import (
     Destroy,
     DestroyOrphan,
     DestroyRemoved,
+    Dial,
     Expected,
     Look,
     LookForLauncher,
@@ -199,6 +200,8 @@ class VmiReconciler:
         match action:
             case ReadVmi():
                 session.expect(await self._read_expected(session.launcher().pod))
+            case Dial():
+                session.admit()
             case PrepareNetwork():
                 expected = session.launcher().expected
                 vmi = world.vmi or (None if expected is None else expected.vmi)

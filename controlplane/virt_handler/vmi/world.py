@@ -26,6 +26,10 @@ class Failure:
 class Sighting:
     """What was last seen of a launcher over our own connection. The default says: nothing is known."""
 
+    is_here: bool = False
+    """The launcher is prepared: there is a socket to dial, and a network to set up."""
+    is_admitted: bool = False
+    """We were told to dial it: a VMI grants it the run."""
     is_connected: bool = False
     """False says nothing about the guest."""
     state: State | None = None
@@ -164,6 +168,14 @@ class LookForLauncher:
 
 
 @dataclass(frozen=True, slots=True)
+class Dial:
+    """Make contact with a launcher, and keep it: before that not a byte of it is read."""
+
+    pod_uid: str
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
 class PrepareNetwork:
     pod_uid: str
     because: str
@@ -214,5 +226,7 @@ class DestroyOrphan:
     because: str
 
 
-SessionAction = ReadVmi | PrepareNetwork | StartDomain | ShutDown | Destroy | DestroyRemoved | Resume | DestroyOrphan
+SessionAction = (
+    ReadVmi | Dial | PrepareNetwork | StartDomain | ShutDown | Destroy | DestroyRemoved | Resume | DestroyOrphan
+)
 Action = SessionAction | LookForLauncher

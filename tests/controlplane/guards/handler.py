@@ -20,11 +20,18 @@ _BY_VERDICT = (
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
-        file=_DECIDE,
-        line="    return Plan() if by_phase is None else by_phase(world, vmi)",
-        without="    return _running(world, vmi) if by_phase is None else by_phase(world, vmi)",
-        because="About a phase that this version does not know nothing is done.",
-        tests=_BY_DECIDE,
+        file="controlplane/virt_handler/vmi/decide.py",
+        line="    if by_phase is None:\n        return Plan()\n    plan = by_phase(world, vmi)",
+        without="    plan = (by_phase or _running)(world, vmi)",
+        because="Of a phase that this version does not know nothing is done.",
+        tests=("tests/controlplane/virt_handler/vmi/test_decide.py",),
+    ),
+    Guard(
+        file="controlplane/virt_handler/vmi/decide.py",
+        line="    is_granted = vmi.status.active_pods.get(launcher.pod.uid) == world.node",
+        without="    is_granted = True",
+        because="A Pod that looks like a launcher is dialled, and what it says is read.",
+        tests=("tests/controlplane/virt_handler/vmi/test_decide.py",),
     ),
     Guard(
         file=_DECIDE,

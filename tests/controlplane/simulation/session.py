@@ -63,13 +63,20 @@ class FakeSession:
         self._expected = expected
         self._changed()
 
+    def admit(self) -> None:
+        self._publish(is_admitted=True)
+
     def steps(self) -> list[Callable[[], None]]:
         """List what its own task can do now."""
         there = self._there()
         if self._daemon and (there is None or not there.is_listening or there.daemon != self._daemon):
             return [self._hang_up]
         if not self._daemon:
-            return [self._connect] if there is not None and there.is_listening and not self.is_over else []
+            if there is None or not there.is_listening or self.is_over:
+                return []
+            if not self._sighting.is_here:
+                return [lambda: self._publish(is_here=True)]
+            return [self._connect] if self._sighting.is_admitted else []
         if self._look is not None:
             return [self._publish_look]
         return [self._begin_look] if there is not None and self._seen != there.changes and not self._is_starting else []

@@ -111,6 +111,8 @@ def observed(*, uid: str = VMI_UID, pod_uid: str = POD_UID, grace: int = 30, acp
 def seen(state: State | None = RUNNING, **fields: Any) -> Sighting:
     """A connected launcher."""
     defaults: dict[str, Any] = {
+        "is_here": True,
+        "is_admitted": True,
         "is_connected": True,
         "state": state,
         "observed": None if state is None else observed(),
@@ -123,7 +125,9 @@ def seen(state: State | None = RUNNING, **fields: Any) -> Sighting:
 def a_launcher(
     sighting: Sighting | None = None, pod: Pod | None = None, *, gone: bool = False, **fields: Any
 ) -> Launcher:
-    return Launcher(pod or a_pod(), is_gone=gone, sighting=sighting or Sighting(), **fields)
+    return Launcher(
+        pod or a_pod(), is_gone=gone, sighting=sighting or Sighting(is_here=True, is_admitted=True), **fields
+    )
 
 
 def a_look(

@@ -27,12 +27,22 @@ async def test_before_the_hand_over_a_vmi_is_read_once_and_by_its_uid(node: Node
     node.files.report()
     node.files.listen()
     node.pods.put(pod_object(phase="Pending"))
-    await until(lambda: node.registry is not None and node.registry.connected == 1, "contact")
+    await until(lambda: bool(node.api.gets), "the VMI to be read")
     node.pods.put(pod_object())
     await asyncio.sleep(0.02)
     assert len(node.api.gets) == 1
     assert node.network.wanted == []
-    assert node.libvirtd.defined == []
+    assert node.libvirtd.dials == 0
+
+
+async def test_only_the_pod_that_is_granted_the_run_is_dialled(up: Node) -> None:
+    """Everything is prepared for it before, and not a byte of it read."""
+    assert up.network.wanted
+    await asyncio.sleep(0.02)
+    assert up.libvirtd.dials == 0
+    up.hand_over()
+    await until(lambda: up.phase == "Running", "Running")
+    assert up.libvirtd.dials == 1
 
 
 async def test_an_impossible_domain_fails_with_the_reason(up: Node) -> None:

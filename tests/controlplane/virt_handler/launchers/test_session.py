@@ -12,7 +12,7 @@ import pytest
 from controlplane.domain.state import Life, State
 from controlplane.hypervisor.errors import HypervisorError
 from controlplane.hypervisor.events import LifecycleChanged
-from tests.controlplane.virt_handler.builders import RUNNING, domain_text, pod_object, vmi_object
+from tests.controlplane.virt_handler.builders import RUNNING, domain_text, pod_object
 from tests.controlplane.virt_handler.fakes import FakeConnection, FakeGuest, FakeLibvirtd, until
 from tests.controlplane.virt_handler.stage import Node
 
@@ -23,7 +23,7 @@ def come_up(node: Node) -> None:
     node.files.make_directory()
     node.files.report()
     node.files.listen()
-    node.api.store(vmi_object("Scheduling"))
+    node.hand_over()
     node.pods.put(pod_object())
 
 
@@ -72,8 +72,6 @@ async def test_a_domain_is_looked_at_again_without_any_event(node: Node) -> None
     await node.end()
     node.resync_seconds = 0.02
     node.begin()
-    await until(lambda: node.registry is not None and node.registry.connected == 1, "contact")
-    node.hand_over()
     await until(lambda: node.phase == "Running", "Running")
     guest.life = State(Life.SHUT_OFF, "crashed")  # and nobody tells
     await until(lambda: node.phase == "Failed", "Failed")

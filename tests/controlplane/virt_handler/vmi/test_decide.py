@@ -19,6 +19,7 @@ from controlplane.virt_handler.vmi.world import (
     Destroy,
     DestroyOrphan,
     DestroyRemoved,
+    Dial,
     Expected,
     LookForLauncher,
     PrepareNetwork,
@@ -64,7 +65,27 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
     # The way to a start.
     "launcher not connected": (a_world(a_vmi(), a_launcher()), Plan()),
     "a launcher before the hand-over": (a_world(None, a_launcher()), Plan((READ,))),
-    "read before the hand-over, not connected yet": (a_world(None, a_launcher(expected=EXPECTED)), Plan()),
+    "granted, and never dialled": (
+        a_world(a_vmi(), a_launcher(Sighting(is_here=True))),
+        Plan((Dial(POD_UID, because="its VMI grants it the run"),)),
+    ),
+    "its run is over, and nobody has dialled to see that it is": (
+        a_world(a_vmi("Succeeded"), a_launcher(Sighting(is_here=True))),
+        Plan((Dial(POD_UID, because="its VMI grants it the run"),)),
+    ),
+    "before the grant nobody is dialled": (a_world(a_vmi("Scheduling"), a_launcher(Sighting(is_here=True))), Plan()),
+    "a Pod that is granted nothing is not dialled": (
+        a_world(a_vmi(), a_launcher(Sighting(is_here=True), pod=a_pod("another"))),
+        Plan((LOOK,), look_again_in=1.0),
+    ),
+    "read before the hand-over, not prepared yet": (
+        a_world(None, a_launcher(Sighting(), expected=EXPECTED)),
+        Plan(),
+    ),
+    "read before the hand-over, prepared, not dialled": (
+        a_world(None, a_launcher(Sighting(is_here=True), expected=EXPECTED)),
+        Plan((PREPARE,)),
+    ),
     "connected before the hand-over": (
         a_world(None, a_launcher(seen(None, is_network_ready=False), expected=EXPECTED)),
         Plan((PREPARE,)),
