@@ -39,7 +39,7 @@ _AGAIN_SECONDS = 1.0
 _THREADS_CLOCK = 6
 """What Linux puts below a thread's number to make a clock of it (pthread_getcpuclockid takes a handle, which must not
 be that of a thread that has ended)."""
-_FIRST_LOOK_SECONDS, _LAST_LOOK_SECONDS = 0.05, 1.0
+_FIRST_LOOK_SECONDS, _LAST_LOOK_SECONDS = 0.02, 1.0
 """Between looks at what a thread has used; nearly all calls are over before the first."""
 
 

@@ -136,7 +136,7 @@ GUARDS: tuple[Guard, ...] = (
         line="        if self._is_unreadable:\n            return None\n",
         without="",
         because="A description that cannot be read must not be read at every event.",
-        tests=("tests/controlplane/virt_handler/launchers/test_session.py",),
+        tests=("tests/controlplane/virt_handler/launchers/test_session_look.py",),
     ),
     Guard(
         file=_VERBS,

@@ -85,7 +85,12 @@ async def look(at: Connection) -> float:
 
 
 async def usual(at: Connection) -> float:
-    return statistics.median([await look(at) for _unused in range(OPERATIONS)])
+    return typical([await look(at) for _unused in range(OPERATIONS)])
+
+
+def typical(seconds: list[float]) -> float:
+    """Take the lower quartile: other users of the machine make many operations slower, an attack would make all so."""
+    return statistics.quantiles(seconds, n=4)[0]
 
 
 async def fall_into(server: Hostile) -> None:
@@ -136,13 +141,14 @@ async def test_a_hostile_launcher_slows_no_neighbour_and_leaves_nothing_behind(
     attack = asyncio.create_task(fall_into(server))
     taken = []
     until = time.perf_counter() + 2 * PATIENCE_SECONDS
-    while not attack.done() or time.perf_counter() < until:
+    while not attack.done() or len(taken) < OPERATIONS or time.perf_counter() < until:
         taken.append(await look(neighbour))
         await asyncio.sleep(0.001)
 
     with suppress(HypervisorError, TimeoutError):
         await attack
-    assert statistics.median(taken) < 2 * before + NOISE_SECONDS
+    assert typical(taken) < 2 * before + NOISE_SECONDS
+    assert max(taken) < 1.0
     await census.is_as_before()
 
 

@@ -98,5 +98,5 @@ def test_a_share_is_used_up_and_fills_again() -> None:
     share = Share()
     assert share.take(BURST_SECONDS, 0.0)
     assert not share.take(0.001, 0.0)
-    assert share.take(0.9 * RATE, 1.1)
+    assert share.take(0.1 * RATE, 0.2)
     assert not share.take(BURST_SECONDS + 0.001, 1e6)
