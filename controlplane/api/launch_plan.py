@@ -151,13 +151,21 @@ def parse_report(data: bytes, *, mounts: dict[str, str]) -> Report:
     """
     if len(data) > REPORT_LIMIT_BYTES:
         raise ValueError(f"launcher report has {len(data)} bytes, at most {REPORT_LIMIT_BYTES} are read")
-    raw: Any = json.loads(data)
+    raw = _parse_json(data, "launcher report")
     if not isinstance(raw, dict) or raw.get("version") != VERSION or not isinstance(raw.get("container_disks"), list):
         raise ValueError(f"launcher report is not of version {VERSION}")
     found = tuple(_found_disk(one, mounts) for one in raw["container_disks"])
     if sorted(disk.volume for disk in found) != sorted(mounts):
         raise ValueError("launcher report does not list exactly the expected volumes")
     return Report(found, direct_io=raw.get("direct_io") is not False)
+
+
+def _parse_json(data: bytes, what: str) -> Any:
+    """Read JSON that may be anything. Python gives up on deep nesting with an error that is no ValueError."""
+    try:
+        return json.loads(data)
+    except RecursionError as error:
+        raise ValueError(f"{what} is nested too deeply") from error
 
 
 def _found_disk(raw: Any, mounts: dict[str, str]) -> FoundDisk:
