@@ -103,7 +103,7 @@ def _end(message: str, code: int) -> int:
     log.info("ending", extra={"because": message, "exit_code": code})
     try:
         with open(TERMINATION_LOG, "wb") as file:
-            file.write(message.encode()[:_TERMINATION_LIMIT])
+            file.write(message.encode(errors="backslashreplace")[:_TERMINATION_LIMIT])  # an image chose the names in it
     except OSError as error:
         log.warning("no termination log", extra={"error": str(error)})
     return code

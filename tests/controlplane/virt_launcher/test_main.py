@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from controlplane.api.launch_plan import PLAN_VARIABLE, Plan, render_plan
+from controlplane.virt_launcher import __main__
 from controlplane.virt_launcher.__main__ import Settings
 
 PLAN = Plan(domain="uid", title="ns/vm", grace_period_seconds=30)
@@ -31,6 +32,15 @@ def test_the_plan_comes_from_the_environment() -> None:
 def test_an_environment_without_a_plan_is_refused(environment: dict[str, str], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Settings.from_environment(environment)
+
+
+def test_last_words_are_left_whatever_names_an_image_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file name need not be text: Python has it with a surrogate, which UTF-8 has not."""
+    monkeypatch.setattr(__main__, "TERMINATION_LOG", str(tmp_path / "log"))
+    assert __main__._end("InvalidDisk: \udcff" + "x" * 10_000, 1) == 1
+    said = (tmp_path / "log").read_bytes()
+    assert said.startswith(b"InvalidDisk: \\udcffxx")
+    assert len(said) == 4096
 
 
 def test_nothing_slow_is_imported_before_libvirtd_runs() -> None:
