@@ -9,8 +9,14 @@ from tests.controlplane.guards.guard import Guard
 
 _LAUNCH_PLAN = "controlplane/api/launch_plan.py"
 _HANDLER_STATUS = "controlplane/virt_handler/vmi/status.py"
+_QEMU_LOG = "controlplane/virt_launcher/qemu_log.py"
+_CONSOLE = "controlplane/virt_launcher/console.py"
+_FOLLOW = "controlplane/virt_launcher/follow.py"
 _BY_LAUNCH_PLAN = ("tests/controlplane/api/test_launch_plan.py",)
 _BY_HANDLER_STATUS = ("tests/controlplane/virt_handler/vmi/test_status.py",)
+_BY_QEMU_LOG = ("tests/controlplane/virt_launcher/test_qemu_log.py",)
+_BY_CONSOLE = ("tests/controlplane/virt_launcher/test_console.py",)
+_BY_FOLLOW = ("tests/controlplane/virt_launcher/test_follow.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
@@ -26,5 +32,40 @@ GUARDS: tuple[Guard, ...] = (
         without='status="False", reason=reason, message=message',
         because="What a tenant's side says must not fill a status, nor reach a terminal as it is.",
         tests=_BY_HANDLER_STATUS,
+    ),
+    Guard(
+        file=_QEMU_LOG,
+        line="        if status.st_blocks * 512 <= LIMIT_BYTES:",
+        without="        if status.st_blocks >= 0:",
+        because="A guest that makes QEMU complain must not fill the node's disk.",
+        tests=_BY_QEMU_LOG,
+    ),
+    Guard(
+        file=_QEMU_LOG,
+        line="        free_range(descriptor, 0, size - KEPT_BYTES)",
+        without="        free_range(descriptor, 0, size)",
+        because="Why a start failed is read from the newest messages.",
+        tests=_BY_QEMU_LOG,
+    ),
+    Guard(
+        file=_CONSOLE,
+        line="        if self._at - self._freed >= _FREED_BYTES:",
+        without="        if self._at < 0:",
+        because="A guest that prints must not fill the node's disk.",
+        tests=_BY_CONSOLE,
+    ),
+    Guard(
+        file=_CONSOLE,
+        line="        if behind > 0:",
+        without="        if behind < 0:",
+        because="A guest that prints faster than is copied must not fill the node's disk.",
+        tests=_BY_CONSOLE,
+    ),
+    Guard(
+        file=_FOLLOW,
+        line="            self._pause = min(self._pause * FACTOR, LAST_SECONDS)",
+        without="            self._pause = FIRST_SECONDS",
+        because="A hundred idle machines must not wake their node without end.",
+        tests=_BY_FOLLOW,
     ),
 )
