@@ -20,6 +20,10 @@ RUN_VOLUME = "run"
 LIBVIRT_SOCKET = ("libvirt", "libvirt-sock")
 """Path components below RUN of libvirtd's socket."""
 
+PLAN_DIRECTORY, PLAN_FILE = "/run/launch-plan", "plan.json"
+"""Where the kubelet puts the launch plan, an annotation of the Pod, for the launcher. Pod volume: PLAN_VOLUME."""
+
+PLAN_VOLUME = "launch-plan"
 REPORT = "report.json"
 """Below RUN: what the supervisor found in the images; see controlplane.api.launch_plan.Report."""
 

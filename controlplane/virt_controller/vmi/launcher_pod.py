@@ -13,7 +13,7 @@ from typing import Any
 
 from kubevirt_api import names
 
-from controlplane.api.launch_plan import PLAN_VARIABLE, Plan, render_plan
+from controlplane.api.launch_plan import PLAN_ANNOTATION, render_plan
 from controlplane.api.objects.decode import encode
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.pod import COMPUTE
@@ -65,6 +65,7 @@ def _metadata(vmi: VirtualMachineInstance, launch: Launch) -> Json:
         "annotations": {
             **{key: value for key, value in meta.annotations.items() if key not in DROPPED_ANNOTATIONS},
             names.DOMAIN: meta.name,
+            PLAN_ANNOTATION: render_plan(launch.plan),
             DEFAULT_CONTAINER: COMPUTE,
         },
         "ownerReferences": [owner_reference(vmi)],
@@ -107,7 +108,11 @@ def _spec(spec: VirtualMachineInstanceSpec, launch: Launch) -> Json:
             names.SCHEDULABLE: "true",
         },
         "containers": [_compute(launch)],
-        "volumes": [{"name": layout.RUN_VOLUME, "emptyDir": {}}, *(one.volume for one in launch.mounted)],
+        "volumes": [
+            {"name": layout.RUN_VOLUME, "emptyDir": {}},
+            _plan_volume(),
+            *(one.volume for one in launch.mounted),
+        ],
         **{key: value for key, value in optional.items() if value},
     }
 
@@ -130,13 +135,6 @@ def _compute(launch: Launch) -> Json:
         "name": COMPUTE,
         "image": launch.image,
         "imagePullPolicy": launch.pull_policy,
-        "env": [
-            {"name": PLAN_VARIABLE, "value": _plan_value(launch.plan)},
-            *(
-                {"name": f"POD_{part.upper()}", "valueFrom": {"fieldRef": {"fieldPath": f"metadata.{part}"}}}
-                for part in ("name", "namespace", "uid")
-            ),
-        ],
         "resources": launch.resources,
         "securityContext": {
             "allowPrivilegeEscalation": False,
@@ -145,11 +143,14 @@ def _compute(launch: Launch) -> Json:
         },
         "volumeMounts": [
             {"name": layout.RUN_VOLUME, "mountPath": layout.RUN},
+            {"name": layout.PLAN_VOLUME, "mountPath": layout.PLAN_DIRECTORY, "readOnly": True},
             *(one.mount for one in launch.mounted),
         ],
     }
 
 
-def _plan_value(plan: Plan) -> str:
-    """Write the plan so that no `$` is left: the kubelet would expand $(NAME) and halve $$ in user data."""
-    return render_plan(plan).replace("$", "\\u0024")
+def _plan_volume() -> Json:
+    """Hand the plan over as a file. The launcher reads it once: what the kubelet makes of it later has no effect."""
+    source = {"fieldRef": {"fieldPath": f"metadata.annotations['{PLAN_ANNOTATION}']"}}
+    items = [{"path": layout.PLAN_FILE, **source}]
+    return {"name": layout.PLAN_VOLUME, "downwardAPI": {"defaultMode": 0o440, "items": items}}

@@ -9,6 +9,7 @@ from tests.controlplane.guards.guard import Guard
 
 _LAUNCH_PLAN = "controlplane/api/launch_plan.py"
 _HANDLER_STATUS = "controlplane/virt_handler/vmi/status.py"
+_STORAGE = "controlplane/api/admission/validate/storage.py"
 _QEMU_LOG = "controlplane/virt_launcher/qemu_log.py"
 _CONSOLE = "controlplane/virt_launcher/console.py"
 _FOLLOW = "controlplane/virt_launcher/follow.py"
@@ -17,6 +18,8 @@ _BY_HANDLER_STATUS = ("tests/controlplane/virt_handler/vmi/test_status.py",)
 _BY_QEMU_LOG = ("tests/controlplane/virt_launcher/test_qemu_log.py",)
 _BY_CONSOLE = ("tests/controlplane/virt_launcher/test_console.py",)
 _BY_FOLLOW = ("tests/controlplane/virt_launcher/test_follow.py",)
+_BY_LAUNCH = ("tests/controlplane/virt_controller/vmi/test_launch.py",)
+_BY_CORPUS = ("tests/controlplane/api/admission",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
@@ -67,5 +70,19 @@ GUARDS: tuple[Guard, ...] = (
         without="            self._pause = FIRST_SECONDS",
         because="A hundred idle machines must not wake their node without end.",
         tests=_BY_FOLLOW,
+    ),
+    Guard(
+        file=_LAUNCH_PLAN,
+        line="    if (size := len(text.encode())) > PLAN_LIMIT_BYTES:",
+        without="    if (size := len(text.encode())) < 0:",
+        because="A Pod whose annotations are too long is refused, and nothing says what to do.",
+        tests=_BY_LAUNCH,
+    ),
+    Guard(
+        file=_STORAGE,
+        line="    if size > TEXT_LIMIT_BYTES:",
+        without="    if size < 0:",
+        because="What is let in must fit into the plan, or its machine never starts.",
+        tests=_BY_CORPUS,
     ),
 )
