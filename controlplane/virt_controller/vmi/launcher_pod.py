@@ -19,6 +19,7 @@ from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.pod import COMPUTE
 from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE_INSTANCE
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance, VirtualMachineInstanceSpec
+from controlplane.api.pod_metadata import passed_annotations, passed_labels
 from controlplane.domain import layout
 from controlplane.virt_controller.vmi.launch import Launch, derive_launch
 
@@ -26,14 +27,6 @@ Json = dict[str, Any]
 
 EXTRA_GRACE_SECONDS = 30
 """The launcher ends the guest within the VMI's grace period; the kubelet's kill comes later, if ever."""
-DROPPED_ANNOTATIONS = frozenset(
-    {
-        "kubectl.kubernetes.io/last-applied-configuration",
-        "kubevirt.io/latest-observed-api-version",
-        "kubevirt.io/storage-observed-api-version",
-        names.TEMPLATE_HASH,
-    }
-)
 DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 
 
@@ -56,14 +49,14 @@ def _metadata(vmi: VirtualMachineInstance, launch: Launch) -> Json:
         "name": launch.pod_name,
         "namespace": meta.namespace,
         "labels": {
-            **{key: value for key, value in meta.labels.items() if key != names.NODE_NAME},
+            **passed_labels(meta.labels),
             names.ROLE: names.LAUNCHER_ROLE,
             names.CREATED_BY: meta.uid,
             names.VM_NAME: launch.guest.hostname,
             names.VMI_ID: launch.vmi_id,
         },
         "annotations": {
-            **{key: value for key, value in meta.annotations.items() if key not in DROPPED_ANNOTATIONS},
+            **passed_annotations(meta.annotations),
             names.DOMAIN: meta.name,
             PLAN_ANNOTATION: render_plan(launch.plan),
             DEFAULT_CONTAINER: COMPUTE,

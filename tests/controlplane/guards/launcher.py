@@ -9,6 +9,8 @@ from tests.controlplane.guards.guard import Guard
 
 _LAUNCH_PLAN = "controlplane/api/launch_plan.py"
 _HANDLER_STATUS = "controlplane/virt_handler/vmi/status.py"
+_POD_METADATA = "controlplane/api/pod_metadata.py"
+_LAUNCHER_POD = "controlplane/virt_controller/vmi/launcher_pod.py"
 _STORAGE = "controlplane/api/admission/validate/storage.py"
 _QEMU_LOG = "controlplane/virt_launcher/qemu_log.py"
 _CONSOLE = "controlplane/virt_launcher/console.py"
@@ -20,6 +22,8 @@ _BY_CONSOLE = ("tests/controlplane/virt_launcher/test_console.py",)
 _BY_FOLLOW = ("tests/controlplane/virt_launcher/test_follow.py",)
 _BY_LAUNCH = ("tests/controlplane/virt_controller/vmi/test_launch.py",)
 _BY_CORPUS = ("tests/controlplane/api/admission",)
+_BY_POD_METADATA = ("tests/controlplane/api/test_pod_metadata.py",)
+_BY_LAUNCHER_POD = ("tests/controlplane/virt_controller/vmi/test_launcher_pod.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
@@ -84,5 +88,40 @@ GUARDS: tuple[Guard, ...] = (
         without="    if size < 0:",
         because="What is let in must fit into the plan, or its machine never starts.",
         tests=_BY_CORPUS,
+    ),
+    Guard(
+        file=_POD_METADATA,
+        line="    return key in ANNOTATIONS or _domain(key) in ANNOTATION_DOMAINS",
+        without="    return True",
+        because="An annotation switches things on with virt-controller's rights.",
+        tests=_BY_POD_METADATA,
+    ),
+    Guard(
+        file=_POD_METADATA,
+        line="        return key in LABELS_OF_KUBEVIRT\n",
+        without="        return True\n",
+        because="What our labels say of a Pod is believed by every component.",
+        tests=_BY_POD_METADATA,
+    ),
+    Guard(
+        file=_POD_METADATA,
+        line="    return domain in LABEL_DOMAINS_OF_KUBERNETES or not _is_below(domain, _KUBERNETES)",
+        without="    return True",
+        because="Labels of Kubernetes' own domains are taken for facts by its controllers.",
+        tests=_BY_POD_METADATA,
+    ),
+    Guard(
+        file=_POD_METADATA,
+        line="    if size > ANNOTATIONS_LIMIT_BYTES:",
+        without="    if size < 0:",
+        because="Annotations must leave room for the plan, or the machine never starts.",
+        tests=_BY_POD_METADATA,
+    ),
+    Guard(
+        file=_LAUNCHER_POD,
+        line="            **passed_annotations(meta.annotations),",
+        without="            **meta.annotations,",
+        because="An annotation switches things on with virt-controller's rights.",
+        tests=_BY_LAUNCHER_POD,
     ),
 )

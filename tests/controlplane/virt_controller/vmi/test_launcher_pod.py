@@ -81,7 +81,7 @@ def build(
     meta = msgspec.structs.replace(
         vmi.metadata,
         labels={**vmi.metadata.labels, "app": "web"},
-        annotations=annotations or {"mine": "kept", "kubectl.kubernetes.io/last-applied-configuration": "{}"},
+        annotations=annotations or {"prometheus.io/port": "9100", "mine": "not passed on"},
     )
     settings = decode_kubevirt({"spec": {"configuration": configuration}}).spec.configuration
     whole = msgspec.structs.replace(vmi, metadata=meta)
@@ -142,6 +142,7 @@ def test_user_data_reaches_the_launcher_as_it_is_and_no_environment() -> None:
 
 def test_nobody_but_the_control_plane_says_what_a_launcher_makes() -> None:
     planted = {"kubevirt.io/launch-plan": "{}", "kubevirt.io/domain": "another"}
-    pod = build(*CASES["minimal"], annotations=planted)
+    pod = build(*CASES["minimal"], annotations={**planted, "k8s.v1.cni.cncf.io/networks": "other/secret"})
+    assert "k8s.v1.cni.cncf.io/networks" not in pod["metadata"]["annotations"]
     assert parse_plan(pod["metadata"]["annotations"]["kubevirt.io/launch-plan"].encode()).title == "default/web"
     assert pod["metadata"]["annotations"]["kubevirt.io/domain"] == "web"
