@@ -88,6 +88,8 @@ class Plan:
     title: str
     """namespace/name of the VMI, for log lines."""
     grace_period_seconds: int
+    container_disk_limit_bytes: int
+    """The largest disk that an image may hold: its overlay can grow as large, and the Pod has no more room."""
     container_disks: tuple[ContainerDisk, ...] = ()
     empty_disks: tuple[EmptyDisk, ...] = ()
     cloud_init: tuple[CloudInit, ...] = ()

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from controlplane.virt_launcher.console import ConsoleCopy
 
-FIRST_SECONDS, LAST_SECONDS, FACTOR = 0.02, 1.0, 1.5
+FIRST_SECONDS, LAST_SECONDS, FACTOR = 0.05, 1.0, 1.5
 BYTES_PER_SECOND = 1 << 20
 PARTIAL_LINE_SECONDS = 0.5
 """A prompt ends without a newline; so long its line may still go on."""

@@ -102,7 +102,7 @@ def _spec(spec: VirtualMachineInstanceSpec, launch: Launch) -> Json:
         },
         "containers": [_compute(launch)],
         "volumes": [
-            {"name": layout.RUN_VOLUME, "emptyDir": {}},
+            {"name": layout.RUN_VOLUME, "emptyDir": {"sizeLimit": str(launch.run_bytes)}},
             _plan_volume(),
             *(one.volume for one in launch.mounted),
         ],

@@ -11,6 +11,10 @@ _LAUNCH_PLAN = "controlplane/api/launch_plan.py"
 _HANDLER_STATUS = "controlplane/virt_handler/vmi/status.py"
 _POD_METADATA = "controlplane/api/pod_metadata.py"
 _LAUNCHER_POD = "controlplane/virt_controller/vmi/launcher_pod.py"
+_DISK_SPACE = "controlplane/virt_controller/vmi/disk_space.py"
+_RESOURCES = "controlplane/virt_controller/vmi/resources.py"
+_IMAGE = "controlplane/virt_launcher/image.py"
+_CONTAINER_DISK = "controlplane/domain/volumes/container_disk.py"
 _STORAGE = "controlplane/api/admission/validate/storage.py"
 _QEMU_LOG = "controlplane/virt_launcher/qemu_log.py"
 _CONSOLE = "controlplane/virt_launcher/console.py"
@@ -24,6 +28,9 @@ _BY_LAUNCH = ("tests/controlplane/virt_controller/vmi/test_launch.py",)
 _BY_CORPUS = ("tests/controlplane/api/admission",)
 _BY_POD_METADATA = ("tests/controlplane/api/test_pod_metadata.py",)
 _BY_LAUNCHER_POD = ("tests/controlplane/virt_controller/vmi/test_launcher_pod.py",)
+_BY_DISK_SPACE = ("tests/controlplane/virt_controller/vmi/test_disk_space.py",)
+_BY_RESOURCES = ("tests/controlplane/virt_controller/vmi/test_resources.py",)
+_BY_IMAGE = ("tests/controlplane/virt_launcher/test_image.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
@@ -123,5 +130,47 @@ GUARDS: tuple[Guard, ...] = (
         without="            **meta.annotations,",
         because="An annotation switches things on with virt-controller's rights.",
         tests=_BY_LAUNCHER_POD,
+    ),
+    Guard(
+        file=_LAUNCHER_POD,
+        line='"emptyDir": {"sizeLimit": str(launch.run_bytes)}',
+        without='"emptyDir": {}',
+        because="What is broken or hostile around a guest must not fill its node's disk.",
+        tests=_BY_DISK_SPACE,
+    ),
+    Guard(
+        file=_DISK_SPACE,
+        line="    run = disks + disks // METADATA_RATIO + SHARED_BYTES",
+        without="    run = disks",
+        because="A guest that fills its disks must not be evicted for it.",
+        tests=_BY_DISK_SPACE,
+    ),
+    Guard(
+        file=_CONTAINER_DISK,
+        line="    return largest\n",
+        without="    return 0\n",
+        because="A guest that fills its disks must not be evicted for it.",
+        tests=_BY_DISK_SPACE,
+    ),
+    Guard(
+        file=_IMAGE,
+        line="    if image.virtual_bytes > limit_bytes:",
+        without="    if image.virtual_bytes < 0:",
+        because="An image decides how much a guest may write on its node; somebody must say how much that may be.",
+        tests=_BY_IMAGE,
+    ),
+    Guard(
+        file=_RESOURCES,
+        line="    return max(guest_memory_bytes(domain), _memory_request(domain)) + margin",
+        without="    return _memory_request(domain) + margin",
+        because="A guest that is promised more memory than is requested must not be killed for using it.",
+        tests=_BY_RESOURCES,
+    ),
+    Guard(
+        file=_RESOURCES,
+        line='    limits = {"memory": str(_memory_limit(domain) + overhead), "ephemeral-storage": str(space.pod)}',
+        without='    limits = {"ephemeral-storage": str(space.pod)}',
+        because="A QEMU that has gone wrong must not take its node's memory.",
+        tests=_BY_RESOURCES,
     ),
 )

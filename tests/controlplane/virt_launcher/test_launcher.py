@@ -62,6 +62,7 @@ PLAN = Plan(
     domain=UID,
     title="default/vm",
     grace_period_seconds=30,
+    container_disk_limit_bytes=1 << 30,
     container_disks=(ContainerDisk("root"),),
     empty_disks=(EmptyDisk("data", 1 << 30),),
     cloud_init=(CloudInit("seed", '{"instance-id": "one", "local-hostname": "named-by-seed"}', user_data=SCRIPT),),

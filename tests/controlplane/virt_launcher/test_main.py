@@ -14,7 +14,7 @@ from controlplane.api.launch_plan import PLAN_LIMIT_BYTES, Plan, render_plan
 from controlplane.virt_launcher import __main__
 from controlplane.virt_launcher.__main__ import Settings
 
-PLAN = Plan(domain="uid", title="ns/vm", grace_period_seconds=30)
+PLAN = Plan(domain="uid", title="ns/vm", grace_period_seconds=30, container_disk_limit_bytes=1 << 30)
 
 
 def test_the_plan_comes_from_a_file(tmp_path: Path) -> None:

@@ -267,6 +267,15 @@ def test_deprecated_and_ignored_settings_are_warned_about() -> None:
     assert create(plain).warnings == ()
 
 
+@pytest.mark.parametrize("limit", ["1Ki", "0", "-1Gi", "65Ti", "much"])
+def test_a_bound_of_disks_that_bounds_nothing_or_lets_nothing_run_is_refused(limit: str) -> None:
+    (problem,) = create(
+        golden.changed(golden.load("kubevirt"), "spec/configuration/containerDiskLimit", limit)
+    ).problems
+
+    assert problem.path == "spec.configuration.containerDiskLimit"
+
+
 LONG = {f"prometheus.io/{number}": "x" * 1000 for number in range(40)}
 NOT_PASSED_ON = ["k8s.v1.cni.cncf.io/networks", *(f"note-{number}" for number in range(9))]
 

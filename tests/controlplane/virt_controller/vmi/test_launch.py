@@ -29,7 +29,7 @@ def with_spec(devices: dict[str, Any] | None = None, **spec: Any) -> VirtualMach
 
 
 def plan_of(vmi: VirtualMachineInstance) -> Plan:
-    return build_plan(vmi, guest_of(vmi))
+    return build_plan(vmi, guest_of(vmi), 1 << 30)
 
 
 def test_the_plan_says_whose_it_is_and_what_to_make() -> None:
