@@ -3,10 +3,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What virt-controller asks of virt-launcher, and what virt-launcher reports back. Standard library only.
 
-The plan travels as JSON in the launcher container's environment (PLAN_VARIABLE). The report is a file in the
-launcher's emptyDir, written before libvirtd starts, so whoever sees libvirtd's socket can read it. It comes
-from the tenant's side: readers bound its size (REPORT_LIMIT_BYTES) and trust nothing in it but enumerations and
-paths that lie under the volume's own mount (see `parse_report`).
+The plan is JSON in an annotation of the Pod, which the kubelet hands to the launcher as a file: no object more to
+write, and nothing of it in the environment of a process. The report is a file in the launcher's emptyDir, written
+before libvirtd starts, so whoever sees libvirtd's socket can read it. It comes from the tenant's side: readers bound
+its size (REPORT_LIMIT_BYTES) and trust nothing in it but enumerations and paths that lie under the volume's own mount
+(see `parse_report`).
 """
 
 from __future__ import annotations
@@ -16,7 +17,12 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-PLAN_VARIABLE = "VIRT_LAUNCHER_PLAN"
+PLAN_ANNOTATION = "kubevirt.io/launch-plan"
+"""On launcher Pods, where an admission policy lets nobody but virt-controller write it."""
+PLAN_LIMIT_BYTES = 192 * 1024
+"""Of the 256 KiB that all annotations of an object may take. What admission lets in fits; see TEXT_LIMIT_BYTES."""
+TEXT_LIMIT_BYTES = 48 * 1024
+"""What users' texts in a plan (inline cloud-init, paths) may take as JSON; names and paths of ours take the rest."""
 REPORT_LIMIT_BYTES = 65536
 VERSION = 1
 
@@ -82,6 +88,8 @@ class Plan:
     title: str
     """namespace/name of the VMI, for log lines."""
     grace_period_seconds: int
+    container_disk_limit_bytes: int
+    """The largest disk that an image may hold: its overlay can grow as large, and the Pod has no more room."""
     container_disks: tuple[ContainerDisk, ...] = ()
     empty_disks: tuple[EmptyDisk, ...] = ()
     cloud_init: tuple[CloudInit, ...] = ()
@@ -96,13 +104,20 @@ def sorted_steps(steps: Iterable[Step]) -> dict[str, Any]:
 
 
 def render_plan(plan: Plan) -> str:
-    """Serialise a plan, byte for byte the same for equal plans."""
-    return json.dumps(asdict(plan), separators=(",", ":"), sort_keys=True)
+    """Serialise a plan, byte for byte the same for equal plans. ValueError when there is no room for it."""
+    text = json.dumps(asdict(plan), separators=(",", ":"), sort_keys=True, ensure_ascii=False)
+    if (size := len(text.encode())) > PLAN_LIMIT_BYTES:
+        raise ValueError(
+            f"the launch plan has {size} bytes, at most {PLAN_LIMIT_BYTES} fit; put cloud-init data into Secrets"
+        )
+    return text
 
 
-def parse_plan(text: str) -> Plan:
+def parse_plan(data: bytes) -> Plan:
     """Read a plan; ValueError names what is wrong."""
-    raw = json.loads(text)
+    if len(data) > PLAN_LIMIT_BYTES:
+        raise ValueError(f"launch plan has more than {PLAN_LIMIT_BYTES} bytes")
+    raw = _parse_json(data, "launch plan")
     if not isinstance(raw, dict) or raw.get("version") != VERSION:
         raise ValueError(f"launch plan is not of version {VERSION}")
     try:
@@ -151,13 +166,21 @@ def parse_report(data: bytes, *, mounts: dict[str, str]) -> Report:
     """
     if len(data) > REPORT_LIMIT_BYTES:
         raise ValueError(f"launcher report has {len(data)} bytes, at most {REPORT_LIMIT_BYTES} are read")
-    raw: Any = json.loads(data)
+    raw = _parse_json(data, "launcher report")
     if not isinstance(raw, dict) or raw.get("version") != VERSION or not isinstance(raw.get("container_disks"), list):
         raise ValueError(f"launcher report is not of version {VERSION}")
     found = tuple(_found_disk(one, mounts) for one in raw["container_disks"])
     if sorted(disk.volume for disk in found) != sorted(mounts):
         raise ValueError("launcher report does not list exactly the expected volumes")
     return Report(found, direct_io=raw.get("direct_io") is not False)
+
+
+def _parse_json(data: bytes, what: str) -> Any:
+    """Read JSON that may be anything. Python gives up on deep nesting with an error that is no ValueError."""
+    try:
+        return json.loads(data)
+    except RecursionError as error:
+        raise ValueError(f"{what} is nested too deeply") from error
 
 
 def _found_disk(raw: Any, mounts: dict[str, str]) -> FoundDisk:

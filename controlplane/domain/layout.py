@@ -26,6 +26,10 @@ RUN_VOLUME = "run"
 LIBVIRT_SOCKET = ("libvirt", "libvirt-sock")
 """Path components below RUN of libvirtd's socket."""
 
+PLAN_DIRECTORY, PLAN_FILE = "/run/launch-plan", "plan.json"
+"""Where the kubelet puts the launch plan, an annotation of the Pod, for the launcher. Pod volume: PLAN_VOLUME."""
+
+PLAN_VOLUME = "launch-plan"
 REPORT = "report.json"
 """Below RUN: what the supervisor found in the images; see controlplane.api.launch_plan.Report."""
 
@@ -33,6 +37,8 @@ SERIAL_LOG = f"{RUN}/serial0.log"
 VNC_SOCKET = f"{RUN}/vnc.sock"
 CAPABILITY_CACHE = ("cache", "libvirt", "qemu", "cache", "capabilities")
 """Path components below RUN of the directory of libvirt's QEMU capability cache."""
+QEMU_LOGS = f"{RUN}/cache/libvirt/qemu/log"
+"""Where libvirt, in session mode, has QEMU's own messages."""
 
 KERNEL_BOOT = "/img/kernel-boot"
 """Where the image of firmware.kernelBoot.container is mounted. Pod volume: KERNEL_BOOT_VOLUME."""
@@ -57,6 +63,11 @@ def _component(volume: str) -> str:
 def pod_volume(volume: str) -> str:
     """Name the Pod volume of a VMI volume: prefixed, so that no user's name meets one of ours."""
     return f"vol-{_component(volume)}"[:63].rstrip("-")
+
+
+def qemu_log(domain: str) -> str:
+    """Return the file of QEMU's own messages, given the domain's name."""
+    return f"{QEMU_LOGS}/{domain}.log"
 
 
 def image_mount(volume: str) -> str:

@@ -4,9 +4,10 @@
 """A local copy of one resource: raw JSON bytes by key, plus indexes. Implements engine.ports.Cache.
 
 No I/O in here: watch.py feeds it. What is kept of an object is what the server sent, without what nobody
-decides by (metadata.managedFields and kubectl's copy of the whole object, each up to half of it; a Node's status)
-and always with apiVersion and kind (lists of built-in kinds leave them out). Whoever wants fields decodes a typed
-view on demand. Nobody writes back what is missing here: writes are merge patches of single fields.
+decides by (metadata.managedFields and kubectl's copy of the whole object, each up to half of it; a launcher's plan
+with users' cloud-init in it; a Node's status) and always with apiVersion and kind (lists of built-in kinds leave them
+out). Whoever wants fields decodes a typed view on demand. Nobody writes back what is missing here: writes are merge
+patches of single fields.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from controlplane.api.launch_plan import PLAN_ANNOTATION
 from controlplane.api.objects.resources import NODE, Key, Resource
 from controlplane.kube import shallow
 from controlplane.kube.unreadable import NOT_DECODED, UnreadableError
@@ -27,6 +29,7 @@ log = logging.getLogger(__name__)
 Callback = Callable[[Key, bytes | None, bytes | None], None]
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+ANNOTATIONS_NOT_KEPT = (LAST_APPLIED, PLAN_ANNOTATION)
 NOT_KEPT: Mapping[Resource, frozenset[str]] = {
     NODE: frozenset({"status"}),  # images and heartbeats; a Node is looked up for its existence and its taints
 }
@@ -115,7 +118,8 @@ def _trim(raw: bytes, resource: Resource) -> bytes:
     metadata = _shallow_decoder.decode(parts["metadata"])
     metadata.pop("managedFields", None)
     annotations = _annotations_decoder.decode(metadata.pop("annotations", b"null")) or {}
-    annotations.pop(LAST_APPLIED, None)
+    for name in ANNOTATIONS_NOT_KEPT:
+        annotations.pop(name, None)
     if annotations:
         metadata["annotations"] = msgspec.Raw(_encoder.encode(annotations))
     identity = {"apiVersion": resource.api_version, "kind": resource.kind}

@@ -8,9 +8,9 @@ prepare.py    overlays, sparse disks, cloud-init seeds, the report; with image.p
 libvirtd.py   its files, its process; restart.py: a new one when it dies or hangs; pulse.py: when it is taken to hang
 supervise.py  everything that runs beside the guest
 guest.py      the guest's end, and how it is brought about
-console.py    the serial console's log to our stdout
+follow.py     what QEMU writes: console.py, the serial console's log to our stdout; qemu_log.py, its own messages
+room.py       room taken back from a file that grows
 dhcp/         one lease for one guest
-inotify.py    changes in a directory
 
 Standard library, our own contracts (controlplane.api.launch_plan, controlplane.domain) and controlplane.hypervisor.
 It holds no credentials and speaks to no API server: it goes on the same when everything else is down.

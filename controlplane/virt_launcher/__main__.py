@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from controlplane import logs
-from controlplane.api.launch_plan import PLAN_VARIABLE, Plan, parse_plan
+from controlplane.api.launch_plan import PLAN_LIMIT_BYTES, Plan, parse_plan
 from controlplane.domain import layout
 from controlplane.virt_launcher import libvirtd
 from controlplane.virt_launcher.errors import PreparationError
@@ -36,11 +36,14 @@ class Settings:
     log_level: str
 
     @classmethod
-    def from_environment(cls, environment: dict[str, str]) -> Settings:
-        """Read the environment; ValueError names what is missing or wrong in it."""
-        if PLAN_VARIABLE not in environment:
-            raise ValueError(f"{PLAN_VARIABLE} is not set: virt-controller puts the launch plan there")
-        return cls(plan=parse_plan(environment[PLAN_VARIABLE]), log_level=environment.get("LOG_LEVEL") or "INFO")
+    def read(cls, environment: dict[str, str], plan: str) -> Settings:
+        """Read the environment and the plan's file, once; ValueError names what is missing or wrong."""
+        try:
+            with open(plan, "rb") as file:
+                data = file.read(PLAN_LIMIT_BYTES + 1)
+        except OSError as error:
+            raise ValueError(f"cannot read the launch plan: {error}") from error
+        return cls(plan=parse_plan(data), log_level=environment.get("LOG_LEVEL") or "INFO")
 
 
 class Stopped(BaseException):
@@ -63,7 +66,7 @@ def _stop(*_unused: object) -> NoReturn:
 def _run() -> int:
     os.umask(0o027)
     try:
-        settings = Settings.from_environment(dict(os.environ))
+        settings = Settings.read(dict(os.environ), f"{layout.PLAN_DIRECTORY}/{layout.PLAN_FILE}")
         logs.configure("virt-launcher", settings.log_level)
     except ValueError as error:
         return _end(f"InvalidPlan: {error}", 1)
@@ -103,7 +106,7 @@ def _end(message: str, code: int) -> int:
     log.info("ending", extra={"because": message, "exit_code": code})
     try:
         with open(TERMINATION_LOG, "wb") as file:
-            file.write(message.encode()[:_TERMINATION_LIMIT])
+            file.write(message.encode(errors="backslashreplace")[:_TERMINATION_LIMIT])  # an image chose the names in it
     except OSError as error:
         log.warning("no termination log", extra={"error": str(error)})
     return code

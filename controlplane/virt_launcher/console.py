@@ -10,21 +10,16 @@ line says how much. The guest chooses the bytes: escapes and other controls do n
 
 from __future__ import annotations
 
-import asyncio
-import ctypes
+import contextlib
 import os
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from controlplane.virt_launcher.inotify import DirectoryWatch
+from controlplane.virt_launcher.room import free_range
 
 LINE_LIMIT = 4096
-BYTES_PER_SECOND = 1 << 20
 _CHUNK = 64 * 1024
-_PUNCH_BYTES = 256 * 1024
-_KEEP_SIZE_AND_PUNCH = 0x01 | 0x02
-_PARTIAL_LINE_SECONDS = 0.5
+_FREED_BYTES = 256 * 1024
 
 _ESCAPES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,256}(?:\x07|\x1b\\)|[ -/]*[0-~])")
 _CONTROLS = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
@@ -101,22 +96,7 @@ class ConsoleCopy:
         self._path, self._output = path, output
         self._descriptor: int | None = None
         self._cleaner = LineCleaner()
-        self._at = self._punched = 0
-        self._punch = _find_punch()
-
-    async def run(self) -> None:
-        """Copy for ever, at a bounded rate."""
-        with DirectoryWatch(os.path.dirname(self._path)) as watch:
-            while True:
-                copied = self.copy()
-                if copied:
-                    await asyncio.sleep(copied / BYTES_PER_SECOND)
-                    continue
-                try:
-                    async with asyncio.timeout(_PARTIAL_LINE_SECONDS if self._cleaner.holds_back else None):
-                        await watch.wait()
-                except TimeoutError:  # a prompt ends without a newline
-                    self._output.write(self._cleaner.flush())
+        self._at = self._freed = 0
 
     def copy(self) -> int:
         """Copy one chunk of what is new; return how many bytes that was. A file that is far ahead is cut short."""
@@ -129,17 +109,23 @@ class ConsoleCopy:
         self._at += len(data)
         self._output.write(self._cleaner.feed(data) if data else b"")
         self._skip_backlog()
-        if self._at - self._punched >= _PUNCH_BYTES:
-            self._punch(self._descriptor, self._punched, self._at - self._punched)
-            self._punched = self._at
+        if self._at - self._freed >= _FREED_BYTES:
+            with contextlib.suppress(OSError):  # no holes on this file system: the kubelet's bound is left
+                free_range(self._descriptor, self._freed, self._at - self._freed)
+            self._freed = self._at
         return len(data)
+
+    def flush(self) -> None:
+        """Copy a line that has begun and does not end."""
+        if self._cleaner.holds_back:
+            self._output.write(self._cleaner.flush())
 
     def finish(self) -> None:
         """Copy what is left, up to a bound, when the guest has ended."""
         for _unused in range(64):
             if not self.copy():
                 break
-        self._output.write(self._cleaner.flush())
+        self.flush()
 
     def close(self) -> None:
         """Let go of the file."""
@@ -155,24 +141,3 @@ class ConsoleCopy:
         if behind > 0:
             self._at += behind
             self._output.write(self._cleaner.flush() + f"[{behind} bytes of the console were dropped here]\n".encode())
-
-
-def _find_punch() -> Callable[[int, int, int], object]:
-    """Return fallocate(2) as a function that frees a range of a file; where that cannot be done, nothing happens."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.fallocate.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
-
-    def punch(descriptor: int, start: int, length: int) -> None:
-        libc.fallocate(descriptor, _KEEP_SIZE_AND_PUNCH, start, length)
-
-    return punch
-
-
-async def copy_console(path: str, descriptor: int) -> None:
-    """Copy the console's log until cancelled, then what is left of it."""
-    copy = ConsoleCopy(path, Output(descriptor))
-    try:
-        await copy.run()
-    finally:
-        copy.finish()
-        copy.close()

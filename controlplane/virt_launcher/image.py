@@ -17,9 +17,6 @@ from typing import Literal
 from controlplane.virt_launcher.errors import PreparationError
 
 DIRECTORY = "disk"
-MAX_VIRTUAL_BYTES = 64 << 40
-"""The largest disk a guest may see. A file system on a larger one is a mistake or an attack on the node."""
-
 _SCAN_LIMIT = 1000
 _HEADER_BYTES = 112
 _QCOW2 = b"QFI\xfb"
@@ -48,11 +45,12 @@ class Image:
     virtual_bytes: int
 
 
-def find_image(volume: str, mount: str, path: str) -> Image:
+def find_image(volume: str, mount: str, path: str, limit_bytes: int) -> Image:
     """Find the image of a containerDisk and check it. PreparationError says what is wrong with it.
 
     mount: where the container image is. path: absolute in there, "" for the only file in /disk. No symbolic link
-    is followed on the way: it could lead out of the image.
+    is followed on the way: it could lead out of the image. limit_bytes: of the disk that a guest would see, which is
+    what it can write.
     """
     names = path.strip("/").split("/") if path else [DIRECTORY]
     if {"", ".", ".."} & set(names):
@@ -65,9 +63,16 @@ def find_image(volume: str, mount: str, path: str) -> Image:
     finally:
         os.close(root)
     try:
-        return _judge(volume, descriptor, "/".join([mount, *names]))
+        image = _judge(volume, descriptor, "/".join([mount, *names]))
     finally:
         os.close(descriptor)
+    if image.virtual_bytes > limit_bytes:
+        message = (
+            f"volume {volume}: the image's disk has {image.virtual_bytes} bytes, at most {limit_bytes} are attached "
+            "(containerDiskLimit in the configuration of KubeVirt)"
+        )
+        raise PreparationError("DiskTooLarge", message)
+    return image
 
 
 def _only_file(volume: str, root: int) -> str:
@@ -127,9 +132,6 @@ def _judge(volume: str, descriptor: int, path: str) -> Image:
         image = Image(path, "raw", status.st_size)
     if image.virtual_bytes == 0:
         raise PreparationError("InvalidDisk", f"volume {volume}: {path} is empty")
-    if image.virtual_bytes > MAX_VIRTUAL_BYTES:
-        message = f"volume {volume}: the disk has {image.virtual_bytes} bytes, at most {MAX_VIRTUAL_BYTES} are attached"
-        raise PreparationError("DiskTooLarge", message)
     return image
 
 

@@ -34,7 +34,7 @@ def make_home() -> None:
 
 
 def spawn() -> subprocess.Popen[bytes]:
-    """Start libvirtd. Its environment is its own: the plan in ours holds the tenant's cloud-init."""
+    """Start libvirtd. Its environment is its own: ours has whatever a namespace's Services and webhooks put there."""
     environment = {
         "HOME": layout.RUN,
         "LANG": "C",

@@ -28,7 +28,7 @@ _TEXT_LIMIT = 500
 def prepare(plan: Plan) -> Report:
     """Make every disk that the plan asks for. PreparationError: the first one that cannot be made, and why."""
     os.makedirs(layout.DISKS, mode=0o750, exist_ok=True)
-    images = [_find(disk) for disk in plan.container_disks]
+    images = [_find(disk, plan.container_disk_limit_bytes) for disk in plan.container_disks]
     overlays = [
         _begin_overlay(image, layout.overlay(disk.volume))
         for disk, image in zip(plan.container_disks, images, strict=True)
@@ -73,8 +73,8 @@ def can_do_direct_io(paths: Iterable[str]) -> bool:
     return True
 
 
-def _find(disk: ContainerDisk) -> Image:
-    return find_image(disk.volume, layout.image_mount(disk.volume), disk.path)
+def _find(disk: ContainerDisk, limit_bytes: int) -> Image:
+    return find_image(disk.volume, layout.image_mount(disk.volume), disk.path, limit_bytes)
 
 
 def _begin_overlay(image: Image, path: str) -> subprocess.Popen[bytes]:

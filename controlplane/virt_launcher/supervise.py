@@ -17,9 +17,10 @@ from collections.abc import Awaitable, Callable
 from controlplane.api.launch_plan import Plan
 from controlplane.domain import layout
 from controlplane.hypervisor.connection import register_event_loop
-from controlplane.virt_launcher import libvirtd
-from controlplane.virt_launcher.console import copy_console
+from controlplane.virt_launcher import libvirtd, qemu_log
+from controlplane.virt_launcher.console import ConsoleCopy, Output
 from controlplane.virt_launcher.dhcp.server import serve_dhcp
+from controlplane.virt_launcher.follow import follow_logs
 from controlplane.virt_launcher.guest import GuestWatch, Verdict
 from controlplane.virt_launcher.pulse import Pulse
 from controlplane.virt_launcher.restart import keep_libvirtd
@@ -44,7 +45,7 @@ async def supervise(plan: Plan, first_libvirtd: subprocess.Popen[bytes]) -> Verd
     async with asyncio.TaskGroup() as group:
         beside = [
             group.create_task(keep_libvirtd(first_libvirtd, pulse)),
-            group.create_task(_again("console", lambda: copy_console(layout.SERIAL_LOG, _STANDARD_OUTPUT))),
+            group.create_task(_again("logs", lambda: _follow_logs(plan.domain))),
         ]
         if plan.dhcp is not None:
             dhcp = plan.dhcp
@@ -55,6 +56,11 @@ async def supervise(plan: Plan, first_libvirtd: subprocess.Popen[bytes]) -> Verd
         for task in beside:
             task.cancel()
     return verdict
+
+
+async def _follow_logs(domain: str) -> None:
+    console = ConsoleCopy(layout.SERIAL_LOG, Output(_STANDARD_OUTPUT))
+    await follow_logs(console, lambda: qemu_log.trim(layout.qemu_log(domain)))
 
 
 async def _until_the_end(plan: Plan, is_told: asyncio.Event, pulse: Pulse) -> Verdict:

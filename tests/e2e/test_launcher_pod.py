@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from tests.e2e.cluster import Cluster
-from tests.e2e.machines import a_vm
+from tests.e2e.machines import GUEST, a_vm
 
 pytestmark = pytest.mark.lab
 
@@ -86,6 +86,60 @@ def test_what_talks_to_libvirt_is_nobody_and_what_is_root_has_no_token(cluster: 
     rows = {row for node in cluster.nodes for row in cluster.on_node(node, OURS).splitlines()}
 
     assert rows == {"virt_handler 60107 False False 1 2 True True 8080", "virt_node 0 True True 0 0 False False"}
+
+
+def test_user_data_reaches_the_guest_and_no_environment(cluster: Cluster) -> None:
+    words = "correct-horse-battery"
+    cluster.apply(a_vm("seeded", user_data=f"#!/bin/sh\necho heard {words} $$\n"))
+    cluster.running("seeded")
+    with cluster.console(cluster.launcher("seeded")["metadata"]["name"]) as console:
+        console.expect(f"heard {words} ")
+
+    script = (
+        "import glob, sys\n"
+        "for path in glob.glob('/proc/[0-9]*/environ'):\n"
+        "    try:\n"
+        "        found = open(path, 'rb').read()\n"
+        "    except OSError:\n"
+        "        continue\n"
+        "    if sys.argv[1].encode() in found:\n"
+        "        print(path)\n"
+    )
+    found = [line for node in cluster.nodes for line in cluster.on_node(node, script, words).splitlines()]
+    cluster.kubectl("delete", "vm", "seeded")
+
+    assert found == []
+
+
+def test_whoever_fills_a_launcher_s_directory_is_evicted(cluster: Cluster) -> None:
+    """A guest cannot: its disks end before. Here it is somebody with `pods/exec`, as a broken QEMU would."""
+    kernel = {"container": {"image": GUEST, "kernelPath": "/boot/vmlinuz", "initrdPath": "/boot/initrd"}}
+    spec = {"domain": {"memory": {"guest": "96Mi"}, "devices": {}, "firmware": {"kernelBoot": kernel}}}
+    cluster.apply(
+        {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance"}
+        | {"metadata": {"name": "greedy", "namespace": "default"}, "spec": spec}
+    )
+    cluster.running("greedy")
+    pod = cluster.launcher("greedy")["metadata"]["name"]
+    script = "open('/run/launcher/junk', 'wb').write(bytes(200 << 20))"
+    cluster.kubectl("exec", pod, "-c", "compute", "--", "/usr/bin/python3", "-c", script)
+
+    def evicted() -> list[str]:
+        events = cluster.list(
+            "events", "-n", "default", "--field-selector", f"involvedObject.name={pod},reason=Evicted"
+        )
+        return [one["message"] for one in events]
+
+    def phase() -> str:
+        vmi = cluster.get("vmi", "greedy")
+        return "" if vmi is None else vmi["status"]["phase"]
+
+    # The kubelet measures a Pod's volumes every one to two minutes.
+    said = cluster.eventually(evicted, seconds=240, what=f"pod/{pod} is evicted")
+    assert 'EmptyDir volume "run" exceeds the limit' in said[0]
+    # It gives a second: enough for this guest, once it is up, to hear the power button and shut down.
+    cluster.eventually(lambda: phase() in ("Failed", "Succeeded"), seconds=30, what="vmi/greedy has ended")
+    cluster.kubectl("delete", "vmi", "greedy")
 
 
 def test_no_component_has_a_wildcard_rule(cluster: Cluster) -> None:

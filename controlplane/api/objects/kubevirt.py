@@ -42,6 +42,8 @@ class KubeVirtConfiguration(Node, frozen=True, kw_only=True):
     """CPU request of machines that name none; one CPU per cpuAllocationRatio virtual CPUs if not set."""
     machine_type: str = ""
     """Board of machines that name none; q35 if not set."""
+    container_disk_limit: Quantity = "64Gi"
+    """Largest disk that a containerDisk may be, from 1Mi to 64Ti: what a guest may write over it on its node."""
     emulated_machines: tuple[str, ...] = ()
     """Patterns of boards that may be asked for; q35* and pc-q35* if not set."""
     image_pull_policy: PullPolicy = ""

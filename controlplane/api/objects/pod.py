@@ -143,7 +143,8 @@ def find_start_trouble(pod: Pod) -> Trouble | None:
     waiting = pod.compute.waiting
     if waiting is None or waiting.reason in ("", "ContainerCreating", "PodInitializing"):
         return None
-    return Trouble(waiting.reason, bounded(waiting.message) or f"the launcher's container waits: {waiting.reason}")
+    reason = word(waiting.reason)
+    return Trouble(reason, bounded(waiting.message) or f"the launcher's container waits: {reason}")
 
 
 def find_end_trouble(pod: Pod) -> Trouble:
@@ -152,9 +153,10 @@ def find_end_trouble(pod: Pod) -> Trouble:
     if ended is not None and ended.message:
         return Trouble("LauncherFailed", bounded(ended.message))
     if pod.status.reason:
-        return Trouble(word(pod.status.reason), bounded(pod.status.message) or pod.status.reason)
+        return Trouble(word(pod.status.reason), bounded(pod.status.message) or bounded(pod.status.reason))
     if ended is not None and ended.reason not in ("", "Error", "Completed"):
-        return Trouble(word(ended.reason), f"the launcher ended with exit code {ended.exit_code}: {ended.reason}")
+        reason = word(ended.reason)
+        return Trouble(reason, f"the launcher ended with exit code {ended.exit_code}: {reason}")
     if ended is not None:
         return Trouble("LauncherFailed", f"the launcher ended with exit code {ended.exit_code} and left no reason")
     return Trouble("PodFailed", "the launcher Pod failed and nothing says why")

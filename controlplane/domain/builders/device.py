@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.builders.disk import bus_of
-from controlplane.domain.model.device import BalloonStats, Controller, MemoryBalloon, Rng, RngBackend
+from controlplane.domain.model.device import Controller, MemoryBalloon, Rng, RngBackend
 
 VIRTIO = "virtio-non-transitional"
-_STATS_SECONDS = 10
 
 
 def build_controllers(vmi: VirtualMachineInstance) -> tuple[Controller, ...]:
@@ -33,7 +32,7 @@ def build_rng(vmi: VirtualMachineInstance) -> Rng | None:
 
 
 def build_memory_balloon(vmi: VirtualMachineInstance) -> MemoryBalloon:
-    """Return the balloon; free pages go back to the node as the guest reports them."""
+    """Return the balloon; free pages go back to the node as the guest reports them. Nobody reads its statistics."""
     if vmi.spec.domain.devices.autoattach_mem_balloon is False:
         return MemoryBalloon(model="none")
-    return MemoryBalloon(model=VIRTIO, free_page_reporting=True, stats=BalloonStats(period=_STATS_SECONDS))
+    return MemoryBalloon(model=VIRTIO, free_page_reporting=True)

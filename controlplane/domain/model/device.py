@@ -39,18 +39,9 @@ class Rng:
 
 
 @element
-class BalloonStats:
-    """How often the guest's memory figures are read, in seconds."""
-
-    TAG: ClassVar[str] = "stats"
-    period: int = attribute()
-
-
-@element
 class MemoryBalloon:
     """The memory balloon; model "none" leaves it out."""
 
     TAG: ClassVar[str] = "memballoon"
     model: str = attribute()
     free_page_reporting: bool | None = attribute("freePageReporting", words=("on", "off"), default=None)
-    stats: BalloonStats | None = child(default=None)

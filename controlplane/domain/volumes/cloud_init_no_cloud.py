@@ -16,6 +16,8 @@ from controlplane.domain import layout
 from controlplane.domain.guest import Guest
 from controlplane.domain.volumes.kind import DiskImage, InPod, Mounted, VolumeKind, read_only
 
+SEED_BYTES = 1024 * 1024
+"""An ISO with three files of at most 64 KiB each takes 576 KiB."""
 _USER_DATA = "userdata"
 _NETWORK_DATA = "networkdata"
 
@@ -63,4 +65,8 @@ def _in_domain(name: str, _source: CloudInitNoCloud, _report: launch_plan.Report
     return DiskImage(layout.cloud_init_iso(name), "raw")
 
 
-KIND = VolumeKind(member="cloud_init_no_cloud", in_pod=_in_pod, in_plan=_in_plan, in_domain=_in_domain)
+def _takes(_source: CloudInitNoCloud, _unused: int) -> int:
+    return SEED_BYTES
+
+
+KIND = VolumeKind(member="cloud_init_no_cloud", in_pod=_in_pod, takes=_takes, in_plan=_in_plan, in_domain=_in_domain)

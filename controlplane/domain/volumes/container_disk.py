@@ -22,6 +22,11 @@ def _in_plan(name: str, source: ContainerDisk, _guest: Guest) -> launch_plan.Ste
     return launch_plan.ContainerDisk(name, source.path)
 
 
+def _takes(_source: ContainerDisk, largest: int) -> int:
+    """How large the disk is, nobody knows before the image is there: the launcher refuses one that is larger."""
+    return largest
+
+
 def _in_domain(name: str, _source: ContainerDisk, report: launch_plan.Report) -> DiskImage:
     """The chain is written out, so that no header of an image is ever trusted."""
     for found in report.container_disks:
@@ -33,6 +38,7 @@ def _in_domain(name: str, _source: ContainerDisk, report: launch_plan.Report) ->
 KIND = VolumeKind(
     member="container_disk",
     in_pod=_in_pod,
+    takes=_takes,
     in_plan=_in_plan,
     in_domain=_in_domain,
     reported_below=layout.image_mount,

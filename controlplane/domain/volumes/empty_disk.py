@@ -17,8 +17,12 @@ def _in_plan(name: str, source: EmptyDisk, _guest: Guest) -> launch_plan.Step:
     return launch_plan.EmptyDisk(name, quantity.to_bytes(source.capacity))
 
 
+def _takes(source: EmptyDisk, _unused: int) -> int:
+    return quantity.to_bytes(source.capacity)
+
+
 def _in_domain(name: str, _source: EmptyDisk, _report: launch_plan.Report) -> DiskImage:
     return DiskImage(layout.sparse_disk(name), "raw")
 
 
-KIND = VolumeKind(member="empty_disk", in_plan=_in_plan, in_domain=_in_domain)
+KIND = VolumeKind(member="empty_disk", takes=_takes, in_plan=_in_plan, in_domain=_in_domain)

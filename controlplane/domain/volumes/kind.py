@@ -58,6 +58,8 @@ class VolumeKind:
     """Return what the guest's disk is made of, given the launcher's report. ValueError says what is missing."""
     in_pod: Callable[[str, Any], InPod] = lambda *_unused: InPod()
     """Return what is mounted into the Pod."""
+    takes: Callable[[Any, int], int] = lambda *_unused: 0
+    """Return how many bytes of the node's disk it takes at most, given the largest disk that a containerDisk may be."""
     in_plan: Callable[[str, Any, Guest], Step | None] = lambda *_unused: None
     """Return what the launcher makes before the domain exists, if anything. ValueError says what cannot be asked."""
     reported_below: Callable[[str], str] | None = None

@@ -31,6 +31,11 @@ def volumes_in_plan(spec: VirtualMachineInstanceSpec, guest: Guest) -> tuple[Ste
     return tuple(step for step in steps if step is not None)
 
 
+def bytes_taken(spec: VirtualMachineInstanceSpec, largest: int) -> int:
+    """Return how much of the node's disk the machine's disks take at most. largest: what a containerDisk may be."""
+    return sum(kind.takes(source, largest) for _unused, kind, source in _sourced(spec))
+
+
 def reported_images(spec: VirtualMachineInstanceSpec) -> dict[str, str]:
     """Return the volumes whose image the launcher must report, and below which path each lies."""
     return {

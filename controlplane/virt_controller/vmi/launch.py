@@ -18,6 +18,7 @@ from controlplane.domain.mac import guest_mac
 from controlplane.domain.network import masquerade_network
 from controlplane.domain.volumes.kind import Mounted
 from controlplane.domain.volumes.registry import volumes_in_plan, volumes_in_pod
+from controlplane.virt_controller.vmi.disk_space import container_disk_limit, derive_disk_space
 from controlplane.virt_controller.vmi.resources import build_resources
 from controlplane.virt_controller.vmi.world import pod_name
 
@@ -33,6 +34,8 @@ class Launch:
     plan: Plan
     resources: dict[str, Any]
     """Of the compute container."""
+    run_bytes: int
+    """Room of the directory that the launcher and its guest write to."""
     mounted: tuple[Mounted, ...]
     """Volumes of the Pod for the machine's volumes."""
     pull_secrets: tuple[str, ...]
@@ -46,12 +49,14 @@ def derive_launch(
 ) -> Launch:
     """Derive a launch. ValueError names what in the VMI cannot be built."""
     guest, needed = guest_of(vmi), volumes_in_pod(vmi.spec)
+    space = derive_disk_space(vmi.spec, configuration)
     return Launch(
         pod_name=pod_name(vmi, attempt),
         vmi_id=vmi_id(vmi.metadata.name),
         guest=guest,
-        plan=build_plan(vmi, guest),
-        resources=build_resources(vmi.spec.domain, configuration.developer_configuration),
+        plan=build_plan(vmi, guest, container_disk_limit(configuration)),
+        resources=build_resources(vmi.spec.domain, configuration.developer_configuration, space),
+        run_bytes=space.run,
         mounted=tuple(one for each in needed for one in each.mounted),
         pull_secrets=tuple(sorted({each.pull_secret for each in needed if each.pull_secret})),
         image=image,
@@ -66,12 +71,13 @@ def vmi_id(name: str) -> str:
     return f"{name[:54]}-{hashlib.sha1(name.encode(), usedforsecurity=False).hexdigest()[:8]}"
 
 
-def build_plan(vmi: VirtualMachineInstance, guest: Guest) -> Plan:
+def build_plan(vmi: VirtualMachineInstance, guest: Guest, largest_container_disk: int) -> Plan:
     """Build the plan: what the launcher must know before a domain exists. ValueError names what cannot be planned."""
     return Plan(
         domain=vmi.metadata.uid,
         title=f"{vmi.metadata.namespace}/{vmi.metadata.name}",
         grace_period_seconds=vmi.spec.grace_period_seconds,
+        container_disk_limit_bytes=largest_container_disk,
         dhcp=_dhcp(vmi, guest),
         **sorted_steps(volumes_in_plan(vmi.spec, guest)),
     )

@@ -13,12 +13,13 @@ from typing import Any
 
 from kubevirt_api import names
 
-from controlplane.api.launch_plan import PLAN_VARIABLE, Plan, render_plan
+from controlplane.api.launch_plan import PLAN_ANNOTATION, render_plan
 from controlplane.api.objects.decode import encode
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.pod import COMPUTE
 from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE_INSTANCE
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance, VirtualMachineInstanceSpec
+from controlplane.api.pod_metadata import passed_annotations, passed_labels
 from controlplane.domain import layout
 from controlplane.virt_controller.vmi.launch import Launch, derive_launch
 
@@ -26,14 +27,6 @@ Json = dict[str, Any]
 
 EXTRA_GRACE_SECONDS = 30
 """The launcher ends the guest within the VMI's grace period; the kubelet's kill comes later, if ever."""
-DROPPED_ANNOTATIONS = frozenset(
-    {
-        "kubectl.kubernetes.io/last-applied-configuration",
-        "kubevirt.io/latest-observed-api-version",
-        "kubevirt.io/storage-observed-api-version",
-        names.TEMPLATE_HASH,
-    }
-)
 DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 
 
@@ -56,15 +49,16 @@ def _metadata(vmi: VirtualMachineInstance, launch: Launch) -> Json:
         "name": launch.pod_name,
         "namespace": meta.namespace,
         "labels": {
-            **{key: value for key, value in meta.labels.items() if key != names.NODE_NAME},
+            **passed_labels(meta.labels),
             names.ROLE: names.LAUNCHER_ROLE,
             names.CREATED_BY: meta.uid,
             names.VM_NAME: launch.guest.hostname,
             names.VMI_ID: launch.vmi_id,
         },
         "annotations": {
-            **{key: value for key, value in meta.annotations.items() if key not in DROPPED_ANNOTATIONS},
+            **passed_annotations(meta.annotations),
             names.DOMAIN: meta.name,
+            PLAN_ANNOTATION: render_plan(launch.plan),
             DEFAULT_CONTAINER: COMPUTE,
         },
         "ownerReferences": [owner_reference(vmi)],
@@ -107,7 +101,11 @@ def _spec(spec: VirtualMachineInstanceSpec, launch: Launch) -> Json:
             names.SCHEDULABLE: "true",
         },
         "containers": [_compute(launch)],
-        "volumes": [{"name": layout.RUN_VOLUME, "emptyDir": {}}, *(one.volume for one in launch.mounted)],
+        "volumes": [
+            {"name": layout.RUN_VOLUME, "emptyDir": {"sizeLimit": str(launch.run_bytes)}},
+            _plan_volume(),
+            *(one.volume for one in launch.mounted),
+        ],
         **{key: value for key, value in optional.items() if value},
     }
 
@@ -130,13 +128,6 @@ def _compute(launch: Launch) -> Json:
         "name": COMPUTE,
         "image": launch.image,
         "imagePullPolicy": launch.pull_policy,
-        "env": [
-            {"name": PLAN_VARIABLE, "value": _plan_value(launch.plan)},
-            *(
-                {"name": f"POD_{part.upper()}", "valueFrom": {"fieldRef": {"fieldPath": f"metadata.{part}"}}}
-                for part in ("name", "namespace", "uid")
-            ),
-        ],
         "resources": launch.resources,
         "securityContext": {
             "allowPrivilegeEscalation": False,
@@ -145,11 +136,14 @@ def _compute(launch: Launch) -> Json:
         },
         "volumeMounts": [
             {"name": layout.RUN_VOLUME, "mountPath": layout.RUN},
+            {"name": layout.PLAN_VOLUME, "mountPath": layout.PLAN_DIRECTORY, "readOnly": True},
             *(one.mount for one in launch.mounted),
         ],
     }
 
 
-def _plan_value(plan: Plan) -> str:
-    """Write the plan so that no `$` is left: the kubelet would expand $(NAME) and halve $$ in user data."""
-    return render_plan(plan).replace("$", "\\u0024")
+def _plan_volume() -> Json:
+    """Hand the plan over as a file. The launcher reads it once: what the kubelet makes of it later has no effect."""
+    source = {"fieldRef": {"fieldPath": f"metadata.annotations['{PLAN_ANNOTATION}']"}}
+    items = [{"path": layout.PLAN_FILE, **source}]
+    return {"name": layout.PLAN_VOLUME, "downwardAPI": {"defaultMode": 0o440, "items": items}}

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a launcher Pod asks of its node: CPU, memory, devices. Pure arithmetic; the figures were measured.
+"""What a launcher Pod asks of its node, and what it may take: CPU, memory, devices. Pure; the figures were measured.
 
 The guest's memory is not all: libvirtd and the supervisor (38 MiB alone on a node, 18 MiB in company), QEMU's own
 state, its page tables, and under emulation the buffer of translated code, whose size the domain fixes.
@@ -14,6 +14,7 @@ from kubevirt_api.names import KVM_DEVICE, TUN_DEVICE
 from controlplane.api.objects import quantity
 from controlplane.api.objects.kubevirt import DeveloperConfiguration
 from controlplane.api.objects.vmi.domain import DomainSpec
+from controlplane.virt_controller.vmi.disk_space import REQUEST_BYTES, DiskSpace
 
 MIB = 1024 * 1024
 FIXED_OVERHEAD = 64 * MIB
@@ -21,6 +22,10 @@ OVERHEAD_PER_VCPU = 8 * MIB
 TCG_TRANSLATION_BUFFER = 128 * MIB
 """Must be what virt-handler writes as tb-cache into the domain."""
 PAGE_TABLE_RATIO = 512
+LIMIT_MARGIN = 256 * MIB
+"""Between what was measured and what ends QEMU: a good guest must never come near."""
+LIMIT_MARGIN_PER_DISK = 64 * MIB
+"""QEMU caches the tables of an overlay and of the image below it, at most 32 MiB of each."""
 
 KVM, TUN = KVM_DEVICE, TUN_DEVICE
 
@@ -39,21 +44,34 @@ def overhead_bytes(domain: DomainSpec, *, is_emulated: bool) -> int:
     return FIXED_OVERHEAD + OVERHEAD_PER_VCPU * _vcpus(domain) + guest // PAGE_TABLE_RATIO + buffer
 
 
-def build_resources(domain: DomainSpec, developer: DeveloperConfiguration) -> dict[str, dict[str, str]]:
+def build_resources(
+    domain: DomainSpec, developer: DeveloperConfiguration, space: DiskSpace
+) -> dict[str, dict[str, str]]:
     """Build the compute container's `resources`. What the user asked for is kept, with the overhead on top."""
     asked, is_emulated = domain.resources, developer.use_emulation
     overhead = overhead_bytes(domain, is_emulated=is_emulated)
-    requests = {"cpu": _cpu_request(domain, developer), "memory": str(_memory_request(domain) + overhead)}
-    limits: dict[str, str] = {}
+    requests = {
+        "cpu": _cpu_request(domain, developer),
+        "memory": str(_memory_request(domain) + overhead),
+        "ephemeral-storage": str(REQUEST_BYTES),
+    }
+    limits = {"memory": str(_memory_limit(domain) + overhead), "ephemeral-storage": str(space.pod)}
     if "cpu" in asked.limits:
         limits["cpu"] = str(asked.limits["cpu"])
-    if "memory" in asked.limits:
-        limits["memory"] = str(quantity.to_bytes(asked.limits["memory"]) + overhead)
     if not is_emulated:
         limits[KVM] = "1"
     if domain.devices.interfaces:
         limits[TUN] = "1"
-    return {"requests": requests, "limits": limits} if limits else {"requests": requests}
+    return {"requests": requests, "limits": limits}
+
+
+def _memory_limit(domain: DomainSpec) -> int:
+    """Return the user's; else one that ends a QEMU that has gone wrong before it takes its node's memory."""
+    asked = domain.resources.limits.get("memory")
+    if asked is not None:
+        return quantity.to_bytes(asked)
+    margin = LIMIT_MARGIN + LIMIT_MARGIN_PER_DISK * len(domain.devices.disks)
+    return max(guest_memory_bytes(domain), _memory_request(domain)) + margin
 
 
 def _cpu_request(domain: DomainSpec, developer: DeveloperConfiguration) -> str:

@@ -13,7 +13,7 @@ from kubevirt_api import condition_types
 from controlplane.api.objects import conditions
 from controlplane.api.objects.meta import Condition
 from controlplane.api.objects.phase import AFTER_HAND_OVER, RUNNING, SCHEDULED, may_move
-from controlplane.api.objects.pod import bounded
+from controlplane.api.objects.pod import bounded, word
 from controlplane.api.objects.readiness import readiness
 from controlplane.api.objects.vmi.domain import Machine
 from controlplane.api.objects.vmi.instance import (
@@ -70,7 +70,7 @@ def _move(world: World, vmi: VirtualMachineInstance, verdict: Verdict) -> Virtua
     moved = msgspec.structs.replace(
         old,
         phase=phase,
-        reason=reason or old.reason,
+        reason=word(reason) if reason else old.reason,
         phase_transition_timestamps=_entered(old, phase, _stamp(world.now)),
     )
     return _describe(vmi, world.launcher, moved) if phase == RUNNING and world.launcher is not None else moved
@@ -192,16 +192,18 @@ def _trouble(world: World, verdict: Verdict, problem: Problem[Action] | None) ->
     """Say why the run failed, or why its start does not get on."""
     match verdict:
         case Dead(outcome="Failed", reason=reason, message=message):
-            return Condition(type=condition_types.SYNCHRONIZED, status="False", reason=reason, message=message)
+            return _out_of_sync(reason, message)
     setback = None if world.launcher is None else world.launcher.setback
-    text = ""
     if problem is not None and isinstance(problem.step, StartDomain | PrepareNetwork):
-        text = bounded(str(problem.error))
-    elif setback is not None and setback.is_refusal and not isinstance(verdict, Alive):
-        text = setback.message
-    if text:
-        return Condition(type=condition_types.SYNCHRONIZED, status="False", reason="StartFailed", message=text)
+        return _out_of_sync("StartFailed", str(problem.error))
+    if setback is not None and setback.is_refusal and not isinstance(verdict, Alive) and setback.message:
+        return _out_of_sync("StartFailed", setback.message)
     return None
+
+
+def _out_of_sync(reason: str, message: str) -> Condition:
+    """Say what is wrong. Whoever's words they are (QEMU's, a launcher's, a kubelet's), they take a bounded room."""
+    return Condition(type=condition_types.SYNCHRONIZED, status="False", reason=word(reason), message=bounded(message))
 
 
 def seconds_since_hand_over(world: World) -> float | None:
@@ -225,7 +227,7 @@ def _waiting(world: World, verdict: Verdict) -> Condition | None:
     if not isinstance(verdict, Unknown) or launcher is None or waited is None or waited < PATIENCE_SECONDS:
         return None
     said = f"waiting for libvirt in the launcher Pod: {launcher.sighting.trouble or verdict.why}"
-    return Condition(type=condition_types.SYNCHRONIZED, status="False", reason="LauncherNotReady", message=said)
+    return _out_of_sync("LauncherNotReady", said)
 
 
 def _lost(world: World, new: VirtualMachineInstanceStatus, verdict: Verdict) -> Condition | None:
@@ -238,7 +240,7 @@ def _lost(world: World, new: VirtualMachineInstanceStatus, verdict: Verdict) -> 
     if not isinstance(verdict, Unknown) or not world.lost_pod or is_early or is_told:
         return None
     said = f"{verdict.why}; it counts as running until nothing of it is left"
-    return Condition(type=condition_types.SYNCHRONIZED, status="False", reason="LauncherLost", message=said)
+    return _out_of_sync("LauncherLost", said)
 
 
 def _stamp(seconds: float) -> str:

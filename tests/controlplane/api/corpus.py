@@ -298,6 +298,13 @@ STORAGE = [
         "keep exactly one",
     ),
     Row("no data", SEED, {}, "cloudInitNoCloud", "set one of userData"),
+    Row(
+        "inline data in 25 seeds",
+        f"{SPEC}/volumes",
+        [{"name": f"seed-{one}", "cloudInitNoCloud": {"userData": "x" * 2000}} for one in range(25)],
+        "spec.volumes",
+        "at most 49152 are allowed; put data into Secrets",
+    ),
     Row("Secret without name", SEED, {"secretRef": {}}, "cloudInitNoCloud.secretRef.name", "is required"),
     Row("Secret that climbs", SEED, {"secretRef": {"name": ".."}}, "cloudInitNoCloud.secretRef.name", "DNS subdomain"),
     Row(

@@ -130,7 +130,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_STORE,
-        line="    annotations.pop(LAST_APPLIED, None)\n",
+        line="    for name in ANNOTATIONS_NOT_KEPT:\n        annotations.pop(name, None)\n",
         without="",
         because="The copy of the whole object that kubectl leaves is kept by nobody.",
         tests=_BY_STORE,

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from controlplane.api.launch_plan import PLAN_ANNOTATION
 from controlplane.api.objects.resources import NODE, POD, Key
 from controlplane.engine.ports import Cache
 from controlplane.kube.cache import LAST_APPLIED, MOST_LEVELS, Peek, Store, by_label, number_of, trim
@@ -200,13 +201,12 @@ def test_trimming_drops_managed_fields_and_keeps_what_we_do_not_know() -> None:
     [
         ({LAST_APPLIED: "x" * 1000, "mine": "kept"}, {"annotations": {"mine": "kept"}}),
         ({LAST_APPLIED: "x" * 1000}, {}),
+        ({PLAN_ANNOTATION: "x" * 1000, "mine": "kept"}, {"annotations": {"mine": "kept"}}),
         (None, {}),
     ],
-    ids=["among others", "alone", "null"],
+    ids=["among others", "alone", "a plan", "null"],
 )
-def test_trimming_drops_the_copy_of_itself_that_kubectl_puts_into_an_object(
-    annotations: dict[str, str] | None, kept: dict[str, Any]
-) -> None:
+def test_trimming_drops_what_nobody_decides_by(annotations: dict[str, str] | None, kept: dict[str, Any]) -> None:
     metadata = json.loads(trim(a_pod(annotations=annotations), POD))["metadata"]
 
     assert metadata == {"name": "web", "namespace": "ns", "resourceVersion": "1", **kept}

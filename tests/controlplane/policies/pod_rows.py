@@ -126,8 +126,8 @@ def labels(who: Who, path: str, words: str | None, **changed: str | None) -> Row
     return row(who, "PATCH", path, {"metadata": {"labels": wanted}}, words)
 
 
-def note(who: Who, path: str, value: str | None, words: str | None) -> Row:
-    return row(who, "PATCH", path, {"metadata": {"annotations": {"kubevirt.io/domain": value}}}, words)
+def note(who: Who, path: str, value: str | None, words: str | None, *, name: str = "kubevirt.io/domain") -> Row:
+    return row(who, "PATCH", path, {"metadata": {"annotations": {name: value}}}, words)
 
 
 MAKES = "only virt-controller makes Pods with the label kubevirt.io=virt-launcher"
@@ -135,6 +135,7 @@ LABELS, NOTES = "only virt-controller changes the label ", "only virt-controller
 OWNERS, WITHIN = "only virt-controller changes the owners", "neither resized nor given ephemeral containers"
 READY = {"status": {"conditions": [{"type": "Ready", "status": "False"}]}}
 PLACED = {"status": {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]}}
+PLAN = "kubevirt.io/launch-plan"
 NOW = {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0}
 LOOKS = {"kubevirt.io": "virt-launcher"}
 REPLICAS = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "x", "uid": "1", "controller": True}
@@ -199,6 +200,7 @@ POD_ROWS: dict[str, Row] = {
     "a launcher's label, by whoever may do anything": labels(ROOT, LAUNCHER, LABELS + "kubevirt.io", role=None),
     "a launcher loses its domain's name": note(EDITOR, LAUNCHER, None, NOTES + "kubevirt.io/domain"),
     "a launcher is given another domain's name": note(EDITOR, LAUNCHER, "x", NOTES + "kubevirt.io/domain"),
+    "a launcher is given another plan": note(EDITOR, LAUNCHER, "{}", NOTES + PLAN, name=PLAN),
     "a launcher's annotation, by its kubelet": note(KUBELET, f"{LAUNCHER}/status", "x", NOTES + "kubevirt.io/domain"),
     "a launcher loses its owner": row(EDITOR, "PATCH", LAUNCHER, {"metadata": {"ownerReferences": None}}, OWNERS),
     "a launcher's owner controls it no more": row(EDITOR, "PATCH", LAUNCHER, owners(controller=False), OWNERS),

@@ -82,8 +82,9 @@ class FakeSession:
         return [self._begin_look] if there is not None and self._seen != there.changes and not self._is_starting else []
 
     async def prepare_network(self, _unused: VirtualMachineInstance) -> None:
+        """It is virt-node that does it: without a connection of ours."""
         if not self._sighting.is_network_ready:
-            await self._call("prepare network of", lambda _unused: None)
+            await Call("prepare network of", "domain", self.pod.vmi_key or Key("", ""), self._find, NoContact)
             self._publish(is_network_ready=True)
 
     async def start(self, _unused: VirtualMachineInstance) -> None:
@@ -140,6 +141,11 @@ class FakeSession:
             return do(there)
 
         return await Call(verb, "domain", self.pod.vmi_key or Key("", ""), run, NoContact)  # type: ignore[no-any-return]
+
+    def _find(self) -> None:
+        there = self._there()
+        if there is None or not there.is_listening:
+            raise NoContact("the launcher has no socket")
 
     def _there(self) -> host.Launcher | None:
         return self._node.launchers.get(self.pod.uid)

@@ -20,7 +20,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from controlplane.api.launch_plan import PLAN_VARIABLE, Plan, render_plan
+from controlplane.api.launch_plan import Plan, render_plan
 from controlplane.domain import layout
 
 _IMAGE_ENVIRONMENT = ["LANG=C", "PATH=/usr/local/bin:/usr/bin:/usr/sbin"]
@@ -93,6 +93,8 @@ class LauncherPod:
         (self.home / "resolv.conf").write_text(
             "nameserver 10.96.0.10\nsearch default.svc.cluster.local cluster.local\n"
         )
+        (self.home / "plan").mkdir()
+        (self.home / "plan" / layout.PLAN_FILE).write_text(render_plan(self.plan))
         (self.home / "config.json").write_text(json.dumps(self._config()))
         _run("ip", "netns", "add", self.name)
         first_port = "echo 67 >/proc/sys/net/ipv4/ip_unprivileged_port_start"
@@ -142,7 +144,6 @@ class LauncherPod:
         subprocess.run(["ip", "netns", "delete", self.name], capture_output=True, check=False)
 
     def _config(self) -> dict[str, Any]:
-        plan = f"{PLAN_VARIABLE}={render_plan(self.plan)}"
         none: list[str] = []
         capabilities = dict.fromkeys(("bounding", "effective", "permitted", "inheritable", "ambient"), none)
         return {
@@ -150,7 +151,7 @@ class LauncherPod:
             "process": {
                 "user": {"uid": layout.UID, "gid": layout.UID},
                 "args": list(self.images.command),
-                "env": [*_IMAGE_ENVIRONMENT, plan, "POD_NAME=pod", "POD_NAMESPACE=default", "LOG_LEVEL=DEBUG"],
+                "env": [*_IMAGE_ENVIRONMENT, "LOG_LEVEL=DEBUG"],
                 "cwd": "/",
                 "capabilities": capabilities,
                 "noNewPrivileges": True,
@@ -174,6 +175,7 @@ class LauncherPod:
     def _own_mounts(self) -> list[dict[str, Any]]:
         bound = {layout.RUN: (self.run, "rw"), "/dev/termination-log": (self.home / "termination-log", "rw")}
         bound["/etc/resolv.conf"] = (self.home / "resolv.conf", "ro")
+        bound[layout.PLAN_DIRECTORY] = (self.home / "plan", "ro")
         bound |= {where: (what, "ro") for where, what in self.mounts.items()}
         return [
             {"destination": where, "type": "bind", "source": str(what), "options": ["rbind", mode]}

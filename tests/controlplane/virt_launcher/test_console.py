@@ -3,15 +3,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from controlplane.virt_launcher.console import LINE_LIMIT, ConsoleCopy, LineCleaner, Output, copy_console
+from controlplane.virt_launcher.console import LINE_LIMIT, ConsoleCopy, LineCleaner, Output
 
 
 @pytest.fixture
@@ -91,28 +89,3 @@ def test_a_guest_that_writes_faster_than_is_copied_loses_the_oldest(tmp_path: Pa
     copy.close()
     assert log.stat().st_blocks * 512 < 9 << 20
     assert b"old\n" in os.read(read, 1 << 20)
-
-
-async def test_the_log_is_followed_from_its_birth_to_its_last_line(tmp_path: Path, pipe: tuple[int, int]) -> None:
-    read, write = pipe
-    log = tmp_path / "serial.log"
-    arrived = asyncio.Event()
-    seen = bytearray()
-
-    def on_output() -> None:
-        seen.extend(os.read(read, 65536))
-        arrived.set()
-
-    asyncio.get_running_loop().add_reader(read, on_output)
-    task = asyncio.create_task(copy_console(str(log), write))
-    await asyncio.sleep(0)
-    log.write_bytes(b"first\n")
-    await asyncio.wait_for(arrived.wait(), 10)
-    with log.open("ab") as file:
-        file.write(b"last words")
-    task.cancel()
-    await asyncio.wait([task])
-    asyncio.get_running_loop().remove_reader(read)
-    with contextlib.suppress(BlockingIOError):
-        seen.extend(os.read(read, 65536))
-    assert bytes(seen) == b"first\nlast words\n"

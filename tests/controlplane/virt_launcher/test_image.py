@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from controlplane.virt_launcher.errors import PreparationError
-from controlplane.virt_launcher.image import MAX_VIRTUAL_BYTES, Image, find_image
+from controlplane.virt_launcher.image import Image, find_image
+
+LIMIT = 2 << 30
 
 
 def qcow2(*, version: int = 3, backing: int = 0, size: int = 1 << 30, crypt: int = 0, incompatible: int = 0) -> bytes:
@@ -27,13 +29,13 @@ def mount(tmp_path: Path) -> Path:
 
 def test_the_one_file_in_disk_is_found(mount: Path) -> None:
     (mount / "disk" / "guest.img").write_bytes(b"\xeb\x63" + bytes(510))
-    assert find_image("root", str(mount), "") == Image(f"{mount}/disk/guest.img", "raw", 512)
+    assert find_image("root", str(mount), "", LIMIT) == Image(f"{mount}/disk/guest.img", "raw", 512)
 
 
 def test_a_path_is_taken_as_given(mount: Path) -> None:
     (mount / "disk" / "a.qcow2").write_bytes(qcow2(version=2, size=4096))
     (mount / "disk" / "b.qcow2").write_bytes(qcow2())
-    assert find_image("root", str(mount), "/disk/a.qcow2") == Image(f"{mount}/disk/a.qcow2", "qcow2", 4096)
+    assert find_image("root", str(mount), "/disk/a.qcow2", LIMIT) == Image(f"{mount}/disk/a.qcow2", "qcow2", 4096)
 
 
 Make = Callable[[Path], object]
@@ -67,13 +69,26 @@ Make = Callable[[Path], object]
 def test_an_image_that_cannot_be_trusted_is_refused(mount: Path, make: Make, path: str, message: str) -> None:
     make(mount / "disk")
     with pytest.raises(PreparationError, match=rf"InvalidDisk: volume root: .*{message}"):
-        find_image("root", str(mount), path)
+        find_image("root", str(mount), path, LIMIT)
 
 
-def test_a_disk_of_any_size_is_not_attached(mount: Path) -> None:
-    (mount / "disk" / "a").write_bytes(qcow2(size=8 << 60))
-    with pytest.raises(PreparationError, match=f"DiskTooLarge: .* at most {MAX_VIRTUAL_BYTES}"):
-        find_image("root", str(mount), "")
+@pytest.mark.parametrize("size", [LIMIT + 512, 64 << 40, 8 << 60])
+def test_a_disk_that_the_pod_has_no_room_for_is_not_attached(mount: Path, size: int) -> None:
+    (mount / "disk" / "a").write_bytes(qcow2(size=size))
+    with pytest.raises(PreparationError, match=f"DiskTooLarge: volume root: .* {size} bytes, at most {LIMIT} .*Limit"):
+        find_image("root", str(mount), "", LIMIT)
+
+
+def test_a_disk_as_large_as_there_is_room_is_attached(mount: Path) -> None:
+    (mount / "disk" / "a").write_bytes(qcow2(size=LIMIT))
+    assert find_image("root", str(mount), "", LIMIT).virtual_bytes == LIMIT
+
+
+def test_a_raw_image_counts_as_large_as_it_is(mount: Path) -> None:
+    with (mount / "disk" / "a").open("wb") as file:
+        file.truncate(LIMIT + 1)
+    with pytest.raises(PreparationError, match="DiskTooLarge"):
+        find_image("root", str(mount), "", LIMIT)
 
 
 def test_no_descriptor_is_left_open(mount: Path) -> None:
@@ -81,5 +96,5 @@ def test_no_descriptor_is_left_open(mount: Path) -> None:
     (mount / "disk" / "a").write_bytes(qcow2(backing=1))
     for _unused in range(3):
         with pytest.raises(PreparationError):
-            find_image("root", str(mount), "")
+            find_image("root", str(mount), "", LIMIT)
     assert len(os.listdir("/proc/self/fd")) == before

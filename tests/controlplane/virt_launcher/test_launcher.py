@@ -27,6 +27,7 @@ from controlplane.domain.state import Life, State
 from controlplane.hypervisor.connection import Connection, open_connection, socket_uri
 from controlplane.hypervisor.errors import HypervisorError
 from controlplane.hypervisor.guest import Guest
+from controlplane.virt_launcher import qemu_log
 from tests.controlplane.domain.golden_domains import CASES
 from tests.controlplane.virt_launcher.launcher_pod import Images, LauncherPod
 
@@ -62,6 +63,7 @@ PLAN = Plan(
     domain=UID,
     title="default/vm",
     grace_period_seconds=30,
+    container_disk_limit_bytes=1 << 30,
     container_disks=(ContainerDisk("root"),),
     empty_disks=(EmptyDisk("data", 1 << 30),),
     cloud_init=(CloudInit("seed", '{"instance-id": "one", "local-hostname": "named-by-seed"}', user_data=SCRIPT),),
@@ -169,6 +171,24 @@ async def test_a_kernel_boots_from_an_image_with_disks_on_every_bus(
     assert "seed says hello to named-by-seed" in pod.console
     pod.terminate()
     assert pod.wait() == 0
+    await connection.close()
+
+
+async def test_a_flooded_log_of_qemu_is_cut_and_a_failed_start_still_says_why(
+    images: Images, tmp_path: pathlib.Path, keep_pod: Keep
+) -> None:
+    pod = keep_pod(LauncherPod(tmp_path, images, KERNEL_PLAN, {layout.KERNEL_BOOT: images.guest}))
+    pod.start()
+    connection = await connect(pod)
+    text = render_text(build_domain(decode_vmi(KERNEL_VMI), Facts(pod_uid="pod", epoch=1, is_kvm=False)))
+    guest = await connection.define(text.replace("/boot/vmlinuz", "/boot/no-such-kernel"))
+    log = pod.run / pathlib.Path(layout.qemu_log(UID)).relative_to(layout.RUN)
+    for _unused in range(2):
+        with pytest.raises(HypervisorError, match="no-such-kernel"):
+            await guest.start()
+        with log.open("ab") as file:
+            file.write(b"qemu-system-x86_64: a guest did what it should not\n" * 200_000)
+        await until(lambda: log.stat().st_blocks * 512 <= qemu_log.LIMIT_BYTES, "log that was cut", pod)
     await connection.close()
 
 

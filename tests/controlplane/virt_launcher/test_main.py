@@ -10,27 +10,43 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.api.launch_plan import PLAN_VARIABLE, Plan, render_plan
+from controlplane.api.launch_plan import PLAN_LIMIT_BYTES, Plan, render_plan
+from controlplane.virt_launcher import __main__
 from controlplane.virt_launcher.__main__ import Settings
 
-PLAN = Plan(domain="uid", title="ns/vm", grace_period_seconds=30)
+PLAN = Plan(domain="uid", title="ns/vm", grace_period_seconds=30, container_disk_limit_bytes=1 << 30)
 
 
-def test_the_plan_comes_from_the_environment() -> None:
-    assert Settings.from_environment({PLAN_VARIABLE: render_plan(PLAN)}) == Settings(PLAN, "INFO")
+def test_the_plan_comes_from_a_file(tmp_path: Path) -> None:
+    (tmp_path / "plan").write_text(render_plan(PLAN))
+    assert Settings.read({}, str(tmp_path / "plan")) == Settings(PLAN, "INFO")
 
 
 @pytest.mark.parametrize(
-    ("environment", "message"),
+    ("data", "message"),
     [
-        pytest.param({}, "VIRT_LAUNCHER_PLAN is not set", id="none"),
-        pytest.param({PLAN_VARIABLE: "{"}, "Expecting property name", id="cut"),
-        pytest.param({PLAN_VARIABLE: "{}"}, "not of version 1", id="other version"),
+        pytest.param(None, "cannot read the launch plan: .*No such file", id="none"),
+        pytest.param(b"", "Expecting value", id="empty"),
+        pytest.param(b"{", "Expecting property name", id="cut"),
+        pytest.param(b"{}", "not of version 1", id="other version"),
+        pytest.param(b"[" * 100_000, "nested too deeply", id="nested"),
+        pytest.param(b" " * (PLAN_LIMIT_BYTES + 1), f"more than {PLAN_LIMIT_BYTES} bytes", id="long"),
     ],
 )
-def test_an_environment_without_a_plan_is_refused(environment: dict[str, str], message: str) -> None:
+def test_what_is_no_plan_is_refused(tmp_path: Path, data: bytes | None, message: str) -> None:
+    if data is not None:
+        (tmp_path / "plan").write_bytes(data)
     with pytest.raises(ValueError, match=message):
-        Settings.from_environment(environment)
+        Settings.read({}, str(tmp_path / "plan"))
+
+
+def test_last_words_are_left_whatever_names_an_image_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file name need not be text: Python has it with a surrogate, which UTF-8 has not."""
+    monkeypatch.setattr(__main__, "TERMINATION_LOG", str(tmp_path / "log"))
+    assert __main__._end("InvalidDisk: \udcff" + "x" * 10_000, 1) == 1
+    said = (tmp_path / "log").read_bytes()
+    assert said.startswith(b"InvalidDisk: \\udcffxx")
+    assert len(said) == 4096
 
 
 def test_nothing_slow_is_imported_before_libvirtd_runs() -> None:

@@ -7,7 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from controlplane.api.admission.problem import Problem, excerpt
 from controlplane.api.admission.rules import Json, Rules
+from controlplane.api.admission.validate.storage import MIN_DISK
+from controlplane.api.objects import quantity
+from controlplane.api.objects.kubevirt import KubeVirtConfiguration, KubeVirtSpec
+
+MAX_CONTAINER_DISK = 64 * 2**40
 
 
 def _warn(kubevirt: Json) -> Iterator[str]:
@@ -17,4 +23,15 @@ def _warn(kubevirt: Json) -> Iterator[str]:
         yield "developerConfiguration.featureGates: no feature gate is known to this version, all are ignored."
 
 
-RULES = Rules(warn=_warn)
+def _check(spec: KubeVirtSpec, _unused: KubeVirtConfiguration) -> Iterator[Problem]:
+    limit = spec.configuration.container_disk_limit
+    try:
+        size = quantity.to_bytes(limit)
+    except quantity.QuantityError:  # reported with its field
+        return
+    if not MIN_DISK <= size <= MAX_CONTAINER_DISK:
+        where = "spec.configuration.containerDiskLimit"
+        yield Problem(where, f"{excerpt(limit)} is out of range; must be from 1Mi to 64Ti")
+
+
+RULES = Rules(spec=_check, warn=_warn)

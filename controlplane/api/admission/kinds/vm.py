@@ -15,7 +15,7 @@ from controlplane.api.admission.identity import keep_identity
 from controlplane.api.admission.problem import Problem
 from controlplane.api.admission.rules import Json, Rules
 from controlplane.api.admission.validate.machine import check_machine
-from controlplane.api.admission.validate.metadata import check_template_metadata
+from controlplane.api.admission.validate.metadata import check_template_metadata, warn_of_held_back
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.vm import VirtualMachineSpec
 from controlplane.api.schema.cel import add_machine_rules, rule
@@ -41,6 +41,9 @@ def _check_strategy(spec: Any) -> Iterator[Problem]:
 def _warn(vm: Json) -> Iterator[str]:
     if vm["spec"].get("running") is not None:
         yield "spec.running is deprecated, please use spec.runStrategy instead."
+    template = vm["spec"].get("template")
+    if isinstance(template, dict):
+        yield from warn_of_held_back(template.get("metadata"), "spec.template.metadata")
 
 
 def _add_schema_rules(spec: Schema) -> None:

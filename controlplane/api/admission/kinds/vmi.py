@@ -35,9 +35,15 @@ def _check_metadata(meta: ObjectMeta, before: ObjectMeta) -> Iterator[Problem]:
         {name: value for name, value in meta.annotations.items() if before.annotations.get(name) != value},
         "metadata.annotations",
     )
+    if meta.annotations != before.annotations:
+        yield from metadata.check_passed_on(meta.annotations, "metadata.annotations")
     if meta.owner_references != before.owner_references:
         known = {owner.uid for owner in before.owner_references}
         yield from metadata.check_owners(tuple(owner for owner in meta.owner_references if owner.uid not in known))
+
+
+def _warn(vmi: Json) -> Iterator[str]:
+    yield from metadata.warn_of_held_back(vmi.get("metadata"), "metadata")
 
 
 def _default(vmi: Json, configuration: KubeVirtConfiguration, seed: str | None) -> Json:
@@ -50,6 +56,7 @@ RULES = Rules(
     unchangeable=(
         "does not change after creation; change the VirtualMachine, or delete this instance and create another"
     ),
+    warn=_warn,
     default=_default,
     finalizer=names.VMI_FINALIZER,
     add_schema_rules=add_machine_rules,

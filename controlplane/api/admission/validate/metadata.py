@@ -6,14 +6,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from kubevirt_api import names
 
-from controlplane.api.admission.problem import Problem, below, excerpt, key
+from controlplane.api.admission.problem import EXCERPT, Problem, below, excerpt, key
 from controlplane.api.objects.meta import ObjectMeta, OwnerReference
+from controlplane.api.pod_metadata import held_back, passed_annotations
 from controlplane.api.schema.bounds import SUBDOMAIN
 from controlplane.api.schema.patterns import matches
 
+NAMED_KEYS = 5
+"""How many keys a warning names."""
 _LABEL_PART = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 
 UNBUILT_ANNOTATIONS = frozenset(
@@ -64,6 +68,7 @@ def check_template_metadata(metadata: ObjectMeta, path: str) -> Iterator[Problem
     yield from check_labels(metadata.labels, below(path, "labels"))
     yield from check_reserved(metadata.labels, {}, below(path, "labels"))
     yield from check_annotations(metadata.annotations, below(path, "annotations"))
+    yield from check_passed_on(metadata.annotations, below(path, "annotations"))
 
 
 def check_reserved(
@@ -85,6 +90,26 @@ def check_annotations(annotations: Mapping[str, str], path: str) -> Iterator[Pro
     for name in sorted(UNBUILT_ANNOTATIONS & set(annotations)):
         text = "known to KubeVirt, not built in this version; remove it"
         yield Problem(key(path, name), text, "FieldValueNotSupported")
+
+
+def check_passed_on(annotations: Mapping[str, str], path: str) -> Iterator[Problem]:
+    """Refuse more annotations for the launcher Pod than it can carry."""
+    try:
+        passed_annotations(annotations)
+    except ValueError as error:
+        yield Problem(path, str(error))
+
+
+def warn_of_held_back(metadata: Any, path: str) -> Iterator[str]:
+    """Name the labels and annotations that do not reach the launcher Pod. metadata: as it was written, good or not."""
+    if not isinstance(metadata, dict):
+        return
+    labels, annotations = (metadata.get(part) for part in ("labels", "annotations"))
+    keys = held_back(labels if isinstance(labels, dict) else {}, annotations if isinstance(annotations, dict) else {})
+    if keys:
+        named = ", ".join(key[:EXCERPT] for key in keys[:NAMED_KEYS])
+        more = f" and {len(keys) - NAMED_KEYS} more" if len(keys) > NAMED_KEYS else ""
+        yield f"{path}: not passed on to the launcher Pod: {named}{more} (docs/api.md lists what is)"
 
 
 def check_owners(owners: Iterable[OwnerReference]) -> Iterator[Problem]:

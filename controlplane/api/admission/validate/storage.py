@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
+import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from controlplane.api.admission.problem import Problem, below, excerpt
+from controlplane.api.launch_plan import TEXT_LIMIT_BYTES
 from controlplane.api.objects import quantity
 from controlplane.api.objects.vmi.devices import Disk
 from controlplane.api.objects.vmi.instance import VirtualMachineInstanceSpec
@@ -44,6 +47,7 @@ def check_storage(spec: VirtualMachineInstanceSpec, path: str) -> Iterator[Probl
             yield Problem(below(here, "name"), text)
     for index, volume in enumerate(spec.volumes):
         yield from _volume(volume, below(volume_path, index))
+    yield from _texts(spec.volumes, volume_path)
     yield from _boot_order(spec, path)
 
 
@@ -87,6 +91,29 @@ def _volume(volume: Volume, path: str) -> Iterator[Problem]:
     for name in given:
         if name in _RULES:
             yield from _RULES[name](getattr(volume, _SOURCES[name]), below(path, name))
+
+
+def _texts(volumes: Iterable[Volume], path: str) -> Iterator[Problem]:
+    """Check that there is room for what the launcher is told; see controlplane.api.launch_plan."""
+    size = sum(len(json.dumps(text, ensure_ascii=False).encode(errors="replace")) for text in _told(volumes))
+    if size > TEXT_LIMIT_BYTES:
+        text = (
+            f"inline cloud-init data and paths have {size} bytes in all, at most {TEXT_LIMIT_BYTES} are allowed; "
+            "put data into Secrets"
+        )
+        yield Problem(path, text)
+
+
+def _told(volumes: Iterable[Volume]) -> Iterator[str]:
+    for volume in volumes:
+        if volume.container_disk is not None:
+            yield volume.container_disk.path
+        if (seed := volume.cloud_init_no_cloud) is not None:
+            yield seed.user_data
+            yield seed.network_data
+            for encoded in (seed.user_data_base64, seed.network_data_base64):
+                with contextlib.suppress(ValueError):  # reported with its field
+                    yield base64.b64decode("".join(encoded.split())).decode()
 
 
 def _empty_disk(disk: EmptyDisk, path: str) -> Iterator[Problem]:

@@ -263,7 +263,58 @@ def test_deprecated_and_ignored_settings_are_warned_about() -> None:
 
     assert "runStrategy" in create(golden.load("vm-cirros")).warnings[0]
     assert "featureGates" in create(gates).warnings[0]
-    assert create(golden.load("vm-full")).warnings == ()
+    plain = golden.changed(golden.load("vm-full"), "spec/template/metadata/annotations", {})
+    assert create(plain).warnings == ()
+
+
+@pytest.mark.parametrize("limit", ["1Ki", "0", "-1Gi", "65Ti", "much"])
+def test_a_bound_of_disks_that_bounds_nothing_or_lets_nothing_run_is_refused(limit: str) -> None:
+    (problem,) = create(
+        golden.changed(golden.load("kubevirt"), "spec/configuration/containerDiskLimit", limit)
+    ).problems
+
+    assert problem.path == "spec.configuration.containerDiskLimit"
+
+
+LONG = {f"prometheus.io/{number}": "x" * 1000 for number in range(40)}
+NOT_PASSED_ON = ["k8s.v1.cni.cncf.io/networks", *(f"note-{number}" for number in range(9))]
+
+
+@pytest.mark.parametrize(
+    ("name", "path"), [("vm-full", "spec/template/metadata"), ("vmi-masquerade", "metadata")], ids=["VM", "VMI"]
+)
+def test_annotations_and_labels_that_the_pod_does_not_get_are_named_in_a_warning(name: str, path: str) -> None:
+    notes = {**dict.fromkeys(NOT_PASSED_ON, "x"), "prometheus.io/scrape": "true", "kubevirt.io/anything": "x"}
+    changed = golden.changed(golden.load(name), f"{path}/annotations", notes)
+    changed = golden.changed(changed, f"{path}/labels", {"app": "x", "topology.kubernetes.io/zone": "a"})
+
+    verdict = create(changed)
+
+    (warning,) = verdict.warnings
+    where = path.replace("/", ".")
+    assert warning == (
+        f"{where}: not passed on to the launcher Pod: k8s.v1.cni.cncf.io/networks, note-0, note-1, note-2, note-3 "
+        "and 6 more (docs/api.md lists what is)"
+    )
+    assert verdict.allowed
+
+
+@pytest.mark.parametrize(
+    ("name", "path"), [("vm-full", "spec/template/metadata"), ("vmi-masquerade", "metadata")], ids=["VM", "VMI"]
+)
+def test_more_annotations_than_the_pod_can_carry_are_refused(name: str, path: str) -> None:
+    long = golden.changed(golden.load(name), f"{path}/annotations", LONG)
+
+    (problem,) = create(long).problems
+
+    assert problem.path == path.replace("/", ".") + ".annotations"
+    assert "at most 32768 are passed on" in problem.message
+
+
+def test_an_instance_let_in_with_long_annotations_can_still_be_labelled() -> None:
+    long = golden.changed(golden.load("vmi-masquerade"), "metadata/annotations", LONG)
+
+    assert update(long, golden.changed(long, "metadata/labels", {"app": "x"})).allowed
 
 
 def test_a_verdict_takes_little_time() -> None:

@@ -18,6 +18,7 @@ from controlplane.domain.guest import Guest
 from controlplane.domain.volumes.kind import BackingImage, DiskImage
 from controlplane.domain.volumes.registry import (
     VOLUME_KINDS,
+    bytes_taken,
     reported_images,
     volume_in_domain,
     volumes_in_plan,
@@ -37,6 +38,8 @@ class Row:
     source: dict[str, Any]
     domain: DiskImage
     step: Step
+    takes: int
+    """Bytes of the node's disk, where a containerDisk may take 1000."""
     pod: list[dict[str, Any]] = field(default_factory=list)
     mounts: list[str] = field(default_factory=list)
     pull_secret: str = ""
@@ -55,6 +58,7 @@ ROWS = {
         },
         DiskImage("/run/launcher/disks/a.qcow2", "qcow2", below=BackingImage("/img/volumes/a/disk/x.img", "raw")),
         ContainerDisk("a", "/disk/x.img"),
+        takes=1000,
         pod=[IMAGE],
         mounts=["/img/volumes/a"],
         pull_secret="registry",
@@ -64,6 +68,7 @@ ROWS = {
         {"emptyDisk": {"capacity": "1Gi"}},
         DiskImage("/run/launcher/disks/a.img", "raw"),
         EmptyDisk("a", 1 << 30),
+        takes=1 << 30,
     ),
     "cloud_init_no_cloud": Row(
         {
@@ -79,6 +84,7 @@ ROWS = {
             user_data_file="/run/secrets/cloud-init/a/userdata/userdata",
             network_data="version: 2\n",
         ),
+        takes=1 << 20,
         pod=[{"name": USER_SECRET, "secret": {"secretName": "users", "defaultMode": 0o440}}],
         mounts=["/run/secrets/cloud-init/a/userdata"],
     ),
@@ -105,6 +111,7 @@ def test_a_volume_means_this(row: Row) -> None:
     assert volumes_in_plan(spec, GUEST) == (row.step,)
     assert volume_in_domain(spec.volumes[0], REPORT) == row.domain
     assert reported_images(spec) == row.reported
+    assert bytes_taken(spec, 1000) == row.takes
 
 
 def test_encoded_data_may_be_broken_into_lines() -> None:
@@ -137,6 +144,7 @@ def test_a_volume_without_a_source_that_is_built_means_nothing() -> None:
     spec = a_vmi(volumes=[{"name": "a", "dataVolume": {"name": "x"}}]).spec
 
     assert (volumes_in_pod(spec), volumes_in_plan(spec, GUEST), reported_images(spec)) == ((), (), {})
+    assert bytes_taken(spec, 1000) == 0
     with pytest.raises(ValueError, match="no source that this version"):
         volume_in_domain(spec.volumes[0], REPORT)
 

@@ -8,7 +8,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from controlplane.api.launch_plan import ContainerDisk, EmptyDisk, Plan, parse_plan, render_plan
+import pytest
+
+from controlplane.api.admission.validate.check import check_instance
+from controlplane.api.launch_plan import PLAN_LIMIT_BYTES, ContainerDisk, EmptyDisk, Plan, parse_plan, render_plan
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.guest import guest_of
@@ -26,7 +29,7 @@ def with_spec(devices: dict[str, Any] | None = None, **spec: Any) -> VirtualMach
 
 
 def plan_of(vmi: VirtualMachineInstance) -> Plan:
-    return build_plan(vmi, guest_of(vmi))
+    return build_plan(vmi, guest_of(vmi), 1 << 30)
 
 
 def test_the_plan_says_whose_it_is_and_what_to_make() -> None:
@@ -38,7 +41,32 @@ def test_the_plan_says_whose_it_is_and_what_to_make() -> None:
     assert plan.container_disks == (ContainerDisk("root", "/disk/a.qcow2"),)
     assert plan.empty_disks == (EmptyDisk("scratch", 1 << 30),)
     assert (plan.domain, plan.title, plan.grace_period_seconds, plan.dhcp) == (VMI_UID, "default/web", 7, None)
-    assert parse_plan(render_plan(plan)) == plan
+    assert parse_plan(render_plan(plan).encode()) == plan
+
+
+def a_seed(number: int, **source: Any) -> dict[str, Any]:
+    return {"name": f"{'v' * 55}-{number:03}", "cloudInitNoCloud": source}
+
+
+def test_what_admission_lets_in_fits_into_a_plan() -> None:
+    """As many volumes as there may be, with the longest names, and as much inline data as is let in."""
+    secrets = {"secretRef": {"name": "s"}, "networkDataSecretRef": {"name": "s"}}
+    texts = {"userData": "\x01" * 1950, "networkData": "\x01" * 1950}
+    volumes = [a_seed(number, **(texts if number < 2 else secrets)) for number in range(256)]
+    spec = {"domain": {"memory": {"guest": "64Mi"}, "devices": NIC}, "hostname": "h" * 63, "subdomain": "s" * 63}
+    spec |= {"networks": [{"name": "net", "pod": {}}], "volumes": volumes}
+    vmi = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "metadata": {"name": "n"}, "spec": spec}
+    assert check_instance(vmi, KubeVirtConfiguration()) == []
+
+    text = render_plan(plan_of(a_vmi(spec=spec)))
+
+    assert 160 * 1024 < len(text.encode()) <= PLAN_LIMIT_BYTES
+
+
+def test_a_plan_that_there_is_no_room_for_names_the_remedy() -> None:
+    volumes = [a_seed(number, userData="x" * 2000) for number in range(100)]
+    with pytest.raises(ValueError, match=f"at most {PLAN_LIMIT_BYTES} fit; put cloud-init data into Secrets"):
+        render_plan(plan_of(with_spec(volumes=volumes)))
 
 
 def test_the_lease_is_for_the_guest_s_address_and_mac() -> None:

@@ -74,12 +74,14 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 }
 
 
-def build(spec: dict[str, Any], configuration: dict[str, Any]) -> dict[str, Any]:
+def build(
+    spec: dict[str, Any], configuration: dict[str, Any], annotations: dict[str, str] | None = None
+) -> dict[str, Any]:
     vmi = a_vmi(spec=spec, node="node-9")
     meta = msgspec.structs.replace(
         vmi.metadata,
         labels={**vmi.metadata.labels, "app": "web"},
-        annotations={"mine": "kept", "kubectl.kubernetes.io/last-applied-configuration": "{}"},
+        annotations=annotations or {"prometheus.io/port": "9100", "mine": "not passed on"},
     )
     settings = decode_kubevirt({"spec": {"configuration": configuration}}).spec.configuration
     whole = msgspec.structs.replace(vmi, metadata=meta)
@@ -109,7 +111,7 @@ def test_the_pod_passes_the_restricted_profile(case: tuple[dict[str, Any], dict[
             "capabilities": {"drop": ["ALL"]},
         }
     kinds = {kind for volume in spec["volumes"] for kind in volume if kind != "name"}
-    assert kinds <= {"emptyDir", "image", "secret"}
+    assert kinds <= {"emptyDir", "downwardAPI", "image", "secret"}
     safe = {"net.ipv4.ip_unprivileged_port_start"}
     assert {one["name"] for one in spec["securityContext"].get("sysctls", ())} <= safe
 
@@ -124,10 +126,23 @@ def test_defaults_need_no_configuration() -> None:
     assert pod["spec"]["containers"][0]["imagePullPolicy"] == "IfNotPresent"
 
 
-def test_the_kubelet_finds_nothing_to_expand_in_user_data() -> None:
-    """It replaces $(NAME) and $$ in the values of variables."""
-    script = "#!/bin/sh\necho $$ $(hostname) $HOME\n"
+def test_user_data_reaches_the_launcher_as_it_is_and_no_environment() -> None:
+    script = "#!/bin/sh\necho $$ $(hostname) $HOME 'grüße'\n"
     volumes = [{"name": "seed", "cloudInitNoCloud": {"userData": script}}]
-    value = build({"domain": MEMORY, "volumes": volumes}, {})["spec"]["containers"][0]["env"][0]["value"]
-    assert "$" not in value
-    assert parse_plan(value).cloud_init[0].user_data == script
+    pod = build({"domain": MEMORY, "volumes": volumes}, {})
+    (container,) = pod["spec"]["containers"]
+    assert "env" not in container
+    (plan,) = (one for one in pod["spec"]["volumes"] if one["name"] == "launch-plan")
+    (item,) = plan["downwardAPI"]["items"]
+    assert item["fieldRef"]["fieldPath"] == "metadata.annotations['kubevirt.io/launch-plan']"
+    handed_over = pod["metadata"]["annotations"]["kubevirt.io/launch-plan"].encode()
+    assert parse_plan(handed_over).cloud_init[0].user_data == script
+    assert "$(hostname)" not in str(pod["spec"])
+
+
+def test_nobody_but_the_control_plane_says_what_a_launcher_makes() -> None:
+    planted = {"kubevirt.io/launch-plan": "{}", "kubevirt.io/domain": "another"}
+    pod = build(*CASES["minimal"], annotations={**planted, "k8s.v1.cni.cncf.io/networks": "other/secret"})
+    assert "k8s.v1.cni.cncf.io/networks" not in pod["metadata"]["annotations"]
+    assert parse_plan(pod["metadata"]["annotations"]["kubevirt.io/launch-plan"].encode()).title == "default/web"
+    assert pod["metadata"]["annotations"]["kubevirt.io/domain"] == "web"

@@ -13,25 +13,43 @@ from controlplane.api.objects.decode import decode
 from controlplane.api.objects.kubevirt import DeveloperConfiguration
 from controlplane.api.objects.vmi.domain import DomainSpec
 from controlplane.domain.builders.facts import Facts
+from controlplane.virt_controller.vmi.disk_space import DiskSpace
 from controlplane.virt_controller.vmi.resources import MIB, TCG_TRANSLATION_BUFFER, build_resources
 
 KVM, TUN = "devices.kubevirt.io/kvm", "devices.kubevirt.io/tun"
+SPACE = DiskSpace(run=1000, pod=2000)
 GUEST = {"memory": {"guest": "512Mi"}}
 NIC = {"devices": {"interfaces": [{"name": "default", "masquerade": {}}]}}
 
 # guest 512 MiB: 64 fixed + 8 per vCPU + 1 page tables
 TABLE: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
-    "plain": (GUEST, {}, {"requests": {"cpu": "100m", "memory": str(585 * MIB)}, "limits": {KVM: "1"}}),
+    "plain": (
+        GUEST,
+        {},
+        {"requests": {"cpu": "100m", "memory": str(585 * MIB)}, "limits": {"memory": str(841 * MIB), KVM: "1"}},
+    ),
     "with a card": (
         {**GUEST, **NIC},
         {},
-        {"requests": {"cpu": "100m", "memory": str(585 * MIB)}, "limits": {KVM: "1", TUN: "1"}},
+        {
+            "requests": {"cpu": "100m", "memory": str(585 * MIB)},
+            "limits": {"memory": str(841 * MIB), KVM: "1", TUN: "1"},
+        },
     ),
-    "emulated": (GUEST, {"useEmulation": True}, {"requests": {"cpu": "100m", "memory": str(713 * MIB)}}),
+    "emulated": (
+        GUEST,
+        {"useEmulation": True},
+        {"requests": {"cpu": "100m", "memory": str(713 * MIB)}, "limits": {"memory": str(969 * MIB)}},
+    ),
+    "with two disks": (
+        {**GUEST, "devices": {"disks": [{"name": "a", "disk": {}}, {"name": "b", "disk": {}}]}},
+        {},
+        {"requests": {"cpu": "100m", "memory": str(585 * MIB)}, "limits": {"memory": str(969 * MIB), KVM: "1"}},
+    ),
     "four processors, other ratio": (
         {**GUEST, "cpu": {"sockets": 2, "cores": 2}},
         {"cpuAllocationRatio": 4},
-        {"requests": {"cpu": "1", "memory": str(609 * MIB)}, "limits": {KVM: "1"}},
+        {"requests": {"cpu": "1", "memory": str(609 * MIB)}, "limits": {"memory": str(865 * MIB), KVM: "1"}},
     ),
     "user's own figures": (
         {**GUEST, "resources": {"requests": {"cpu": "250m", "memory": "256Mi"}, "limits": {"cpu": 2, "memory": "1Gi"}}},
@@ -44,15 +62,32 @@ TABLE: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
     "memory only as a request": (
         {"resources": {"requests": {"memory": "512Mi"}}},
         {},
-        {"requests": {"cpu": "100m", "memory": str(585 * MIB)}, "limits": {KVM: "1"}},
+        {"requests": {"cpu": "100m", "memory": str(585 * MIB)}, "limits": {"memory": str(841 * MIB), KVM: "1"}},
     ),
 }
 
 
 @pytest.mark.parametrize(("domain", "developer", "expected"), TABLE.values(), ids=TABLE.keys())
 def test_resources(domain: dict[str, Any], developer: dict[str, Any], expected: dict[str, Any]) -> None:
-    found = build_resources(decode(domain, DomainSpec), decode(developer, DeveloperConfiguration))
+    found = build_resources(decode(domain, DomainSpec), decode(developer, DeveloperConfiguration), SPACE)
+    assert found["requests"].pop("ephemeral-storage") == str(64 * MIB)
+    assert found["limits"].pop("ephemeral-storage") == "2000"
     assert found == expected
+
+
+def test_a_machine_without_memory_limits_cannot_take_the_node_s_memory() -> None:
+    """The limit is the guest's memory, what was measured beside it, and a margin of more than that."""
+    for memory in ("64Mi", "512Mi", "1Ti"):
+        for developer in ({}, {"useEmulation": True}):
+            settings = decode(developer, DeveloperConfiguration)
+            found = build_resources(decode({"memory": {"guest": memory}}, DomainSpec), settings, SPACE)
+            assert int(found["limits"]["memory"]) == int(found["requests"]["memory"]) + 256 * MIB
+
+
+def test_a_guest_that_is_promised_more_than_is_requested_for_it_can_use_it() -> None:
+    domain = {"memory": {"guest": "4Gi"}, "resources": {"requests": {"memory": "1Gi"}}}
+    found = build_resources(decode(domain, DomainSpec), DeveloperConfiguration(), SPACE)
+    assert int(found["limits"]["memory"]) > 4096 * MIB + 256 * MIB
 
 
 def test_the_buffer_of_translated_code_is_counted_as_the_domain_sets_it() -> None:

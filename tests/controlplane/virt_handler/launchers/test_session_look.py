@@ -5,22 +5,24 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import socket
 
 import pytest
 
-from controlplane.virt_handler.inotify import Inotify
-from controlplane.virt_handler.launcher_dir import PodsDirectory
 from controlplane.virt_handler.launchers.session import Session, Tools
+from controlplane.virt_handler.node_client import NodeClient
 from tests.controlplane.virt_handler.builders import RUNNING, VMI_UID, a_pod, domain_text
-from tests.controlplane.virt_handler.fakes import FakeClock, FakeConnection, FakeLibvirtd, FakeNetwork
+from tests.controlplane.virt_handler.fakes import FakeClock, FakeConnection, FakeLibvirtd
 
 
 @pytest.mark.parametrize("xml", ["<domain>", "<domain>" + "<a>" * 1000, domain_text()], ids=["cut", "deep", "ours"])
-async def test_a_description_is_read_once_in_a_connection_whatever_it_is(tmp_path: Path, xml: str) -> None:
-    libvirtd, directory, inotify = FakeLibvirtd(VMI_UID), PodsDirectory(str(tmp_path)), Inotify()
-    tools = Tools(directory, inotify, FakeClock(), libvirtd.connect, FakeNetwork().set_up, lambda _unused: {})
-    session = Session(a_pod(), VMI_UID, tools, lambda: None)
+async def test_a_description_is_read_once_in_a_connection_whatever_it_is(xml: str) -> None:
+    libvirtd = FakeLibvirtd(VMI_UID)
+
+    async def nowhere() -> socket.socket:
+        raise ConnectionRefusedError
+
+    session = Session(a_pod(), VMI_UID, Tools(NodeClient(nowhere), FakeClock(), libvirtd.connect), lambda: None)
     connection = session._connection = FakeConnection(libvirtd)
     guest = await connection.define(xml)
     guest.life = RUNNING
@@ -28,5 +30,3 @@ async def test_a_description_is_read_once_in_a_connection_whatever_it_is(tmp_pat
         await session.refresh()
     assert guest.descriptions == 1
     assert (session.launcher().sighting.state == RUNNING) is (xml == domain_text())
-    directory.close()
-    inotify.close()

@@ -20,7 +20,7 @@ from controlplane.engine.errors import Invalid
 from controlplane.engine.plan import Problem
 from controlplane.virt_handler.vmi.decide import decide
 from controlplane.virt_handler.vmi.status import derive_status
-from controlplane.virt_handler.vmi.world import Launcher, Look, Setback, Sighting, StartDomain
+from controlplane.virt_handler.vmi.world import Failure, Launcher, Look, Setback, Sighting, StartDomain, World
 from tests.controlplane.virt_handler.builders import (
     OFF,
     OTHER,
@@ -257,6 +257,31 @@ def test_a_launcher_that_stays_silent_is_named_as_what_is_waited_for() -> None:
         "LauncherNotReady",
         "waiting for libvirt in the launcher Pod: nobody listens",
     )
+
+
+FLOOD = "no \x1b[31m\n" * 100_000
+
+
+@pytest.mark.parametrize(
+    "world",
+    [
+        a_world(a_vmi(), a_launcher(seen(None, failure=Failure(FLOOD, FLOOD)))),
+        a_world(scheduled("2023-11-14T22:12:00Z"), a_launcher(Sighting(trouble=FLOOD))),
+        a_world(a_vmi(), a_launcher(pod=a_pod(phase="Failed", reason=FLOOD))),
+        a_world(a_vmi(), a_launcher(pod=a_pod(phase="Failed", reason="Evicted", message=FLOOD))),
+        a_world(a_vmi(), a_launcher(pod=a_pod(phase="Failed", **ended(1, FLOOD)))),
+        a_world(a_vmi(), a_launcher(pod=a_pod(phase="Failed", **ended(1, reason=FLOOD)))),
+    ],
+    ids=["QEMU", "no contact", "a Pod's reason", "a Pod's message", "last words", "a container's reason"],
+)
+def test_what_others_say_takes_a_bounded_room_in_the_status(world: World) -> None:
+    status = derive_status(world, None)
+    assert status is not None
+    found = conditions.find(status.conditions, "Synchronized")
+    assert found is not None
+    assert 0 < len(found.message) <= 512
+    assert found.message.isprintable()
+    assert all(0 < len(one) <= 64 and one.isalnum() for one in (found.reason, status.reason or "x"))
 
 
 def test_it_is_looked_at_again_when_patience_ends() -> None:

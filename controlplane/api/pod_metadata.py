@@ -1,0 +1,90 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which labels and annotations of a machine its launcher Pod gets. Pure; admission and virt-controller ask the same.
+
+Labels are for selecting: ordinary ones pass. Annotations switch things on (networks, profiles, volumes, images of
+sidecars) with the rights of whoever made the Pod, which is virt-controller: only those pass that are known to give a
+user nothing but what they say. docs/api.md has the lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+LABELS_OF_KUBEVIRT = frozenset(
+    {"kubevirt.io/domain", "kubevirt.io/os", "kubevirt.io/size", "kubevirt.io/vm", "kubevirt.io/vmpool"}
+)
+"""Labels by which upstream's examples select machines; all others of its domains are the control plane's."""
+LABEL_DOMAINS_OF_KUBERNETES = frozenset({"app.kubernetes.io"})
+ANNOTATIONS = frozenset(
+    {
+        "backup.velero.io/backup-volumes",
+        "backup.velero.io/backup-volumes-excludes",
+        "karpenter.sh/do-not-disrupt",
+        "kubernetes.io/egress-bandwidth",
+        "kubernetes.io/ingress-bandwidth",
+        "linkerd.io/inject",
+        "sidecar.istio.io/inject",
+    }
+)
+ANNOTATION_DOMAINS = frozenset(
+    {
+        "cluster-autoscaler.kubernetes.io",
+        "descheduler.alpha.kubernetes.io",
+        "prometheus.io",
+        "traffic.sidecar.istio.io",
+    }
+)
+ANNOTATIONS_LIMIT_BYTES = 32 * 1024
+"""Of all that pass: annotations of an object share 256 KiB, and the launch plan is one of them."""
+
+_KUBEVIRT = ("kubevirt.io", "virtops.kubevirt")
+_KUBERNETES = ("kubernetes.io", "k8s.io")
+_BOOKKEEPING = frozenset({"kubectl.kubernetes.io/last-applied-configuration"})
+
+
+def passed_labels(labels: Mapping[str, str]) -> dict[str, str]:
+    """Return the labels that a launcher Pod gets."""
+    return {key: value for key, value in labels.items() if _passes_as_label(key)}
+
+
+def passed_annotations(annotations: Mapping[str, str]) -> dict[str, str]:
+    """Return the annotations that a launcher Pod gets. ValueError when they are too long."""
+    passed = {key: value for key, value in annotations.items() if _passes_as_annotation(key)}
+    size = sum(len(key.encode()) + len(value.encode(errors="replace")) for key, value in passed.items())
+    if size > ANNOTATIONS_LIMIT_BYTES:
+        raise ValueError(
+            f"annotations for the launcher Pod have {size} bytes, at most {ANNOTATIONS_LIMIT_BYTES} are passed on"
+        )
+    return passed
+
+
+def held_back(labels: Iterable[str], annotations: Iterable[str]) -> list[str]:
+    """Return the keys that a user may miss on the launcher Pod; not those that say nothing about a Pod."""
+    missing = {key for key in labels if not _passes_as_label(key)}
+    missing |= {key for key in annotations if not (_passes_as_annotation(key) or _is_bookkeeping(key))}
+    return sorted(missing)
+
+
+def _passes_as_label(key: str) -> bool:
+    domain = _domain(key)
+    if key in _KUBEVIRT or _is_below(domain, _KUBEVIRT):
+        return key in LABELS_OF_KUBEVIRT
+    return domain in LABEL_DOMAINS_OF_KUBERNETES or not _is_below(domain, _KUBERNETES)
+
+
+def _passes_as_annotation(key: str) -> bool:
+    return key in ANNOTATIONS or _domain(key) in ANNOTATION_DOMAINS
+
+
+def _is_bookkeeping(key: str) -> bool:
+    return key in _BOOKKEEPING or _is_below(_domain(key), _KUBEVIRT)
+
+
+def _domain(key: str) -> str:
+    return key.rpartition("/")[0]
+
+
+def _is_below(domain: str, roots: tuple[str, ...]) -> bool:
+    return any(domain == root or domain.endswith(f".{root}") for root in roots)

@@ -1,0 +1,53 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Look at the files that QEMU writes: often while they grow, once a second when they do not.
+
+Not by inotify: a user has 128 instances of it, and all launchers of a node are one user.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from controlplane.virt_launcher.console import ConsoleCopy
+
+FIRST_SECONDS, LAST_SECONDS, FACTOR = 0.05, 1.0, 1.5
+BYTES_PER_SECOND = 1 << 20
+PARTIAL_LINE_SECONDS = 0.5
+"""A prompt ends without a newline; so long its line may still go on."""
+
+
+@dataclass(slots=True)
+class Pace:
+    """When to look again."""
+
+    quiet_seconds: float = field(default=0.0, init=False)
+    """For how long nothing has happened."""
+    _pause: float = field(default=FIRST_SECONDS, init=False)
+
+    def pause(self, *, happened: bool) -> float:
+        """Return how long to wait, given whether something has happened since the last look."""
+        if happened:
+            self._pause, self.quiet_seconds = FIRST_SECONDS, 0.0
+        else:
+            self._pause = min(self._pause * FACTOR, LAST_SECONDS)
+        self.quiet_seconds += self._pause
+        return self._pause
+
+
+async def follow_logs(console: ConsoleCopy, trim_other: Callable[[], bool]) -> None:
+    """Copy the console and keep the other log short until cancelled; then copy what is left of the console."""
+    pace = Pace()
+    try:
+        while True:
+            copied, trimmed = console.copy(), trim_other()
+            if not copied and pace.quiet_seconds >= PARTIAL_LINE_SECONDS:
+                console.flush()
+            pause = pace.pause(happened=bool(copied or trimmed))
+            await asyncio.sleep(max(pause, copied / BYTES_PER_SECOND))
+    finally:
+        console.finish()
+        console.close()

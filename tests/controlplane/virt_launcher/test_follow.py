@@ -1,0 +1,138 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The console's log reaches our output, at a pace that costs little; files and pipe are real."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncIterator, Callable
+from itertools import accumulate, pairwise
+from pathlib import Path
+
+import pytest_asyncio
+
+from controlplane.virt_launcher.console import ConsoleCopy, Output
+from controlplane.virt_launcher.follow import FIRST_SECONDS, LAST_SECONDS, Pace, follow_logs
+
+
+class Reader:
+    """The far end of our output."""
+
+    def __init__(self) -> None:
+        self.descriptor, self.output = os.pipe()
+        os.set_blocking(self.descriptor, False)
+        self.seen = bytearray()
+        self._arrived = asyncio.Event()
+        asyncio.get_running_loop().add_reader(self.descriptor, self.read)
+
+    def read(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            self.seen.extend(os.read(self.descriptor, 1 << 20))
+        self._arrived.set()
+
+    async def until(self, condition: Callable[[bytes], bool]) -> None:
+        async with asyncio.timeout(10):
+            while not condition(bytes(self.seen)):
+                self._arrived.clear()
+                await self._arrived.wait()
+
+    def close(self) -> None:
+        asyncio.get_running_loop().remove_reader(self.descriptor)
+        os.close(self.descriptor)
+        os.close(self.output)
+
+
+@pytest_asyncio.fixture
+async def reader() -> AsyncIterator[Reader]:
+    made = Reader()
+    yield made
+    made.close()
+
+
+def opened_kind(descriptor: str) -> str:
+    """Say what a descriptor of ours is; "" when it is closed again."""
+    try:
+        return os.readlink(f"/proc/self/fd/{descriptor}")
+    except FileNotFoundError:
+        return ""
+
+
+def nothing_to_trim() -> bool:
+    return False
+
+
+def test_who_is_quiet_is_looked_at_ever_less_often_down_to_once_a_second() -> None:
+    pace = Pace()
+    pauses = [pace.pause(happened=False) for _unused in range(30)]
+    assert pauses == sorted(pauses)
+    assert pauses[0] < 2 * FIRST_SECONDS
+    assert set(pauses[15:]) == {LAST_SECONDS} == {1.0}
+
+
+def test_whoever_speaks_is_listened_to_closely_again() -> None:
+    pace = Pace()
+    for _unused in range(30):
+        pace.pause(happened=False)
+    assert pace.pause(happened=True) == FIRST_SECONDS
+    assert pace.quiet_seconds == FIRST_SECONDS
+
+
+def test_what_begins_is_seen_late_by_no_more_than_half_the_time_before_it() -> None:
+    """A guest's first line comes about a second after we began to look."""
+    pace = Pace()
+    looks = list(accumulate(pace.pause(happened=False) for _unused in range(12)))
+    assert all(later - earlier <= earlier / 2 + 2 * FIRST_SECONDS for earlier, later in pairwise(looks))
+
+
+async def test_the_log_is_followed_from_its_birth_to_its_last_line(tmp_path: Path, reader: Reader) -> None:
+    log = tmp_path / "serial.log"
+    task = asyncio.create_task(follow_logs(ConsoleCopy(str(log), Output(reader.output)), nothing_to_trim))
+    await asyncio.sleep(0)
+    log.write_bytes(b"first\n")
+    await reader.until(lambda seen: seen == b"first\n")
+    with log.open("ab") as file:
+        file.write(b"last words")
+    task.cancel()
+    await asyncio.wait([task])
+    reader.read()
+    assert bytes(reader.seen) == b"first\nlast words\n"
+
+
+async def test_a_prompt_is_shown_although_its_line_does_not_end(tmp_path: Path, reader: Reader) -> None:
+    log = tmp_path / "serial.log"
+    log.write_bytes(b"login: ")
+    task = asyncio.create_task(follow_logs(ConsoleCopy(str(log), Output(reader.output)), nothing_to_trim))
+    await reader.until(lambda seen: seen == b"login: \n")
+    task.cancel()
+    await asyncio.wait([task])
+
+
+async def test_the_other_log_is_looked_at_as_often(tmp_path: Path, reader: Reader) -> None:
+    looked = asyncio.Event()
+
+    def trim() -> bool:
+        looked.set()
+        return True
+
+    task = asyncio.create_task(follow_logs(ConsoleCopy(str(tmp_path / "none"), Output(reader.output)), trim))
+    async with asyncio.timeout(10):
+        for _unused in range(3):
+            looked.clear()
+            await looked.wait()
+    task.cancel()
+    await asyncio.wait([task])
+
+
+async def test_following_takes_nothing_that_all_launchers_of_a_node_share(tmp_path: Path, reader: Reader) -> None:
+    """Of inotify a user has 128 instances, and every launcher is user 107."""
+    log = tmp_path / "serial.log"
+    log.write_bytes(b"x\n")
+    task = asyncio.create_task(follow_logs(ConsoleCopy(str(log), Output(reader.output)), nothing_to_trim))
+    await reader.until(lambda seen: seen == b"x\n")
+    kinds = {opened_kind(one) for one in os.listdir("/proc/self/fd")}
+    task.cancel()
+    await asyncio.wait([task])
+    assert not [one for one in kinds if "inotify" in one]
