@@ -13,11 +13,11 @@ from kubevirt_api.names import VMI_FINALIZER
 from controlplane.api.objects.phase import RUNNING, is_final, may_move
 from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE
 from tests.controlplane.simulation import causes
+from tests.controlplane.simulation.answers import View
 from tests.controlplane.simulation.causes import phase
 from tests.controlplane.simulation.launcher import Launcher
 from tests.controlplane.simulation.ledger import Ledger, controlling_uid
 from tests.controlplane.simulation.node import Node
-from tests.controlplane.simulation.process import View
 from tests.controlplane.simulation.store import Change, Json, Store
 
 OURS = ("controller", "handler")

@@ -17,6 +17,7 @@ from controlplane.api.objects.resources import Key
 from controlplane.engine.plan import Outcome
 from controlplane.engine.queue import Queue
 from controlplane.engine.reconcile import reconcile
+from tests.controlplane.simulation.answers import Answers, Asked, View
 from tests.controlplane.simulation.cache import LaggingCache
 from tests.controlplane.simulation.calls import Call, Fate, perform
 from tests.controlplane.simulation.clock import WrongClock
@@ -24,22 +25,22 @@ from tests.controlplane.simulation.store import Store
 
 
 @dataclass(frozen=True, slots=True)
-class View:
-    """What the process believed when it asked for a call: the newest VM and VMI of the key that it knew."""
-
-    vm: bytes | None = None
-    vmi: bytes | None = None
-    since: int = 0
-    """The store's version when its pass began."""
-
-
-@dataclass(slots=True)
-class Pass:
-    """A reconcile under way, stopped at a call."""
+class _Turn:
+    """A reconcile under way."""
 
     queue: Queue
     key: Key
     coroutine: Coroutine[Call, Any, Outcome]
+    since: int
+    """The store's version when it began."""
+    answers: Answers
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """A reconcile under way, stopped at a call."""
+
+    turn: _Turn
     call: Call
     view: View
 
@@ -56,12 +57,19 @@ class Process:
         self.caches: tuple[LaggingCache, ...] = ()
         self.work: dict[str, tuple[Queue, Any]] = {}
         self.passes: list[Pass] = []
+        self.answers = Answers()
         self.bugs: list[str] = []
+        self.broken_promises: list[str] = []
         self.is_dead = False
 
     def view(self, key: Key, since: int) -> View:
         """Say what is believed about a key now."""
         return View(since=since)
+
+    def broken_promise(self, asked: Asked) -> str | None:
+        """Say what a call lacks that it must rest on, whatever becomes of it."""
+        del asked
+        return None
 
     def begin(self, name: str) -> bool:
         """Start a pass over the next due key of a queue; tell whether there was one."""
@@ -69,7 +77,8 @@ class Process:
         key = queue.take(self.clock.monotonic())
         if key is None:
             return False
-        self._resume(queue, key, reconcile(reconciler, key), (None, None, self.store.version))
+        coroutine = reconcile(reconciler, key)
+        self._resume(_Turn(queue, key, coroutine, self.store.version, Answers()), None, None)
         return True
 
     def carry_out(self, index: int, fate: Fate) -> None:
@@ -77,7 +86,9 @@ class Process:
         one = self.passes.pop(index)
         self.store.actor = self.role
         result, error = perform(one.call, fate)
-        self._resume(one.queue, one.key, one.coroutine, (result, error, one.view.since))
+        for answers in (one.turn.answers, self.answers):
+            answers.take(one.call, result, error, self.store.version)
+        self._resume(one.turn, result, error)
 
     def die(self, index: int | None, *, is_request_out: bool) -> None:
         """Stop for ever; a request that is out already still takes effect."""
@@ -85,7 +96,7 @@ class Process:
             self.store.actor = self.role
             perform(self.passes[index].call, "answer lost")
         for one in self.passes:
-            one.coroutine.close()
+            one.turn.coroutine.close()
         self.passes.clear()
         self.is_dead = True
 
@@ -97,20 +108,21 @@ class Process:
     def queues(self) -> Iterable[Queue]:
         return [queue for queue, _unused in self.work.values()]
 
-    def _resume(
-        self, queue: Queue, key: Key, coroutine: Coroutine[Call, Any, Outcome], with_: tuple[Any, Any, int]
-    ) -> None:
-        result, error, since = with_
+    def _resume(self, turn: _Turn, result: Any, error: Exception | None) -> None:
         try:
-            call = coroutine.send(result) if error is None else coroutine.throw(error)
+            call = turn.coroutine.send(result) if error is None else turn.coroutine.throw(error)
         except StopIteration as end:
             outcome: Outcome = end.value
-            self._finish(queue, key, failed=outcome.error is not None, look_again_in=outcome.look_again_in)
+            self._finish(turn, failed=outcome.error is not None, look_again_in=outcome.look_again_in)
         except Exception as bug:
-            self.bugs.append(f"{key}: {bug!r}")
-            self._finish(queue, key, failed=True, look_again_in=None)
+            self.bugs.append(f"{turn.key}: {bug!r}")
+            self._finish(turn, failed=True, look_again_in=None)
         else:
-            self.passes.append(Pass(queue, key, coroutine, call, self.view(key, since)))
+            view = self.view(turn.key, turn.since)
+            self.passes.append(Pass(turn, call, view))
+            broken = self.broken_promise(Asked(call, view, turn.answers, self.answers, self.store))
+            if broken:
+                self.broken_promises.append(f"{call}: {broken}")
 
-    def _finish(self, queue: Queue, key: Key, *, failed: bool, look_again_in: float | None) -> None:
-        queue.finish(key, self.clock.monotonic(), failed=failed, look_again_in=look_again_in)
+    def _finish(self, turn: _Turn, *, failed: bool, look_again_in: float | None) -> None:
+        turn.queue.finish(turn.key, self.clock.monotonic(), failed=failed, look_again_in=look_again_in)
