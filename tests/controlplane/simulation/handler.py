@@ -55,6 +55,10 @@ class Handler(Process):
     def view(self, key: Key, since: int) -> View:
         return View(vmi=self._known.get(key), since=since)
 
+    def lose_sight(self) -> None:
+        """Be shown no VMIs, until they change or are listed again."""
+        self.caches[1].lose_sight()
+
     def broken_promise(self, asked: Asked) -> str | None:
         return broken_promise(asked, self.node.name, self._launcher_of)
 
