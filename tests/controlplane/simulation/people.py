@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What users do: declare, switch, ask, delete, adopt, and get in the way. Their writes never fail for lack of luck.
 
-What they do to Pods is in hands_on_pods. Requests go through the real decisions of virt-api. Nobody lies: who declares a Node dead has seen to it.
+What they do to Pods is in hands_on_pods. Requests go through the real decisions of virt-api. Nobody lies: who declares
+a Node dead has seen to it.
 """
 
 from __future__ import annotations

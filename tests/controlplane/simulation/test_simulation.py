@@ -16,6 +16,8 @@ from tests.controlplane.simulation.run import Simulation
 SEEDS = range(1, 5)
 MUTANT_SEEDS = range(1, 11)
 """Not picked: one after the other, until one finds it."""
+
+
 @pytest.fixture(autouse=True)
 def _silence() -> Iterator[None]:
     """Refusals are the point here; thousands of log records about them are not."""
@@ -31,7 +33,9 @@ def test_nothing_breaks_and_nothing_stays_stuck(seed: int) -> None:
     world = simulation.world
     assert world.store.version > 1000, "a run that writes little proves little"
     assert world.faults.total() > 100
-    assert {"cut and force", "power", "relist", "second leader", "clock", "crash", "moment", "blind"} <= set(world.faults)
+    assert {"cut and force", "power", "relist", "second leader", "clock", "crash", "moment", "blind"} <= set(
+        world.faults
+    )
     assert len(world.oracles.phases_seen) >= 9
 
 
