@@ -30,14 +30,21 @@ class Answers:
 
     def __init__(self) -> None:
         self._newest: dict[tuple[str, Key], Answer] = {}
+        self._made: set[tuple[str, Key]] = set()
 
     def take(self, call: Call, result: Any, error: Exception | None, version: int) -> None:
         """Note what came back from a question."""
         if call.is_question and (error is None or isinstance(error, NotFound)):
             self._newest[call.kind, call.key] = Answer(version, result)
+        if call.verb == "create" and error is None:
+            self._made.add((call.kind, call.key))
 
     def of(self, kind: str, key: Key) -> Answer | None:
         return self._newest.get((kind, key))
+
+    def has_made(self, kind: str, key: Key) -> bool:
+        """Tell whether it was told that it made such an object."""
+        return (kind, key) in self._made
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +67,8 @@ class Asked:
     ever: Answers
     """Since the process began."""
     store: Store
+    now: float
+    """By its own clock; what it said when the pass began, if that was later."""
 
     @property
     def decided_on(self) -> Json:

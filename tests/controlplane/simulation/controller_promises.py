@@ -17,6 +17,7 @@ from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE, VIRTU
 from tests.controlplane.simulation.answers import Asked
 from tests.controlplane.simulation.kubernetes import OUT_OF_SERVICE, has_taint
 from tests.controlplane.simulation.ledger import asks_for_run, controlling_uid
+from tests.controlplane.simulation.start_promises import counts_up, end_is_noted, seconds_to_wait
 from tests.controlplane.simulation.store import OVER, Json
 
 LOOKED_BACK = 2
@@ -50,7 +51,15 @@ def _run_is_asked_for(asked: Asked) -> str | None:
         return "the VM that was read is not the one that is to control it"
     if "deletionTimestamp" in answer.found["metadata"] or not asks_for_run(answer.found):
         return "the VM that was read asks for no run"
+    left = seconds_to_wait(answer.found, asked.now)
+    if left > 0:
+        return f"the back-off of the VM that was read lasts {left:.0f} s more"
     return None if VMI_FINALIZER in body["metadata"]["finalizers"] else "nothing holds it"
+
+
+def _is_made_once(asked: Asked) -> str | None:
+    """A Pod that this process has made, and that is gone, is not made again: its run has ended."""
+    return "it has made this very Pod before" if asked.ever.has_made(POD.kind, asked.call.key) else None
 
 
 def _vm_has_no_instance(asked: Asked) -> str | None:
@@ -117,11 +126,12 @@ def _absence_is_asked(asked: Asked) -> str | None:
 
 RULES: dict[tuple[str, str], tuple[Rule, ...]] = {
     ("patch", VIRTUAL_MACHINE.kind): (_names_its_state, _vm_has_no_instance),
-    ("patch status of", VIRTUAL_MACHINE.kind): (_names_its_state,),
+    ("patch status of", VIRTUAL_MACHINE.kind): (_names_its_state, counts_up),
     ("create", VIRTUAL_MACHINE_INSTANCE.kind): (_run_is_asked_for,),
+    ("create", POD.kind): (_is_made_once,),
     ("patch", VIRTUAL_MACHINE_INSTANCE.kind): (_names_its_state, _vmi_has_no_pod, _vm_lives),
     ("patch status of", VIRTUAL_MACHINE_INSTANCE.kind): (_names_its_state, _end_is_proven, _absence_is_asked),
-    ("delete", VIRTUAL_MACHINE_INSTANCE.kind): (_names_its_state,),
+    ("delete", VIRTUAL_MACHINE_INSTANCE.kind): (_names_its_state, end_is_noted),
     ("patch", POD.kind): (_names_its_state,),
     ("delete", POD.kind): (_names_its_object,),
 }
@@ -183,4 +193,9 @@ def _is_over(pod: Json) -> bool:
 
 def _is_node_out(asked: Asked, name: str) -> bool:
     answer = asked.ever.of(NODE.kind, Key("", name))
-    return answer is not None and (answer.found is None or has_taint(answer.found, OUT_OF_SERVICE))
+    made = max(one.version for one in asked.store.histories[NODE.kind] if one.key.name == name and not one.before)
+    return (
+        answer is not None
+        and answer.version >= made
+        and (answer.found is None or has_taint(answer.found, OUT_OF_SERVICE))
+    )

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import msgspec
+from kubevirt_api.names import ROLE
 
 from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE_INSTANCE, Key
@@ -85,6 +86,8 @@ def _phase_is_seen(asked: Asked, launcher_of: LauncherOf) -> str | None:
     look = asked.ever.of("launcher", Key("", pod_uid))
     if look is None:
         return f"{reason}, and nobody has looked"
+    if reason == "LauncherGone" and look.version < _unlisted_at(asked, pod_uid):
+        return "LauncherGone, and the last look was before its Pod was removed"
     found = look.found
     left = (found.emulators,) if reason == "GuestLost" else (found.has_directory, found.processes)
     return f"{reason}, and the last look found {found}" if any(left) else None
@@ -97,6 +100,19 @@ def _guest_is_seen(launcher: Launcher | None) -> str | None:
     # Not by State.is_starting: a bug may be planted there.
     is_provisional = (seen.state.life, seen.state.reason) == (STARTING.life, STARTING.reason)
     return "Running, and the guest is seen to be starting" if is_provisional else None
+
+
+def _unlisted_at(asked: Asked, pod_uid: str) -> int:
+    """Return the store's version at which that Pod was listed no more, for the last time."""
+    found, was_listed = 0, False
+    for one in asked.store.histories[POD.kind]:
+        body = one.after or one.before or {}
+        if body["metadata"]["uid"] != pod_uid:
+            continue
+        is_listed = one.after is not None and ROLE in body["metadata"].get("labels", {})
+        found = one.version if was_listed and not is_listed else found
+        was_listed = is_listed
+    return found
 
 
 def _is_over(vmi: Json) -> bool:

@@ -34,6 +34,8 @@ class _Turn:
     since: int
     """The store's version when it began."""
     answers: Answers
+    began: float
+    """By its own clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ class Process:
         if key is None:
             return False
         coroutine = reconcile(reconciler, key)
-        self._resume(_Turn(queue, key, coroutine, self.store.version, Answers()), None, None)
+        self._resume(_Turn(queue, key, coroutine, self.store.version, Answers(), self.clock.now()), None, None)
         return True
 
     def carry_out(self, index: int, fate: Fate) -> None:
@@ -120,7 +122,8 @@ class Process:
         else:
             view = self.view(turn.key, turn.since)
             self.passes.append(Pass(turn, call, view))
-            broken = self.broken_promise(Asked(call, view, turn.answers, self.answers, self.store))
+            now = max(turn.began, self.clock.now())
+            broken = self.broken_promise(Asked(call, view, turn.answers, self.answers, self.store, now))
             if broken:
                 self.broken_promises.append(f"{call}: {broken}")
 
