@@ -103,8 +103,18 @@ class Rest:
             and not self._waits(POD.kind, key, body)
         ]
         pods = {body["metadata"]["uid"] for _unused, body in self._store.list(POD)}
+        over = {
+            vmi["metadata"]["uid"]
+            for _unused, vmi in self._store.list(VIRTUAL_MACHINE_INSTANCE)
+            if is_final(vmi.get("status", {}).get("phase", ""))
+        }
         for node in self._nodes:
             if not node.is_unreachable:
+                found += [
+                    f"I5 {node.name} runs the launcher of {one.vmi}, whose run is over"
+                    for one in node.launchers.values()
+                    if one.is_up and one.vmi_uid in over
+                ]
                 found += [
                     f"I5 {node.name} keeps the launcher of {one.vmi}"
                     for uid, one in node.launchers.items()

@@ -41,16 +41,19 @@ def untrue_of_vmi(vmi: Json) -> list[str]:
     """List what a VMI's status says wrongly."""
     status, phase = vmi.get("status", {}), _phase(vmi)
     entered = Counter(one["phase"] for one in status.get("phaseTransitionTimestamps", ()))
-    synchronized, found = _condition(vmi, "Synchronized"), []
+    found = []
     if phase and (entered[phase] != 1 or entered.total() != len(entered)):
         found.append(f"is {phase} and entered {dict(entered)}")
     if phase in OVER and _condition(vmi, "Ready").get("status") == "True":
         found.append(f"is {phase} and ready")
-    if phase == "Failed" and synchronized.get("status") != "False":
-        found.append(f"is Failed ({status.get('reason')}), and no condition says why")
     if phase == "Running":
         found += _untrue_of_a_run(vmi)
     return found
+
+
+def says_why(vmi: Json) -> bool:
+    """Tell whether a VMI that failed says what went wrong."""
+    return _condition(vmi, "Synchronized").get("status") == "False"
 
 
 def _untrue_of_a_run(vmi: Json) -> list[str]:
