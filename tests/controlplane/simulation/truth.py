@@ -26,7 +26,7 @@ def untrue_of_vm(vm: Json, vmi: Json | None) -> list[str]:
         "created": (bool(status.get("created")), own is not None),
         "ready": (bool(status.get("ready")), ready),
         "desiredGeneration": (status.get("desiredGeneration"), vm["metadata"]["generation"]),
-        "observedGeneration": (status.get("observedGeneration", 0), _made_from(own, status)),
+        "observedGeneration": (status.get("observedGeneration", 0), _made_from(own, vm)),
         "RestartRequired": (bool(_condition(vm, "RestartRequired")), _is_outdated(vm, own)),
         "mirrored conditions": (_mirror(vm), {} if own is None else _mirror(own)),
         "startFailure": (phase == "Running" and "startFailure" in status, False),
@@ -68,20 +68,22 @@ def _untrue_of_a_run(vmi: Json) -> list[str]:
     return found
 
 
-def _made_from(own: Json | None, status: Json) -> int:
+def _made_from(own: Json | None, vm: Json) -> int:
+    """Return the generation that the instance names; that of a former VM, which an adopted one may name, says nothing."""
     said = "" if own is None else own["metadata"].get("annotations", {}).get(VM_GENERATION, "")
-    return int(said) if said else int(status.get("observedGeneration", 0))
+    is_one = bool(said) and int(said) <= vm["metadata"]["generation"]
+    return int(said) if is_one else int(vm.get("status", {}).get("observedGeneration", 0))
 
 
 def _is_outdated(vm: Json, own: Json | None) -> bool:
-    """Tell whether what runs has another memory than the template: all that people change here."""
+    """Tell whether what runs has other memory, or another place, than the template: all that differs here."""
     if own is None or _phase(own) in OVER or TEMPLATE_HASH not in own["metadata"].get("annotations", {}):
         return False
-    return bool(_memory(own["spec"]) != _memory(vm["spec"]["template"]["spec"]))
+    return bool(_form(own["spec"]) != _form(vm["spec"]["template"]["spec"]))
 
 
-def _memory(spec: Json) -> str:
-    return str(spec["domain"]["memory"]["guest"])
+def _form(spec: Json) -> tuple[str, Json]:
+    return spec["domain"]["memory"]["guest"], spec.get("nodeSelector") or {}
 
 
 def _mirror(body: Json) -> dict[str, tuple[str, str]]:
