@@ -69,7 +69,7 @@ def _untrue_of_a_run(vmi: Json) -> list[str]:
 
 
 def _made_from(own: Json | None, vm: Json) -> int:
-    """Return the generation that the instance names; that of a former VM, which an adopted one may name, says nothing."""
+    """Return the generation that the instance names; an adopted one may name that of a former VM: it says nothing."""
     said = "" if own is None else own["metadata"].get("annotations", {}).get(VM_GENERATION, "")
     is_one = bool(said) and int(said) <= vm["metadata"]["generation"]
     return int(said) if is_one else int(vm.get("status", {}).get("observedGeneration", 0))
