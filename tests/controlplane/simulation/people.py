@@ -82,6 +82,13 @@ class People:
             return self._create_vmi(key) if self._rng.random() < 0.15 else self._create_vm(key)
         return self._rng.choices(self._doings, weights=self._weights)[0](key)
 
+    def ask(self) -> str:
+        """Ask one machine for something, or change one's mind about it."""
+        self._store.actor = "user"
+        there = [key for key, _unused in self._store.list(VIRTUAL_MACHINE)]
+        doings = (self.start, self.stop, self._restart, self._restart, self.switch, self._change_template)
+        return self._rng.choice(doings)(self._rng.choice(there)) if there else NOTHING
+
     def _create_vm(self, key: Key) -> str:
         selector = {}
         if self._rng.random() < 0.25:

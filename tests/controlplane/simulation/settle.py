@@ -20,6 +20,8 @@ QUIET_SECONDS = 1200.0
 """Of rest in which nobody of ours writes."""
 DEAD_NODES = 0.3
 """How often a node stays dead while all else comes to rest."""
+ASKED_AT_REST = 0.7
+"""How often somebody asks for something when everything is at rest: then it is judged what comes of just that."""
 LONGEST_SLEEP = 600.0
 """No alarm is set further ahead: nothing that is wrong may wait longer."""
 
@@ -51,6 +53,9 @@ class Settling:
             self._declare_dead(dead)
             self._come_to_rest()
             self._bring_back(dead)
+            self._come_to_rest()
+        if world.rng.random() < ASKED_AT_REST:
+            world.note(f"user: {world.people.ask()}")
             self._come_to_rest()
         self._stay_still()
         world.ledger.rest()
