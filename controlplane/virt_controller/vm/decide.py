@@ -60,6 +60,8 @@ def _first(world: World) -> Action | None:
         return AddFinalizer(because="its instance must go first when it is deleted")
     if world.claim is Claim.ORPHAN and world.vmi is not None and world.vmi.metadata.deletion_timestamp is None:
         return AdoptVmi(because="an instance of its name belongs to nobody")
+    if world.is_in_doubt:
+        return LookForVmi(because="what the cache has of the instance is older than the request")
     because = why_drop(world)
     if because is None:
         return None
@@ -101,8 +103,6 @@ def why_stop(world: World, own: VirtualMachineInstance) -> str | None:  # noqa: 
 
 
 def _without_instance(world: World) -> Plan[Action]:
-    if world.wants_stop and not world.is_absence_known:
-        return Plan((LookForVmi(because="the instance that a stop names is not in the cache"),))
     because = why_start(world)
     if because is None or world.claim is not Claim.NONE:
         # A foreign or departing VMI holds the name. Status says so; its going brings the key back.

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar, assert_never
 
 from kubevirt_api.names import VM_FINALIZER
@@ -80,7 +81,7 @@ class VmReconciler:
         self._events = events
         self._configuration = configuration
         self._asked: dict[Key, str] = {}
-        """resourceVersion of the VM as it was when the API server said that it has no instance."""
+        """resourceVersion of the VM as it was when the API server was asked for its instance."""
 
     def observe(self, key: Key) -> World | None:
         raw, raw_vmi = self._vms.get(key), self._vmis.get(key)
@@ -97,7 +98,7 @@ class VmReconciler:
             template=stored_template(raw),
             now=self._clock.now(),
             is_delete_sent=vmi is not None and self._vmis.is_delete_sent(key, vmi.metadata.uid),
-            is_absence_known=self._has_read_so_far(vm) or self._asked.get(key) == vm.metadata.resource_version,
+            is_instance_known=self._has_read_so_far(vm, vmi) or self._asked.get(key) == vm.metadata.resource_version,
         )
 
     def decide(self, world: World) -> Plan[Action]:
@@ -146,15 +147,19 @@ class VmReconciler:
         if claim_of(vm, decode_vmi(found)) is Claim.OWN:
             raise Conflict(f"cannot let go of VirtualMachine {_key(vm)}: its instance still exists")
 
-    def _has_read_so_far(self, vm: VirtualMachine) -> bool:
-        version = vm.metadata.resource_version
-        return version.isdecimal() and self._vmis.position >= int(version)
+    def _has_read_so_far(self, vm: VirtualMachine, vmi: VirtualMachineInstance | None) -> bool:
+        """Tell whether what is known of the instance, our own write's answer included, is no older than the VM."""
+        versions = vm.metadata.resource_version, vmi.metadata.resource_version if vmi is not None else "0"
+        if not all(one.isdecimal() for one in versions):
+            return False
+        asked_at, seen_at = map(int, versions)
+        return max(seen_at, self._vmis.position) >= asked_at
 
     async def _look(self, vm: VirtualMachine) -> None:
-        try:
+        """Ask; what is found is in the overlay afterwards."""
+        with suppress(NotFound):
             await self._api.get(VIRTUAL_MACHINE_INSTANCE, _key(vm))
-        except NotFound:
-            self._asked[_key(vm)] = vm.metadata.resource_version
+        self._asked[_key(vm)] = vm.metadata.resource_version
 
     async def _insist_on_being_current(self, vm: VirtualMachine) -> None:
         """Ask whether the VM still is what was decided on: a start that was taken back, or used up, is none."""

@@ -42,9 +42,9 @@ class World:
     """Seconds since the epoch."""
     is_delete_sent: bool = False
     """A delete of `vmi` was accepted, its effect is not seen yet."""
-    is_absence_known: bool = True
-    """That `vmi` is None says that there was none when the VM was as it is: the cache has read so far, or the API
-    server was asked. Else an instance may exist that a request names and nobody here has seen yet."""
+    is_instance_known: bool = True
+    """`vmi`, or that it is None, is no older than the VM: the cache has read so far, or the API server was asked. Else
+    an instance that a request names may not be seen yet, and one that seems to live may have ended long ago."""
 
     @property
     def claim(self) -> Claim:
@@ -71,9 +71,16 @@ class World:
 
     @property
     def pending_requests(self) -> tuple[StateChangeRequest, ...]:
-        """Start and stop requests that are not done yet."""
-        if self.vmi is None and not self.is_absence_known:
-            return self.vm.status.state_change_requests
+        """Start and stop requests that are not done yet. In doubt none is."""
+        return self._left if self.is_instance_known else self.vm.status.state_change_requests
+
+    @property
+    def is_in_doubt(self) -> bool:
+        """Tell whether a request would count as done by what is known of the instance, and that may be too old."""
+        return not self.is_instance_known and self._left != self.vm.status.state_change_requests
+
+    @property
+    def _left(self) -> tuple[StateChangeRequest, ...]:
         # An orphan counts: it is about to be adopted, and a stop of it must not be forgotten before.
         there = None if self.claim is Claim.FOREIGN else self.vmi
         lives = self.own is not None and is_alive(self.own.status.phase) and not self.is_stopping

@@ -161,7 +161,6 @@ class VmiReconciler:
                 raise Invalid(f"cannot create Pod {key}: one of this name exists and is not ours; delete it") from error
             raise Conflict(str(error)) from error
         memory.was_begun = True
-        memory.absence.clear()
 
     async def _claim(self, world: World, action: ClaimPod) -> None:
         pod = next(one for one in world.pods if one.uid == action.uid)

@@ -199,6 +199,13 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_WORLD,
+        line="return self._left if self.is_instance_known else self.vm.status.state_change_requests",
+        without="return self._left",
+        because="A request would be done by an instance, or its absence, of long ago.",
+        tests=("tests/controlplane/virt_controller/vm/test_world.py",),
+    ),
+    Guard(
+        file=_WORLD,
         line="lives = self.own is not None and is_alive(self.own.status.phase) and not self.is_stopping",
         without="lives = self.own is not None",
         because="A start that waits for the old run to go must not be taken for done.",

@@ -30,9 +30,9 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_RECONCILER,
-        line="return version.isdecimal() and self._vmis.position >= int(version)",
+        line="return max(seen_at, self._vmis.position) >= asked_at",
         without="return True",
-        because="A stop of an instance that the cache has not seen yet would be taken for done.",
+        because="A stop of an instance not seen yet would be taken for done, and a start by one that has failed since.",
         tests=_BY_RECONCILER,
     ),
     Guard(

@@ -4,6 +4,9 @@
 """Deterministic simulation: the real VM and VMI reconcilers on an in-memory API, under faults, checked at every step.
 
 store: the API server. cache: watch streams that lag. controller: virt-controller, stoppable at every write.
-node: scheduler, kubelet, launcher, virt-handler, guest. people: users' operations. oracles: what must never happen, and
-what must have happened in the end. world: the random schedule. `make simulate STEPS=N SEED=S` runs it from the shell.
+node: scheduler, kubelet, launcher, virt-handler, guest. people: users' operations. moments: what goes wrong when it
+matters. oracles: what must never happen, and what must have happened in the end. controller_promises, handler_promises:
+what each write must rest on, whatever comes of it: its preconditions, and the questions (answers) asked before.
+world: the random schedule. mutants: bugs that must be found; measure: how surely they are.
+`make simulate STEPS=N SEED=S` runs it from the shell.
 """

@@ -36,6 +36,8 @@ class LaggingCache(cache.Store):
         self._listing: list[bytes] = []
         self._listed: set[Key] | None = None
         self._listed_at = 0
+        self.is_blind = False
+        """Its last list was too short."""
 
     def start(self) -> None:
         """List; subscribers hear of every object."""
@@ -54,6 +56,13 @@ class LaggingCache(cache.Store):
         self._listing = [self._store.raw(self.resource, key) for key, _unused in reversed(found)]
         self._listed = {key for key, _unused in found}
         self._next, self._listed_at = len(self._history), self._store.version
+        self.is_blind = False
+
+    def lose_sight(self) -> None:
+        """Be given a list that is too short: nothing of what there is."""
+        self._listing, self._listed = [], set()
+        self._next, self._listed_at = len(self._history), self._store.version
+        self.is_blind = True
 
     def advance(self) -> None:
         """Take in the next change, or the next object of a list."""

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from controlplane.api.objects.resources import Key, Resource
@@ -17,6 +17,7 @@ Fate = Literal["done", "request lost", "answer lost", "forbidden", "invalid", "t
 LOST: tuple[Fate, ...] = ("request lost", "answer lost")
 REFUSALS: dict[Fate, type[ApiError]] = {"forbidden": Forbidden, "invalid": Invalid, "throttled": Throttled}
 READ = "get"
+LOOK = "look for"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,8 @@ class Call:
     run: Callable[[], Any]
     lost: type[Exception] = Unavailable
     """What the caller gets when there is no answer."""
+    asked: Mapping[str, Any] = field(default_factory=dict)
+    """What it carries: patch, body, preconditions; of a launcher's verb the UIDs that it is about."""
 
     def __await__(self) -> Generator[Call, Any, Any]:
         return (yield self)
@@ -40,6 +43,10 @@ class Call:
     @property
     def is_write(self) -> bool:
         return self.is_api and self.verb != READ
+
+    @property
+    def is_question(self) -> bool:
+        return self.verb in (READ, LOOK)
 
     def __str__(self) -> str:
         return f"{self.verb} {self.kind} {self.key}"
@@ -56,14 +63,22 @@ class CallingApi:
 
     async def create(self, resource: Resource, namespace: str, body: Json) -> Json:
         key = Key(namespace, body["metadata"]["name"])
-        return await Call("create", resource.kind, key, lambda: self._store.create(resource, namespace, body))  # type: ignore[no-any-return]
+        return await Call(  # type: ignore[no-any-return]
+            "create", resource.kind, key, lambda: self._store.create(resource, namespace, body), asked={"body": body}
+        )
 
     async def patch(self, resource: Resource, key: Key, patch: Mapping[str, Any], **options: Any) -> Json:
         verb = "patch status of" if options.get("subresource") else "patch"
-        return await Call(verb, resource.kind, key, lambda: self._store.patch(resource, key, patch, **options))  # type: ignore[no-any-return]
+        asked = {**options, "patch": patch}
+        return await Call(  # type: ignore[no-any-return]
+            verb, resource.kind, key, lambda: self._store.patch(resource, key, patch, **options), asked=asked
+        )
 
     async def delete(self, resource: Resource, key: Key, *, uid: str, **options: Any) -> None:
-        await Call("delete", resource.kind, key, lambda: self._store.delete(resource, key, uid=uid, **options))
+        asked = {**options, "uid": uid}
+        await Call(
+            "delete", resource.kind, key, lambda: self._store.delete(resource, key, uid=uid, **options), asked=asked
+        )
 
 
 def perform(call: Call, fate: Fate) -> tuple[Any, Exception | None]:

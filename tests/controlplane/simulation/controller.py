@@ -21,10 +21,12 @@ from controlplane.virt_controller.tell import Kind, Regarding
 from controlplane.virt_controller.vm.reconciler import VmReconciler
 from controlplane.virt_controller.vmi.reconciler import VmiReconciler
 from controlplane.virt_controller.wake import connect
+from tests.controlplane.simulation.answers import Asked, View
 from tests.controlplane.simulation.cache import LaggingCache, everything
 from tests.controlplane.simulation.calls import CallingApi
 from tests.controlplane.simulation.clock import WrongClock
-from tests.controlplane.simulation.process import Process, View
+from tests.controlplane.simulation.controller_promises import broken_promise
+from tests.controlplane.simulation.process import Process
 from tests.controlplane.simulation.store import RESOURCES, Json, Store
 
 
@@ -108,6 +110,9 @@ class Controller(Process):
     def view(self, key: Key, since: int) -> View:
         vms, vmis = self.overlays[VIRTUAL_MACHINE], self.overlays[VIRTUAL_MACHINE_INSTANCE]
         return View(vms.get(key), vmis.get(key), since)
+
+    def broken_promise(self, asked: Asked) -> str | None:
+        return broken_promise(asked)
 
 
 def _is_launcher(body: Json) -> bool:

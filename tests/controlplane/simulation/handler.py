@@ -16,10 +16,13 @@ from controlplane.engine.backoff import BackOff
 from controlplane.engine.overlay import Overlay, RememberingApi
 from controlplane.engine.queue import Queue
 from controlplane.virt_handler.vmi.reconciler import VmiReconciler
+from controlplane.virt_handler.vmi.world import Launcher
+from tests.controlplane.simulation.answers import Asked, View
 from tests.controlplane.simulation.cache import LaggingCache
 from tests.controlplane.simulation.calls import CallingApi
+from tests.controlplane.simulation.handler_promises import broken_promise
 from tests.controlplane.simulation.node import Node
-from tests.controlplane.simulation.process import Process, View
+from tests.controlplane.simulation.process import Process
 from tests.controlplane.simulation.session import FakeSessions
 from tests.controlplane.simulation.store import Json, Store
 
@@ -51,6 +54,17 @@ class Handler(Process):
 
     def view(self, key: Key, since: int) -> View:
         return View(vmi=self._known.get(key), since=since)
+
+    def lose_sight(self) -> None:
+        """Be shown no VMIs, until they change or are listed again."""
+        self.caches[1].lose_sight()
+
+    def broken_promise(self, asked: Asked) -> str | None:
+        return broken_promise(asked, self.node.name, self._launcher_of)
+
+    def _launcher_of(self, pod_uid: str) -> Launcher | None:
+        session = self.sessions.session(pod_uid)
+        return None if session is None else session.launcher()
 
     def _changed(self, key: Key, before: bytes | None, after: bytes | None) -> None:
         if before is not None and after is None:

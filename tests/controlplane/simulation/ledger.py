@@ -137,9 +137,11 @@ class Ledger:
             elif one.owed_after is None:
                 one.must_run = False if one.must_run is not None else None
         is_going = after is None or "deletionTimestamp" in after["metadata"]
-        if is_going and not was_going and change.actor != "controller":
+        if is_going and not was_going:
+            # By whomever: a leader that still sees the former strategy may do so, and then the one run is still due.
             one.causes += ["its instance was taken away"] if one.strategy == "Once" else []
-            one.must_run = one.owed_after = None
+            if change.actor != "controller":
+                one.must_run = one.owed_after = None
         if after is None and one.owed_stop == _uid(before):
             one.owed_stop = None
 
@@ -148,6 +150,11 @@ def strategy_of(vm: Json) -> str:
     """Read what a VM wants."""
     spec = vm["spec"]
     return str(spec.get("runStrategy") or ("Always" if spec.get("running") else "Halted"))
+
+
+def asks_for_run(vm: Json) -> bool:
+    """Tell whether a VM, as it is, asks for a run when it has none."""
+    return strategy_of(vm) == "Once" or _asks_for_start(vm)
 
 
 def _asks_for_start(vm: Json) -> bool:

@@ -10,20 +10,18 @@ from typing import TypeVar
 
 from tests.controlplane.simulation.cache import LaggingCache
 from tests.controlplane.simulation.handler import Handler
+from tests.controlplane.simulation.hands_on_pods import NOTHING
 from tests.controlplane.simulation.kubernetes import (
     OUT_OF_SERVICE,
     UNREACHABLE,
     collect_garbage,
     collect_pods,
     evict,
-    set_taint,
 )
-from tests.controlplane.simulation.node import Node
-from tests.controlplane.simulation.people import NOTHING
-from tests.controlplane.simulation.process import Process
-from tests.controlplane.simulation.store import NODE, Key
+from tests.controlplane.simulation.mishaps import Mishaps
+from tests.controlplane.simulation.moments import Moments
 from tests.controlplane.simulation.swarm import SLOW_DELIVERY
-from tests.controlplane.simulation.world import OFFSETS, World
+from tests.controlplane.simulation.world import World
 
 T = TypeVar("T")
 Move = Callable[[], str | None]
@@ -33,6 +31,8 @@ class Moves:
     def __init__(self, world: World) -> None:
         self._world = world
         self._rng = world.rng
+        self._moments = Moments(world)
+        self.mishaps = mishaps = Mishaps(world)
         self._by_name: dict[str, Move] = {
             "deliver": self._deliver,
             "begin": self._begin,
@@ -45,20 +45,21 @@ class Moves:
             "people": self._people,
             "time": self._time,
             "guest": self._guest,
-            "crash": self._crash,
-            "second leader": self._second_leader,
+            "crash": mishaps.crash,
+            "second leader": mishaps.second_leader,
             "relist": self._relist,
             "bookmark": self._bookmark,
             "repeat": self._repeat,
-            "cut": self._cut,
-            "cut and force": self._cut_and_force,
-            "heal": self._heal,
-            "power": self._power,
-            "fence": self._fence,
+            "cut": mishaps.cut,
+            "cut and force": mishaps.cut_and_force,
+            "heal": mishaps.heal_one,
+            "power": mishaps.power,
+            "fence": mishaps.fence_one,
             "evict": lambda: evict(world.store, UNREACHABLE, OUT_OF_SERVICE),
-            "handler crash": self._handler_crash,
-            "daemon": self._daemon,
-            "clock": self._clock,
+            "handler crash": mishaps.handler_crash,
+            "daemon": mishaps.daemon,
+            "clock": mishaps.clock,
+            "blind": mishaps.blind,
         }
 
     def step(self) -> None:
@@ -73,9 +74,6 @@ class Moves:
 
     def _shuffled(self, some: Sequence[T]) -> list[T]:
         return self._rng.sample(some, len(some))
-
-    def _node(self) -> Node:
-        return self._rng.choice(self._world.nodes)
 
     def _reachable(self) -> list[tuple[str, LaggingCache]]:
         """List the caches that can hear from the API server."""
@@ -126,9 +124,15 @@ class Moves:
         one = self._rng.choice(working)
         index = self._rng.randrange(len(one.passes))
         call = one.passes[index].call
+        meddled = self._moments.meddle(one, call)
+        if meddled:
+            self._world.fault("moment")
+            return meddled
         fate = self._world.odds.fate(may_refuse=call.is_write)
         if call.is_api and isinstance(one, Handler) and one.node.is_unreachable:
             fate = "request lost"
+        elif isinstance(one, Handler) and self._moments.breaks(call):
+            return self.mishaps.end_in_start(one, index)
         elif fate != "done":
             self._world.fault(fate)
         return self._world.carry(one, index, fate)
@@ -179,118 +183,3 @@ class Moves:
         how = self._rng.choice(("shut down", "crashed"))
         one.end_guest(how)
         return f"guest of {one.vmi}: {how}"
-
-    def _crash(self) -> str | None:
-        world = self._world
-        one = self._rng.choice(world.controllers)
-        self._kill(one)
-        world.controllers.remove(one)
-        if not world.controllers:
-            world.start_controller()
-        world.oracles.is_one_leader_since = world.store.version + 1
-        return f"{one.name}: crash"
-
-    def _kill(self, one: Process) -> None:
-        """End a process; a request that is out may still take effect."""
-        self._world.fault("crash")
-        if one.passes and self._rng.random() < 0.5:
-            self._world.carry(one, self._rng.randrange(len(one.passes)), "answer lost")
-        one.die(None, is_request_out=False)
-
-    def _second_leader(self) -> str | None:
-        """A new leader while the old one does not know yet: both act until one crashes."""
-        if len(self._world.controllers) > 1:
-            return None
-        self._world.start_controller()
-        self._world.oracles.is_one_leader_since = 1 << 60
-        self._world.fault("second leader")
-        return f"{self._world.controllers[-1].name}: leads as well"
-
-    def _cut(self) -> str | None:
-        node = self._node()
-        if node.is_cut_off:
-            return None
-        node.is_cut_off = True
-        self._taint(node, UNREACHABLE)
-        self._world.fault("cut")
-        return f"{node.name}: cut off"
-
-    def _cut_and_force(self) -> str | None:
-        """What people do about a node that is not reached."""
-        text = self._cut()
-        if text is None:
-            return None
-        self._world.fault("cut and force")
-        return f"{text}; user: {self._world.people.force_delete_on(text.partition(':')[0])}"
-
-    def _heal(self) -> str | None:
-        node = self._node()
-        if not node.is_unreachable:
-            return None
-        self.heal(node)
-        return f"{node.name}: healed"
-
-    def heal(self, node: Node) -> None:
-        """Let a node come back; where the power was off, its virt-handler begins anew."""
-        node.heal()
-        if self._world.handlers[node.name].is_dead:
-            self._world.start_handler(node)
-
-    def _power(self) -> str | None:
-        node = self._node()
-        if node.is_off:
-            return None
-        self.lose_power(node)
-        self._world.fault("power")
-        return f"{node.name}: loses power"
-
-    def lose_power(self, node: Node) -> None:
-        node.lose_power()
-        self._world.handlers[node.name].die(None, is_request_out=False)
-        self._taint(node, UNREACHABLE)
-
-    def _fence(self) -> str | None:
-        """A person who has seen that a node is off says so."""
-        node = self._node()
-        if not node.is_off:
-            return None
-        self._world.fault("fence")
-        return self.fence(node)
-
-    def fence(self, node: Node) -> str:
-        self._world.store.actor = "user"
-        if self._rng.random() < 0.5 and self._world.store.find(NODE, Key("", node.name)) is not None:
-            self._world.store.delete(NODE, Key("", node.name))
-            return f"user: delete Node {node.name}"
-        set_taint(self._world.store, node.name, OUT_OF_SERVICE, on=True)
-        return f"user: taint Node {node.name} as out of service"
-
-    def _taint(self, node: Node, taint: str) -> None:
-        self._world.store.actor = "node lifecycle"
-        set_taint(self._world.store, node.name, taint, on=True)
-
-    def _handler_crash(self) -> str | None:
-        one = self._world.handlers[self._node().name]
-        if one.is_dead:
-            return None
-        self._kill(one)
-        if one.node.is_unreachable:
-            return f"{one.name}: crash"  # it comes back, and cannot list anything, when the node is healed
-        self._world.start_handler(one.node)
-        return f"{one.name}: crash and restart"
-
-    def _daemon(self) -> str | None:
-        """A launcher's libvirtd dies; the guest lives on, and its supervisor starts another."""
-        up = [one for node in self._world.nodes for one in node.launchers.values() if one.is_listening]
-        steady = [one for one in up if not one.is_starting]
-        if not steady:
-            return None
-        one = self._rng.choice(steady)
-        one.lose_daemon()
-        self._world.fault("libvirtd")
-        return f"libvirtd of {one.vmi}: dies"
-
-    def _clock(self) -> str | None:
-        self._rng.choice([one.clock for one in self._world.processes()]).offset = self._rng.choice(OFFSETS)
-        self._world.fault("clock")
-        return "a clock steps"

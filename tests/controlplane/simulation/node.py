@@ -27,6 +27,9 @@ NO_KERNEL = "has-no-kernel"
 DEAF = "ignores-the-power-button"
 """A VMI with this nodeSelector key has a guest that does."""
 
+HESITATIONS = (0, 5, 30, 60)
+"""Of a machine that starts."""
+
 
 @dataclass(slots=True)
 class Node:
@@ -93,7 +96,7 @@ class Node:
             return
         if one.is_starting:
             try:
-                one.finish_start()
+                one.go_on_starting()
             except DomainError:
                 return
         elif not one.is_listening:
@@ -150,6 +153,7 @@ class Node:
         selector = pod["spec"].get("nodeSelector", {})
         launcher.fails_to_boot = NO_KERNEL in selector
         launcher.is_deaf = DEAF in selector
+        launcher.hesitation = self.rng.choice(HESITATIONS)
         if BAD_NODE_SELECTOR in selector:
             launcher.exit(1, "volume root: not a disk image")
         self.launchers[uid] = launcher

@@ -10,15 +10,16 @@ from collections.abc import Iterable
 
 from kubevirt_api.names import VMI_FINALIZER
 
-from controlplane.api.objects.phase import RUNNING, is_final, may_move
+from controlplane.api.objects.phase import FAILED, RUNNING, is_final, may_move
 from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE
 from tests.controlplane.simulation import causes
+from tests.controlplane.simulation.answers import View
 from tests.controlplane.simulation.causes import phase
 from tests.controlplane.simulation.launcher import Launcher
 from tests.controlplane.simulation.ledger import Ledger, controlling_uid
 from tests.controlplane.simulation.node import Node
-from tests.controlplane.simulation.process import View
 from tests.controlplane.simulation.store import Change, Json, Store
+from tests.controlplane.simulation.truth import says_why
 
 OURS = ("controller", "handler")
 RATE_SECONDS = 60.0
@@ -156,6 +157,8 @@ class Oracles:
         self.phases_seen[self.last_phases] += 1
         if not may_move(phase(before), phase(after)):
             return f"I7 phases: {change.key} went from {phase(before) or 'none'} to {phase(after) or 'none'}"
+        if phase(after) == FAILED and not says_why(after):
+            return f"I7 phases: {change.key} has failed, and no condition says why"
         if phase(after) == RUNNING and not self._was_started(after["metadata"]["uid"]):
             return f"I7 phases: {change.key} is said to be Running, and its guest was never started"
         return None

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What users do: declare, switch, ask, delete, adopt, and get in the way. Their writes never fail for lack of luck.
 
-Requests go through the real decisions of virt-api. Nobody lies: who declares a Node dead has seen to it.
+What they do to Pods is in hands_on_pods. Requests go through the real decisions of virt-api. Nobody lies: who declares
+a Node dead has seen to it.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from controlplane.virt_api.lifecycle import (
     decide_stop,
 )
 from controlplane.virt_api.options import RestartOptions, StartOptions, StopOptions
+from tests.controlplane.simulation.hands_on_pods import NOTHING, HandsOnPods
 from tests.controlplane.simulation.ledger import Ledger
 from tests.controlplane.simulation.node import BAD_NODE_SELECTOR, DEAF, NO_KERNEL
 from tests.controlplane.simulation.store import Json, Store
@@ -36,8 +38,6 @@ from tests.controlplane.simulation.store import Json, Store
 NAMESPACE = "default"
 INVALID_MEMORY = "-64Mi"
 """A VMI with so much memory got past admission."""
-NOTHING = "nothing"
-
 Doing = Callable[[Key], str]
 
 
@@ -47,17 +47,18 @@ class People:
         self._rng = rng
         self._names = names
         self._ledger = ledger
+        self.pods = HandsOnPods(store, rng)
         self._doings: tuple[Doing, ...] = (
-            self._switch,
-            self._start,
-            self._stop,
+            self.switch,
+            self.start,
+            self.stop,
             self._restart,
-            self._delete_vmi,
-            self._delete_pod,
-            self._force_delete_pod,
-            self._delete_vm,
-            self._relabel_pod,
-            self._squat,
+            self.delete_vmi,
+            self.pods.delete,
+            self.pods.force_delete,
+            self.delete_vm,
+            self.pods.relabel,
+            self.squat,
             self._change_template,
             self._annotate,
             self._start_again_and_again,
@@ -73,7 +74,7 @@ class People:
         """Do one thing at random; say what. Machines that are just being started are where minds are changed most."""
         self._store.actor = "user"
         if self._rng.random() < 0.3:
-            done = self._take_back(Key(NAMESPACE, self._rng.choice(self._names)))
+            done = self.take_back(Key(NAMESPACE, self._rng.choice(self._names)))
             if done != NOTHING:
                 return done
         key = Key(NAMESPACE, self._rng.choice(self._names))
@@ -81,18 +82,12 @@ class People:
             return self._create_vmi(key) if self._rng.random() < 0.15 else self._create_vm(key)
         return self._rng.choices(self._doings, weights=self._weights)[0](key)
 
-    def restore_labels(self) -> None:
-        """Put our label back on every Pod that lost it."""
+    def ask(self) -> str:
+        """Ask one machine for something, or change one's mind about it."""
         self._store.actor = "user"
-        for key, pod in self._store.list(POD):
-            if pod["metadata"].get("ownerReferences") and ROLE not in pod["metadata"].get("labels", {}):
-                self._store.patch(POD, key, {"metadata": {"labels": {ROLE: LAUNCHER_ROLE}}})
-
-    def remove_squatters(self) -> None:
-        self._store.actor = "user"
-        for key, pod in self._store.list(POD):
-            if "squatter" in pod["metadata"].get("annotations", {}):
-                self._store.delete(POD, key, grace_period_seconds=0)
+        there = [key for key, _unused in self._store.list(VIRTUAL_MACHINE)]
+        doings = (self.start, self.stop, self._restart, self._restart, self.switch, self._change_template)
+        return self._rng.choice(doings)(self._rng.choice(there)) if there else NOTHING
 
     def _create_vm(self, key: Key) -> str:
         selector = {}
@@ -119,8 +114,10 @@ class People:
         self._store.create(VIRTUAL_MACHINE_INSTANCE, key.namespace, {"metadata": {"name": key.name}, "spec": spec})
         return f"create VMI {key}"
 
-    def _squat(self, key: Key) -> str:
+    def squat(self, key: Key) -> str:
         """Make a VMI that only mentions the VM, or a Pod of a launcher's name that is not ours."""
+        if self._store.find(VIRTUAL_MACHINE, key) is None:
+            return NOTHING
         vm, vmi = self._find(key)
         if vmi is None:
             owner = _reference(VIRTUAL_MACHINE.kind, vm)
@@ -145,8 +142,10 @@ class People:
         self._store.create(POD, key.namespace, {"metadata": meta, "spec": {"containers": [{"name": "compute"}]}})
         return f"create Pod {pod} that squats"
 
-    def _switch(self, key: Key) -> str:
+    def switch(self, key: Key) -> str:
         strategy = self._rng.choice((*BUILT, ALWAYS, HALTED))
+        if self._store.find(VIRTUAL_MACHINE, key) is None:
+            return NOTHING
         self._store.patch(VIRTUAL_MACHINE, key, {"spec": {"runStrategy": strategy, "running": None}})
         return f"switch VM {key} to {strategy}"
 
@@ -164,11 +163,11 @@ class People:
         self._store.patch(resource, key, note)
         return f"annotate {resource.kind} {key}"
 
-    def _start(self, key: Key) -> str:
+    def start(self, key: Key) -> str:
         options = StartOptions(paused=self._rng.random() < 0.15)
         return self._ask(key, "start", lambda vm, vmi: decide_start(vm, vmi, options))
 
-    def _stop(self, key: Key) -> str:
+    def stop(self, key: Key) -> str:
         options = StopOptions(grace_period=self._rng.choice((None, None, 0, 5)))
         return self._ask(key, "stop", lambda vm, vmi: decide_stop(vm, vmi, options))
 
@@ -178,12 +177,14 @@ class People:
 
     def _start_again_and_again(self, key: Key) -> str:
         """Change one's mind at once."""
-        done = [self._rng.choice((self._start, self._stop, self._restart))(key) for _unused in range(2)]
+        done = [self._rng.choice((self.start, self.stop, self._restart))(key) for _unused in range(2)]
         kept = [one for one in done if one != NOTHING]
         return " and ".join(kept) if kept else NOTHING
 
     def _ask(self, key: Key, word: str, decide: Callable[[Any, Any], tuple[Write, ...]]) -> str:
         """Do what virt-api does with a request."""
+        if self._store.find(VIRTUAL_MACHINE, key) is None:
+            return NOTHING
         raw_vm, raw_vmi = self._find(key)
         vm, vmi = decode_vm(raw_vm), decode_vmi(raw_vmi) if raw_vmi is not None else None
         try:
@@ -199,56 +200,30 @@ class People:
                 self._store.patch(VIRTUAL_MACHINE, key, write.patch, subresource=subresource)
         return f"{word} VM {key}"
 
-    def _delete_vmi(self, key: Key) -> str:
+    def delete_vmi(self, key: Key) -> str:
         if self._store.find(VIRTUAL_MACHINE_INSTANCE, key) is None:
             return NOTHING
         self._store.delete(VIRTUAL_MACHINE_INSTANCE, key)
         return f"delete VMI {key}"
 
-    def _take_back(self, key: Key) -> str:
+    def take_back(self, key: Key) -> str:
         """Delete an instance in the moment in which its start was granted."""
         vmi = self._store.find(VIRTUAL_MACHINE_INSTANCE, key)
         if vmi is None or vmi.get("status", {}).get("phase") != SCHEDULED or "deletionTimestamp" in vmi["metadata"]:
             return NOTHING
-        return self._delete_vmi(key)
+        return self.delete_vmi(key)
 
-    def _pick_pod(self) -> Key | None:
-        pods = [one for one, _unused in self._store.list(POD)]
-        return self._rng.choice(pods) if pods else None
-
-    def _delete_pod(self, _unused: Key) -> str:
-        one = self._pick_pod()
-        if one is None:
+    def leave(self, key: Key) -> str:
+        """Take the owners off an instance."""
+        vmi = self._store.find(VIRTUAL_MACHINE_INSTANCE, key)
+        if vmi is None or not vmi["metadata"].get("ownerReferences"):
             return NOTHING
-        self._store.delete(POD, one)
-        return f"delete Pod {one}"
+        self._store.patch(VIRTUAL_MACHINE_INSTANCE, key, {"metadata": {"ownerReferences": None}})
+        return f"take the owners off VMI {key}"
 
-    def _force_delete_pod(self, _unused: Key) -> str:
-        one = self._pick_pod()
-        if one is None:
-            return NOTHING
-        self._store.delete(POD, one, grace_period_seconds=0)
-        return f"delete Pod {one} by force"
-
-    def force_delete_on(self, node: str) -> str:
-        """Help a node that is not reached: the launchers' Pods are stuck, so a person removes them."""
-        self._store.actor = "user"
-        there = [key for key, pod in self._store.list(POD) if pod["spec"].get("nodeName") == node]
-        for key in there:
-            self._store.delete(POD, key, grace_period_seconds=0)
-        return f"delete all {len(there)} Pods of {node} by force" if there else NOTHING
-
-    def _relabel_pod(self, _unused: Key) -> str:
-        one = self._pick_pod()
-        if one is None:
-            return NOTHING
-        pod = self._store.get(POD, one)
-        label = None if ROLE in pod["metadata"].get("labels", {}) else LAUNCHER_ROLE
-        self._store.patch(POD, one, {"metadata": {"labels": {ROLE: label}}})
-        return f"{'label' if label else 'take the label off'} Pod {one}"
-
-    def _delete_vm(self, key: Key) -> str:
-        if "deletionTimestamp" in self._find(key)[0]["metadata"]:
+    def delete_vm(self, key: Key) -> str:
+        vm = self._store.find(VIRTUAL_MACHINE, key)
+        if vm is None or "deletionTimestamp" in vm["metadata"]:
             return NOTHING
         orphan = self._rng.random() < 0.4
         self._store.delete(VIRTUAL_MACHINE, key, propagation="Orphan" if orphan else None)

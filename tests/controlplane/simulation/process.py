@@ -17,6 +17,7 @@ from controlplane.api.objects.resources import Key
 from controlplane.engine.plan import Outcome
 from controlplane.engine.queue import Queue
 from controlplane.engine.reconcile import reconcile
+from tests.controlplane.simulation.answers import Answers, Asked, View
 from tests.controlplane.simulation.cache import LaggingCache
 from tests.controlplane.simulation.calls import Call, Fate, perform
 from tests.controlplane.simulation.clock import WrongClock
@@ -24,23 +25,25 @@ from tests.controlplane.simulation.store import Store
 
 
 @dataclass(frozen=True, slots=True)
-class View:
-    """What the process believed when it asked for a call: the newest VM and VMI of the key that it knew."""
-
-    vm: bytes | None = None
-    vmi: bytes | None = None
-    since: int = 0
-    """The store's version when its pass began."""
-
-
-@dataclass(slots=True)
-class Pass:
-    """A reconcile under way, stopped at a call."""
+class _Turn:
+    """A reconcile under way."""
 
     queue: Queue | None
     """None: nobody waits for its end, as of a verb of a launcher's session."""
     key: Key
     coroutine: Coroutine[Call, Any, Outcome | None]
+    since: int
+    """The store's version when it began."""
+    answers: Answers
+    began: float
+    """By its own clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """A reconcile under way, stopped at a call."""
+
+    turn: _Turn
     call: Call
     view: View
 
@@ -57,12 +60,21 @@ class Process:
         self.caches: tuple[LaggingCache, ...] = ()
         self.work: dict[str, tuple[Queue, Any]] = {}
         self.passes: list[Pass] = []
+        self.answers = Answers()
         self.bugs: list[str] = []
+        self.broken_promises: list[str] = []
         self.is_dead = False
+        self._turn: _Turn | None = None
+        """The one that is being resumed."""
 
     def view(self, key: Key, since: int) -> View:
         """Say what is believed about a key now."""
         return View(since=since)
+
+    def broken_promise(self, asked: Asked) -> str | None:
+        """Say what a call lacks that it must rest on, whatever becomes of it."""
+        del asked
+        return None
 
     def begin(self, name: str) -> bool:
         """Start a pass over the next due key of a queue; tell whether there was one."""
@@ -70,19 +82,26 @@ class Process:
         key = queue.take(self.clock.monotonic())
         if key is None:
             return False
-        self._resume(queue, key, reconcile(reconciler, key), (None, None, self.store.version))
+        coroutine = reconcile(reconciler, key)
+        self._resume(_Turn(queue, key, coroutine, self.store.version, Answers(), self.clock.now()), None, None)
         return True
 
     def spawn(self, key: Key, coroutine: Coroutine[Any, Any, None]) -> None:
-        """Run something beside the passes, as a task of its own."""
-        self._resume(None, key, coroutine, (None, None, self.store.version))
+        """Run something beside the passes, as a task of its own. It rests on what was answered to whoever began it."""
+        by = self._turn
+        since, answers, began = (self.store.version, Answers(), self.clock.now())
+        if by is not None:
+            since, answers, began = by.since, by.answers, by.began
+        self._resume(_Turn(None, key, coroutine, since, answers, began), None, None)
 
     def carry_out(self, index: int, fate: Fate) -> None:
         """Let one waiting call happen and its pass go on to its next call or its end."""
         one = self.passes.pop(index)
         self.store.actor = self.role
         result, error = perform(one.call, fate)
-        self._resume(one.queue, one.key, one.coroutine, (result, error, one.view.since))
+        for answers in (one.turn.answers, self.answers):
+            answers.take(one.call, result, error, self.store.version)
+        self._resume(one.turn, result, error)
 
     def die(self, index: int | None, *, is_request_out: bool) -> None:
         """Stop for ever; a request that is out already still takes effect."""
@@ -90,7 +109,7 @@ class Process:
             self.store.actor = self.role
             perform(self.passes[index].call, "answer lost")
         for one in self.passes:
-            one.coroutine.close()
+            one.turn.coroutine.close()
         self.passes.clear()
         self.is_dead = True
 
@@ -102,26 +121,31 @@ class Process:
     def queues(self) -> Iterable[Queue]:
         return [queue for queue, _unused in self.work.values()]
 
-    def _resume(
-        self,
-        queue: Queue | None,
-        key: Key,
-        coroutine: Coroutine[Call, Any, Outcome | None],
-        with_: tuple[Any, Any, int],
-    ) -> None:
-        result, error, since = with_
+    def _resume(self, turn: _Turn, result: Any, error: Exception | None) -> None:
+        outer, self._turn = self._turn, turn
         try:
-            call = coroutine.send(result) if error is None else coroutine.throw(error)
-        except StopIteration as end:
-            if queue is not None:
-                outcome: Outcome = end.value
-                self._finish(queue, key, failed=outcome.error is not None, look_again_in=outcome.look_again_in)
-        except Exception as bug:
-            self.bugs.append(f"{key}: {bug!r}")
-            if queue is not None:
-                self._finish(queue, key, failed=True, look_again_in=None)
-        else:
-            self.passes.append(Pass(queue, key, coroutine, call, self.view(key, since)))
+            self._go_on(turn, result, error)
+        finally:
+            self._turn = outer
 
-    def _finish(self, queue: Queue, key: Key, *, failed: bool, look_again_in: float | None) -> None:
-        queue.finish(key, self.clock.monotonic(), failed=failed, look_again_in=look_again_in)
+    def _go_on(self, turn: _Turn, result: Any, error: Exception | None) -> None:
+        try:
+            call = turn.coroutine.send(result) if error is None else turn.coroutine.throw(error)
+        except StopIteration as end:
+            if turn.queue is not None:
+                outcome: Outcome = end.value
+                self._finish(turn, failed=outcome.error is not None, look_again_in=outcome.look_again_in)
+        except Exception as bug:
+            self.bugs.append(f"{turn.key}: {bug!r}")
+            self._finish(turn, failed=True, look_again_in=None)
+        else:
+            view = self.view(turn.key, turn.since)
+            self.passes.append(Pass(turn, call, view))
+            now = max(turn.began, self.clock.now())
+            broken = self.broken_promise(Asked(call, view, turn.answers, self.answers, self.store, now))
+            if broken:
+                self.broken_promises.append(f"{call}: {broken}")
+
+    def _finish(self, turn: _Turn, *, failed: bool, look_again_in: float | None) -> None:
+        if turn.queue is not None:
+            turn.queue.finish(turn.key, self.clock.monotonic(), failed=failed, look_again_in=look_again_in)

@@ -19,6 +19,7 @@ from tests.controlplane.simulation.ledger import Account, Ledger, controlling_ui
 from tests.controlplane.simulation.node import BAD_NODE_SELECTOR, NO_KERNEL, Node
 from tests.controlplane.simulation.people import INVALID_MEMORY
 from tests.controlplane.simulation.store import Json, Store
+from tests.controlplane.simulation.truth import untrue_of_vm, untrue_of_vmi
 
 
 class Rest:
@@ -38,9 +39,12 @@ class Rest:
         for key, raw in self._store.list(VIRTUAL_MACHINE):
             if key not in self._held:
                 found.extend(f"VM {key}: {text}" for text in self._vm(raw, vmis.get(key)))
+                if "deletionTimestamp" not in raw["metadata"]:
+                    found.extend(f"VM {key} {text}" for text in untrue_of_vm(raw, vmis.get(key)))
         for key, raw in vmis.items():
             if key not in self._held:
                 found.extend(f"VMI {key}: {text}" for text in self._vmi(raw))
+                found.extend(f"VMI {key} {text}" for text in untrue_of_vmi(raw))
         return found
 
     def restless(self) -> set[str]:
@@ -99,8 +103,18 @@ class Rest:
             and not self._waits(POD.kind, key, body)
         ]
         pods = {body["metadata"]["uid"] for _unused, body in self._store.list(POD)}
+        over = {
+            vmi["metadata"]["uid"]
+            for _unused, vmi in self._store.list(VIRTUAL_MACHINE_INSTANCE)
+            if is_final(vmi.get("status", {}).get("phase", ""))
+        }
         for node in self._nodes:
             if not node.is_unreachable:
+                found += [
+                    f"I5 {node.name} runs the launcher of {one.vmi}, whose run is over"
+                    for one in node.launchers.values()
+                    if one.is_up and one.vmi_uid in over
+                ]
                 found += [
                     f"I5 {node.name} keeps the launcher of {one.vmi}"
                     for uid, one in node.launchers.items()

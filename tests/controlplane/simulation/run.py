@@ -28,7 +28,7 @@ class Simulation:
     ) -> None:
         self.world = World(seed, build, build_handler)
         self._moves = Moves(self.world)
-        self._settling = Settling(self.world, self._moves)
+        self._settling = Settling(self.world, self._moves.mishaps)
 
     def run(self, steps: int) -> None:
         """Take random steps; every so often end all faults and require that everything comes right."""

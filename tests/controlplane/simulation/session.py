@@ -23,7 +23,7 @@ from controlplane.virt_handler.vmi.ports import CannotLook, NoContact, StartRefu
 from controlplane.virt_handler.vmi.world import Expected, Failure, Launcher, Sighting, Traces
 from tests.controlplane.simulation import launcher as host
 from tests.controlplane.simulation.cache import LaggingCache
-from tests.controlplane.simulation.calls import Call
+from tests.controlplane.simulation.calls import LOOK, Call
 from tests.controlplane.simulation.node import Node
 
 START_ATTEMPTS = 3
@@ -140,7 +140,9 @@ class FakeSession:
                 raise NoContact("the launcher is not connected")
             return do(there)
 
-        return await Call(verb, "domain", self.pod.vmi_key or Key("", ""), run, NoContact)  # type: ignore[no-any-return]
+        owner = self.pod.owner
+        asked = {"pod_uid": self.pod.uid, "vmi_uid": "" if owner is None else owner.uid}
+        return await Call(verb, "domain", self.pod.vmi_key or Key("", ""), run, NoContact, asked)  # type: ignore[no-any-return]
 
     def _find(self) -> None:
         there = self._there()
@@ -225,7 +227,7 @@ class FakeSessions:
         return self._select(lambda pod: pod.vmi_key == key)
 
     async def find_traces(self, pod_uid: str) -> Traces:
-        return await Call("look for", "launcher", Key("", pod_uid), lambda: self._traces(pod_uid), CannotLook)  # type: ignore[no-any-return]
+        return await Call(LOOK, "launcher", Key("", pod_uid), lambda: self._traces(pod_uid), CannotLook)  # type: ignore[no-any-return]
 
     def steps(self) -> list[Callable[[], None]]:
         """List what the sessions' own tasks can do now."""

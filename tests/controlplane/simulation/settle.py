@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from tests.controlplane.simulation.fair import fair_round
-from tests.controlplane.simulation.moves import Moves
+from tests.controlplane.simulation.mishaps import Mishaps
 from tests.controlplane.simulation.node import Node
 from tests.controlplane.simulation.oracles import OURS, Breach
 from tests.controlplane.simulation.process import Process
@@ -20,14 +20,16 @@ QUIET_SECONDS = 1200.0
 """Of rest in which nobody of ours writes."""
 DEAD_NODES = 0.3
 """How often a node stays dead while all else comes to rest."""
+ASKED_AT_REST = 0.7
+"""How often somebody asks for something when everything is at rest: then it is judged what comes of just that."""
 LONGEST_SLEEP = 600.0
 """No alarm is set further ahead: nothing that is wrong may wait longer."""
 
 
 class Settling:
-    def __init__(self, world: World, moves: Moves) -> None:
+    def __init__(self, world: World, mishaps: Mishaps) -> None:
         self._world = world
-        self._moves = moves
+        self._mishaps = mishaps
         self._rest = Rest(world.store, world.nodes, world.ledger)
         self._patience = 0.0
 
@@ -40,15 +42,20 @@ class Settling:
             if node is not self._rest.dead:
                 self._bring_back(node)
         self._keep_one_leader()
-        world.people.remove_squatters()
+        for cache in (cache for one in world.processes() for cache in one.caches if cache.is_blind):
+            cache.relist()
+        world.people.pods.remove_squatters()
         if world.rng.random() < 0.5:
-            world.people.restore_labels()
+            world.people.pods.restore_labels()
         self._come_to_rest()
         dead, self._rest.dead = self._rest.dead, None
         if dead is not None:
             self._declare_dead(dead)
             self._come_to_rest()
             self._bring_back(dead)
+            self._come_to_rest()
+        if world.rng.random() < ASKED_AT_REST:
+            world.note(f"user: {world.people.ask()}")
             self._come_to_rest()
         self._stay_still()
         world.ledger.rest()
@@ -62,13 +69,13 @@ class Settling:
     def _bring_back(self, node: Node) -> None:
         if node.is_unreachable:
             self._world.note(f"{node.name}: healed")
-            self._moves.heal(node)
+            self._mishaps.heal(node)
 
     def _declare_dead(self, node: Node) -> None:
         """Give proof: the power is cut for certain, and a person says so."""
         if not node.is_off:
-            self._moves.lose_power(node)
-        self._world.note(f"{node.name}: off for certain; {self._moves.fence(node)}")
+            self._mishaps.lose_power(node)
+        self._world.note(f"{node.name}: off for certain; {self._mishaps.fence(node)}")
 
     def _keep_one_leader(self) -> None:
         for old in self._world.controllers[:-1]:

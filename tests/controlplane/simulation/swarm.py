@@ -22,8 +22,8 @@ USUAL = {
     "session": 16.0,
     "schedule": 10.0,
     "collect": 3.0,
-    "people": 1.2,
-    "time": 0.3,
+    "people": 0.4,
+    "time": 1.0,
     "guest": 0.3,
     "crash": 0.05,
     "second leader": 0.08,
@@ -39,6 +39,7 @@ USUAL = {
     "handler crash": 0.04,
     "daemon": 0.05,
     "clock": 0.02,
+    "blind": 0.05,
 }
 NAMES = tuple(USUAL)
 FATES: tuple[Fate, ...] = ("request lost", "answer lost", "answer lost", "forbidden", "invalid", "throttled")
@@ -52,6 +53,8 @@ class Odds:
 
     rng: random.Random
     fault_rate: float = 0.0
+    meddling: float = 0.0
+    """How often something is changed, or breaks, in the moment in which it matters."""
     slow: frozenset[tuple[str, str]] = frozenset()
     """Watches (role, kind) that hardly deliver."""
     _exponents: list[float] = field(default_factory=list)
@@ -60,6 +63,7 @@ class Odds:
         """Begin a new stretch."""
         choice = self.rng.choice
         self.fault_rate = choice((0.0, 0.02, 0.1, 0.3))
+        self.meddling = choice((0.0, 0.05, 0.15, 0.3))
         kinds = ("VirtualMachine", "VirtualMachineInstance", "Pod", "Node")
         roles = ("controller", "handler")
         self.slow = frozenset((choice(roles), choice(kinds)) for _unused in range(choice((0, 0, 1, 2))))

@@ -12,6 +12,7 @@ from __future__ import annotations
 import random
 from collections import Counter, deque
 
+from tests.controlplane.simulation.answers import View
 from tests.controlplane.simulation.calls import Fate
 from tests.controlplane.simulation.clock import SimulatedClock, WrongClock
 from tests.controlplane.simulation.controller import Controller, Reconcilers, real_reconcilers
@@ -21,7 +22,7 @@ from tests.controlplane.simulation.ledger import Ledger
 from tests.controlplane.simulation.node import Node
 from tests.controlplane.simulation.oracles import NOBODY, Breach, Oracles
 from tests.controlplane.simulation.people import People
-from tests.controlplane.simulation.process import Process, View
+from tests.controlplane.simulation.process import Process
 from tests.controlplane.simulation.store import Store
 from tests.controlplane.simulation.swarm import Odds
 
@@ -78,6 +79,8 @@ class World:
         """Check what this step did that nothing else has checked."""
         self._check()
         for one in (*self.controllers, *self.handlers.values()):
+            if one.broken_promises:
+                raise Breach(f"promise: {one.name}: {one.broken_promises[0]}")
             if one.bugs:
                 raise Breach(f"bug: {one.name}: {one.bugs[0]}")
 

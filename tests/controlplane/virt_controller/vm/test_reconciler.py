@@ -144,6 +144,44 @@ async def test_a_stop_whose_instance_the_api_server_does_not_know_is_done() -> N
     assert not stand.vm["status"].get("stateChangeRequests")
 
 
+async def test_a_start_is_not_taken_for_done_by_an_instance_that_has_failed_since() -> None:
+    """Another leader saw it fail, and asked for the next run; here the watch of instances is behind."""
+    stand = VmStand("RerunOnFailure")
+    stand.make_vmi(stand.owner())
+    stand.catch_up()
+    stand.store.patch(VMI, WEB, {"status": {"phase": "Failed"}}, subresource="status")
+    start = {"status": {"runStrategy": "RerunOnFailure", "stateChangeRequests": [{"action": "Start"}]}}
+    stand.store.patch(VM, WEB, start, subresource="status")
+    stand.catch_up(VM)
+    await stand.run()
+    assert stand.vm["status"]["stateChangeRequests"] == [{"action": "Start"}]
+    assert "deletionTimestamp" in stand.vmi["metadata"]
+
+
+async def test_a_stop_is_not_taken_for_done_by_the_instance_before() -> None:
+    stand = VmStand("Manual")
+    stand.make_vmi(stand.owner())
+    stand.catch_up()
+    replace_vmi(stand)
+    stop = {"action": "Stop", "uid": stand.vmi["metadata"]["uid"]}
+    stand.store.patch(VM, WEB, {"status": {"stateChangeRequests": [stop]}}, subresource="status")
+    stand.catch_up(VM)
+    await stand.run()
+    assert "deletionTimestamp" in stand.vmi["metadata"]
+
+
+async def test_a_start_that_an_instance_of_now_has_answered_is_done_without_a_question() -> None:
+    """Whether the watch has read further or not: the instance is younger than what the machine said."""
+    stand = VmStand("Manual")
+    start = {"status": {"runStrategy": "Manual", "stateChangeRequests": [{"action": "Start"}]}}
+    stand.store.patch(VM, WEB, start, subresource="status")
+    stand.make_vmi(stand.owner())
+    stand.catch_up()
+    await stand.run()
+    assert not stand.vm["status"].get("stateChangeRequests")
+    assert "get VirtualMachineInstance" not in stand.calls
+
+
 async def test_a_dropped_request_takes_no_newer_one_with_it() -> None:
     stand = VmStand("Halted")
     old, new = ({"status": {"stateChangeRequests": [{"action": one}]}} for one in ("Start", "Stop"))

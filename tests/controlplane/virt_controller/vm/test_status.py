@@ -300,3 +300,9 @@ def test_a_strategy_is_recorded_when_it_was_acted_on(strategy: str, vmi: Any, re
     status = derive_status(vm_world(a_vm(strategy, runStrategy="Halted"), vmi), None)
     assert status is not None
     assert status.run_strategy == recorded
+
+
+@pytest.mark.parametrize(("listed", "ready"), [((READY,), True), ((NOT_YET_READY,), False), ((), False)])
+def test_a_machine_is_ready_when_its_instance_says_so(listed: tuple[Any, ...], ready: bool) -> None:
+    """Not as soon as there is one: whoever waits for `ready` would meet a guest that is not there."""
+    assert settled(vm_world(a_vm(), running(*listed))).ready is ready

@@ -39,10 +39,14 @@ PENDING: dict[str, tuple[World, list[dict[str, Any]]]] = {
     "a stop, nothing is there": (asked(STOP), []),
     "a stop of an orphan that is about to be adopted": (asked(STOP, vmi=a_vmi("Running", owner=None)), [STOP]),
     "a stop, somebody else's instance": (asked(STOP, vmi=a_vmi("Running", owner="x")), []),
-    "a stop of an instance that the cache may not have seen yet": (asked(STOP, is_absence_known=False), [STOP]),
+    "a stop of an instance that the cache may not have seen yet": (asked(STOP, is_instance_known=False), [STOP]),
     "a restart of an instance that the cache may not have seen yet": (
-        asked(STOP, START, is_absence_known=False),
+        asked(STOP, START, is_instance_known=False),
         [STOP, START],
+    ),
+    "a start, and what seems to live may have ended": (
+        asked(START, vmi=a_vmi("Running"), is_instance_known=False),
+        [START],
     ),
     "a restart, not stopped yet": (asked(STOP, START, vmi=a_vmi("Running")), [STOP, START]),
     "a restart, stopped": (asked(STOP, START), [START]),

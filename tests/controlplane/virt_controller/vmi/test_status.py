@@ -308,3 +308,21 @@ def test_a_finished_run_is_not_ready() -> None:
 def test_a_deleted_vmi_is_left_in_peace_until_its_end() -> None:
     vmi = a_vmi("Running", deleting=True, conditions=[a_condition("Ready", "True")], **GRANTED)
     assert derive_status(vmi_world(vmi, a_running_pod(deleting=True)), None) is None
+
+
+def test_a_phase_that_is_entered_again_keeps_its_first_time() -> None:
+    """A run that is lost and found for ever stays as short as it is."""
+    entered = [{"phase": one, "phaseTransitionTimestamp": "2020-01-01T00:00:00Z"} for one in ("Running", "Unknown")]
+    vmi = a_vmi("Running", phaseTransitionTimestamps=entered, **GRANTED)
+    status = derive_status(vmi_world(vmi, node=HERE, **ABSENT), None)
+    assert status is not None
+    assert status.phase == "Unknown"
+    assert status.phase_transition_timestamps == vmi.status.phase_transition_timestamps
+
+
+def test_a_deleted_vmi_says_in_the_end_how_it_ended() -> None:
+    status = derive_status(vmi_world(a_vmi(deleting=True, **S), **ABSENT), None)
+    assert status is not None
+    said = conditions.find(status.conditions, "Synchronized")
+    assert said is not None
+    assert (status.phase, said.status, said.reason) == ("Failed", "False", "Deleted")

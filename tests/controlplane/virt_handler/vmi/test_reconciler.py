@@ -125,6 +125,14 @@ def test_a_world_says_whether_the_node_knows_its_pods(node: Node, synced: bool) 
     assert node.world().are_launchers_known is synced
 
 
+def test_a_grace_period_begins_when_the_deletion_is_first_seen(node: Node) -> None:
+    """Not anew with every look: a guest that does not listen would never be ended."""
+    node.vmis.put(vmi_object("Running", deleting=True))
+    first = node.world().deleting_since
+    node.clock.seconds += 10
+    assert node.world().deleting_since == first == node.clock.seconds - 10
+
+
 async def test_looks_are_counted_and_shown(node: Node) -> None:
     node.vmis.put(vmi_object("Running"))
     for count in (1, 2):

@@ -1,0 +1,201 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What every write of virt-controller rests on, judged when it is asked for, whatever becomes of it.
+
+The oracles judge outcomes, and a bug shows there only when all else goes wrong as well. A write without its
+precondition, or without the question before it, is wrong each time. It shares no code with the reconcilers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from kubevirt_api.names import VM_FINALIZER, VMI_FINALIZER
+
+from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
+from tests.controlplane.simulation.answers import Asked
+from tests.controlplane.simulation.kubernetes import OUT_OF_SERVICE, has_taint
+from tests.controlplane.simulation.ledger import asks_for_run, controlling_uid
+from tests.controlplane.simulation.start_promises import counts_up, end_is_noted, seconds_to_wait
+from tests.controlplane.simulation.store import OVER, Json
+
+LOOKED_BACK = 2
+"""Earlier attempts of a run that may still have a Pod."""
+HANDED_OVER = ("Scheduled", "Running", "Unknown")
+Rule = Callable[[Asked], str | None]
+
+
+def broken_promise(asked: Asked) -> str | None:
+    """Say what is wrong about asking for this; None when nothing is."""
+    rules = RULES.get((asked.call.verb, asked.call.kind), ())
+    return next(filter(None, (rule(asked) for rule in rules)), None)
+
+
+def _names_its_state(asked: Asked) -> str | None:
+    """What is changed, or deleted, is exactly what was decided on."""
+    missing = [one for one in ("uid", "resource_version") if not asked.call.asked.get(one)]
+    return f"it names no {' and no '.join(missing)}" if missing else None
+
+
+def _names_its_object(asked: Asked) -> str | None:
+    return None if asked.call.asked.get("uid") else "it names no uid"
+
+
+def _run_is_asked_for(asked: Asked) -> str | None:
+    """An instance is made only for a VM that the API server itself showed in this pass, and that asks for a run."""
+    answer, body = asked.in_pass.of(VIRTUAL_MACHINE.kind, asked.call.key), asked.call.asked["body"]
+    if answer is None or answer.found is None:
+        return "the VM was not read before"
+    if answer.found["metadata"]["uid"] != controlling_uid(body):
+        return "the VM that was read is not the one that is to control it"
+    if "deletionTimestamp" in answer.found["metadata"] or not asks_for_run(answer.found):
+        return "the VM that was read asks for no run"
+    left = seconds_to_wait(answer.found, asked.now)
+    if left > 0:
+        return f"the back-off of the VM that was read lasts {left:.0f} s more"
+    return None if VMI_FINALIZER in body["metadata"]["finalizers"] else "nothing holds it"
+
+
+def _is_made_once(asked: Asked) -> str | None:
+    """A Pod that this process has made, and that is gone, is not made again: its run has ended."""
+    return "it has made this very Pod before" if asked.ever.has_made(POD.kind, asked.call.key) else None
+
+
+def _vm_has_no_instance(asked: Asked) -> str | None:
+    """A VM is let go when the API server itself has said, in this pass, that it has no instance."""
+    vm = asked.decided_on
+    if not _lets_go(asked, vm, VM_FINALIZER):
+        return None
+    if "deletionTimestamp" not in vm["metadata"]:
+        return "a VM is let go that is not deleted"
+    answer = asked.in_pass.of(VIRTUAL_MACHINE_INSTANCE.kind, asked.call.key)
+    if answer is None:
+        return "a VM is let go, and its instance was not asked for"
+    own = answer.found is not None and controlling_uid(answer.found) == vm["metadata"]["uid"]
+    return "a VM is let go, and its instance was found" if own else None
+
+
+def _vmi_has_no_pod(asked: Asked) -> str | None:
+    """A VMI is let go when its end is told, and after it was deleted the API server itself said that it has no Pod."""
+    vmi = asked.decided_on
+    if not _lets_go(asked, vmi, VMI_FINALIZER):
+        return None
+    since = _version(asked, lambda one: "deletionTimestamp" in one["metadata"], vmi)
+    if since is None:
+        return "a VMI is let go that is not deleted"
+    if vmi.get("status", {}).get("phase") not in OVER:
+        return "a VMI is let go before its end is told"
+    return _looked_for_pods(asked, vmi, since, of_any=True)
+
+
+def _vm_lives(asked: Asked) -> str | None:
+    """A VMI is adopted for a VM that the API server itself showed in this pass."""
+    body = {"metadata": asked.call.asked["patch"].get("metadata", {})}
+    owner = controlling_uid(body)
+    if owner is None or controlling_uid(asked.decided_on) is not None:
+        return None
+    answer = asked.in_pass.of(VIRTUAL_MACHINE.kind, asked.call.key)
+    if answer is None or answer.found is None:
+        return "a VMI is adopted, and the VM was not read before"
+    meta = answer.found["metadata"]
+    return "a VMI is adopted for a VM that goes" if meta["uid"] != owner or "deletionTimestamp" in meta else None
+
+
+def _end_is_proven(asked: Asked) -> str | None:
+    """Of a run that was handed over, virt-controller tells an end that the kubelet told, or its node by its own end."""
+    vmi, said = asked.decided_on, asked.call.asked["patch"].get("status", {})
+    before = vmi.get("status", {})
+    if said.get("phase") not in OVER or before.get("phase") not in HANDED_OVER:
+        return None
+    granted = before.get("activePods") or {}
+    if any(_is_over(pod) for pod in _states_of_pods(asked, set(granted))):
+        return None
+    if all(_is_node_out(asked, name) for name in granted.values()):
+        return _looked_for_pods(asked, vmi, _granted_at(asked, vmi), of_any=False)
+    return f"a run is over ({said.get('reason') or before.get('reason')}), and nobody has said so"
+
+
+def _absence_is_asked(asked: Asked) -> str | None:
+    """That a granted Pod is gone is the API server's word."""
+    vmi, said = asked.decided_on, asked.call.asked["patch"].get("status", {})
+    if said.get("phase") != "Unknown":
+        return None
+    return _looked_for_pods(asked, vmi, _granted_at(asked, vmi), of_any=False)
+
+
+RULES: dict[tuple[str, str], tuple[Rule, ...]] = {
+    ("patch", VIRTUAL_MACHINE.kind): (_names_its_state, _vm_has_no_instance),
+    ("patch status of", VIRTUAL_MACHINE.kind): (_names_its_state, counts_up),
+    ("create", VIRTUAL_MACHINE_INSTANCE.kind): (_run_is_asked_for,),
+    ("create", POD.kind): (_is_made_once,),
+    ("patch", VIRTUAL_MACHINE_INSTANCE.kind): (_names_its_state, _vmi_has_no_pod, _vm_lives),
+    ("patch status of", VIRTUAL_MACHINE_INSTANCE.kind): (_names_its_state, _end_is_proven, _absence_is_asked),
+    ("delete", VIRTUAL_MACHINE_INSTANCE.kind): (_names_its_state, end_is_noted),
+    ("patch", POD.kind): (_names_its_state,),
+    ("delete", POD.kind): (_names_its_object,),
+}
+
+
+def _lets_go(asked: Asked, body: Json, finalizer: str) -> bool:
+    meta, held = asked.call.asked["patch"].get("metadata", {}), body["metadata"].get("finalizers", ())
+    return "finalizers" in meta and finalizer in held and finalizer not in (meta["finalizers"] or ())
+
+
+def _looked_for_pods(asked: Asked, vmi: Json, since: int, *, of_any: bool) -> str | None:
+    """Say which Pod of a run was not asked for since then, or was there. of_any: else only a granted one counts."""
+    granted = vmi.get("status", {}).get("activePods") or {}
+    for name in _pod_names(vmi):
+        answer = asked.ever.of(POD.kind, Key(asked.call.key.namespace, name))
+        if answer is None or answer.version < since:
+            return f"Pod {name} was not asked for"
+        found = answer.found
+        is_own = found is not None and of_any and controlling_uid(found) == vmi["metadata"]["uid"]
+        if found is not None and (is_own or found["metadata"]["uid"] in granted):
+            return f"Pod {name} was found"
+    return None
+
+
+def _pod_names(vmi: Json) -> Iterator[str]:
+    meta, attempt = vmi["metadata"], max(int(vmi.get("status", {}).get("attempt", 0)), 1)
+    head = f"virt-launcher-{meta['name']}-{meta['uid'].replace('-', '')[:8]}".replace(".", "-")
+    for number in range(max(1, attempt - LOOKED_BACK), attempt + 1):
+        yield f"{head}-{number}"
+
+
+def _granted_at(asked: Asked, vmi: Json) -> int:
+    return _version(asked, lambda one: bool(one.get("status", {}).get("activePods")), vmi) or 0
+
+
+def _version(asked: Asked, is_so: Callable[[Json], bool], vmi: Json) -> int | None:
+    """Return the store's version since when something is true of a VMI."""
+    found = None
+    for entry in reversed(asked.store.histories[VIRTUAL_MACHINE_INSTANCE.kind]):
+        after = entry.after
+        if after is None or after["metadata"]["uid"] != vmi["metadata"]["uid"]:
+            continue
+        if not is_so(after):
+            break
+        found = entry.version
+    return found
+
+
+def _states_of_pods(asked: Asked, uids: set[str]) -> Iterator[Json]:
+    for entry in reversed(asked.store.histories[POD.kind]):
+        if entry.after is not None and entry.after["metadata"]["uid"] in uids:
+            yield entry.after
+
+
+def _is_over(pod: Json) -> bool:
+    states = (one.get("state", {}) for one in pod["status"].get("containerStatuses", ()))
+    return pod["status"]["phase"] in OVER or any("terminated" in one for one in states)
+
+
+def _is_node_out(asked: Asked, name: str) -> bool:
+    answer = asked.ever.of(NODE.kind, Key("", name))
+    made = max(one.version for one in asked.store.histories[NODE.kind] if one.key.name == name and not one.before)
+    return (
+        answer is not None
+        and answer.version >= made
+        and (answer.found is None or has_taint(answer.found, OUT_OF_SERVICE))
+    )

@@ -1,0 +1,133 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What every write and every verb of virt-handler rests on, judged when it is asked for, whatever becomes of it.
+
+As controller_promises: it shares no code with the reconciler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+from kubevirt_api.names import ROLE
+
+from controlplane.api.objects.pod import Pod
+from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.virt_handler.vmi.world import Launcher
+from tests.controlplane.simulation.answers import Asked
+from tests.controlplane.simulation.launcher import STARTING
+from tests.controlplane.simulation.store import OVER, Json
+
+LauncherOf = Callable[[str], Launcher | None]
+"""What is known of the launcher in a Pod, by its UID."""
+
+
+def broken_promise(asked: Asked, node: str, launcher_of: LauncherOf) -> str | None:
+    """Say what is wrong about asking for this; None when nothing is."""
+    match asked.call.verb, asked.call.kind:
+        case "define" | "launch", "domain":
+            return _start_is_granted(asked, node, launcher_of)
+        case "destroy" | "shut down", "domain":
+            return _end_has_a_cause(asked)
+        case "patch status of", _:
+            return _names_its_state(asked) or _phase_is_seen(asked, launcher_of)
+        case "patch" | "create" | "delete", _:
+            return "virt-handler writes nothing but status"
+    return None
+
+
+def _start_is_granted(asked: Asked, node: str, launcher_of: LauncherOf) -> str | None:
+    """A guest is started in the one Pod that the API server itself, in this pass, said it is granted to."""
+    answer, uids = asked.in_pass.of(VIRTUAL_MACHINE_INSTANCE.kind, asked.call.key), asked.call.asked
+    if answer is None or answer.found is None:
+        return "its VMI was not read before"
+    meta, status = answer.found["metadata"], answer.found.get("status", {})
+    if meta["uid"] != uids["vmi_uid"] or "deletionTimestamp" in meta:
+        return "the VMI that was read is another, or goes"
+    if status.get("phase") != "Scheduled" or status.get("activePods") != {uids["pod_uid"]: node}:
+        return f"the VMI that was read is {status.get('phase')} and granted to {status.get('activePods')}"
+    launcher = launcher_of(uids["pod_uid"])
+    if asked.call.verb == "define" and (launcher is None or launcher.is_gone or _is_ending(launcher.pod)):
+        return "its Pod is gone, going or over"
+    return None
+
+
+def _end_has_a_cause(asked: Asked) -> str | None:
+    """A guest is ended when its VMI is seen to go or to be over, or the API server itself knows VMI or Pod no more."""
+    uids, vmi = asked.call.asked, _read(asked.view.vmi)
+    if vmi is not None and vmi["metadata"]["uid"] == uids["vmi_uid"] and _is_over(vmi):
+        return None
+    pods = [asked.in_pass.of(POD.kind, key) for key in _pod_keys(asked, uids["pod_uid"])]
+    answers = ((asked.in_pass.of(VIRTUAL_MACHINE_INSTANCE.kind, asked.call.key), uids["vmi_uid"]),)
+    for answer, uid in (*answers, *((one, uids["pod_uid"]) for one in pods)):
+        if answer is not None and (answer.found is None or answer.found["metadata"]["uid"] != uid):
+            return None
+    return "nothing that is seen, and nobody who was asked, gives a cause"
+
+
+def _names_its_state(asked: Asked) -> str | None:
+    missing = [one for one in ("uid", "resource_version") if not asked.call.asked.get(one)]
+    return f"it names no {' and no '.join(missing)}" if missing else None
+
+
+def _phase_is_seen(asked: Asked, launcher_of: LauncherOf) -> str | None:
+    """Running is what was seen after the start's own answer; that nothing is left is what the last look found."""
+    said, vmi = asked.call.asked["patch"].get("status", {}), asked.decided_on
+    if said.get("phase") in (None, vmi["status"]["phase"]):
+        return None
+    (pod_uid,) = vmi["status"]["activePods"]
+    reason = said.get("reason", "")
+    if said["phase"] == "Running":
+        return _guest_is_seen(launcher_of(pod_uid))
+    if reason not in ("LauncherGone", "GuestLost"):
+        return None
+    look = asked.ever.of("launcher", Key("", pod_uid))
+    if look is None:
+        return f"{reason}, and nobody has looked"
+    if reason == "LauncherGone" and look.version < _unlisted_at(asked, pod_uid):
+        return "LauncherGone, and the last look was before its Pod was removed"
+    found = look.found
+    left = (found.emulators,) if reason == "GuestLost" else (found.has_directory, found.processes)
+    return f"{reason}, and the last look found {found}" if any(left) else None
+
+
+def _guest_is_seen(launcher: Launcher | None) -> str | None:
+    seen = None if launcher is None else launcher.sighting
+    if seen is None or not seen.is_connected or seen.state is None or not seen.state.life.is_up:
+        return "Running, and no guest is seen"
+    # Not by State.is_starting: a bug may be planted there.
+    is_provisional = (seen.state.life, seen.state.reason) == (STARTING.life, STARTING.reason)
+    return "Running, and the guest is seen to be starting" if is_provisional else None
+
+
+def _unlisted_at(asked: Asked, pod_uid: str) -> int:
+    """Return the store's version at which that Pod was listed no more, for the last time."""
+    found, was_listed = 0, False
+    for one in asked.store.histories[POD.kind]:
+        body = one.after or one.before or {}
+        if body["metadata"]["uid"] != pod_uid:
+            continue
+        is_listed = one.after is not None and ROLE in body["metadata"].get("labels", {})
+        found = one.version if was_listed and not is_listed else found
+        was_listed = is_listed
+    return found
+
+
+def _is_over(vmi: Json) -> bool:
+    return "deletionTimestamp" in vmi["metadata"] or vmi.get("status", {}).get("phase") in OVER
+
+
+def _is_ending(pod: Pod) -> bool:
+    return pod.metadata.deletion_timestamp is not None or pod.status.phase in OVER
+
+
+def _pod_keys(asked: Asked, uid: str) -> set[Key]:
+    """List the keys under which that Pod is, or was, known."""
+    history = asked.store.histories[POD.kind]
+    return {one.key for one in history if (one.after or one.before or {})["metadata"]["uid"] == uid}
+
+
+def _read(raw: bytes | None) -> Json | None:
+    return None if raw is None else msgspec.json.decode(raw)

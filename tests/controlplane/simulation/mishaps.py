@@ -1,0 +1,162 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What breaks: processes, nodes, daemons, clocks. Each returns what it did, None when there was nothing to break.
+
+Lost and refused calls are in moves, changes of mind in people and moments.
+"""
+
+from __future__ import annotations
+
+from tests.controlplane.simulation.handler import Handler
+from tests.controlplane.simulation.kubernetes import OUT_OF_SERVICE, UNREACHABLE, set_taint
+from tests.controlplane.simulation.node import Node
+from tests.controlplane.simulation.process import Process
+from tests.controlplane.simulation.store import NODE, Key
+from tests.controlplane.simulation.world import OFFSETS, World
+
+
+class Mishaps:
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._rng = world.rng
+
+    def _node(self) -> Node:
+        return self._rng.choice(self._world.nodes)
+
+    def crash(self) -> str | None:
+        world = self._world
+        one = self._rng.choice(world.controllers)
+        self._kill(one)
+        world.controllers.remove(one)
+        if not world.controllers:
+            world.start_controller()
+        world.oracles.is_one_leader_since = world.store.version + 1
+        return f"{one.name}: crash"
+
+    def _kill(self, one: Process) -> None:
+        """End a process; a request that is out may still take effect."""
+        self._world.fault("crash")
+        if one.passes and self._rng.random() < 0.5:
+            self._world.carry(one, self._rng.randrange(len(one.passes)), "answer lost")
+        one.die(None, is_request_out=False)
+
+    def second_leader(self) -> str | None:
+        """A new leader while the old one does not know yet: both act until one crashes."""
+        if len(self._world.controllers) > 1:
+            return None
+        self._world.start_controller()
+        self._world.oracles.is_one_leader_since = 1 << 60
+        self._world.fault("second leader")
+        return f"{self._world.controllers[-1].name}: leads as well"
+
+    def cut(self) -> str | None:
+        node = self._node()
+        if node.is_cut_off:
+            return None
+        node.is_cut_off = True
+        self._taint(node, UNREACHABLE)
+        self._world.fault("cut")
+        return f"{node.name}: cut off"
+
+    def cut_and_force(self) -> str | None:
+        """What people do about a node that is not reached."""
+        text = self.cut()
+        if text is None:
+            return None
+        self._world.fault("cut and force")
+        return f"{text}; user: {self._world.people.pods.force_delete_on(text.partition(':')[0])}"
+
+    def heal_one(self) -> str | None:
+        node = self._node()
+        if not node.is_unreachable:
+            return None
+        self.heal(node)
+        return f"{node.name}: healed"
+
+    def heal(self, node: Node) -> None:
+        """Let a node come back; where the power was off, its virt-handler begins anew."""
+        node.heal()
+        if self._world.handlers[node.name].is_dead:
+            self._world.start_handler(node)
+
+    def power(self) -> str | None:
+        node = self._node()
+        if node.is_off:
+            return None
+        self.lose_power(node)
+        self._world.fault("power")
+        return f"{node.name}: loses power"
+
+    def lose_power(self, node: Node) -> None:
+        node.lose_power()
+        self._world.handlers[node.name].die(None, is_request_out=False)
+        self._taint(node, UNREACHABLE)
+
+    def fence_one(self) -> str | None:
+        """A person who has seen that a node is off says so."""
+        node = self._node()
+        if not node.is_off:
+            return None
+        self._world.fault("fence")
+        return self.fence(node)
+
+    def fence(self, node: Node) -> str:
+        self._world.store.actor = "user"
+        if self._rng.random() < 0.5 and self._world.store.find(NODE, Key("", node.name)) is not None:
+            self._world.store.delete(NODE, Key("", node.name))
+            return f"user: delete Node {node.name}"
+        set_taint(self._world.store, node.name, OUT_OF_SERVICE, on=True)
+        return f"user: taint Node {node.name} as out of service"
+
+    def _taint(self, node: Node, taint: str) -> None:
+        self._world.store.actor = "node lifecycle"
+        set_taint(self._world.store, node.name, taint, on=True)
+
+    def handler_crash(self) -> str | None:
+        one = self._world.handlers[self._node().name]
+        return None if one.is_dead else self._restart(one)
+
+    def end_in_start(self, one: Handler, index: int) -> str:
+        """End virt-handler between QEMU's execution and libvirtd's word that it is up."""
+        if one.passes[index].call.verb == "launch":
+            self._world.carry(one, index, "answer lost")
+        one.die(None, is_request_out=False)
+        self._world.fault("crash")
+        return self._begin_again(one)
+
+    def _restart(self, one: Handler) -> str:
+        self._kill(one)
+        return self._begin_again(one)
+
+    def _begin_again(self, one: Handler) -> str:
+        if one.node.is_unreachable:
+            return f"{one.name}: crash"  # it comes back, and cannot list anything, when the node is healed
+        self._world.start_handler(one.node)
+        return f"{one.name}: crash and restart"
+
+    def blind(self) -> str | None:
+        """A list of a node's VMIs that is empty, although there are some: nothing follows from absence."""
+        seeing = [one for one in self._world.handlers.values() if not (one.is_dead or one.node.is_unreachable)]
+        if not seeing:
+            return None
+        one = self._rng.choice(seeing)
+        one.lose_sight()
+        self._world.fault("blind")
+        return f"{one.name}: is shown no VMIs"
+
+    def daemon(self) -> str | None:
+        """A launcher's libvirtd dies; the guest lives on, and its supervisor starts another."""
+        up = [one for node in self._world.nodes for one in node.launchers.values() if one.is_listening]
+        steady = [one for one in up if not one.is_starting]
+        if not steady:
+            return None
+        one = self._rng.choice(steady)
+        one.lose_daemon()
+        self._world.fault("libvirtd")
+        return f"libvirtd of {one.vmi}: dies"
+
+    def clock(self) -> str | None:
+        self._rng.choice([one.clock for one in self._world.processes()]).offset = self._rng.choice(OFFSETS)
+        self._world.fault("clock")
+        return "a clock steps"

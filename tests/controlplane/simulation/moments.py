@@ -1,0 +1,71 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What goes wrong in the moment in which it matters: between a question and the write that rests on it.
+
+Left to chance, nobody deletes just that VMI just then. A change of mind is chosen by the call that is about to be
+carried out; what people can do at all is in people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
+from tests.controlplane.simulation.calls import READ, Call
+from tests.controlplane.simulation.hands_on_pods import NOTHING, HandsOnPods
+from tests.controlplane.simulation.people import People
+from tests.controlplane.simulation.process import Process
+from tests.controlplane.simulation.world import World
+
+Change = Callable[[People, Key], str]
+
+
+def _on_pods(change: Callable[[HandsOnPods, Key], str]) -> Change:
+    return lambda people, key: change(people.pods, key)
+
+
+STARTED: tuple[Change, ...] = (
+    People.delete_vmi,
+    _on_pods(HandsOnPods.delete_of),
+    _on_pods(HandsOnPods.force_delete_of),
+)
+WANTED: tuple[Change, ...] = (People.switch, People.stop, People.delete_vm, People.squat)
+CHANGES: dict[tuple[str, str, str], tuple[Change, ...]] = {
+    ("handler", READ, VIRTUAL_MACHINE_INSTANCE.kind): (People.take_back,),
+    ("handler", "define", "domain"): STARTED,
+    ("handler", "launch", "domain"): STARTED,
+    ("handler", "finish start of", "domain"): STARTED,
+    ("controller", READ, POD.kind): (_on_pods(HandsOnPods.replace),),
+    ("controller", "delete", POD.kind): (_on_pods(HandsOnPods.replace),),
+    ("controller", READ, VIRTUAL_MACHINE.kind): WANTED,
+    ("controller", "create", VIRTUAL_MACHINE_INSTANCE.kind): WANTED,
+    ("controller", "delete", VIRTUAL_MACHINE_INSTANCE.kind): (People.leave, People.switch, People.delete_vmi),
+    ("controller", READ, VIRTUAL_MACHINE_INSTANCE.kind): (People.squat, People.leave),
+    ("controller", "patch status of", VIRTUAL_MACHINE_INSTANCE.kind): STARTED,
+}
+"""By who asks for what."""
+STARTS = ("launch", "finish start of")
+"""Verbs in which the end of virt-handler leaves most to be found out."""
+ENDS = 2.0
+"""So much more often than changes of mind: starts are rare."""
+
+
+class Moments:
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def meddle(self, one: Process, call: Call) -> str:
+        """Do, now and then, what hurts most before this call; say what, "" for nothing."""
+        world, rng = self._world, self._world.rng
+        changes = CHANGES.get((one.role, call.verb, call.kind), ())
+        if not changes or rng.random() >= world.odds.meddling:
+            return ""
+        world.store.actor = "user"
+        said = rng.choice(changes)(world.people, call.key)
+        return "" if said == NOTHING else f"user: {said}"
+
+    def breaks(self, call: Call) -> bool:
+        """Tell whether virt-handler ends before the answer comes."""
+        is_start = call.kind == "domain" and call.verb in STARTS
+        return is_start and self._world.rng.random() < ENDS * self._world.odds.meddling

@@ -1,0 +1,58 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What virt-controller owes to starts that failed: they are counted, once each, and the next one waits.
+
+As controller_promises, which calls it: it shares no code with the reconcilers.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+from tests.controlplane.simulation.answers import Asked
+from tests.controlplane.simulation.ledger import controlling_uid, strategy_of
+from tests.controlplane.simulation.store import OVER, Json
+
+BACKED_OFF = ("Always", "RerunOnFailure")
+
+
+def seconds_to_wait(vm: Json, now: float) -> float:
+    """Tell how long the next start of a VM has to wait, by its own status."""
+    until = _failure(vm).get("retryAfterTimestamp")
+    if until is None or strategy_of(vm) not in BACKED_OFF:
+        return 0.0
+    return datetime.fromisoformat(until).timestamp() - now
+
+
+def counts_up(asked: Asked) -> str | None:
+    """Each failed start counts one more than the one before."""
+    said, before = asked.call.asked["patch"].get("status", {}).get("startFailure"), _failure(asked.decided_on)
+    if not said or "lastFailedVMIUID" not in said:
+        return None
+    was = before.get("consecutiveFailCount", 0)
+    count = said.get("consecutiveFailCount", was)
+    return None if count == was + 1 else f"a start has failed, and the count goes from {was} to {count}"
+
+
+def end_is_noted(asked: Asked) -> str | None:
+    """Before an instance that failed is replaced its VM says what nobody could know any more afterwards."""
+    vmi, vm = asked.decided_on, None if asked.view.vm is None else msgspec.json.decode(asked.view.vm)
+    status, meta = vmi.get("status", {}), vmi["metadata"]
+    if vm is None or "deletionTimestamp" in vm["metadata"] or controlling_uid(vmi) != vm["metadata"]["uid"]:
+        return None
+    if status.get("phase") not in OVER or "deletionTimestamp" in meta or strategy_of(vm) not in BACKED_OFF:
+        return None
+    entered = [one["phase"] for one in status.get("phaseTransitionTimestamps", ())]
+    if "Running" not in entered and _failure(vm).get("lastFailedVMIUID") != meta["uid"]:
+        return "its instance ended before it ran, and is deleted before that is counted"
+    is_due = strategy_of(vm) == "RerunOnFailure" and status["phase"] == "Failed"
+    if is_due and not vm.get("status", {}).get("stateChangeRequests"):
+        return "its instance failed, and is deleted before the next run is asked for"
+    return None
+
+
+def _failure(vm: Json) -> Json:
+    return vm.get("status", {}).get("startFailure") or {}

@@ -1,0 +1,100 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a status must say at rest, read off the objects themselves. That things are as they were wanted is in rest."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from kubevirt_api.names import NODE_NAME, TEMPLATE_HASH, VM_GENERATION
+
+from tests.controlplane.simulation.ledger import controlling_uid
+from tests.controlplane.simulation.store import OVER, Json
+
+OWN = ("Ready", "Failure", "RestartRequired")
+"""Conditions that are the VM's; all others are its instance's."""
+
+
+def untrue_of_vm(vm: Json, vmi: Json | None) -> list[str]:
+    """List what a VM's status says wrongly. vmi: of its name, whoever owns it."""
+    status, uid = vm.get("status", {}), vm["metadata"]["uid"]
+    own = vmi if vmi is not None and controlling_uid(vmi) == uid else None
+    phase = "" if own is None else _phase(own)
+    ready = own is not None and _condition(own, "Ready").get("status") == "True"
+    said = {
+        "created": (bool(status.get("created")), own is not None),
+        "ready": (bool(status.get("ready")), ready),
+        "desiredGeneration": (status.get("desiredGeneration"), vm["metadata"]["generation"]),
+        "observedGeneration": (status.get("observedGeneration", 0), _made_from(own, vm)),
+        "RestartRequired": (bool(_condition(vm, "RestartRequired")), _is_outdated(vm, own)),
+        "mirrored conditions": (_mirror(vm), {} if own is None else _mirror(own)),
+        "startFailure": (phase == "Running" and "startFailure" in status, False),
+    }
+    found = [f"says {name} {is_said!r}, it is {is_so!r}" for name, (is_said, is_so) in said.items() if is_said != is_so]
+    if status.get("printableStatus") == "CrashLoopBackOff" and "startFailure" not in status:
+        found.append("says CrashLoopBackOff, and counts no failure")
+    return found
+
+
+def untrue_of_vmi(vmi: Json) -> list[str]:
+    """List what a VMI's status says wrongly."""
+    status, phase = vmi.get("status", {}), _phase(vmi)
+    entered = Counter(one["phase"] for one in status.get("phaseTransitionTimestamps", ()))
+    found = []
+    if phase and (entered[phase] != 1 or entered.total() != len(entered)):
+        found.append(f"is {phase} and entered {dict(entered)}")
+    if phase in OVER and _condition(vmi, "Ready").get("status") == "True":
+        found.append(f"is {phase} and ready")
+    if phase == "Running":
+        found += _untrue_of_a_run(vmi)
+    return found
+
+
+def says_why(vmi: Json) -> bool:
+    """Tell whether a VMI that failed says what went wrong."""
+    return _condition(vmi, "Synchronized").get("status") == "False"
+
+
+def _untrue_of_a_run(vmi: Json) -> list[str]:
+    status, found = vmi["status"], []
+    if _condition(vmi, "Synchronized"):
+        found.append(f"runs, and says {_condition(vmi, 'Synchronized')}")
+    if list((status.get("activePods") or {}).values()) != [status.get("nodeName")]:
+        found.append(f"runs on {status.get('nodeName')}, and was given to {status.get('activePods')}")
+    label = vmi["metadata"].get("labels", {}).get(NODE_NAME, status.get("nodeName"))
+    if label != status.get("nodeName"):
+        found.append(f"runs on {status.get('nodeName')}, and its label says {label}")
+    return found
+
+
+def _made_from(own: Json | None, vm: Json) -> int:
+    """Return the generation that the instance names; an adopted one may name that of a former VM: it says nothing."""
+    said = "" if own is None else own["metadata"].get("annotations", {}).get(VM_GENERATION, "")
+    is_one = bool(said) and int(said) <= vm["metadata"]["generation"]
+    return int(said) if is_one else int(vm.get("status", {}).get("observedGeneration", 0))
+
+
+def _is_outdated(vm: Json, own: Json | None) -> bool:
+    """Tell whether what runs has other memory, or another place, than the template: all that differs here."""
+    if own is None or _phase(own) in OVER or TEMPLATE_HASH not in own["metadata"].get("annotations", {}):
+        return False
+    return bool(_form(own["spec"]) != _form(vm["spec"]["template"]["spec"]))
+
+
+def _form(spec: Json) -> tuple[str, Json]:
+    return spec["domain"]["memory"]["guest"], spec.get("nodeSelector") or {}
+
+
+def _mirror(body: Json) -> dict[str, tuple[str, str]]:
+    listed = body.get("status", {}).get("conditions", ())
+    return {one["type"]: (one["status"], one.get("reason", "")) for one in listed if one["type"] not in OWN}
+
+
+def _condition(body: Json, kind: str) -> Json:
+    listed = body.get("status", {}).get("conditions", ())
+    return next((one for one in listed if one["type"] == kind), {})
+
+
+def _phase(body: Json) -> str:
+    return str(body.get("status", {}).get("phase", ""))
