@@ -11,6 +11,12 @@ _IDENTITY = "controlplane/virt_api/identity.py"
 _SUBRESOURCES = "controlplane/virt_api/subresources.py"
 _BY_IDENTITY = ("tests/controlplane/virt_api/test_identity.py",)
 _BY_SERVER = ("tests/controlplane/virt_api/test_server.py",)
+_FAIR = "controlplane/virt_api/fair.py"
+_REVIEWS = "controlplane/virt_api/reviews.py"
+_LISTENER = "controlplane/virt_api/listener.py"
+_BY_FAIR = ("tests/controlplane/virt_api/test_fair.py",)
+_BY_REVIEWS = ("tests/controlplane/virt_api/test_reviews.py",)
+_BY_LISTENER = ("tests/controlplane/virt_api/test_listener.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
@@ -113,6 +119,70 @@ GUARDS: tuple[Guard, ...] = (
         line="write.patch, uid=write.uid, dry_run=dry_run)",
         without="write.patch, dry_run=dry_run)",
         because="A grace period is shortened of the instance that was decided about, not of the next.",
+        tests=_BY_SERVER,
+    ),
+    Guard(
+        file=_FAIR,
+        line=" and held > self._most // peers:",
+        without=":",
+        because="A Pod that holds all there is must not keep the API server out.",
+        tests=_BY_FAIR,
+    ),
+    Guard(
+        file=_FAIR,
+        line="        if self._total + amount > self._most and held > self._most // peers:",
+        without="        if False:",
+        because="Whoever reaches the port must not fill the memory.",
+        tests=_BY_FAIR,
+    ),
+    Guard(
+        file=_FAIR,
+        line="min(self._waiting, key=lambda one: self._seconds(one, now))",
+        without="next(iter(self._waiting))",
+        because="Who sends the most reviews must not have the most turns.",
+        tests=_BY_FAIR,
+    ),
+    Guard(
+        file=_REVIEWS,
+        line="await asyncio.get_running_loop().run_in_executor(self._threads, self._admission.answer, route, body)",
+        without="self._admission.answer(route, body)",
+        because="A large object must not hold up everything else that is asked.",
+        tests=("tests/controlplane/virt_api/test_server.py",),
+    ),
+    Guard(
+        file=_REVIEWS,
+        line="            self._room.give_back(peer, held)",
+        without="            pass",
+        because="A room that is never given back is full for good.",
+        tests=_BY_REVIEWS,
+    ),
+    Guard(
+        file=_REVIEWS,
+        line="            if turn.done():\n                self._idle += 1\n                self._grant()",
+        without="            if turn.done():\n                self._grant()",
+        because="A thread that is never given back judges nothing any more.",
+        tests=_BY_REVIEWS,
+        may_hang=True,
+    ),
+    Guard(
+        file=_LISTENER,
+        line="            transport.abort()",
+        without="            pass",
+        because="Whoever reaches the port must not have connections without end.",
+        tests=_BY_LISTENER,
+    ),
+    Guard(
+        file=_LISTENER,
+        line=", auto_decompress=False)",
+        without=")",
+        because="A few KB that unfold into gigabytes must not fill the memory.",
+        tests=_BY_SERVER,
+    ),
+    Guard(
+        file="controlplane/virt_api/server.py",
+        line="            charge(len(chunk))\n",
+        without="",
+        because="Bodies that nobody counts fill the memory.",
         tests=_BY_SERVER,
     ),
 )

@@ -9,7 +9,7 @@ import base64
 import io
 import json
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -23,11 +23,13 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from yarl import URL
 
+from controlplane.api.admission.verdict import Settings
 from controlplane.engine.clock import SystemClock
 from controlplane.kube.certificates import KeyPair, issue_server, make_authority
 from controlplane.kube.client import Client
 from controlplane.virt_api.admit import Admission
 from controlplane.virt_api.cluster import AUTHENTICATION, Cluster
+from controlplane.virt_api.reviews import Reviews
 from controlplane.virt_api.server import Server, listening
 from controlplane.virt_api.settings import SECRET_NAME
 from controlplane.virt_api.subresources import Subresources
@@ -170,23 +172,25 @@ class Served:
 
 
 @asynccontextmanager
-async def serving(directory: Path, *, allowed: bool = True) -> AsyncIterator[Served]:
-    """Serve; the front proxy's name is front-proxy-client."""
+async def serving(
+    directory: Path, *, allowed: bool = True, settings: Callable[[], Settings] | None = None
+) -> AsyncIterator[Served]:
+    """Serve; the front proxy's name is front-proxy-client. settings: of admission, the cluster's by default."""
     api, cluster = FakeApi(), Cluster("kubevirt")
     served = Served(api, cluster, directory, an_authority("ours"), an_authority("proxy"))
     served.answer_reviews(allowed=allowed)
     served.take_pair(served.serving_pair())
     served.trust(served.proxy_authority, "front-proxy-client")
     async with a_client(api) as client:
-        server = a_server(cluster, client)
+        server = a_server(cluster, client, settings)
         async with listening(server, "127.0.0.1", 0) as port:
             served.port = port
             yield served
 
 
-def a_server(cluster: Cluster, client: Client) -> Server:
+def a_server(cluster: Cluster, client: Client, settings: Callable[[], Settings] | None = None) -> Server:
     return Server(
-        Admission(cluster.admission_settings),
+        Reviews(Admission(settings or cluster.admission_settings), SystemClock()),
         Subresources(client),
         cluster.tls,
         lambda: cluster.front_proxy,
