@@ -25,6 +25,7 @@ from controlplane.virt_api.reviews import Reviews
 from controlplane.virt_api.server import Server, listening
 from controlplane.virt_api.settings import Settings, SettingsError, parse
 from controlplane.virt_api.subresources import Subresources
+from controlplane.virt_api.tls import ServingTls
 
 log = logging.getLogger("controlplane.virt_api")
 
@@ -55,7 +56,8 @@ async def serve(settings: Settings) -> None:
     known = await credentials.load(os.environ, clock.monotonic)
     async with AsyncExitStack() as stack:
         transport = await stack.enter_async_context(Transport(known, f"virtops-virt-api/{VERSION}"))
-        client, cluster = Client(transport, "virt-api"), Cluster(settings.namespace)
+        tls = ServingTls(settings.hook_clients.authority if settings.hook_clients is not None else b"")
+        client, cluster = Client(transport, "virt-api"), Cluster(settings.namespace, tls)
         tasks = await stack.enter_async_context(asyncio.TaskGroup())
         caches = cluster.caches(client, clock)
         for cache in caches:
@@ -63,7 +65,7 @@ async def serve(settings: Settings) -> None:
         if not await _first(wait_ready(cluster, caches), ended):
             return
         reviews = Reviews(Admission(cluster.admission_settings), clock)
-        server = Server(reviews, Subresources(client), cluster.tls, lambda: cluster.front_proxy, clock)
+        server = Server(reviews, Subresources(client), tls, lambda: cluster.front_proxy, clock, settings.hook_clients)
         async with listening(server, settings.address, settings.port) as port:
             log.info("serving", extra={"port": port, "pod": settings.pod_name, "version": VERSION})
             await ended.wait()

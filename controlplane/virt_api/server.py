@@ -23,12 +23,12 @@ from controlplane.kube.access import User
 from controlplane.virt_api import discovery
 from controlplane.virt_api.admit import MAX_REVIEW_BYTES
 from controlplane.virt_api.answer import Answer, failure
-from controlplane.virt_api.identity import FrontProxy, UnauthenticatedError, identify
+from controlplane.virt_api.identity import FrontProxy, HookClients, UnauthenticatedError, check_reviewer, identify
 from controlplane.virt_api.listener import Listener
 from controlplane.virt_api.reviews import BusyError, Charge, Reviews
 from controlplane.virt_api.routes import NoRoute, ToDocument, ToHook, ToSubresource, match
 from controlplane.virt_api.subresources import Subresources
-from controlplane.virt_api.tls import ServingTls
+from controlplane.virt_api.tls import ServingTls, verified_chain
 
 log = logging.getLogger(__name__)
 
@@ -50,6 +50,8 @@ class Server:
     tls: ServingTls
     front_proxy: Callable[[], FrontProxy | None]
     clock: Clock
+    hook_clients: HookClients | None = None
+    """Who may send reviews; None where API servers do not prove themselves to webhooks."""
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one request; a bug becomes a plain 500."""
@@ -86,18 +88,19 @@ class Server:
             return failure(408, "the body did not arrive in time")
 
     async def _hand_over(self, route: ToHook | ToSubresource, request: web.BaseRequest) -> Answer:
+        connection = request.get_extra_info("ssl_object")
+        if not isinstance(connection, ssl.SSLObject):
+            raise UnauthenticatedError("the connection has ended")
         if isinstance(route, ToHook):
+            check_reviewer(self.hook_clients, verified_chain(connection), self.clock.now())
             return await self.reviews.answer(request.remote or "", route, partial(_body, request, MAX_REVIEW_BYTES))
-        user = self._identify(request)
+        user = self._identify(request, connection)
         return await self.subresources.answer(route, user, await _body(request, MAX_OPTIONS_BYTES))
 
-    def _identify(self, request: web.BaseRequest) -> User:
-        connection = request.get_extra_info("ssl_object")
-        if not isinstance(connection, ssl.SSLObject) or not self.tls.is_current(connection.context):
+    def _identify(self, request: web.BaseRequest, connection: ssl.SSLObject) -> User:
+        if not self.tls.is_current(connection.context):
             raise UnauthenticatedError("the front proxy's CA has changed since this connection began; connect anew")
-        return identify(
-            self.front_proxy(), connection.getpeercert(binary_form=True), request.raw_headers, self.clock.now()
-        )
+        return identify(self.front_proxy(), verified_chain(connection), request.raw_headers, self.clock.now())
 
 
 @asynccontextmanager

@@ -29,11 +29,11 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         file=_IDENTITY,
         line=(
-            "    if certificate is None:\n"
+            "    if not chain:\n"
             '        raise UnauthenticatedError("no client certificate of the front proxy")\n'
-            "    _check(proxy, certificate, now)"
+            "    name = _proven_name(chain, proxy.authority, now)\n"
         ),
-        without="    if certificate is not None:\n        _check(proxy, certificate, now)",
+        without='    name = _proven_name(chain, proxy.authority, now) if chain else "front-proxy-client"\n',
         because="Without the front proxy's certificate, its headers are anybody's words.",
         tests=_BY_IDENTITY,
     ),
@@ -92,6 +92,34 @@ GUARDS: tuple[Guard, ...] = (
         without="ExtendedKeyUsageOID.CLIENT_AUTH])  # says",
         because="A certificate that does not say what it is for is not for clients.",
         tests=_BY_IDENTITY,
+    ),
+    Guard(
+        file=_IDENTITY,
+        line="    if chain[-1] not in _certificates(authority):",
+        without="    if False:",
+        because="Each of the CAs that the handshake takes signs any name; only one vouches for the front proxy.",
+        tests=_BY_IDENTITY,
+    ),
+    Guard(
+        file=_IDENTITY,
+        line="    if _proven_name(chain, clients.authority, now) not in clients.names:",
+        without="    if not _proven_name(chain, clients.authority, now):",
+        because="A CA that signs many clients' certificates must not make all of them API servers.",
+        tests=_BY_IDENTITY,
+    ),
+    Guard(
+        file="controlplane/virt_api/server.py",
+        line="            check_reviewer(self.hook_clients, verified_chain(connection), self.clock.now())\n",
+        without="",
+        because="Where API servers prove themselves, nobody else's reviews are to be judged.",
+        tests=_BY_SERVER,
+    ),
+    Guard(
+        file="controlplane/virt_api/settings.py",
+        line="    if not names or not",
+        without="    if not",
+        because="A CA without names must not be taken for everybody.",
+        tests=("tests/controlplane/virt_api/test_settings.py",),
     ),
     Guard(
         file=_SUBRESOURCES,

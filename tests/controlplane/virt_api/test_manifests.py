@@ -15,9 +15,11 @@ import yaml
 
 from controlplane.api.registry import KINDS, Kind
 from controlplane.api.schema.generate_crds import LIST
+from controlplane.virt_api.identity import HookClients
 from controlplane.virt_api.routes import GROUP, HOOKS, VERSIONS
-from controlplane.virt_api.settings import SECRET_NAME
+from controlplane.virt_api.settings import SECRET_NAME, parse
 from controlplane.virt_controller.certificates.observe import secrets
+from tests.controlplane.virt_api.served import an_authority
 
 ROOT = Path(__file__).parents[3]
 ROLE = ROOT / "roles" / "control_plane"
@@ -26,12 +28,12 @@ IMAGES = {"__control_plane_image": "control-plane:1", "__control_plane_launcher_
 CONTROL_PLANE_NODE = "node-role.kubernetes.io/control-plane"
 
 
-def render(name: str) -> list[dict[str, Any]]:
+def render(name: str, **options: Any) -> list[dict[str, Any]]:
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True, autoescape=False)
     environment.filters["to_json"] = json.dumps  # Ansible's
     defaults = yaml.safe_load((ROLE / "defaults" / "main.yml").read_text())
     own = {"control_plane_namespace": "virt", "__control_plane_kinds": yaml.safe_load(LIST.read_text()), **IMAGES}
-    text = environment.from_string((TEMPLATES / name).read_text()).render({**defaults, **own})
+    text = environment.from_string((TEMPLATES / name).read_text()).render({**defaults, **own, **options})
     return [document for document in yaml.safe_load_all(text) if document]
 
 
@@ -143,3 +145,24 @@ def test_what_directs_nodes_runs_on_control_plane_nodes_where_there_are_any(name
     assert preferred["preference"] == {"matchExpressions": [{"key": CONTROL_PLANE_NODE, "operator": "Exists"}]}
     assert preferred["weight"] > other["weight"], "one of two is better than none where machines do not run"
     assert spec["tolerations"] == [{"key": CONTROL_PLANE_NODE, "operator": "Exists", "effect": "NoSchedule"}]
+
+
+def the_environment(name: str, **options: Any) -> dict[str, Any]:
+    (workload,) = (one for one in render(f"{name}.yaml.j2", **options) if one["kind"] in {"Deployment", "DaemonSet"})
+    (container,) = workload["spec"]["template"]["spec"]["containers"]
+    return {one["name"]: one.get("value", one.get("valueFrom")) for one in container["env"]}
+
+
+def test_virt_api_is_told_who_may_send_reviews_in_its_own_words() -> None:
+    pem = an_authority("reviewers").certificate.decode()
+    environment = the_environment(
+        "virt-api", control_plane_webhook_client_ca=pem, control_plane_webhook_client_names=["a, b", "c"]
+    )
+
+    assert hook_clients(environment) == HookClients(pem.encode(), frozenset({"a, b", "c"}))
+    assert hook_clients(the_environment("virt-api")) is None
+
+
+def hook_clients(environment: dict[str, Any]) -> HookClients | None:
+    told = {name: value for name, value in environment.items() if "WEBHOOK" in name}
+    return parse({"POD_NAMESPACE": "virt", **told}).hook_clients

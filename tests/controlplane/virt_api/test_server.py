@@ -21,6 +21,7 @@ import pytest
 from controlplane.api.admission.verdict import Settings
 from controlplane.kube.certificates import KeyPair
 from controlplane.virt_api.fair import Shares
+from controlplane.virt_api.identity import HookClients
 from tests.controlplane.virt_api.served import (
     CLIENTS,
     SERVERS,
@@ -368,6 +369,36 @@ async def test_a_review_that_is_none_is_a_400(served: Served, body: bytes) -> No
         assert answer["response"]["allowed"] is False
     else:
         assert (code, answer["kind"]) == (400, "Status")
+
+
+async def test_where_reviewers_are_named_only_they_may_send_reviews_and_only_that(tmp_path: Path) -> None:
+    """Two CAs, each of which signs the other's names too: neither makes anybody what only the other may."""
+    reviewers = an_authority("reviewers")
+    clients = HookClients(reviewers.certificate, frozenset({"apiserver"}))
+    async with serving(tmp_path, hook_clients=clients) as served:
+        served.api.put(VM, a_vm())
+        certificates = {
+            "nobody": None,
+            "reviewer": a_client_pair(reviewers, "apiserver", usage=CLIENTS),
+            "reviewers' CA": a_client_pair(reviewers, usage=CLIENTS),
+            "proxy": a_client_pair(served.proxy_authority, usage=CLIENTS),
+            "proxy's CA": a_client_pair(served.proxy_authority, "apiserver", usage=CLIENTS),
+        }
+        codes = {}
+        for name, pair in certificates.items():
+            review, _unused = await served.call(
+                "POST", "/virtualmachines-validate", pair=pair, body=a_review(a_vm("Sometimes"))
+            )
+            start, _unused = await served.call("PUT", START + "?x", pair=pair, headers=USER)
+            codes[name] = (review, start)
+
+    assert codes == {
+        "nobody": (401, 401),
+        "reviewer": (200, 401),
+        "reviewers' CA": (401, 401),
+        "proxy": (401, 202),
+        "proxy's CA": (401, 401),
+    }
 
 
 async def test_everything_else_is_answered_while_a_review_is_judged(tmp_path: Path) -> None:
