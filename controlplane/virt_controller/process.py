@@ -66,7 +66,7 @@ class Process:
         self._metrics = Metrics()
         self._events = EventWriter(self._client, clock, component=COMPONENT, instance=settings.pod_name)
         self._runners = self._wire()
-        self._health = Health(settings.port, self._metrics.registry, self._waiting_for)
+        self._health = Health(settings.port, self._metrics.registry, self._waiting_for, address=settings.address)
         self._offer_metrics()
 
     async def run(self) -> None:

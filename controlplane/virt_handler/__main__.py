@@ -95,7 +95,7 @@ class Handler:
             observed=self._metrics.observed,
         )
         known.subscribe(self._vmi_changed)
-        self._health = Health(settings.port, self._metrics.registry, self._waiting_for)
+        self._health = Health(settings.port, self._metrics.registry, self._waiting_for, address=settings.address)
         self._missing = {"kvm probe"}
 
     async def run(self) -> None:

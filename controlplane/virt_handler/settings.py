@@ -25,6 +25,8 @@ class Settings:
     log_level: str = "INFO"
     port: int = 8080
     """Health and metrics, plain HTTP."""
+    address: str = ""
+    """Where that is served; "" is every address. The role sets the Pod's."""
     pods_directory: Path = Path("/var/lib/kubelet/pods")
     device_plugins_directory: Path = Path("/var/lib/kubelet/device-plugins")
     devices_directory: Path = Path("/run/virtops/devices")
@@ -35,7 +37,7 @@ class Settings:
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:
-    """Read NODE_NAME and POD_NAMESPACE (both needed), POD_NAME, LOG_LEVEL, HEALTH_PORT and the directories."""
+    """Read NODE_NAME and POD_NAMESPACE (both needed), POD_NAME, LOG_LEVEL, HEALTH_PORT, HEALTH_ADDRESS and paths."""
     problems = [f"{name} is not set" for name in ("NODE_NAME", "POD_NAMESPACE") if not environment.get(name)]
     port = environment.get("HEALTH_PORT", "8080")
     if not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
@@ -59,5 +61,6 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         pod_name=environment.get("POD_NAME", ""),
         log_level=environment.get("LOG_LEVEL") or "INFO",
         port=int(port),
+        address=environment.get("HEALTH_ADDRESS", ""),
         **paths,
     )

@@ -163,6 +163,14 @@ def test_virt_api_is_told_who_may_send_reviews_in_its_own_words() -> None:
     assert hook_clients(the_environment("virt-api")) is None
 
 
+@pytest.mark.parametrize(
+    ("name", "variable"),
+    [("virt-api", "LISTEN_ADDRESS"), ("virt-controller", "HEALTH_ADDRESS"), ("virt-handler", "HEALTH_ADDRESS")],
+)
+def test_nothing_listens_but_on_the_address_of_its_pod(name: str, variable: str) -> None:
+    assert the_environment(name)[variable] == {"fieldRef": {"fieldPath": "status.podIP"}}
+
+
 def hook_clients(environment: dict[str, Any]) -> HookClients | None:
     told = {name: value for name, value in environment.items() if "WEBHOOK" in name}
     return parse({"POD_NAMESPACE": "virt", **told}).hook_clients

@@ -24,6 +24,11 @@ def test_paths_can_be_moved() -> None:
     assert read_settings({**LEAST, "KUBELET_PODS": "/elsewhere"}).pods_directory == Path("/elsewhere")
 
 
+def test_where_to_listen_can_be_said() -> None:
+    assert read_settings(LEAST).address == ""
+    assert read_settings({**LEAST, "HEALTH_ADDRESS": "10.0.0.7"}).address == "10.0.0.7"
+
+
 def test_all_problems_are_told_at_once() -> None:
     with pytest.raises(SettingsError, match="NODE_NAME is not set; POD_NAMESPACE is not set; HEALTH_PORT 'x' is not"):
         read_settings({"HEALTH_PORT": "x"})
