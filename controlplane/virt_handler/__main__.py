@@ -18,6 +18,7 @@ from contextlib import suppress
 from kubevirt_api.names import LAUNCHER_ROLE, ROLE
 
 from controlplane import logs
+from controlplane.api.objects.lease import lease_name
 from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstanceStatus
 from controlplane.engine.backoff import BackOff
@@ -46,6 +47,7 @@ from controlplane.virt_handler.launcher_dir import PodsDirectory
 from controlplane.virt_handler.launchers.ports import Connection
 from controlplane.virt_handler.launchers.registry import Registry
 from controlplane.virt_handler.launchers.session import Tools
+from controlplane.virt_handler.listed import keep_listed
 from controlplane.virt_handler.metrics import HandlerMetrics
 from controlplane.virt_handler.network import netns
 from controlplane.virt_handler.settings import Settings, SettingsError, read_settings
@@ -97,6 +99,7 @@ class Handler:
         known.subscribe(self._vmi_changed)
         self._health = Health(settings.port, self._metrics.registry, self._waiting_for, address=settings.address)
         self._missing = {"kvm probe"}
+        self._heartbeat = self._make_heartbeat()
 
     async def run(self) -> None:
         """Serve until cancelled."""
@@ -107,7 +110,7 @@ class Handler:
             async with asyncio.TaskGroup() as group:
                 for job in (self._pods.run, self._vmis.run, self._registry.run, self._runner.run):
                     group.create_task(job())
-                group.create_task(self._heartbeat().run())
+                group.create_task(self._heartbeat.run())
                 group.create_task(self._look_at_all())
                 group.create_task(self._offer_devices(group))
         finally:
@@ -134,9 +137,9 @@ class Handler:
             capabilities=capabilities.for_pod,
         )
 
-    def _heartbeat(self) -> Heartbeat:
+    def _make_heartbeat(self) -> Heartbeat:
         settings = self._settings
-        key = Key(settings.namespace, node.lease_name(settings.node))
+        key = Key(settings.namespace, lease_name(settings.node))
         holder = settings.pod_name or settings.node
         return Heartbeat(self._client, key, holder, self._clock, labels={ROLE: COMPONENT})
 
@@ -178,7 +181,8 @@ class Handler:
         with suppress(TimeoutError):
             async with asyncio.timeout(_PLUGINS_SECONDS):
                 await asyncio.shield(offered)
-        await self._join(kvm)
+        name, heart = self._settings.node, self._heartbeat
+        await keep_listed(self._client, name, lambda: node.serving_patch(kvm, self._clock.now()), heart.resumed)
 
     async def _wait_until_offered(self, resources: Collection[str], registered: asyncio.Event) -> None:
         """Be ready only when the Node offers the devices, which the kubelet writes up to 10 s after a registration.
@@ -202,22 +206,6 @@ class Handler:
         found = await probe(str(self._settings.kvm_probe))
         log.info("KVM probed", extra={"usable": found.is_usable, "because": found.reason})
         return found
-
-    async def _join(self, kvm: KvmFinding) -> None:
-        """Label the Node; again until it works."""
-        pause = 1.0
-        while True:
-            try:
-                patch = node.serving_patch(kvm, self._clock.now())
-                found = await self._client.get(NODE, Key("", self._settings.node))
-                if node.is_needed(found, patch):
-                    await self._client.patch(NODE, Key("", self._settings.node), patch)
-                log.info("serving", extra={"node": self._settings.node})
-                return
-            except ApiError as error:
-                log.warning("cannot label the node", extra={"node": self._settings.node, "error": str(error)})
-                await asyncio.sleep(pause)
-                pause = min(pause * 2, 30.0)
 
     async def _leave(self) -> None:
         try:

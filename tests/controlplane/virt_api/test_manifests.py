@@ -134,6 +134,20 @@ def test_virt_controller_may_touch_and_make_its_two_secrets_by_name_and_no_other
     assert "delete" not in rule["verbs"]
 
 
+def test_virt_controller_reads_leases_of_its_namespace_and_writes_its_own() -> None:
+    rules = [
+        (each["kind"], rule.get("resourceNames"), set(rule["verbs"]))
+        for each in render("rbac-controller.yaml.j2")
+        for rule in each.get("rules", [])
+        if "leases" in rule["resources"]
+    ]
+
+    assert rules == [
+        ("Role", None, {"create", "get", "list", "watch"}),
+        ("Role", ["virt-controller"], {"get", "update", "patch"}),
+    ]
+
+
 @pytest.mark.parametrize("name", ["virt-api", "virt-controller"])
 def test_what_directs_nodes_runs_on_control_plane_nodes_where_there_are_any(name: str) -> None:
     """Review 1, A: who takes a node that runs machines has all that runs on it."""
