@@ -185,6 +185,47 @@ def test_nothing_listens_but_on_the_address_of_its_pod(name: str, variable: str)
     assert the_environment(name)[variable] == {"fieldRef": {"fieldPath": "status.podIP"}}
 
 
+def the_ports(name: str) -> dict[str, set[str]]:
+    """Return what a component's containers say that they serve, by the label that selects its Pods."""
+    (workload,) = (one for one in render(f"{name}.yaml.j2") if one["kind"] in {"Deployment", "DaemonSet"})
+    template = workload["spec"]["template"]
+    ports = {port["name"] for each in template["spec"]["containers"] for port in each.get("ports", [])}
+    return {template["metadata"]["labels"]["kubevirt.io"]: ports}
+
+
+def allowed(**options: Any) -> dict[str, list[dict[str, Any]]]:
+    """Return the ingress rules of each component, by its Pods' label."""
+    found = {}
+    for policy in render("network-policies.yaml.j2", **options):
+        assert policy["metadata"]["namespace"] == "virt"
+        assert policy["spec"]["policyTypes"] == ["Ingress"]
+        selector = policy["spec"]["podSelector"]
+        (expression,) = selector.get("matchExpressions", [{"key": "kubevirt.io", "operator": "In", "values": []}])
+        assert (expression["key"], expression["operator"]) == ("kubevirt.io", "In")
+        for label in [*selector.get("matchLabels", {}).values(), *expression["values"]]:
+            assert label not in found, "one policy per component"
+            found[label] = policy["spec"]["ingress"]
+    return found
+
+
+def test_each_component_is_reached_on_the_ports_that_it_serves_and_on_no_other() -> None:
+    served = the_ports("virt-api") | the_ports("virt-controller") | the_ports("virt-handler")
+
+    opened = {label: {port["port"] for rule in rules for port in rule["ports"]} for label, rules in allowed().items()}
+
+    assert opened == served
+    assert all("from" not in rule for rules in allowed().values() for rule in rules), "harmless by default"
+
+
+def test_who_reads_metrics_can_be_said_and_virt_api_stays_open_to_api_servers() -> None:
+    sources = [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}]
+
+    rules = allowed(control_plane_metrics_from=sources)
+
+    assert [rule["from"] for rule in (*rules["virt-controller"], *rules["virt-handler"])] == [sources, sources]
+    assert "from" not in rules["virt-api"][0]
+
+
 def hook_clients(environment: dict[str, Any]) -> HookClients | None:
     told = {name: value for name, value in environment.items() if "WEBHOOK" in name}
     return parse({"POD_NAMESPACE": "virt", **told}).hook_clients
