@@ -25,7 +25,7 @@ from yarl import URL
 
 from controlplane.api.admission.verdict import Settings
 from controlplane.engine.clock import SystemClock
-from controlplane.kube.certificates import KeyPair, issue_server, make_authority
+from controlplane.kube.certificates import KeyPair, make_authority
 from controlplane.kube.client import Client
 from controlplane.virt_api.admit import Admission
 from controlplane.virt_api.cluster import AUTHENTICATION, Cluster
@@ -36,6 +36,7 @@ from controlplane.virt_api.settings import SECRET_NAME
 from controlplane.virt_api.subresources import Subresources
 from controlplane.virt_api.tls import ServingTls
 from tests.controlplane.kube.fake_api import FakeApi, a_client
+from tests.controlplane.kube.pairs import issue_server
 
 Json = dict[str, Any]
 

@@ -19,6 +19,7 @@ from controlplane.virt_api.identity import HookClients
 from controlplane.virt_api.routes import GROUP, HOOKS, VERSIONS
 from controlplane.virt_api.settings import SECRET_NAME, parse
 from controlplane.virt_controller.certificates.observe import secrets
+from controlplane.virt_controller.certificates.roles import ROLES
 from tests.controlplane.virt_api.served import an_authority
 
 ROOT = Path(__file__).parents[3]
@@ -114,12 +115,28 @@ def test_virt_api_may_read_its_own_secret_and_the_front_proxys_configuration_and
     rules = [rule for each in documents for rule in each.get("rules", []) if "secrets" in rule["resources"]]
 
     assert len(identities) == len(set(identities))
-    assert [rule["resourceNames"] for rule in rules] == [[SECRET_NAME]]
+    assert [rule["resourceNames"] for rule in rules] == [[SECRET_NAME, "kubevirt-virt-api-client-certs"]]
     assert ("RoleBinding", "virt", "kubevirt-apiserver") in identities
     assert ("RoleBinding", "kube-system", "kubevirt-apiserver-authentication-reader") in identities
 
 
-def test_virt_controller_may_touch_and_make_its_two_secrets_by_name_and_no_other() -> None:
+def test_each_pair_is_read_by_the_one_account_whose_part_it_is_and_by_no_other() -> None:
+    """And the authority's key by virt-controller alone, that issues them. No right to all Secrets, nothing mounted."""
+    readers: dict[str, set[str]] = {}
+    for template, account in (("rbac-api", "virt-api"), ("rbac-handler", "virt-handler")):
+        for rule in (rule for each in render(f"{template}.yaml.j2") for rule in each.get("rules", [])):
+            if {"secrets", "*"} & set(rule["resources"]):
+                assert set(rule["verbs"]) == {"get", "list", "watch"}
+                for name in rule["resourceNames"]:
+                    readers.setdefault(name, set()).add(account)
+
+    handlers = {"virt-handler/server", "migration/source", "migration/target"}
+    assert readers == {role.secret: {"virt-handler" if role.name in handlers else "virt-api"} for role in ROLES}
+    mounted = [render(f"{name}.yaml.j2") for name in ("virt-api", "virt-controller", "virt-handler")]
+    assert not [name for name in readers if name in json.dumps(mounted)]
+
+
+def test_virt_controller_may_touch_and_make_its_secrets_by_name_and_no_other() -> None:
     rules = [
         rule
         for each in render("rbac-controller.yaml.j2")

@@ -36,7 +36,8 @@ from controlplane.kube.client import Client, Selection
 from controlplane.kube.credentials import from_kubeconfig
 from controlplane.kube.transport import Request, Transport
 from controlplane.kube.watch import WatchCache
-from controlplane.virt_controller.certificates.observe import API_SERVICE, AUTHORITY_SECRET, SERVING_SECRET
+from controlplane.virt_api.settings import SECRET_NAME
+from controlplane.virt_controller.certificates.observe import API_SERVICE, AUTHORITY_SECRET
 from controlplane.virt_controller.certificates.run import run as run_certificates
 from lab.build import ensure_programs
 from lab.cluster import Lab
@@ -331,15 +332,15 @@ def test_a_user_without_the_right_is_refused(installed: Installed) -> None:
 
 
 async def test_a_serving_pair_that_is_renewed_is_used_at_once(client: Client, vm: dict[str, Any]) -> None:
-    secret = await client.get(SECRET, Key(NAMESPACE, SERVING_SECRET))
-    await client.patch(SECRET, Key(NAMESPACE, SERVING_SECRET), {"data": {"tls.crt": None, "tls.key": None}})
+    secret = await client.get(SECRET, Key(NAMESPACE, SECRET_NAME))
+    await client.patch(SECRET, Key(NAMESPACE, SECRET_NAME), {"data": {"tls.crt": None, "tls.key": None}})
 
     cache = WatchCache(client, Selection(SECRET, NAMESPACE), CLOCK)
     changed = asyncio.Event()
     cache.subscribe(lambda *_unused: changed.set())
     running = asyncio.create_task(cache.run())
     async with asyncio.timeout(20):
-        while not (raw := cache.get(Key(NAMESPACE, SERVING_SECRET))) or b"tls.crt" not in raw:
+        while not (raw := cache.get(Key(NAMESPACE, SECRET_NAME))) or b"tls.crt" not in raw:
             changed.clear()
             await changed.wait()
     running.cancel()
@@ -352,7 +353,7 @@ async def test_deleted_secrets_are_made_anew_while_the_old_pair_serves_on(
     installed: Installed, client: Client, vm: dict[str, Any]
 ) -> None:
     """With the rights of virt-controller's account, that may make these two Secrets and no other."""
-    authority, serving = Key(NAMESPACE, AUTHORITY_SECRET), Key(NAMESPACE, SERVING_SECRET)
+    authority, serving = Key(NAMESPACE, AUTHORITY_SECRET), Key(NAMESPACE, SECRET_NAME)
     old = {key: await client.get(SECRET, key) for key in (authority, serving)}
     for key, secret in old.items():
         await client.delete(SECRET, key, uid=secret["metadata"]["uid"])
