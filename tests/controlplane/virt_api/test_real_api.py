@@ -15,8 +15,11 @@ import itertools
 import json
 import os
 import socket
+import ssl
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
@@ -173,6 +176,9 @@ def processes(lab: Lab, accounts: dict[str, Path]) -> Iterator[None]:
         "POD_NAMESPACE": NAMESPACE,
         "LISTEN_ADDRESS": str(lab.describe().addresses.host),
         "LISTEN_PORT": (accounts["api"].parent / "port").read_text(),
+        # The lab's API server proves itself to webhooks; a review of anybody else is refused.
+        "WEBHOOK_CLIENT_CA": (lab.state.certificates / "front-proxy-ca.crt").read_text(),
+        "WEBHOOK_CLIENT_NAMES": '["front-proxy-client"]',
     }
     certificates = f"import asyncio, {__name__} as t; asyncio.run(t.keep_certificates({str(accounts['controller'])!r}))"
     commands = [
@@ -259,6 +265,20 @@ async def test_admission_fills_in_defaults_and_refuses_with_every_cause(client: 
             VIRTUAL_MACHINE, "default", a_vm("bad", runStrategy="Halted", tempalte={}) | {"spec": {"running": True}}
         )
     assert "template" in str(refused.value)
+
+
+def test_a_review_of_anybody_but_the_api_server_is_refused(installed: Installed) -> None:
+    """Each test here that writes shows that the API server's own are taken."""
+    host, port = str(installed.lab.describe().addresses.host), (installed.controller.parent / "port").read_text()
+    url = f"https://{host}:{port}/virtualmachines-validate"
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(urllib.request.Request(url, b"{}"), context=context, timeout=20)
+
+    assert refused.value.code == 401
+    refused.value.close()
 
 
 @pytest.mark.parametrize("version", ["v1", "v1alpha3"])
