@@ -15,7 +15,6 @@ from typing import Generic, TypeVar
 HALF_LIFE_SECONDS = 30.0
 """In which the time that a peer used counts half."""
 MOST_REMEMBERED = 4096
-_NOTHING_SECONDS = 0.001
 
 T = TypeVar("T")
 
@@ -88,5 +87,4 @@ class Turns(Generic[T]):
 
     def _seconds(self, peer: str, now: float) -> float:
         seconds, at = self._used.get(peer, (0.0, now))
-        left = seconds * 0.5 ** (max(0.0, now - at) / HALF_LIFE_SECONDS)
-        return left if left > _NOTHING_SECONDS else 0.0
+        return seconds * 0.5 ** (max(0.0, now - at) / HALF_LIFE_SECONDS)

@@ -56,6 +56,15 @@ def test_the_peer_that_used_the_least_time_is_next() -> None:
     assert [turns.next(1.0) for _unused in range(3)] == ["review-1", "review-2", "flood-0"]
 
 
+def test_who_used_next_to_nothing_still_comes_after_who_used_nothing() -> None:
+    turns: Turns[str] = Turns()
+    turns.used("flood", 0.0001, 0.0)
+    turns.wait("flood", "flood")
+    turns.wait("api-server", "review")
+
+    assert turns.next(1.0) == "review"
+
+
 def test_requests_of_one_peer_come_in_their_order_and_nobody_is_nobody() -> None:
     turns: Turns[str] = Turns()
     for item in ("a", "b", "c"):
