@@ -36,6 +36,8 @@ _GUEST_DEBIAN = Debian("bookworm", ("amd64", "i386"), "http://deb.debian.org/deb
 """The last Debian with a kernel for i386, without its updates: the guest is for tests, and serves nobody."""
 _LAUNCHER = 107
 _UNPRIVILEGED = 65532
+HANDLER_UID = 60107
+"""A test compares it with controlplane/domain/layout.py."""
 _LABELS = {
     "org.opencontainers.image.source": "https://github.com/virtops/virtops.kubevirt",
     "org.opencontainers.image.licenses": "GPL-3.0-or-later",
@@ -107,7 +109,8 @@ def _virt_launcher() -> Recipe:
 
 
 def _control_plane() -> Recipe:
-    entries = ("controlplane.virt_api", "controlplane.virt_controller", "controlplane.virt_handler")
+    components = ("virt_api", "virt_controller", "virt_handler", "virt_node")
+    entries = tuple(f"controlplane.{name}" for name in components)
     return Recipe(
         "control-plane",
         (
@@ -211,8 +214,10 @@ def _code_layer(
 
 
 def _accounts(user: str, number: int, home: str) -> dict[str, Node]:
-    passwd = f"root:x:0:0:root:/root:/sbin/nologin\n{user}:x:{number}:{number}::{home}:/sbin/nologin\n"
-    group = f"root:x:0:\n{user}:x:{number}:\n"
+    """One user of the image's own, root, and virt-handler: libvirtd turns away a peer whose name it cannot look up."""
+    users = (("root", 0, "/root"), (user, number, home), ("virt-handler", HANDLER_UID, "/"))
+    passwd = "".join(f"{name}:x:{uid}:{uid}::{where}:/sbin/nologin\n" for name, uid, where in users)
+    group = "".join(f"{name}:x:{uid}:\n" for name, uid, _unused in users)
     return {
         "etc/passwd": regular(passwd.encode()),
         "etc/group": regular(group.encode()),

@@ -13,6 +13,12 @@ import re
 UID = 107
 """The user and group that QEMU, libvirtd and the supervisor run as."""
 
+HANDLER_UID = 60107
+"""The user and group of virt-handler, which dials libvirtd. Not 107: tenants use up what a kernel counts by user."""
+
+NODE_SOCKET = "/run/virtops/node/virt-node.sock"
+"""On the node, in a directory that virt-node and virt-handler mount: where the one asks the other."""
+
 RUN = "/run/launcher"
 """The emptyDir of every launcher Pod; the Pod volume is called RUN_VOLUME."""
 

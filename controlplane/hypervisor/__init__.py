@@ -5,7 +5,20 @@
 
 errors.py      what can go wrong, translated once from libvirt's codes
 calls.py       blocking calls in threads, each with a deadline
+wire.py        the socket under a connection, for us to end
+share.py       how much of the event loop a connection may use
+loop.py        libvirt's event loop on asyncio's
 events.py      callbacks become frozen events on a queue
 connection.py  one connection to one launcher's libvirtd
 guest.py       one domain
 """
+
+from __future__ import annotations
+
+import os
+
+# libvirt reads them once, when its binding is imported. Its client writes a line to our stderr for each message that
+# it does not expect, as many as the other side likes (17,000 a second measured); what matters comes as an error. And
+# it must never start a libvirtd itself where nobody listens.
+os.environ.setdefault("LIBVIRT_LOG_OUTPUTS", "4:file:/dev/null")
+os.environ.setdefault("LIBVIRT_AUTOSTART", "0")

@@ -5,60 +5,171 @@
 
 A thread per call and no pool: a call stuck in one VM's libvirtd then costs that VM's caller its deadline and nobody
 else a worker, and an idle connection costs no thread. Calls are few (about ten per start); a thread takes 0.1 ms.
+
+No thread outlives its deadline: who waits for an answer has the wire cut under it, and who still dials (a socket whose
+queue of callers is full keeps connect(2) waiting for ever) is interrupted by a signal, which libvirt does not retry.
+Nor does a thread work more than it should: it reads whatever comes before its answer, so its processor time is charged
+to the connection (share.py) as that of the event loop is.
 """
 
 from __future__ import annotations
 
 import asyncio
+import ctypes
+import os
+import signal
 import threading
+import time
 from collections.abc import Callable
-from typing import Any, TypeVar
+from contextlib import suppress
+from typing import Any, Generic, TypeVar
 
 import libvirt
 
-from controlplane.hypervisor.errors import TimedOut, translate
+from controlplane.hypervisor.errors import Disconnected, TimedOut, translate
+from controlplane.hypervisor.share import TOO_MUCH
+from controlplane.hypervisor.wire import Retired, Wire
 
 Result = TypeVar("Result")
 
 DEADLINE_SECONDS = 10.0
+_INTERRUPT = signal.SIGUSR2
+_AGAIN_SECONDS = 1.0
+"""A signal that comes before the wait does not end it."""
+_THREADS_CLOCK = 6
+"""What Linux puts below a thread's number to make a clock of it (pthread_getcpuclockid takes a handle, which must not
+be that of a thread that has ended)."""
+_FIRST_LOOK_SECONDS, _LAST_LOOK_SECONDS = 0.02, 1.0
+"""Between looks at what a thread has used; nearly all calls are over before the first."""
 
 
 async def call(
-    doing: str, function: Callable[..., Result], *arguments: Any, deadline_seconds: float = DEADLINE_SECONDS
+    doing: str,
+    function: Callable[..., Result],
+    *arguments: Any,
+    deadline_seconds: float = DEADLINE_SECONDS,
+    wire: Wire | None = None,
+    discard: Callable[[Result], None] | None = None,
 ) -> Result:
     """Run a blocking libvirt call and return its result.
 
-    doing: the attempt in words, for the error. Raises HypervisorError; TimedOut after the deadline, while the
-    thread goes on: what it comes to then is dropped, its effect unknown.
+    doing: the attempt in words, for the error. wire: what the call waits on; it is cut when the deadline has passed.
+    discard: lets go of a result that comes too late, in a thread; a call that has it is given up when it is cancelled.
+    Raises HypervisorError; TimedOut after the deadline: what the call comes to then is dropped, its effect unknown.
     """
-    loop = asyncio.get_running_loop()
-    outcome: asyncio.Future[Result] = loop.create_future()
+    work = _Work(doing, lambda: function(*arguments), wire, discard)
+    try:
+        async with asyncio.timeout(deadline_seconds):
+            return await work.outcome
+    except TimeoutError:
+        work.give_up("it did not answer in time")
+        raise TimedOut(f"cannot {doing}: no answer within {deadline_seconds:g} s") from None
+    except asyncio.CancelledError:
+        if discard is not None:  # nobody else knows of its wire
+            work.give_up("nobody waits for it any more")
+        raise
+    finally:
+        work.look_away()
 
-    def settle(result: Result | None, error: BaseException | None) -> None:
-        if outcome.done():  # the deadline or a cancellation came first
+
+def make_interruptible() -> None:
+    """Let `call` interrupt its threads; once, in the main thread."""
+    signal.signal(_INTERRUPT, lambda *_unused: None)
+
+
+class _Work(Generic[Result]):
+    """One call: a thread, and the future that waits for it."""
+
+    def __init__(
+        self,
+        doing: str,
+        function: Callable[[], Result],
+        wire: Wire | None,
+        discard: Callable[[Result], None] | None,
+    ) -> None:
+        self._doing = doing
+        self._function = function
+        self._wire = Wire() if wire is None else wire
+        self._discard = discard
+        self._is_given_up = False
+        self._loop = asyncio.get_running_loop()
+        self.outcome: asyncio.Future[Result] = self._loop.create_future()
+        self._thread = threading.Thread(target=self._run, name=f"libvirt: {doing}", daemon=True)
+        self._thread.start()
+        self._charged = 0.0
+        self._next_look = self._loop.call_later(_FIRST_LOOK_SECONDS, self._look, _FIRST_LOOK_SECONDS)
+
+    def look_away(self) -> None:
+        """Stop watching what the thread uses: it has ended, or will soon."""
+        self._next_look.cancel()
+
+    def give_up(self, because: str) -> None:
+        """End the wait of the thread, however often it takes."""
+        self._is_given_up = True
+        self._wire.cut(because)
+        if self._thread.is_alive():
+            _interrupt(self._thread)
+            self._loop.call_later(_AGAIN_SECONDS, self.give_up, because)
+
+    def _look(self, after: float) -> None:
+        """Charge what the thread has used so far, and come again while it is there."""
+        used = _processor_seconds(self._thread)
+        if used is None:
             return
-        if error is not None:
-            outcome.set_exception(error)
-        else:
-            outcome.set_result(result)  # type: ignore[arg-type]
+        if not self._wire.share.take(used - self._charged, time.monotonic()):
+            self._wire.cut(TOO_MUCH)
+        self._charged = used
+        after = min(2 * after, _LAST_LOOK_SECONDS)
+        self._next_look = self._loop.call_later(after, self._look, after)
 
-    def work() -> None:
+    def _run(self) -> None:
         result: Result | None = None
         failure: BaseException | None = None
         try:
-            result = function(*arguments)
+            with self._wire.at_work():
+                result = self._function()
+        except Retired:
+            failure = Disconnected(f"cannot {self._doing}: the connection is closed")
+        except libvirt.libvirtError as error:
+            failure = translate(self._doing, error)
+            # The frames of the call hold the connection: it must not hang on an error that somebody keeps.
+            failure.__cause__ = error.with_traceback(None)
         except BaseException as error:  # carried over to the caller, whatever it is
             failure = error
+        if self._is_given_up and failure is None:
+            self._let_go(result)
+            return
         try:
-            loop.call_soon_threadsafe(settle, result, failure)
+            self._loop.call_soon_threadsafe(self._settle, result, failure)
         except RuntimeError:
             return  # the loop is closed: nobody waits any more
 
-    threading.Thread(target=work, name=f"libvirt: {doing}", daemon=True).start()
-    try:
-        async with asyncio.timeout(deadline_seconds):
-            return await outcome
-    except TimeoutError as error:
-        raise TimedOut(f"cannot {doing}: no answer within {deadline_seconds:g} s") from error
-    except libvirt.libvirtError as error:
-        raise translate(doing, error) from error
+    def _settle(self, result: Result | None, failure: BaseException | None) -> None:
+        if not self.outcome.done():
+            if failure is not None:
+                self.outcome.set_exception(failure)
+            else:
+                self.outcome.set_result(result)  # type: ignore[arg-type]
+        elif failure is None and self._discard is not None:  # the deadline or a cancellation came first
+            threading.Thread(target=self._let_go, args=(result,), name="libvirt: let go", daemon=True).start()
+
+    def _let_go(self, result: Result | None) -> None:
+        if self._discard is not None:
+            self._discard(result)  # type: ignore[arg-type]
+
+
+def _processor_seconds(thread: threading.Thread) -> float | None:
+    """Return what a thread has used of the processor; None when it has ended."""
+    if thread.native_id is None or not thread.is_alive():
+        return None
+    with suppress(OSError):  # it has ended since
+        return time.clock_gettime((~thread.native_id << 3) | _THREADS_CLOCK)
+    return None
+
+
+def _interrupt(thread: threading.Thread) -> None:
+    """Send a thread a signal that does nothing but end its wait in the kernel."""
+    if signal.getsignal(_INTERRUPT) is signal.SIG_DFL:  # it would end the process
+        return
+    if thread.native_id is not None:  # by number, not by handle: one that has ended since is no harm
+        ctypes.CDLL(None).tgkill(os.getpid(), thread.native_id, _INTERRUPT)

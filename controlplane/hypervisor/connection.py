@@ -3,32 +3,42 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """One connection to one libvirtd: open, close, the domains, the events.
 
-libvirt's callbacks run on the asyncio loop (libvirtaio). The implementation is process-wide and must be registered
-before the first connection: `register_event_loop` at the start of the process.
+libvirt's callbacks run on the asyncio loop (loop.py). The implementation is process-wide and must be registered before
+the first connection: `register_event_loop` at the start of the process.
+
+The other side may be a tenant's. A call that is overdue ends the connection; so does closing it, politely for as long
+as that takes no time. Domains of a connection that is closed are let go with it, in a thread: the last reference to a
+connection is what makes libvirt say goodbye, and wait for an answer.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
+from weakref import WeakSet
 
 import libvirt
-import libvirtaio
 
 from controlplane.hypervisor import events
-from controlplane.hypervisor.calls import call
-from controlplane.hypervisor.errors import NoSuchDomain
+from controlplane.hypervisor.calls import DEADLINE_SECONDS, call, make_interruptible
+from controlplane.hypervisor.errors import NoSuchDomain, TimedOut
 from controlplane.hypervisor.guest import Guest
+from controlplane.hypervisor.loop import EventLoop
+from controlplane.hypervisor.wire import CLIENT, Wire
 
-OPEN_SECONDS = 10.0
-KEEPALIVE_SECONDS = 2
+CLOSE_SECONDS = 1.0
+KEEPALIVE_SECONDS = 15
 KEEPALIVE_COUNT = 2
-"""A libvirtd that hangs is given up 5 s later (measured), one that dies at once."""
+"""An idle connection to a libvirtd that hangs is given up after 45 s, one with a call under way after the call's
+deadline, one to a libvirtd that dies at once."""
 
 
 def register_event_loop() -> None:
-    """Let libvirt use the running asyncio loop; once per process, before any connection is opened."""
+    """Let libvirt use the running asyncio loop; once per process, in its main thread, before the first connection."""
     libvirt.registerErrorHandler(_be_quiet, None)
-    libvirtaio.virEventRegisterAsyncIOImpl()
+    make_interruptible()
+    EventLoop().register()
 
 
 def socket_uri(path: str) -> str:
@@ -41,59 +51,99 @@ def socket_uri(path: str) -> str:
 class Connection:
     """An open connection. Make one with `open_connection`."""
 
-    def __init__(self, handle: Any, uri: str) -> None:
+    def __init__(self, handle: Any, uri: str, wire: Wire, deadline_seconds: float = DEADLINE_SECONDS) -> None:
         self._handle = handle
         self._uri = uri
+        self._wire = wire
+        self._deadline = deadline_seconds
         self._registrations: list[int] = []
+        self._guests: WeakSet[Guest] = WeakSet()
         self.events = events.EventQueue()
 
     async def guest(self, name: str) -> Guest | None:
         """Look a domain up; None when libvirt knows none of that name."""
         try:
-            return Guest(await call(f"look up domain {name}", self._handle.lookupByName, name))
+            found = await self._call(f"look up domain {name}", self._handle.lookupByName, name)
         except NoSuchDomain:
             return None
+        return self._keep(Guest(found, name, self._wire, self._deadline))
 
     async def guests(self) -> list[Guest]:
         """List every domain, running or only defined."""
-        return [Guest(one) for one in await call("list domains", self._handle.listAllDomains)]
+        found = await self._call("list domains", self._handle.listAllDomains)
+        return [self._keep(Guest(one, events.word(one.name()), self._wire, self._deadline)) for one in found]
 
     async def define(self, xml: str) -> Guest:
         """Define a domain, or replace the definition of the one with the same name and UUID. InvalidDomain."""
-        return Guest(await call("define a domain", self._handle.defineXML, xml))
+        made = await self._call("define a domain", self._handle.defineXML, xml)
+        return self._keep(Guest(made, events.word(made.name()), self._wire, self._deadline))
+
+    async def ping(self, deadline_seconds: float) -> None:
+        """Ask for something that needs no domain, to see that libvirtd answers. TimedOut ends the connection."""
+        await call("ping", self._handle.getLibVersion, deadline_seconds=deadline_seconds, wire=self._wire)
 
     async def close(self) -> None:
         """Let go of the connection, dead or alive. The domains do not notice."""
-        await call("close the connection", self._close)
+        try:
+            # Without its wire: calls of others may be under way on it, and are waited for.
+            await call("close the connection", self._close, deadline_seconds=CLOSE_SECONDS)
+        except TimedOut:
+            return  # it will be closed in a moment: the wire is cut
+        finally:
+            self._wire.cut(CLIENT)
+
+    def _keep(self, guest: Guest) -> Guest:
+        self._guests.add(guest)
+        return guest
+
+    async def _call(self, doing: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        return await call(doing, function, *arguments, deadline_seconds=self._deadline, wire=self._wire)
 
     def _close(self) -> None:
+        self._wire.retire(CLOSE_SECONDS / 2)
         events.deregister(self._handle, self._registrations)
-        try:
+        with suppress(libvirt.libvirtError):  # it was gone before
             self._handle.unregisterCloseCallback()
-            self._handle.close()
-        except libvirt.libvirtError:
-            return  # it was gone before
+        for guest in tuple(self._guests):  # whoever keeps one, or an error that does
+            guest.let_go()
+        _let_go(self._handle)
+        self._wire.cut(CLIENT)  # an event that is told just now may hold the last reference
 
-    async def _prepare(self) -> None:
-        await call("watch the connection", self._handle.registerCloseCallback, self._on_close, None)
-        if self._uri.startswith("qemu"):  # other drivers have no wire to keep alive
-            await call("keep the connection alive", self._handle.setKeepAlive, KEEPALIVE_SECONDS, KEEPALIVE_COUNT)
-        self._registrations = await call("watch the domains", events.register, self._handle, self.events.put)
+    async def _prepare(self, keepalive_seconds: int) -> None:
+        await self._call("watch the connection", self._handle.registerCloseCallback, self._on_close, None)
+        if keepalive_seconds and self._uri.startswith("qemu"):  # other drivers have no wire to keep alive
+            every = (keepalive_seconds, KEEPALIVE_COUNT)
+            await self._call("keep the connection alive", self._handle.setKeepAlive, *every)
+        await self._call("watch the domains", events.register, self._handle, self.events.put, self._registrations)
 
     def _on_close(self, _unused: Any, reason: int, __: Any) -> None:
-        self.events.put(events.ConnectionClosed(events.close_reason(reason)))
+        self.events.put(events.ConnectionClosed(self._wire.because or events.close_reason(reason)))
 
 
-async def open_connection(uri: str, *, deadline_seconds: float = OPEN_SECONDS) -> Connection:
-    """Open a connection and subscribe to its events. HypervisorError (Disconnected when nobody listens)."""
-    handle = await call(f"connect to {uri}", libvirt.open, uri, deadline_seconds=deadline_seconds)
-    connection = Connection(handle, uri)
+async def open_connection(
+    uri: str, *, deadline_seconds: float = DEADLINE_SECONDS, keepalive_seconds: int = KEEPALIVE_SECONDS
+) -> Connection:
+    """Open a connection and subscribe to its events. HypervisorError (Disconnected when nobody listens).
+
+    deadline_seconds: of this and of every call that has none of its own.
+    keepalive_seconds: libvirt asks a silent libvirtd so often whether it is there; 0: never, the caller sees to it.
+    """
+    wire = Wire()
+    handle = await call(
+        f"connect to {uri}", libvirt.open, uri, deadline_seconds=deadline_seconds, wire=wire, discard=_let_go
+    )
+    connection = Connection(handle, uri, wire, deadline_seconds)
     try:
-        await connection._prepare()
+        await connection._prepare(keepalive_seconds)
     except BaseException:
         await connection.close()
         raise
     return connection
+
+
+def _let_go(handle: Any) -> None:
+    with suppress(libvirt.libvirtError):  # it was gone before
+        handle.close()
 
 
 def _be_quiet(_unused: Any, __: Any) -> None:

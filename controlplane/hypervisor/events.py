@@ -9,13 +9,15 @@ What a domain does is asked of `Guest.state`: events can be lost with a connecti
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import libvirt
 
 _QUEUE_LIMIT = 256
+_WORD_LIMIT = 256
 
 _LIFECYCLE = (
     "DEFINED",
@@ -80,35 +82,47 @@ class EventQueue:
         """Wait for the next event."""
         return await self._queue.get()
 
+    def drain(self) -> list[Event]:
+        """Take all there are, without waiting."""
+        return [self._queue.get_nowait() for _unused in range(self._queue.qsize())]
 
-def register(connection: Any, put: Callable[[Event], None]) -> list[int]:
-    """Subscribe to a libvirt connection's events; blocking. Return the registrations, for `deregister`."""
+
+def subscriptions(put: Callable[[Event], None]) -> tuple[tuple[int, Callable[..., None]], ...]:
+    """List the kinds of libvirt's events that we want, each with the callback that puts them."""
 
     def on_lifecycle(_unused: Any, domain: Any, event: int, detail: int, __: Any) -> None:  # noqa: ARG001
-        put(LifecycleChanged(domain.name(), _lifecycle_word(event)))
+        put(LifecycleChanged(word(domain.name()), _lifecycle_word(event)))
 
     def on_agent(_unused: Any, domain: Any, state: int, reason: int, __: Any) -> None:  # noqa: ARG001
         connected = libvirt.VIR_CONNECT_DOMAIN_EVENT_AGENT_LIFECYCLE_STATE_CONNECTED
-        put(AgentChanged(domain.name(), state == connected))
+        put(AgentChanged(word(domain.name()), state == connected))
 
     def on_io_error(_unused: Any, domain: Any, path: str, alias: str, action: int, __: Any) -> None:  # noqa: ARG001
-        put(DiskFailed(domain.name(), path))
+        put(DiskFailed(word(domain.name()), word(path)))
 
-    wanted = (
+    return (
         (libvirt.VIR_DOMAIN_EVENT_ID_LIFECYCLE, on_lifecycle),
         (libvirt.VIR_DOMAIN_EVENT_ID_AGENT_LIFECYCLE, on_agent),
         (libvirt.VIR_DOMAIN_EVENT_ID_IO_ERROR, on_io_error),
     )
-    return [connection.domainEventRegisterAny(None, identifier, callback, None) for identifier, callback in wanted]
 
 
-def deregister(connection: Any, registrations: list[int]) -> None:
-    """Take subscriptions back; blocking. On a dead connection there is nothing left to take back."""
+def register(connection: Any, put: Callable[[Event], None], registrations: list[int]) -> None:
+    """Subscribe to events; blocking. registrations: gets each as soon as it is made, for `deregister`."""
+    for kind, callback in subscriptions(put):
+        registrations.append(connection.domainEventRegisterAny(None, kind, callback, None))
+
+
+def deregister(connection: Any, registrations: Iterable[int]) -> None:
+    """Take subscriptions back; blocking. Also on a dead connection, which each of them keeps in memory."""
     for one in registrations:
-        try:
+        with suppress(libvirt.libvirtError):
             connection.domainEventDeregisterAny(one)
-        except libvirt.libvirtError:
-            return
+
+
+def word(text: str) -> str:
+    """Bound a name that the other side chose."""
+    return text[:_WORD_LIMIT]
 
 
 def close_reason(reason: int) -> str:

@@ -11,8 +11,9 @@ import libvirt
 
 from controlplane.domain.namespace import NAMESPACE
 from controlplane.domain.state import Life, State
-from controlplane.hypervisor.calls import call
-from controlplane.hypervisor.errors import NoSuchDomain
+from controlplane.hypervisor.calls import DEADLINE_SECONDS, call
+from controlplane.hypervisor.errors import Disconnected, NoSuchDomain
+from controlplane.hypervisor.wire import Wire
 
 START_SECONDS = 60.0
 """A start takes 0.4 s here, and up to 3 s per GiB where memory is locked or allocated at once."""
@@ -47,47 +48,52 @@ _REASON_WORDS = {
 class Guest:
     """A domain that libvirt knows. Every method raises HypervisorError, NoSuchDomain when it is known no more."""
 
-    def __init__(self, domain: Any) -> None:
+    def __init__(
+        self, domain: Any, name: str, wire: Wire | None = None, deadline_seconds: float = DEADLINE_SECONDS
+    ) -> None:
+        """name: ours, not what the other side calls it. deadline_seconds: of the verbs that have none of their own."""
         self._domain = domain
-        self.name: str = domain.name()
+        self.name = name
+        self._wire = wire
+        self._deadline = deadline_seconds
 
     async def start(self, *, is_paused: bool = False, deadline_seconds: float = START_SECONDS) -> None:
         """Start the defined domain. WrongState when it runs already."""
         flags = libvirt.VIR_DOMAIN_START_PAUSED if is_paused else 0
-        await self._call("start", self._domain.createWithFlags, flags, deadline_seconds=deadline_seconds)
+        await self._call("start", "createWithFlags", flags, deadline_seconds=deadline_seconds)
 
     async def shutdown(self) -> None:
         """Press the power button. The guest may ignore it. WrongState when it is not running."""
         flags = libvirt.VIR_DOMAIN_SHUTDOWN_ACPI_POWER_BTN
-        await self._call("shut down", self._domain.shutdownFlags, flags)
+        await self._call("shut down", "shutdownFlags", flags)
 
     async def destroy(self) -> None:
         """End QEMU, with time to flush its disks (SIGTERM before SIGKILL). WrongState when it is not running."""
-        await self._call("destroy", self._domain.destroyFlags, libvirt.VIR_DOMAIN_DESTROY_GRACEFUL, deadline_seconds=30)
+        await self._call("destroy", "destroyFlags", libvirt.VIR_DOMAIN_DESTROY_GRACEFUL, deadline_seconds=30)
 
     async def kill(self) -> None:
         """End QEMU when `destroy` could not: SIGKILL after 10 s. What it had not flushed is lost."""
-        await self._call("kill", self._domain.destroyFlags, 0, deadline_seconds=45)
+        await self._call("kill", "destroyFlags", 0, deadline_seconds=45)
 
     async def resume(self) -> None:
         """Let a paused guest go on."""
-        await self._call("resume", self._domain.resume)
+        await self._call("resume", "resume")
 
     async def state(self) -> State:
         """Ask what it does."""
-        number, reason, *_unused = await self._call("ask the state of", self._domain.state)
+        number, reason, *_unused = await self._call("ask the state of", "state")
         return read_state(number, reason)
 
     async def xml(self) -> str:
         """Return the live description (the defined one when it is off), without secrets. Bound it before parsing."""
-        description: str = await self._call("describe", self._domain.XMLDesc)
+        description: str = await self._call("describe", "XMLDesc")
         return description
 
     async def identity(self) -> str | None:
         """Return our own metadata element as text, None when the domain has none. See controlplane.domain.observed."""
         try:
             found: str = await self._call(
-                "read the metadata of", self._domain.metadata, libvirt.VIR_DOMAIN_METADATA_ELEMENT, NAMESPACE
+                "read the metadata of", "metadata", libvirt.VIR_DOMAIN_METADATA_ELEMENT, NAMESPACE
             )
         except NoSuchDomain:
             raise
@@ -97,11 +103,22 @@ class Guest:
             raise
         return found
 
-    async def _call(self, verb: str, function: Any, *arguments: Any, deadline_seconds: float | None = None) -> Any:
+    def let_go(self) -> None:
+        """Drop libvirt's domain, which keeps its connection open; for the thread that closes that."""
+        self._domain = None
+
+    async def _call(self, verb: str, method: str, *arguments: Any, deadline_seconds: float | None = None) -> Any:
+        """Call a method of the domain: by name, for the frames of whoever fails must not hold it (see let_go)."""
         doing = f"{verb} domain {self.name}"
-        if deadline_seconds is None:
-            return await call(doing, function, *arguments)
-        return await call(doing, function, *arguments, deadline_seconds=deadline_seconds)
+
+        def ask() -> Any:
+            domain = self._domain
+            if domain is None:
+                raise Disconnected(f"cannot {doing}: the connection is closed")
+            return getattr(domain, method)(*arguments)
+
+        deadline = self._deadline if deadline_seconds is None else deadline_seconds
+        return await call(doing, ask, deadline_seconds=deadline, wire=self._wire)
 
 
 def read_state(number: int, reason: int) -> State:

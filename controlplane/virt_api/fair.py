@@ -9,6 +9,7 @@ has one. What is short is divided by peers, never by requests, so that nobody ge
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from typing import Generic, TypeVar
 
@@ -87,4 +88,4 @@ class Turns(Generic[T]):
 
     def _seconds(self, peer: str, now: float) -> float:
         seconds, at = self._used.get(peer, (0.0, now))
-        return seconds * 0.5 ** (max(0.0, now - at) / HALF_LIFE_SECONDS)
+        return seconds * math.pow(0.5, max(0.0, now - at) / HALF_LIFE_SECONDS)

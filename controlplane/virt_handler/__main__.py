@@ -12,7 +12,6 @@ import random
 import signal
 import sys
 import time
-from collections.abc import Collection
 from contextlib import suppress
 
 from kubevirt_api.names import LAUNCHER_ROLE, ROLE
@@ -21,6 +20,7 @@ from controlplane import logs
 from controlplane.api.objects.lease import lease_name
 from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstanceStatus
+from controlplane.descriptors import allow_many
 from controlplane.engine.backoff import BackOff
 from controlplane.engine.clock import SystemClock
 from controlplane.engine.errors import ApiError
@@ -36,20 +36,14 @@ from controlplane.kube.events import Story, create_event
 from controlplane.kube.lease import Heartbeat
 from controlplane.kube.transport import Transport
 from controlplane.kube.watch import WatchCache
+from controlplane.node_link.messages import KvmFinding, NodeState
 from controlplane.virt_handler import node
-from controlplane.virt_handler.capabilities import read_capabilities
-from controlplane.virt_handler.device_plugins.device import DEVICES, KVM, is_present, private_node
-from controlplane.virt_handler.device_plugins.plugin import Plugin
-from controlplane.virt_handler.device_plugins.serve import serve as serve_plugin
-from controlplane.virt_handler.inotify import Inotify
-from controlplane.virt_handler.kvm import KvmFinding, probe
-from controlplane.virt_handler.launcher_dir import PodsDirectory
 from controlplane.virt_handler.launchers.ports import Connection
 from controlplane.virt_handler.launchers.registry import Registry
 from controlplane.virt_handler.launchers.session import Tools
 from controlplane.virt_handler.listed import keep_listed
 from controlplane.virt_handler.metrics import HandlerMetrics
-from controlplane.virt_handler.network import netns
+from controlplane.virt_handler.node_client import NodeClient, dial_virt_node
 from controlplane.virt_handler.settings import Settings, SettingsError, read_settings
 from controlplane.virt_handler.vmi.reconciler import Told, VmiReconciler
 from controlplane.virt_handler.vmi.world import Action, World
@@ -61,9 +55,6 @@ _WORKERS = 32
 _LEAVING_SECONDS = 2.0
 _PLUGINS_SECONDS = 10.0
 _OFFERED_SECONDS = 0.5
-_CONNECT_SECONDS = 3600.0
-"""A launcher that takes the call and says nothing costs one waiting thread, not one more at every new attempt. It is
-answered in the moment in which it speaks again, and let go when its Pod ends."""
 
 
 class Handler:
@@ -73,12 +64,14 @@ class Handler:
         self._settings = settings
         self._client = client
         self._clock = SystemClock()
-        self._inotify = Inotify()
+        self._node = NodeClient(lambda: dial_virt_node(settings.node_socket))
         self._metrics = HandlerMetrics()
         self._pods = WatchCache(client, self._select_pods(), self._clock)
         self._vmis = WatchCache(client, self._select_vmis(), self._clock)
         known = Overlay(self._vmis)
-        self._registry = Registry(self._pods, self._tools(), self._enqueue)
+        self._registry = Registry(
+            self._pods, Tools(self._node, self._clock, _connect, started=self._metrics.started), self._enqueue
+        )
         self._reconciler = VmiReconciler(
             settings.node,
             known,
@@ -86,7 +79,6 @@ class Handler:
             RememberingApi(client, {VIRTUAL_MACHINE_INSTANCE: known}),
             self._clock,
             tell=self._tell,
-            started=self._metrics.started,
         )
         self._runner: Runner[World, Action, VirtualMachineInstanceStatus] = Runner(
             "vmi",
@@ -98,7 +90,7 @@ class Handler:
         )
         known.subscribe(self._vmi_changed)
         self._health = Health(settings.port, self._metrics.registry, self._waiting_for, address=settings.address)
-        self._missing = {"kvm probe"}
+        self._missing = {"virt-node"}
         self._heartbeat = self._make_heartbeat()
 
     async def run(self) -> None:
@@ -108,15 +100,14 @@ class Handler:
         await self._health.start()
         try:
             async with asyncio.TaskGroup() as group:
-                for job in (self._pods.run, self._vmis.run, self._registry.run, self._runner.run):
+                for job in (self._node.run, self._pods.run, self._vmis.run, self._registry.run, self._runner.run):
                     group.create_task(job())
                 group.create_task(self._heartbeat.run())
                 group.create_task(self._look_at_all())
-                group.create_task(self._offer_devices(group))
+                group.create_task(self._offer_node(group))
         finally:
             await self._leave()
             await self._health.close()
-            self._inotify.close()
 
     def _select_pods(self) -> Selection:
         return Selection(
@@ -125,17 +116,6 @@ class Handler:
 
     def _select_vmis(self) -> Selection:
         return Selection(VIRTUAL_MACHINE_INSTANCE, field_selector=f"status.nodeName={self._settings.node}")
-
-    def _tools(self) -> Tools:
-        capabilities = read_capabilities(self._settings.capabilities_directory)
-        return Tools(
-            pods=PodsDirectory(str(self._settings.pods_directory)),
-            inotify=self._inotify,
-            clock=self._clock,
-            connect=_connect,
-            set_up_network=netns.set_up,
-            capabilities=capabilities.for_pod,
-        )
 
     def _make_heartbeat(self) -> Heartbeat:
         settings = self._settings
@@ -158,54 +138,46 @@ class Handler:
         for key in {*self._vmis.keys(), *self._registry.keys()}:
             self._runner.add(key)
 
-    async def _offer_devices(self, group: asyncio.TaskGroup) -> None:
-        """Probe KVM, serve the device plugins, then say that this node can take machines."""
-        kvm = await self._probe_kvm()
-        present = [one for one in DEVICES if is_present(one)]
-        usable = [one for one in present if one is not KVM or kvm.is_usable]
-        self._missing = {one.resource for one in present}
-        unregistered, registered = set(self._missing), asyncio.Event()
-        if not present:
-            registered.set()
+    async def _offer_node(self, group: asyncio.TaskGroup) -> None:
+        """Say that this node can take machines once its devices are offered, and on what they would run; anew when a
+        virt-node that was started again finds something else.
+        """
+        state, known, listing = await self._node.other_than(None), None, None
+        while True:
+            if state.kvm is not None and state.kvm != known:
+                offered = group.create_task(self._wait_until_offered())
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_PLUGINS_SECONDS):
+                        await asyncio.shield(offered)
+                if listing is not None:
+                    listing.cancel()
+                known = state.kvm
+                listing = group.create_task(self._keep_listed(known))
+            state = await self._node.other_than(state)
 
-        def note(resource: str) -> None:
-            unregistered.discard(resource)
-            if not unregistered:
-                registered.set()
-
-        for device in present:
-            path = private_node(device, self._settings.devices_directory)
-            plugin = Plugin(device, path, is_healthy=device in usable)
-            group.create_task(serve_plugin(plugin, self._settings.device_plugins_directory, self._inotify, note))
-        offered = group.create_task(self._wait_until_offered([one.resource for one in usable], registered))
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_PLUGINS_SECONDS):
-                await asyncio.shield(offered)
-        name, heart = self._settings.node, self._heartbeat
-        await keep_listed(self._client, name, lambda: node.serving_patch(kvm, self._clock.now()), heart.resumed)
-
-    async def _wait_until_offered(self, resources: Collection[str], registered: asyncio.Event) -> None:
+    async def _wait_until_offered(self) -> None:
         """Be ready only when the Node offers the devices, which the kubelet writes up to 10 s after a registration.
 
         A machine that comes before that is unschedulable for as long. Asked, at starts only: a watch would need the
         right to read every Node.
         """
-        await registered.wait()
+        state: NodeState | None = None
+        while state is None or not {*state.present} <= {*state.registered}:
+            state = await self._node.other_than(state)
+            self._missing = {*state.present} - {*state.registered}
+        self._missing = {*state.present}
         while True:
             try:
-                if node.offers(await self._client.get(NODE, Key("", self._settings.node)), resources):
+                if node.offers(await self._client.get(NODE, Key("", self._settings.node)), state.usable):
                     break
             except ApiError as error:
                 log.warning("cannot read the node", extra={"node": self._settings.node, "error": str(error)})
             await asyncio.sleep(_OFFERED_SECONDS)
-        self._missing.clear()
+        self._missing = set()
 
-    async def _probe_kvm(self) -> KvmFinding:
-        if not is_present(KVM):
-            return KvmFinding(is_usable=False, reason="the node has no /dev/kvm")
-        found = await probe(str(self._settings.kvm_probe))
-        log.info("KVM probed", extra={"usable": found.is_usable, "because": found.reason})
-        return found
+    async def _keep_listed(self, kvm: KvmFinding) -> None:
+        name, resumed = self._settings.node, self._heartbeat.resumed
+        await keep_listed(self._client, name, lambda: node.serving_patch(kvm, self._clock.now()), resumed)
 
     async def _leave(self) -> None:
         try:
@@ -220,13 +192,13 @@ class Handler:
         await create_event(self._client, about, story, component=COMPONENT, instance=self._settings.node, now=now)
 
     def _waiting_for(self) -> list[str]:
-        missing = sorted(self._missing)
+        missing = sorted(self._missing if self._node.is_connected else {"virt-node"})
         missing += [name for name, cache in (("VMIs", self._vmis), ("Pods", self._pods)) if not cache.synced]
         return missing
 
 
 async def _connect(path: str) -> Connection:
-    return await open_connection(socket_uri(path), deadline_seconds=_CONNECT_SECONDS)
+    return await open_connection(socket_uri(path))
 
 
 async def _serve(settings: Settings) -> None:
@@ -246,7 +218,7 @@ def main() -> int:
     try:
         settings = read_settings(os.environ)
         logs.configure(COMPONENT, settings.log_level)
-        logging.getLogger("hpack").setLevel(logging.WARNING)  # tells every byte at DEBUG
+        allow_many()
         asyncio.run(_serve(settings))
     except (SettingsError, CredentialsError, ValueError) as error:
         print(error, file=sys.stderr)

@@ -17,7 +17,7 @@ class HandlerMetrics(Metrics):
         super().__init__()
         self._starts = Histogram(
             "virtops_domain_start_seconds",
-            "Granting, defining and starting a domain",
+            "Defining and starting a domain",
             buckets=(0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0, 1.5, 2.0, 5.0, 20.0),
             registry=self.registry,
         )

@@ -14,7 +14,7 @@ from typing import Any
 
 from kubevirt_api.names import SCHEDULABLE
 
-from controlplane.virt_handler.kvm import KvmFinding
+from controlplane.node_link.messages import KvmFinding
 
 KVM_USABLE = "kubevirt.io/kvm-usable"
 """Label: "true" where a virtual processor was seen to run."""

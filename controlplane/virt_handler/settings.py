@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
+
+from controlplane.domain import layout
 
 
 class SettingsError(Exception):
@@ -27,34 +28,18 @@ class Settings:
     """Health and metrics, plain HTTP."""
     address: str = ""
     """Where that is served; "" is every address. The role sets the Pod's."""
-    pods_directory: Path = Path("/var/lib/kubelet/pods")
-    device_plugins_directory: Path = Path("/var/lib/kubelet/device-plugins")
-    devices_directory: Path = Path("/run/virtops/devices")
-    """Where device nodes for launchers are made; a path of the node, mounted at the same place."""
-    capabilities_directory: Path = Path("/capabilities")
-    """What the DaemonSet's init container found out about QEMU."""
-    kvm_probe: Path = Path("/usr/lib/virtops/kvm_probe.py")
+    node_socket: str = layout.NODE_SOCKET
+    """Where virt-node listens."""
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:
-    """Read NODE_NAME and POD_NAMESPACE (both needed), POD_NAME, LOG_LEVEL, HEALTH_PORT, HEALTH_ADDRESS and paths."""
+    """Read NODE_NAME and POD_NAMESPACE (both needed), POD_NAME, LOG_LEVEL, HEALTH_PORT, HEALTH_ADDRESS, NODE_SOCKET."""
     problems = [f"{name} is not set" for name in ("NODE_NAME", "POD_NAMESPACE") if not environment.get(name)]
     port = environment.get("HEALTH_PORT", "8080")
     if not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
         problems.append(f"HEALTH_PORT {port!r} is not a port")
     if problems:
         raise SettingsError("cannot start virt-handler: " + "; ".join(problems))
-    paths = {
-        field: Path(environment[name])
-        for field, name in (
-            ("pods_directory", "KUBELET_PODS"),
-            ("device_plugins_directory", "KUBELET_DEVICE_PLUGINS"),
-            ("devices_directory", "DEVICES_DIRECTORY"),
-            ("capabilities_directory", "CAPABILITIES_DIRECTORY"),
-            ("kvm_probe", "KVM_PROBE"),
-        )
-        if environment.get(name)
-    }
     return Settings(
         node=environment["NODE_NAME"],
         namespace=environment["POD_NAMESPACE"],
@@ -62,5 +47,5 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         log_level=environment.get("LOG_LEVEL") or "INFO",
         port=int(port),
         address=environment.get("HEALTH_ADDRESS", ""),
-        **paths,
+        node_socket=environment.get("NODE_SOCKET") or layout.NODE_SOCKET,
     )

@@ -5,7 +5,7 @@
 
 __main__.py   the order of things, and the exit code
 prepare.py    overlays, sparse disks, cloud-init seeds, the report; with image.py, seed.py, iso.py
-libvirtd.py   its files, its process; restart.py: a new one when it dies
+libvirtd.py   its files, its process; restart.py: a new one when it dies or hangs; pulse.py: when it is taken to hang
 supervise.py  everything that runs beside the guest
 guest.py      the guest's end, and how it is brought about
 console.py    the serial console's log to our stdout

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from controlplane.domain.state import State, derive_outcome
 from controlplane.hypervisor.connection import Connection, open_connection, socket_uri
 from controlplane.hypervisor.errors import HypervisorError, WrongState
-from controlplane.hypervisor.events import ConnectionClosed, LifecycleChanged
+from controlplane.hypervisor.events import ConnectionClosed, Event, LifecycleChanged
 from controlplane.hypervisor.guest import Guest
+from controlplane.virt_launcher.pulse import PING_SECONDS, Pulse
 
 REPEAT_SECONDS = 5.0
 """Some guests miss the first press of the power button."""
@@ -38,20 +39,21 @@ class Verdict:
 class GuestWatch:
     """Follows one domain through the lives of libvirtd. is_acpi_expected: see `derive_outcome`."""
 
-    def __init__(self, name: str, socket: str, *, is_acpi_expected: bool) -> None:
+    def __init__(self, name: str, socket: str, pulse: Pulse, *, is_acpi_expected: bool) -> None:
+        """pulse beats whenever libvirtd answers."""
         self._name, self._uri = name, socket_uri(socket)
+        self._pulse = pulse
         self._is_acpi_expected = is_acpi_expected
         self._guest: Guest | None = None
-        self._is_up = False
         self._has_looked = asyncio.Event()
-        """We are connected and know what the guest does."""
+        """We are connected, and know the domain if there is one."""
 
     async def verdict(self) -> Verdict:
         """Wait until the guest's run has ended, and say how. Reconnects for ever."""
         delay = _RETRY_SECONDS
         while True:
             try:
-                connection = await open_connection(self._uri)
+                connection = await open_connection(self._uri, keepalive_seconds=0)  # _next asks instead
             except HypervisorError as error:
                 log.debug("libvirtd is not there yet", extra={"error": str(error)})
                 await asyncio.sleep(delay)
@@ -74,16 +76,26 @@ class GuestWatch:
         while True:
             self._guest = await connection.guest(self._name)
             state = await self._guest.state() if self._guest is not None else None
-            self._is_up = state is not None and state.life.is_up
+            self._pulse.beat()
             self._has_looked.set()
             if state is not None and (found := judge(state, is_acpi_expected=self._is_acpi_expected)):
                 return found
-            event = await connection.events.get()
+            event = await self._next(connection)
             while not isinstance(event, LifecycleChanged):
                 if isinstance(event, ConnectionClosed):
                     log.warning("libvirtd went away", extra={"because": event.reason})
                     return None
-                event = await connection.events.get()
+                event = await self._next(connection)
+
+    async def _next(self, connection: Connection) -> Event:
+        """Wait for an event, and see now and then that libvirtd answers. TimedOut when it does not."""
+        while True:
+            try:
+                async with asyncio.timeout(PING_SECONDS):
+                    return await connection.events.get()
+            except TimeoutError:
+                await connection.ping(PING_SECONDS)
+                self._pulse.beat()
 
     async def bring_down(self, grace_seconds: float) -> Verdict:
         """Press the power button, again and again, and pull the plug after the grace period.
@@ -94,27 +106,35 @@ class GuestWatch:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + grace_seconds
         while (left := deadline - loop.time()) > 0:
-            if await self._has_nothing(within_seconds=left):
-                return Verdict(1, "the Pod was ended before its guest ran")
+            if (found := await self._ask(within_seconds=left)) is not None:
+                return found
             await self._tell(Guest.shutdown)
             await asyncio.sleep(min(REPEAT_SECONDS, max(deadline - loop.time(), 0)))
         log.warning("pulling the plug", extra={"grace_seconds": grace_seconds})
         while True:
-            if await self._has_nothing(within_seconds=REPEAT_SECONDS):
-                return Verdict(1, "the Pod was ended before its guest ran")
+            if (found := await self._ask(within_seconds=REPEAT_SECONDS)) is not None:
+                return found
             await self._tell(Guest.destroy)
             await asyncio.sleep(_LAST_RETRY_SECONDS)
             await self._tell(Guest.kill)
             await asyncio.sleep(_LAST_RETRY_SECONDS)
 
-    async def _has_nothing(self, *, within_seconds: float) -> bool:
-        """Tell whether libvirt says that no guest runs. While it cannot be asked, one may."""
+    async def _ask(self, *, within_seconds: float) -> Verdict | None:
+        """Ask libvirt whether anything runs; None while something does, or may because it cannot be asked.
+
+        What was seen last is not enough: a start that fails has a domain that is up for some 20 ms, and no event says
+        that it is not any more.
+        """
         try:
             async with asyncio.timeout(within_seconds):
                 await self._has_looked.wait()
-        except TimeoutError:
-            return False
-        return not self._is_up
+            state = None if self._guest is None else await self._guest.state()
+        except (TimeoutError, HypervisorError):
+            return None
+        if state is None or not state.life.is_up:
+            found = None if state is None else judge(state, is_acpi_expected=self._is_acpi_expected)
+            return found or Verdict(1, "the Pod was ended before its guest ran")
+        return None
 
     async def _tell(self, verb: Callable[[Guest], Awaitable[None]]) -> None:
         """Do something to the guest; if it fails, the caller comes again."""
@@ -123,7 +143,7 @@ class GuestWatch:
         try:
             await verb(self._guest)
         except WrongState:
-            return  # it is off already: the verdict is on its way
+            return  # it is off already: the next question finds that out
         except HypervisorError as error:
             log.warning("the guest could not be told", extra={"error": str(error)})
 

@@ -19,6 +19,8 @@ stdio_handler = "file"
 """
 _LIBVIRTD_CONF = """\
 log_outputs = "3:stderr"
+# Whoever goes closes a Unix socket with it; whoever wants to know whether we are there asks.
+keepalive_interval = -1
 """
 _DIRECTORIES = ("cache", "config/libvirt", "disks", "libvirt", "lock")
 

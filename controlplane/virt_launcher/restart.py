@@ -1,10 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A new libvirtd when one dies, for ever; and what it says, in our log.
+"""A new libvirtd when one dies or hangs, for ever; and what it says, in our log.
 
 QEMU is not libvirtd's to take along: it outlives libvirtd, and the next libvirtd takes it over again (83 ms measured)
-from the state kept in the emptyDir. So a death of libvirtd is repaired and never ends a guest.
+from the state kept in the emptyDir. So a death of libvirtd is repaired and never ends a guest, and one that does not
+answer any more is killed.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import os
 import subprocess
 
 from controlplane.virt_launcher.libvirtd import spawn
+from controlplane.virt_launcher.pulse import Pulse
 
 _LINE_LIMIT = 2000
 _SHORT_LIFE_SECONDS = 10.0
@@ -23,14 +25,14 @@ _FIRST_DELAY_SECONDS, _LAST_DELAY_SECONDS = 0.05, 5.0
 log = logging.getLogger(__name__)
 
 
-async def keep_libvirtd(first: subprocess.Popen[bytes]) -> None:
-    """Watch over libvirtd for ever, and start a new one when it dies. first: the one that runs already."""
+async def keep_libvirtd(first: subprocess.Popen[bytes], pulse: Pulse) -> None:
+    """Watch over libvirtd for ever, and start a new one when it dies or hangs. first: the one that runs already."""
     process: subprocess.Popen[bytes] | None = first
     delay = _FIRST_DELAY_SECONDS
     loop = asyncio.get_running_loop()
     while True:
         began = loop.time()
-        code = await _outlive(process) if process is not None else None
+        code = await _outlive(process, pulse) if process is not None else None
         delay = _FIRST_DELAY_SECONDS if loop.time() - began > _SHORT_LIFE_SECONDS else delay
         log.warning("libvirtd ended, starting another", extra={"exit_code": code, "delay_seconds": delay})
         await asyncio.sleep(delay)
@@ -42,7 +44,7 @@ async def keep_libvirtd(first: subprocess.Popen[bytes]) -> None:
             process = None
 
 
-async def _outlive(process: subprocess.Popen[bytes]) -> int:
+async def _outlive(process: subprocess.Popen[bytes], pulse: Pulse) -> int:
     """Log what libvirtd says until it is dead; return its exit code, negative for a signal."""
     assert process.stderr is not None
     descriptor = process.stderr.fileno()
@@ -53,7 +55,7 @@ async def _outlive(process: subprocess.Popen[bytes]) -> int:
     loop.add_reader(pid, dead.set)
     loop.add_reader(descriptor, _log_lines, descriptor)
     try:
-        await dead.wait()
+        await _wait_for_death(process, dead, pulse)
         _log_lines(descriptor)
         return process.wait()
     finally:
@@ -61,6 +63,22 @@ async def _outlive(process: subprocess.Popen[bytes]) -> int:
         loop.remove_reader(descriptor)
         os.close(pid)
         process.stderr.close()
+
+
+async def _wait_for_death(process: subprocess.Popen[bytes], dead: asyncio.Event, pulse: Pulse) -> None:
+    """Wait until libvirtd is dead, and bring that about when it has been silent for too long."""
+    pulse.begin()
+    while True:
+        try:
+            async with asyncio.timeout(max(0.0, pulse.seconds_left())):
+                await dead.wait()
+            return
+        except TimeoutError:
+            if pulse.seconds_left() > 0:
+                continue
+        log.warning("libvirtd does not answer, ending it", extra={"patience_seconds": pulse.patience})
+        process.kill()
+        pulse.give_up()
 
 
 def _log_lines(descriptor: int) -> None:

@@ -21,6 +21,7 @@ from controlplane.virt_launcher import libvirtd
 from controlplane.virt_launcher.console import copy_console
 from controlplane.virt_launcher.dhcp.server import serve_dhcp
 from controlplane.virt_launcher.guest import GuestWatch, Verdict
+from controlplane.virt_launcher.pulse import Pulse
 from controlplane.virt_launcher.restart import keep_libvirtd
 
 LINGER_SECONDS = 0.3
@@ -37,17 +38,18 @@ async def supervise(plan: Plan, first_libvirtd: subprocess.Popen[bytes]) -> Verd
     """Keep libvirtd, DHCP and the console going until the guest has ended; say how it ended."""
     register_event_loop()
     is_told = asyncio.Event()
+    pulse = Pulse(asyncio.get_running_loop().time)
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, is_told.set)
     async with asyncio.TaskGroup() as group:
         beside = [
-            group.create_task(keep_libvirtd(first_libvirtd)),
+            group.create_task(keep_libvirtd(first_libvirtd, pulse)),
             group.create_task(_again("console", lambda: copy_console(layout.SERIAL_LOG, _STANDARD_OUTPUT))),
         ]
         if plan.dhcp is not None:
             dhcp = plan.dhcp
             beside.append(group.create_task(_again("dhcp", lambda: serve_dhcp(dhcp))))
-        verdict = await _until_the_end(plan, is_told)
+        verdict = await _until_the_end(plan, is_told, pulse)
         log.info("the guest has ended", extra={"because": verdict.message, "exit_code": verdict.exit_code})
         await asyncio.sleep(LINGER_SECONDS)
         for task in beside:
@@ -55,9 +57,9 @@ async def supervise(plan: Plan, first_libvirtd: subprocess.Popen[bytes]) -> Verd
     return verdict
 
 
-async def _until_the_end(plan: Plan, is_told: asyncio.Event) -> Verdict:
+async def _until_the_end(plan: Plan, is_told: asyncio.Event, pulse: Pulse) -> Verdict:
     """Wait for the guest's end; once we are told to go, bring it about."""
-    watch = GuestWatch(plan.domain, libvirtd.SOCKET, is_acpi_expected=plan.grace_period_seconds > 0)
+    watch = GuestWatch(plan.domain, libvirtd.SOCKET, pulse, is_acpi_expected=plan.grace_period_seconds > 0)
     async with asyncio.TaskGroup() as group:
         ended = group.create_task(watch.verdict())
         told = group.create_task(is_told.wait())

@@ -4,7 +4,7 @@
 """What has gone wrong in control planes of this kind, one test per class, on the real decisions and manifests.
 
 Here is what can be seen without a node. What a launcher plants in its own directory is in
-virt_handler/test_launcher_dir.py, what a captured node writes in policies/, whose pair is good for what in
+virt_node/test_launcher_dir.py, what a captured node writes in policies/, whose pair is good for what in
 virt_controller/certificates/test_roles.py, who speaks for users in virt_api/test_server.py.
 """
 
@@ -184,7 +184,7 @@ def test_no_option_of_qemu_is_anybodys_text() -> None:
         refused(path, value)
 
 
-def test_only_virt_handler_is_privileged_and_nobody_shares_the_nodes_network() -> None:
+def test_only_virt_node_is_privileged_and_nobody_shares_the_nodes_network() -> None:
     privileged = set()
     for path in sorted(TEMPLATES.glob("virt-*.yaml.j2")):
         for body in render(path.name):
@@ -195,7 +195,7 @@ def test_only_virt_handler_is_privileged_and_nobody_shares_the_nodes_network() -
             assert not spec.get("hostNetwork")
             assert not spec.get("hostIPC")
 
-    assert privileged <= {"virt-handler"}
+    assert privileged == {"virt-node"}
 
 
 def test_every_write_of_a_node_is_held_against_that_node() -> None:

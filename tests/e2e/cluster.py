@@ -25,6 +25,7 @@ CONTROL_PLANE = ("kube-apiserver", "etcd")
 NODE_PROGRAMS = ("kubelet", "containerd")
 VICTIMS = {
     "virt-handler": ("-m controlplane.virt_handler",),
+    "virt-node": ("-m controlplane.virt_node",),
     "virt-controller": ("-m controlplane.virt_controller",),
     "virt-api": ("-m controlplane.virt_api",),
     "libvirtd": ("/libvirtd",),

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.lab
 
 SPARES_THE_GUEST = [
     "virt-handler",
+    "virt-node",
     "virt-controller",
     "virt-api",
     "libvirtd",
@@ -51,7 +52,7 @@ def test_the_guest_counts_on_while_a_part_is_killed(cluster: Cluster, guest: str
     assert cluster.emulators() == [before["metadata"]["uid"]]
 
 
-@pytest.mark.parametrize("victim", ["virt-handler", "virt-controller", "virt-api"])
+@pytest.mark.parametrize("victim", ["virt-handler", "virt-node", "virt-controller", "virt-api"])
 def test_what_comes_after_a_kill_still_works(cluster: Cluster, guest: str, victim: str) -> None:
     cluster.kill(victim)
     name = f"after-{victim}"
@@ -61,7 +62,7 @@ def test_what_comes_after_a_kill_still_works(cluster: Cluster, guest: str, victi
         what="admission serves again",
     )
 
-    # By the VM, not by its first instance: a kubelet whose device plugin went with virt-handler refuses the Pod until
+    # By the VM, not by its first instance: a kubelet whose device plugin went with virt-node refuses the Pod until
     # the plugin is back, and the VM makes another instance.
     cluster.wait("vm", name, ".status.printableStatus", "Running", seconds=90)
     cluster.kubectl("delete", "vm", name)

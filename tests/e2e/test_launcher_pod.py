@@ -12,6 +12,35 @@ from tests.e2e.machines import a_vm
 
 pytestmark = pytest.mark.lab
 
+OURS = """
+import os
+TOKEN = "var/run/secrets/kubernetes.io/serviceaccount/token"
+for pid in filter(str.isdigit, os.listdir("/proc")):
+    try:
+        line = open(f"/proc/{pid}/cmdline").read().replace(chr(0), " ").rstrip()
+        name = line.rpartition("controlplane.")[2]
+        if int(pid) == os.getpid() or name not in ("virt_handler", "virt_node"):
+            continue
+        rows = dict(row.split(":", 1) for row in open(f"/proc/{pid}/status").read().splitlines())
+        user, effective, bound, forbidden, seccomp = (
+            rows[key].split()[0] for key in ("Uid", "CapEff", "CapBnd", "NoNewPrivs", "Seccomp")
+        )
+        mine = {os.readlink(f"/proc/{pid}/fd/{one}") for one in os.listdir(f"/proc/{pid}/fd")}
+        ports = set()
+        for kind in ("tcp", "tcp6", "udp", "udp6"):
+            for row in open(f"/proc/{pid}/net/{kind}").readlines()[1:]:
+                fields = row.split()
+                if fields[3] in ("0A", "07") and f"socket:[{fields[9]}]" in mine:
+                    ports.add(int(fields[1].rpartition(":")[2], 16))
+        has_token = os.path.exists(f"/proc/{pid}/root/{TOKEN}")
+        has_libvirt = "libvirt" in open(f"/proc/{pid}/maps").read()
+        has = (int(effective, 16) > 0, int(bound, 16) > 0)
+        print(name, user, *has, forbidden, seccomp, has_token, has_libvirt, *ports)
+    except (FileNotFoundError, ProcessLookupError):
+        continue
+"""
+"""Print of each process: user, capabilities now and ever, NoNewPrivs, seccomp, token, libvirt's client, open ports."""
+
 
 def test_a_namespace_that_enforces_restricted_admits_the_launcher(cluster: Cluster) -> None:
     """The one thing beyond an empty Pod is the safe sysctl for DHCP, which restricted allows."""
@@ -51,6 +80,12 @@ def test_the_processes_of_a_launcher_have_no_capability(cluster: Cluster) -> Non
     cluster.kubectl("delete", "vm", "bare")
 
     assert rows == {"107 0000000000000000 0000000000000000 1 2"}
+
+
+def test_what_talks_to_libvirt_is_nobody_and_what_is_root_has_no_token(cluster: Cluster) -> None:
+    rows = {row for node in cluster.nodes for row in cluster.on_node(node, OURS).splitlines()}
+
+    assert rows == {"virt_handler 60107 False False 1 2 True True 8080", "virt_node 0 True True 0 0 False False"}
 
 
 def test_no_component_has_a_wildcard_rule(cluster: Cluster) -> None:

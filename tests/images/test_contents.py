@@ -12,9 +12,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
+from controlplane.domain import layout
 from images.build import COLLECTION
-from images.recipes import recipe
+from images.recipes import HANDLER_UID, recipe
 from images.store import cache_directory
 from images.tree import read_tar, write_directory
 from images.trim import unresolved
@@ -76,10 +78,11 @@ def test_the_launcher_runs_as_the_user_of_qemu_without_anything_of_the_client(vi
     assert virt_launcher.config["Env"] == ["LANG=C", "PATH=/usr/local/bin:/usr/bin:/usr/sbin"]
     files = virt_launcher.files
     assert b"qemu:x:107:107:" in files["etc/passwd"].read()
+    assert f"virt-handler:x:{layout.HANDLER_UID}:{layout.HANDLER_UID}:".encode() in files["etc/passwd"].read()
     assert files["var/lock"].target == "/run/launcher/lock"
     ours = {path for path in files if path.startswith("usr/lib/virtops/") and path.endswith(".py")}
     assert "usr/lib/virtops/controlplane/virt_launcher/__main__.py" in ours
-    other = ("kube", "virt_api", "virt_controller", "virt_handler")
+    other = ("kube", "virt_api", "virt_controller", "virt_handler", "virt_node", "node_link")
     assert [
         path for path in ours if path.startswith(tuple(f"usr/lib/virtops/controlplane/{one}/" for one in other))
     ] == []
@@ -88,6 +91,7 @@ def test_the_launcher_runs_as_the_user_of_qemu_without_anything_of_the_client(vi
 def test_the_control_plane_runs_without_privileges_by_itself(control_plane: BuiltImage) -> None:
     assert control_plane.config["User"] == "65532:65532"
     assert not any(path.startswith("usr/lib/virtops/controlplane/virt_launcher/") for path in control_plane.files)
+    assert f"virt-handler:x:{layout.HANDLER_UID}:".encode() in control_plane.files["etc/passwd"].read()
     assert "usr/lib/virtops/kvm_probe.py" in control_plane.files
 
 
@@ -150,3 +154,8 @@ def test_a_containerfile_builds_the_same_image(name: str, request: pytest.Fixtur
 def _made(path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     return path
+
+
+def test_everybody_knows_virt_handler_by_the_same_number() -> None:
+    variables = yaml.safe_load((COLLECTION / "roles/control_plane/vars/main.yml").read_text())
+    assert variables["__control_plane_handler_uid"] == layout.HANDLER_UID == HANDLER_UID

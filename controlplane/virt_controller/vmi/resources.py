@@ -9,6 +9,8 @@ state, its page tables, and under emulation the buffer of translated code, whose
 
 from __future__ import annotations
 
+from kubevirt_api.names import KVM_DEVICE, TUN_DEVICE
+
 from controlplane.api.objects import quantity
 from controlplane.api.objects.kubevirt import DeveloperConfiguration
 from controlplane.api.objects.vmi.domain import DomainSpec
@@ -20,8 +22,7 @@ TCG_TRANSLATION_BUFFER = 128 * MIB
 """Must be what virt-handler writes as tb-cache into the domain."""
 PAGE_TABLE_RATIO = 512
 
-KVM = "devices.kubevirt.io/kvm"
-TUN = "devices.kubevirt.io/tun"
+KVM, TUN = KVM_DEVICE, TUN_DEVICE
 
 
 def guest_memory_bytes(domain: DomainSpec) -> int:

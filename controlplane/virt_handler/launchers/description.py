@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from kubevirt_api.names import KVM_DEVICE
+
 from controlplane.api.launch_plan import parse_report
 from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
@@ -15,9 +17,7 @@ from controlplane.domain.codec import render_text
 from controlplane.domain.mac import guest_mac
 from controlplane.domain.network import masquerade_network
 from controlplane.domain.volumes.registry import reported_images
-from controlplane.virt_handler.device_plugins.device import KVM
-from controlplane.virt_handler.network.masquerade import Masquerade, Port
-from controlplane.virt_handler.network.pod_interface import PodInterface
+from controlplane.node_link.messages import PORTS_LIMIT, Masquerade, PodInterface, Port
 
 
 def masquerade_of(vmi: VirtualMachineInstance) -> Masquerade | None:
@@ -28,8 +28,15 @@ def masquerade_of(vmi: VirtualMachineInstance) -> Masquerade | None:
         if network is None or network.pod is None:
             raise ValueError(f"interface {interface.name!r} is not on the Pod network: only that is built")
         ports = tuple(Port("udp" if one.protocol.upper() == "UDP" else "tcp", one.port) for one in interface.ports)
-        return Masquerade(masquerade_network(network.pod.vm_network_cidr), ports)
+        if len(ports) > PORTS_LIMIT:
+            raise ValueError(f"interface {interface.name!r} lists {len(ports)} ports, more than {PORTS_LIMIT}")
+        return Masquerade(str(masquerade_network(network.pod.vm_network_cidr).network), ports)
     return None
+
+
+def has_kvm(pod: Pod) -> bool:
+    """Tell whether the launcher was given /dev/kvm."""
+    return pod.was_given(KVM_DEVICE)
 
 
 def describe_domain(vmi: VirtualMachineInstance, pod: Pod, report: bytes, interface: PodInterface | None) -> str:
@@ -45,7 +52,7 @@ def describe_domain(vmi: VirtualMachineInstance, pod: Pod, report: bytes, interf
     facts = Facts(
         pod_uid=pod.uid,
         epoch=vmi.status.epoch,
-        is_kvm=pod.was_given(KVM.resource),
+        is_kvm=has_kvm(pod),
         report=parse_report(report, mounts=reported_images(vmi.spec)),
         links=links,
     )

@@ -1,18 +1,19 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a session needs of libvirt and of the Pod's network. controlplane.hypervisor and network.netns implement it."""
+"""What a session needs of libvirt and of the node. controlplane.hypervisor and node_client implement it."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Protocol
 
 from controlplane.domain.state import State
 from controlplane.hypervisor.events import Event
-from controlplane.virt_handler.network.masquerade import Masquerade
-from controlplane.virt_handler.network.pod_interface import PodInterface
+from controlplane.node_link.messages import Masquerade, PodInterface
+from controlplane.virt_handler.vmi.world import Traces
 
 
 class Guest(Protocol):
@@ -38,6 +39,8 @@ class Events(Protocol):
 
     async def get(self) -> Event: ...
 
+    def drain(self) -> list[Event]: ...
+
 
 class Connection(Protocol):
     """A connection to one launcher's libvirtd."""
@@ -55,5 +58,50 @@ class Connection(Protocol):
 Connect = Callable[[str], Awaitable[Connection]]
 """Open a connection to the libvirtd behind a socket's path; HypervisorError."""
 
-SetUpNetwork = Callable[[AbstractContextManager[int], Masquerade], Awaitable[PodInterface]]
-"""Make a Pod's network ready inside the namespace that the context gives."""
+
+class NodeError(Exception):
+    """virt-node did not do what was asked for. Its text says why."""
+
+
+class NodeAway(NodeError):
+    """There is no connection to virt-node, or it broke: what was asked for may or may not have been done."""
+
+
+class NotThere(NodeError):
+    """What was asked for is not there, or not there any more."""
+
+
+class Refused(NodeError):
+    """Something of the launcher is not what it has to be: a link, another type, another owner, too large."""
+
+
+@dataclass(frozen=True, slots=True)
+class LauncherSocket:
+    """A descriptor of a launcher's libvirt socket, proven by virt-node."""
+
+    descriptor: int
+
+    @property
+    def path(self) -> str:
+        """What to dial: it reaches the proven inode, whatever the directory says by now."""
+        return f"/proc/self/fd/{self.descriptor}"
+
+    def close(self) -> None:
+        os.close(self.descriptor)
+
+
+class Node(Protocol):
+    """What root does for a launcher of this node. Every method: NodeError."""
+
+    async def open_socket(self, pod_uid: str) -> LauncherSocket:
+        """Wait for libvirtd's socket."""
+
+    async def read_report(self, pod_uid: str) -> bytes:
+        """Read the report; NotThere when there is none yet."""
+
+    async def give_capabilities(self, pod_uid: str, *, with_kvm: bool) -> None:
+        """Save libvirt the half second of probing QEMU, if the node has probed it before."""
+
+    async def set_up_network(self, pod_uid: str, wanted: Masquerade) -> PodInterface: ...
+
+    async def find_traces(self, pod_uid: str) -> Traces: ...

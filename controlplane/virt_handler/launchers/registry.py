@@ -13,9 +13,9 @@ from controlplane.api.objects.decode import DecodeError, decode
 from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.resources import Key
 from controlplane.engine.ports import Cache
-from controlplane.virt_handler.launcher_dir import Refused
-from controlplane.virt_handler.launcher_process import count_processes
+from controlplane.virt_handler.launchers.ports import NodeError
 from controlplane.virt_handler.launchers.session import Session, Tools
+from controlplane.virt_handler.launchers.verbs import Verbs
 from controlplane.virt_handler.vmi.ports import CannotLook
 from controlplane.virt_handler.vmi.world import Launcher, Traces
 
@@ -32,6 +32,7 @@ class Registry:
         self._tools = tools
         self._changed = changed
         self._sessions: dict[str, Session] = {}
+        self._verbs: dict[str, Verbs] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._is_following = False
 
@@ -47,19 +48,14 @@ class Registry:
         return self._is_following and self._pods.synced
 
     async def find_traces(self, pod_uid: str) -> Traces:
-        """Look on the node itself, in a thread: for its directory first, then for its processes. CannotLook."""
-        tools = self._tools
-
-        def look() -> Traces:
-            return Traces(tools.pods.has_run(pod_uid), *count_processes(pod_uid, tools.proc))
-
+        """Look on the node itself. CannotLook."""
         try:
-            return await asyncio.to_thread(look)
-        except (OSError, Refused) as error:
+            return await self._tools.node.find_traces(pod_uid)
+        except NodeError as error:
             raise CannotLook(f"cannot look for Pod {pod_uid} on this node: {error}") from error
 
-    def session(self, pod_uid: str) -> Session | None:
-        return self._sessions.get(pod_uid)
+    def session(self, pod_uid: str) -> Verbs | None:
+        return self._verbs.get(pod_uid)
 
     def launchers_of(self, vmi_uid: str) -> tuple[Launcher, ...]:
         """Return the launchers that the VMI of this UID controls."""
@@ -96,6 +92,9 @@ class Registry:
         if session is None or (session.is_gone and (task is None or task.cancelling())):
             session = Session(pod, pod.owner.uid, self._tools, lambda: self._changed(key))
             self._sessions[pod.uid] = session
+            self._verbs[pod.uid] = Verbs(
+                session, self._tools.clock, group.create_task, lambda: self._changed(key), started=self._tools.started
+            )
             self._tasks[pod.uid] = group.create_task(self._keep(session))
         else:
             session.pod, session.is_gone = pod, False  # it may be listed again
@@ -109,7 +108,7 @@ class Registry:
         session.is_gone = True
         self._end_if_over(session)
         if pod.uid not in self._tasks:
-            del self._sessions[pod.uid]
+            del self._sessions[pod.uid], self._verbs[pod.uid]
         self._changed(pod.vmi_key)
 
     def _end_if_over(self, session: Session) -> None:
@@ -133,9 +132,10 @@ class Registry:
                 self._tasks.pop(uid, None)
                 if session.is_gone:
                     self._sessions.pop(uid, None)
+                    self._verbs.pop(uid, None)
 
     def _select(self, is_wanted: Callable[[Pod], bool]) -> tuple[Launcher, ...]:
-        return tuple(one.launcher() for one in self._sessions.values() if is_wanted(one.pod))
+        return tuple(self._verbs[uid].launcher() for uid, one in self._sessions.items() if is_wanted(one.pod))
 
 
 def _read(raw: bytes | None) -> Pod | None:

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Contact with one launcher, for as long as its Pod is there: socket, connection, what the domain does, the verbs.
 
-One task owns it (`run`); the reconciler of its VMI calls the verbs. What it knows is published as a Sighting, and
+One task owns it (`run`); the verbs run in tasks of their own (verbs.py). What it knows is published as a Sighting, and
 `changed` is called whenever that may be another one. Losing contact changes nothing but `is_connected`.
 """
 
@@ -11,34 +11,36 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+import random
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from controlplane.api.launch_plan import REPORT_LIMIT_BYTES
 from controlplane.api.objects.pod import MESSAGE_LIMIT, Pod, bounded
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
-from controlplane.domain import layout
 from controlplane.domain.observed import Observed, UnreadableError, read_domain
 from controlplane.domain.state import Life, State
 from controlplane.engine.ports import Clock
 from controlplane.hypervisor.errors import Disconnected, HypervisorError, InvalidDomain, TimedOut, WrongState
-from controlplane.hypervisor.events import ConnectionClosed
-from controlplane.virt_handler.inotify import Inotify, NotYet
-from controlplane.virt_handler.launcher_dir import LauncherSocket, PodsDirectory, Refused
-from controlplane.virt_handler.launcher_process import pod_network_namespace
-from controlplane.virt_handler.launchers.description import describe_domain, masquerade_of
-from controlplane.virt_handler.launchers.ports import Connect, Connection, Guest, SetUpNetwork
+from controlplane.hypervisor.events import ConnectionClosed, Event
+from controlplane.virt_handler.launchers.description import describe_domain, has_kvm, masquerade_of
+from controlplane.virt_handler.launchers.pace import RESYNC_SECONDS, Looks, Pauses
+from controlplane.virt_handler.launchers.ports import (
+    Connect,
+    Connection,
+    Guest,
+    Node,
+    NodeAway,
+    NodeError,
+    NotThere,
+    Refused,
+)
 from controlplane.virt_handler.vmi.ports import NoContact, StartRefused
+from controlplane.virt_handler.vmi.resume import count_next
 from controlplane.virt_handler.vmi.world import Expected, Failure, Launcher, Sighting
 
 log = logging.getLogger(__name__)
 
-_PAUSES_SECONDS = (0.02, 0.05, 0.1, 0.3, 1.0, 3.0)
-"""Between attempts to connect: libvirtd listens a moment after its socket is there."""
-_BUSY_SECONDS = 0.1
-_QUICK_EVENTS = 20
-"""Events in quick succession that are answered at once; a launcher that floods us is answered ten times a second."""
 _START_ATTEMPTS = 3
 _START_PATIENCE_SECONDS = 2.0
 """A start that fails is tried at least so often and so long: a lack of memory may pass. A user waits for the reason."""
@@ -49,18 +51,18 @@ _UNREADABLE = State(Life.UNKNOWN, "unknown")
 class Tools:
     """What all sessions share."""
 
-    pods: PodsDirectory
-    inotify: Inotify
+    node: Node
     clock: Clock
     connect: Connect
-    set_up_network: SetUpNetwork
-    capabilities: Callable[[Pod], Mapping[str, bytes]]
-    """Files of libvirt's capability cache that fit this Pod's devices, by name; empty when there are none."""
-    proc: str = "/proc"
+    random: Callable[[], float] = random.random
+    """For jitter: numbers in [0, 1)."""
+    resync_seconds: float = RESYNC_SECONDS
+    started: Callable[[float], None] = lambda _unused: None
+    """Told the seconds of each start (metrics)."""
 
 
 class Session:
-    """Implements vmi.ports.Session. `pod` and `is_gone` are kept up to date by the registry."""
+    """Implements verbs.Contact. `pod` and `is_gone` are kept up to date by the registry."""
 
     def __init__(self, pod: Pod, vmi_uid: str, tools: Tools, changed: Callable[[], None]) -> None:
         self.pod = pod
@@ -70,11 +72,15 @@ class Session:
         self._changed = changed
         self._sighting = Sighting()
         self._expected: Expected | None = None
+        self._admitted = asyncio.Event()
         self._connection: Connection | None = None
-        self._socket: LauncherSocket | None = None
         self._looking = asyncio.Lock()
         """Held from a domain's definition to the answer of its start: nothing seen in between is published."""
         self._failed_starts: list[float] = []
+        self._pauses = Pauses(tools.random)
+        self._connected_at: float | None = None
+        self._is_unreadable = False
+        """The domain's description on this connection was bad: it is not read again."""
 
     @property
     def is_over(self) -> bool:
@@ -90,20 +96,28 @@ class Session:
         self._expected = expected
         self._changed()
 
+    def admit(self) -> None:
+        """Dial it from now on: a VMI grants this Pod the run."""
+        self._admitted.set()
+        self._publish(is_admitted=True)
+
     async def run(self) -> None:
         """Keep contact until the Pod is over."""
-        await self._drop_capabilities()
-        failures = 0
+        await self._give_capabilities()
         while not self.is_over:
+            said, self._connected_at = "", None
             try:
                 await self._follow_once()
-                failures = 0
-            except (HypervisorError, OSError, Refused) as error:
-                level = logging.DEBUG if failures < len(_PAUSES_SECONDS) else logging.WARNING
-                log.log(level, "no contact with a launcher", extra={**self._who, "error": str(error)})
-                self._publish(trouble=bounded(str(error)))
-                await asyncio.sleep(_PAUSES_SECONDS[min(failures, len(_PAUSES_SECONDS) - 1)])
-                failures += 1
+            except (HypervisorError, OSError, NodeError, NoContact) as error:
+                said = bounded(str(error))
+            since, now = self._connected_at, self._tools.clock.monotonic()
+            pause = self._pauses.next(0.0 if since is None else now - since)
+            level = logging.WARNING if self._pauses.is_worth_a_warning else logging.DEBUG
+            log.log(level, "no contact with a launcher", extra={**self._who, "error": said, "pause_seconds": pause})
+            if said:
+                self._publish(trouble=said)
+            if not self.is_over:
+                await asyncio.sleep(pause)
 
     async def prepare_network(self, vmi: VirtualMachineInstance) -> None:
         """Set the Pod's network up for its guest; once per session. StartRefused, NoContact."""
@@ -111,18 +125,14 @@ class Session:
             return
         try:
             wanted = masquerade_of(vmi)
-            interface = None
-            if wanted is not None:
-                namespace = pod_network_namespace(self._require_socket(), self.pod.uid)
-                interface = await self._tools.set_up_network(namespace, wanted)
+            interface = None if wanted is None else await self._tools.node.set_up_network(self.pod.uid, wanted)
         except ValueError as error:
             self._publish(failure=Failure("InvalidSpec", str(error)))
             raise StartRefused(str(error)) from error
-        except ProcessLookupError as error:
+        except (NodeAway, NotThere) as error:
             raise NoContact(str(error)) from error
-        except Exception as error:  # pyroute2, libnftables and the kernel have errors of many families
-            said = str(error) or type(error).__name__
-            raise StartRefused(f"cannot set up the Pod's network: {said}") from error
+        except NodeError as error:
+            raise StartRefused(f"cannot set up the Pod's network: {error}") from error
         self._publish(is_network_ready=True, interface=interface)
 
     async def start(self, vmi: VirtualMachineInstance) -> None:
@@ -132,6 +142,7 @@ class Session:
         async with self._looking:
             try:
                 guest = await connection.define(text)
+                self._is_unreadable = False
                 await guest.start()
                 log.info("domain started", extra=self._who)
             except WrongState:
@@ -157,7 +168,8 @@ class Session:
 
     async def resume(self) -> None:
         """Let a paused guest go on. NoContact."""
-        self._publish(resume_asked_at=self._tools.clock.monotonic())
+        now = self._tools.clock.monotonic()
+        self._publish(resume_asked_at=now, resumes=count_next(self._sighting, now))
         await self._tell(lambda guest: guest.resume())
 
     async def refresh(self) -> None:
@@ -175,75 +187,78 @@ class Session:
                     state = _UNREADABLE
                 self._publish(is_connected=True, state=state, observed=observed, trouble="")
 
-    async def _drop_capabilities(self) -> None:
-        """Save libvirt the half second of probing QEMU, if the node has probed it before."""
-        files = self._tools.capabilities(self.pod)
-        if not files:
-            return
-        directory = self._tools.pods
-
-        def look() -> None:
-            directory.write_files(self.pod.uid, layout.CAPABILITY_CACHE, files)
-
+    async def _give_capabilities(self) -> None:
         try:
-            await self._tools.inotify.wait_for(look)
-        except (OSError, Refused) as error:
+            await self._tools.node.give_capabilities(self.pod.uid, with_kvm=has_kvm(self.pod))
+        except NodeError as error:
             log.warning("start without capability cache", extra={**self._who, "error": str(error)})
 
     async def _follow_once(self) -> None:
-        """Connect, and publish what happens until the connection ends."""
-        found = await self._tools.inotify.wait_for(lambda: self._tools.pods.open_socket(self.pod.uid))
-        self._socket = found
+        """Find the launcher; once it is granted the run connect, and publish what happens until the connection ends."""
+        found = await self._tools.node.open_socket(self.pod.uid)
         try:
+            self._publish(is_here=True)
+            await self._admitted.wait()
             connection = await self._tools.connect(found.path)
             self._connection = connection
             self._sighting = replace(self._sighting, observed=None)  # read anew, once per connection
-            log.info("launcher connected", extra=self._who)
+            self._is_unreadable, self._connected_at = False, self._tools.clock.monotonic()
+            log.log(self._level, "launcher connected", extra=self._who)
             try:
-                with suppress(NoContact):
-                    await self._follow(connection)
+                await self._follow(connection)
             finally:
                 self._connection = None
                 self._publish(is_connected=False)
                 with suppress(HypervisorError):
                     await connection.close()
         finally:
-            self._socket = None
             found.close()
 
     async def _follow(self, connection: Connection) -> None:
-        await self.refresh()
-        quick, last = 0, self._tools.clock.monotonic()
+        """Look at the domain whenever something happened, at last after a while without."""
+        looks = Looks()
         while True:
-            event = await connection.events.get()
-            if isinstance(event, ConnectionClosed):
-                log.info("launcher disconnected", extra={**self._who, "because": event.reason})
-                return
-            now = self._tools.clock.monotonic()
-            quick = quick + 1 if now - last < _BUSY_SECONDS else 0
-            last = now
-            if quick > _QUICK_EVENTS:
-                await asyncio.sleep(_BUSY_SECONDS)
-            await self.refresh()
+            if (pause := looks.next(self._tools.clock.monotonic())) > 0:
+                await asyncio.sleep(pause)
+            happened = connection.events.drain()
+            if not any(isinstance(one, ConnectionClosed) for one in happened):
+                await self.refresh()
+                happened = await self._wait(connection)
+            for event in happened:
+                if isinstance(event, ConnectionClosed):
+                    log.log(self._level, "launcher disconnected", extra={**self._who, "because": event.reason})
+                    return
+
+    async def _wait(self, connection: Connection) -> list[Event]:
+        """Wait for an event; none when it is time to look without."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._tools.resync_seconds * (0.9 + 0.2 * self._tools.random())):
+                return [await connection.events.get()]
+        return []
 
     async def _describe(self, vmi: VirtualMachineInstance) -> str:
         try:
-            report = await asyncio.to_thread(
-                self._tools.pods.read_file, self.pod.uid, layout.REPORT, REPORT_LIMIT_BYTES
-            )
+            report = await self._tools.node.read_report(self.pod.uid)
             return describe_domain(vmi, self.pod, report, self._sighting.interface)
-        except NotYet as gap:
-            with gap:
-                raise NoContact("the launcher has not reported yet") from gap
+        except NotThere as error:
+            raise NoContact("the launcher has not reported yet") from error
+        except NodeAway as error:
+            raise NoContact(str(error)) from error
         except (ValueError, Refused) as error:
             self._publish(failure=Failure("InvalidDomain", _gist(str(error))))
             raise StartRefused(str(error)) from error
+        except NodeError as error:
+            raise StartRefused(f"cannot read the launcher's report: {error}") from error
 
     async def _observe(self, guest: Guest) -> Observed | None:
+        """Read what the domain is, in a thread; None, and not again on this connection, when it cannot be read."""
+        if self._is_unreadable:
+            return None
         try:
-            return read_domain(await guest.xml())
+            return await asyncio.to_thread(read_domain, await guest.xml())
         except UnreadableError as error:
-            log.warning("a launcher describes its domain badly", extra={**self._who, "error": str(error)})
+            self._is_unreadable = True
+            log.warning("a launcher describes its domain badly", extra={**self._who, "error": bounded(str(error))})
             return None
 
     async def _tell(self, say: Callable[[Guest], object]) -> None:
@@ -272,10 +287,10 @@ class Session:
             raise NoContact("the launcher is not connected")
         return self._connection
 
-    def _require_socket(self) -> LauncherSocket:
-        if self._socket is None:
-            raise NoContact("the launcher is not connected")
-        return self._socket
+    @property
+    def _level(self) -> int:
+        """How loudly to tell of a contact that comes or goes: of one that flaps not at all."""
+        return logging.INFO if self._pauses.is_ordinary else logging.DEBUG
 
     @property
     def _who(self) -> dict[str, str]:

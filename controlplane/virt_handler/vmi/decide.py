@@ -4,6 +4,7 @@
 """What to do about a VMI of this node: pure.
 
 Never two: a domain is started only in the Pod that the API server's newest VMI grants, and only where none ever ran.
+One verb at a time: while one is carried out in a launcher, nothing else is asked of it.
 Never taken for dead: a guest is ended only for a cause that is in an object (deletion, the end of the run, a Pod
 removed by force), and only over a working connection. Which phase leads where is one table, BY_PHASE.
 """
@@ -24,7 +25,8 @@ from controlplane.api.objects.phase import (
 )
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import Life
-from controlplane.engine.plan import Plan
+from controlplane.engine.plan import Plan, Tell
+from controlplane.virt_handler.vmi import resume
 from controlplane.virt_handler.vmi.status import PATIENCE_SECONDS, seconds_since_hand_over
 from controlplane.virt_handler.vmi.verdict import Alive, Unknown, Verdict, is_startable, judge, sought_pod, weigh
 from controlplane.virt_handler.vmi.world import (
@@ -32,6 +34,7 @@ from controlplane.virt_handler.vmi.world import (
     Destroy,
     DestroyOrphan,
     DestroyRemoved,
+    Dial,
     Launcher,
     LookForLauncher,
     PrepareNetwork,
@@ -45,9 +48,11 @@ from controlplane.virt_handler.vmi.world import (
 SHUTDOWN_AGAIN_SECONDS = 5.0
 """Some guests miss the power button while they boot."""
 DESTROY_AGAIN_SECONDS = 10.0
-RESUME_SECONDS = 10.0
-"""A guest paused by an I/O error tries again this often."""
+AGAIN_SECONDS, AGAIN_LAST_SECONDS = 0.05, 30.0
+"""A start or a network of which nothing came is tried again after so long, doubling up to the last."""
 ORPHAN_SECONDS = 60.0
+_NO_VERBS = (Tell, LookForLauncher, Dial, ReadVmi)
+"""Steps that wait for no launcher."""
 
 
 LOOK_SECONDS = (1.0, 2.0, 4.0, 8.0, 15.0)
@@ -56,11 +61,21 @@ LOOK_SECONDS = (1.0, 2.0, 4.0, 8.0, 15.0)
 
 def decide(world: World) -> Plan[Action]:
     """Choose the next step."""
+    plan = _decide(world)
+    busy = {one.pod.uid for one in world.launchers if one.doing}
+    steps = tuple(one for one in plan.steps if isinstance(one, _NO_VERBS) or one.pod_uid not in busy)
+    return plan if steps == plan.steps else Plan(steps, plan.look_again_in)
+
+
+def _decide(world: World) -> Plan[Action]:
     vmi = world.vmi
     if vmi is None:
         return _without_vmi(world)
     by_phase = BY_PHASE.get(vmi.status.phase)
-    return Plan() if by_phase is None else by_phase(world, vmi)
+    if by_phase is None:
+        return Plan()
+    plan = by_phase(world, vmi)
+    return Plan((*_dial(world, vmi), *plan.steps), plan.look_again_in)
 
 
 def refuse_start(vmi: VirtualMachineInstance, node: str, launcher: Launcher) -> str | None:
@@ -77,6 +92,15 @@ def refuse_start(vmi: VirtualMachineInstance, node: str, launcher: Launcher) -> 
     return next((reason for reason, applies in reasons.items() if applies), None)
 
 
+def _dial(world: World, vmi: VirtualMachineInstance) -> tuple[Action, ...]:
+    """Make contact with the Pod that is granted the run and no other: whoever looks like a launcher may be none."""
+    launcher = world.launcher
+    if launcher is None or launcher.sighting.is_admitted or launcher.pod.is_over:
+        return ()
+    is_granted = vmi.status.active_pods.get(launcher.pod.uid) == world.node
+    return (Dial(launcher.pod.uid, because="its VMI grants it the run"),) if is_granted else ()
+
+
 def _nothing(_unused: World, __: VirtualMachineInstance) -> Plan[Action]:
     return Plan()
 
@@ -86,6 +110,8 @@ def _scheduled(world: World, vmi: VirtualMachineInstance) -> Plan[Action]:
     launcher, verdict = world.launcher, weigh(world)
     if launcher is not None and isinstance(verdict, Alive):
         if not launcher.sighting.is_network_ready and not launcher.is_gone and world.deleting_since is None:
+            if (pause := _pause(world, launcher)) > 0:
+                return Plan(look_again_in=pause)
             return Plan((PrepareNetwork(launcher.pod.uid, because="its addresses are not known"),))
         return _while_alive(world, vmi, launcher, verdict)
     if world.lost_pod:
@@ -145,12 +171,22 @@ def _before_start(world: World, vmi: VirtualMachineInstance, launcher: Launcher)
         waited = seconds_since_hand_over(world)
         left = 0.0 if waited is None else PATIENCE_SECONDS - waited
         return Plan(look_again_in=left if left > 0 else None)
-    prepare: tuple[Action, ...] = (
-        () if sighting.is_network_ready else (PrepareNetwork(uid, because="its launcher is up"),)
-    )
+    if (pause := _pause(world, launcher)) > 0:
+        return Plan(look_again_in=pause)
+    if not sighting.is_network_ready:
+        return Plan((PrepareNetwork(uid, because="its launcher is up"),))
     if refuse_start(vmi, world.node, launcher) is not None:
-        return Plan(prepare)
-    return Plan((*prepare, StartDomain(uid, because="it was handed to this Pod and has no domain")))
+        return Plan()
+    return Plan((StartDomain(uid, because="it was handed to this Pod and has no domain"),))
+
+
+def _pause(world: World, launcher: Launcher) -> float:
+    """Tell how long to wait after a verb of which nothing came."""
+    setback = launcher.setback
+    if setback is None:
+        return 0.0
+    whole = min(AGAIN_LAST_SECONDS, AGAIN_SECONDS * 2.0 ** min(setback.count - 1, 30))
+    return whole - (world.monotonic - setback.at)
 
 
 def _while_alive(world: World, vmi: VirtualMachineInstance, launcher: Launcher, verdict: Alive) -> Plan[Action]:
@@ -159,9 +195,7 @@ def _while_alive(world: World, vmi: VirtualMachineInstance, launcher: Launcher, 
         return _paced(world, launcher, DestroyRemoved(launcher.pod.uid, because="its Pod was removed by force"))
     if world.deleting_since is not None:
         return _end(world, vmi, launcher)
-    if (verdict.state.life, verdict.state.reason) == (Life.PAUSED, "ioerror"):
-        return _resume(world, launcher)
-    return Plan()
+    return _with_io_errors(world, launcher, verdict)
 
 
 def _end(world: World, vmi: VirtualMachineInstance, launcher: Launcher) -> Plan[Action]:
@@ -192,12 +226,16 @@ def _paced(world: World, launcher: Launcher, action: Action) -> Plan[Action]:
     return Plan(look_again_in=left) if left > 0 else Plan((action,), look_again_in=DESTROY_AGAIN_SECONDS)
 
 
-def _resume(world: World, launcher: Launcher) -> Plan[Action]:
-    asked = launcher.sighting.resume_asked_at
-    if asked is not None and (waited := world.monotonic - asked) < RESUME_SECONDS:
-        return Plan(look_again_in=RESUME_SECONDS - waited)
+def _with_io_errors(world: World, launcher: Launcher, verdict: Alive) -> Plan[Action]:
+    """Let a guest go on that was paused by an I/O error, ever less often; whoever else paused it has their reason."""
+    wait = resume.seconds_until_next(launcher.sighting, world.monotonic)
+    if (verdict.state.life, verdict.state.reason) != (Life.PAUSED, "ioerror"):
+        left = resume.seconds_on_trial(launcher.sighting, world.monotonic)
+        return Plan(look_again_in=left if left > 0 else None)
+    if wait > 0:
+        return Plan(look_again_in=wait)
     action = Resume(launcher.pod.uid, because="it was paused by an I/O error, which may be over")
-    return Plan((action,), look_again_in=RESUME_SECONDS)
+    return Plan((action,), look_again_in=resume.FIRST_SECONDS)
 
 
 def _without_vmi(world: World) -> Plan[Action]:
@@ -206,7 +244,7 @@ def _without_vmi(world: World) -> Plan[Action]:
         one for one in world.launchers if one.pod.owner is not None and isinstance(judge(one, one.pod.owner.uid), Alive)
     ]
     if not alive:
-        return Plan(_expect(world.launchers))
+        return _expect(world)
     if world.orphaned_since is None:
         return Plan()
     left = ORPHAN_SECONDS - (world.monotonic - world.orphaned_since)
@@ -220,16 +258,19 @@ def _without_vmi(world: World) -> Plan[Action]:
     return Plan(ends, look_again_in=ORPHAN_SECONDS)
 
 
-def _expect(launchers: tuple[Launcher, ...]) -> tuple[Action, ...]:
+def _expect(world: World) -> Plan[Action]:
     """Take the steps towards a start that need no grant, for the only Pod that may get it."""
-    staying = [one for one in launchers if not (one.is_gone or one.pod.is_over or one.pod.is_deleting)]
+    staying = [one for one in world.launchers if not (one.is_gone or one.pod.is_over or one.pod.is_deleting)]
     if len(staying) != 1:
-        return ()
+        return Plan()
     (launcher,) = staying
     uid, vmi = launcher.pod.uid, None if launcher.expected is None else launcher.expected.vmi
     if launcher.expected is None:
-        return (ReadVmi(uid, because="its launcher is here before it was handed over"),)
+        return Plan((ReadVmi(uid, because="its launcher is here before it was handed over"),))
     is_wanted = vmi is not None and vmi.metadata.deletion_timestamp is None and vmi.status.phase in BEFORE_HAND_OVER
-    if not is_wanted or launcher.sighting.is_network_ready or not is_startable(launcher.sighting):
-        return ()
-    return (PrepareNetwork(uid, because="its launcher is up"),)
+    sighting = launcher.sighting
+    if not is_wanted or sighting.is_network_ready or not sighting.is_here or sighting.failure is not None:
+        return Plan()
+    if (pause := _pause(world, launcher)) > 0:
+        return Plan(look_again_in=pause)
+    return Plan((PrepareNetwork(uid, because="its launcher is up"),))

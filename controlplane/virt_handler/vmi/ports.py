@@ -16,7 +16,8 @@ from controlplane.virt_handler.vmi.world import Expected, Launcher, Traces
 
 
 class NoContact(Exception):
-    """There is no connection to the launcher now, or it broke: what was asked may or may not have happened."""
+    """There is no connection to the launcher now, it broke, or another verb is under way: what was asked may or may not
+    have happened."""
 
 
 class StartRefused(Exception):
@@ -28,7 +29,10 @@ class CannotLook(Exception):
 
 
 class Session(Protocol):
-    """Contact with one launcher. A verb's effect shows in `launcher()`, and its end wakes the VMI's key."""
+    """Contact with one launcher. A verb only begins here, one at a time (NoContact when another is under way).
+
+    Its effect shows in `launcher()`: `doing` while it lasts, `setback` when nothing came of it. Its end wakes the key.
+    """
 
     def launcher(self) -> Launcher:
         """Say what is known now; never blocks."""
@@ -36,20 +40,23 @@ class Session(Protocol):
     def expect(self, expected: Expected) -> None:
         """Keep what was read of its VMI before the hand-over."""
 
-    async def prepare_network(self, vmi: VirtualMachineInstance) -> None:
-        """Set the Pod's network up for its guest; once per session. StartRefused, NoContact."""
+    def admit(self) -> None:
+        """Dial the launcher from now on, and keep contact; at once."""
 
-    async def start(self, vmi: VirtualMachineInstance) -> None:
-        """Define the domain and start it. StartRefused, NoContact."""
+    def prepare_network(self, vmi: VirtualMachineInstance) -> None:
+        """Set the Pod's network up for its guest; once per session."""
 
-    async def shut_down(self) -> None:
-        """Press the guest's power button. NoContact."""
+    def start(self, vmi: VirtualMachineInstance) -> None:
+        """Define the domain and start it."""
 
-    async def destroy(self) -> None:
-        """End QEMU. NoContact."""
+    def shut_down(self) -> None:
+        """Press the guest's power button."""
 
-    async def resume(self) -> None:
-        """Let a paused guest go on. NoContact."""
+    def destroy(self) -> None:
+        """End QEMU."""
+
+    def resume(self) -> None:
+        """Let a paused guest go on."""
 
 
 class Sessions(Protocol):

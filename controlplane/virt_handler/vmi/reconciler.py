@@ -27,7 +27,7 @@ from controlplane.engine.patch import merge_patch
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Cache, Clock, Json
 from controlplane.virt_handler.vmi.decide import BY_PHASE, decide, refuse_start
-from controlplane.virt_handler.vmi.ports import CannotLook, NoContact, Session, Sessions, StartRefused
+from controlplane.virt_handler.vmi.ports import CannotLook, NoContact, Session, Sessions
 from controlplane.virt_handler.vmi.status import derive_status
 from controlplane.virt_handler.vmi.verdict import sought_pod
 from controlplane.virt_handler.vmi.world import (
@@ -35,6 +35,7 @@ from controlplane.virt_handler.vmi.world import (
     Destroy,
     DestroyOrphan,
     DestroyRemoved,
+    Dial,
     Expected,
     Look,
     LookForLauncher,
@@ -91,16 +92,13 @@ class VmiReconciler:
         clock: Clock,
         *,
         tell: TellEvent,
-        started: Callable[[float], None] = lambda _unused: None,
     ) -> None:
-        """started is told the seconds of each successful start (metrics)."""
         self._node = node
         self._vmis = vmis
         self._launchers = launchers
         self._api = api
         self._clock = clock
         self._tell = tell
-        self._started = started
         self._deleting_since: dict[str, float] = {}
         self._orphaned_since: dict[Key, float] = {}
         self._looks: dict[str, tuple[str, Look]] = {}
@@ -147,7 +145,7 @@ class VmiReconciler:
         return derive_status(world, problem)
 
     async def apply(self, world: World, action: Action) -> None:
-        """Do one action. Unavailable: there is no contact, from which nothing follows. Invalid: it is refused."""
+        """Do one action; a verb of a launcher only begins. Unavailable: it cannot, from which nothing follows."""
         if isinstance(action, LookForLauncher):
             await self._look(world, action)
             return
@@ -158,8 +156,6 @@ class VmiReconciler:
             await self._do(world, session, action)
         except NoContact as error:
             raise Unavailable(str(error)) from error
-        except StartRefused as error:
-            raise Invalid(str(error)) from error
 
     async def write_status(self, world: World, status: VirtualMachineInstanceStatus) -> None:
         """Patch what differs, on exactly the version that it was derived from; tell the story when the phase moved."""
@@ -204,21 +200,23 @@ class VmiReconciler:
         match action:
             case ReadVmi():
                 session.expect(await self._read_expected(session.launcher().pod))
+            case Dial():
+                session.admit()
             case PrepareNetwork():
                 expected = session.launcher().expected
                 vmi = world.vmi or (None if expected is None else expected.vmi)
                 if vmi is not None:
-                    await session.prepare_network(vmi)
+                    session.prepare_network(vmi)
             case StartDomain():
                 await self._start(world, session)
             case ShutDown():
-                await session.shut_down()
+                session.shut_down()
             case Destroy():
-                await session.destroy()
+                session.destroy()
             case DestroyRemoved():
                 await self._destroy_removed(session)
             case Resume():
-                await session.resume()
+                session.resume()
             case DestroyOrphan():
                 await self._destroy_orphan(session, action)
             case _:
@@ -240,15 +238,13 @@ class VmiReconciler:
         """Start the domain if the API server itself grants it now; a cache is not enough for that."""
         if world.vmi is None:
             return
-        began = self._clock.monotonic()
         key = Key(world.vmi.metadata.namespace, world.vmi.metadata.name)
         vmi = decode_vmi(await self._api.get(VIRTUAL_MACHINE_INSTANCE, key))
         refusal = refuse_start(vmi, self._node, session.launcher())
         if refusal is not None or vmi.metadata.uid != world.vmi.metadata.uid:
             log.info("start not granted", extra={"key": str(key), "because": refusal or "it is another VMI by now"})
             return
-        await session.start(vmi)
-        self._started(self._clock.monotonic() - began)
+        session.start(vmi)
 
     async def _destroy_removed(self, session: Session) -> None:
         """Ask before: a Pod that is listed no more may only have lost the label by which it is listed."""
@@ -261,7 +257,7 @@ class VmiReconciler:
         if found is not None and found.get("metadata", {}).get("uid") == pod.uid:
             log.warning("not removed", extra={"key": str(key), "because": "the Pod exists, though it is not listed"})
             return
-        await session.destroy()
+        session.destroy()
 
     async def _destroy_orphan(self, session: Session, action: DestroyOrphan) -> None:
         key = session.launcher().pod.vmi_key
@@ -274,7 +270,7 @@ class VmiReconciler:
         if found is not None and found.get("metadata", {}).get("uid") == action.vmi_uid:
             log.info("not an orphan", extra={"key": str(key), "because": "its VMI exists, though not for this node"})
             return
-        await session.destroy()
+        session.destroy()
 
     def _read(self, key: Key) -> VirtualMachineInstance | None:
         raw = self._vmis.get(key)

@@ -26,6 +26,7 @@ from controlplane.domain import layout
 from controlplane.domain.mac import guest_mac
 from controlplane.domain.state import Life
 from controlplane.engine.plan import Problem
+from controlplane.virt_handler.vmi import resume
 from controlplane.virt_handler.vmi.verdict import Alive, Dead, Unknown, Verdict, weigh
 from controlplane.virt_handler.vmi.world import Action, Launcher, PrepareNetwork, StartDomain, World
 
@@ -47,6 +48,9 @@ def derive_status(world: World, problem: Problem[Action] | None) -> VirtualMachi
     verdict = weigh(world)
     if isinstance(verdict, Alive) and world.launcher is not None and world.launcher.is_gone:
         return None  # it is about to be ended: nothing better is said of a guest whose Pod was removed
+    is_busy = world.launcher is not None and world.launcher.doing != ""
+    if isinstance(verdict, Alive) and vmi.status.phase == SCHEDULED and is_busy:
+        return None  # its start has not ended, or its addresses are not known yet
     new = _move(world, vmi, verdict)
     new = msgspec.structs.replace(new, conditions=_conditions(world, new, verdict, problem))
     return None if new == vmi.status else new
@@ -120,10 +124,10 @@ def _conditions(
     for kind, found in (
         (condition_types.SOFTWARE_EMULATION, _emulation(world, verdict)),
         (condition_types.LIVE_MIGRATABLE, _migratable(verdict)),
-        (condition_types.PAUSED, _paused(verdict)),
+        (condition_types.PAUSED, _paused(verdict) or _still_paused(world, new, verdict)),
         (
             condition_types.SYNCHRONIZED,
-            _trouble(verdict, problem) or _waiting(world, verdict) or _lost(world, new, verdict),
+            _trouble(world, verdict, problem) or _waiting(world, verdict) or _lost(world, new, verdict),
         ),
         (condition_types.READY, _ready(world, new)),
     ):
@@ -175,13 +179,27 @@ def _paused(verdict: Verdict) -> Condition | None:
     return Condition(type=condition_types.PAUSED, status="True", reason=reason, message=_PAUSE_MESSAGES[reason])
 
 
-def _trouble(verdict: Verdict, problem: Problem[Action] | None) -> Condition | None:
+def _still_paused(world: World, new: VirtualMachineInstanceStatus, verdict: Verdict) -> Condition | None:
+    """Keep saying that an I/O error has paused the guest until it has run for a while: no two writes per attempt."""
+    told, launcher = conditions.find(new.conditions, condition_types.PAUSED), world.launcher
+    if told is None or told.reason != _PAUSES["ioerror"] or launcher is None or not isinstance(verdict, Alive):
+        return None
+    is_on_trial = resume.seconds_on_trial(launcher.sighting, world.monotonic) > 0
+    return told if is_on_trial and verdict.state.life is not Life.PAUSED else None
+
+
+def _trouble(world: World, verdict: Verdict, problem: Problem[Action] | None) -> Condition | None:
     """Say why the run failed, or why its start does not get on."""
     match verdict:
         case Dead(outcome="Failed", reason=reason, message=message):
             return Condition(type=condition_types.SYNCHRONIZED, status="False", reason=reason, message=message)
+    setback = None if world.launcher is None else world.launcher.setback
+    text = ""
     if problem is not None and isinstance(problem.step, StartDomain | PrepareNetwork):
         text = bounded(str(problem.error))
+    elif setback is not None and setback.is_refusal and not isinstance(verdict, Alive):
+        text = setback.message
+    if text:
         return Condition(type=condition_types.SYNCHRONIZED, status="False", reason="StartFailed", message=text)
     return None
 

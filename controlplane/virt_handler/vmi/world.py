@@ -11,7 +11,7 @@ from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.observed import Observed
 from controlplane.domain.state import State
-from controlplane.virt_handler.network.pod_interface import PodInterface
+from controlplane.node_link.messages import PodInterface
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,10 @@ class Failure:
 class Sighting:
     """What was last seen of a launcher over our own connection. The default says: nothing is known."""
 
+    is_here: bool = False
+    """The launcher is prepared: there is a socket to dial, and a network to set up."""
+    is_admitted: bool = False
+    """We were told to dial it: a VMI grants it the run."""
     is_connected: bool = False
     """False says nothing about the guest."""
     state: State | None = None
@@ -40,6 +44,8 @@ class Sighting:
     destroys: int = 0
     """How often the domain was told to end at once."""
     resume_asked_at: float | None = None
+    resumes: int = 0
+    """How often the guest was told to go on after an I/O error, in a row."""
     failure: Failure | None = None
     trouble: str = ""
     """Why there is no contact; for people."""
@@ -54,6 +60,19 @@ class Expected:
 
 
 @dataclass(frozen=True, slots=True)
+class Setback:
+    """What came of the last verb: nothing. It is tried again later, and ever later."""
+
+    message: str
+    is_refusal: bool
+    """False: there was no contact, or it broke; what was asked may have happened."""
+    at: float
+    """Monotonic seconds."""
+    count: int = 1
+    """How many there were in a row."""
+
+
+@dataclass(frozen=True, slots=True)
 class Launcher:
     """A launcher Pod of this node."""
 
@@ -63,6 +82,9 @@ class Launcher:
     sighting: Sighting = field(default_factory=Sighting)
     expected: Expected | None = None
     """None: not read yet."""
+    doing: str = ""
+    """The verb that is being carried out; "" when none is. Its end wakes the VMI's key."""
+    setback: Setback | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +168,14 @@ class LookForLauncher:
 
 
 @dataclass(frozen=True, slots=True)
+class Dial:
+    """Make contact with a launcher, and keep it: before that not a byte of it is read."""
+
+    pod_uid: str
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
 class PrepareNetwork:
     pod_uid: str
     because: str
@@ -196,5 +226,7 @@ class DestroyOrphan:
     because: str
 
 
-SessionAction = ReadVmi | PrepareNetwork | StartDomain | ShutDown | Destroy | DestroyRemoved | Resume | DestroyOrphan
+SessionAction = (
+    ReadVmi | Dial | PrepareNetwork | StartDomain | ShutDown | Destroy | DestroyRemoved | Resume | DestroyOrphan
+)
 Action = SessionAction | LookForLauncher

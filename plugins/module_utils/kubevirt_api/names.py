@@ -51,6 +51,10 @@ TEMPLATE_HASH = "virtops.kubevirt/template-hash"
 RESERVED_ANNOTATIONS = (VM_GENERATION, TEMPLATE_HASH)
 """Annotations of a VirtualMachineInstance that only the control plane sets."""
 
+# Devices that launchers ask their node for
+KVM_DEVICE = "devices.kubevirt.io/kvm"
+TUN_DEVICE = "devices.kubevirt.io/tun"
+
 # Finalizers
 VMI_FINALIZER = "kubevirt.io/foregroundDeleteVirtualMachine"
 """On a VirtualMachineInstance until none of its Pods exists."""

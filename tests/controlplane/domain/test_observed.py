@@ -47,6 +47,10 @@ def test_a_foreign_domain_has_no_identity() -> None:
         pytest.param("", "not XML", id="empty"),
         pytest.param("<network/>", "expected a domain", id="other element"),
         pytest.param(f"<domain>{'x' * LIMIT_BYTES}</domain>", "at most", id="huge"),
+        pytest.param(f"<domain>{'ä' * (LIMIT_BYTES - 20)}</domain>", "more than", id="huge in bytes"),
+        pytest.param("<domain>" + "<a>" * 1000, "nests them too deeply", id="deep"),
+        pytest.param(f"<domain>{'<a/>' * 5000}</domain>", "too many elements", id="many elements"),
+        pytest.param("<domain><a b='" + "x" * 60_000 + "'/></domain>", "a tag of", id="long tag"),
         pytest.param(
             f"<domain><metadata>{ELEMENT.format(epoch='x', grace=1)}</metadata></domain>", "numbers", id="epoch"
         ),

@@ -8,6 +8,8 @@ from __future__ import annotations
 from tests.controlplane.guards.guard import Guard
 
 _DECIDE = "controlplane/virt_handler/vmi/decide.py"
+_STATUS = "controlplane/virt_handler/vmi/status.py"
+_BY_STATUS = ("tests/controlplane/virt_handler/vmi/test_status.py",)
 _VERDICT = "controlplane/virt_handler/vmi/verdict.py"
 _BY_DECIDE = ("tests/controlplane/virt_handler/vmi/test_decide.py",)
 _BY_VERDICT = (
@@ -18,11 +20,60 @@ _BY_VERDICT = (
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
+        file="controlplane/virt_handler/vmi/decide.py",
+        line="    if by_phase is None:\n        return Plan()\n    plan = by_phase(world, vmi)",
+        without="    plan = (by_phase or _running)(world, vmi)",
+        because="Of a phase that this version does not know nothing is done.",
+        tests=("tests/controlplane/virt_handler/vmi/test_decide.py",),
+    ),
+    Guard(
+        file="controlplane/virt_handler/vmi/decide.py",
+        line="    is_granted = vmi.status.active_pods.get(launcher.pod.uid) == world.node",
+        without="    is_granted = True",
+        because="A Pod that looks like a launcher is dialled, and what it says is read.",
+        tests=("tests/controlplane/virt_handler/vmi/test_decide.py",),
+    ),
+    Guard(
         file=_DECIDE,
-        line="    return Plan() if by_phase is None else by_phase(world, vmi)",
-        without="    return _running(world, vmi) if by_phase is None else by_phase(world, vmi)",
-        because="About a phase that this version does not know nothing is done.",
+        line="    busy = {one.pod.uid for one in world.launchers if one.doing}\n",
+        without="    busy: set[str] = set()\n",
+        because="While a start is carried out, nothing else may be asked of its launcher.",
         tests=_BY_DECIDE,
+    ),
+    Guard(
+        file=_DECIDE,
+        line=(
+            "    if (pause := _pause(world, launcher)) > 0:\n"
+            "        return Plan(look_again_in=pause)\n"
+            "    if not sighting"
+        ),
+        without="    if not sighting",
+        because="A start that fails must not be tried many times a second.",
+        tests=_BY_DECIDE,
+    ),
+    Guard(
+        file=_DECIDE,
+        line='(verdict.state.life, verdict.state.reason) != (Life.PAUSED, "ioerror"):',
+        without="verdict.state.life is not Life.PAUSED:",
+        because="A guest that a user paused must not be let go on by us.",
+        tests=_BY_DECIDE,
+    ),
+    Guard(
+        file=_STATUS,
+        line=(
+            "    if isinstance(verdict, Alive) and vmi.status.phase == SCHEDULED and is_busy:\n"
+            "        return None  # its start has not ended, or its addresses are not known yet\n"
+        ),
+        without="",
+        because="A VMI is Running only after its start has ended, and with its addresses.",
+        tests=_BY_STATUS,
+    ),
+    Guard(
+        file=_STATUS,
+        line="    return told if is_on_trial and verdict.state.life is not Life.PAUSED else None",
+        without="    return None",
+        because="A guest that meets its I/O error again must not cost two writes at every attempt.",
+        tests=_BY_STATUS,
     ),
     Guard(
         file=_DECIDE,
@@ -82,7 +133,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_DECIDE,
-        line="    if refuse_start(vmi, world.node, launcher) is not None:\n        return Plan(prepare)\n",
+        line="    if refuse_start(vmi, world.node, launcher) is not None:\n        return Plan()\n",
         without="",
         because="A start that was not granted must not be tried.",
         tests=_BY_DECIDE,
@@ -127,10 +178,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_DECIDE,
-        line=(
-            "    if asked is not None and (waited := world.monotonic - asked) < RESUME_SECONDS:\n"
-            "        return Plan(look_again_in=RESUME_SECONDS - waited)\n"
-        ),
+        line="    if wait > 0:\n        return Plan(look_again_in=wait)\n",
         without="",
         because="A guest paused by an I/O error must not be resumed many times a second.",
         tests=_BY_DECIDE,
@@ -148,8 +196,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_DECIDE,
-        line="    if len(staying) != 1:\n        return ()",
-        without="    if not staying:\n        return ()",
+        line="    if len(staying) != 1:\n        return Plan()",
+        without="    if not staying:\n        return Plan()",
         because="Of two Pods nobody knows which will get the guest: no network is made for either.",
         tests=_BY_DECIDE,
     ),

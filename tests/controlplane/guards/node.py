@@ -11,6 +11,12 @@ _REGISTRY = "controlplane/virt_handler/launchers/registry.py"
 _CALLS = "controlplane/hypervisor/calls.py"
 _CONNECTION = "controlplane/hypervisor/connection.py"
 _EVENTS = "controlplane/hypervisor/events.py"
+_WIRE = "controlplane/hypervisor/wire.py"
+_LOOP = "controlplane/hypervisor/loop.py"
+_OBSERVED = "controlplane/domain/observed.py"
+_PACE = "controlplane/virt_handler/launchers/pace.py"
+_SESSION = "controlplane/virt_handler/launchers/session.py"
+_VERBS = "controlplane/virt_handler/launchers/verbs.py"
 _GUEST = "controlplane/hypervisor/guest.py"
 _BY_REGISTRY = ("tests/controlplane/virt_handler/launchers/test_registry.py",)
 _BY_HYPERVISOR = ("tests/controlplane/hypervisor",)
@@ -32,9 +38,9 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_REGISTRY,
-        line="        except (OSError, Refused) as error:\n            raise CannotLook(",
+        line="        except NodeError as error:\n            raise CannotLook(",
         without=(
-            "        except (OSError, Refused) as error:\n"
+            "        except NodeError as error:\n"
             "            return Traces(has_directory=False, processes=0)\n"
             "            raise CannotLook("
         ),
@@ -48,6 +54,96 @@ GUARDS: tuple[Guard, ...] = (
         because="A hung libvirtd must not hold its caller for ever.",
         tests=_BY_HYPERVISOR,
         may_hang=True,
+    ),
+    Guard(
+        file=_CALLS,
+        line="        self._is_given_up = True\n        self._wire.cut(because)\n",
+        without="        self._is_given_up = True\n",
+        because="A thread that waits for a launcher which never answers would be there for ever.",
+        tests=_BY_HYPERVISOR,
+        may_hang=True,
+    ),
+    Guard(
+        file=_CALLS,
+        line="            _interrupt(self._thread)\n",
+        without="",
+        because="A launcher with a full queue of callers would keep a thread for each attempt.",
+        tests=_BY_HYPERVISOR,
+    ),
+    Guard(
+        file=_CALLS,
+        line='            work.give_up("nobody waits for it any more")\n',
+        without="            pass\n",
+        because="A connection whose opening was cancelled would wait for its launcher as long as that likes.",
+        tests=_BY_HYPERVISOR,
+    ),
+    Guard(
+        file=_CONNECTION,
+        line="        self._wire.retire(CLOSE_SECONDS / 2)\n",
+        without="",
+        because="The client library deadlocks or crashes when a connection is freed under a call of another thread.",
+        tests=_BY_HYPERVISOR,
+    ),
+    Guard(
+        file=_CONNECTION,
+        line="            guest.let_go()\n",
+        without="            pass\n",
+        because="A domain that somebody keeps would keep its connection, and say goodbye on the event loop.",
+        tests=_BY_HYPERVISOR,
+    ),
+    Guard(
+        file=_EVENTS,
+        line="        with suppress(libvirt.libvirtError):\n            connection.domainEventDeregisterAny(one)",
+        without=(
+            "        try:\n"
+            "            connection.domainEventDeregisterAny(one)\n"
+            "        except libvirt.libvirtError:\n"
+            "            return"
+        ),
+        because="Each subscription that is not taken back keeps its dead connection for good.",
+        tests=_BY_HYPERVISOR,
+    ),
+    Guard(
+        file=_LOOP,
+        line="            wire.cut(TOO_MUCH)",
+        without="            pass",
+        because="A launcher that floods us with events would have the event loop for itself.",
+        tests=_BY_HYPERVISOR,
+    ),
+    Guard(
+        file=_WIRE,
+        line="            if self.because:  # it was given up while it dialled\n                self._shut_down()\n",
+        without="",
+        because="A connection that is made after it was given up would stay.",
+        tests=("tests/controlplane/hypervisor/test_wire.py",),
+    ),
+    Guard(
+        file=_OBSERVED,
+        line="        if self._elements > _ELEMENTS_LIMIT or len(self._path) >= _DEPTH_LIMIT:\n",
+        without="        if False:\n",
+        because="What a tenant writes must not cost us as much as it likes.",
+        tests=("tests/controlplane/domain/test_observed.py",),
+    ),
+    Guard(
+        file=_PACE,
+        line="1 if good_for >= STEADY_SECONDS else self.failures + 1",
+        without="1 if good_for > 0 else self.failures + 1",
+        because="A launcher that answers once and breaks off would be called hundreds of times a second.",
+        tests=("tests/controlplane/virt_handler/launchers/test_pace.py",),
+    ),
+    Guard(
+        file=_SESSION,
+        line="        if self._is_unreadable:\n            return None\n",
+        without="",
+        because="A description that cannot be read must not be read at every event.",
+        tests=("tests/controlplane/virt_handler/launchers/test_session_look.py",),
+    ),
+    Guard(
+        file=_VERBS,
+        line="        if self._doing:\n            raise NoContact(",
+        without="        if False:\n            raise NoContact(",
+        because="Two verbs at once: a start and the end of the same guest.",
+        tests=("tests/controlplane/virt_handler/launchers/test_verbs.py",),
     ),
     Guard(
         file=_EVENTS,

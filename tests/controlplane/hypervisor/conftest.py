@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
+from controlplane.hypervisor.connection import register_event_loop
 from tests.controlplane.hypervisor import fake_libvirt
 
 
@@ -43,3 +45,9 @@ def on_fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[OnFake]:
     sys.modules.update(kept)
     if "controlplane" in sys.modules and prefix in kept:
         sys.modules["controlplane"].hypervisor = kept[prefix]  # type: ignore[attr-defined]
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def libvirt_loop() -> None:
+    """Let libvirt use the session's loop: it takes one per process."""
+    register_event_loop()

@@ -105,6 +105,6 @@ class Connection:
         return identifier
 
     def domainEventDeregisterAny(self, identifier: int) -> None:  # noqa: N802
+        del self.callbacks[identifier]
         if self.is_dead:
             raise libvirtError("client socket is closed", 38)
-        del self.callbacks[identifier]

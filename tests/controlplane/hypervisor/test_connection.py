@@ -5,15 +5,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import AsyncIterator
 
+import libvirt
 import pytest
 import pytest_asyncio
 
 from controlplane.domain.state import Life, State
-from controlplane.hypervisor.connection import Connection, open_connection, register_event_loop, socket_uri
+from controlplane.hypervisor.connection import Connection, open_connection, socket_uri
 from controlplane.hypervisor.errors import Disconnected, HypervisorError, InvalidDomain, WrongState
 from controlplane.hypervisor.events import LifecycleChanged
+from controlplane.hypervisor.wire import Wire
 
 XML = """
 <domain type="test"><name>web</name><memory>8192</memory><os><type>hvm</type></os>
@@ -21,12 +25,7 @@ XML = """
 """
 
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")  # libvirt takes one loop per process
-
-
-@pytest_asyncio.fixture(scope="session", loop_scope="session", autouse=True)
-async def _loop() -> None:
-    register_event_loop()
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("libvirt_loop")]
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -84,3 +83,40 @@ async def test_a_socket_path_cannot_add_to_the_uri(path: str) -> None:
 
 async def test_a_socket_is_named_by_its_descriptor() -> None:
     assert socket_uri("/proc/self/fd/7") == "qemu+unix:///session?socket=/proc/self/fd/7"
+
+
+class BusyHandle:
+    """A connection of libvirt's with a call on it that ends when it is let."""
+
+    def __init__(self) -> None:
+        self.has_begun, self.may_end = threading.Event(), threading.Event()
+        self.order: list[str] = []
+
+    def lookupByName(self, _unused: str) -> None:  # noqa: N802 - the binding's name
+        self.has_begun.set()
+        self.may_end.wait(5)
+        self.order.append("looked up")
+        raise libvirt.libvirtError("no wire")
+
+    def unregisterCloseCallback(self) -> None:  # noqa: N802 - the binding's name
+        """Nothing is registered."""
+
+    def close(self) -> None:
+        self.order.append("closed")
+
+
+async def test_a_connection_is_not_closed_under_a_call_of_another_thread() -> None:
+    """The client library would deadlock, or use what it has freed."""
+    handle = BusyHandle()
+    made = Connection(handle, "test:///default", Wire())
+    looking = asyncio.create_task(made.guest("web"))
+    await asyncio.to_thread(handle.has_begun.wait)
+    closing = asyncio.create_task(made.close())
+    await asyncio.sleep(0.02)
+    handle.may_end.set()
+    await closing
+    with pytest.raises(HypervisorError):
+        await looking
+    assert handle.order == ["looked up", "closed"]
+    with pytest.raises(Disconnected, match="the connection is closed"):
+        await made.guest("web")

@@ -3,15 +3,24 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from controlplane.hypervisor.events import EventQueue, LifecycleChanged
 from tests.controlplane.hypervisor.conftest import OnFake
 from tests.controlplane.hypervisor.fake_libvirt import Connection, Domain
 
 
+def subscribe(events: Any, connection: Connection, put: Callable[[object], None]) -> list[int]:
+    registrations: list[int] = []
+    events.register(connection, put, registrations)
+    return registrations
+
+
 def test_callbacks_become_frozen_events(on_fake: OnFake) -> None:
     virt, events = on_fake.libvirt, on_fake.events
     connection, domain, seen = Connection(), Domain(on_fake.libvirt, "web"), []
-    events.register(connection, seen.append)
+    subscribe(events, connection, seen.append)
     connection.callbacks[virt.VIR_DOMAIN_EVENT_ID_LIFECYCLE](connection, domain, virt.VIR_DOMAIN_EVENT_STOPPED, 5, None)
     connection.callbacks[virt.VIR_DOMAIN_EVENT_ID_LIFECYCLE](connection, domain, 5, 0, None)
     agent = connection.callbacks[virt.VIR_DOMAIN_EVENT_ID_AGENT_LIFECYCLE]
@@ -27,16 +36,18 @@ def test_callbacks_become_frozen_events(on_fake: OnFake) -> None:
     ]
 
 
-def test_a_dead_connection_has_nothing_to_take_back(on_fake: OnFake) -> None:
+def test_on_a_dead_connection_every_subscription_is_tried_to_be_taken_back(on_fake: OnFake) -> None:
+    """Each keeps the connection in memory until then, whatever libvirtd says."""
     connection = Connection()
-    registrations = on_fake.events.register(connection, lambda event: None)
+    registrations = subscribe(on_fake.events, connection, lambda event: None)
     connection.is_dead = True
     on_fake.events.deregister(connection, registrations)
+    assert connection.callbacks == {}
 
 
 def test_subscriptions_are_taken_back(on_fake: OnFake) -> None:
     connection = Connection()
-    on_fake.events.deregister(connection, on_fake.events.register(connection, lambda event: None))
+    on_fake.events.deregister(connection, subscribe(on_fake.events, connection, lambda event: None))
     assert connection.callbacks == {}
 
 
@@ -50,3 +61,11 @@ async def test_a_flood_of_events_costs_only_the_oldest() -> None:
     for number in range(1000):
         queue.put(LifecycleChanged(str(number), "stopped"))
     assert await queue.get() == LifecycleChanged("744", "stopped")
+
+
+async def test_what_has_happened_meanwhile_is_taken_at_once() -> None:
+    queue = EventQueue()
+    events = [LifecycleChanged(str(number), "stopped") for number in range(3)]
+    for one in events:
+        queue.put(one)
+    assert (queue.drain(), queue.drain()) == (events, [])

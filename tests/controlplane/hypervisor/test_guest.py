@@ -31,12 +31,12 @@ async def test_a_state_is_read_by_name(on_fake: OnFake, number: str, reason: str
         getattr(on_fake.libvirt, f"VIR_DOMAIN_{number}"),
         getattr(on_fake.libvirt, f"VIR_DOMAIN_{reason}"),
     )
-    assert await on_fake.guest.Guest(domain).state() == expected
+    assert await on_fake.guest.Guest(domain, "web").state() == expected
 
 
 async def test_verbs_pass_the_flags_they_promise(on_fake: OnFake) -> None:
     domain = Domain(on_fake.libvirt)
-    guest = on_fake.guest.Guest(domain)
+    guest = on_fake.guest.Guest(domain, "web")
     await guest.start(is_paused=True)
     await guest.shutdown()
     await guest.destroy()
@@ -51,17 +51,17 @@ async def test_verbs_pass_the_flags_they_promise(on_fake: OnFake) -> None:
 
 
 async def test_a_domain_without_our_metadata_has_no_identity(on_fake: OnFake) -> None:
-    assert await on_fake.guest.Guest(Domain(on_fake.libvirt)).identity() is None
+    assert await on_fake.guest.Guest(Domain(on_fake.libvirt), "web").identity() is None
 
 
 async def test_our_metadata_is_asked_for_by_its_namespace(on_fake: OnFake) -> None:
     domain = Domain(on_fake.libvirt)
     domain.metadata_text = "<vmi xmlns='URI'/>"
-    assert await on_fake.guest.Guest(domain).identity() == "<vmi xmlns='urn:virtops:kubevirt:1'/>"
+    assert await on_fake.guest.Guest(domain, "web").identity() == "<vmi xmlns='urn:virtops:kubevirt:1'/>"
 
 
 async def test_an_error_names_the_verb_and_the_domain(on_fake: OnFake) -> None:
-    domain = Domain(on_fake.libvirt, "web")
+    domain = Domain(on_fake.libvirt)
     domain.failure = libvirtError("domain is not running", on_fake.libvirt.VIR_ERR_OPERATION_INVALID)
     with pytest.raises(on_fake.errors.WrongState, match="cannot shut down domain web: domain is not running"):
-        await on_fake.guest.Guest(domain).shutdown()
+        await on_fake.guest.Guest(domain, "web").shutdown()

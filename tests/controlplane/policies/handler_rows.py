@@ -19,8 +19,8 @@ from controlplane.api.objects.lease import lease_name
 from controlplane.domain.state import Life, State
 from controlplane.engine.patch import merge_patch
 from controlplane.virt_handler import node
-from controlplane.virt_handler.kvm import KvmFinding
 from controlplane.virt_handler.vmi.status import derive_status
+from controlplane.virt_node.kvm import KvmFinding
 from tests.controlplane.policies.replay import LEASES, NAMESPACE, NODES, VMIS, Facts, Json, Request, Who
 from tests.controlplane.virt_handler.builders import RUNNING, a_launcher, a_pod, a_world, observed, seen
 

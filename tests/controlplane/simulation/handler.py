@@ -41,7 +41,7 @@ class Handler(Process):
         self.caches = (pods, vmis)
         self._known = Overlay(vmis)
         queue = Queue(BackOff(rng.random))
-        self.sessions = FakeSessions(pods, node, lambda key: queue.add(key, self.clock.monotonic()))
+        self.sessions = FakeSessions(pods, node, lambda key: queue.add(key, self.clock.monotonic()), self.spawn)
         api = RememberingApi(CallingApi(store), {VIRTUAL_MACHINE_INSTANCE: self._known})
         self.reconciler = build(node.name, self._known, self.sessions, api, node.clock, tell=_tell)
         self.work = {"vmi": (queue, self.reconciler)}

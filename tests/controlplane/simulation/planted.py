@@ -254,7 +254,7 @@ class StartsWithoutGrant(handler_module.VmiReconciler):
 
     async def _start(self, world: handler_world.World, session: Any) -> None:
         if world.vmi is not None:
-            await session.start(world.vmi)
+            session.start(world.vmi)
 
 
 class EndsOrphansUnasked(handler_module.VmiReconciler):

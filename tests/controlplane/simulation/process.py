@@ -37,9 +37,10 @@ class View:
 class Pass:
     """A reconcile under way, stopped at a call."""
 
-    queue: Queue
+    queue: Queue | None
+    """None: nobody waits for its end, as of a verb of a launcher's session."""
     key: Key
-    coroutine: Coroutine[Call, Any, Outcome]
+    coroutine: Coroutine[Call, Any, Outcome | None]
     call: Call
     view: View
 
@@ -72,6 +73,10 @@ class Process:
         self._resume(queue, key, reconcile(reconciler, key), (None, None, self.store.version))
         return True
 
+    def spawn(self, key: Key, coroutine: Coroutine[Any, Any, None]) -> None:
+        """Run something beside the passes, as a task of its own."""
+        self._resume(None, key, coroutine, (None, None, self.store.version))
+
     def carry_out(self, index: int, fate: Fate) -> None:
         """Let one waiting call happen and its pass go on to its next call or its end."""
         one = self.passes.pop(index)
@@ -98,17 +103,23 @@ class Process:
         return [queue for queue, _unused in self.work.values()]
 
     def _resume(
-        self, queue: Queue, key: Key, coroutine: Coroutine[Call, Any, Outcome], with_: tuple[Any, Any, int]
+        self,
+        queue: Queue | None,
+        key: Key,
+        coroutine: Coroutine[Call, Any, Outcome | None],
+        with_: tuple[Any, Any, int],
     ) -> None:
         result, error, since = with_
         try:
             call = coroutine.send(result) if error is None else coroutine.throw(error)
         except StopIteration as end:
-            outcome: Outcome = end.value
-            self._finish(queue, key, failed=outcome.error is not None, look_again_in=outcome.look_again_in)
+            if queue is not None:
+                outcome: Outcome = end.value
+                self._finish(queue, key, failed=outcome.error is not None, look_again_in=outcome.look_again_in)
         except Exception as bug:
             self.bugs.append(f"{key}: {bug!r}")
-            self._finish(queue, key, failed=True, look_again_in=None)
+            if queue is not None:
+                self._finish(queue, key, failed=True, look_again_in=None)
         else:
             self.passes.append(Pass(queue, key, coroutine, call, self.view(key, since)))
 

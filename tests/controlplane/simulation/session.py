@@ -9,14 +9,16 @@ contact changes nothing but `is_connected`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
+from typing import Any
 
 from controlplane.api.objects.decode import decode
 from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.resources import Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import State
+from controlplane.virt_handler.launchers.verbs import Verbs
 from controlplane.virt_handler.vmi.ports import CannotLook, NoContact, StartRefused
 from controlplane.virt_handler.vmi.world import Expected, Failure, Launcher, Sighting, Traces
 from tests.controlplane.simulation import launcher as host
@@ -61,13 +63,20 @@ class FakeSession:
         self._expected = expected
         self._changed()
 
+    def admit(self) -> None:
+        self._publish(is_admitted=True)
+
     def steps(self) -> list[Callable[[], None]]:
         """List what its own task can do now."""
         there = self._there()
         if self._daemon and (there is None or not there.is_listening or there.daemon != self._daemon):
             return [self._hang_up]
         if not self._daemon:
-            return [self._connect] if there is not None and there.is_listening and not self.is_over else []
+            if there is None or not there.is_listening or self.is_over:
+                return []
+            if not self._sighting.is_here:
+                return [lambda: self._publish(is_here=True)]
+            return [self._connect] if self._sighting.is_admitted else []
         if self._look is not None:
             return [self._publish_look]
         return [self._begin_look] if there is not None and self._seen != there.changes and not self._is_starting else []
@@ -180,19 +189,28 @@ class FakeSession:
 class FakeSessions:
     """The launcher Pods of a node, as a cache shows them; a session each. As the real registry."""
 
-    def __init__(self, pods: LaggingCache, node: Node, changed: Callable[[Key], None]) -> None:
+    def __init__(
+        self,
+        pods: LaggingCache,
+        node: Node,
+        changed: Callable[[Key], None],
+        spawn: Callable[[Key, Coroutine[Any, Any, None]], None],
+    ) -> None:
+        """spawn runs a verb beside the passes; the real Verbs see to it that there is one at a time."""
         self._pods = pods
         self._node = node
         self._changed = changed
+        self._spawn = spawn
         self._sessions: dict[str, FakeSession] = {}
+        self._verbs: dict[str, Verbs] = {}
         pods.subscribe(self._take)
 
     @property
     def synced(self) -> bool:
         return self._pods.synced
 
-    def session(self, pod_uid: str) -> FakeSession | None:
-        return self._sessions.get(pod_uid)
+    def session(self, pod_uid: str) -> Verbs | None:
+        return self._verbs.get(pod_uid)
 
     def launchers_of(self, vmi_uid: str) -> tuple[Launcher, ...]:
         return self._select(lambda pod: pod.owner is not None and pod.owner.uid == vmi_uid)
@@ -225,7 +243,10 @@ class FakeSessions:
     def _seen(self, pod: Pod, key: Key) -> None:
         session = self._sessions.get(pod.uid)
         if session is None:
-            self._sessions[pod.uid] = FakeSession(pod, self._node, lambda: self._changed(key))
+            session = self._sessions[pod.uid] = FakeSession(pod, self._node, lambda: self._changed(key))
+            self._verbs[pod.uid] = Verbs(
+                session, self._node.clock, lambda verb: self._spawn(key, verb), lambda: self._changed(key)
+            )
         else:
             session.pod, session.is_gone = pod, False  # it may be listed again
         self._changed(key)
@@ -240,12 +261,12 @@ class FakeSessions:
     def _drop_ended(self) -> None:
         for uid, one in tuple(self._sessions.items()):
             if one.is_gone and not one.is_connected:
-                del self._sessions[uid]
+                del self._sessions[uid], self._verbs[uid]
                 if one.pod.vmi_key is not None:
                     self._changed(one.pod.vmi_key)
 
     def _select(self, is_wanted: Callable[[Pod], bool]) -> tuple[Launcher, ...]:
-        return tuple(one.launcher() for one in self._sessions.values() if is_wanted(one.pod))
+        return tuple(self._verbs[uid].launcher() for uid, one in self._sessions.items() if is_wanted(one.pod))
 
 
 def _read(raw: bytes | None) -> Pod | None:

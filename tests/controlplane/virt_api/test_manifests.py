@@ -26,6 +26,7 @@ ROOT = Path(__file__).parents[3]
 ROLE = ROOT / "roles" / "control_plane"
 TEMPLATES = ROLE / "templates"
 IMAGES = {"__control_plane_image": "control-plane:1", "__control_plane_launcher_image": "virt-launcher:1"}
+USER = {"__control_plane_handler_uid": 60107}
 CONTROL_PLANE_NODE = "node-role.kubernetes.io/control-plane"
 
 
@@ -33,7 +34,12 @@ def render(name: str, **options: Any) -> list[dict[str, Any]]:
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True, autoescape=False)
     environment.filters["to_json"] = json.dumps  # Ansible's
     defaults = yaml.safe_load((ROLE / "defaults" / "main.yml").read_text())
-    own = {"control_plane_namespace": "virt", "__control_plane_kinds": yaml.safe_load(LIST.read_text()), **IMAGES}
+    own = {
+        "control_plane_namespace": "virt",
+        "__control_plane_kinds": yaml.safe_load(LIST.read_text()),
+        **IMAGES,
+        **USER,
+    }
     text = environment.from_string((TEMPLATES / name).read_text()).render({**defaults, **own, **options})
     return [document for document in yaml.safe_load_all(text) if document]
 
@@ -132,7 +138,7 @@ def test_each_pair_is_read_by_the_one_account_whose_part_it_is_and_by_no_other()
 
     handlers = {"virt-handler/server", "migration/source", "migration/target"}
     assert readers == {role.secret: {"virt-handler" if role.name in handlers else "virt-api"} for role in ROLES}
-    mounted = [render(f"{name}.yaml.j2") for name in ("virt-api", "virt-controller", "virt-handler")]
+    mounted = [render(f"{name}.yaml.j2") for name in ("virt-api", "virt-controller", "virt-handler", "virt-node")]
     assert not [name for name in readers if name in json.dumps(mounted)]
 
 
@@ -226,7 +232,8 @@ def allowed(**options: Any) -> dict[str, list[dict[str, Any]]]:
 
 
 def test_each_component_is_reached_on_the_ports_that_it_serves_and_on_no_other() -> None:
-    served = the_ports("virt-api") | the_ports("virt-controller") | the_ports("virt-handler")
+    components = ("virt-api", "virt-controller", "virt-handler", "virt-node")
+    served = {label: ports for name in components for label, ports in the_ports(name).items()}
 
     opened = {label: {port["port"] for rule in rules for port in rule["ports"]} for label, rules in allowed().items()}
 

@@ -13,8 +13,8 @@ from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.namespace import NAMESPACE
 from controlplane.domain.observed import Identity, Observed
 from controlplane.domain.state import Life, State
-from controlplane.virt_handler.network.pod_interface import PodInterface
-from controlplane.virt_handler.vmi.world import Expected, Launcher, Look, Sighting, Traces, World
+from controlplane.node_link.messages import PodInterface
+from controlplane.virt_handler.vmi.world import Launcher, Look, Sighting, Traces, World
 
 NODE, OTHER = "node-1", "node-2"
 VMI_UID, POD_UID = "0000aaaa-1111-2222-3333-444444444444", "bbbb0000-1111-2222-3333-444444444444"
@@ -111,6 +111,8 @@ def observed(*, uid: str = VMI_UID, pod_uid: str = POD_UID, grace: int = 30, acp
 def seen(state: State | None = RUNNING, **fields: Any) -> Sighting:
     """A connected launcher."""
     defaults: dict[str, Any] = {
+        "is_here": True,
+        "is_admitted": True,
         "is_connected": True,
         "state": state,
         "observed": None if state is None else observed(),
@@ -121,9 +123,11 @@ def seen(state: State | None = RUNNING, **fields: Any) -> Sighting:
 
 
 def a_launcher(
-    sighting: Sighting | None = None, pod: Pod | None = None, *, gone: bool = False, expected: Expected | None = None
+    sighting: Sighting | None = None, pod: Pod | None = None, *, gone: bool = False, **fields: Any
 ) -> Launcher:
-    return Launcher(pod or a_pod(), is_gone=gone, sighting=sighting or Sighting(), expected=expected)
+    return Launcher(
+        pod or a_pod(), is_gone=gone, sighting=sighting or Sighting(is_here=True, is_admitted=True), **fields
+    )
 
 
 def a_look(

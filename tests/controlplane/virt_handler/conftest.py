@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.virt_handler.launcher_dir import PodsDirectory
+from controlplane.virt_node.launcher_dir import PodsDirectory
 from tests.controlplane.virt_handler.builders import VMI_UID, pod_object, vmi_object
 from tests.controlplane.virt_handler.fakes import (
     FakeApi,

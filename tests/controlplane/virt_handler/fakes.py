@@ -23,8 +23,7 @@ from controlplane.engine.errors import Conflict, NotFound
 from controlplane.engine.ports import Json
 from controlplane.hypervisor.errors import Disconnected, HypervisorError, WrongState
 from controlplane.hypervisor.events import ConnectionClosed, Event, EventQueue, LifecycleChanged
-from controlplane.virt_handler.network.masquerade import Masquerade
-from controlplane.virt_handler.network.pod_interface import PodInterface
+from controlplane.node_link.messages import Masquerade, PodInterface
 from tests.controlplane.virt_handler.builders import ETH0, NOW, POD_UID
 
 
@@ -50,6 +49,8 @@ class FakeGuest:
         self.life = State(Life.SHUT_OFF, "unknown")
         self.is_deaf = False
         self.starts = 0
+        self.descriptions = 0
+        """How often it was described."""
 
     async def start(self) -> None:
         if self.life.life.is_up:
@@ -88,6 +89,7 @@ class FakeGuest:
         return self.life
 
     async def xml(self) -> str:
+        self.descriptions += 1
         return self._xml
 
     def become(self, state: State, event: str) -> None:
@@ -106,6 +108,8 @@ class FakeConnection:
 
     async def guest(self, name: str) -> FakeGuest | None:
         self._check()
+        if self._libvirtd.look_error is not None:
+            raise self._libvirtd.look_error
         return self._libvirtd.guest if name in self._libvirtd.names else None
 
     async def define(self, xml: str) -> FakeGuest:
@@ -136,6 +140,9 @@ class FakeLibvirtd:
         self.start_error: HypervisorError | None = None
         self.while_starting: State | None = None
         """How a domain looks between the request to start it and an answer that is an error."""
+        self.look_error: HypervisorError | None = None
+        self.hangs_up = False
+        """It ends every connection in the moment in which it is made."""
         self.is_listening = True
         self.connections: list[FakeConnection] = []
         self.dials = 0
@@ -145,6 +152,8 @@ class FakeLibvirtd:
         if not self.is_listening:
             raise Disconnected("nobody listens")
         self.connections.append(FakeConnection(self))
+        if self.hangs_up:
+            self.hang_up()
         return self.connections[-1]
 
     def tell(self, event: Event) -> None:
@@ -351,11 +360,16 @@ def _merged(old: Any, patch: Any) -> Any:
     return new
 
 
-async def until(is_so: Callable[[], bool], what: str = "it") -> None:
-    """Give the tasks their turns until something is so; the deadline is a test's failure, not a measure."""
+async def until(is_so: Callable[[], bool], what: str = "it", *, clock: FakeClock | None = None) -> None:
+    """Give the tasks their turns until something is so; the deadline is a test's failure, not a measure.
+
+    clock: time that goes on meanwhile.
+    """
     try:
         async with asyncio.timeout(5):
-            while not is_so():  # noqa: ASYNC110 - whatever the tasks do, not one event
+            while not is_so():
                 await asyncio.sleep(0.001)
+                if clock is not None:
+                    clock.seconds += 0.001
     except TimeoutError:
         raise AssertionError(f"{what} did not come true") from None

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A node with one launcher Pod and virt-handler on it, for stories.
 
-The directory, the socket and inotify are real; libvirt, the API server and the Pod's network are fakes with behaviour.
+virt-node, the directory, the sockets and inotify are real; libvirt, the API server and the Pod's network are fakes with
+behaviour.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from controlplane.engine.backoff import BackOff
 from controlplane.engine.ports import Json
 from controlplane.engine.queue import Queue
 from controlplane.engine.runner import Runner
-from controlplane.virt_handler.inotify import Inotify
-from controlplane.virt_handler.launcher_dir import PodsDirectory
 from controlplane.virt_handler.launchers.registry import Registry
 from controlplane.virt_handler.launchers.session import Tools
+from controlplane.virt_handler.node_client import NodeClient
 from controlplane.virt_handler.vmi.reconciler import Told, VmiReconciler
+from controlplane.virt_node.launcher_dir import PodsDirectory
 from tests.controlplane.virt_handler.builders import NODE, POD_UID, vmi_object
 from tests.controlplane.virt_handler.fakes import (
     FakeApi,
@@ -36,6 +37,7 @@ from tests.controlplane.virt_handler.fakes import (
     LauncherFiles,
     until,
 )
+from tests.controlplane.virt_handler.virt_node import VirtNode
 
 KEY = Key("default", "web")
 POD = Key("default", f"virt-launcher-web-{POD_UID[:4]}")
@@ -55,8 +57,10 @@ class Node:
     directory: PodsDirectory
     proc: FakeProc
     told: list[Told] = field(default_factory=list)
+    resync_seconds: float = 300.0
     _task: asyncio.Task[None] | None = None
     registry: Registry | None = None
+    virt_node: VirtNode | None = None
 
     def begin(self) -> None:
         """Start virt-handler."""
@@ -86,16 +90,9 @@ class Node:
         await until(lambda: self.phase == "Running", "Running")
 
     async def _run(self) -> None:
-        inotify = Inotify()
-        tools = Tools(
-            self.directory,
-            inotify,
-            self.clock,
-            self.libvirtd.connect,
-            self.network.set_up,
-            lambda _unused: {"q.xml": b"<x/>"},
-            str(self.proc.root),
-        )
+        self.virt_node = VirtNode(self.directory, self.network, self.proc)
+        client = NodeClient(self.virt_node.dial)
+        tools = Tools(client, self.clock, self.libvirtd.connect, resync_seconds=self.resync_seconds)
         # pylint: disable-next=unnecessary-lambda
         registry = self.registry = Registry(self.pods, tools, lambda key: runner.add(key))  # noqa: PLW0108 - made below
         reconciler = VmiReconciler(NODE, self.vmis, registry, self.api, self.clock, tell=self._tell)
@@ -111,10 +108,11 @@ class Node:
             runner.add(key)
         try:
             async with asyncio.TaskGroup() as group:
+                group.create_task(client.run())
                 group.create_task(registry.run())
                 group.create_task(runner.run())
         finally:
-            inotify.close()
+            await self.virt_node.close()
 
     async def _tell(self, about: Json, told: Told) -> None:
         self.told.append(told)

@@ -10,9 +10,9 @@ import pytest
 
 from controlplane.api.objects.resources import NODE, Key
 from controlplane.engine.errors import Unavailable
-from controlplane.virt_handler.kvm import KvmFinding
 from controlplane.virt_handler.listed import LONGEST_RETRY_SECONDS, LOOK_SECONDS, keep_listed
 from controlplane.virt_handler.node import serving_patch
+from controlplane.virt_node.kvm import KvmFinding
 from tests.controlplane.kube.virtual import MemoryApi
 
 KEY = Key("", "node-1")

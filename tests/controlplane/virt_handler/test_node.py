@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from controlplane.virt_handler.kvm import KvmFinding
 from controlplane.virt_handler.node import is_needed, leaving_patch, offers, serving_patch
+from controlplane.virt_node.kvm import KvmFinding
 
 USABLE, HANGS = KvmFinding(is_usable=True), KvmFinding(is_usable=False, reason="KVM_RUN hangs")
 

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from controlplane.virt_handler.settings import SettingsError, read_settings
@@ -17,11 +15,11 @@ LEAST = {"NODE_NAME": "node-1", "POD_NAMESPACE": "kubevirt"}
 def test_node_and_namespace_are_enough() -> None:
     found = read_settings(LEAST)
     assert (found.node, found.namespace, found.port, found.log_level) == ("node-1", "kubevirt", 8080, "INFO")
-    assert found.pods_directory == Path("/var/lib/kubelet/pods")
+    assert found.node_socket == "/run/virtops/node/virt-node.sock"
 
 
-def test_paths_can_be_moved() -> None:
-    assert read_settings({**LEAST, "KUBELET_PODS": "/elsewhere"}).pods_directory == Path("/elsewhere")
+def test_the_socket_of_virt_node_can_be_moved() -> None:
+    assert read_settings({**LEAST, "NODE_SOCKET": "/elsewhere"}).node_socket == "/elsewhere"
 
 
 def test_where_to_listen_can_be_said() -> None:

@@ -184,7 +184,10 @@ async def test_a_pod_that_is_listed_again_is_the_same_launcher(running: Node) ->
 
 @pytest.mark.parametrize(
     ("error", "said"),
-    [(LookupError("the Pod has no interface eth0"), "no interface eth0"), (TimeoutError(), "TimeoutError")],
+    [
+        (LookupError("the Pod has no interface eth0"), "no interface eth0"),
+        (TimeoutError(), "no end of it within its time"),
+    ],
     ids=["with words", "without"],
 )
 async def test_a_network_that_cannot_be_set_up_is_said_and_tried_again(node: Node, error: Exception, said: str) -> None:
@@ -197,7 +200,7 @@ async def test_a_network_that_cannot_be_set_up_is_said_and_tried_again(node: Nod
     await until(lambda: bool(node.status.get("conditions")), "a condition")
     assert said in node.status["conditions"][-1]["message"]
     node.network.error = None
-    await until(lambda: node.phase == "Running", "Running")
+    await until(lambda: node.phase == "Running", "Running", clock=node.clock)
 
 
 async def test_a_pod_that_only_looks_like_a_launcher_gets_nothing(node: Node) -> None:
@@ -212,3 +215,16 @@ async def test_a_pod_that_only_looks_like_a_launcher_gets_nothing(node: Node) ->
     await asyncio.sleep(0.02)
     assert node.libvirtd.dials == 0
     assert [one.name for one in node.files.run.iterdir() if one.name == "cache"] == []
+
+
+async def test_a_virt_node_that_dies_costs_no_contact_and_comes_back_unnoticed(running: Node) -> None:
+    """What it gave stays open; the next launcher waits for it."""
+    node = running.virt_node
+    assert node is not None
+    await node.kill()
+    running.libvirtd.hang_up()
+    await until(lambda: node.dials > 1, "another attempt")
+    assert running.phase == "Running"
+    node.is_up = True
+    await until(lambda: running.registry is not None and running.registry.connected == 1, "contact")
+    assert running.phase == "Running"

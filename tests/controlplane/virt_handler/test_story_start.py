@@ -27,12 +27,22 @@ async def test_before_the_hand_over_a_vmi_is_read_once_and_by_its_uid(node: Node
     node.files.report()
     node.files.listen()
     node.pods.put(pod_object(phase="Pending"))
-    await until(lambda: node.registry is not None and node.registry.connected == 1, "contact")
+    await until(lambda: bool(node.api.gets), "the VMI to be read")
     node.pods.put(pod_object())
     await asyncio.sleep(0.02)
     assert len(node.api.gets) == 1
     assert node.network.wanted == []
-    assert node.libvirtd.defined == []
+    assert node.libvirtd.dials == 0
+
+
+async def test_only_the_pod_that_is_granted_the_run_is_dialled(up: Node) -> None:
+    """Everything is prepared for it before, and not a byte of it read."""
+    assert up.network.wanted
+    await asyncio.sleep(0.02)
+    assert up.libvirtd.dials == 0
+    up.hand_over()
+    await until(lambda: up.phase == "Running", "Running")
+    assert up.libvirtd.dials == 1
 
 
 async def test_an_impossible_domain_fails_with_the_reason(up: Node) -> None:
@@ -75,20 +85,20 @@ async def test_a_handler_that_comes_back_in_the_middle_of_a_start_waits_for_its_
 async def test_a_start_that_fails_for_long_is_given_up_with_the_reason(up: Node) -> None:
     up.libvirtd.start_error = HypervisorError("cannot start: no space left on device")
     up.hand_over()
-    await until(lambda: len(up.libvirtd.defined) > 3, "some attempts")
+    await until(lambda: len(up.libvirtd.defined) > 3, "some attempts", clock=up.clock)
     assert up.phase == "Scheduled"
     assert "no space left" in up.status["conditions"][-1]["message"]
     up.clock.seconds += 2
-    await until(lambda: up.phase == "Failed", "Failed")
+    await until(lambda: up.phase == "Failed", "Failed", clock=up.clock)
     assert up.status["reason"] == "StartFailed"
 
 
 async def test_a_start_that_fails_for_a_moment_succeeds_after_all(up: Node) -> None:
     up.libvirtd.start_error = HypervisorError("cannot start: no memory")
     up.hand_over()
-    await until(lambda: len(up.libvirtd.defined) > 1, "some attempts")
+    await until(lambda: len(up.libvirtd.defined) > 1, "some attempts", clock=up.clock)
     up.libvirtd.start_error = None
-    await until(lambda: up.phase == "Running", "Running")
+    await until(lambda: up.phase == "Running", "Running", clock=up.clock)
 
 
 async def test_a_lying_report_fails_the_vmi_and_names_it(up: Node) -> None:

@@ -9,7 +9,7 @@ import asyncio
 from dataclasses import dataclass, field
 
 from controlplane.domain.state import Life, State
-from controlplane.hypervisor.errors import Disconnected, WrongState
+from controlplane.hypervisor.errors import Disconnected, TimedOut, WrongState
 from controlplane.hypervisor.events import ConnectionClosed, Event, EventQueue, LifecycleChanged
 
 RUNNING = State(Life.RUNNING, "booted")
@@ -27,7 +27,10 @@ class FakeLibvirtd:
     connections: list[FakeConnection] = field(default_factory=list)
     is_watched: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def open_connection(self, uri: str) -> FakeConnection:
+    pings: int = 0
+    is_hung: bool = False
+
+    async def open_connection(self, uri: str, **_unused: object) -> FakeConnection:
         if self.refusals:
             self.refusals -= 1
             raise Disconnected(f"cannot connect to {uri}: nobody listens")
@@ -55,6 +58,11 @@ class FakeConnection:
     async def guest(self, name: str) -> FakeGuest | None:
         self._libvirtd.is_watched.set()
         return FakeGuest(self._libvirtd) if self._libvirtd.state_now is not None else None
+
+    async def ping(self, deadline_seconds: float) -> None:
+        self._libvirtd.pings += 1
+        if self._libvirtd.is_hung:
+            raise TimedOut(f"cannot ping: no answer within {deadline_seconds:g} s")
 
     async def close(self) -> None:
         self.is_closed = True

@@ -10,6 +10,7 @@ import pytest
 from controlplane.domain.state import Life, State
 from controlplane.virt_launcher import guest as guest_module
 from controlplane.virt_launcher.guest import GuestWatch, Verdict, judge
+from controlplane.virt_launcher.pulse import Pulse
 from tests.controlplane.virt_launcher.fake_hypervisor import RUNNING, FakeGuest, FakeLibvirtd
 
 
@@ -45,8 +46,52 @@ def libvirtd(monkeypatch: pytest.MonkeyPatch) -> FakeLibvirtd:
     return made
 
 
-def a_watch() -> GuestWatch:
-    return GuestWatch("uid", "/run/launcher/libvirt/libvirt-sock", is_acpi_expected=True)
+def a_watch(pulse: Pulse | None = None) -> GuestWatch:
+    socket = "/run/launcher/libvirt/libvirt-sock"
+    return GuestWatch("uid", socket, pulse or Pulse(lambda: 0.0), is_acpi_expected=True)
+
+
+class Time:
+    """A clock that goes on when it is asked."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> float:
+        self.seconds += 1.0
+        return self.seconds
+
+
+async def test_an_idle_libvirtd_is_asked_whether_it_is_there(
+    libvirtd: FakeLibvirtd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guest_module, "PING_SECONDS", 0.001)
+    libvirtd.state_now = RUNNING
+    time = Time()
+    pulse = Pulse(time)
+    task = asyncio.create_task(a_watch(pulse).verdict())
+    async with asyncio.timeout(5):
+        while libvirtd.pings < 20:  # noqa: ASYNC110 - the fake tells nobody
+            await asyncio.sleep(0.001)
+    assert pulse.seconds_left() > 10
+    libvirtd.change(State(Life.SHUT_OFF, "shutdown"), "stopped")
+    assert await task == Verdict(0, "the guest shut down")
+    assert len(libvirtd.connections) == 1
+
+
+async def test_a_libvirtd_that_does_not_answer_is_called_again_and_its_guest_runs_on(
+    libvirtd: FakeLibvirtd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guest_module, "PING_SECONDS", 0.001)
+    libvirtd.state_now, libvirtd.is_hung = RUNNING, True
+    task = asyncio.create_task(a_watch().verdict())
+    async with asyncio.timeout(5):
+        while len(libvirtd.connections) < 3:  # noqa: ASYNC110 - the fake tells nobody
+            await asyncio.sleep(0.001)
+    assert not task.done()
+    libvirtd.is_hung = False
+    libvirtd.change(State(Life.SHUT_OFF, "shutdown"), "stopped")
+    assert await task == Verdict(0, "the guest shut down")
 
 
 async def test_the_end_is_seen_whenever_the_domain_appears(libvirtd: FakeLibvirtd) -> None:
@@ -108,3 +153,16 @@ async def test_where_nothing_runs_nothing_is_waited_for(libvirtd: FakeLibvirtd, 
     libvirtd.state_now = state
     assert await bring_down(libvirtd, 3600) == Verdict(1, "the Pod was ended before its guest ran")
     assert libvirtd.told == []
+
+
+async def test_a_start_that_failed_unseen_is_not_waited_for(libvirtd: FakeLibvirtd) -> None:
+    """QEMU was there for a moment when the domain was looked at, and libvirt sends no event of a start that fails."""
+    libvirtd.state_now = RUNNING
+    watch = a_watch()
+    ended = asyncio.create_task(watch.verdict())
+    await libvirtd.is_watched.wait()
+    libvirtd.state_now = State(Life.SHUT_OFF, "failed")
+    async with asyncio.timeout(5):
+        assert await watch.bring_down(3600) == Verdict(1, "the Pod was ended before its guest ran")
+    assert libvirtd.told == []
+    ended.cancel()

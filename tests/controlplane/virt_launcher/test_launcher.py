@@ -211,6 +211,26 @@ async def test_a_killed_qemu_fails_the_pod(pod: LauncherPod) -> None:
     await connection.close()
 
 
+async def test_a_libvirtd_that_hangs_is_replaced_and_the_guest_does_not_notice(pod: LauncherPod) -> None:
+    connection = await connect(pod)
+    await boot(pod, connection)
+    qemu = pod.pids("qemu-system-x86_64")
+    (libvirtd,) = pod.pids("libvirtd")
+    os.kill(libvirtd, signal.SIGSTOP)
+    began = time.monotonic()
+    await until(lambda: pod.pids("libvirtd") not in ([], [libvirtd]), "new libvirtd", pod)
+    assert 10 < time.monotonic() - began < 25
+    again = await connect(pod)
+    guest = await again.guest(UID)
+    assert guest is not None
+    assert (await guest.state()).life is Life.RUNNING
+    assert pod.pids("qemu-system-x86_64") == qemu
+    pod.terminate()
+    assert pod.wait() == 0
+    await connection.close()
+    await again.close()
+
+
 async def test_libvirtd_and_qemu_killed_together_fail_the_pod(pod: LauncherPod) -> None:
     connection = await connect(pod)
     await boot(pod, connection)

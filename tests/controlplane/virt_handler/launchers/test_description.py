@@ -12,9 +12,8 @@ import pytest
 
 from controlplane.api.objects.decode import decode
 from controlplane.api.objects.pod import Pod
-from controlplane.domain.network import masquerade_network
+from controlplane.node_link.messages import Masquerade, Port
 from controlplane.virt_handler.launchers.description import describe_domain, masquerade_of
-from controlplane.virt_handler.network.masquerade import Masquerade, Port
 from tests.controlplane.virt_handler.builders import ETH0, POD_UID, VMI_UID, a_pod, a_vmi, pod_object
 
 REPORT = json.dumps(
@@ -67,7 +66,7 @@ def test_ports_and_network_of_the_spec_shape_the_pods_network() -> None:
         domain=devices(ports=[{"port": 80}, {"port": 53, "protocol": "UDP"}]),
         networks=[{"name": "default", "pod": {"vmNetworkCIDR": "10.9.0.0/28"}}],
     )
-    assert masquerade_of(vmi) == Masquerade(masquerade_network("10.9.0.0/28"), (Port("tcp", 80), Port("udp", 53)))
+    assert masquerade_of(vmi) == Masquerade("10.9.0.0/28", (Port("tcp", 80), Port("udp", 53)))
 
 
 def test_a_machine_without_interface_needs_no_network() -> None:

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.virt_handler.inotify import Inotify
-from controlplane.virt_handler.launcher_dir import PodsDirectory
 from controlplane.virt_handler.launchers.registry import Registry
 from controlplane.virt_handler.launchers.session import Tools
+from controlplane.virt_handler.node_client import NodeClient
 from controlplane.virt_handler.vmi.ports import CannotLook
 from controlplane.virt_handler.vmi.world import Traces
+from controlplane.virt_node.launcher_dir import PodsDirectory
 from tests.controlplane.virt_handler.builders import POD_UID, VMI_UID, pod_object
 from tests.controlplane.virt_handler.fakes import (
     FakeCache,
@@ -26,28 +26,35 @@ from tests.controlplane.virt_handler.fakes import (
     FakeNetwork,
     FakeProc,
     LauncherFiles,
+    until,
 )
+from tests.controlplane.virt_handler.virt_node import VirtNode
 
 
 class Node:
-    def __init__(self, root: Path, inotify: Inotify) -> None:
+    def __init__(self, root: Path) -> None:
         (root / "pods").mkdir()
         self.pods = FakeCache()
         self.proc = FakeProc(root / "proc")
         self.files = LauncherFiles(root / "pods")
         self.directory = PodsDirectory(str(root / "pods"))
-        connect, network = FakeLibvirtd(VMI_UID).connect, FakeNetwork().set_up
-        tools = Tools(self.directory, inotify, FakeClock(), connect, network, lambda _unused: {}, str(self.proc.root))
+        self.virt_node = VirtNode(self.directory, FakeNetwork(), self.proc)
+        self.client = NodeClient(self.virt_node.dial)
+        tools = Tools(self.client, FakeClock(), FakeLibvirtd(VMI_UID).connect)
         self.registry = Registry(self.pods, tools, lambda _unused: None)
 
 
 @pytest.fixture
 async def node(tmp_path: Path) -> AsyncIterator[Node]:
-    inotify = Inotify()
-    made = Node(tmp_path, inotify)
+    made = Node(tmp_path)
+    link = asyncio.create_task(made.client.run())
+    await until(lambda: made.client.is_connected, "contact with virt-node")
     yield made
+    link.cancel()
+    with suppress(asyncio.CancelledError):
+        await link
+    await made.virt_node.close()
     made.directory.close()
-    inotify.close()
 
 
 async def test_pods_are_known_when_they_were_listed_and_taken_in(node: Node) -> None:
@@ -97,4 +104,11 @@ async def test_what_is_in_the_way_of_a_look_is_no_absence(node: Node) -> None:
 async def test_a_node_whose_processes_are_hidden_says_nothing(node: Node) -> None:
     node.proc.see_mounts("1", "handler")
     with pytest.raises(CannotLook, match="hostPID"):
+        await node.registry.find_traces(POD_UID)
+
+
+async def test_a_node_that_cannot_be_asked_says_nothing(node: Node) -> None:
+    await node.virt_node.kill()
+    await until(lambda: not node.client.is_connected, "the loss")
+    with pytest.raises(CannotLook, match="virt-node is not there"):
         await node.registry.find_traces(POD_UID)

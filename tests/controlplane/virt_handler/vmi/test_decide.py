@@ -19,11 +19,13 @@ from controlplane.virt_handler.vmi.world import (
     Destroy,
     DestroyOrphan,
     DestroyRemoved,
+    Dial,
     Expected,
     LookForLauncher,
     PrepareNetwork,
     ReadVmi,
     Resume,
+    Setback,
     ShutDown,
     Sighting,
     StartDomain,
@@ -63,7 +65,27 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
     # The way to a start.
     "launcher not connected": (a_world(a_vmi(), a_launcher()), Plan()),
     "a launcher before the hand-over": (a_world(None, a_launcher()), Plan((READ,))),
-    "read before the hand-over, not connected yet": (a_world(None, a_launcher(expected=EXPECTED)), Plan()),
+    "granted, and never dialled": (
+        a_world(a_vmi(), a_launcher(Sighting(is_here=True))),
+        Plan((Dial(POD_UID, because="its VMI grants it the run"),)),
+    ),
+    "its run is over, and nobody has dialled to see that it is": (
+        a_world(a_vmi("Succeeded"), a_launcher(Sighting(is_here=True))),
+        Plan((Dial(POD_UID, because="its VMI grants it the run"),)),
+    ),
+    "before the grant nobody is dialled": (a_world(a_vmi("Scheduling"), a_launcher(Sighting(is_here=True))), Plan()),
+    "a Pod that is granted nothing is not dialled": (
+        a_world(a_vmi(), a_launcher(Sighting(is_here=True), pod=a_pod("another"))),
+        Plan((LOOK,), look_again_in=1.0),
+    ),
+    "read before the hand-over, not prepared yet": (
+        a_world(None, a_launcher(Sighting(), expected=EXPECTED)),
+        Plan(),
+    ),
+    "read before the hand-over, prepared, not dialled": (
+        a_world(None, a_launcher(Sighting(is_here=True), expected=EXPECTED)),
+        Plan((PREPARE,)),
+    ),
     "connected before the hand-over": (
         a_world(None, a_launcher(seen(None, is_network_ready=False), expected=EXPECTED)),
         Plan((PREPARE,)),
@@ -97,7 +119,50 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
     "a launcher that is gone before the hand-over": (a_world(None, a_launcher(gone=True)), Plan()),
     "handed over, nothing prepared": (
         a_world(a_vmi(), a_launcher(seen(None, is_network_ready=False))),
-        Plan((PREPARE, START)),
+        Plan((PREPARE,)),
+    ),
+    "its network is being prepared": (
+        a_world(a_vmi(), a_launcher(seen(None, is_network_ready=False), doing="prepare the network")),
+        Plan(),
+    ),
+    "being started": (a_world(a_vmi(), a_launcher(seen(None), doing="start")), Plan()),
+    "being started, and looked at meanwhile": (
+        a_world(a_vmi(), a_launcher(seen(State(Life.SHUT_OFF, "unknown")), doing="start")),
+        Plan(),
+    ),
+    "a start failed a moment ago": (
+        a_world(a_vmi(), a_launcher(seen(None), setback=Setback("no memory", is_refusal=True, at=999.9, count=3))),
+        Plan(look_again_in=pytest.approx(0.1)),
+    ),
+    "a start failed a while ago": (
+        a_world(a_vmi(), a_launcher(seen(None), setback=Setback("no memory", is_refusal=True, at=999.7, count=3))),
+        Plan((START,)),
+    ),
+    "a start failed for the hundredth time": (
+        a_world(a_vmi(), a_launcher(seen(None), setback=Setback("no answer", is_refusal=False, at=990.0, count=100))),
+        Plan(look_again_in=20.0),
+    ),
+    "a network could not be set up a moment ago, before the hand-over": (
+        a_world(
+            None,
+            a_launcher(
+                seen(None, is_network_ready=False),
+                expected=EXPECTED,
+                setback=Setback("no eth0", is_refusal=True, at=1000.0),
+            ),
+        ),
+        Plan(look_again_in=0.05),
+    ),
+    "addresses could not be asked for a moment ago": (
+        a_world(
+            a_vmi(),
+            a_launcher(seen(is_network_ready=False), setback=Setback("no eth0", is_refusal=True, at=1000.0)),
+        ),
+        Plan(look_again_in=0.05),
+    ),
+    "deleted, while another verb hangs": (
+        a_world(a_vmi("Running", deleting=True), a_launcher(seen(), doing="resume"), deleting_since=1000.0),
+        Plan(look_again_in=5.0),
     ),
     "handed over, prepared": (a_world(a_vmi(), a_launcher(seen(None))), Plan((START,))),
     "a domain defined by a predecessor that died": (
@@ -157,6 +222,22 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
     "resumed a moment ago": (
         a_world(a_vmi("Running"), a_launcher(seen(IOERROR, resume_asked_at=996.0))),
         Plan(look_again_in=6.0),
+    ),
+    "resumed twice, the last time a while ago": (
+        a_world(a_vmi("Running"), a_launcher(seen(IOERROR, resume_asked_at=985.0, resumes=2))),
+        Plan(look_again_in=5.0),
+    ),
+    "resumed many times": (
+        a_world(a_vmi("Running"), a_launcher(seen(IOERROR, resume_asked_at=900.0, resumes=50))),
+        Plan(look_again_in=200.0),
+    ),
+    "runs, resumed a moment ago": (
+        a_world(a_vmi("Running"), a_launcher(seen(resume_asked_at=996.0, resumes=1))),
+        Plan(look_again_in=6.0),
+    ),
+    "paused by a user after it was resumed": (
+        a_world(a_vmi("Running"), a_launcher(seen(State(Life.PAUSED, "user"), resume_asked_at=100.0, resumes=3))),
+        Plan(),
     ),
     "paused by a user": (a_world(a_vmi("Running"), a_launcher(seen(State(Life.PAUSED, "user")))), Plan()),
     # The way out.

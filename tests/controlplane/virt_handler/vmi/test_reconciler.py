@@ -49,10 +49,10 @@ class FakeSession:
     def expect(self, expected: Expected) -> None:
         self.asked.append("expect nothing" if expected.vmi is None else "expect it")
 
-    async def start(self, vmi: VirtualMachineInstance) -> None:
+    def start(self, vmi: VirtualMachineInstance) -> None:
         self.asked.append(f"start {vmi.metadata.name}")
 
-    async def destroy(self) -> None:
+    def destroy(self) -> None:
         self.asked.append("destroy")
 
 

@@ -20,7 +20,7 @@ from controlplane.engine.errors import Invalid
 from controlplane.engine.plan import Problem
 from controlplane.virt_handler.vmi.decide import decide
 from controlplane.virt_handler.vmi.status import derive_status
-from controlplane.virt_handler.vmi.world import Launcher, Look, Sighting, StartDomain
+from controlplane.virt_handler.vmi.world import Launcher, Look, Setback, Sighting, StartDomain
 from tests.controlplane.virt_handler.builders import (
     OFF,
     OTHER,
@@ -162,6 +162,43 @@ def test_a_pause_comes_and_goes_as_a_condition() -> None:
     assert (found.status, found.reason) == ("True", "PausedIOError")
     resumed = derived(after(running, paused), a_launcher(seen()))
     assert conditions.find(resumed.conditions, "Paused") is None
+
+
+@pytest.mark.parametrize(("ago", "changes"), [(1.0, False), (9.9, False), (10.1, True)])
+def test_a_guest_that_was_let_go_on_is_said_to_be_paused_until_it_has_run_for_a_while(
+    ago: float, changes: bool
+) -> None:
+    """It mostly meets the same I/O error again: no two writes per attempt."""
+    paused = after(after(a_vmi(), a_launcher(seen())), a_launcher(seen(State(Life.PAUSED, "ioerror"))))
+    new = derive(paused, a_launcher(seen(resume_asked_at=1000.0 - ago, resumes=1)))
+    assert (new is not None) is changes
+    again = derive(paused, a_launcher(seen(State(Life.PAUSED, "ioerror"), resume_asked_at=1000.0 - ago, resumes=1)))
+    assert again is None
+
+
+def test_a_pause_of_a_user_is_no_trial() -> None:
+    paused = after(after(a_vmi(), a_launcher(seen())), a_launcher(seen(State(Life.PAUSED, "user"))))
+    resumed = derived(paused, a_launcher(seen(resume_asked_at=999.0, resumes=1)))
+    assert conditions.find(resumed.conditions, "Paused") is None
+
+
+@pytest.mark.parametrize("doing", ["start", "prepare the network"])
+def test_a_vmi_is_not_running_before_the_verb_has_ended(doing: str) -> None:
+    """What is seen meanwhile may yet fail, or lacks its addresses."""
+    assert derive(a_vmi(), a_launcher(seen(), doing=doing)) is None
+    assert derived(a_vmi(), a_launcher(seen())).phase == "Running"
+
+
+def test_a_start_that_was_refused_in_its_own_time_says_why() -> None:
+    setback = Setback("cannot start domain: no space left", is_refusal=True, at=1000.0)
+    found = conditions.find(derived(a_vmi(), a_launcher(seen(None), setback=setback)).conditions, "Synchronized")
+    assert found is not None
+    assert (found.status, found.reason, found.message) == ("False", "StartFailed", "cannot start domain: no space left")
+
+
+def test_a_contact_that_broke_is_no_trouble_of_the_vmi() -> None:
+    setback = Setback("no answer within 60 s", is_refusal=False, at=1000.0)
+    assert derive(a_vmi(), a_launcher(seen(None), setback=setback)) is None
 
 
 def test_a_start_that_does_not_get_on_says_why_and_stays_scheduled() -> None:

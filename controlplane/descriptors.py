@@ -1,0 +1,18 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How many descriptors a process may have: a launcher takes three or four of virt-handler's, 1,024 are usual."""
+
+from __future__ import annotations
+
+import resource
+
+WANTED = 65536
+
+
+def allow_many() -> None:
+    """Raise the soft limit as far as is wanted and allowed."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = WANTED if hard == resource.RLIM_INFINITY else min(WANTED, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

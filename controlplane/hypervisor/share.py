@@ -1,0 +1,32 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How much of our processor time one connection may use. Pure arithmetic; loop.py and calls.py count and act.
+
+Counted is processor time, not messages: a message may be a byte or megabytes, of a kind we asked for or of none.
+An honest event costs about 0.1 ms, and a guest that does its worst makes a few in a second.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+BURST_SECONDS = 0.03
+"""A start, with all its calls and events, takes 5 ms."""
+RATE = 0.05
+"""Seconds of processor time that come back in a second: a connection may keep us busy for so great a part."""
+TOO_MUCH = "it takes more than its share of our time"
+
+
+@dataclass(slots=True)
+class Share:
+    """A bucket of processor time that fills again slowly."""
+
+    left: float = BURST_SECONDS
+    at: float = 0.0
+
+    def take(self, spent: float, now: float) -> bool:
+        """Count what was spent; False when there was not so much left. now: monotonic seconds."""
+        self.left = min(BURST_SECONDS, self.left + (now - self.at) * RATE) - spent
+        self.at = now
+        return self.left >= 0.0

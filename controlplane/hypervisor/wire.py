@@ -1,0 +1,109 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The socket under a connection, as far as we may end it: the way to end a call of libvirt that does not end itself.
+
+libvirt's calls know neither deadline nor cancellation, and its client keeps its socket to itself. But before the
+first message it hands that socket to the event loop (loop.py), in the thread that opens the connection, and takes it
+back before it closes it. So a thread says for which wire it works, the loop notes the descriptor, and `cut` shuts it
+down for as long as it is known to be that socket. Measured with libvirt 9.0: every call that waits on it returns with
+an error within 1 ms, whoever waits; calls on a connection that was cut fail at once, also the CONNECT_CLOSE that the
+last reference to it makes, in whatever thread that goes.
+
+And libvirt must not lose the last reference to a connection while a call on it goes on: it takes none of its own
+(seen: a registration of events that was cut dropped it, and waited for ever for a lock that it held). So calls are
+counted here, and `retire` lets nobody begin any more and waits until those that are under way have ended.
+
+Comparing /proc/self/fd before and after would mix up connections that are opened at the same time; a relay of our own
+would cost a copy of everything, and a task for each launcher.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from controlplane.hypervisor.share import Share
+
+CLIENT = "client"
+"""libvirt's word for an end that was our own wish."""
+_of_thread = threading.local()
+
+
+class Retired(Exception):
+    """The connection is being closed."""
+
+
+class Wire:
+    """One connection's socket; not there before libvirt has dialled, nor after it has let go."""
+
+    def __init__(self) -> None:
+        self.share = Share()
+        self.because = ""
+        """Why it was cut, for people; "" while it was not."""
+        self._lock = threading.Condition()
+        self._descriptor: int | None = None
+        self._is_retired = False
+        self._calls = 0
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Let this thread use the connection; what it registers with the event loop belongs to this wire. Retired."""
+        with self._lock:
+            if self._is_retired:
+                raise Retired
+            self._calls += 1
+        _of_thread.wire = self
+        try:
+            yield
+        finally:
+            _of_thread.wire = None
+            with self._lock:
+                self._calls -= 1
+                self._lock.notify_all()
+
+    def retire(self, patience_seconds: float) -> None:
+        """Wait until nobody is at work, and let nobody begin. Blocks: after the patience the wire is cut."""
+        with self._lock:
+            self._is_retired = True
+            if self._lock.wait_for(lambda: not self._calls, patience_seconds):
+                return
+            self.because = self.because or CLIENT
+            self._shut_down()
+            self._lock.wait_for(lambda: not self._calls)
+
+    def attach(self, descriptor: int) -> None:
+        """Take note of the socket; from any thread."""
+        with self._lock:
+            self._descriptor = descriptor
+            if self.because:  # it was given up while it dialled
+                self._shut_down()
+
+    def detach(self, descriptor: int) -> None:
+        """Forget the socket: its number may be another's in a moment. From any thread."""
+        with self._lock:
+            if self._descriptor == descriptor:
+                self._descriptor = None
+
+    def cut(self, because: str) -> None:
+        """End the connection, now or as soon as it is made. From any thread; never blocks, changes no domain."""
+        with self._lock:
+            self.because = self.because or because
+            self._shut_down()
+
+    def _shut_down(self) -> None:
+        if self._descriptor is None:
+            return
+        with suppress(OSError):  # the other side was faster
+            borrowed = socket.socket(fileno=self._descriptor)
+            try:
+                borrowed.shutdown(socket.SHUT_RDWR)
+            finally:
+                borrowed.detach()
+
+
+def wire_of_thread() -> Wire | None:
+    """Return the wire that the calling thread works for."""
+    return getattr(_of_thread, "wire", None)

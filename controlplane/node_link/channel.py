@@ -1,0 +1,102 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Packets with descriptors over a SOCK_SEQPACKET socket, on the asyncio loop. What is in them is not looked at.
+
+One packet is one message, so there is no framing to get wrong. Descriptors that come with a packet belong to whoever
+receives it; a packet that is cut short, or brings more descriptors than one, is refused and its descriptors closed.
+"""
+
+from __future__ import annotations
+
+import array
+import asyncio
+import os
+import socket
+from collections.abc import Callable
+
+from controlplane.node_link.messages import MESSAGE_LIMIT_BYTES, ProtocolError
+
+_DESCRIPTORS = 1
+_ANCILLARY_BYTES = socket.CMSG_SPACE(4 * array.array("i").itemsize)
+
+
+class Closed(Exception):
+    """The other end is gone."""
+
+
+class Channel:
+    """One connection. One task receives; any number may send."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        connection.setblocking(False)
+        self._socket = connection
+        self._loop = asyncio.get_running_loop()
+        self._sending = asyncio.Lock()
+
+    async def send(self, data: bytes, descriptor: int | None = None) -> None:
+        """Send one packet, with a descriptor if one is given; it stays the caller's. Closed."""
+        attached = (
+            [] if descriptor is None else [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [descriptor]))]
+        )
+        async with self._sending:
+            while True:
+                try:
+                    self._socket.sendmsg([data], attached)
+                    return
+                except BlockingIOError:
+                    await self._wait(self._loop.add_writer, self._loop.remove_writer)
+                except OSError as error:
+                    raise Closed(f"cannot send: {error.strerror}") from error
+
+    async def receive(self) -> tuple[bytes, int | None]:
+        """Return the next packet and the descriptor that came with it, which is the caller's. Closed, ProtocolError."""
+        while True:
+            try:
+                data, ancillary, flags, _unused = self._socket.recvmsg(
+                    MESSAGE_LIMIT_BYTES, _ANCILLARY_BYTES, socket.MSG_CMSG_CLOEXEC
+                )
+                break
+            except BlockingIOError:
+                await self._wait(self._loop.add_reader, self._loop.remove_reader)
+            except OSError as error:
+                raise Closed(f"cannot receive: {error.strerror}") from error
+        descriptors = _descriptors(ancillary)
+        is_cut = bool(flags & (socket.MSG_TRUNC | socket.MSG_CTRUNC))
+        if is_cut or len(descriptors) > _DESCRIPTORS:
+            for one in descriptors:
+                os.close(one)
+            raise ProtocolError("a packet that is too long, or has too many descriptors")
+        if not data:
+            for one in descriptors:
+                os.close(one)
+            raise Closed("the other end has closed")
+        return data, descriptors[0] if descriptors else None
+
+    def close(self) -> None:
+        """Close; whoever waits in `receive` has to be cancelled by its owner."""
+        self._socket.close()
+
+    async def _wait(self, add: Callable[..., None], remove: Callable[[int], object]) -> None:
+        ready: asyncio.Future[None] = self._loop.create_future()
+        descriptor = self._socket.fileno()
+        if descriptor < 0:
+            raise Closed("it was closed here")
+        add(descriptor, _settle, ready)
+        try:
+            await ready
+        finally:
+            remove(descriptor)
+
+
+def _settle(ready: asyncio.Future[None]) -> None:
+    if not ready.done():
+        ready.set_result(None)
+
+
+def _descriptors(ancillary: list[tuple[int, int, bytes]]) -> list[int]:
+    found = array.array("i")
+    for level, kind, data in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            found.frombytes(data[: len(data) - len(data) % found.itemsize])
+    return list(found)

@@ -1,0 +1,58 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How often a launcher is called and looked at, whatever it does. Pure: who measures and who waits is the session.
+
+A launcher may be a tenant's own program: it must not be able to keep us busy, nor to fill our log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+PAUSES_SECONDS = (0.02, 0.05, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+"""Between attempts to connect: libvirtd listens a moment after its socket is there."""
+STEADY_SECONDS = 10.0
+"""A contact that was good for so long makes up for the failures before it."""
+RESYNC_SECONDS = 300.0
+"""A domain is looked at again after so long without an event: one may be lost, or not sent."""
+_BURST, _RATE = 20, 2.0
+"""Looks that are taken as events come, and how many come back in a second."""
+
+
+@dataclass(slots=True)
+class Pauses:
+    """Counts contacts that ended, or never began. random: numbers in [0, 1)."""
+
+    random: Callable[[], float]
+    failures: int = 0
+
+    def next(self, good_for: float) -> float:
+        """Return the seconds to wait after the end of a contact that was good for so long."""
+        self.failures = 1 if good_for >= STEADY_SECONDS else self.failures + 1
+        return PAUSES_SECONDS[min(self.failures, len(PAUSES_SECONDS)) - 1] * (0.5 + self.random() / 2)
+
+    @property
+    def is_worth_a_warning(self) -> bool:
+        """Say the trouble once it lasts, and then ever less often: a launcher that comes up fails a few times."""
+        return self.failures >= len(PAUSES_SECONDS) and self.failures & (self.failures - 1) == 0
+
+    @property
+    def is_ordinary(self) -> bool:
+        """Tell whether the next contact is worth a line for operators."""
+        return self.failures < len(PAUSES_SECONDS)
+
+
+@dataclass(slots=True)
+class Looks:
+    """A bucket of looks at a domain that fills again slowly."""
+
+    left: float = _BURST
+    at: float = 0.0
+
+    def next(self, now: float) -> float:
+        """Take a look; return the seconds to wait before. now: monotonic seconds."""
+        self.left = min(_BURST, self.left + (now - self.at) * _RATE) - 1
+        self.at = now
+        return 0.0 if self.left >= 0 else -self.left / _RATE

@@ -1,0 +1,130 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A session's verbs, each carried out in a task of its own, one at a time: nobody waits for a launcher.
+
+A reconciler asks for a verb and goes on; `launcher()` says what is being done and what came of the last one, and the
+VMI's key is woken by the end. So a launcher that hangs for a minute costs its own VMI that minute, and no worker. A
+verb begins at once or is refused: what was true when it was asked for is as true as it would be for the reconciler.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from typing import Any, Protocol
+
+from controlplane.api.objects.pod import bounded
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.engine.ports import Clock
+from controlplane.virt_handler.vmi.ports import NoContact, StartRefused
+from controlplane.virt_handler.vmi.world import Expected, Launcher, Setback
+
+log = logging.getLogger(__name__)
+
+
+class Contact(Protocol):
+    """What carries a verb out: StartRefused says why not, NoContact that nobody knows."""
+
+    def launcher(self) -> Launcher: ...
+
+    def expect(self, expected: Expected) -> None: ...
+
+    def admit(self) -> None: ...
+
+    async def prepare_network(self, vmi: VirtualMachineInstance) -> None: ...
+
+    async def start(self, vmi: VirtualMachineInstance) -> None: ...
+
+    async def shut_down(self) -> None: ...
+
+    async def destroy(self) -> None: ...
+
+    async def resume(self) -> None: ...
+
+
+class Verbs:
+    """Implements vmi.ports.Session."""
+
+    def __init__(
+        self,
+        contact: Contact,
+        clock: Clock,
+        spawn: Callable[[Coroutine[Any, Any, None]], object],
+        changed: Callable[[], None],
+        *,
+        started: Callable[[float], None] = lambda _unused: None,
+    ) -> None:
+        """spawn runs a coroutine beside the caller's; started is told the seconds of each start (metrics)."""
+        self._contact = contact
+        self._clock = clock
+        self._spawn = spawn
+        self._changed = changed
+        self._started = started
+        self._doing = ""
+        self._setback: Setback | None = None
+
+    def launcher(self) -> Launcher:
+        """Say what is known now."""
+        return replace(self._contact.launcher(), doing=self._doing, setback=self._setback)
+
+    def expect(self, expected: Expected) -> None:
+        """Keep what was read of its VMI before the hand-over."""
+        self._contact.expect(expected)
+
+    def admit(self) -> None:
+        """Dial the launcher from now on."""
+        self._contact.admit()
+
+    def prepare_network(self, vmi: VirtualMachineInstance) -> None:
+        """Begin to set the Pod's network up. NoContact when a verb is under way."""
+        self._begin("prepare the network", lambda: self._contact.prepare_network(vmi))
+
+    def start(self, vmi: VirtualMachineInstance) -> None:
+        """Begin to define and start the domain. NoContact when a verb is under way."""
+        self._begin("start", lambda: self._timed_start(vmi))
+
+    def shut_down(self) -> None:
+        """Begin to press the power button. NoContact when a verb is under way."""
+        self._begin("shut down", self._contact.shut_down)
+
+    def destroy(self) -> None:
+        """Begin to end QEMU. NoContact when a verb is under way."""
+        self._begin("destroy", self._contact.destroy)
+
+    def resume(self) -> None:
+        """Begin to let a paused guest go on. NoContact when a verb is under way."""
+        self._begin("resume", self._contact.resume)
+
+    def _begin(self, verb: str, do: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        if self._doing:
+            raise NoContact(f"cannot {verb}: the launcher is busy with another verb ({self._doing})")
+        self._doing = verb
+        self._spawn(self._carry_out(verb, do))
+
+    async def _carry_out(self, verb: str, do: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        came: Setback | None = None
+        try:
+            await do()
+        except StartRefused as error:
+            came = self._setback_of(verb, str(error), is_refusal=True)
+        except NoContact as error:
+            came = self._setback_of(verb, str(error), is_refusal=False)
+        except Exception as error:
+            log.exception("bug in a verb", extra={"verb": verb, "pod": self._contact.launcher().pod.metadata.name})
+            came = self._setback_of(verb, str(error), is_refusal=False)
+        finally:
+            self._doing, self._setback = "", came
+            self._changed()
+
+    def _setback_of(self, verb: str, message: str, *, is_refusal: bool) -> Setback:
+        extra = {"verb": verb, "pod": self._contact.launcher().pod.metadata.name, "error": bounded(message)}
+        log.warning("nothing came of a verb", extra=extra)
+        count = 1 if self._setback is None else self._setback.count + 1
+        return Setback(bounded(message), is_refusal=is_refusal, at=self._clock.monotonic(), count=count)
+
+    async def _timed_start(self, vmi: VirtualMachineInstance) -> None:
+        began = self._clock.monotonic()
+        await self._contact.start(vmi)
+        self._started(self._clock.monotonic() - began)

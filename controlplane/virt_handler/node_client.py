@@ -1,0 +1,278 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The door to virt-node, for what only root can do: one connection, kept; requests and their answers.
+
+What comes back is checked before it is believed: virt-node is root, but a socket can be anybody's. No retry of a
+request: who asked knows whether it still wants to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+import stat
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from itertools import count
+from typing import TypeVar
+
+from controlplane.api.launch_plan import REPORT_LIMIT_BYTES
+from controlplane.domain import layout
+from controlplane.node_link.channel import Channel, Closed
+from controlplane.node_link.messages import (
+    PROTOCOL,
+    Answer,
+    Cancel,
+    Done,
+    Failed,
+    FindTraces,
+    GiveCapabilities,
+    Hello,
+    Masquerade,
+    NetworkReady,
+    NodeState,
+    Opened,
+    OpenReport,
+    OpenSocket,
+    PodInterface,
+    ProtocolError,
+    Request,
+    SetUpNetwork,
+    TracesFound,
+    encode,
+    read_from_node,
+)
+from controlplane.virt_handler.launchers.ports import (
+    LauncherSocket,
+    NodeAway,
+    NodeError,
+    NotThere,
+    Refused,
+)
+from controlplane.virt_handler.vmi.world import Traces
+
+log = logging.getLogger(__name__)
+
+Dial = Callable[[], Awaitable[socket.socket]]
+A = TypeVar("A", NetworkReady, TracesFound, Done)
+
+_PAUSES_SECONDS = (0.1, 0.3, 1.0, 3.0)
+_DEADLINE_SECONDS = 30.0
+"""For what is not waited for on the launcher's behalf. virt-node's own deadlines are shorter."""
+
+
+class NodeClient:
+    """Implements launchers.ports.Node."""
+
+    def __init__(self, dial: Dial) -> None:
+        self._dial = dial
+        self._channel: Channel | None = None
+        self._here = asyncio.Event()
+        self._numbers = count(1)
+        self._waiting: dict[int, asyncio.Future[tuple[Answer, int | None]]] = {}
+        self._state: NodeState | None = None
+        self._changed = asyncio.Condition()
+
+    @property
+    def is_connected(self) -> bool:
+        return self._channel is not None
+
+    async def other_than(self, known: NodeState | None) -> NodeState:
+        """Return what the node offers as soon as it is another state than the known one."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: self._state is not None and self._state != known)
+            assert self._state is not None
+            return self._state
+
+    async def run(self) -> None:
+        """Keep the connection until cancelled."""
+        failures = 0
+        while True:
+            try:
+                await self._converse(await self._dial())
+            except (OSError, Closed, ProtocolError) as error:
+                log.warning("no contact with virt-node", extra={"error": str(error)})
+            failures = 0 if self._state is not None else failures
+            self._state = None
+            await asyncio.sleep(_PAUSES_SECONDS[min(failures, len(_PAUSES_SECONDS) - 1)])
+            failures += 1
+
+    async def open_socket(self, pod_uid: str) -> LauncherSocket:
+        """Wait for a launcher's socket, for as long as it takes. NodeError."""
+        descriptor = _descriptor(*await self._ask_patiently(lambda number: OpenSocket(number, pod_uid)))
+        found = os.fstat(descriptor)
+        if not stat.S_ISSOCK(found.st_mode) or found.st_uid != layout.UID:
+            os.close(descriptor)
+            raise Refused(f"virt-node gave something else than a socket of uid {layout.UID}")
+        return LauncherSocket(descriptor)
+
+    async def read_report(self, pod_uid: str) -> bytes:
+        """Read a launcher's report, up to its limit. NodeError; NotThere when there is none yet."""
+        descriptor = _descriptor(*await self._ask(lambda number: OpenReport(number, pod_uid)))
+        return await asyncio.to_thread(_read_whole, descriptor)
+
+    async def give_capabilities(self, pod_uid: str, *, with_kvm: bool) -> None:
+        """Wait for a launcher's directory and put libvirt's capability cache there. NodeError."""
+        answer, descriptor = await self._ask_patiently(lambda number: GiveCapabilities(number, pod_uid, with_kvm))
+        _expect(Done, answer, descriptor)
+
+    async def set_up_network(self, pod_uid: str, wanted: Masquerade) -> PodInterface:
+        """Make a Pod's network ready for its guest. NodeError."""
+        answer, descriptor = await self._ask(lambda number: SetUpNetwork(number, pod_uid, wanted))
+        return _expect(NetworkReady, answer, descriptor).interface
+
+    async def find_traces(self, pod_uid: str) -> Traces:
+        """Look on the node itself for a Pod's directory and processes. NodeError."""
+        answer, descriptor = await self._ask(lambda number: FindTraces(number, pod_uid))
+        found = _expect(TracesFound, answer, descriptor)
+        return Traces(found.has_directory, found.processes, found.emulators)
+
+    async def _ask_patiently(self, make: Callable[[int], Request]) -> tuple[Answer, int | None]:
+        """Ask for what is waited for there, again when virt-node went away meanwhile."""
+        while True:
+            await self._here.wait()
+            try:
+                return await self._ask(make, deadline_seconds=None)
+            except NodeAway as error:
+                log.debug("asking again", extra={"error": str(error)})
+
+    async def _ask(
+        self, make: Callable[[int], Request], *, deadline_seconds: float | None = _DEADLINE_SECONDS
+    ) -> tuple[Answer, int | None]:
+        channel = self._channel
+        if channel is None:
+            raise NodeAway("virt-node is not there")
+        number = next(self._numbers)
+        try:
+            packet = encode(make(number))
+        except ValueError as error:
+            raise NodeError(str(error)) from error
+        answered: asyncio.Future[tuple[Answer, int | None]] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = answered
+        try:
+            async with asyncio.timeout(deadline_seconds):
+                await channel.send(packet)
+                answer, descriptor = await answered
+        except Closed as error:
+            self._lose(channel)  # before the one who receives has noticed: whoever asks again has to wait
+            raise NodeAway(str(error)) from error
+        except TimeoutError as error:
+            await self._take_back(channel, number)
+            raise NodeError(f"virt-node gave no answer within {deadline_seconds:g} s") from error
+        except asyncio.CancelledError:
+            if answered.done() and not answered.cancelled() and answered.exception() is None:
+                _drop(answered.result()[1])
+            else:
+                await self._take_back(channel, number)
+            raise
+        finally:
+            self._waiting.pop(number, None)
+        if isinstance(answer, Failed):
+            _drop(descriptor)
+            raise _error(answer)
+        return answer, descriptor
+
+    async def _take_back(self, channel: Channel, number: int) -> None:
+        """Say that nobody waits any more. An answer that is on its way is dropped when it comes."""
+        with suppress(Closed):
+            await channel.send(encode(Cancel(number)))
+
+    async def _converse(self, connection: socket.socket) -> None:
+        channel = Channel(connection)
+        try:
+            await channel.send(encode(Hello(PROTOCOL)))
+            await self._receive_all(channel)
+        finally:
+            self._lose(channel)
+            for one in self._waiting.values():
+                if not one.done():
+                    one.set_exception(NodeAway("virt-node went away"))
+            channel.close()
+
+    def _lose(self, channel: Channel) -> None:
+        if self._channel is channel:
+            self._channel = None
+            self._here.clear()
+
+    async def _receive_all(self, channel: Channel) -> None:
+        while True:
+            data, descriptor = await channel.receive()
+            try:
+                message = read_from_node(data)
+            except ProtocolError:
+                _drop(descriptor)
+                raise
+            match message:
+                case Hello():
+                    _drop(descriptor)
+                    if message.protocol != PROTOCOL:
+                        raise ProtocolError(f"virt-node speaks version {message.protocol}, not {PROTOCOL}")
+                    self._channel = channel
+                    self._here.set()
+                    log.info("virt-node is here")
+                case NodeState():
+                    _drop(descriptor)
+                    await self._become(message)
+                case _:
+                    self._settle(message, descriptor)
+
+    async def _become(self, state: NodeState) -> None:
+        async with self._changed:
+            self._state = state
+            self._changed.notify_all()
+
+    def _settle(self, answer: Answer, descriptor: int | None) -> None:
+        waiting = self._waiting.get(answer.id)
+        if waiting is None or waiting.done():
+            _drop(descriptor)
+        else:
+            waiting.set_result((answer, descriptor))
+
+
+async def dial_virt_node(path: str = layout.NODE_SOCKET) -> socket.socket:
+    """Connect to virt-node. OSError."""
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC)
+    connection.setblocking(False)
+    try:
+        await asyncio.get_running_loop().sock_connect(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _descriptor(answer: Answer, descriptor: int | None) -> int:
+    if not isinstance(answer, Opened) or descriptor is None:
+        _drop(descriptor)
+        raise NodeError(f"virt-node answered without a descriptor: {type(answer).__name__}")
+    return descriptor
+
+
+def _expect(kind: type[A], answer: Answer, descriptor: int | None) -> A:
+    _drop(descriptor)
+    if not isinstance(answer, kind):
+        raise NodeError(f"virt-node answered something else: {type(answer).__name__}")
+    return answer
+
+
+def _drop(descriptor: int | None) -> None:
+    if descriptor is not None:
+        os.close(descriptor)
+
+
+def _error(answer: Failed) -> NodeError:
+    kinds: dict[str, type[NodeError]] = {"refused": Refused, "missing": NotThere, "gone": NotThere}
+    return kinds.get(answer.kind, NodeError)(answer.text)
+
+
+def _read_whole(descriptor: int) -> bytes:
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise Refused("virt-node gave something else than a file")
+        data = file.read(REPORT_LIMIT_BYTES + 1)
+    if len(data) > REPORT_LIMIT_BYTES:
+        raise Refused(f"{layout.REPORT} has more than {REPORT_LIMIT_BYTES} bytes")
+    return data

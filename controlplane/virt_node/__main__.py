@@ -1,0 +1,82 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""virt-node's process: settings, wiring, tasks. What it does is in the files beside this one."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from contextlib import suppress
+
+from controlplane import logs
+from controlplane.descriptors import allow_many
+from controlplane.virt_node.capabilities import read_capabilities
+from controlplane.virt_node.inotify import Inotify
+from controlplane.virt_node.launcher_dir import PodsDirectory
+from controlplane.virt_node.network import netns
+from controlplane.virt_node.offer import Offer, offer_devices
+from controlplane.virt_node.server import listen, serve
+from controlplane.virt_node.service import Service
+from controlplane.virt_node.settings import Settings, read_settings
+
+log = logging.getLogger(__name__)
+
+COMPONENT = "virt-node"
+
+
+async def run(settings: Settings) -> None:
+    """Serve until cancelled."""
+    inotify, offer = Inotify(), Offer()
+    pods = PodsDirectory(str(settings.pods_directory))
+    capabilities = read_capabilities(settings.capabilities_directory)
+    server = listen(settings.socket)
+    try:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(serve(server, Service(pods, inotify, capabilities, netns.set_up), offer))
+            group.create_task(
+                offer_devices(
+                    offer,
+                    plugins=settings.device_plugins_directory,
+                    devices=settings.devices_directory,
+                    kvm_probe=settings.kvm_probe,
+                    inotify=inotify,
+                )
+            )
+    finally:
+        server.close()
+        pods.close()
+        inotify.close()
+
+
+async def _until_told(settings: Settings) -> None:
+    running = asyncio.ensure_future(run(settings))
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, running.cancel)
+    with suppress(asyncio.CancelledError):
+        await running
+
+
+def main() -> int:
+    """Run until told to stop; the exit code is for the kubelet."""
+    try:
+        settings = read_settings(os.environ)
+        logs.configure(COMPONENT, settings.log_level)
+        logging.getLogger("hpack").setLevel(logging.WARNING)  # tells every byte at DEBUG
+        allow_many()
+        asyncio.run(_until_told(settings))
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except Exception:
+        log.exception("virt-node ends")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

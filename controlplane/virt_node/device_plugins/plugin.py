@@ -1,0 +1,69 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The service that the kubelet calls for one kind of device: list it, hand it out."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+from grpclib.const import Cardinality, Handler
+from grpclib.encoding.base import CodecBase
+from grpclib.server import Stream
+
+from controlplane.virt_node.device_plugins import wire
+from controlplane.virt_node.device_plugins.device import COUNT, PERMISSIONS, Device
+
+log = logging.getLogger(__name__)
+_SERVICE = "/v1beta1.DevicePlugin"
+
+
+class BytesCodec(CodecBase):
+    """Messages are bytes already; see wire.py."""
+
+    __content_subtype__ = "proto"
+
+    def encode(self, message: Any, message_type: Any) -> bytes:  # noqa: ARG002
+        return bytes(message)
+
+    def decode(self, data: bytes, message_type: Any) -> bytes:  # noqa: ARG002
+        return data
+
+
+class Plugin:
+    """Serves COUNT devices that are all the same one."""
+
+    def __init__(self, device: Device, host_path: str, *, is_healthy: bool) -> None:
+        """host_path: the device node that containers get a copy of."""
+        self.device = device
+        self._host_path = host_path
+        self._is_healthy = is_healthy
+
+    def __mapping__(self) -> dict[str, Handler]:
+        unary, stream = Cardinality.UNARY_UNARY, Cardinality.UNARY_STREAM
+        return {
+            f"{_SERVICE}/GetDevicePluginOptions": Handler(self._options, unary, bytes, bytes),
+            f"{_SERVICE}/ListAndWatch": Handler(self._list_and_watch, stream, bytes, bytes),
+            f"{_SERVICE}/GetPreferredAllocation": Handler(self._options, unary, bytes, bytes),
+            f"{_SERVICE}/Allocate": Handler(self._allocate, unary, bytes, bytes),
+            f"{_SERVICE}/PreStartContainer": Handler(self._options, unary, bytes, bytes),
+        }
+
+    async def _options(self, stream: Stream[bytes, bytes]) -> None:
+        """Answer with an empty message: no option is used, and no answer of the other two is ever needed."""
+        await stream.recv_message()
+        await stream.send_message(wire.EMPTY)
+
+    async def _list_and_watch(self, stream: Stream[bytes, bytes]) -> None:
+        await stream.recv_message()
+        identifiers = (f"{self.device.name}{number}" for number in range(COUNT))
+        await stream.send_message(wire.device_list(identifiers, is_healthy=self._is_healthy))
+        # Whether a node can do KVM does not change while this process lives; the stream stays open all the same.
+        await asyncio.Event().wait()
+
+    async def _allocate(self, stream: Stream[bytes, bytes]) -> None:
+        request = await stream.recv_message()
+        containers = wire.containers_of_allocate_request(request or b"")
+        await stream.send_message(wire.allocate_response(containers, self.device.path, self._host_path, PERMISSIONS))

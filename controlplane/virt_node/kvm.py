@@ -1,0 +1,61 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Can this node run a virtual processor? Asked of a program of its own, because KVM may hang whoever tries.
+
+/dev/kvm may exist, may even open, and a guest may still never get on. The program runs a few instructions on a
+virtual processor and says what came of it, as one JSON object: {"usable": bool, "reason": text, ...}.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import sys
+from contextlib import suppress
+
+from controlplane.node_link.messages import KvmFinding
+
+log = logging.getLogger(__name__)
+
+DEADLINE_SECONDS = 15.0
+_ANSWER_BYTES = 65536
+
+
+async def probe(program: str, deadline_seconds: float = DEADLINE_SECONDS) -> KvmFinding:
+    """Run the probe; whatever goes wrong with it means that KVM is not usable, for that reason."""
+    try:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-I",
+            program,
+            "--deadline",
+            f"{deadline_seconds - 5:g}",
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+    except OSError as error:
+        return KvmFinding(is_usable=False, reason=f"the KVM probe cannot be run: {error}")
+    try:
+        async with asyncio.timeout(deadline_seconds):
+            answer, _unused = await process.communicate()
+    except TimeoutError:
+        with suppress(ProcessLookupError):
+            process.kill()
+        # Not waited for without end: a process that is stuck inside KVM may not even die.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(1.0):
+                await process.communicate()
+        return KvmFinding(is_usable=False, reason=f"the KVM probe gave no answer within {deadline_seconds:g} s")
+    return read_answer(answer[:_ANSWER_BYTES])
+
+
+def read_answer(answer: bytes) -> KvmFinding:
+    """Read what the probe printed."""
+    try:
+        said = json.loads(answer)
+        return KvmFinding(is_usable=said["usable"] is True, reason=str(said.get("reason", ""))[:256])
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return KvmFinding(is_usable=False, reason="the KVM probe gave no readable answer")

@@ -1,0 +1,69 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What this node offers to launchers: probe KVM, serve the device plugins, and keep what is told of it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from pathlib import Path
+
+import msgspec
+
+from controlplane.node_link.messages import KvmFinding, NodeState
+from controlplane.virt_node.device_plugins.device import DEVICES, KVM, is_present, private_node
+from controlplane.virt_node.device_plugins.plugin import Plugin
+from controlplane.virt_node.device_plugins.serve import serve
+from controlplane.virt_node.inotify import Inotify
+from controlplane.virt_node.kvm import probe
+
+log = logging.getLogger(__name__)
+
+
+class Offer:
+    """The newest state, and a way to wait for another one."""
+
+    def __init__(self) -> None:
+        self._state = NodeState()
+        self._changed = asyncio.Condition()
+
+    async def other_than(self, known: NodeState | None) -> NodeState:
+        """Return the state as soon as it is another one than the known one."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: self._state != known)
+            return self._state
+
+    async def become(self, state: NodeState) -> None:
+        async with self._changed:
+            self._state = state
+            self._changed.notify_all()
+
+    async def note_registered(self, resource: str) -> None:
+        """Take down that the kubelet knows a resource."""
+        if resource not in self._state.registered:
+            names = tuple(sorted({*self._state.registered, resource}))
+            await self.become(msgspec.structs.replace(self._state, registered=names))
+
+
+async def offer_devices(offer: Offer, *, plugins: Path, devices: Path, kvm_probe: Path, inotify: Inotify) -> None:
+    """Probe KVM once, then serve a plugin for each device that the node has, until cancelled.
+
+    plugins: the kubelet's directory; devices: where our own device nodes are made.
+    """
+    kvm = await _probe(kvm_probe)
+    present = [one for one in DEVICES if is_present(one)]
+    usable = [one for one in present if one is not KVM or kvm.is_usable]
+    await offer.become(NodeState(kvm, tuple(one.resource for one in present), tuple(one.resource for one in usable)))
+    async with asyncio.TaskGroup() as group:
+        for device in present:
+            plugin = Plugin(device, private_node(device, devices), is_healthy=device in usable)
+            group.create_task(serve(plugin, plugins, inotify, offer.note_registered))
+
+
+async def _probe(program: Path) -> KvmFinding:
+    if not is_present(KVM):
+        return KvmFinding(is_usable=False, reason="the node has no /dev/kvm")
+    found = await probe(str(program))
+    log.info("KVM probed", extra={"usable": found.is_usable, "because": found.reason})
+    return found

@@ -1,0 +1,136 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What virt-handler can ask for, done for one launcher at a time. Whoever asks is taken for captured.
+
+A request names a Pod by its UID, so the worst that can be asked for is what this node does for its launchers anyway:
+only a directory that the kubelet made for a Pod, with a launcher's emptyDir in it, is ever entered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+
+from controlplane.domain import layout
+from controlplane.node_link.messages import (
+    Answer,
+    Done,
+    Failed,
+    FindTraces,
+    GiveCapabilities,
+    Masquerade,
+    NetworkReady,
+    Opened,
+    OpenReport,
+    OpenSocket,
+    PodInterface,
+    Request,
+    SetUpNetwork,
+    TracesFound,
+    bounded_text,
+)
+from controlplane.virt_node.capabilities import Capabilities
+from controlplane.virt_node.inotify import Inotify, NotYet
+from controlplane.virt_node.launcher_dir import PodsDirectory, Refused, admit, held
+from controlplane.virt_node.launcher_process import count_processes, pod_network_namespace
+
+log = logging.getLogger(__name__)
+
+SetUp = Callable[[AbstractContextManager[int], Masquerade], Awaitable[PodInterface]]
+"""Make a Pod's network ready inside the namespace that the context gives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer; the descriptor that goes with it is the receiver's to close."""
+
+    answer: Answer
+    descriptor: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """Answers requests; holds nothing between them."""
+
+    pods: PodsDirectory
+    inotify: Inotify
+    capabilities: Capabilities
+    set_up: SetUp
+    proc: str = "/proc"
+    handler_gid: int = layout.HANDLER_UID
+
+    async def answer(self, request: Request) -> Reply:
+        """Do what is asked for and say what came of it. Nothing but a cancellation is raised."""
+        try:
+            return await self._do(request)
+        except NotYet as gap:
+            with gap:
+                return _failed(request, "missing", "it is not there (yet)")
+        except Refused as error:
+            return _failed(request, "refused", str(error))
+        except ProcessLookupError as error:
+            return _failed(request, "gone", str(error))
+        except TimeoutError:
+            return _failed(request, "failed", "no end of it within its time")
+        except Exception as error:  # pyroute2, libnftables and the kernel have errors of many families
+            log.warning("a request failed", extra={"request": type(request).__name__, "error": str(error)})
+            return _failed(request, "failed", str(error) or type(error).__name__)
+
+    async def _do(self, request: Request) -> Reply:
+        match request:
+            case OpenSocket():
+                return Reply(Opened(request.id), await self._open_socket(request.pod_uid))
+            case OpenReport():
+                return Reply(Opened(request.id), self.pods.open_file(request.pod_uid, layout.REPORT))
+            case GiveCapabilities():
+                await self._give_capabilities(request)
+                return Reply(Done(request.id))
+            case SetUpNetwork():
+                return Reply(NetworkReady(request.id, await self._set_up_network(request)))
+            case FindTraces():
+                return Reply(await asyncio.to_thread(self._find_traces, request))
+
+    async def _open_socket(self, pod_uid: str) -> int:
+        found = await self.inotify.wait_for(lambda: self.pods.open_socket(pod_uid))
+        try:
+            admit(found, self.handler_gid)
+        except OSError:
+            os.close(found)
+            raise
+        return found
+
+    async def _give_capabilities(self, request: GiveCapabilities) -> None:
+        """The directory is waited for on the loop; what is written goes to a disk that tenants load."""
+        files = self.capabilities.files(with_kvm=request.with_kvm)
+        if not files:
+            return
+        os.close(await self.inotify.wait_for(lambda: self.pods.open_run(request.pod_uid)))
+        await asyncio.to_thread(self.pods.write_files, request.pod_uid, layout.CAPABILITY_CACHE, files)
+
+    async def _set_up_network(self, request: SetUpNetwork) -> PodInterface:
+        _unused = request.wanted.network  # ValueError before anything is touched
+
+        @contextmanager
+        def namespace():  # type: ignore[no-untyped-def]
+            with (
+                held(self.pods.open_socket(request.pod_uid)) as found,
+                pod_network_namespace(found, request.pod_uid, self.proc) as opened,
+            ):
+                yield opened
+
+        return await self.set_up(namespace(), request.wanted)
+
+    def _find_traces(self, request: FindTraces) -> TracesFound:
+        """Its directory first, then its processes: the kubelet takes the directory away last."""
+        has_directory = self.pods.has_run(request.pod_uid)
+        processes, emulators = count_processes(request.pod_uid, self.proc)
+        return TracesFound(request.id, has_directory, processes, emulators)
+
+
+def _failed(request: Request, kind: str, text: str) -> Reply:
+    return Reply(Failed(request.id, kind, bounded_text(text)))  # type: ignore[arg-type]

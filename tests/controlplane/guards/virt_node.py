@@ -1,0 +1,85 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Between the process that is root and the one that is nobody: each takes the other for captured."""
+
+from __future__ import annotations
+
+from tests.controlplane.guards.guard import Guard
+
+_SERVER = "controlplane/virt_node/server.py"
+_CHANNEL = "controlplane/node_link/channel.py"
+_CLIENT = "controlplane/virt_handler/node_client.py"
+_BY_SERVER = ("tests/controlplane/virt_node/test_server.py",)
+_BY_CHANNEL = ("tests/controlplane/node_link/test_channel.py",)
+_BY_CLIENT = ("tests/controlplane/virt_handler/test_node_client.py",)
+
+GUARDS: tuple[Guard, ...] = (
+    Guard(
+        file=_SERVER,
+        line="        if descriptor is not None:\n            os.close(descriptor)\n            raise",
+        without="        if descriptor is not None:\n            raise",
+        because="Each conversation leaves descriptors behind, until there are none.",
+        tests=_BY_SERVER,
+    ),
+    Guard(
+        file=_SERVER,
+        line="if message.id in self._open or len(self._open) >= OUTSTANDING:",
+        without="if message.id in self._open:",
+        because="A captured virt-handler asks until root has no memory.",
+        tests=_BY_SERVER,
+    ),
+    Guard(
+        file=_SERVER,
+        line="if message.id in self._open or len(self._open) >= OUTSTANDING:",
+        without="if len(self._open) >= OUTSTANDING:",
+        because="A request that is forgotten goes on for ever, and cannot be taken back.",
+        tests=_BY_SERVER,
+        may_hang=True,
+    ),
+    Guard(
+        file=_SERVER,
+        line="                task.add_done_callback(lambda _done: self._open.pop(number))",
+        without="                task.add_done_callback(lambda _done: None)",
+        because="Requests that ended count as open, until no more are taken.",
+        tests=_BY_SERVER,
+    ),
+    Guard(
+        file=_SERVER,
+        line="        if not isinstance(greeting, Hello) or greeting.protocol != PROTOCOL:",
+        without="        if not isinstance(greeting, Hello):",
+        because="A virt-handler of another release is misunderstood.",
+        tests=_BY_SERVER,
+    ),
+    Guard(
+        file=_CHANNEL,
+        line=(
+            "        if is_cut or len(descriptors) > _DESCRIPTORS:\n"
+            "            for one in descriptors:\n                os.close(one)"
+        ),
+        without="        if is_cut or len(descriptors) > _DESCRIPTORS:",
+        because="Descriptors that come unasked stay open.",
+        tests=_BY_CHANNEL,
+    ),
+    Guard(
+        file=_CHANNEL,
+        line="        is_cut = bool(flags & (socket.MSG_TRUNC | socket.MSG_CTRUNC))",
+        without="        is_cut = bool(flags & socket.MSG_CTRUNC)",
+        because="Half a message is taken for one.",
+        tests=_BY_CHANNEL,
+    ),
+    Guard(
+        file=_CLIENT,
+        line="        if not stat.S_ISSOCK(found.st_mode) or found.st_uid != layout.UID:",
+        without="        if found.st_uid != layout.UID:",
+        because="Something else than a launcher's socket is dialled.",
+        tests=_BY_CLIENT,
+    ),
+    Guard(
+        file=_CLIENT,
+        line="        if waiting is None or waiting.done():\n            _drop(descriptor)",
+        without="        if waiting is None or waiting.done():\n            pass",
+        because="An answer that nobody waits for any more leaves its descriptor open.",
+        tests=_BY_CLIENT,
+    ),
+)

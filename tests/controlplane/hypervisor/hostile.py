@@ -1,0 +1,253 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A libvirtd that means harm: it speaks libvirt's framing well enough for the real client, up to where it attacks.
+
+A message is a length that counts itself, six numbers (program, version, procedure, type, serial, status) and XDR.
+`GOOD` answers everything: the neighbour that an attack must not hurt.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import NoReturn
+
+PROGRAM, KEEPALIVE = 0x20008086, 0x6B656570
+CALL, REPLY, EVENT = 0, 1, 2
+OPEN, CLOSE, DEFINE, XML, LOOKUP, RESUME, FEATURE, AUTHENTICATE = 1, 2, 11, 14, 23, 28, 60, 66
+VERSION, START, STATE, DESTROY, SHUT_DOWN = 157, 196, 212, 234, 258
+REGISTER, DEREGISTER, LIFECYCLE, WATCH, UNWATCH = 316, 317, 318, 360, 361
+
+_HEADER = struct.Struct(">IIIiiIi")
+_SHUT_OFF, _STARTED = 5, 2
+
+
+def string(text: bytes) -> bytes:
+    """Spell a string in XDR."""
+    return struct.pack(">I", len(text)) + text + b"\0" * (-len(text) % 4)
+
+
+DOMAIN = string(b"web") + b"u" * 16 + struct.pack(">i", -1)
+FIT_XML = b"<domain type='qemu'><name>web</name><os><type machine='q35'>hvm</type></os></domain>"
+
+
+def message(procedure: int, kind: int, serial: int, payload: bytes, program: int = PROGRAM) -> bytes:
+    """Frame a message."""
+    return _HEADER.pack(_HEADER.size + len(payload), program, 1, procedure, kind, serial, 0) + payload
+
+
+EVENTS = b"".join(
+    message(LIFECYCLE, EVENT, 0, struct.pack(">i", 1) + DOMAIN + struct.pack(">ii", _STARTED, 0))
+    for _unused in range(1000)
+)
+
+ANSWERS: dict[int, Callable[[int], bytes]] = {
+    AUTHENTICATE: lambda _unused: struct.pack(">II", 1, 0),
+    FEATURE: lambda _unused: struct.pack(">i", 1),
+    REGISTER: lambda _unused: struct.pack(">i", 1),
+    VERSION: lambda _unused: struct.pack(">Q", 9000000),
+    STATE: lambda _unused: struct.pack(">ii", _SHUT_OFF, 0),
+    XML: lambda _unused: string(FIT_XML),
+    **dict.fromkeys((DEFINE, LOOKUP, START), lambda _unused: DOMAIN),
+    **dict.fromkeys((OPEN, CLOSE, RESUME, DESTROY, SHUT_DOWN, DEREGISTER, WATCH, UNWATCH), lambda _unused: b""),
+}
+
+
+class Caller:
+    """One connection, as the server has it."""
+
+    def __init__(self, wire: socket.socket) -> None:
+        self.wire = wire
+
+    def receive(self) -> tuple[int, int, int]:
+        """Wait for a message; return program, procedure and serial. EOFError at the end."""
+        (length,) = struct.unpack(">I", self._read(4))
+        program, _version, procedure, _kind, serial, _status = struct.unpack(">IIiiIi", self._read(length - 4)[:24])
+        return program, procedure, serial
+
+    def answer(self, program: int, procedure: int, serial: int) -> None:
+        """Answer as a good libvirtd does."""
+        if program == KEEPALIVE:
+            self.wire.sendall(message(2, EVENT, 0, b"", KEEPALIVE))
+        else:
+            self.wire.sendall(message(procedure, REPLY, serial, ANSWERS[procedure](serial)))
+
+    def hear_out(self) -> None:
+        """Take everything and answer nothing, until the client goes."""
+        while self.wire.recv(65536):
+            pass
+
+    def _read(self, count: int) -> bytes:
+        data = b""
+        while len(data) < count:
+            part = self.wire.recv(count - len(data))
+            if not part:
+                raise EOFError
+            data += part
+        return data
+
+
+Behaviour = Callable[[Caller, int, int, int], bool]
+"""Given a message's program, procedure and serial: do harm and return True, or return False for the good answer."""
+
+
+def silent_from(*procedures: int) -> Behaviour:
+    """Answer everything until one of these calls comes; from then on nothing."""
+
+    def behave(caller: Caller, program: int, procedure: int, _unused: int) -> bool:
+        if program != PROGRAM or procedure not in procedures:
+            return False
+        caller.hear_out()
+        return True
+
+    return behave
+
+
+def silent_from_second(procedure: int) -> Behaviour:
+    """Answer everything until this call comes a second time; from then on nothing."""
+    seen: list[int] = []
+
+    def behave(caller: Caller, program: int, called: int, serial: int) -> bool:
+        seen.append(called)
+        return seen.count(procedure) > 1 and silent_from(procedure)(caller, program, called, serial)
+
+    return behave
+
+
+def deaf_to(*procedures: int) -> Behaviour:
+    """Answer everything but these calls."""
+    return lambda _unused, program, procedure, __: program == PROGRAM and procedure in procedures
+
+
+def trickle(caller: Caller, program: int, procedure: int, serial: int) -> bool:
+    """Answer the look-up with a byte now and then."""
+    if (program, procedure) != (PROGRAM, LOOKUP):
+        return False
+    for byte in message(LOOKUP, REPLY, serial, DOMAIN * 100):
+        caller.wire.sendall(bytes([byte]))
+        time.sleep(0.01)
+    return True
+
+
+def lengthen(length: int) -> Behaviour:
+    """Answer the look-up with half a header that promises so many bytes."""
+
+    def behave(caller: Caller, program: int, procedure: int, serial: int) -> bool:
+        if (program, procedure) != (PROGRAM, LOOKUP):
+            return False
+        caller.wire.sendall(struct.pack(">I", length) + message(LOOKUP, REPLY, serial, b"")[4:14])
+        caller.hear_out()
+        return True
+
+    return behave
+
+
+def flood(data: bytes) -> Behaviour:
+    """Send this without end as soon as events are asked for."""
+
+    def behave(caller: Caller, program: int, procedure: int, serial: int) -> bool:
+        if (program, procedure) != (PROGRAM, REGISTER):
+            return False
+        caller.answer(program, procedure, serial)
+        pour(caller, data)
+        return True
+
+    return behave
+
+
+def pour(caller: Caller, data: bytes) -> NoReturn:
+    """Send this without end."""
+    while True:
+        caller.wire.sendall(data)
+
+
+def describe(xml: bytes) -> Behaviour:
+    """Give this for the domain's description."""
+
+    def behave(caller: Caller, program: int, procedure: int, serial: int) -> bool:
+        if (program, procedure) != (PROGRAM, XML):
+            return False
+        caller.wire.sendall(message(XML, REPLY, serial, string(xml)))
+        return True
+
+    return behave
+
+
+GOOD: Behaviour = deaf_to()
+
+
+class Hostile:
+    """A server on a Unix socket; each connection has a thread. Everything is gone when it is closed."""
+
+    def __init__(self, path: Path, behave: Behaviour, *, hangs_up: bool = False, accepts: bool = True) -> None:
+        """hangs_up: closes what it accepts. accepts: False: its queue of callers is full for ever."""
+        self.uri = f"qemu+unix:///session?socket={path}"
+        self.calls: list[int] = []
+        """Procedures that were called, on all connections."""
+        self._behave, self._hangs_up = behave, hangs_up
+        self._wires: list[socket.socket] = []
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(str(path))
+        self._listener.listen(0 if not accepts else 16)
+        self._threads: list[threading.Thread] = []
+        if accepts:
+            self._spawn(self._accept)
+        else:
+            self._fill(str(path))
+
+    @property
+    def descriptors(self) -> int:
+        """How many it holds."""
+        return sum(one.fileno() >= 0 for one in (self._listener, *self._wires))
+
+    def close(self) -> None:
+        for one in (self._listener, *self._wires):
+            with suppress(OSError):  # it is no connection any more
+                one.shutdown(socket.SHUT_RDWR)
+            one.close()
+        for thread in self._threads:
+            thread.join()
+
+    def _spawn(self, target: Callable[..., None], *arguments: object) -> None:
+        thread = threading.Thread(target=target, args=arguments, name="hostile", daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _fill(self, path: str) -> None:
+        """Call ourselves until nobody else gets through."""
+        while True:
+            wire = socket.socket(socket.AF_UNIX)
+            self._wires.append(wire)
+            wire.setblocking(False)
+            try:
+                wire.connect(path)
+            except BlockingIOError:
+                return
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                wire, _unused = self._listener.accept()
+            except OSError:
+                return
+            self._wires.append(wire)
+            if self._hangs_up:
+                wire.close()
+            else:
+                self._spawn(self._serve, Caller(wire))
+
+    def _serve(self, caller: Caller) -> None:
+        try:
+            while True:
+                program, procedure, serial = caller.receive()
+                self.calls.append(procedure if program == PROGRAM else -1)
+                if not self._behave(caller, program, procedure, serial):
+                    caller.answer(program, procedure, serial)
+        except (EOFError, OSError):
+            caller.wire.close()

@@ -1,0 +1,286 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""libvirt's real client against servers that mean harm: a neighbour does not notice, and nothing is left of an attack.
+
+The neighbour's operation is a look at its domain. Threads and descriptors are counted before and after.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import statistics
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from controlplane.hypervisor.connection import Connection, open_connection
+from controlplane.hypervisor.errors import Disconnected, HypervisorError, TimedOut
+from controlplane.hypervisor.events import ConnectionClosed, LifecycleChanged
+from tests.controlplane.hypervisor import hostile
+from tests.controlplane.hypervisor.hostile import Behaviour, Hostile
+
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("libvirt_loop")]
+
+PATIENCE_SECONDS = 0.3
+"""Of every call on the attacker; in production 10 s."""
+OPERATIONS = 60
+NOISE_SECONDS = 0.005
+"""What the machine's other users may add to an operation of about 1 ms."""
+SPAWN = Callable[..., Hostile]
+
+
+@pytest.fixture
+def spawn(tmp_path: Path) -> Iterator[SPAWN]:
+    """Make servers that are gone at the end."""
+    made: list[Hostile] = []
+
+    def make(behave: Behaviour = hostile.GOOD, **options: bool) -> Hostile:
+        made.append(Hostile(Path(os.path.relpath(tmp_path)).absolute() / f"s{len(made)}", behave, **options))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def neighbour(spawn: SPAWN) -> AsyncIterator[Connection]:
+    made = await open_connection(spawn().uri)
+    yield made
+    await made.close()
+
+
+class Census:
+    """What this process holds of threads and descriptors, without those of the servers."""
+
+    def __init__(self, server: Hostile) -> None:
+        self._server = server
+        self._threads, self._descriptors = self._count()
+
+    async def is_as_before(self) -> None:
+        """Wait until everything is given back."""
+        async with asyncio.timeout(5):
+            while self._count() != (self._threads, self._descriptors):  # noqa: ASYNC110 - threads tell nobody
+                await asyncio.sleep(0.01)
+
+    def _count(self) -> tuple[set[str], int]:
+        calls = {one.name for one in threading.enumerate() if one.name.startswith("libvirt")}
+        return calls, len(os.listdir("/proc/self/fd")) - self._server.descriptors
+
+
+async def look(at: Connection) -> float:
+    """Do what a session does at each event; return the seconds that it took."""
+    began = time.perf_counter()
+    guest = await at.guest("web")
+    assert guest is not None
+    await guest.state()
+    return time.perf_counter() - began
+
+
+async def usual(at: Connection) -> float:
+    return typical([await look(at) for _unused in range(OPERATIONS)])
+
+
+def typical(seconds: list[float]) -> float:
+    """Take the lower quartile: other users of the machine make many operations slower, an attack would make all so."""
+    return statistics.quantiles(seconds, n=4)[0]
+
+
+async def fall_into(server: Hostile) -> None:
+    """Do all that virt-handler does with a launcher, until it fails or has been listened to for a while."""
+    made = await open_connection(server.uri, deadline_seconds=PATIENCE_SECONDS)
+    try:
+        guest = await made.guest("web")
+        assert guest is not None
+        await guest.state()
+        await guest.xml()
+        started = await made.define("<domain/>")
+        await started.start(deadline_seconds=PATIENCE_SECONDS)
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not isinstance(await made.events.get(), ConnectionClosed):
+                pass
+    finally:
+        await made.close()
+
+
+ATTACKS: dict[str, tuple[Behaviour, dict[str, bool]]] = {
+    "never answers OPEN": (hostile.silent_from(hostile.OPEN), {}),
+    "answers OPEN, nothing after": (hostile.silent_from(hostile.WATCH, hostile.REGISTER), {}),
+    "answers OPEN and keepalive, never event registration": (hostile.deaf_to(hostile.REGISTER), {}),
+    "registers one kind of events, not the next": (hostile.silent_from_second(hostile.REGISTER), {}),
+    "trickles bytes": (hostile.trickle, {}),
+    "half a header with an impossible length": (hostile.lengthen(0x7FFFFFFF), {}),
+    "half a header with the longest length": (hostile.lengthen(32 << 20), {}),
+    "floods lifecycle events": (hostile.flood(hostile.EVENTS), {}),
+    "floods messages that nobody asked for": (hostile.flood(hostile.message(9999, hostile.EVENT, 0, b"") * 1000), {}),
+    "answers define, hangs start": (hostile.deaf_to(hostile.START), {}),
+    "hangs look-up": (hostile.deaf_to(hostile.LOOKUP), {}),
+    "16 MiB of XML": (hostile.describe(b"x" * (16 << 20)), {}),
+    "deeply nested XML": (hostile.describe(b"<a>" * 1_000_000), {}),
+    "ignores CLOSE": (hostile.deaf_to(hostile.CLOSE, hostile.DEREGISTER, hostile.UNWATCH), {}),
+    "closes at once after accept": (hostile.GOOD, {"hangs_up": True}),
+    "never accepts, its queue of callers full": (hostile.GOOD, {"accepts": False}),
+}
+
+
+@pytest.mark.parametrize(("behave", "options"), ATTACKS.values(), ids=ATTACKS.keys())
+async def test_a_hostile_launcher_slows_no_neighbour_and_leaves_nothing_behind(
+    spawn: SPAWN, neighbour: Connection, behave: Behaviour, options: dict[str, bool]
+) -> None:
+    before = await usual(neighbour)
+    server = spawn(behave, **options)
+    census = Census(server)
+
+    attack = asyncio.create_task(fall_into(server))
+    taken = []
+    until = time.perf_counter() + 2 * PATIENCE_SECONDS
+    while not attack.done() or len(taken) < OPERATIONS or time.perf_counter() < until:
+        taken.append(await look(neighbour))
+        await asyncio.sleep(0.001)
+
+    with suppress(HypervisorError, TimeoutError):
+        await attack
+    assert typical(taken) < 2 * before + NOISE_SECONDS
+    assert max(taken) < 1.0
+    await census.is_as_before()
+
+
+class Heart:
+    """Tells how long the loop has ever stood still."""
+
+    def __init__(self) -> None:
+        self.longest = 0.0
+        self._task = asyncio.create_task(self._beat())
+
+    async def stop(self) -> None:
+        self._task.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._task
+
+    async def _beat(self) -> None:
+        while True:
+            began = time.perf_counter()
+            await asyncio.sleep(0.01)
+            self.longest = max(self.longest, time.perf_counter() - began)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def heart() -> AsyncIterator[Heart]:
+    made = Heart()
+    yield made
+    await made.stop()
+
+
+async def test_an_open_that_is_answered_after_nobody_waits_is_closed_elsewhere(spawn: SPAWN, heart: Heart) -> None:
+    """The answer is held back, the Pod loses its label, the answer is sent, CLOSE is ignored."""
+    is_asked, may_answer = threading.Event(), threading.Event()
+
+    def behave(_unused: hostile.Caller, program: int, procedure: int, __: int) -> bool:
+        if program == hostile.PROGRAM and procedure == hostile.OPEN:
+            is_asked.set()
+            may_answer.wait(5)
+        return program == hostile.PROGRAM and procedure == hostile.CLOSE
+
+    server = spawn(behave)
+    census = Census(server)
+    opening = asyncio.create_task(open_connection(server.uri))
+    await asyncio.to_thread(is_asked.wait)
+    opening.cancel()
+    with suppress(asyncio.CancelledError):
+        await opening
+    may_answer.set()
+    await census.is_as_before()
+    assert heart.longest < 0.5
+
+
+async def test_a_domain_that_outlives_its_connection_blocks_nobody_when_it_goes(spawn: SPAWN, heart: Heart) -> None:
+    """The last reference to a connection sends CLOSE, in whatever thread it is dropped."""
+    made = await open_connection(spawn(hostile.deaf_to(hostile.CLOSE)).uri)
+    guest = await made.guest("web")
+    await made.close()
+    del made
+    assert guest is not None
+    del guest
+    await asyncio.sleep(0.02)
+    assert heart.longest < 0.5
+
+
+async def test_an_error_that_is_kept_holds_no_connection(spawn: SPAWN, heart: Heart) -> None:
+    made = await open_connection(spawn(hostile.silent_from(hostile.LOOKUP)).uri, deadline_seconds=PATIENCE_SECONDS)
+    with pytest.raises(TimedOut) as first:
+        await made.guest("web")
+    with pytest.raises(HypervisorError) as second:
+        await made.guest("web")
+    await made.close()
+    del made, first, second
+    assert heart.longest < 0.5
+
+
+async def test_a_call_that_is_overdue_ends_its_connection_and_says_so(spawn: SPAWN) -> None:
+    made = await open_connection(spawn(hostile.deaf_to(hostile.LOOKUP)).uri, deadline_seconds=PATIENCE_SECONDS)
+    with pytest.raises(TimedOut, match=r"cannot look up domain web: no answer within 0\.3 s"):
+        await made.guest("web")
+    assert await made.events.get() == ConnectionClosed("it did not answer in time")
+    with pytest.raises(Disconnected):
+        await made.guest("web")
+    await made.close()
+
+
+async def test_whoever_floods_us_is_cut_off_and_told_why(spawn: SPAWN) -> None:
+    """The flood begins when nobody waits for an answer: it is the event loop that reads it."""
+
+    def behave(caller: hostile.Caller, program: int, procedure: int, serial: int) -> bool:
+        if program != hostile.PROGRAM or procedure != hostile.VERSION:
+            return False
+        caller.answer(program, procedure, serial)
+        hostile.pour(caller, hostile.EVENTS)
+        return True
+
+    made = await open_connection(spawn(behave).uri)
+    with suppress(HypervisorError):
+        await made.ping(5)
+    seen = []
+    async with asyncio.timeout(5):
+        while not seen or not isinstance(seen[-1], ConnectionClosed):
+            seen.append(await made.events.get())
+    assert seen[-1] == ConnectionClosed("it takes more than its share of our time")
+    await made.close()
+
+
+async def test_a_connection_that_is_closed_says_goodbye(spawn: SPAWN) -> None:
+    server = spawn()
+    made = await open_connection(server.uri)
+    await made.close()
+    assert server.calls[-5:] == [
+        hostile.DEREGISTER,
+        hostile.DEREGISTER,
+        hostile.DEREGISTER,
+        hostile.UNWATCH,
+        hostile.CLOSE,
+    ]
+
+
+async def test_names_of_the_other_side_are_bounded(spawn: SPAWN) -> None:
+    """They would be in our log lines."""
+
+    def behave(caller: hostile.Caller, program: int, procedure: int, serial: int) -> bool:
+        if program != hostile.PROGRAM or procedure != hostile.DEFINE:
+            return False
+        long = hostile.string(b"w" * 100_000) + b"u" * 16 + b"\xff" * 4
+        event = b"\0\0\0\1" + long + b"\0\0\0\2\0\0\0\0"
+        caller.wire.sendall(hostile.message(hostile.LIFECYCLE, hostile.EVENT, 0, event))
+        caller.wire.sendall(hostile.message(procedure, hostile.REPLY, serial, long))
+        return True
+
+    made = await open_connection(spawn(behave).uri)
+    guest = await made.define("<domain/>")
+    assert guest.name == "w" * 256
+    assert await made.events.get() == LifecycleChanged("w" * 256, "started")
+    await made.close()

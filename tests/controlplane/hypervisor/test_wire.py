@@ -1,0 +1,102 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from controlplane.hypervisor.share import BURST_SECONDS, RATE, Share
+from controlplane.hypervisor.wire import Retired, Wire, wire_of_thread
+
+Pair = tuple[socket.socket, socket.socket]
+
+
+@pytest.fixture
+def pair() -> Iterator[Pair]:
+    ours, theirs = socket.socketpair()
+    ours.settimeout(5)
+    yield ours, theirs
+    ours.close()
+    theirs.close()
+
+
+def is_ended(pair: Pair) -> bool:
+    pair[1].setblocking(False)
+    try:
+        return pair[1].recv(1) == b""
+    except BlockingIOError:
+        return False
+
+
+def test_a_wire_that_is_cut_ends_its_socket_and_leaves_the_descriptor_to_libvirt(pair: Pair) -> None:
+    wire = Wire()
+    wire.attach(pair[0].fileno())
+    wire.cut("enough")
+    assert is_ended(pair)
+    assert pair[0].recv(1) == b""
+
+
+def test_a_wire_that_was_cut_before_it_was_there_is_ended_at_once(pair: Pair) -> None:
+    wire = Wire()
+    wire.cut("nobody waits")
+    wire.attach(pair[0].fileno())
+    assert is_ended(pair)
+
+
+def test_a_descriptor_that_libvirt_has_taken_back_is_another_s(pair: Pair) -> None:
+    wire = Wire()
+    wire.attach(pair[0].fileno())
+    wire.detach(pair[0].fileno())
+    wire.cut("too late")
+    assert not is_ended(pair)
+
+
+def test_the_first_reason_is_kept(pair: Pair) -> None:
+    wire = Wire()
+    wire.cut("it floods")
+    wire.cut("client")
+    assert wire.because == "it floods"
+
+
+def test_a_thread_works_for_one_wire() -> None:
+    wire = Wire()
+    with wire.at_work():
+        assert wire_of_thread() is wire
+    assert wire_of_thread() is None
+
+
+def test_a_retired_wire_lets_nobody_begin() -> None:
+    wire = Wire()
+    wire.retire(1.0)
+    with pytest.raises(Retired), wire.at_work():
+        pass
+
+
+def test_who_is_at_work_when_a_wire_retires_is_waited_for_and_at_last_cut_off(pair: Pair) -> None:
+    wire, has_begun, ended = Wire(), threading.Event(), []
+    wire.attach(pair[0].fileno())
+
+    def work() -> None:
+        with wire.at_work():
+            has_begun.set()
+            pair[0].recv(1)
+            ended.append("work")
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    has_begun.wait()
+    wire.retire(0.01)
+    assert ended == ["work"]
+    thread.join()
+
+
+def test_a_share_is_used_up_and_fills_again() -> None:
+    share = Share()
+    assert share.take(BURST_SECONDS, 0.0)
+    assert not share.take(0.001, 0.0)
+    assert share.take(0.1 * RATE, 0.2)
+    assert not share.take(BURST_SECONDS + 0.001, 1e6)

@@ -1,0 +1,137 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from typing import Any
+
+import pytest
+
+from controlplane.virt_handler.launchers.verbs import Verbs
+from controlplane.virt_handler.vmi.ports import NoContact, StartRefused
+from controlplane.virt_handler.vmi.world import Expected, Launcher, Setback
+from tests.controlplane.virt_handler.builders import a_launcher, a_vmi
+from tests.controlplane.virt_handler.fakes import FakeClock
+
+
+class Contact:
+    """A launcher whose verbs end when they are let, and as they are told."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.may_end = asyncio.Event()
+        self.error: Exception | None = None
+
+    def launcher(self) -> Launcher:
+        return a_launcher()
+
+    def expect(self, expected: Expected) -> None:
+        self.asked.append("expect")
+
+    async def prepare_network(self, _unused: object) -> None:
+        await self._do("prepare")
+
+    async def start(self, _unused: object) -> None:
+        await self._do("start")
+
+    async def shut_down(self) -> None:
+        await self._do("shut down")
+
+    async def destroy(self) -> None:
+        await self._do("destroy")
+
+    async def resume(self) -> None:
+        await self._do("resume")
+
+    async def _do(self, verb: str) -> None:
+        self.asked.append(verb)
+        await self.may_end.wait()
+        if self.error is not None:
+            raise self.error
+
+
+class Stage:
+    def __init__(self) -> None:
+        self.contact, self.clock = Contact(), FakeClock()
+        self.tasks: list[asyncio.Task[None]] = []
+        self.woken: list[str] = []
+        self.seconds: list[float] = []
+        self.verbs = Verbs(
+            self.contact, self.clock, self._spawn, lambda: self.woken.append(self.doing), started=self.seconds.append
+        )
+
+    @property
+    def doing(self) -> str:
+        return self.verbs.launcher().doing
+
+    @property
+    def setback(self) -> Setback | None:
+        return self.verbs.launcher().setback
+
+    async def end(self, error: Exception | None = None) -> None:
+        self.contact.error = error
+        self.contact.may_end.set()
+        await self.tasks[-1]
+        self.contact.may_end.clear()
+
+    def _spawn(self, verb: Coroutine[Any, Any, None]) -> None:
+        self.tasks.append(asyncio.create_task(verb))
+
+
+@pytest.fixture
+async def stage() -> Stage:
+    return Stage()
+
+
+async def test_a_verb_begins_at_once_and_nobody_waits_for_it(stage: Stage) -> None:
+    stage.verbs.start(a_vmi())
+    assert stage.doing == "start"
+    assert stage.woken == []
+    await stage.end()
+
+
+async def test_its_end_wakes_the_key_when_it_may_be_asked_again(stage: Stage) -> None:
+    stage.verbs.start(a_vmi())
+    await asyncio.sleep(0)
+    stage.clock.seconds += 0.4
+    await stage.end()
+    assert stage.woken == [""]
+    assert stage.setback is None
+    assert stage.seconds == [pytest.approx(0.4)]
+
+
+async def test_there_is_one_verb_at_a_time(stage: Stage) -> None:
+    stage.verbs.start(a_vmi())
+    for verb in (stage.verbs.destroy, stage.verbs.shut_down, stage.verbs.resume):
+        with pytest.raises(NoContact, match=r"busy with another verb \(start\)"):
+            verb()
+    await stage.end()
+    assert stage.contact.asked == ["start"]
+
+
+@pytest.mark.parametrize(
+    ("error", "is_refusal"), [(StartRefused("no memory"), True), (NoContact("it hangs"), False), (KeyError("x"), False)]
+)
+async def test_what_came_to_nothing_is_counted_and_known(
+    stage: Stage, error: Exception, is_refusal: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.CRITICAL):
+        for count in (1, 2):
+            stage.verbs.start(a_vmi())
+            await stage.end(error)
+            assert stage.setback == Setback(str(error), is_refusal=is_refusal, at=1000.0, count=count)
+    assert stage.seconds == []
+    stage.verbs.prepare_network(a_vmi())
+    await stage.end()
+    assert stage.setback is None
+
+
+async def test_a_verb_that_is_cancelled_leaves_the_launcher_free(stage: Stage) -> None:
+    stage.verbs.destroy()
+    await asyncio.sleep(0)
+    stage.tasks[-1].cancel()
+    await asyncio.wait(stage.tasks)
+    assert stage.doing == ""

@@ -1,0 +1,272 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The door to virt-node, against the real service, and against an end that lies."""
+
+from __future__ import annotations
+
+import array
+import asyncio
+import os
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from controlplane.api.launch_plan import REPORT_LIMIT_BYTES
+from controlplane.domain import layout
+from controlplane.node_link.messages import (
+    PROTOCOL,
+    Done,
+    FromNode,
+    Hello,
+    KvmFinding,
+    Masquerade,
+    NodeState,
+    Opened,
+    encode,
+    read_from_handler,
+)
+from controlplane.virt_handler.launchers.ports import NodeAway, NodeError, NotThere, Refused
+from controlplane.virt_handler.node_client import NodeClient
+from controlplane.virt_node.launcher_dir import PodsDirectory
+from tests.controlplane.virt_handler.builders import ETH0, POD_UID
+from tests.controlplane.virt_handler.fakes import FakeNetwork, FakeProc, LauncherFiles, until
+from tests.controlplane.virt_handler.virt_node import VirtNode
+
+
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+@dataclass
+class Pair:
+    files: LauncherFiles
+    network: FakeNetwork
+    node: VirtNode
+    client: NodeClient
+
+
+@pytest.fixture
+async def pair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Pair]:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pods").mkdir()
+    directory, network = PodsDirectory(str(tmp_path / "pods")), FakeNetwork()
+    node = VirtNode(directory, network, FakeProc(tmp_path / "proc"))
+    made = Pair(LauncherFiles(tmp_path / "pods"), network, node, NodeClient(node.dial))
+    link = asyncio.create_task(made.client.run())
+    await until(lambda: made.client.is_connected, "contact")
+    yield made
+    link.cancel()
+    with suppress(asyncio.CancelledError):
+        await link
+    await node.close()
+    made.files.close()
+    directory.close()
+
+
+@pytest.mark.root
+async def test_a_socket_is_waited_for_and_dialled(pair: Pair) -> None:
+    asked = asyncio.create_task(pair.client.open_socket(POD_UID))
+    pair.files.make_directory()
+    pair.files.listen()
+    async with asyncio.timeout(5):
+        found = await asked
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(1)
+        client.connect(found.path)
+    found.close()
+
+
+@pytest.mark.root
+async def test_who_gives_up_waiting_leaves_nothing_behind(pair: Pair) -> None:
+    """Neither there nor here, whether the answer was on its way or not."""
+    await pair.client.find_traces(POD_UID)  # the worker thread's descriptors are there from now on
+    before = descriptors()
+    for turns in range(12):
+        asked = asyncio.create_task(pair.client.open_socket(POD_UID))
+        if turns == 6:
+            pair.files.make_directory()
+            pair.files.listen()
+            before += 1  # the launcher's own
+        for _unused in range(turns):
+            await asyncio.sleep(0)
+        asked.cancel()
+        with suppress(asyncio.CancelledError):
+            (await asked).close()
+    await pair.client.find_traces(POD_UID)  # whatever was on its way has come
+    await until(lambda: descriptors() == before, "everything closed")
+
+
+async def test_a_report_is_read(pair: Pair) -> None:
+    pair.files.make_directory()
+    with pytest.raises(NotThere):
+        await pair.client.read_report(POD_UID)
+    pair.files.report()
+    assert b"container_disks" in await pair.client.read_report(POD_UID)
+
+
+async def test_a_report_without_end_is_refused(pair: Pair) -> None:
+    pair.files.make_directory()
+    with (pair.files.run / layout.REPORT).open("wb") as file:
+        file.truncate(REPORT_LIMIT_BYTES + 1)
+    with pytest.raises(Refused, match="more than"):
+        await pair.client.read_report(POD_UID)
+
+
+async def test_a_link_is_refused_by_its_own_word(pair: Pair) -> None:
+    pair.files.make_directory()
+    (pair.files.run / layout.REPORT).symlink_to("/etc/shadow")
+    with pytest.raises(Refused, match="not a regular file"):
+        await pair.client.read_report(POD_UID)
+
+
+async def test_a_network_is_set_up_there(pair: Pair) -> None:
+    wanted = Masquerade("10.0.2.0/24")
+    assert await pair.client.set_up_network(POD_UID, wanted) == ETH0
+    assert pair.network.wanted == [wanted]
+
+
+async def test_what_is_no_network_touches_nothing(pair: Pair) -> None:
+    with pytest.raises(NodeError, match="CIDR"):
+        await pair.client.set_up_network(POD_UID, Masquerade("10.0.2.0/33"))
+    assert pair.network.wanted == []
+
+
+async def test_what_the_node_offers_is_followed(pair: Pair) -> None:
+    known = await pair.client.other_than(None)
+    offered = NodeState(KvmFinding(is_usable=True), ("kvm",), ("kvm",))
+    await pair.node.offer.become(offered)
+    async with asyncio.timeout(5):
+        assert await pair.client.other_than(known) == offered
+
+
+@pytest.mark.root
+async def test_what_was_asked_patiently_is_asked_again_of_the_next_one(pair: Pair) -> None:
+    asked = asyncio.create_task(pair.client.open_socket(POD_UID))
+    await asyncio.sleep(0)
+    await pair.node.kill()
+    await until(lambda: not pair.client.is_connected, "the loss")
+    with pytest.raises(NodeAway):
+        await pair.client.read_report(POD_UID)
+    pair.files.make_directory()
+    pair.files.listen()
+    pair.node.is_up = True
+    async with asyncio.timeout(5):
+        (await asked).close()
+
+
+class Liar:
+    """An end that greets, and then answers the first request with what it likes."""
+
+    def __init__(self, *answers: FromNode | bytes, descriptor: int | None = None, protocol: int = PROTOCOL) -> None:
+        self._answers, self._descriptor, self._protocol = answers, descriptor, protocol
+        self.ends: list[socket.socket] = []
+
+    async def dial(self) -> socket.socket:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        theirs.setblocking(False)
+        self.ends.append(theirs)
+        theirs.send(encode(Hello(self._protocol)))
+        asyncio.get_running_loop().add_reader(theirs, self._read, theirs)
+        return ours
+
+    def _read(self, theirs: socket.socket) -> None:
+        data = theirs.recv(65536)
+        if not data:
+            asyncio.get_running_loop().remove_reader(theirs)
+        elif not isinstance(read_from_handler(data), Hello):
+            attached = []
+            if self._descriptor is not None:
+                attached = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [self._descriptor]))]
+            for one in self._answers:
+                theirs.sendmsg([one if isinstance(one, bytes) else encode(one)], attached)
+
+
+def ask_for_report(client: NodeClient) -> Awaitable[object]:
+    return client.read_report(POD_UID)
+
+
+def ask_for_socket(client: NodeClient) -> Awaitable[object]:
+    return client.open_socket(POD_UID)
+
+
+async def asked_of(liar: Liar, ask: Callable[[NodeClient], Awaitable[object]] = ask_for_report) -> None:
+    """Ask, and leave nothing open."""
+    client = NodeClient(liar.dial)
+    link = asyncio.create_task(client.run())
+    try:
+        await until(lambda: client.is_connected, "contact")
+        await ask(client)
+    finally:
+        link.cancel()
+        with suppress(asyncio.CancelledError):
+            await link
+        for one in liar.ends:
+            asyncio.get_running_loop().remove_reader(one)
+            one.close()
+
+
+async def test_an_answer_of_another_kind_is_an_error() -> None:
+    with pytest.raises(NodeError, match="without a descriptor: Done"):
+        await asked_of(Liar(Done(1)))
+
+
+async def test_a_descriptor_that_is_missing_is_an_error() -> None:
+    with pytest.raises(NodeError, match="without a descriptor"):
+        await asked_of(Liar(Opened(1)))
+
+
+async def test_something_else_than_a_file_is_refused_unread() -> None:
+    read, write = os.pipe()
+    before = descriptors()
+    with pytest.raises(Refused, match="something else than a file"):
+        await asked_of(Liar(Opened(1), descriptor=read))
+    await until(lambda: descriptors() <= before + 3, "everything closed")  # + 3: the worker thread's
+    os.close(read)
+    os.close(write)
+
+
+async def test_something_else_than_a_socket_is_refused_undialled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even if it belongs to the right user."""
+    read, write = os.pipe()
+    monkeypatch.setattr(layout, "UID", os.fstat(read).st_uid)
+    before = descriptors()
+    with pytest.raises(Refused, match="something else than a socket"):
+        await asked_of(Liar(Opened(1), descriptor=read), ask_for_socket)
+    assert descriptors() == before
+    os.close(read)
+    os.close(write)
+
+
+async def test_an_answer_to_nobody_leaves_nothing_behind() -> None:
+    read, write = os.pipe()
+    before = descriptors()
+    with pytest.raises(NodeError, match="without a descriptor"):
+        await asked_of(Liar(Opened(99), Done(1), descriptor=read))
+    assert descriptors() == before
+    os.close(read)
+    os.close(write)
+
+
+@pytest.mark.parametrize("words", [b"{}", b"[" * 60000], ids=["no message", "nested"])
+async def test_who_talks_nonsense_is_left(words: bytes) -> None:
+    with pytest.raises(NodeAway):
+        await asked_of(Liar(words))
+
+
+async def test_another_version_is_not_taken_for_contact() -> None:
+    liar = Liar(protocol=PROTOCOL + 1)
+    client = NodeClient(liar.dial)
+    link = asyncio.create_task(client.run())
+    await until(lambda: len(liar.ends) > 1, "another attempt")
+    assert not client.is_connected
+    link.cancel()
+    with suppress(asyncio.CancelledError):
+        await link
+    for one in liar.ends:
+        asyncio.get_running_loop().remove_reader(one)
+        one.close()

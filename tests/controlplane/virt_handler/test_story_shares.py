@@ -1,0 +1,147 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A node with more hung launchers than workers: the real runner, reconciler and verbs; a launcher is a few values."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from controlplane.api.objects.resources import Key
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.engine.backoff import BackOff
+from controlplane.engine.clock import SystemClock
+from controlplane.engine.queue import Queue
+from controlplane.engine.runner import Runner
+from controlplane.virt_handler.launchers.verbs import Verbs
+from controlplane.virt_handler.vmi.reconciler import VmiReconciler
+from controlplane.virt_handler.vmi.world import Expected, Launcher, Traces
+from tests.controlplane.virt_handler.builders import NODE, RUNNING, a_launcher, a_pod, observed, seen, vmi_object
+from tests.controlplane.virt_handler.fakes import FakeApi, FakeCache, until
+
+WORKERS, HUNG = 4, 12
+
+
+class Contact:
+    """A launcher that starts its guest, unless it hangs."""
+
+    def __init__(self, uid: str, *, hangs: bool) -> None:
+        self.uid, self.hangs = uid, hangs
+        self.asked: list[str] = []
+        self._launcher = a_launcher(seen(None), a_pod(f"pod-{uid}", owner_uid=uid))
+
+    def launcher(self) -> Launcher:
+        return self._launcher
+
+    def expect(self, expected: Expected) -> None:
+        """It was handed over before."""
+
+    async def prepare_network(self, vmi: VirtualMachineInstance) -> None:
+        self.asked.append("prepare")
+
+    async def start(self, vmi: VirtualMachineInstance) -> None:
+        self.asked.append("start")
+        if self.hangs:
+            await asyncio.Event().wait()
+        known = observed(uid=self.uid, pod_uid=f"pod-{self.uid}")
+        self._launcher = replace(self._launcher, sighting=seen(RUNNING, observed=known))
+
+    async def shut_down(self) -> None:
+        self.asked.append("shut down")
+        if self.hangs:
+            await asyncio.Event().wait()
+
+    destroy = resume = shut_down
+
+
+class Node:
+    """Implements vmi.ports.Sessions."""
+
+    synced = True
+
+    def __init__(self, group: asyncio.TaskGroup) -> None:
+        self._group = group
+        self.vmis = FakeCache()
+        self.api = FakeApi(self.vmis)
+        self.contacts: dict[str, Contact] = {}
+        self._verbs: dict[str, Verbs] = {}
+        self._clock = SystemClock()
+        reconciler = VmiReconciler(NODE, self.vmis, self, self.api, self._clock, tell=self._tell)
+        queue = Queue(BackOff(random.Random(1).random))
+        self.runner: Runner[Any, Any, Any] = Runner("vmi", reconciler, queue, self._clock, limit=WORKERS)
+        self.vmis.subscribe(lambda key, before, after: self.runner.add(key))
+
+    def hand_over(self, name: str, *, hangs: bool = False, deleting: bool = False, phase: str = "Scheduled") -> None:
+        body = vmi_object(phase, deleting=deleting)
+        body["metadata"] |= {"name": name, "uid": name}
+        body["status"]["activePods"] = {f"pod-{name}": NODE}
+        contact = self.contacts.setdefault(name, Contact(name, hangs=hangs))
+        key = Key("default", name)
+        if f"pod-{name}" not in self._verbs:
+            self._verbs[f"pod-{name}"] = Verbs(contact, self._clock, self._spawn, lambda: self.runner.add(key))
+        self.api.store(body)
+
+    def phase(self, name: str) -> str:
+        return str(self.api.objects[Key("default", name)]["status"]["phase"])
+
+    def session(self, pod_uid: str) -> Verbs | None:
+        return self._verbs.get(pod_uid)
+
+    def launchers_of(self, vmi_uid: str) -> tuple[Launcher, ...]:
+        return (self._verbs[f"pod-{vmi_uid}"].launcher(),)
+
+    def launchers_named(self, key: Key) -> tuple[Launcher, ...]:
+        return ()
+
+    async def find_traces(self, pod_uid: str) -> Traces:
+        raise NotImplementedError
+
+    def _spawn(self, verb: Coroutine[Any, Any, None]) -> None:
+        self._group.create_task(verb)
+
+    async def _tell(self, *_unused: object) -> None:
+        """Events are not kept."""
+
+
+@pytest.fixture
+async def node() -> AsyncIterator[Node]:
+    made: asyncio.Future[Node] = asyncio.get_running_loop().create_future()
+
+    async def run() -> None:
+        async with asyncio.TaskGroup() as group:
+            here = Node(group)
+            made.set_result(here)
+            await here.runner.run()
+
+    task = asyncio.create_task(run())
+    yield await made
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+
+
+async def test_more_hung_starts_than_workers_hold_up_nobody_else(node: Node) -> None:
+    for number in range(HUNG):
+        node.hand_over(f"hung-{number}", hangs=True)
+    await until(lambda: all(one.asked == ["start"] for one in node.contacts.values()), "every start")
+    node.hand_over("web")
+    await until(lambda: node.phase("web") == "Running", "Running")
+    node.hand_over("web", phase="Running", deleting=True)
+    await until(lambda: "shut down" in node.contacts["web"].asked, "the power button")
+    assert {node.phase(f"hung-{number}") for number in range(HUNG)} == {"Scheduled"}
+
+
+async def test_a_hung_launcher_is_asked_for_one_verb_at_a_time(node: Node) -> None:
+    node.hand_over("hung", hangs=True)
+    await until(lambda: node.contacts["hung"].asked == ["start"], "its start")
+    node.hand_over("hung", hangs=True)
+    node.hand_over("hung", hangs=True, deleting=True)
+    await asyncio.sleep(0.02)
+    assert node.contacts["hung"].asked == ["start"]

@@ -1,0 +1,35 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+from controlplane.virt_launcher.pulse import Pulse
+
+
+class Time:
+    def __init__(self) -> None:
+        self.seconds = 100.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+def test_libvirtd_is_hung_when_it_was_silent_for_fifteen_seconds() -> None:
+    time = Time()
+    pulse = Pulse(time)
+    time.seconds += 10
+    pulse.beat()
+    time.seconds += 14.9
+    assert pulse.seconds_left() > 0
+    time.seconds += 0.1
+    assert pulse.seconds_left() <= 0
+
+
+def test_a_new_libvirtd_has_ever_more_time_until_one_answers() -> None:
+    """On a node that is too slow for any, killing them would be all that happens."""
+    pulse, given = Pulse(Time()), []
+    for _unused in range(5):
+        given.append(pulse.seconds_left())
+        pulse.give_up()
+    pulse.beat()
+    assert [*given, pulse.seconds_left()] == [15, 30, 60, 120, 120, 15]

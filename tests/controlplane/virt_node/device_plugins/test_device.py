@@ -1,0 +1,56 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Devices of a node, and the nodes that launchers get."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from controlplane.virt_node.device_plugins.device import KVM, TUN, is_present, private_node
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Path:
+    (tmp_path / "dev").mkdir()
+    os.mknod(tmp_path / "dev" / "kvm", stat.S_IFCHR | 0o600, os.makedev(10, 232))
+    return tmp_path
+
+
+def test_resources_have_upstreams_names() -> None:
+    assert (KVM.resource, TUN.resource) == ("devices.kubevirt.io/kvm", "devices.kubevirt.io/tun")
+
+
+@pytest.mark.root
+def test_a_device_is_present_when_it_is_a_character_device(node: Path) -> None:
+    (node / "dev" / "net").mkdir()
+    (node / "dev" / "net" / "tun").touch()
+    assert is_present(KVM, str(node))
+    assert not is_present(TUN, str(node))
+
+
+@pytest.mark.root
+def test_a_launcher_gets_a_node_that_anyone_may_open_and_the_nodes_own_stays_closed(node: Path) -> None:
+    made = Path(private_node(KVM, node / "private" / "dev", str(node)))
+    assert made.stat().st_rdev == os.makedev(10, 232)
+    assert stat.S_IMODE(made.stat().st_mode) == 0o666
+    assert stat.S_IMODE((node / "dev" / "kvm").stat().st_mode) == 0o600
+    assert stat.S_IMODE((node / "private" / "dev").stat().st_mode) == 0o700
+
+
+@pytest.mark.root
+def test_what_is_in_the_way_of_our_node_is_replaced(node: Path) -> None:
+    (node / "private").mkdir()
+    (node / "private" / "kvm").symlink_to("/dev/null")
+    made = private_node(KVM, node / "private", str(node))
+    assert Path(made).lstat().st_rdev == os.makedev(10, 232)
+
+
+@pytest.mark.root
+def test_without_a_place_for_our_node_the_nodes_own_is_handed_out(node: Path) -> None:
+    (node / "private").write_text("in the way")
+    assert private_node(KVM, node / "private", str(node)) == "/dev/kvm"

@@ -1,0 +1,216 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A masqueraded guest's network in real namespaces: world <-> Pod (eth0, bridge, rules) <-> guest."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+import struct
+from collections.abc import Iterator
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from pyroute2 import IPRoute
+
+from controlplane.node_link.messages import Masquerade, Port
+from controlplane.virt_node.network import links, netns, nft
+from tests.controlplane.virt_node.namespaces import Namespace, cable
+
+pytestmark = pytest.mark.root
+
+WORLD, POD = "198.51.100.1", "198.51.100.2"
+PLAIN = Masquerade("10.0.2.0/24")
+
+
+@dataclass
+class Wires:
+    world: Namespace
+    pod: Namespace
+    guest: Namespace
+
+    async def set_up(self, wanted: Masquerade = PLAIN) -> links.PodInterface:
+        """Set the Pod up and plug a guest into its bridge (a veth in the place of a tap with QEMU behind it)."""
+        pod = await netns.set_up(nullcontext(self.pod.fd), wanted)
+        cable(self.pod, "plug", self.guest, "eth0")
+        self.pod.enslave("plug", "k6t-eth0")
+        self.guest.address("eth0", str(wanted.network.guest_interface), gateway=str(wanted.network.gateway))
+        return pod
+
+
+@pytest.fixture
+def wires() -> Iterator[Wires]:
+    made = Wires(Namespace(), Namespace(), Namespace())
+    cable(made.world, "cable", made.pod, "eth0", mtu=1400)
+    made.world.address("cable", f"{WORLD}/24")
+    made.pod.address("eth0", f"{POD}/24", gateway=WORLD)
+    yield made
+    for one in (made.world, made.pod, made.guest):
+        one.close()
+
+
+def link_address(interface: str) -> bytes:
+    with IPRoute() as route:
+        (found,) = route.get_links(ifname=interface)
+        return bytes.fromhex(found.get_attr("IFLA_ADDRESS").replace(":", ""))
+
+
+def exchange(server: socket.socket, client: socket.socket) -> str:
+    """Send a word over an accepted connection and return the client's address as the server sees it."""
+    with client:
+        accepted, (host, _port) = server.accept()
+        with accepted:
+            client.sendall(b"word")
+            assert accepted.recv(4) == b"word"
+    return str(host)
+
+
+async def test_a_guest_reaches_the_world_with_the_pods_address(wires: Wires) -> None:
+    await wires.set_up()
+    with wires.world.listen(80) as server:
+        assert exchange(server, wires.guest.connect(WORLD, 80)) == POD
+
+
+async def test_the_world_reaches_the_guest_at_the_pods_address(wires: Wires) -> None:
+    await wires.set_up()
+    with wires.guest.listen(8080) as server:
+        assert exchange(server, wires.world.connect(POD, 8080)) == WORLD
+
+
+async def test_the_pods_localhost_is_the_guest_for_its_probes(wires: Wires) -> None:
+    await wires.set_up()
+    with wires.guest.listen(8080) as server:
+        assert exchange(server, wires.pod.connect("127.0.0.1", 8080)) == "10.0.2.1"
+
+
+async def test_with_listed_ports_the_rest_stays_the_pods(wires: Wires) -> None:
+    await wires.set_up(Masquerade("10.0.2.0/24", (Port("tcp", 8080),)))
+    with wires.guest.listen(8080) as guest, wires.pod.listen(9090) as pod:
+        assert exchange(guest, wires.world.connect(POD, 8080)) == WORLD
+        assert exchange(pod, wires.world.connect(POD, 9090)) == WORLD
+
+
+async def test_a_guest_with_another_address_stays_inside(wires: Wires) -> None:
+    await wires.set_up()
+    wires.guest.address("eth0", "10.0.2.77/24")
+    with wires.world.listen(80), pytest.raises(TimeoutError):
+        wires.guest.connect(WORLD, 80, source="10.0.2.77", timeout=0.3)
+
+
+def a_frame(target: bytes, source: bytes, to: str, sender: str, port: int, word: bytes) -> bytes:
+    """One UDP datagram as bytes on a wire, to whatever address: a guest need not ask its own kernel."""
+    body = struct.pack("!4H", 4711, port, 8 + len(word), 0) + word
+    head = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(body), 1, 0, 64, 17, 0, *map(socket.inet_aton, (sender, to)))
+    total = sum(struct.unpack("!10H", head))
+    total = (total & 0xFFFF) + (total >> 16)
+    checksum = ~(total + (total >> 16)) & 0xFFFF
+    return target + source + b"\x08\x00" + head[:10] + struct.pack("!H", checksum) + head[12:] + body
+
+
+@pytest.mark.parametrize("to", ["127.0.0.1", "127.9.9.9"])
+async def test_a_guest_does_not_reach_the_pods_localhost(wires: Wires, to: str) -> None:
+    """What listens on the Pod's localhost (a sidecar, the launcher's own) takes every caller for one of the Pod."""
+    await wires.set_up()
+
+    def send(to: str, word: bytes) -> None:
+        with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as wire:
+            wire.bind(("eth0", 0))
+            own = wire.getsockname()[4]
+            wire.send(a_frame(wires.pod.run(lambda: link_address("k6t-eth0")), own, to, "10.0.2.2", 9999, word))
+
+    def heard(server: socket.socket) -> list[bytes]:
+        """Send to localhost and then to the gateway until the latter arrives: a port of a bridge takes its time."""
+        words: list[bytes] = []
+        server.settimeout(0.2)
+        for _unused in range(50):
+            wires.guest.run(lambda: send(to, b"local"))
+            wires.guest.run(lambda: send("10.0.2.1", b"gateway"))
+            with suppress(TimeoutError):
+                while b"gateway" not in words:
+                    words.append(server.recv(16))
+                return words
+        return words
+
+    with wires.pod.listen(9999, socket.SOCK_DGRAM) as server:
+        assert heard(server) == [b"gateway"]
+
+
+async def test_another_guest_network_is_honoured(wires: Wires) -> None:
+    await wires.set_up(Masquerade("172.31.9.0/29"))
+    with wires.world.listen(80) as server:
+        assert exchange(server, wires.guest.connect(WORLD, 80)) == POD
+
+
+async def test_open_connections_survive_a_second_run(wires: Wires) -> None:
+    """A restarted virt-handler may set the network up again under a running guest."""
+    await wires.set_up()
+    with wires.world.listen(80) as server, wires.guest.connect(WORLD, 80) as client:
+        accepted, _unused = server.accept()
+        with accepted:
+            await netns.set_up(nullcontext(wires.pod.fd), PLAIN)
+            client.sendall(b"still")
+            assert accepted.recv(5) == b"still"
+    assert wires.pod.run(lambda: nft.run("list ruleset")).count("table ip") == 1
+
+
+async def test_the_pods_addresses_and_mtu_are_reported_and_taken_over(wires: Wires) -> None:
+    assert await wires.set_up() == links.PodInterface((POD,), 1400)
+
+    def mtus() -> dict[str, int]:
+        with IPRoute() as route:
+            return {dict(one["attrs"])["IFLA_IFNAME"]: dict(one["attrs"])["IFLA_MTU"] for one in route.get_links()}
+
+    assert {name: mtu for name, mtu in wires.pod.run(mtus).items() if name in ("k6t-eth0", "tap0")} == {
+        "k6t-eth0": 1400,
+        "tap0": 1400,
+    }
+
+
+async def test_uid_107_opens_the_tap_without_a_capability(wires: Wires) -> None:
+    await netns.set_up(nullcontext(wires.pod.fd), PLAIN)
+
+    def attempt() -> int:
+        device = os.open("/dev/net/tun", os.O_RDWR)
+        # A child, because a uid change here would be for the whole test process.
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                os.setgid(107)
+                os.setuid(107)
+                fcntl.ioctl(device, 0x400454CA, struct.pack("16sH22x", b"tap0", 0x0002 | 0x1000 | 0x4000))
+                status = 0
+            finally:
+                os._exit(status)
+        os.close(device)
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+    assert wires.pod.run(attempt) == 0
+
+
+async def test_localhost_is_not_opened_to_the_pods_neighbours(wires: Wires) -> None:
+    await wires.set_up()
+    values = wires.pod.run(
+        lambda: {
+            name: Path(f"/proc/sys/net/ipv4/conf/{name}/route_localnet").read_text().strip()
+            for name in ("all", "eth0", "k6t-eth0")
+        }
+    )
+    assert values == {"all": "0", "eth0": "0", "k6t-eth0": "1"}
+
+
+async def test_a_pod_without_eth0_is_an_error_that_says_so() -> None:
+    bare = Namespace()
+    with pytest.raises(LookupError, match="no interface eth0"):
+        await netns.set_up(nullcontext(bare.fd), PLAIN)
+    bare.close()
+
+
+async def test_this_process_stays_where_it_was(wires: Wires) -> None:
+    before = os.stat("/proc/self/ns/net").st_ino
+    await wires.set_up()
+    assert os.stat("/proc/self/ns/net").st_ino == before

@@ -1,0 +1,25 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What QEMU can do, as the DaemonSet's init container left it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from controlplane.virt_node.capabilities import read_capabilities
+
+
+def test_a_launcher_gets_what_fits_its_devices(tmp_path: Path) -> None:
+    for kind in ("kvm", "emulation"):
+        (tmp_path / kind).mkdir()
+        (tmp_path / kind / "q.xml").write_text(kind)
+        (tmp_path / kind / "notes").write_text("not a cache")
+    found = read_capabilities(tmp_path)
+    assert found.files(with_kvm=True) == {"q.xml": b"kvm"}
+    assert found.files(with_kvm=False) == {"q.xml": b"emulation"}
+
+
+def test_without_a_cache_launchers_get_none(tmp_path: Path) -> None:
+    found = read_capabilities(tmp_path / "absent")
+    assert found.files(with_kvm=True) == {}

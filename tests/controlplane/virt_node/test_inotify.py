@@ -1,0 +1,143 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Waiting for entries in directories that appear, vanish and change, on real directories."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+
+from controlplane.virt_node.inotify import Inotify, NotYet
+
+
+@pytest.fixture
+async def inotify() -> AsyncIterator[Inotify]:
+    opened = Inotify()
+    yield opened
+    opened.close()
+
+
+def looking_for(
+    path: Path, counter: list[int] | None = None, hook: Callable[[], None] = lambda: None
+) -> Callable[[], str]:
+    """Return a look that wants `path`, and waits in its deepest existing parent."""
+
+    def look() -> str:
+        if counter is not None:
+            counter.append(1)
+        if path.exists():
+            return path.name
+        parent = next(one for one in path.parents if one.exists())
+        gap = NotYet(os.open(parent, os.O_PATH | os.O_DIRECTORY))
+        hook()
+        raise gap
+
+    return look
+
+
+async def settle(inotify: Inotify, turns: int = 20) -> None:
+    """Let the loop read what the kernel has queued; no time passes."""
+    for _unused in range(turns):
+        await asyncio.sleep(0)
+
+
+async def test_what_is_there_is_returned_at_once(tmp_path: Path, inotify: Inotify) -> None:
+    (tmp_path / "a").touch()
+    assert await inotify.wait_for(looking_for(tmp_path / "a")) == "a"
+
+
+async def test_a_chain_of_directories_is_followed_as_it_appears(tmp_path: Path, inotify: Inotify) -> None:
+    target = tmp_path / "a" / "b" / "c"
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        found = group.create_task(inotify.wait_for(looking_for(target)))
+        for step in (tmp_path / "a", tmp_path / "a" / "b", target):
+            await settle(inotify)
+            assert not found.done()
+            step.mkdir()
+    assert found.result() == "c"
+
+
+async def test_what_appears_between_the_look_and_the_watch_is_seen(tmp_path: Path, inotify: Inotify) -> None:
+    target = tmp_path / "a"
+    async with asyncio.timeout(5):
+        assert await inotify.wait_for(looking_for(target, hook=target.touch)) == "a"
+
+
+async def test_a_rename_into_place_counts(tmp_path: Path, inotify: Inotify) -> None:
+    (tmp_path / "staged").touch()
+    (tmp_path / "dir").mkdir()
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        found = group.create_task(inotify.wait_for(looking_for(tmp_path / "dir" / "a")))
+        await settle(inotify)
+        (tmp_path / "staged").rename(tmp_path / "dir" / "a")
+    assert found.result() == "a"
+
+
+async def test_a_directory_removed_and_made_again_is_waited_for_again(tmp_path: Path, inotify: Inotify) -> None:
+    holder = tmp_path / "holder"
+    holder.mkdir()
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        found = group.create_task(inotify.wait_for(looking_for(holder / "a")))
+        await settle(inotify)
+        holder.rmdir()
+        await settle(inotify)
+        holder.mkdir()
+        await settle(inotify)
+        (holder / "a").touch()
+    assert found.result() == "a"
+
+
+async def test_two_waiters_in_one_directory_are_both_woken(tmp_path: Path, inotify: Inotify) -> None:
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        first = group.create_task(inotify.wait_for(looking_for(tmp_path / "a")))
+        second = group.create_task(inotify.wait_for(looking_for(tmp_path / "b")))
+        await settle(inotify)
+        (tmp_path / "a").touch()
+        (tmp_path / "b").touch()
+    assert (first.result(), second.result()) == ("a", "b")
+
+
+async def test_a_quiet_directory_is_not_looked_at(tmp_path: Path, inotify: Inotify) -> None:
+    looks: list[int] = []
+    async with asyncio.TaskGroup() as group:
+        waiting = group.create_task(inotify.wait_for(looking_for(tmp_path / "a", looks)))
+        await settle(inotify, 200)
+        waiting.cancel()
+    assert len(looks) == 2
+
+
+async def test_a_directory_that_changes_without_end_is_looked_at_ever_less_often(
+    tmp_path: Path, inotify: Inotify, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+
+    async def record(seconds: float, real: Callable[[float], object] = asyncio.sleep) -> None:
+        pauses.append(seconds)
+        await real(0)  # type: ignore[misc]
+
+    turns = 80
+    made = 0
+
+    def churn() -> None:
+        nonlocal made
+        made += 1
+        (tmp_path / ("a" if made > turns else f"noise{made}")).touch()
+
+    monkeypatch.setattr("controlplane.virt_node.inotify.asyncio.sleep", record)
+    async with asyncio.timeout(20):
+        await inotify.wait_for(looking_for(tmp_path / "a", hook=churn))
+    assert pauses == sorted(pauses)
+    assert pauses[-1] == 1.0
+
+
+async def test_a_cancelled_waiter_leaves_no_watch(tmp_path: Path, inotify: Inotify) -> None:
+    async with asyncio.TaskGroup() as group:
+        waiting = group.create_task(inotify.wait_for(looking_for(tmp_path / "a")))
+        await settle(inotify)
+        waiting.cancel()
+    assert inotify._waiting == {}

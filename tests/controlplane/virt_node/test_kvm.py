@@ -1,0 +1,42 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The KVM probe as a program of its own, which may answer anything or nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from controlplane.virt_node.kvm import KvmFinding, probe, read_answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (b'{"usable": true, "reason": ""}', KvmFinding(is_usable=True)),
+        (b'{"usable": false, "reason": "KVM_RUN hangs"}', KvmFinding(is_usable=False, reason="KVM_RUN hangs")),
+        (b'{"usable": "yes"}', KvmFinding(is_usable=False)),
+        (b"", KvmFinding(is_usable=False, reason="the KVM probe gave no readable answer")),
+        (b"[]", KvmFinding(is_usable=False, reason="the KVM probe gave no readable answer")),
+        (b"{}", KvmFinding(is_usable=False, reason="the KVM probe gave no readable answer")),
+    ],
+    ids=["usable", "not usable", "not a boolean", "nothing", "a list", "an empty object"],
+)
+def test_only_a_plain_yes_is_a_yes(answer: bytes, expected: KvmFinding) -> None:
+    assert read_answer(answer) == expected
+
+
+async def test_the_program_is_run_with_a_deadline_of_its_own(tmp_path: Path) -> None:
+    program = tmp_path / "probe.py"
+    program.write_text('import json, sys; print(json.dumps({"usable": True, "reason": " ".join(sys.argv[1:])}))')
+    assert await probe(str(program)) == KvmFinding(is_usable=True, reason="--deadline 10")
+
+
+async def test_a_program_that_hangs_is_given_up(tmp_path: Path) -> None:
+    program = tmp_path / "probe.py"
+    program.write_text("import signal; signal.pause()")
+    found = await probe(str(program), deadline_seconds=0.3)
+    assert not found.is_usable
+    assert "no answer within 0.3 s" in found.reason

@@ -1,0 +1,282 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The walk into a launcher's emptyDir, on real directories, against what a tenant can plant in them."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import socket
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from controlplane.domain import layout
+from controlplane.virt_node.inotify import NotYet
+from controlplane.virt_node.launcher_dir import PodsDirectory, Refused, admit
+
+pytestmark = pytest.mark.root  # the owner of what is planted matters
+
+UID, NEIGHBOUR = "11111111-aaaa-bbbb-cccc-000000000001", "22222222-aaaa-bbbb-cccc-000000000002"
+CACHE = layout.CAPABILITY_CACHE
+
+
+def emptydir(pods: Path, uid: str) -> Path:
+    run = pods / uid / "volumes" / "kubernetes.io~empty-dir" / "run"
+    run.mkdir(parents=True)
+    os.chown(run, 0, layout.UID)
+    run.chmod(0o2777)
+    return run
+
+
+def listening(path: Path, owner: int = layout.UID) -> socket.socket:
+    server = socket.socket(socket.AF_UNIX)
+    server.bind(os.path.relpath(path))
+    server.listen()
+    os.chown(path, owner, owner)
+    return server
+
+
+@pytest.fixture
+def pods(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)  # socket paths of at most 108 bytes
+    return tmp_path
+
+
+@pytest.fixture
+def run(pods: Path) -> Path:
+    run = emptydir(pods, UID)
+    (run / "libvirt").mkdir()
+    return run
+
+
+@pytest.fixture
+def directory(pods: Path) -> Iterator[PodsDirectory]:
+    opened = PodsDirectory(str(pods))
+    yield opened
+    opened.close()
+
+
+def dial(descriptor: int) -> socket.socket:
+    client = socket.socket(socket.AF_UNIX)
+    client.settimeout(1)
+    client.connect(f"/proc/self/fd/{descriptor}")
+    return client
+
+
+def test_a_socket_of_the_launcher_is_dialled_through_its_descriptor(run: Path, directory: PodsDirectory) -> None:
+    with listening(run / "libvirt" / "libvirt-sock") as server:
+        found = directory.open_socket(UID)
+        with dial(found) as client:
+            accepted, _unused = server.accept()
+            with accepted:
+                client.sendall(b"hello")
+                assert accepted.recv(5) == b"hello"
+        os.close(found)
+
+
+def test_a_group_is_admitted_to_the_socket_that_was_proven_and_to_nothing_above_it(
+    run: Path, directory: PodsDirectory
+) -> None:
+    """The launcher swaps the name meanwhile: its new inode stays as it is."""
+    path = run / "libvirt" / "libvirt-sock"
+    with listening(path):
+        path.chmod(0o700)
+        found = directory.open_socket(UID)
+        path.rename(run / "proven")
+        with listening(path):
+            path.chmod(0o700)
+            before = path.stat()
+            admit(found, 4711)
+            assert (path.stat().st_gid, path.stat().st_mode) == (before.st_gid, before.st_mode)
+        proven = (run / "proven").stat()
+        assert (proven.st_uid, proven.st_gid, stat.S_IMODE(proven.st_mode)) == (layout.UID, 4711, 0o770)
+        assert (run / "libvirt").stat().st_gid != 4711
+        os.close(found)
+
+
+def test_a_swap_after_the_check_still_reaches_the_checked_socket(
+    run: Path, pods: Path, directory: PodsDirectory
+) -> None:
+    theirs = emptydir(pods, NEIGHBOUR)
+    path = run / "libvirt" / "libvirt-sock"
+    with listening(path) as mine, listening(theirs / "libvirt-sock") as neighbour:
+        found = directory.open_socket(UID)
+        path.unlink()
+        path.symlink_to(theirs / "libvirt-sock")
+        with dial(found):
+            mine.accept()[0].close()
+        neighbour.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            neighbour.accept()
+        os.close(found)
+
+
+def replace_directory(run: Path, theirs: Path) -> None:
+    (run / "libvirt").rmdir()
+    (run / "libvirt").symlink_to(theirs / "libvirt")
+
+
+def link_to_socket(run: Path, theirs: Path) -> None:
+    (run / "libvirt" / "libvirt-sock").symlink_to(theirs / "libvirt" / "libvirt-sock")
+
+
+def regular_file(run: Path, theirs: Path) -> None:
+    (run / "libvirt" / "libvirt-sock").write_text("")
+
+
+def fifo(run: Path, theirs: Path) -> None:
+    os.mkfifo(run / "libvirt" / "libvirt-sock")
+
+
+def roots_socket(run: Path, theirs: Path) -> None:
+    listening(run / "libvirt" / "libvirt-sock", owner=0).close()
+
+
+def file_for_directory(run: Path, theirs: Path) -> None:
+    (run / "libvirt").rmdir()
+    (run / "libvirt").write_text("")
+
+
+def whole_volume_as_link(run: Path, theirs: Path) -> None:
+    (run / "libvirt").rmdir()
+    run.rmdir()
+    run.symlink_to(theirs)
+
+
+@pytest.mark.parametrize(
+    "plant",
+    [replace_directory, link_to_socket, regular_file, fifo, roots_socket, file_for_directory, whole_volume_as_link],
+    ids=lambda plant: plant.__name__,
+)
+def test_what_a_tenant_plants_for_the_socket_is_refused(
+    plant: Callable[[Path, Path], None], run: Path, pods: Path, directory: PodsDirectory
+) -> None:
+    theirs = emptydir(pods, NEIGHBOUR)
+    (theirs / "libvirt").mkdir()
+    with listening(theirs / "libvirt" / "libvirt-sock"):
+        plant(run, theirs)
+        with pytest.raises(Refused):
+            directory.open_socket(UID)
+
+
+@pytest.mark.parametrize("uid", ["..", ".", "", "a/b", "../../etc", "-a", "a" * 65], ids=repr)
+def test_something_that_is_no_pod_uid_is_never_a_path(uid: str, directory: PodsDirectory) -> None:
+    with pytest.raises(Refused, match="is not a Pod UID"):
+        directory.open_run(uid)
+
+
+def test_a_missing_pod_is_not_yet_there_and_names_the_directory_to_watch(pods: Path, directory: PodsDirectory) -> None:
+    with pytest.raises(NotYet) as caught:
+        directory.open_run(UID)
+    with caught.value as gap:
+        assert gap.identity == (pods.stat().st_dev, pods.stat().st_ino)
+
+
+def test_a_report_is_opened_for_reading(run: Path, directory: PodsDirectory) -> None:
+    (run / layout.REPORT).write_bytes(b"x" * 100)
+    with os.fdopen(directory.open_file(UID, layout.REPORT), "rb") as file:
+        assert file.read() == b"x" * 100
+        assert fcntl.fcntl(file, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY
+
+
+@pytest.mark.parametrize("kind", [stat.S_IFIFO, stat.S_IFCHR, stat.S_IFSOCK], ids=["fifo", "device", "socket"])
+def test_what_is_no_file_is_refused_before_it_is_opened(kind: int, run: Path, directory: PodsDirectory) -> None:
+    """To open a device already does something: a watchdog begins to count. Nobody has the number of this one."""
+    os.mknod(run / layout.REPORT, kind | 0o666, os.makedev(511, 4711))
+    with pytest.raises(Refused, match="not a regular file"):
+        directory.open_file(UID, layout.REPORT)
+
+
+def test_a_link_for_a_report_is_refused(run: Path, directory: PodsDirectory) -> None:
+    (run / layout.REPORT).symlink_to("/etc/passwd")
+    with pytest.raises(Refused, match="not a regular file"):
+        directory.open_file(UID, layout.REPORT)
+
+
+def test_capabilities_are_written_into_directories_of_the_launcher(run: Path, directory: PodsDirectory) -> None:
+    directory.write_files(UID, CACHE, {"q.xml": b"<qemuCaps/>"})
+    made = run.joinpath(*CACHE)
+    assert (made / "q.xml").read_bytes() == b"<qemuCaps/>"
+    assert (made / "q.xml").stat().st_mode & 0o777 == 0o644
+    assert {one.stat().st_uid for one in (made, *made.parents[:4])} == {layout.UID}
+    assert [one.name for one in made.iterdir()] == ["q.xml"]
+
+
+def test_directories_that_libvirt_made_first_are_used_as_they_are(run: Path, directory: PodsDirectory) -> None:
+    (run / "cache").mkdir(mode=0o700)
+    os.chown(run / "cache", 107, 107)
+    directory.write_files(UID, CACHE, {"q.xml": b"1"})
+    assert (run / "cache").stat().st_mode & 0o777 == 0o700
+    assert run.joinpath(*CACHE, "q.xml").exists()
+
+
+def test_a_file_that_is_there_already_stays(run: Path, directory: PodsDirectory) -> None:
+    directory.write_files(UID, ("cache",), {"q.xml": b"1"})
+    directory.write_files(UID, ("cache",), {"q.xml": b"2"})
+    assert (run / "cache" / "q.xml").read_bytes() == b"1"
+
+
+def test_a_link_among_the_cache_directories_is_refused_and_its_target_untouched(
+    run: Path, pods: Path, directory: PodsDirectory
+) -> None:
+    target = pods / "hostdir"
+    target.mkdir()
+    (run / "cache").symlink_to(target)
+    with pytest.raises(Refused):
+        directory.write_files(UID, CACHE, {"q.xml": b"1"})
+    assert list(target.iterdir()) == []
+    assert target.stat().st_uid == 0
+
+
+def test_a_planted_staging_link_is_replaced_not_followed(run: Path, pods: Path, directory: PodsDirectory) -> None:
+    victim = pods / "victim"
+    victim.write_text("keep")
+    (run / "cache").mkdir()
+    (run / "cache" / f".q.xml.{os.getpid()}").symlink_to(victim)
+    directory.write_files(UID, ("cache",), {"q.xml": b"1"})
+    assert victim.read_text() == "keep"
+    assert (run / "cache" / "q.xml").read_bytes() == b"1"
+
+
+def test_a_launchers_volume_is_there_until_the_kubelet_removes_it(
+    run: Path, pods: Path, directory: PodsDirectory
+) -> None:
+    assert directory.has_run(UID)
+    shutil.rmtree(run)
+    assert not directory.has_run(UID)  # what else the kubelet keeps of a Pod does not matter
+    shutil.rmtree(pods / UID)
+    assert not directory.has_run(UID)
+
+
+def test_a_link_in_the_place_of_a_volume_is_no_absence(run: Path, directory: PodsDirectory) -> None:
+    shutil.rmtree(run)
+    run.symlink_to("/nowhere")
+    with pytest.raises(Refused):
+        directory.has_run(UID)
+
+
+def test_nothing_leaks_a_descriptor(run: Path, directory: PodsDirectory) -> None:
+    def attempt() -> None:
+        for act in (
+            lambda: directory.has_run(UID),
+            lambda: directory.has_run("unknown"),
+            lambda: directory.open_socket(UID),
+            lambda: directory.open_file(UID, "absent"),
+            lambda: directory.open_socket("unknown"),
+            lambda: directory.write_files(UID, ("cache",), {"q.xml": b"1"}),
+        ):
+            try:
+                act()
+            except NotYet as gap:
+                with gap:
+                    pass
+
+    attempt()
+    before = len(os.listdir("/proc/self/fd"))
+    attempt()
+    assert len(os.listdir("/proc/self/fd")) == before

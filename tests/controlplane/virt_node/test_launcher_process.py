@@ -1,0 +1,161 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whose process listens on a socket, and whose namespace it lives in."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from controlplane.virt_node.launcher_dir import Refused
+from controlplane.virt_node.launcher_process import count_processes, is_in_pod, pod_network_namespace
+from tests.controlplane.virt_handler.fakes import FakeProc
+
+UID = "0f0e0d0c-1111-2222-3333-444455556666"
+FS = f"/kubepods/besteffort/pod{UID}/abc"
+SYSTEMD = (
+    f"/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod{UID.replace('-', '_')}.slice/cri-abc.scope"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"0::{FS}\n", True),
+        (f"12:pids:{FS}\n11:cpu:{FS}\n1:name=systemd:/\n", True),
+        (f"0::{SYSTEMD}\n", True),
+        (f"0::/kubepods/pod{UID}\n", True),
+        ("0::/\n", False),
+        ("", False),
+        (f"0::{FS.replace('0f0e', 'ffff')}\n", False),
+        (f"12:pids:{FS}\n11:cpu:/kubepods/podffff0000/x\n", False),
+        (f"0::/kubepods/burstable/podffff/x/pod{UID}/y\n", False),
+        (f"0::/user.slice/xpod{UID}\n", False),
+    ],
+    ids=[
+        "cgroupfs, version 2",
+        "cgroupfs, version 1",
+        "systemd",
+        "guaranteed",
+        "no Pod",
+        "no text",
+        "another Pod",
+        "two Pods in two hierarchies",
+        "a cgroup made to look like ours inside another Pod's",
+        "a name that ends like a Pod's",
+    ],
+)
+def test_a_process_is_believed_by_its_cgroup(text: str, expected: bool) -> None:
+    assert is_in_pod(text, UID) is expected
+
+
+@pytest.fixture
+def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    monkeypatch.chdir(tmp_path)
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind("sock")
+        server.listen()
+        found = os.open("sock", os.O_PATH | os.O_NOFOLLOW)
+        yield found
+        os.close(found)
+
+
+def a_proc(root: Path, *, cgroup: str = f"0::{FS}\n", pod_namespace: str = "pod") -> str:
+    """Lay out what of /proc is read, with this process in the place of libvirtd."""
+    for pid, namespace in ((str(os.getpid()), pod_namespace), ("1", "node"), ("self", "node")):
+        (root / pid / "ns").mkdir(parents=True)
+        (root / f"{namespace}-namespace").touch()
+        (root / pid / "ns" / "net").symlink_to(root / f"{namespace}-namespace")
+        (root / pid / "cgroup").write_text(cgroup)
+    return str(root)
+
+
+def test_the_namespace_of_the_listening_process_is_opened(served: int, tmp_path: Path) -> None:
+    with pod_network_namespace(served, UID, a_proc(tmp_path / "proc")) as namespace:
+        assert os.fstat(namespace).st_ino == (tmp_path / "proc" / "pod-namespace").stat().st_ino
+
+
+@pytest.mark.parametrize(
+    ("layout", "said"),
+    [
+        ({"cgroup": "0::/kubepods/podffff/x\n"}, "not in the cgroup of Pod"),
+        ({"pod_namespace": "node"}, "shares the node's network namespace"),
+    ],
+    ids=["another Pod's process", "hostNetwork"],
+)
+def test_what_is_not_the_pods_own_is_refused(layout: dict[str, str], said: str, served: int, tmp_path: Path) -> None:
+    with pytest.raises(Refused, match=said), pod_network_namespace(served, UID, a_proc(tmp_path / "proc", **layout)):
+        pass
+
+
+def test_a_socket_without_listener_is_an_os_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind("sock")
+    found = os.open("sock", os.O_PATH | os.O_NOFOLLOW)
+    with pytest.raises(ConnectionRefusedError), pod_network_namespace(found, UID):
+        pass
+    os.close(found)
+
+
+@pytest.fixture
+def node_proc(tmp_path: Path) -> FakeProc:
+    return FakeProc(tmp_path / "proc")
+
+
+@pytest.mark.parametrize(
+    ("cgroups", "expected"),
+    [
+        ((), 0),
+        ((f"0::{FS}\n",), 1),
+        ((f"0::{FS}\n", f"0::{SYSTEMD}\n", "0::/kubepods/podffff/x\n"), 2),
+        ((f"0::{FS} (deleted)\n",), 1),
+        ((f"0::/../../besteffort/pod{UID}/abc\n",), 1),
+        ((f"12:pids:{FS}\n11:cpu:/kubepods/podffff0000/x\n",), 1),
+        (("0::/\n", ""), 0),
+    ],
+    ids=[
+        "nothing",
+        "one",
+        "two of three",
+        "in a cgroup that is removed",
+        "seen from another cgroup namespace",
+        "in two Pods' cgroups",
+        "no Pod's",
+    ],
+)
+def test_every_process_that_may_be_the_pods_counts(
+    cgroups: tuple[str, ...], expected: int, node_proc: FakeProc
+) -> None:
+    for pid, text in enumerate(cgroups, start=100):
+        node_proc.add(pid, text)
+    assert count_processes(UID, str(node_proc.root)) == (expected, 0)
+
+
+def test_a_process_that_exits_during_the_look_is_looked_over(node_proc: FakeProc) -> None:
+    (node_proc.root / "100").mkdir()
+    node_proc.add(101, f"0::{FS}\n")
+    assert count_processes(UID, str(node_proc.root)) == (1, 0)
+
+
+def test_what_is_qemu_is_counted_apart(node_proc: FakeProc) -> None:
+    node_proc.add(101, f"0::{FS}\n")
+    node_proc.add(102, f"0::{FS}\n", "qemu-system-x86")
+    assert count_processes(UID, str(node_proc.root)) == (2, 1)
+
+
+def test_a_process_that_cannot_be_looked_at_is_no_proof(node_proc: FakeProc) -> None:
+    (node_proc.root / "100" / "cgroup").mkdir(parents=True)
+    with pytest.raises(OSError, match="directory"):
+        count_processes(UID, str(node_proc.root))
+
+
+def test_who_cannot_see_the_nodes_processes_proves_nothing(node_proc: FakeProc) -> None:
+    node_proc.see_mounts("1", "handler")
+    with pytest.raises(Refused, match="hostPID is needed"):
+        count_processes(UID, str(node_proc.root))

@@ -1,0 +1,67 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is told of a node's devices, and when."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from controlplane.node_link.messages import KvmFinding, NodeState
+from controlplane.virt_node import offer as offer_module
+from controlplane.virt_node.device_plugins.device import KVM, TUN, Device
+from controlplane.virt_node.inotify import Inotify
+from controlplane.virt_node.offer import Offer, offer_devices
+
+
+async def test_a_change_is_told_once() -> None:
+    offer = Offer()
+    state = await offer.other_than(None)
+    waiting = asyncio.create_task(offer.other_than(state))
+    await asyncio.sleep(0)
+    await offer.become(state)
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    await offer.note_registered("a/b")
+    await offer.note_registered("a/b")
+    assert (await waiting).registered == ("a/b",)
+
+
+@pytest.mark.parametrize("is_usable", [True, False])
+async def test_a_device_that_cannot_be_used_is_present_and_not_usable(
+    is_usable: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def probe(_program: str) -> KvmFinding:
+        return KvmFinding(is_usable, "" if is_usable else "it hangs")
+
+    served: dict[str, bool] = {}
+
+    def plugin(device: Device, _path: str, *, is_healthy: bool) -> tuple[str, bool]:
+        return device.resource, is_healthy
+
+    async def serve(made: tuple[str, bool], *_unused: object) -> None:
+        served[made[0]] = made[1]
+
+    def is_present(device: Device) -> bool:
+        return device in (KVM, TUN)
+
+    monkeypatch.setattr(offer_module, "probe", probe)
+    monkeypatch.setattr(offer_module, "serve", serve)
+    monkeypatch.setattr(offer_module, "Plugin", plugin)
+    monkeypatch.setattr(offer_module, "is_present", is_present)
+    monkeypatch.setattr(offer_module, "private_node", lambda device, _directory: device.path)
+    offer, inotify = Offer(), Inotify()
+    with suppress(asyncio.CancelledError):
+        await offer_devices(offer, plugins=tmp_path, devices=tmp_path, kvm_probe=tmp_path, inotify=inotify)
+    inotify.close()
+    both = (KVM.resource, TUN.resource)
+    found = await offer.other_than(None)
+    assert (found.present, found.usable) == (both, both if is_usable else (TUN.resource,))
+    assert found.kvm is not None
+    assert found.kvm.reason == ("" if is_usable else "it hangs")
+    assert served == {KVM.resource: is_usable, TUN.resource: True}
+    assert isinstance(found, NodeState)

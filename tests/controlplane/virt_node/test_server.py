@@ -1,0 +1,219 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who may ask virt-node, and what ends a conversation. What is asked for: virt_handler/test_node_client.py."""
+
+from __future__ import annotations
+
+import array
+import asyncio
+import os
+import socket
+import stat
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from controlplane.node_link.messages import (
+    PROTOCOL,
+    Cancel,
+    Done,
+    FindTraces,
+    FromHandler,
+    Hello,
+    NodeState,
+    OpenSocket,
+    Request,
+    encode,
+    read_from_node,
+)
+from controlplane.virt_node import server as server_module
+from controlplane.virt_node.offer import Offer
+from controlplane.virt_node.server import CONNECTIONS, converse, listen, serve
+from controlplane.virt_node.service import Reply
+from tests.controlplane.virt_handler.fakes import until
+
+UID = "bbbb0000-1111-2222-3333-444444444444"
+
+
+class Slow:
+    """A service that answers nothing but searches, and counts what is open."""
+
+    def __init__(self) -> None:
+        self.open = 0
+
+    async def answer(self, request: Request) -> Reply:
+        if isinstance(request, FindTraces):
+            return Reply(Done(request.id))
+        self.open += 1
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.open -= 1
+        raise AssertionError
+
+
+class Handler:
+    """virt-handler's end, which says what it likes."""
+
+    def __init__(self, service: Slow) -> None:
+        self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.socket.setblocking(False)
+        self.task = asyncio.create_task(converse(theirs, service, Offer()))  # type: ignore[arg-type]
+
+    def say(self, *messages: FromHandler) -> None:
+        for one in messages:
+            self.socket.send(encode(one))
+
+    async def hear(self) -> object:
+        async with asyncio.timeout(5):
+            return read_from_node(await asyncio.get_running_loop().sock_recv(self.socket, 65536))
+
+    async def close(self) -> None:
+        self.socket.close()
+        self.task.cancel()
+        with suppress(asyncio.CancelledError):
+            await self.task
+
+
+@pytest.fixture
+async def service() -> Slow:
+    return Slow()
+
+
+@pytest.fixture
+async def handler(service: Slow) -> AsyncIterator[Handler]:
+    made = Handler(service)
+    made.say(Hello(PROTOCOL))
+    assert await made.hear() == Hello(PROTOCOL)
+    assert await made.hear() == NodeState()
+    yield made
+    await made.close()
+
+
+async def test_answers_do_not_wait_for_each_other(handler: Handler) -> None:
+    handler.say(OpenSocket(1, UID), FindTraces(2, UID), FindTraces(3, UID))
+    assert [await handler.hear(), await handler.hear()] == [Done(2), Done(3)]
+
+
+async def test_what_is_taken_back_is_given_up(handler: Handler, service: Slow) -> None:
+    """Whether it had begun or not."""
+    handler.say(OpenSocket(1, UID))
+    await until(lambda: service.open == 1, "the request")
+    handler.say(Cancel(1), OpenSocket(2, UID), Cancel(2), Cancel(99))
+    await until(lambda: service.open == 0, "nothing")
+    handler.say(FindTraces(3, UID))
+    assert await handler.hear() == Done(3)
+    handler.say(OpenSocket(1, UID), OpenSocket(2, UID))
+    await until(lambda: service.open == 2, "both numbers anew")
+
+
+async def test_nothing_goes_on_without_its_virt_handler(handler: Handler, service: Slow) -> None:
+    handler.say(OpenSocket(1, UID), OpenSocket(2, UID))
+    await until(lambda: service.open == 2, "the requests")
+    handler.socket.close()
+    await asyncio.wait_for(handler.task, 5)
+    assert service.open == 0
+
+
+async def ends(handler: Handler) -> bool:
+    await asyncio.wait_for(handler.task, 5)
+    return handler.task.exception() is None
+
+
+async def test_a_number_that_is_open_ends_it(handler: Handler) -> None:
+    handler.say(OpenSocket(1, UID), OpenSocket(1, UID))
+    assert await ends(handler)
+
+
+async def test_more_requests_than_a_node_can_have_end_it(
+    handler: Handler, service: Slow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_module, "OUTSTANDING", 3)
+    handler.say(*(OpenSocket(number, UID) for number in (1, 2, 3, 4)))
+    assert await ends(handler)
+    assert service.open == 0
+
+
+async def test_a_second_greeting_ends_it(handler: Handler) -> None:
+    handler.say(Hello(PROTOCOL))
+    assert await ends(handler)
+
+
+async def test_a_request_that_is_none_ends_it(handler: Handler) -> None:
+    handler.socket.send(b'{"type":"Reboot"}')
+    assert await ends(handler)
+
+
+async def test_a_descriptor_ends_it_and_is_closed(handler: Handler) -> None:
+    read, write = os.pipe()
+    handler.socket.sendmsg(
+        [encode(FindTraces(1, UID))], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [write]))]
+    )
+    os.close(write)
+    assert await ends(handler)
+    assert os.read(read, 1) == b"", "nobody can write any more"
+    os.close(read)
+
+
+@pytest.mark.parametrize("first", [Hello(PROTOCOL + 1), FindTraces(1, UID)], ids=["another version", "no greeting"])
+async def test_who_does_not_greet_in_this_version_is_not_heard(first: FromHandler, service: Slow) -> None:
+    handler = Handler(service)
+    handler.say(first)
+    assert await ends(handler)
+    assert await handler.hear() == Hello(PROTOCOL), "so that it can tell what is wrong"
+    await handler.close()
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return Path("node.sock")
+
+
+@pytest.mark.root
+def test_the_socket_is_for_one_group(path: Path) -> None:
+    listen(path, 4711).close()
+    found = path.stat()
+    assert (stat.S_IMODE(found.st_mode), found.st_uid, found.st_gid) == (0o660, os.geteuid(), 4711)
+
+
+@pytest.mark.root
+def test_a_predecessors_socket_is_replaced_and_nothing_else_is(path: Path) -> None:
+    listen(path).close()
+    listen(path).close()
+    path.unlink()
+    path.write_text("somebody's")
+    with pytest.raises(FileExistsError):
+        listen(path)
+    assert path.read_text() == "somebody's"
+
+
+async def connect(path: Path) -> socket.socket:
+    client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    client.setblocking(False)
+    await asyncio.get_running_loop().sock_connect(client, str(path))
+    return client
+
+
+async def first_packet(client: socket.socket) -> bytes:
+    async with asyncio.timeout(5):
+        return await asyncio.get_running_loop().sock_recv(client, 65536)
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("is_expected", [True, False], ids=["virt-handler", "another user"])
+async def test_only_one_user_is_let_in(is_expected: bool, path: Path, service: Slow) -> None:
+    server = listen(path)
+    uid = os.geteuid() if is_expected else os.geteuid() + 1
+    task = asyncio.create_task(serve(server, service, Offer(), uid))  # type: ignore[arg-type]
+    for _unused in range(CONNECTIONS + 1):
+        client = await connect(path)
+        assert bool(await first_packet(client)) is is_expected
+        client.close()
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+    server.close()
