@@ -19,9 +19,12 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 class Health:
     """Serves until closed."""
 
-    def __init__(self, port: int, metrics: CollectorRegistry, waiting_for: Callable[[], list[str]]) -> None:
-        """waiting_for: what is still missing before we are ready, in words."""
+    def __init__(
+        self, port: int, metrics: CollectorRegistry, waiting_for: Callable[[], list[str]], *, address: str = ""
+    ) -> None:
+        """waiting_for: what is still missing before we are ready, in words. address: "" is every address."""
         self._port = port
+        self._address = address
         self._metrics = metrics
         self._waiting_for = waiting_for
         self._runner: web.AppRunner | None = None
@@ -34,7 +37,7 @@ class Health:
         app.router.add_get("/metrics", self._show_metrics)
         self._runner = web.AppRunner(app, access_log=None)
         await self._runner.setup()
-        await web.TCPSite(self._runner, port=self._port).start()
+        await web.TCPSite(self._runner, self._address or None, self._port).start()
 
     async def close(self) -> None:
         if self._runner is not None:

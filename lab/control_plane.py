@@ -28,6 +28,20 @@ AUDIT_POLICY: dict[str, Any] = {
 }
 
 
+WEBHOOK_STAGES = ("MutatingAdmissionWebhook", "ValidatingAdmissionWebhook")
+
+
+def render_admission(webhooks: Path) -> dict[str, Any]:
+    """Have the API server prove itself to webhooks, as the users of this kubeconfig."""
+    configuration = {
+        "apiVersion": "apiserver.config.k8s.io/v1",
+        "kind": "WebhookAdmissionConfiguration",
+        "kubeConfigFile": str(webhooks),
+    }
+    plugins = [{"name": name, "configuration": configuration} for name in WEBHOOK_STAGES]
+    return {"apiVersion": "apiserver.config.k8s.io/v1", "kind": "AdmissionConfiguration", "plugins": plugins}
+
+
 @dataclass(frozen=True, kw_only=True)
 class ControlPlane:
     """Command lines for one lab's control plane."""
@@ -52,6 +66,9 @@ class ControlPlane:
 
     def audit_policy(self) -> Path:
         return self.state.control_plane.etc / "audit-policy.yaml"
+
+    def admission(self) -> Path:
+        return self.state.control_plane.etc / "admission.yaml"
 
     def kubeconfig(self, name: str) -> Path:
         return self.state.control_plane.etc / f"{name}.kubeconfig"
@@ -89,6 +106,7 @@ class ControlPlane:
                 f"--service-cluster-ip-range={SERVICE_NETWORK}",
                 "--authorization-mode=Node,RBAC",
                 "--enable-admission-plugins=NodeRestriction",
+                f"--admission-control-config-file={self.admission()}",
                 "--enable-aggregator-routing=true",
                 "--allow-privileged=true",
                 "--profiling=false",

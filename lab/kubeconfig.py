@@ -30,6 +30,15 @@ def render_kubeconfig(*, name: str, server: str, certificates: Path, client: str
     )
 
 
+def render_webhook_users(certificates: Path, client: str) -> str:
+    """Render the kubeconfig by which an API server proves itself to webhooks: to all of them as the same client."""
+    user = {
+        "client-certificate": str(certificates / f"{client}.crt"),
+        "client-key": str(certificates / f"{client}.key"),
+    }
+    return json.dumps({"apiVersion": "v1", "kind": "Config", "users": [{"name": "*", "user": user}]})
+
+
 def write_private(path: Path, text: str) -> None:
     """Write a file that only its owner reads, unless it has this text already."""
     if path.exists() and path.read_text() == text:

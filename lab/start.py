@@ -25,10 +25,10 @@ from lab.api import Api
 from lab.build import Programs
 from lab.certificates import control_plane_requests, ensure_certificates, node_requests
 from lab.cgroup import freeze
-from lab.control_plane import AUDIT_POLICY, ControlPlane
+from lab.control_plane import AUDIT_POLICY, ControlPlane, render_admission
 from lab.description import Description
 from lab.errors import ApiError, LabError
-from lab.kubeconfig import render_kubeconfig, write_private
+from lab.kubeconfig import render_kubeconfig, render_webhook_users, write_private
 from lab.machine import KUBELET_MASKS, Machine, control_plane_machine, describe_machine, node_machine
 from lab.manifests import base_objects
 from lab.node import CONTAINERD_SOCKET, Node
@@ -119,6 +119,9 @@ class Starter:
         for name in ("kube-controller-manager", "kube-scheduler"):
             kubeconfig(self._control_plane.kubeconfig(name), name)
         write_private(self._control_plane.audit_policy(), json.dumps(AUDIT_POLICY))
+        webhooks = self._control_plane.kubeconfig("webhooks")
+        write_private(webhooks, render_webhook_users(certificates, "front-proxy-client"))
+        write_private(self._control_plane.admission(), json.dumps(render_admission(webhooks)))
         for directory in (self._state.audit_log.parent, self._state.shared_volumes, self._state.etcd):
             directory.mkdir(parents=True, exist_ok=True)
         for node in self._nodes:

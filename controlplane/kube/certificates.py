@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Make and judge certificates: our authority, serving pairs, when to renew. Pure; no Secret is read here.
+"""Make and judge certificates: our authority, the pairs it issues, when to renew. Pure; no Secret is read here.
 
 All functions take `now` (seconds since the epoch) and PEM bytes, and return PEM bytes. What is judged may be anybody's:
 that it cannot be read is an answer, not an exception.
@@ -9,11 +9,12 @@ that it cannot be read is an answer, not an exception.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from itertools import islice
+from typing import Literal
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
@@ -34,6 +35,7 @@ MOST_BYTES = 256 * 1024
 MOST_CERTIFICATES = 64
 MOST_KEY_BYTES = 8 * 1024  # an RSA key of 8,192 bits; to check one takes time that grows with its fourth power
 
+_USAGES = {"server": ExtendedKeyUsageOID.SERVER_AUTH, "client": ExtendedKeyUsageOID.CLIENT_AUTH}
 _BEGIN, _END = b"-----BEGIN CERTIFICATE-----", b"-----END CERTIFICATE-----"
 _KINDS = f"RSA from {SMALLEST_RSA_BITS} bits, P-256, P-384, P-521 or Ed25519"
 _CURVES = (ec.SECP256R1, ec.SECP384R1, ec.SECP521R1)
@@ -58,6 +60,19 @@ class KeyPair:
 
     def __repr__(self) -> str:
         return "KeyPair(...)"  # a key must not get into a log by way of a dataclass's repr
+
+
+Usage = Literal["server", "client"]
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Whom a leaf certificate is of, and what it is good for."""
+
+    common_name: str
+    usage: Usage
+    dns_names: tuple[str, ...] = ()
+    uri: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +112,8 @@ def make_authority(common_name: str, now: float, lifetime: timedelta) -> KeyPair
     return _pair(certificate, key)
 
 
-def issue_server(authority: KeyPair, dns_names: Sequence[str], now: float, lifetime: timedelta) -> KeyPair:
-    """Issue a serving pair for these DNS names; the first is the common name. Never outlives its authority.
+def issue(authority: KeyPair, subject: Subject, now: float, lifetime: timedelta) -> KeyPair:
+    """Issue a pair of this subject. Never outlives its authority.
 
     The authority is one that find_authority returned. Raises ValueError for another.
     """
@@ -108,13 +123,13 @@ def issue_server(authority: KeyPair, dns_names: Sequence[str], now: float, lifet
         raise ValueError(signer.why)
     key = ec.generate_private_key(ec.SECP256R1())
     left = issuer.not_valid_after_utc - datetime.fromtimestamp(now, UTC)
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, dns_names[0][:64])])
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, subject.common_name[:64])])
     certificate = (
-        _builder(subject, issuer.subject, key.public_key(), now, min(lifetime, left))
+        _builder(name, issuer.subject, key.public_key(), now, min(lifetime, left))
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_usage(digital_signature=True), critical=True)
-        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name) for name in dns_names]), critical=False)
+        .add_extension(x509.ExtendedKeyUsage([_USAGES[subject.usage]]), critical=False)
+        .add_extension(x509.SubjectAlternativeName(_alternatives(subject)), critical=False)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .add_extension(_issuer_identifier(issuer), critical=False)
         .sign(signer, None if isinstance(signer, ed25519.Ed25519PrivateKey) else hashes.SHA256())
@@ -155,6 +170,7 @@ def is_authority(certificate: bytes) -> bool:
         return False
 
 
+@lru_cache(maxsize=256)
 def life(certificate: bytes) -> Life:
     """Return the life of the first certificate. Raises ValueError when it is none."""
     parsed = x509.load_pem_x509_certificate(certificate)
@@ -174,6 +190,7 @@ def _is_for(certificate: bytes, public_key: object) -> bool:
         return False
 
 
+@lru_cache(maxsize=256)  # a pass asks for each pair and each authority several times; a signature costs a millisecond
 def is_issued_by(certificate: bytes, authority: bytes) -> bool:
     """Tell whether the authority's key signed the certificate; False for anything that cannot be read."""
     try:
@@ -184,14 +201,21 @@ def is_issued_by(certificate: bytes, authority: bytes) -> bool:
     return True
 
 
-def dns_names(certificate: bytes) -> tuple[str, ...]:
-    """Return the DNS names a certificate is for; none when they cannot be read."""
+@lru_cache(maxsize=64)
+def is_of(certificate: bytes, subject: Subject) -> bool:
+    """Tell whether a certificate is of this subject and good for nothing else; False for what cannot be read."""
     try:
-        parsed = x509.load_pem_x509_certificate(certificate)
-        names = parsed.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-        return tuple(names.get_values_for_type(x509.DNSName))
+        extensions = x509.load_pem_x509_certificate(certificate).extensions
+        names = extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        usages = extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     except (x509.ExtensionNotFound, *_UNREADABLE):
-        return ()
+        return False
+    return set(names) == set(_alternatives(subject)) and list(usages) == [_USAGES[subject.usage]]
+
+
+def _alternatives(subject: Subject) -> list[x509.GeneralName]:
+    uris = [x509.UniformResourceIdentifier(subject.uri)] if subject.uri else []
+    return [*(x509.DNSName(name) for name in subject.dns_names), *uris]
 
 
 def split(bundle: bytes) -> list[bytes]:
@@ -207,6 +231,7 @@ def _blocks(bundle: bytes) -> Iterator[bytes]:
         begin = bundle.find(_BEGIN, end)
 
 
+@lru_cache(maxsize=256)
 def _normal(block: bytes) -> bytes | None:
     try:
         pem = _pem(x509.load_pem_x509_certificate(block))
@@ -250,7 +275,7 @@ def _usage(*, digital_signature: bool = False, key_cert_sign: bool = False, crl_
     )
 
 
-@lru_cache(maxsize=4)  # to check an RSA key takes a third of a second; there is one authority and one serving pair
+@lru_cache(maxsize=16)  # to check an RSA key takes a third of a second; there is one authority, and a pair per role
 def _private_key(pem: bytes) -> PrivateKeyTypes | Unusable:
     if not pem:
         return Unusable("there is no key")

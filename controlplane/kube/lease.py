@@ -61,6 +61,8 @@ class Heartbeat:
         self._sleep = sleep
         self.last_beat: float | None = None
         """When (monotonic) we sent the last renewal that the server took; None before the first."""
+        self.resumed = asyncio.Event()
+        """Set by the first beat after a silence that was longer than the Lease; whoever acts on it clears it."""
 
     async def run(self) -> None:
         """Beat until cancelled; a beat that fails is tried again soon, and said once."""
@@ -87,4 +89,6 @@ class Heartbeat:
             await self._api.patch(LEASE, self._key, {"spec": spec})
         except NotFound:
             await self._api.create(LEASE, self._key.namespace, lease_body(self._key, spec, self._labels))
+        if self.last_beat is not None and sent - self.last_beat > self._duration_seconds:
+            self.resumed.set()
         self.last_beat = sent

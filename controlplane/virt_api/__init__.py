@@ -12,7 +12,9 @@
     answer        Status objects and HTTP answers
     subresources  authorize, read, decide, write
     admit         the shell around the admission decision
-    server        one request in, one answer out; TLS in tls
+    fair          who gets how much, and whose turn it is      (pure)
+    reviews       reviews by turns, each judged in a thread
+    server        one request in, one answer out; TLS in tls, connections in listener
     __main__      wiring
 
 Running machines never depend on this process: our own service accounts bypass admission.

@@ -21,11 +21,17 @@ from controlplane.kube.client import Client
 from controlplane.kube.transport import Transport
 from controlplane.virt_api.admit import Admission
 from controlplane.virt_api.cluster import Cluster, wait_ready
+from controlplane.virt_api.reviews import Reviews
 from controlplane.virt_api.server import Server, listening
 from controlplane.virt_api.settings import Settings, SettingsError, parse
 from controlplane.virt_api.subresources import Subresources
+from controlplane.virt_api.tls import ServingTls
 
 log = logging.getLogger("controlplane.virt_api")
+
+SWITCH_SECONDS = 0.001
+"""How long a thread that judges a review keeps the interpreter: the loop has several things to do for one answer, and
+waits that long before each."""
 
 
 def main() -> int:
@@ -33,6 +39,7 @@ def main() -> int:
     try:
         settings = parse(os.environ)
         logs.configure("virt-api", settings.log_level)
+        sys.setswitchinterval(SWITCH_SECONDS)
         asyncio.run(serve(settings))
     except (SettingsError, credentials.CredentialsError, ValueError) as error:
         print(f"virt-api: {error}", file=sys.stderr)
@@ -49,16 +56,16 @@ async def serve(settings: Settings) -> None:
     known = await credentials.load(os.environ, clock.monotonic)
     async with AsyncExitStack() as stack:
         transport = await stack.enter_async_context(Transport(known, f"virtops-virt-api/{VERSION}"))
-        client, cluster = Client(transport, "virt-api"), Cluster(settings.namespace)
+        tls = ServingTls(settings.hook_clients.authority if settings.hook_clients is not None else b"")
+        client, cluster = Client(transport, "virt-api"), Cluster(settings.namespace, tls)
         tasks = await stack.enter_async_context(asyncio.TaskGroup())
         caches = cluster.caches(client, clock)
         for cache in caches:
             stack.callback(tasks.create_task(cache.run()).cancel)
         if not await _first(wait_ready(cluster, caches), ended):
             return
-        server = Server(
-            Admission(cluster.admission_settings), Subresources(client), cluster.tls, lambda: cluster.front_proxy, clock
-        )
+        reviews = Reviews(Admission(cluster.admission_settings), clock)
+        server = Server(reviews, Subresources(client), tls, lambda: cluster.front_proxy, clock, settings.hook_clients)
         async with listening(server, settings.address, settings.port) as port:
             log.info("serving", extra={"port": port, "pod": settings.pod_name, "version": VERSION})
             await ended.wait()

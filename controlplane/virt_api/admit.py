@@ -10,8 +10,10 @@ hooks fail closed, and a traceback helps nobody who wanted a machine.
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Literal
 
 import msgspec
 
@@ -32,31 +34,36 @@ MAX_REVIEW_BYTES = 3 * 1024 * 1024  # an object of 1.5 MiB twice: as it is and a
 
 @dataclass(slots=True)
 class Counters:
-    """What happened so far."""
+    """What happened so far, counted in any thread."""
 
     reviews: int = 0
     refused: int = 0
     unreadable: int = 0
     bugs: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def count(self, what: Literal["reviews", "refused", "unreadable", "bugs"]) -> None:
+        with self._lock:
+            setattr(self, what, getattr(self, what) + 1)
 
 
 @dataclass(slots=True)
 class Admission:
-    """Answers reviews under the cluster's current configuration."""
+    """Answers reviews under the cluster's current configuration, in whatever thread it is asked in."""
 
     settings: Callable[[], Settings]
     counters: Counters = field(default_factory=Counters)
 
     def answer(self, route: ToHook, body: bytes) -> Answer:
         """Answer one AdmissionReview. Never raises."""
-        self.counters.reviews += 1
+        self.counters.count("reviews")
         try:
             return self._judge(route, body)
         except UnreadableReviewError as error:
-            self.counters.unreadable += 1
+            self.counters.count("unreadable")
             return document(error.answer) if error.answer is not None else failure(400, str(error))
         except Exception:
-            self.counters.bugs += 1
+            self.counters.count("bugs")
             log.exception("admission failed", extra={"stage": route.stage})
             return _bug(body)
 
@@ -64,7 +71,7 @@ class Admission:
         request = parse_review(body)
         verdict = review(request, self.settings())
         if not verdict.allowed:
-            self.counters.refused += 1
+            self.counters.count("refused")
             log.info(
                 "refused",
                 extra={

@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who calls: a user, as told by a front proxy that proved itself. Pure; the handshake is in tls.
+"""Who calls: a user, as told by a front proxy that proved itself; or an API server with a review. Pure; the handshake
+is in tls.
 
 The API server forwards requests for an aggregated API with the user's name, groups and extras in headers,
 and shows a client certificate of the request-header CA. Without that certificate the headers are
@@ -13,12 +14,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import unquote
 
 from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from controlplane.kube.access import User
@@ -46,6 +48,16 @@ class FrontProxy:
     group_headers: tuple[str, ...] = ("x-remote-group",)
     uid_headers: tuple[str, ...] = ("x-remote-uid",)
     extra_prefixes: tuple[str, ...] = ("x-remote-extra-",)
+
+
+@dataclass(frozen=True, slots=True)
+class HookClients:
+    """Who may send reviews, where API servers are configured to prove themselves to webhooks."""
+
+    authority: bytes
+    """PEM of the CA that signs their certificates."""
+    names: frozenset[str]
+    """Common names; on many clusters that CA signs anybody's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,17 +96,37 @@ def parse_front_proxy(data: Mapping[str, str]) -> FrontProxy | None:
 
 
 def identify(
-    proxy: FrontProxy | None, certificate: bytes | None, headers: Iterable[tuple[bytes, bytes]], now: float
+    proxy: FrontProxy | None, chain: Sequence[bytes], headers: Iterable[tuple[bytes, bytes]], now: float
 ) -> User:
-    """Return who calls. certificate is the peer's (DER), whose chain the handshake has verified.
+    """Return who calls. chain: what the handshake has verified of the peer (DER), its own certificate first.
 
     Raises UnauthenticatedError.
     """
     if proxy is None:
         raise UnauthenticatedError("the cluster's front-proxy configuration is not known yet")
-    if certificate is None:
+    if not chain:
         raise UnauthenticatedError("no client certificate of the front proxy")
-    _check(proxy, certificate, now)
+    name = _proven_name(chain, proxy.authority, now)
+    if not proxy.allowed_names:
+        raise UnauthenticatedError(
+            "the cluster names nobody who may speak for users: set the API server's --requestheader-allowed-names"
+        )
+    if name not in proxy.allowed_names:
+        raise UnauthenticatedError("the client certificate's common name is not one that may speak for users")
+    return _user(proxy, headers)
+
+
+def check_reviewer(clients: HookClients | None, chain: Sequence[bytes], now: float) -> None:
+    """Raise UnauthenticatedError unless the peer may send reviews; with nobody configured everybody may."""
+    if clients is None:
+        return
+    if not chain:
+        raise UnauthenticatedError("no client certificate: see the API server's --admission-control-config-file")
+    if _proven_name(chain, clients.authority, now) not in clients.names:
+        raise UnauthenticatedError("the client certificate's common name is not one that may send reviews")
+
+
+def _user(proxy: FrontProxy, headers: Iterable[tuple[bytes, bytes]]) -> User:
     seen = [_decode(name, value) for name, value in headers]
     name = _only(seen, proxy.user_headers, "user name")
     if not name:
@@ -105,18 +137,24 @@ def identify(
     return User(name, groups, _extra(seen, proxy.extra_prefixes), _only(seen, proxy.uid_headers, "user UID"))
 
 
-def _check(proxy: FrontProxy, certificate: bytes, now: float) -> None:
-    facts = _facts(certificate)
+def _proven_name(chain: Sequence[bytes], authority: bytes, now: float) -> str:
+    """Return the common name of a client that this CA vouches for.
+
+    The handshake trusts all CAs that we know, each of which vouches for somebody else; the chain's end says which did.
+    """
+    facts = _facts(chain[0])
+    if chain[-1] not in _certificates(authority):
+        raise UnauthenticatedError("the client certificate is of another CA")
     if not facts.begins <= now < facts.ends:
         raise UnauthenticatedError("the client certificate is not valid at this time")
     if not facts.is_for_clients:
         raise UnauthenticatedError("the client certificate is not for client authentication")
-    if not proxy.allowed_names:
-        raise UnauthenticatedError(
-            "the cluster names nobody who may speak for users: set the API server's --requestheader-allowed-names"
-        )
-    if facts.common_name not in proxy.allowed_names:
-        raise UnauthenticatedError("the client certificate's common name is not one that may speak for users")
+    return facts.common_name
+
+
+@lru_cache(maxsize=4)
+def _certificates(bundle: bytes) -> frozenset[bytes]:
+    return frozenset(one.public_bytes(Encoding.DER) for one in x509.load_pem_x509_certificates(bundle))
 
 
 @lru_cache(maxsize=16)  # one front proxy per API server, asked on every request

@@ -14,18 +14,21 @@ import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from aiohttp import web
 
 from controlplane.engine.ports import Clock
 from controlplane.kube.access import User
 from controlplane.virt_api import discovery
-from controlplane.virt_api.admit import MAX_REVIEW_BYTES, Admission
+from controlplane.virt_api.admit import MAX_REVIEW_BYTES
 from controlplane.virt_api.answer import Answer, failure
-from controlplane.virt_api.identity import FrontProxy, UnauthenticatedError, identify
+from controlplane.virt_api.identity import FrontProxy, HookClients, UnauthenticatedError, check_reviewer, identify
+from controlplane.virt_api.listener import Listener
+from controlplane.virt_api.reviews import BusyError, Charge, Reviews
 from controlplane.virt_api.routes import NoRoute, ToDocument, ToHook, ToSubresource, match
 from controlplane.virt_api.subresources import Subresources
-from controlplane.virt_api.tls import ServingTls
+from controlplane.virt_api.tls import ServingTls, verified_chain
 
 log = logging.getLogger(__name__)
 
@@ -42,11 +45,13 @@ class TooLargeError(Exception):
 class Server:
     """What is needed to answer."""
 
-    admission: Admission
+    reviews: Reviews
     subresources: Subresources
     tls: ServingTls
     front_proxy: Callable[[], FrontProxy | None]
     clock: Clock
+    hook_clients: HookClients | None = None
+    """Who may send reviews; None where API servers do not prove themselves to webhooks."""
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one request; a bug becomes a plain 500."""
@@ -60,7 +65,7 @@ class Server:
         )
         response.headers["X-Content-Type-Options"] = "nosniff"
         response.headers["Cache-Control"] = "no-store"
-        if answer.code in {401, 413}:
+        if answer.code in {401, 413, 429}:
             response.force_close()
         return response
 
@@ -74,33 +79,34 @@ class Server:
             return discovery.answer(route)
         try:
             return await self._hand_over(route, request)
-        except UnauthenticatedError as error:
-            log.warning("unauthenticated", extra={"because": error, "peer": request.remote})
-            return failure(401, str(error))
+        except (UnauthenticatedError, BusyError) as error:
+            log.warning("turned away", extra={"because": error, "peer": request.remote})
+            return _turned_away(error)
         except TooLargeError as error:
             return failure(413, str(error))
         except TimeoutError:
             return failure(408, "the body did not arrive in time")
 
     async def _hand_over(self, route: ToHook | ToSubresource, request: web.BaseRequest) -> Answer:
+        connection = request.get_extra_info("ssl_object")
+        if not isinstance(connection, ssl.SSLObject):
+            raise UnauthenticatedError("the connection has ended")
         if isinstance(route, ToHook):
-            return self.admission.answer(route, await _body(request, MAX_REVIEW_BYTES))
-        user = self._identify(request)
+            check_reviewer(self.hook_clients, verified_chain(connection), self.clock.now())
+            return await self.reviews.answer(request.remote or "", route, partial(_body, request, MAX_REVIEW_BYTES))
+        user = self._identify(request, connection)
         return await self.subresources.answer(route, user, await _body(request, MAX_OPTIONS_BYTES))
 
-    def _identify(self, request: web.BaseRequest) -> User:
-        connection = request.get_extra_info("ssl_object")
-        if not isinstance(connection, ssl.SSLObject) or not self.tls.is_current(connection.context):
+    def _identify(self, request: web.BaseRequest, connection: ssl.SSLObject) -> User:
+        if not self.tls.is_current(connection.context):
             raise UnauthenticatedError("the front proxy's CA has changed since this connection began; connect anew")
-        return identify(
-            self.front_proxy(), connection.getpeercert(binary_form=True), request.raw_headers, self.clock.now()
-        )
+        return identify(self.front_proxy(), verified_chain(connection), request.raw_headers, self.clock.now())
 
 
 @asynccontextmanager
 async def listening(server: Server, address: str, port: int) -> AsyncIterator[int]:
     """Listen with TLS; yields the port. On leaving, requests under way get a moment to end."""
-    runner = web.ServerRunner(web.Server(server.handle, access_log=None), shutdown_timeout=SHUTDOWN_SECONDS)
+    runner = web.ServerRunner(Listener(server.handle), shutdown_timeout=SHUTDOWN_SECONDS)
     await runner.setup()
     try:
         site = web.TCPSite(runner, address or None, port, ssl_context=server.tls.listening, backlog=512)
@@ -108,16 +114,29 @@ async def listening(server: Server, address: str, port: int) -> AsyncIterator[in
         yield runner.addresses[0][1]
     finally:
         await runner.cleanup()
+        server.reviews.close()
 
 
-async def _body(request: web.BaseRequest, limit: int) -> bytes:
-    """Read the body. Raises TooLargeError before more than limit bytes are held, TimeoutError."""
+def _turned_away(error: UnauthenticatedError | BusyError) -> Answer:
+    if isinstance(error, UnauthenticatedError):
+        return failure(401, str(error))
+    return failure(429, str(error), headers={"Retry-After": "1"})
+
+
+def _free(amount: int) -> None:
+    """Charge nothing: who asks for a subresource has proved to be the front proxy."""
+    del amount
+
+
+async def _body(request: web.BaseRequest, limit: int, charge: Charge = _free) -> bytes:
+    """Read the body. Raises TooLargeError before more than limit bytes are held, TimeoutError, and what charge does."""
     if (request.content_length or 0) > limit:
         raise TooLargeError(f"the body has {request.content_length} bytes, at most {limit} are allowed")
     body = bytearray()
     async with asyncio.timeout(BODY_SECONDS):
         async for chunk in request.content.iter_any():
-            body += chunk
-            if len(body) > limit:
+            if len(body) + len(chunk) > limit:
                 raise TooLargeError(f"the body has more than {limit} bytes")
+            charge(len(chunk))
+            body += chunk
     return bytes(body)

@@ -5,8 +5,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+
+from cryptography import x509
+
+from controlplane.virt_api.identity import HookClients
 
 SECRET_NAME = "kubevirt-virt-api-certs"  # noqa: S105 -- the name of a Secret, not a secret
 
@@ -24,6 +29,8 @@ class Settings:
     port: int = 8443
     drain_seconds: float = 3.0
     """How long to go on serving after SIGTERM, until no API server sends new requests here."""
+    hook_clients: HookClients | None = None
+    """Who may send reviews; None is everybody, who then has an even share at most."""
 
 
 class SettingsError(Exception):
@@ -44,4 +51,23 @@ def parse(environment: Mapping[str, str]) -> Settings:
         log_level=environment.get("LOG_LEVEL", "INFO"),
         address=environment.get("LISTEN_ADDRESS", ""),
         port=int(port),
+        hook_clients=_hook_clients(environment),
     )
+
+
+def _hook_clients(environment: Mapping[str, str]) -> HookClients | None:
+    """Read the CA and the names; half of it is a mistake that must not end in taking anybody's reviews."""
+    authority, given = (environment.get(name, "") for name in ("WEBHOOK_CLIENT_CA", "WEBHOOK_CLIENT_NAMES"))
+    if not authority and given in {"", "[]"}:
+        return None
+    try:
+        x509.load_pem_x509_certificates(authority.encode("ascii"))
+    except (ValueError, UnicodeEncodeError) as error:
+        raise SettingsError("WEBHOOK_CLIENT_CA holds no certificate: it must be those of the CA, as PEM") from error
+    try:
+        names = json.loads(given or "[]")
+    except ValueError:
+        names = []
+    if not names or not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
+        raise SettingsError("WEBHOOK_CLIENT_NAMES names nobody: it must be a JSON list of common names")
+    return HookClients(authority.encode("ascii"), frozenset(names))

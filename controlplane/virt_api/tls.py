@@ -8,12 +8,16 @@ context that is current at the moment: a new one is made for every change, so th
 loaded leaves the old one in place, and a CA that was taken back is gone. Who connected under another CA
 is refused at the next request (`is_current`) and connects anew. No session is ever resumed: resuming
 would skip the client's certificate.
+
+Client certificates may be of two CAs, the front proxy's and that of API servers that send reviews. The handshake takes
+both; `verified_chain` tells which it was, and identity who that makes the client.
 """
 
 from __future__ import annotations
 
 import os
 import ssl
+from typing import Any
 
 from controlplane.kube.certificates import KeyPair
 
@@ -25,7 +29,9 @@ class TlsError(Exception):
 class ServingTls:
     """The context to listen with, and what it currently answers with."""
 
-    def __init__(self) -> None:
+    def __init__(self, hook_authority: bytes = b"") -> None:
+        """hook_authority: the CA (PEM) of the clients that send reviews; it stays what it is."""
+        self._hook_authority = hook_authority
         self.listening = _empty_context()
         self.listening.sni_callback = self._answer
         self._pair: KeyPair | None = None
@@ -68,11 +74,21 @@ class ServingTls:
         context = _empty_context()
         try:
             _load_pair(context, pair)
-            if authority:
-                context.load_verify_locations(cadata=authority.decode("ascii"))
+            for one in filter(None, (authority, self._hook_authority)):
+                context.load_verify_locations(cadata=one.decode("ascii"))
         except (ssl.SSLError, OSError, ValueError) as error:
             raise TlsError(f"cannot use the certificates: {error}") from error
         return context
+
+
+def verified_chain(connection: ssl.SSLObject) -> tuple[bytes, ...]:
+    """Return the certificates (DER) by which the peer was verified, its own first; none if it showed none."""
+    if connection.getpeercert(binary_form=True) is None:
+        return ()
+    # Public from Python 3.13 on, where it returns bytes; before, the same of the object below.
+    inner: Any = connection if hasattr(connection, "get_verified_chain") else connection._sslobj  # type: ignore[attr-defined]
+    chain = inner.get_verified_chain() or ()
+    return tuple(one if isinstance(one, bytes) else ssl.PEM_cert_to_DER_cert(one.public_bytes()) for one in chain)
 
 
 def _empty_context() -> ssl.SSLContext:

@@ -17,7 +17,15 @@ from typing import Any
 
 from kubevirt_api.names import LAUNCHER_ROLE, ROLE
 
-from controlplane.api.objects.resources import KUBEVIRT, NODE, POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.api.objects.resources import (
+    KUBEVIRT,
+    LEASE,
+    NODE,
+    POD,
+    VIRTUAL_MACHINE,
+    VIRTUAL_MACHINE_INSTANCE,
+    Key,
+)
 from controlplane.api.version import VERSION
 from controlplane.engine.backoff import BackOff
 from controlplane.engine.overlay import Overlay, RememberingApi
@@ -33,11 +41,12 @@ from controlplane.metrics import Metrics
 from controlplane.virt_controller.certificates.run import run as keep_certificates
 from controlplane.virt_controller.kubevirt.configuration import Configuration
 from controlplane.virt_controller.kubevirt.reconciler import KubeVirtReconciler
+from controlplane.virt_controller.node.reconciler import NodeReconciler
 from controlplane.virt_controller.settings import Settings
 from controlplane.virt_controller.tell import EventWriter
 from controlplane.virt_controller.vm.reconciler import VmReconciler
 from controlplane.virt_controller.vmi.reconciler import VmiReconciler
-from controlplane.virt_controller.wake import BY_NODE, connect
+from controlplane.virt_controller.wake import BY_NODE, connect, connect_nodes
 
 log = logging.getLogger(__name__)
 
@@ -59,6 +68,7 @@ class Process:
             Selection(POD, label_selector=f"{ROLE}={LAUNCHER_ROLE}"),
             Selection(NODE),
             Selection(KUBEVIRT, namespace=settings.namespace),
+            Selection(LEASE, namespace=settings.namespace),
         )
         self._caches = {
             one.resource: WatchCache(client, one, clock, indexes=INDEXES.get(one.resource)) for one in selections
@@ -66,7 +76,7 @@ class Process:
         self._metrics = Metrics()
         self._events = EventWriter(self._client, clock, component=COMPONENT, instance=settings.pod_name)
         self._runners = self._wire()
-        self._health = Health(settings.port, self._metrics.registry, self._waiting_for)
+        self._health = Health(settings.port, self._metrics.registry, self._waiting_for, address=settings.address)
         self._offer_metrics()
 
     async def run(self) -> None:
@@ -84,6 +94,7 @@ class Process:
     async def _lead(self) -> None:
         for cache in self._caches.values():
             await cache.wait_synced()  # before that, absence means nothing
+        self._nodes.begin()
         async with asyncio.TaskGroup() as group:
             for runner in self._runners:
                 group.create_task(runner.run())
@@ -110,7 +121,20 @@ class Process:
             launcher_image=self._settings.launcher_image,
         )
         kubevirt = KubeVirtReconciler(kubevirts=overlays[KUBEVIRT], api=api, clock=self._clock, version=VERSION)
-        runners = (self._runner("vm", vm), self._runner("vmi", vmi), self._runner("kubevirt", kubevirt))
+        self._nodes = NodeReconciler(
+            nodes=nodes,
+            leases=self._caches[LEASE],
+            api=api,
+            clock=self._clock,
+            events=self._events,
+            namespace=self._settings.namespace,
+        )
+        runners = (
+            self._runner("vm", vm),
+            self._runner("vmi", vmi),
+            self._runner("kubevirt", kubevirt),
+            self._runner("node", self._nodes),
+        )
         connect(
             vms=vms,
             vmis=vmis,
@@ -120,6 +144,7 @@ class Process:
             wake_vm=runners[0].add,
             wake_vmi=runners[1].add,
         )
+        connect_nodes(nodes, runners[3].add)
         overlays[KUBEVIRT].subscribe(lambda key, _before, _after: runners[2].add(key))
         return runners
 

@@ -23,10 +23,12 @@ class Settings:
     log_level: str = "INFO"
     port: int = 8080
     """Health and metrics, plain HTTP."""
+    address: str = ""
+    """Where that is served; "" is every address. The role sets the Pod's."""
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:
-    """Read POD_NAMESPACE and VIRT_LAUNCHER_IMAGE (both needed), POD_NAME, LOG_LEVEL and HEALTH_PORT."""
+    """Read POD_NAMESPACE and VIRT_LAUNCHER_IMAGE (both needed), POD_NAME, LOG_LEVEL, HEALTH_PORT and HEALTH_ADDRESS."""
     needed = ("POD_NAMESPACE", "VIRT_LAUNCHER_IMAGE")
     problems = [f"{name} is not set" for name in needed if not environment.get(name)]
     port = environment.get("HEALTH_PORT") or "8080"
@@ -40,4 +42,5 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         pod_name=environment.get("POD_NAME", ""),
         log_level=environment.get("LOG_LEVEL") or "INFO",
         port=int(port),
+        address=environment.get("HEALTH_ADDRESS", ""),
     )

@@ -6,7 +6,8 @@
 VM  changed -> VM
 VMI changed -> VMI, and the VM of its name (owner or not: its going frees the name)
 Pod changed -> the VMI that controls it, and the one for which it is looked at, whatever it says of its owner
-Node came, went, or was declared out of service -> the VMIs that were given to it; what else happens to it is nobody's
+Node came, went, or was declared out of service -> the VMIs that were given to it
+Node came, went, or its label says otherwise whether it takes machines -> the Node; what else happens to it is nobody's
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import msgspec
+from kubevirt_api.names import SCHEDULABLE
 
 from controlplane.api.objects.meta import Node as Struct
 from controlplane.api.objects.meta import ObjectMeta
@@ -76,9 +78,25 @@ def connect(
     nodes.subscribe(on_node)
 
 
+def connect_nodes(nodes: Cache, wake_node: Wake) -> None:
+    """Subscribe for the node controller. A Lease that is renewed wakes nobody: silence comes by time alone."""
+
+    def on_node(key: Key, before: bytes | None, after: bytes | None) -> None:
+        if _says(before) != _says(after):
+            wake_node(key)
+
+    nodes.subscribe(on_node)
+
+
 def _controlling_vmis(raw: bytes) -> list[str]:
     owners = _decoder.decode(raw).metadata.owner_references
     return [one.name for one in owners if one.controller and one.kind == VIRTUAL_MACHINE_INSTANCE.kind]
+
+
+def _says(raw: bytes | None) -> tuple[bool, str | None]:
+    if raw is None:
+        return False, None
+    return True, _node_decoder.decode(raw).metadata.labels.get(SCHEDULABLE)
 
 
 def _proof(raw: bytes | None) -> bool | None:

@@ -17,6 +17,7 @@ from contextlib import suppress
 from kubevirt_api.names import LAUNCHER_ROLE, ROLE
 
 from controlplane import logs
+from controlplane.api.objects.lease import lease_name
 from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstanceStatus
 from controlplane.descriptors import allow_many
@@ -40,6 +41,7 @@ from controlplane.virt_handler import node
 from controlplane.virt_handler.launchers.ports import Connection
 from controlplane.virt_handler.launchers.registry import Registry
 from controlplane.virt_handler.launchers.session import Tools
+from controlplane.virt_handler.listed import keep_listed
 from controlplane.virt_handler.metrics import HandlerMetrics
 from controlplane.virt_handler.node_client import NodeClient, dial_virt_node
 from controlplane.virt_handler.settings import Settings, SettingsError, read_settings
@@ -87,8 +89,9 @@ class Handler:
             observed=self._metrics.observed,
         )
         known.subscribe(self._vmi_changed)
-        self._health = Health(settings.port, self._metrics.registry, self._waiting_for)
+        self._health = Health(settings.port, self._metrics.registry, self._waiting_for, address=settings.address)
         self._missing = {"virt-node"}
+        self._heartbeat = self._make_heartbeat()
 
     async def run(self) -> None:
         """Serve until cancelled."""
@@ -99,7 +102,7 @@ class Handler:
             async with asyncio.TaskGroup() as group:
                 for job in (self._node.run, self._pods.run, self._vmis.run, self._registry.run, self._runner.run):
                     group.create_task(job())
-                group.create_task(self._heartbeat().run())
+                group.create_task(self._heartbeat.run())
                 group.create_task(self._look_at_all())
                 group.create_task(self._offer_node(group))
         finally:
@@ -114,9 +117,9 @@ class Handler:
     def _select_vmis(self) -> Selection:
         return Selection(VIRTUAL_MACHINE_INSTANCE, field_selector=f"status.nodeName={self._settings.node}")
 
-    def _heartbeat(self) -> Heartbeat:
+    def _make_heartbeat(self) -> Heartbeat:
         settings = self._settings
-        key = Key(settings.namespace, node.lease_name(settings.node))
+        key = Key(settings.namespace, lease_name(settings.node))
         holder = settings.pod_name or settings.node
         return Heartbeat(self._client, key, holder, self._clock, labels={ROLE: COMPONENT})
 
@@ -139,15 +142,17 @@ class Handler:
         """Say that this node can take machines once its devices are offered, and on what they would run; anew when a
         virt-node that was started again finds something else.
         """
-        state, known = await self._node.other_than(None), None
+        state, known, listing = await self._node.other_than(None), None, None
         while True:
             if state.kvm is not None and state.kvm != known:
                 offered = group.create_task(self._wait_until_offered())
                 with suppress(TimeoutError):
                     async with asyncio.timeout(_PLUGINS_SECONDS):
                         await asyncio.shield(offered)
-                await self._join(state.kvm)
+                if listing is not None:
+                    listing.cancel()
                 known = state.kvm
+                listing = group.create_task(self._keep_listed(known))
             state = await self._node.other_than(state)
 
     async def _wait_until_offered(self) -> None:
@@ -170,21 +175,9 @@ class Handler:
             await asyncio.sleep(_OFFERED_SECONDS)
         self._missing = set()
 
-    async def _join(self, kvm: KvmFinding) -> None:
-        """Label the Node; again until it works."""
-        pause = 1.0
-        while True:
-            try:
-                patch = node.serving_patch(kvm, self._clock.now())
-                found = await self._client.get(NODE, Key("", self._settings.node))
-                if node.is_needed(found, patch):
-                    await self._client.patch(NODE, Key("", self._settings.node), patch)
-                log.info("serving", extra={"node": self._settings.node})
-                return
-            except ApiError as error:
-                log.warning("cannot label the node", extra={"node": self._settings.node, "error": str(error)})
-                await asyncio.sleep(pause)
-                pause = min(pause * 2, 30.0)
+    async def _keep_listed(self, kvm: KvmFinding) -> None:
+        name, resumed = self._settings.node, self._heartbeat.resumed
+        await keep_listed(self._client, name, lambda: node.serving_patch(kvm, self._clock.now()), resumed)
 
     async def _leave(self) -> None:
         try:

@@ -24,10 +24,6 @@ HEARTBEAT = "kubevirt.io/heartbeat"
 """Annotation that upstream's tools read: when virt-handler began to serve this node."""
 
 
-def lease_name(node: str) -> str:
-    return f"virt-handler-{node}"
-
-
 def serving_patch(kvm: KvmFinding, now: float) -> dict[str, Any]:
     """Say that machines can be scheduled here, and on what they would run."""
     stamp = datetime.fromtimestamp(int(now), tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -26,12 +26,14 @@ class Settings:
     log_level: str = "INFO"
     port: int = 8080
     """Health and metrics, plain HTTP."""
+    address: str = ""
+    """Where that is served; "" is every address. The role sets the Pod's."""
     node_socket: str = layout.NODE_SOCKET
     """Where virt-node listens."""
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:
-    """Read NODE_NAME and POD_NAMESPACE (both needed), POD_NAME, LOG_LEVEL, HEALTH_PORT and NODE_SOCKET."""
+    """Read NODE_NAME and POD_NAMESPACE (both needed), POD_NAME, LOG_LEVEL, HEALTH_PORT, HEALTH_ADDRESS, NODE_SOCKET."""
     problems = [f"{name} is not set" for name in ("NODE_NAME", "POD_NAMESPACE") if not environment.get(name)]
     port = environment.get("HEALTH_PORT", "8080")
     if not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
@@ -44,5 +46,6 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         pod_name=environment.get("POD_NAME", ""),
         log_level=environment.get("LOG_LEVEL") or "INFO",
         port=int(port),
+        address=environment.get("HEALTH_ADDRESS", ""),
         node_socket=environment.get("NODE_SOCKET") or layout.NODE_SOCKET,
     )

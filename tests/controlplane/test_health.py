@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import AsyncIterator
 
@@ -29,7 +30,7 @@ async def url(missing: list[str]) -> AsyncIterator[str]:
     metrics = Metrics()
     metrics.gauge("virtops_launchers", "Launchers", lambda: 3)
     metrics.observed("vmi", Outcome(error=ValueError("x")), 0.2)
-    health = Health(port, metrics.registry, lambda: missing)
+    health = Health(port, metrics.registry, lambda: missing, address="127.0.0.1")
     await health.start()
     yield f"http://127.0.0.1:{port}"
     await health.close()
@@ -52,3 +53,10 @@ async def test_metrics_are_shown(url: str) -> None:
     assert status == 200
     assert "virtops_launchers 3.0" in text
     assert 'virtops_reconcile_passes_total{controller="vmi",result="error"} 1.0' in text
+
+
+async def test_it_listens_on_the_address_that_it_was_given_and_on_no_other(url: str) -> None:
+    port = int(url.rpartition(":")[2])
+
+    with pytest.raises(ConnectionRefusedError):
+        await asyncio.open_connection("127.0.0.2", port)

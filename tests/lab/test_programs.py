@@ -28,6 +28,7 @@ NODE = Node(state=STATE, addresses=PLAN, programs=PROGRAMS, number=2, runc="/usr
     [
         ("api_server", "--authorization-mode=Node,RBAC"),
         ("api_server", "--bind-address=10.99.0.1"),
+        ("api_server", f"--admission-control-config-file={CONTROL_PLANE.admission()}"),
         ("api_server", "--enable-aggregator-routing=true"),
         ("api_server", "--requestheader-allowed-names=front-proxy-client"),
         ("api_server", "--audit-log-path=/var/lib/virtops-lab/t/audit/audit.log"),

@@ -11,12 +11,12 @@ from typing import Protocol, assert_never
 
 from controlplane.api.objects.resources import SECRET, Key, Resource
 from controlplane.engine.ports import Api, Json
-from controlplane.kube.certificates import issue_server, join, make_authority
+from controlplane.kube.certificates import issue, join, make_authority
 from controlplane.virt_controller.certificates.decide import (
     AUTHORITY_LIFE,
-    SERVING_LIFE,
+    PAIR_LIFE,
     Action,
-    IssueServing,
+    IssuePair,
     MakeAuthority,
     MakeSecret,
     PatchBundle,
@@ -45,11 +45,12 @@ async def apply(api: EnsuringApi, action: Action, now: float) -> None:
             await api.patch(SECRET, action.held.key, {"data": data}, resource_version=action.held.version)
             level = logging.WARNING if action.is_loss else logging.INFO
             log.log(level, "made an authority", extra={"key": action.held.key, "because": action.because})
-        case IssueServing():
-            pair = issue_server(action.authority, action.names, now, SERVING_LIFE)
-            data = {"tls.crt": _encoded(pair.certificate), "tls.key": _encoded(pair.key)}
+        case IssuePair():
+            pair = issue(action.authority, action.subject, now, PAIR_LIFE)
+            beside = {} if action.bundle is None else {"ca.crt": _encoded(action.bundle)}
+            data = {**beside, "tls.crt": _encoded(pair.certificate), "tls.key": _encoded(pair.key)}
             await api.patch(SECRET, action.held.key, {"data": data}, resource_version=action.held.version)
-            log.info("issued a serving pair", extra={"key": action.held.key, "because": action.because})
+            log.info("issued a pair", extra={"key": action.held.key, "because": action.because})
         case PatchBundle():
             await _patch_bundle(api, action)
             log.info("handed out the bundle", extra={"key": action.verifier.key, "because": action.because})
@@ -61,7 +62,9 @@ async def _patch_bundle(api: Api, action: PatchBundle) -> None:
     verifier, encoded = action.verifier, _encoded(action.bundle)
     patch: Json = {"spec": {"caBundle": encoded}}
     version = verifier.version
-    if verifier.resource.plural != "apiservices":
+    if verifier.resource == SECRET:
+        patch = {"data": {"ca.crt": encoded}}
+    elif verifier.resource.plural != "apiservices":
         # A merge patch replaces lists: the hooks go back as they are, under the version they were read at.
         current = await api.get(verifier.resource, verifier.key)
         version = current["metadata"]["resourceVersion"]

@@ -10,26 +10,27 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from controlplane.api.objects.resources import Key, Resource
+from controlplane.api.objects.resources import SECRET, Key, Resource
 from controlplane.kube.certificates import (
     SKEW,
     KeyPair,
+    Subject,
     Unusable,
     belongs_together,
-    dns_names,
     find_authority,
     is_authority,
     is_issued_by,
+    is_of,
     join,
     life,
     split,
 )
 
 AUTHORITY_LIFE = timedelta(days=365)
-SERVING_LIFE = timedelta(days=90)
+PAIR_LIFE = timedelta(days=90)
 
-# How long a bundle has been with everybody before something is served that needs it, and a pair been
-# served before what the last one needed is taken away: API servers and virt-api learn by watch, in seconds.
+# How long a bundle has been with everybody before a pair is used that needs it, and a pair been used before what the
+# last one needed is taken away: API servers, virt-api and virt-handlers learn by watch, in seconds.
 SETTLE_SECONDS = 60.0
 LONGEST_REST_SECONDS = 24 * 3600.0
 MOST_KEPT = 16
@@ -58,20 +59,39 @@ class Verifier:
 
 
 @dataclass(frozen=True, slots=True)
+class Issued:
+    """The Secret of a pair that our authority issues."""
+
+    held: Held
+    subject: Subject
+    """Whom it must be of."""
+    bundle: bytes | None = None
+    """PEM of what its holder trusts, which stands beside the pair; None when the holder verifies nobody of ours."""
+    used_for: float = math.inf
+    """Seconds since this process saw the pair change; inf if it never did."""
+
+
+@dataclass(frozen=True, slots=True)
 class World:
     """All that counts."""
 
     authority: Held
-    serving: Held
+    pairs: tuple[Issued, ...]
     verifiers: tuple[Verifier, ...]
-    """Those that exist; one that is missing is not ours to create."""
-    names: tuple[str, ...]
-    """DNS names that the serving pair must be for."""
+    """API servers' objects, those that exist; one that is missing is not ours to create."""
     now: float
     bundles_for: float = math.inf
-    """Seconds since this process saw the verifiers' bundles change; inf if it never did."""
-    serving_for: float = math.inf
-    """The same of the serving pair."""
+    """Seconds since this process saw a bundle change; inf if it never did."""
+
+    @property
+    def trusting(self) -> tuple[Verifier, ...]:
+        """Everybody who verifies somebody of ours: API servers, and the holders of pairs."""
+        holders = (
+            Verifier(SECRET, one.held.key, one.held.version, (one.bundle,))
+            for one in self.pairs
+            if one.bundle is not None
+        )
+        return (*self.verifiers, *holders)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +114,15 @@ class MakeAuthority:
 
 
 @dataclass(frozen=True, slots=True)
-class IssueServing:
-    """Issue a serving pair by the current authority."""
+class IssuePair:
+    """Issue a pair by the current authority."""
 
     held: Held
     authority: KeyPair
-    names: tuple[str, ...]
+    subject: Subject
     because: str
+    bundle: bytes | None = None
+    """To be written beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +134,7 @@ class PatchBundle:
     because: str
 
 
-Action = MakeSecret | MakeAuthority | IssueServing | PatchBundle
+Action = MakeSecret | MakeAuthority | IssuePair | PatchBundle
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +151,7 @@ def decide(world: World) -> Plan:
     A missing Secret is made only while somebody verifies us: during a removal the verifiers go first, and nothing may
     come back after it.
     """
-    missing = [held for held in (world.authority, world.serving) if not held.version]
+    missing = [held for held in (world.authority, *(one.held for one in world.pairs)) if not held.version]
     if missing:
         makes = tuple(MakeSecret(held.key, "it is missing") for held in missing if world.verifiers)
         return Plan(makes, LONGEST_REST_SECONDS)
@@ -152,54 +174,62 @@ def _authority_problem(found: KeyPair | Unusable, now: float) -> str:
 
 
 def _keep(world: World, authority: KeyPair) -> Plan:
-    """Choose the writes while there is an authority: first hand out the bundle, then serve by it."""
+    """Choose the writes while there is an authority: first hand out the bundle, then issue by it."""
     now = world.now
     known = _trusted((authority.certificate, *split(world.authority.pair.certificate)), now)
-    # An authority that was replaced by hand, or lost: what is served may still be by the one before, which then is
+    # An authority that was replaced by hand, or lost: what is in use may still be by the one before, which then is
     # known to the verifiers only.
-    is_done = not _serving_fault(world, known) and _settles_in(world.serving.pair, world.serving_for, now) <= 0
+    is_done = all(
+        not _fault(one, known, now) and _settles_in(one.held.pair, one.used_for, now) <= 0 for one in world.pairs
+    )
     trusted = known if is_done else _trusted((*known, *_handed_out(world)), now)
     bundle = join(trusted, now)
-    patches = tuple(
-        PatchBundle(verifier, bundle, "its bundle is not the current one")
-        for verifier in world.verifiers
-        if any(one != bundle for one in verifier.bundles)
+    late = tuple(each for each in world.trusting if any(one != bundle for one in each.bundles))
+    issues = tuple(
+        IssuePair(one.held, authority, one.subject, why, bundle if one.bundle is not None else None)
+        for one in world.pairs
+        if (why := _reissue(world, one, authority, trusted, is_handed_out=not late))
     )
-    why = _reissue(world, authority, trusted, is_handed_out=not patches)
-    issue = (IssueServing(world.serving, authority, world.names, why),) if why else ()
-    return Plan((*issue, *patches), _rest(world, authority, trusted))
+    # A Secret that is written with its pair gets the bundle by the same write.
+    written = {(SECRET, each.held.key) for each in issues}
+    patches = tuple(
+        PatchBundle(each, bundle, "its bundle is not the current one")
+        for each in late
+        if (each.resource, each.key) not in written
+    )
+    return Plan((*issues, *patches), _rest(world, authority, trusted))
 
 
-def _reissue(world: World, authority: KeyPair, trusted: tuple[bytes, ...], *, is_handed_out: bool) -> str:
-    """Say why a serving pair is to be issued now, "" when it is not."""
-    pair = world.serving.pair
+def _reissue(world: World, one: Issued, authority: KeyPair, trusted: tuple[bytes, ...], *, is_handed_out: bool) -> str:
+    """Say why a pair is to be issued now, "" when it is not."""
+    pair = one.held.pair
     if not _is_usable(pair):
-        # virt-api serves on with the pair that it has loaded. If the bundles name another authority than this one, that
+        # Its holder goes on with the pair that it has loaded. If the bundles name another authority than this one, that
         # pair may be by it, and who is late with the new bundle still trusts it alone.
         is_by_this_one = set(_handed_out(world)) <= {authority.certificate}
         is_ready = is_by_this_one or (is_handed_out and world.bundles_for >= SETTLE_SECONDS)
-        return "there is no usable serving pair" if is_ready else ""
-    fault = _serving_fault(world, trusted)
+        return "there is no usable pair" if is_ready else ""
+    fault = _fault(one, trusted, world.now)
     if fault or not is_handed_out or _settles_in(authority, world.bundles_for, world.now) > 0:
         return fault
     if world.now >= life(pair.certificate).renew_at():
-        return "the serving certificate is at four fifths of its life"
+        return "the certificate is at four fifths of its life"
     if not is_issued_by(pair.certificate, authority.certificate):
-        return "the serving certificate is by the former authority"
+        return "the certificate is by the former authority"
     return ""
 
 
-def _serving_fault(world: World, trusted: tuple[bytes, ...]) -> str:
-    """Say why the pair cannot be served with now, "" when it can."""
-    pair = world.serving.pair
+def _fault(one: Issued, trusted: tuple[bytes, ...], now: float) -> str:
+    """Say why the pair is of no use now, "" when it is."""
+    pair = one.held.pair
     if not _is_usable(pair):
-        return "there is no usable serving pair"
-    if life(pair.certificate).is_over(world.now):
-        return "the serving certificate has ended"
-    if set(dns_names(pair.certificate)) != set(world.names):
-        return "the serving certificate is for other names"
-    if not any(is_issued_by(pair.certificate, one) for one in trusted):
-        return "the serving certificate is by an authority that nobody trusts"
+        return "there is no usable pair"
+    if life(pair.certificate).is_over(now):
+        return "the certificate has ended"
+    if not is_of(pair.certificate, one.subject):
+        return "the certificate is for other names or another role"
+    if not any(is_issued_by(pair.certificate, authority) for authority in trusted):
+        return "the certificate is by an authority that nobody trusts"
     return ""
 
 
@@ -208,8 +238,8 @@ def _is_usable(pair: KeyPair) -> bool:
 
 
 def _handed_out(world: World) -> tuple[bytes, ...]:
-    """Return what the verifiers trust at the moment, each certificate once."""
-    bundles = dict.fromkeys(bundle for verifier in world.verifiers for bundle in verifier.bundles)
+    """Return what is trusted by anybody at the moment, each certificate once."""
+    bundles = dict.fromkeys(bundle for verifier in world.trusting for bundle in verifier.bundles)
     return tuple(dict.fromkeys(one for bundle in bundles for one in split(bundle)))
 
 
@@ -230,13 +260,15 @@ def _settles_in(pair: KeyPair, seen_for: float, now: float) -> float:
 
 def _rest(world: World, authority: KeyPair, trusted: tuple[bytes, ...]) -> float:
     """Return how long nothing falls due by time alone."""
-    now, serving = world.now, world.serving.pair
+    now = world.now
     moments = [life(authority.certificate).renew_at(), *(life(one).ends for one in trusted)]
     waits = [_settles_in(authority, world.bundles_for, now)]
-    if _is_usable(serving):
-        moments.append(life(serving.certificate).renew_at())
-        waits.append(_settles_in(serving, world.serving_for, now))
-    else:
-        waits.append(SETTLE_SECONDS - world.bundles_for)
+    for one in world.pairs:
+        pair = one.held.pair
+        if _is_usable(pair):
+            moments.append(life(pair.certificate).renew_at())
+            waits.append(_settles_in(pair, one.used_for, now))
+        else:
+            waits.append(SETTLE_SECONDS - world.bundles_for)
     ahead = [left for left in (*waits, *(moment - now for moment in moments)) if left > 0]
     return min([LONGEST_REST_SECONDS, *(max(1.0, left) for left in ahead)])

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -14,7 +14,8 @@ import msgspec
 from controlplane.api.objects.resources import SECRET, Key, Resource
 from controlplane.engine.ports import Cache
 from controlplane.kube.certificates import KeyPair
-from controlplane.virt_controller.certificates.decide import Held, Verifier, World
+from controlplane.virt_controller.certificates.decide import Held, Issued, Verifier, World
+from controlplane.virt_controller.certificates.roles import ROLES, Role, subject
 
 MUTATING = Resource(
     "admissionregistration.k8s.io",
@@ -33,7 +34,6 @@ VALIDATING = Resource(
 API_SERVICE = Resource("apiregistration.k8s.io", "v1", "apiservices", "APIService", namespaced=False)
 
 AUTHORITY_SECRET = "kubevirt-ca"  # noqa: S105 -- the name of a Secret, not a secret
-SERVING_SECRET = "kubevirt-virt-api-certs"  # noqa: S105
 
 # Each is an object that the role's RBAC names; nothing else is read.
 VERIFIERS: tuple[tuple[Resource, Key], ...] = (
@@ -45,29 +45,30 @@ VERIFIERS: tuple[tuple[Resource, Key], ...] = (
 
 
 def secrets(namespace: str) -> tuple[tuple[Resource, Key], ...]:
-    """Return the two Secrets: authority, serving pair."""
-    return (SECRET, Key(namespace, AUTHORITY_SECRET)), (SECRET, Key(namespace, SERVING_SECRET))
-
-
-def serving_names(namespace: str) -> tuple[str, ...]:
-    """Return the names by which API servers call virt-api."""
-    return f"virt-api.{namespace}.svc", f"virt-api.{namespace}.svc.cluster.local"
+    """Return the Secrets: the authority's, then each role's."""
+    return tuple((SECRET, Key(namespace, name)) for name in (AUTHORITY_SECRET, *(role.secret for role in ROLES)))
 
 
 def observe(caches: Iterable[tuple[Resource, Key, Cache]], namespace: str, now: float) -> World:
     """Read the caches; what they do not hold does not exist yet."""
     found = {(resource.plural, key): cache.get(key) for resource, key, cache in caches}
-    (_secret, authority), (_unused, serving) = secrets(namespace)
     verifiers = [
         _verifier(resource, key, raw) for resource, key in VERIFIERS if (raw := found.get((resource.plural, key)))
     ]
+    authority = Key(namespace, AUTHORITY_SECRET)
     return World(
         authority=_held(authority, found.get((SECRET.plural, authority)), ("ca.crt", "ca.key")),
-        serving=_held(serving, found.get((SECRET.plural, serving)), ("tls.crt", "tls.key")),
+        pairs=tuple(_issued(role, namespace, found) for role in ROLES),
         verifiers=tuple(verifiers),
-        names=serving_names(namespace),
         now=now,
     )
+
+
+def _issued(role: Role, namespace: str, found: Mapping[tuple[str, Key], bytes | None]) -> Issued:
+    key = Key(namespace, role.secret)
+    raw = found.get((SECRET.plural, key))
+    bundle = _held(key, raw, ("ca.crt", "")).pair.certificate if role.trusts else None
+    return Issued(_held(key, raw, ("tls.crt", "tls.key")), subject(role, namespace), bundle)
 
 
 def ca_bundles(obj: dict[str, Any], *, is_webhooks: bool) -> tuple[bytes, ...]:

@@ -26,10 +26,9 @@ class Standing:
 
 
 def with_standing(world: World, standing: Standing, monotonic: float) -> World:
-    """Add to a world how long its bundles and its serving pair have been what they are."""
-    bundles = tuple((verifier.resource, verifier.key, verifier.bundles) for verifier in world.verifiers)
-    return replace(
-        world,
-        bundles_for=standing.seconds("bundles", bundles, monotonic),
-        serving_for=standing.seconds("serving", world.serving.pair, monotonic),
+    """Add to a world how long its bundles and each of its pairs have been what they are."""
+    bundles = tuple((one.resource, one.key, one.bundles) for one in world.trusting)
+    pairs = tuple(
+        replace(one, used_for=standing.seconds(str(one.held.key), one.held.pair, monotonic)) for one in world.pairs
     )
+    return replace(world, bundles_for=standing.seconds("bundles", bundles, monotonic), pairs=pairs)

@@ -11,6 +11,12 @@ _IDENTITY = "controlplane/virt_api/identity.py"
 _SUBRESOURCES = "controlplane/virt_api/subresources.py"
 _BY_IDENTITY = ("tests/controlplane/virt_api/test_identity.py",)
 _BY_SERVER = ("tests/controlplane/virt_api/test_server.py",)
+_FAIR = "controlplane/virt_api/fair.py"
+_REVIEWS = "controlplane/virt_api/reviews.py"
+_LISTENER = "controlplane/virt_api/listener.py"
+_BY_FAIR = ("tests/controlplane/virt_api/test_fair.py",)
+_BY_REVIEWS = ("tests/controlplane/virt_api/test_reviews.py",)
+_BY_LISTENER = ("tests/controlplane/virt_api/test_listener.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
@@ -23,11 +29,11 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         file=_IDENTITY,
         line=(
-            "    if certificate is None:\n"
+            "    if not chain:\n"
             '        raise UnauthenticatedError("no client certificate of the front proxy")\n'
-            "    _check(proxy, certificate, now)"
+            "    name = _proven_name(chain, proxy.authority, now)\n"
         ),
-        without="    if certificate is not None:\n        _check(proxy, certificate, now)",
+        without='    name = _proven_name(chain, proxy.authority, now) if chain else "front-proxy-client"\n',
         because="Without the front proxy's certificate, its headers are anybody's words.",
         tests=_BY_IDENTITY,
     ),
@@ -88,6 +94,34 @@ GUARDS: tuple[Guard, ...] = (
         tests=_BY_IDENTITY,
     ),
     Guard(
+        file=_IDENTITY,
+        line="    if chain[-1] not in _certificates(authority):",
+        without="    if False:",
+        because="Each of the CAs that the handshake takes signs any name; only one vouches for the front proxy.",
+        tests=_BY_IDENTITY,
+    ),
+    Guard(
+        file=_IDENTITY,
+        line="    if _proven_name(chain, clients.authority, now) not in clients.names:",
+        without="    if not _proven_name(chain, clients.authority, now):",
+        because="A CA that signs many clients' certificates must not make all of them API servers.",
+        tests=_BY_IDENTITY,
+    ),
+    Guard(
+        file="controlplane/virt_api/server.py",
+        line="            check_reviewer(self.hook_clients, verified_chain(connection), self.clock.now())\n",
+        without="",
+        because="Where API servers prove themselves, nobody else's reviews are to be judged.",
+        tests=_BY_SERVER,
+    ),
+    Guard(
+        file="controlplane/virt_api/settings.py",
+        line="    if not names or not",
+        without="    if not",
+        because="A CA without names must not be taken for everybody.",
+        tests=("tests/controlplane/virt_api/test_settings.py",),
+    ),
+    Guard(
         file=_SUBRESOURCES,
         line="            if not decision.allowed:\n                return _denied(route, user)\n",
         without="",
@@ -113,6 +147,70 @@ GUARDS: tuple[Guard, ...] = (
         line="write.patch, uid=write.uid, dry_run=dry_run)",
         without="write.patch, dry_run=dry_run)",
         because="A grace period is shortened of the instance that was decided about, not of the next.",
+        tests=_BY_SERVER,
+    ),
+    Guard(
+        file=_FAIR,
+        line=" and held > self._most // peers:",
+        without=":",
+        because="A Pod that holds all there is must not keep the API server out.",
+        tests=_BY_FAIR,
+    ),
+    Guard(
+        file=_FAIR,
+        line="        if self._total + amount > self._most and held > self._most // peers:",
+        without="        if False:",
+        because="Whoever reaches the port must not fill the memory.",
+        tests=_BY_FAIR,
+    ),
+    Guard(
+        file=_FAIR,
+        line="min(self._waiting, key=lambda one: self._seconds(one, now))",
+        without="next(iter(self._waiting))",
+        because="Who sends the most reviews must not have the most turns.",
+        tests=_BY_FAIR,
+    ),
+    Guard(
+        file=_REVIEWS,
+        line="await asyncio.get_running_loop().run_in_executor(self._threads, self._admission.answer, route, body)",
+        without="self._admission.answer(route, body)",
+        because="A large object must not hold up everything else that is asked.",
+        tests=("tests/controlplane/virt_api/test_server.py",),
+    ),
+    Guard(
+        file=_REVIEWS,
+        line="            self._room.give_back(peer, held)",
+        without="            pass",
+        because="A room that is never given back is full for good.",
+        tests=_BY_REVIEWS,
+    ),
+    Guard(
+        file=_REVIEWS,
+        line="            if turn.done():\n                self._idle += 1\n                self._grant()",
+        without="            if turn.done():\n                self._grant()",
+        because="A thread that is never given back judges nothing any more.",
+        tests=_BY_REVIEWS,
+        may_hang=True,
+    ),
+    Guard(
+        file=_LISTENER,
+        line="            transport.abort()",
+        without="            pass",
+        because="Whoever reaches the port must not have connections without end.",
+        tests=_BY_LISTENER,
+    ),
+    Guard(
+        file=_LISTENER,
+        line=", auto_decompress=False)",
+        without=")",
+        because="A few KB that unfold into gigabytes must not fill the memory.",
+        tests=_BY_SERVER,
+    ),
+    Guard(
+        file="controlplane/virt_api/server.py",
+        line="            charge(len(chunk))\n",
+        without="",
+        because="Bodies that nobody counts fill the memory.",
         tests=_BY_SERVER,
     ),
 )

@@ -6,6 +6,7 @@ from __future__ import annotations
 import ssl
 import time
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -22,21 +23,24 @@ from controlplane.kube.certificates import (
     MOST_CERTIFICATES,
     MOST_KEY_BYTES,
     KeyPair,
+    Subject,
     Unusable,
     belongs_together,
-    dns_names,
     find_authority,
     is_authority,
     is_issued_by,
-    issue_server,
+    is_of,
+    issue,
     join,
     life,
     make_authority,
     split,
 )
+from tests.controlplane.kube.pairs import dns_names, issue_server
 
 NOW = 1_750_000_000.0
 YEAR = timedelta(days=365)
+
 DAY = timedelta(days=1)
 NAMES = ("virt-api.kubevirt.svc", "virt-api.kubevirt.svc.cluster.local")
 
@@ -178,7 +182,7 @@ def test_nothing_is_issued_by_what_find_authority_would_not_return(authority: Ke
 def test_a_bundle_is_read_past_what_cannot_be_read(authority: KeyPair, junk: bytes) -> None:
     assert split(junk + b"\n" + authority.certificate + junk) == [authority.certificate]
     assert not is_authority(junk)
-    assert dns_names(junk) == ()
+    assert not is_of(junk, Subject("x", "server", NAMES))
 
 
 BEGIN, END = b"-----BEGIN CERTIFICATE-----\n", b"-----END CERTIFICATE-----\n"
@@ -242,3 +246,27 @@ def test_a_certificate_is_for_one_thing_only(authority: KeyPair) -> None:
     usages = leaf.get_extension_for_class(x509.ExtendedKeyUsage).value
     assert list(usages) == [ExtendedKeyUsageOID.SERVER_AUTH]
     assert root.get_extension_for_class(x509.BasicConstraints).value.path_length == 0
+
+
+SERVER = Subject("a.svc", "server", ("a.svc",), "spiffe://x/a/server")
+CLIENT = Subject("a/client", "client", (), "spiffe://x/a/client")
+
+
+@pytest.mark.parametrize("subject", [SERVER, CLIENT], ids=["server", "client"])
+def test_a_pair_is_of_its_subject_and_good_for_nothing_else(subject: Subject) -> None:
+    """One key pair per role and direction: neither use, nor name, nor role of another."""
+    pair = issue(make_authority("ca", NOW, YEAR), subject, NOW, DAY)
+    extensions = x509.load_pem_x509_certificate(pair.certificate).extensions
+    (usage,) = extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+    names = extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+
+    assert is_of(pair.certificate, subject)
+    assert usage == (ExtendedKeyUsageOID.SERVER_AUTH if subject is SERVER else ExtendedKeyUsageOID.CLIENT_AUTH)
+    assert names.get_values_for_type(x509.UniformResourceIdentifier) == [subject.uri]
+    for other in (
+        replace(subject, usage="client" if subject is SERVER else "server"),
+        replace(subject, uri="spiffe://x/b/server"),
+        replace(subject, dns_names=("b.svc",)),
+        replace(subject, uri=""),
+    ):
+        assert not is_of(pair.certificate, other)

@@ -67,3 +67,13 @@ async def test_a_failed_beat_is_tried_again_soon_and_said_once(caplog: pytest.Lo
     running.cancel()
     with suppress(asyncio.CancelledError):
         await running
+
+
+async def test_a_beat_after_a_silence_longer_than_the_lease_says_so() -> None:
+    api, time = MemoryApi(), VirtualTime()
+    heartbeat = Heartbeat(api, KEY, "n1", time, duration_seconds=40, sleep=time.sleep)
+
+    for silence, expected in ((0, False), (40, False), (41, True)):
+        time.seconds += silence
+        await heartbeat.beat()
+        assert heartbeat.resumed.is_set() is expected

@@ -12,6 +12,7 @@ from controlplane.api.objects.phase import OWNERS
 from controlplane.api.registry import KINDS
 from controlplane.api.schema.crds import crd
 from tests.controlplane.api.test_crds_served import CRDS
+from tests.controlplane.policies.controller_rows import CONTROLLER_ROWS
 from tests.controlplane.policies.handler_rows import CUSTOM, LEASE_ROWS, NODE_ROWS, READY, STARTED, VMI_ROWS, lease
 from tests.controlplane.policies.pod_rows import CONTROLLER, LAUNCHER, PLAIN, POD_ROWS, UNPLACED, launcher, plain
 from tests.controlplane.policies.replay import LEASES, NAMESPACE, NODES, PODS, VMIS, Facts, Json, Replay, Request
@@ -32,6 +33,7 @@ ROOM = {"cpu": "8", "memory": "8Gi", "pods": "110", "devices.kubevirt.io/kvm": "
 PHASES = {phase or "none": phase for phase in OWNERS}
 CANARIES = (
     NODE_ROWS["another node"],
+    CONTROLLER_ROWS["machines there"],
     LEASE_ROWS["the leader's Lease"],
     VMI_ROWS["epoch"],
     POD_ROWS["the label"],
@@ -40,6 +42,7 @@ CANARIES = (
 """One of each policy: the API server takes them up a moment after they were made."""
 TAKEN = (
     NODE_ROWS["it says that it serves"],
+    CONTROLLER_ROWS["no machines there"],
     LEASE_ROWS["its heartbeat"],
     VMI_ROWS["what its guest tells"],
     POD_ROWS["a tenant's plain Pod"],

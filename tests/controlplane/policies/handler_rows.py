@@ -15,6 +15,7 @@ from typing import Any
 from kubevirt_api.names import HANDLER_ACCOUNT
 
 from controlplane.api.objects.decode import decode_vmi, encode
+from controlplane.api.objects.lease import lease_name
 from controlplane.domain.state import Life, State
 from controlplane.engine.patch import merge_patch
 from controlplane.virt_handler import node
@@ -95,7 +96,7 @@ def lease(name: str, **spec: Any) -> Json:
     }
 
 
-OWN, LEADERS = f"{LEASES}/{node.lease_name('node-1')}", f"{LEASES}/virt-controller"
+OWN, LEADERS = f"{LEASES}/{lease_name('node-1')}", f"{LEASES}/virt-controller"
 BEAT = {"spec": {"holderIdentity": "pod", "leaseDurationSeconds": 40, "renewTime": "2026-01-01T00:00:00.000000Z"}}
 ONLY_OWN = f"may only write the Lease {NAMESPACE}/virt-handler-node-1"
 

@@ -26,6 +26,7 @@ from tests.controlplane.policies.cluster import (
     read,
     wait,
 )
+from tests.controlplane.policies.controller_rows import CONTROLLER_ROWS
 from tests.controlplane.policies.handler_rows import BEAT, LEASE_ROWS, NODE_ROWS, OWN, VMI_ROWS, status
 from tests.controlplane.policies.pod_rows import CONTROLLER, EDITOR, KUBELET, NOW, POD_ROWS, eviction, launcher, plain
 from tests.controlplane.policies.replay import NAMESPACE, PODS, VMIS, Answer, Facts, Replay, Request
@@ -65,6 +66,12 @@ def check(answer: Answer, words: str | None) -> None:
 @pytest.mark.parametrize("name", NODE_ROWS)
 def test_a_node_writes_only_our_labels_and_annotations_of_itself(send: Replay, facts: Facts, name: str) -> None:
     request, words = NODE_ROWS[name]
+    check(send(request, facts), words)
+
+
+@pytest.mark.parametrize("name", CONTROLLER_ROWS)
+def test_virt_controller_says_of_a_node_only_that_no_machines_go_there(send: Replay, facts: Facts, name: str) -> None:
+    request, words = CONTROLLER_ROWS[name]
     check(send(request, facts), words)
 
 

@@ -9,9 +9,9 @@ import base64
 import io
 import json
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -23,15 +23,20 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from yarl import URL
 
+from controlplane.api.admission.verdict import Settings
 from controlplane.engine.clock import SystemClock
-from controlplane.kube.certificates import KeyPair, issue_server, make_authority
+from controlplane.kube.certificates import KeyPair, make_authority
 from controlplane.kube.client import Client
 from controlplane.virt_api.admit import Admission
 from controlplane.virt_api.cluster import AUTHENTICATION, Cluster
+from controlplane.virt_api.identity import HookClients
+from controlplane.virt_api.reviews import Reviews
 from controlplane.virt_api.server import Server, listening
 from controlplane.virt_api.settings import SECRET_NAME
 from controlplane.virt_api.subresources import Subresources
+from controlplane.virt_api.tls import ServingTls
 from tests.controlplane.kube.fake_api import FakeApi, a_client
+from tests.controlplane.kube.pairs import issue_server
 
 Json = dict[str, Any]
 
@@ -170,23 +175,30 @@ class Served:
 
 
 @asynccontextmanager
-async def serving(directory: Path, *, allowed: bool = True) -> AsyncIterator[Served]:
-    """Serve; the front proxy's name is front-proxy-client."""
-    api, cluster = FakeApi(), Cluster("kubevirt")
+async def serving(
+    directory: Path,
+    *,
+    allowed: bool = True,
+    settings: Callable[[], Settings] | None = None,
+    hook_clients: HookClients | None = None,
+) -> AsyncIterator[Served]:
+    """Serve; the front proxy's name is front-proxy-client. settings: of admission, the cluster's by default."""
+    tls = ServingTls(hook_clients.authority if hook_clients is not None else b"")
+    api, cluster = FakeApi(), Cluster("kubevirt", tls)
     served = Served(api, cluster, directory, an_authority("ours"), an_authority("proxy"))
     served.answer_reviews(allowed=allowed)
     served.take_pair(served.serving_pair())
     served.trust(served.proxy_authority, "front-proxy-client")
     async with a_client(api) as client:
-        server = a_server(cluster, client)
+        server = replace(a_server(cluster, client, settings), hook_clients=hook_clients)
         async with listening(server, "127.0.0.1", 0) as port:
             served.port = port
             yield served
 
 
-def a_server(cluster: Cluster, client: Client) -> Server:
+def a_server(cluster: Cluster, client: Client, settings: Callable[[], Settings] | None = None) -> Server:
     return Server(
-        Admission(cluster.admission_settings),
+        Reviews(Admission(settings or cluster.admission_settings), SystemClock()),
         Subresources(client),
         cluster.tls,
         lambda: cluster.front_proxy,

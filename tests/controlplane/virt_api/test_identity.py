@@ -10,7 +10,14 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from controlplane.virt_api.identity import FrontProxy, UnauthenticatedError, identify, parse_front_proxy
+from controlplane.virt_api.identity import (
+    FrontProxy,
+    HookClients,
+    UnauthenticatedError,
+    check_reviewer,
+    identify,
+    parse_front_proxy,
+)
 from tests.controlplane.virt_api.served import CLIENTS, SERVERS, KeyPair, a_client_pair, an_authority, now
 
 
@@ -20,8 +27,12 @@ def authority() -> KeyPair:
 
 
 def der(pair: KeyPair) -> bytes:
-
     return x509.load_pem_x509_certificate(pair.certificate).public_bytes(Encoding.DER)
+
+
+def chain(authority: KeyPair, name: str = "front-proxy-client", usage: Any = CLIENTS) -> tuple[bytes, bytes]:
+    """What a handshake verified: a new certificate, and the CA that it is of."""
+    return der(a_client_pair(authority, name, usage=usage)), der(authority)
 
 
 def data(authority: KeyPair, **others: str) -> dict[str, str]:
@@ -70,7 +81,7 @@ def test_a_user_with_groups_uid_and_extras(authority: KeyPair, proxy: FrontProxy
         (b"X-Remote-Extra-scopes", b"b"),
     ]
 
-    user = identify(proxy, der(a_client_pair(authority, usage=CLIENTS)), headers, now())
+    user = identify(proxy, chain(authority), headers, now())
 
     assert (user.name, user.groups, user.uid) == ("jane", ("dev", "ops"), "42")
     assert user.extra == {"scopes": ("a", "b")}
@@ -95,14 +106,14 @@ def test_anything_not_exactly_right_is_nobody(
     authority: KeyPair, proxy: FrontProxy, headers: Any, because: str
 ) -> None:
     with pytest.raises(UnauthenticatedError, match=because):
-        identify(proxy, der(a_client_pair(authority, usage=CLIENTS)), headers, now())
+        identify(proxy, chain(authority), headers, now())
 
 
 def test_without_configuration_or_certificate_there_is_nobody(authority: KeyPair, proxy: FrontProxy) -> None:
     with pytest.raises(UnauthenticatedError, match="not known yet"):
-        identify(None, der(a_client_pair(authority, usage=CLIENTS)), HEADERS, now())
+        identify(None, chain(authority), HEADERS, now())
     with pytest.raises(UnauthenticatedError, match="no client certificate"):
-        identify(proxy, None, HEADERS, now())
+        identify(proxy, (), HEADERS, now())
 
 
 @pytest.mark.parametrize(
@@ -120,23 +131,60 @@ def test_the_certificate_must_be_right(
     authority: KeyPair, proxy: FrontProxy, name: str, usage: Any, later: float, because: str
 ) -> None:
     with pytest.raises(UnauthenticatedError, match=because):
-        identify(proxy, der(a_client_pair(authority, name, usage=usage)), HEADERS, now() + later)
+        identify(proxy, chain(authority, name, usage), HEADERS, now() + later)
 
 
 def test_where_nobody_may_speak_for_users_nobody_does(authority: KeyPair) -> None:
     """An empty list is not an invitation to whoever holds a certificate of that CA."""
     proxy = parse_front_proxy(data(authority))
     with pytest.raises(UnauthenticatedError, match="--requestheader-allowed-names"):
-        identify(proxy, der(a_client_pair(authority, usage=CLIENTS)), HEADERS, now())
+        identify(proxy, chain(authority), HEADERS, now())
+
+
+def test_a_certificate_of_a_ca_that_vouches_for_others_is_nobodys(authority: KeyPair, proxy: FrontProxy) -> None:
+    """The handshake takes the CA of those who send reviews too; it may sign any name."""
+    with pytest.raises(UnauthenticatedError, match="another CA"):
+        identify(proxy, chain(an_authority("reviewers")), HEADERS, now())
+
+
+@pytest.mark.parametrize(
+    ("name", "usage", "later", "because"),
+    [
+        ("apiserver", CLIENTS, 0, None),
+        ("front-proxy-client", CLIENTS, 0, "common name"),
+        ("apiserver", SERVERS, 0, "not for client"),
+        ("apiserver", CLIENTS, 7200, "not valid"),
+    ],
+    ids=["right", "name", "server's", "ended"],
+)
+def test_who_may_send_reviews(name: str, usage: Any, later: float, because: str | None) -> None:
+    reviewers = an_authority("reviewers")
+    clients = HookClients(reviewers.certificate, frozenset({"apiserver"}))
+
+    if because is None:
+        check_reviewer(clients, chain(reviewers, name, usage), now() + later)
+    else:
+        with pytest.raises(UnauthenticatedError, match=because):
+            check_reviewer(clients, chain(reviewers, name, usage), now() + later)
+
+
+def test_where_reviewers_are_named_nobody_else_sends_reviews(authority: KeyPair) -> None:
+    clients = HookClients(an_authority("reviewers").certificate, frozenset({"front-proxy-client"}))
+
+    with pytest.raises(UnauthenticatedError, match="no client certificate"):
+        check_reviewer(clients, (), now())
+    with pytest.raises(UnauthenticatedError, match="another CA"):
+        check_reviewer(clients, chain(authority), now())
+    check_reviewer(None, (), now())
 
 
 def test_a_certificate_that_cannot_be_read_is_nobody(proxy: FrontProxy) -> None:
     with pytest.raises(UnauthenticatedError, match="cannot be read"):
-        identify(proxy, b"nonsense", HEADERS, now())
+        identify(proxy, (b"nonsense",), HEADERS, now())
 
 
 def test_what_is_said_of_a_refusal_repeats_nothing_that_was_sent(authority: KeyPair, proxy: FrontProxy) -> None:
     with pytest.raises(UnauthenticatedError) as refused:
-        identify(proxy, None, [(b"X-Remote-User", json.dumps("evil").encode())], now())
+        identify(proxy, (), [(b"X-Remote-User", json.dumps("evil").encode())], now())
 
     assert "evil" not in str(refused.value)

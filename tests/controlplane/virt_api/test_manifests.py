@@ -15,23 +15,32 @@ import yaml
 
 from controlplane.api.registry import KINDS, Kind
 from controlplane.api.schema.generate_crds import LIST
+from controlplane.virt_api.identity import HookClients
 from controlplane.virt_api.routes import GROUP, HOOKS, VERSIONS
-from controlplane.virt_api.settings import SECRET_NAME
+from controlplane.virt_api.settings import SECRET_NAME, parse
 from controlplane.virt_controller.certificates.observe import secrets
+from controlplane.virt_controller.certificates.roles import ROLES
+from tests.controlplane.virt_api.served import an_authority
 
 ROOT = Path(__file__).parents[3]
 ROLE = ROOT / "roles" / "control_plane"
 TEMPLATES = ROLE / "templates"
 IMAGES = {"__control_plane_image": "control-plane:1", "__control_plane_launcher_image": "virt-launcher:1"}
+USER = {"__control_plane_handler_uid": 60107}
 CONTROL_PLANE_NODE = "node-role.kubernetes.io/control-plane"
 
 
-def render(name: str) -> list[dict[str, Any]]:
+def render(name: str, **options: Any) -> list[dict[str, Any]]:
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True, autoescape=False)
     environment.filters["to_json"] = json.dumps  # Ansible's
     defaults = yaml.safe_load((ROLE / "defaults" / "main.yml").read_text())
-    own = {"control_plane_namespace": "virt", "__control_plane_kinds": yaml.safe_load(LIST.read_text()), **IMAGES}
-    text = environment.from_string((TEMPLATES / name).read_text()).render({**defaults, **own})
+    own = {
+        "control_plane_namespace": "virt",
+        "__control_plane_kinds": yaml.safe_load(LIST.read_text()),
+        **IMAGES,
+        **USER,
+    }
+    text = environment.from_string((TEMPLATES / name).read_text()).render({**defaults, **own, **options})
     return [document for document in yaml.safe_load_all(text) if document]
 
 
@@ -112,12 +121,28 @@ def test_virt_api_may_read_its_own_secret_and_the_front_proxys_configuration_and
     rules = [rule for each in documents for rule in each.get("rules", []) if "secrets" in rule["resources"]]
 
     assert len(identities) == len(set(identities))
-    assert [rule["resourceNames"] for rule in rules] == [[SECRET_NAME]]
+    assert [rule["resourceNames"] for rule in rules] == [[SECRET_NAME, "kubevirt-virt-api-client-certs"]]
     assert ("RoleBinding", "virt", "kubevirt-apiserver") in identities
     assert ("RoleBinding", "kube-system", "kubevirt-apiserver-authentication-reader") in identities
 
 
-def test_virt_controller_may_touch_and_make_its_two_secrets_by_name_and_no_other() -> None:
+def test_each_pair_is_read_by_the_one_account_whose_part_it_is_and_by_no_other() -> None:
+    """And the authority's key by virt-controller alone, that issues them. No right to all Secrets, nothing mounted."""
+    readers: dict[str, set[str]] = {}
+    for template, account in (("rbac-api", "virt-api"), ("rbac-handler", "virt-handler")):
+        for rule in (rule for each in render(f"{template}.yaml.j2") for rule in each.get("rules", [])):
+            if {"secrets", "*"} & set(rule["resources"]):
+                assert set(rule["verbs"]) == {"get", "list", "watch"}
+                for name in rule["resourceNames"]:
+                    readers.setdefault(name, set()).add(account)
+
+    handlers = {"virt-handler/server", "migration/source", "migration/target"}
+    assert readers == {role.secret: {"virt-handler" if role.name in handlers else "virt-api"} for role in ROLES}
+    mounted = [render(f"{name}.yaml.j2") for name in ("virt-api", "virt-controller", "virt-handler", "virt-node")]
+    assert not [name for name in readers if name in json.dumps(mounted)]
+
+
+def test_virt_controller_may_touch_and_make_its_secrets_by_name_and_no_other() -> None:
     rules = [
         rule
         for each in render("rbac-controller.yaml.j2")
@@ -132,6 +157,20 @@ def test_virt_controller_may_touch_and_make_its_two_secrets_by_name_and_no_other
     assert "delete" not in rule["verbs"]
 
 
+def test_virt_controller_reads_leases_of_its_namespace_and_writes_its_own() -> None:
+    rules = [
+        (each["kind"], rule.get("resourceNames"), set(rule["verbs"]))
+        for each in render("rbac-controller.yaml.j2")
+        for rule in each.get("rules", [])
+        if "leases" in rule["resources"]
+    ]
+
+    assert rules == [
+        ("Role", None, {"create", "get", "list", "watch"}),
+        ("Role", ["virt-controller"], {"get", "update", "patch"}),
+    ]
+
+
 @pytest.mark.parametrize("name", ["virt-api", "virt-controller"])
 def test_what_directs_nodes_runs_on_control_plane_nodes_where_there_are_any(name: str) -> None:
     """Review 1, A: who takes a node that runs machines has all that runs on it."""
@@ -143,3 +182,74 @@ def test_what_directs_nodes_runs_on_control_plane_nodes_where_there_are_any(name
     assert preferred["preference"] == {"matchExpressions": [{"key": CONTROL_PLANE_NODE, "operator": "Exists"}]}
     assert preferred["weight"] > other["weight"], "one of two is better than none where machines do not run"
     assert spec["tolerations"] == [{"key": CONTROL_PLANE_NODE, "operator": "Exists", "effect": "NoSchedule"}]
+
+
+def the_environment(name: str, **options: Any) -> dict[str, Any]:
+    (workload,) = (one for one in render(f"{name}.yaml.j2", **options) if one["kind"] in {"Deployment", "DaemonSet"})
+    (container,) = workload["spec"]["template"]["spec"]["containers"]
+    return {one["name"]: one.get("value", one.get("valueFrom")) for one in container["env"]}
+
+
+def test_virt_api_is_told_who_may_send_reviews_in_its_own_words() -> None:
+    pem = an_authority("reviewers").certificate.decode()
+    environment = the_environment(
+        "virt-api", control_plane_webhook_client_ca=pem, control_plane_webhook_client_names=["a, b", "c"]
+    )
+
+    assert hook_clients(environment) == HookClients(pem.encode(), frozenset({"a, b", "c"}))
+    assert hook_clients(the_environment("virt-api")) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "variable"),
+    [("virt-api", "LISTEN_ADDRESS"), ("virt-controller", "HEALTH_ADDRESS"), ("virt-handler", "HEALTH_ADDRESS")],
+)
+def test_nothing_listens_but_on_the_address_of_its_pod(name: str, variable: str) -> None:
+    assert the_environment(name)[variable] == {"fieldRef": {"fieldPath": "status.podIP"}}
+
+
+def the_ports(name: str) -> dict[str, set[str]]:
+    """Return what a component's containers say that they serve, by the label that selects its Pods."""
+    (workload,) = (one for one in render(f"{name}.yaml.j2") if one["kind"] in {"Deployment", "DaemonSet"})
+    template = workload["spec"]["template"]
+    ports = {port["name"] for each in template["spec"]["containers"] for port in each.get("ports", [])}
+    return {template["metadata"]["labels"]["kubevirt.io"]: ports}
+
+
+def allowed(**options: Any) -> dict[str, list[dict[str, Any]]]:
+    """Return the ingress rules of each component, by its Pods' label."""
+    found = {}
+    for policy in render("network-policies.yaml.j2", **options):
+        assert policy["metadata"]["namespace"] == "virt"
+        assert policy["spec"]["policyTypes"] == ["Ingress"]
+        selector = policy["spec"]["podSelector"]
+        (expression,) = selector.get("matchExpressions", [{"key": "kubevirt.io", "operator": "In", "values": []}])
+        assert (expression["key"], expression["operator"]) == ("kubevirt.io", "In")
+        for label in [*selector.get("matchLabels", {}).values(), *expression["values"]]:
+            assert label not in found, "one policy per component"
+            found[label] = policy["spec"]["ingress"]
+    return found
+
+
+def test_each_component_is_reached_on_the_ports_that_it_serves_and_on_no_other() -> None:
+    components = ("virt-api", "virt-controller", "virt-handler", "virt-node")
+    served = {label: ports for name in components for label, ports in the_ports(name).items()}
+
+    opened = {label: {port["port"] for rule in rules for port in rule["ports"]} for label, rules in allowed().items()}
+
+    assert opened == served
+    assert all("from" not in rule for rules in allowed().values() for rule in rules), "harmless by default"
+
+
+def test_who_reads_metrics_can_be_said_and_virt_api_stays_open_to_api_servers() -> None:
+    sources = [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}]
+
+    rules = allowed(control_plane_metrics_from=sources)
+
+    assert [rule["from"] for rule in (*rules["virt-controller"], *rules["virt-handler"])] == [sources, sources]
+    assert "from" not in rules["virt-api"][0]
+
+
+def hook_clients(environment: dict[str, Any]) -> HookClients | None:
+    told = {name: value for name, value in environment.items() if "WEBHOOK" in name}
+    return parse({"POD_NAMESPACE": "virt", **told}).hook_clients

@@ -15,8 +15,11 @@ import itertools
 import json
 import os
 import socket
+import ssl
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
@@ -36,7 +39,8 @@ from controlplane.kube.client import Client, Selection
 from controlplane.kube.credentials import from_kubeconfig
 from controlplane.kube.transport import Request, Transport
 from controlplane.kube.watch import WatchCache
-from controlplane.virt_controller.certificates.observe import API_SERVICE, AUTHORITY_SECRET, SERVING_SECRET
+from controlplane.virt_api.settings import SECRET_NAME
+from controlplane.virt_controller.certificates.observe import API_SERVICE, AUTHORITY_SECRET
 from controlplane.virt_controller.certificates.run import run as run_certificates
 from lab.build import ensure_programs
 from lab.cluster import Lab
@@ -172,6 +176,9 @@ def processes(lab: Lab, accounts: dict[str, Path]) -> Iterator[None]:
         "POD_NAMESPACE": NAMESPACE,
         "LISTEN_ADDRESS": str(lab.describe().addresses.host),
         "LISTEN_PORT": (accounts["api"].parent / "port").read_text(),
+        # The lab's API server proves itself to webhooks; a review of anybody else is refused.
+        "WEBHOOK_CLIENT_CA": (lab.state.certificates / "front-proxy-ca.crt").read_text(),
+        "WEBHOOK_CLIENT_NAMES": '["front-proxy-client"]',
     }
     certificates = f"import asyncio, {__name__} as t; asyncio.run(t.keep_certificates({str(accounts['controller'])!r}))"
     commands = [
@@ -260,6 +267,20 @@ async def test_admission_fills_in_defaults_and_refuses_with_every_cause(client: 
     assert "template" in str(refused.value)
 
 
+def test_a_review_of_anybody_but_the_api_server_is_refused(installed: Installed) -> None:
+    """Each test here that writes shows that the API server's own are taken."""
+    host, port = str(installed.lab.describe().addresses.host), (installed.controller.parent / "port").read_text()
+    url = f"https://{host}:{port}/virtualmachines-validate"
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(urllib.request.Request(url, b"{}"), context=context, timeout=20)
+
+    assert refused.value.code == 401
+    refused.value.close()
+
+
 @pytest.mark.parametrize("version", ["v1", "v1alpha3"])
 async def test_both_versions_pass_through_admission(client: Client, version: str) -> None:
     resource = Resource("kubevirt.io", version, "virtualmachines", "VirtualMachine")
@@ -331,15 +352,15 @@ def test_a_user_without_the_right_is_refused(installed: Installed) -> None:
 
 
 async def test_a_serving_pair_that_is_renewed_is_used_at_once(client: Client, vm: dict[str, Any]) -> None:
-    secret = await client.get(SECRET, Key(NAMESPACE, SERVING_SECRET))
-    await client.patch(SECRET, Key(NAMESPACE, SERVING_SECRET), {"data": {"tls.crt": None, "tls.key": None}})
+    secret = await client.get(SECRET, Key(NAMESPACE, SECRET_NAME))
+    await client.patch(SECRET, Key(NAMESPACE, SECRET_NAME), {"data": {"tls.crt": None, "tls.key": None}})
 
     cache = WatchCache(client, Selection(SECRET, NAMESPACE), CLOCK)
     changed = asyncio.Event()
     cache.subscribe(lambda *_unused: changed.set())
     running = asyncio.create_task(cache.run())
     async with asyncio.timeout(20):
-        while not (raw := cache.get(Key(NAMESPACE, SERVING_SECRET))) or b"tls.crt" not in raw:
+        while not (raw := cache.get(Key(NAMESPACE, SECRET_NAME))) or b"tls.crt" not in raw:
             changed.clear()
             await changed.wait()
     running.cancel()
@@ -352,7 +373,7 @@ async def test_deleted_secrets_are_made_anew_while_the_old_pair_serves_on(
     installed: Installed, client: Client, vm: dict[str, Any]
 ) -> None:
     """With the rights of virt-controller's account, that may make these two Secrets and no other."""
-    authority, serving = Key(NAMESPACE, AUTHORITY_SECRET), Key(NAMESPACE, SERVING_SECRET)
+    authority, serving = Key(NAMESPACE, AUTHORITY_SECRET), Key(NAMESPACE, SECRET_NAME)
     old = {key: await client.get(SECRET, key) for key in (authority, serving)}
     for key, secret in old.items():
         await client.delete(SECRET, key, uid=secret["metadata"]["uid"])

@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import ssl
+import threading
 import warnings
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -16,7 +18,10 @@ from typing import Any
 import aiohttp
 import pytest
 
+from controlplane.api.admission.verdict import Settings
 from controlplane.kube.certificates import KeyPair
+from controlplane.virt_api.fair import Shares
+from controlplane.virt_api.identity import HookClients
 from tests.controlplane.virt_api.served import (
     CLIENTS,
     SERVERS,
@@ -364,6 +369,75 @@ async def test_a_review_that_is_none_is_a_400(served: Served, body: bytes) -> No
         assert answer["response"]["allowed"] is False
     else:
         assert (code, answer["kind"]) == (400, "Status")
+
+
+async def test_where_reviewers_are_named_only_they_may_send_reviews_and_only_that(tmp_path: Path) -> None:
+    """Two CAs, each of which signs the other's names too: neither makes anybody what only the other may."""
+    reviewers = an_authority("reviewers")
+    clients = HookClients(reviewers.certificate, frozenset({"apiserver"}))
+    async with serving(tmp_path, hook_clients=clients) as served:
+        served.api.put(VM, a_vm())
+        certificates = {
+            "nobody": None,
+            "reviewer": a_client_pair(reviewers, "apiserver", usage=CLIENTS),
+            "reviewers' CA": a_client_pair(reviewers, usage=CLIENTS),
+            "proxy": a_client_pair(served.proxy_authority, usage=CLIENTS),
+            "proxy's CA": a_client_pair(served.proxy_authority, "apiserver", usage=CLIENTS),
+        }
+        codes = {}
+        for name, pair in certificates.items():
+            review, _unused = await served.call(
+                "POST", "/virtualmachines-validate", pair=pair, body=a_review(a_vm("Sometimes"))
+            )
+            start, _unused = await served.call("PUT", START + "?x", pair=pair, headers=USER)
+            codes[name] = (review, start)
+
+    assert codes == {
+        "nobody": (401, 401),
+        "reviewer": (200, 401),
+        "reviewers' CA": (401, 401),
+        "proxy": (401, 202),
+        "proxy's CA": (401, 401),
+    }
+
+
+async def test_everything_else_is_answered_while_a_review_is_judged(tmp_path: Path) -> None:
+    """Review 1, A: to judge a large object took half a second of the loop. Here it takes until others were answered."""
+    judging, answered = threading.Event(), threading.Event()
+
+    def settings() -> Settings:
+        judging.set()
+        assert answered.wait(20), "nothing else was answered meanwhile"
+        return Settings()
+
+    async with serving(tmp_path, settings=settings) as served:
+        review = asyncio.create_task(served.call("POST", "/virtualmachines-validate", body=a_review(a_vm("Sometimes"))))
+        assert await asyncio.to_thread(judging.wait, 20)
+
+        code, _unused = await served.call("GET", "/healthz")
+        answered.set()
+
+        assert code == 200
+        assert (await review)[1]["response"]["status"]["code"] == 422
+
+
+async def test_reviews_of_one_address_are_held_up_to_a_bound(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Shares, "take", lambda self, peer, amount: amount < 1000)
+
+    code, status = await served.call("POST", "/virtualmachines-validate", body=b" " * 1000)
+
+    assert (code, status["reason"]) == (429, "TooManyRequests")
+
+
+async def test_a_compressed_review_is_not_unfolded(served: Served) -> None:
+    """A few KB may become gigabytes; the API server compresses none."""
+    body = gzip.compress(a_review(a_vm("Sometimes")))
+
+    code, status = await served.call(
+        "POST", "/virtualmachines-validate", headers={"Content-Encoding": "gzip"}, body=body
+    )
+
+    assert (code, status["reason"]) == (400, "BadRequest")
 
 
 async def test_a_review_larger_than_any_object_is_413(served: Served) -> None:

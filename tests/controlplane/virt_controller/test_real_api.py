@@ -114,7 +114,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
             made.kubectl("create", "-f", "-", body=crd(kind))
         made.kubectl("wait", "crd", "--all", "--for=condition=Established", "--timeout=20s")
         made.kubectl("create", "namespace", NAMESPACE)
-        for template in ("rbac-controller", "secrets"):
+        for template in ("rbac-controller", "secrets", "node-restriction"):
             for body in render(f"{template}.yaml.j2"):
                 made.kubectl("create", "-f", "-", body=body)
         token = made.kubectl("-n", NAMESPACE, "create", "token", "kubevirt-controller").strip()
@@ -192,3 +192,19 @@ def test_a_standby_takes_over_when_the_leader_leaves(cluster: Cluster) -> None:
             cluster.kubectl("delete", "pod", "--all", "--force", "--grace-period=0")
             cluster.kubectl("delete", "vm", "web", "--wait=false")
             cluster.kubectl("wait", "vm/web", "--for=delete", "--timeout=20s")
+
+
+def test_a_node_whose_virt_handler_is_silent_takes_no_new_machines(cluster: Cluster) -> None:
+    labels = {"kubevirt.io/schedulable": "true", "zone": "a"}
+    cluster.kubectl("create", "-f", "-", body=named("v1", "Node", "silent", labels=labels))
+    lease = named("coordination.k8s.io/v1", "Lease", "virt-handler-silent", namespace=NAMESPACE)
+    spec = {"holderIdentity": "pod", "leaseDurationSeconds": 1, "renewTime": "2999-01-01T00:00:00.000000Z"}
+    cluster.kubectl("create", "-f", "-", body={**lease, "spec": spec})
+    with cluster.controller("one", 18111):
+        cluster.wait("node/silent", ".metadata.labels.kubevirt\\.io/schedulable", "false")
+        cluster.kubectl("wait", "events", "--field-selector=reason=VirtHandlerSilent", "--for=create", "--timeout=20s")
+    assert cluster.get("node", "silent")["metadata"]["labels"]["zone"] == "a"
+
+
+def named(version: str, kind: str, name: str, **metadata: Any) -> dict[str, Any]:
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": name, **metadata}}

@@ -17,8 +17,10 @@ def test_what_is_not_set_has_its_default() -> None:
 
 
 def test_everything_can_be_set() -> None:
-    found = read_settings({**NEEDED, "POD_NAME": "me", "LOG_LEVEL": "DEBUG", "HEALTH_PORT": "9"})
-    assert (found.pod_name, found.log_level, found.port) == ("me", "DEBUG", 9)
+    found = read_settings(
+        {**NEEDED, "POD_NAME": "me", "LOG_LEVEL": "DEBUG", "HEALTH_PORT": "9", "HEALTH_ADDRESS": "::1"}
+    )
+    assert (found.pod_name, found.log_level, found.port, found.address) == ("me", "DEBUG", 9, "::1")
 
 
 def test_all_problems_are_told_at_once() -> None:

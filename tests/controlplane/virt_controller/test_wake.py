@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
-from controlplane.virt_controller.wake import connect
+from controlplane.virt_controller.wake import connect, connect_nodes
 from tests.controlplane.simulation.cache import LaggingCache
 from tests.controlplane.simulation.clock import SimulatedClock
 from tests.controlplane.simulation.store import RESOURCES, Store
@@ -95,3 +95,23 @@ def test_only_what_proves_something_about_a_node_wakes_its_instances() -> None:
     store.delete(NODE, node)
     nodes.advance()
     assert stage.woken == ["vmi default/web"] * 2
+
+
+def test_a_node_is_looked_at_when_it_comes_goes_or_says_otherwise_whether_it_takes_machines() -> None:
+    woken: list[str] = []
+    store = Store(SimulatedClock())
+    nodes = LaggingCache(store, NODE)
+    connect_nodes(nodes, lambda key: woken.append(key.name))
+    key = Key("", "node-1")
+
+    def happens(write: Callable[[], object]) -> int:
+        woken.clear()
+        write()
+        nodes.advance()
+        return len(woken)
+
+    assert happens(lambda: store.create(NODE, "", {"metadata": {"name": "node-1"}})) == 1
+    label = {"metadata": {"labels": {"kubevirt.io/schedulable": "true"}}}
+    assert happens(lambda: store.patch(NODE, key, label)) == 1
+    assert happens(lambda: store.patch(NODE, key, {"metadata": {"labels": {"zone": "a"}}})) == 0
+    assert happens(lambda: store.delete(NODE, key)) == 1

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.virt_handler.node import is_needed, lease_name, leaving_patch, offers, serving_patch
+from controlplane.virt_handler.node import is_needed, leaving_patch, offers, serving_patch
 from controlplane.virt_node.kvm import KvmFinding
 
 USABLE, HANGS = KvmFinding(is_usable=True), KvmFinding(is_usable=False, reason="KVM_RUN hangs")
@@ -53,10 +53,6 @@ def test_only_our_own_keys_are_ever_written() -> None:
 )
 def test_a_patch_that_changes_nothing_is_not_sent(node: dict[str, Any], expected: bool) -> None:
     assert is_needed(node, serving_patch(USABLE, 0.0)) is expected
-
-
-def test_the_lease_is_named_after_the_node() -> None:
-    assert lease_name("node-1") == "virt-handler-node-1"
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,11 @@ def test_the_socket_of_virt_node_can_be_moved() -> None:
     assert read_settings({**LEAST, "NODE_SOCKET": "/elsewhere"}).node_socket == "/elsewhere"
 
 
+def test_where_to_listen_can_be_said() -> None:
+    assert read_settings(LEAST).address == ""
+    assert read_settings({**LEAST, "HEALTH_ADDRESS": "10.0.0.7"}).address == "10.0.0.7"
+
+
 def test_all_problems_are_told_at_once() -> None:
     with pytest.raises(SettingsError, match="NODE_NAME is not set; POD_NAMESPACE is not set; HEALTH_PORT 'x' is not"):
         read_settings({"HEALTH_PORT": "x"})

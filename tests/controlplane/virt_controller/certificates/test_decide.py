@@ -31,9 +31,9 @@ from controlplane.api.objects.resources import SECRET, Key, Resource
 from controlplane.kube.certificates import (
     KeyPair,
     belongs_together,
-    dns_names,
     is_issued_by,
-    issue_server,
+    is_of,
+    issue,
     join,
     life,
     make_authority,
@@ -43,10 +43,11 @@ from controlplane.virt_controller.certificates.apply import apply
 from controlplane.virt_controller.certificates.decide import (
     AUTHORITY_LIFE,
     MOST_KEPT,
-    SERVING_LIFE,
+    PAIR_LIFE,
     SETTLE_SECONDS,
     Held,
-    IssueServing,
+    Issued,
+    IssuePair,
     MakeAuthority,
     MakeSecret,
     PatchBundle,
@@ -55,15 +56,17 @@ from controlplane.virt_controller.certificates.decide import (
     World,
     decide,
 )
-from controlplane.virt_controller.certificates.observe import VERIFIERS, observe, secrets, serving_names
+from controlplane.virt_controller.certificates.observe import VERIFIERS, observe, secrets
+from controlplane.virt_controller.certificates.roles import ROLES, subject
 from controlplane.virt_controller.certificates.standing import Standing, with_standing
 from tests.controlplane.kube.virtual import MemoryApi
 
 NOW = 1_750_000_000.0
 DAY = 86400.0
-NAMES = serving_names("kubevirt")
+SUBJECT = subject(ROLES[0], "kubevirt")
+NAMES = SUBJECT.dns_names
 EMPTY = KeyPair(b"", b"")
-CA_KEY, SERVING_KEY = (key for _unused, key in secrets("kubevirt"))
+CA_KEY, SERVING_KEY, *PEER_KEYS = (key for _unused, key in secrets("kubevirt"))
 RESOURCE, NAME = VERIFIERS[2]
 
 
@@ -72,7 +75,7 @@ def an_authority(age: float = 3600.0) -> KeyPair:
 
 
 def a_serving(authority: KeyPair, age: float = 3600.0, names: tuple[str, ...] = NAMES) -> KeyPair:
-    return issue_server(authority, names, NOW - age, SERVING_LIFE)
+    return issue(authority, replace(SUBJECT, dns_names=names), NOW - age, PAIR_LIFE)
 
 
 def by_hand(key: Any = None, *, is_ca: bool | None = True, may_sign: bool = True) -> KeyPair:
@@ -110,11 +113,14 @@ def encrypted(key: bytes) -> bytes:
 def a_world(authority: KeyPair, serving: KeyPair, *bundles: bytes) -> World:
     return World(
         Held(CA_KEY, "1", authority),
-        Held(SERVING_KEY, "2", serving),
+        (Issued(Held(SERVING_KEY, "2", serving), SUBJECT),),
         (Verifier(RESOURCE, NAME, "3", bundles),),
-        NAMES,
         NOW,
     )
+
+
+def with_pair(world: World, **changed: Any) -> World:
+    return replace(world, pairs=(replace(world.pairs[0], **changed),))
 
 
 def test_nothing_is_written_when_all_is_well() -> None:
@@ -132,8 +138,8 @@ MISSING = (Held(CA_KEY, "", EMPTY), Held(SERVING_KEY, "", EMPTY))
 def test_secrets_that_are_missing_are_made_empty_before_anything_else() -> None:
     world = a_world(EMPTY, EMPTY, an_authority().certificate)
 
-    both = decide(replace(world, authority=MISSING[0], serving=MISSING[1]))
-    one = decide(replace(world, serving=MISSING[1]))
+    both = decide(with_pair(replace(world, authority=MISSING[0]), held=MISSING[1]))
+    one = decide(with_pair(world, held=MISSING[1]))
 
     assert [action.key for action in both.actions if isinstance(action, MakeSecret)] == [CA_KEY, SERVING_KEY]
     assert [action.key for action in one.actions if isinstance(action, MakeSecret)] == [SERVING_KEY]
@@ -142,7 +148,7 @@ def test_secrets_that_are_missing_are_made_empty_before_anything_else() -> None:
 
 def test_nothing_comes_back_once_nobody_verifies_us() -> None:
     """A removal deletes the verifiers first, then the Secrets."""
-    assert decide(World(*MISSING, (), NAMES, NOW)).actions == ()
+    assert decide(World(MISSING[0], (Issued(MISSING[1], SUBJECT),), (), NOW)).actions == ()
 
 
 def test_an_empty_secret_is_filled() -> None:
@@ -232,14 +238,14 @@ def test_an_authority_put_there_by_hand_is_used_when_the_bundle_has_settled(kind
     assert decide(replace(both, bundles_for=0.0)).actions == ()
     assert decide(replace(both, bundles_for=0.0)).look_again_in <= SETTLE_SECONDS
     (action,) = decide(replace(both, bundles_for=SETTLE_SECONDS)).actions
-    assert isinstance(action, IssueServing)
-    issued = issue_server(action.authority, NAMES, NOW, SERVING_LIFE)
+    assert isinstance(action, IssuePair)
+    issued = issue(action.authority, action.subject, NOW, PAIR_LIFE)
 
-    served = replace(both, serving=Held(SERVING_KEY, "4", issued))
-    assert decide(replace(served, serving_for=0.0)).actions == (), "virt-api may still serve the old pair"
+    served = with_pair(both, held=Held(SERVING_KEY, "4", issued))
+    assert decide(with_pair(served, used_for=0.0)).actions == (), "virt-api may still serve the old pair"
     later = replace(served, now=NOW + SETTLE_SECONDS)
-    assert decide(replace(later, serving_for=0.0)).actions == ()
-    (action,) = decide(replace(later, serving_for=SETTLE_SECONDS)).actions
+    assert decide(with_pair(later, used_for=0.0)).actions == ()
+    (action,) = decide(with_pair(later, used_for=SETTLE_SECONDS)).actions
     assert isinstance(action, PatchBundle)
     assert split(action.bundle) == [new.certificate]
 
@@ -260,18 +266,18 @@ def test_an_authority_that_is_not_valid_yet_waits_its_time() -> None:
 
     assert decide(world).actions == ()
     (action,) = decide(replace(world, now=NOW + 3600 + SETTLE_SECONDS)).actions
-    assert isinstance(action, IssueServing)
+    assert isinstance(action, IssuePair)
 
 
 @pytest.mark.parametrize(
     ("bundles", "bundles_for", "expected"),
     [
-        (lambda ca, old: b"", 0.0, [IssueServing, PatchBundle]),
-        (lambda ca, old: ca, 0.0, [IssueServing]),
+        (lambda ca, old: b"", 0.0, [IssuePair, PatchBundle]),
+        (lambda ca, old: ca, 0.0, [IssuePair]),
         (lambda ca, old: old, math.inf, [PatchBundle]),
         (lambda ca, old: ca + old, 0.0, []),
-        (lambda ca, old: ca + old, SETTLE_SECONDS, [IssueServing]),
-        (lambda ca, old: ca + old, math.inf, [IssueServing]),
+        (lambda ca, old: ca + old, SETTLE_SECONDS, [IssuePair]),
+        (lambda ca, old: ca + old, math.inf, [IssuePair]),
     ],
     ids=[
         "installation",
@@ -334,7 +340,7 @@ def test_a_serving_pair_of_the_old_authority_is_kept_until_the_bundle_has_settle
 
     later = replace(world, now=NOW + SETTLE_SECONDS)
     (action,) = decide(later).actions
-    assert isinstance(action, IssueServing)
+    assert isinstance(action, IssuePair)
     assert action.authority.certificate == new.certificate
 
 
@@ -345,8 +351,8 @@ def test_a_serving_pair_of_the_old_authority_is_kept_until_the_bundle_has_settle
         (lambda ca: KeyPair(a_serving(ca).certificate, a_serving(ca).key), "no usable"),
         (lambda ca: a_serving(an_authority()), "nobody trusts"),
         (lambda ca: a_serving(ca, names=("other.svc",)), "other names"),
-        (lambda ca: a_serving(ca, age=SERVING_LIFE.total_seconds() + 1), "has ended"),
-        (lambda ca: a_serving(ca, age=0.81 * SERVING_LIFE.total_seconds()), "four fifths"),
+        (lambda ca: a_serving(ca, age=PAIR_LIFE.total_seconds() + 1), "has ended"),
+        (lambda ca: a_serving(ca, age=0.81 * PAIR_LIFE.total_seconds()), "four fifths"),
     ],
     ids=["none", "wrong key", "foreign", "other names", "ended", "due"],
 )
@@ -355,7 +361,7 @@ def test_a_serving_pair_that_will_not_do_is_issued_anew(pair: Any, because: str)
 
     (action,) = decide(a_world(authority, pair(authority), authority.certificate)).actions
 
-    assert isinstance(action, IssueServing)
+    assert isinstance(action, IssuePair)
     assert because in action.because
 
 
@@ -374,13 +380,13 @@ LATE_SECONDS = SETTLE_SECONDS - 5
 
 @dataclass
 class Toy:
-    """Objects in memory, caches on them, a virt-api that serves what it has loaded, and a clock."""
+    """Objects in memory, caches on them, processes that use what they have loaded, and a clock."""
 
     api: MemoryApi = field(default_factory=MemoryApi)
     now: float = NOW
     standing: Standing = field(default_factory=Standing)
-    served: bytes = b""
-    """What virt-api serves: the last certificate that was of use to it."""
+    used: dict[Key, bytes] = field(default_factory=dict)
+    """What virt-api and virt-handlers use: of each Secret, the last certificate that was of use to them."""
     recently_served: dict[bytes, float] = field(default_factory=dict)
     recently_trusted: dict[bytes, float] = field(default_factory=dict)
     """When each was last current."""
@@ -427,15 +433,16 @@ class Toy:
 
     def handed_out(self) -> set[bytes]:
         world = observe(self.caches(), "kubevirt", self.now)
-        return {one for verifier in world.verifiers for bundle in verifier.bundles for one in split(bundle)}
+        return {one for verifier in world.trusting for bundle in verifier.bundles for one in split(bundle)}
 
     def check(self) -> None:
-        """Every API server trusts every virt-api, also those that learn of what is new LATE_SECONDS later."""
+        """Everybody trusts everybody of ours, also those who learn of what is new LATE_SECONDS later."""
         world = observe(self.caches(), "kubevirt", self.now)
-        if belongs_together(world.serving.pair):
-            self.served = world.serving.pair.certificate
-            self.recently_served[self.served] = self.now
-        for verifier in world.verifiers:
+        for one in world.pairs:
+            if belongs_together(one.held.pair):
+                self.used[one.held.key] = one.held.pair.certificate
+        self.recently_served |= dict.fromkeys(self.used.values(), self.now)
+        for verifier in world.trusting:
             self.recently_trusted |= dict.fromkeys(filter(None, verifier.bundles), self.now)
         for recent in (self.recently_served, self.recently_trusted):
             for one in [one for one, last in recent.items() if last < self.now - LATE_SECONDS]:
@@ -462,12 +469,14 @@ async def test_an_installation_ends_with_everybody_trusting_the_serving_pair() -
     toy = Toy()
     await toy.create()
 
-    assert await toy.settle() == 6
+    assert await toy.settle() == 1 + len(ROLES) + len(VERIFIERS)
     assert await toy.settle() == 0
 
-    pair = KeyPair(toy.data(SERVING_KEY, "tls.crt"), toy.data(SERVING_KEY, "tls.key"))
-    assert belongs_together(pair)
-    assert dns_names(pair.certificate) == NAMES
+    for role, key in zip(ROLES, (SERVING_KEY, *PEER_KEYS), strict=True):
+        pair = KeyPair(toy.data(key, "tls.crt"), toy.data(key, "tls.key"))
+        assert belongs_together(pair)
+        assert is_of(pair.certificate, subject(role, "kubevirt"))
+        assert toy.data(key, "ca.crt") == (toy.data(CA_KEY, "ca.crt") if role.trusts else b"")
     hooks = toy.api.objects["mutatingwebhookconfigurations", VERIFIERS[0][1]]["webhooks"]
     assert [hook["name"] for hook in hooks] == ["a", "b"]
     assert all(hook["clientConfig"]["service"] for hook in hooks)
@@ -481,13 +490,19 @@ async def test_four_years_pass_without_a_moment_of_mistrust() -> None:
     while toy.now < end:
         writes += await toy.live(28 * DAY)
         authorities.add(split(toy.data(CA_KEY, "ca.crt"))[0])
-        assert not life(toy.served).is_over(toy.now)
+        assert not any(life(one).is_over(toy.now) for one in toy.used.values())
 
     assert 4 <= len(authorities) <= 6
-    assert writes < 120
+    assert writes < 120 + 30 * len(PEER_KEYS)
 
 
-SECRETS = {"the authority": (CA_KEY,), "the serving pair": (SERVING_KEY,), "both": (CA_KEY, SERVING_KEY)}
+SECRETS = {
+    "the authority": (CA_KEY,),
+    "the serving pair": (SERVING_KEY,),
+    "both": (CA_KEY, SERVING_KEY),
+    "a peer's": (PEER_KEYS[1],),
+    "all": (CA_KEY, SERVING_KEY, *PEER_KEYS),
+}
 
 
 @pytest.mark.parametrize("keys", SECRETS.values(), ids=SECRETS)
@@ -511,7 +526,7 @@ async def test_a_lost_secret_is_made_again_without_a_moment_of_mistrust(lose: st
     serving = KeyPair(toy.data(SERVING_KEY, "tls.crt"), toy.data(SERVING_KEY, "tls.key"))
     known = split(toy.data(CA_KEY, "ca.crt"))
     assert belongs_together(serving)
-    assert is_issued_by(serving.certificate, known[0])
+    assert all(is_issued_by(one, known[0]) for one in toy.used.values())
     assert old in known
     assert (known[0] == old) == (CA_KEY not in keys)
     assert old in toy.handed_out()
@@ -529,7 +544,7 @@ async def test_an_authority_replaced_by_hand_takes_over_without_a_moment_of_mist
     await toy.api.patch(SECRET, CA_KEY, {"data": data})
     await toy.live(3600)
 
-    assert is_issued_by(toy.served, mine.certificate)
+    assert all(is_issued_by(one, mine.certificate) for one in toy.used.values())
     assert toy.data(CA_KEY, "ca.key") == mine.key
     assert toy.handed_out() == {mine.certificate}
 
@@ -541,3 +556,30 @@ async def test_a_configuration_without_hooks_is_left_alone() -> None:
     await toy.settle()
 
     assert await toy.settle() == 0
+
+
+@pytest.mark.parametrize("bundles", [[0.0], [SETTLE_SECONDS]], ids=["just now", "settled"])
+def test_a_pair_is_issued_by_a_new_authority_when_its_peers_have_the_bundle_too(bundles: list[float]) -> None:
+    """API servers may have it while virt-handlers have not."""
+    old, new = an_authority(), by_hand()
+    both = join([new.certificate, old.certificate], NOW)
+    world = a_world(new, a_serving(old), both)
+    peer = replace(world.pairs[0], bundle=old.certificate)
+
+    (action,) = decide(replace(world, pairs=(peer,), bundles_for=bundles[0])).actions
+
+    assert isinstance(action, PatchBundle)
+    assert (action.verifier.resource, action.bundle) == (SECRET, both)
+    patched = decide(replace(world, pairs=(replace(peer, bundle=both),), bundles_for=bundles[0]))
+    assert [type(one) for one in patched.actions] == ([IssuePair] if bundles[0] else [])
+
+
+def test_a_pair_and_the_bundle_beside_it_are_one_write() -> None:
+    """Two would be one write and one conflict."""
+    authority = an_authority()
+    world = a_world(authority, EMPTY, authority.certificate)
+
+    (action,) = decide(with_pair(world, bundle=b"")).actions
+
+    assert isinstance(action, IssuePair)
+    assert action.bundle == authority.certificate

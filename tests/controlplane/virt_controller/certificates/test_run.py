@@ -12,13 +12,13 @@ import pytest
 
 from controlplane.api.objects.resources import SECRET, Key
 from controlplane.engine.errors import Conflict, Forbidden
-from controlplane.kube.certificates import KeyPair, make_authority
+from controlplane.kube.certificates import KeyPair, Subject, make_authority
 from controlplane.virt_controller.certificates.apply import apply
 from controlplane.virt_controller.certificates.decide import (
     AUTHORITY_LIFE,
     Action,
     Held,
-    IssueServing,
+    IssuePair,
     MakeAuthority,
     PatchBundle,
     Verifier,
@@ -108,8 +108,9 @@ PLACE = Key("kubevirt", "x")
 SEEN = Held(PLACE, "1", KeyPair(b"", b""))
 WRITES: dict[str, Action] = {
     "authority": MakeAuthority(SEEN, (), "test"),
-    "serving pair": IssueServing(SEEN, make_authority("x", NOW, AUTHORITY_LIFE), ("x",), "test"),
+    "pair": IssuePair(SEEN, make_authority("x", NOW, AUTHORITY_LIFE), Subject("x", "server", ("x",)), "test"),
     "bundle": PatchBundle(Verifier(API_SERVICE, PLACE, "1", ()), b"", "test"),
+    "bundle of a peer": PatchBundle(Verifier(SECRET, PLACE, "1", ()), b"", "test"),
 }
 
 
@@ -117,7 +118,7 @@ WRITES: dict[str, Action] = {
 async def test_nothing_is_written_over_what_changed_meanwhile(action: Action) -> None:
     """Two leaders must not make two authorities, nor put back a bundle that another has handed out."""
     api = MemoryApi()
-    resource = API_SERVICE if isinstance(action, PatchBundle) else SECRET
+    resource = action.verifier.resource if isinstance(action, PatchBundle) else SECRET
     await api.create(resource, "kubevirt", {"metadata": {"name": "x"}})
     await apply(api, action, NOW)
     with pytest.raises(Conflict):

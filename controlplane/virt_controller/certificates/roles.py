@@ -1,0 +1,53 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which key pairs there are: one per role and direction, each in a Secret of its own, none good for another's part.
+
+A server's pair is not for clients and a client's not for servers (extended key usage); a URI in each names its role,
+and whoever verifies a peer compares it with the one role that it expects. So a virt-handler cannot call another as if
+it were virt-api, nor pass for a migration's source by the pair that it serves with.
+
+All virt-handlers share their pairs, as upstream's do: one account reads one Secret, and RBAC cannot tell nodes apart.
+A captured node can pass for another node's virt-handler with them, so nobody may take a role for a node: which node
+serves a machine is told by its VMI, whose nodeName no virt-handler can write.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from controlplane.kube.certificates import Subject, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """A part that some process plays towards some other."""
+
+    name: str
+    """In the URI and, for a client, the common name."""
+    secret: str
+    usage: Usage
+    hosts: tuple[str, ...] = ()
+    """The names that clients ask for, without the namespace."""
+    trusts: bool = True
+    """Its holder verifies peers of ours: the bundle stands beside the pair."""
+
+
+ROLES: tuple[Role, ...] = (
+    Role("virt-api/server", "kubevirt-virt-api-certs", "server", ("virt-api",), trusts=False),
+    Role("virt-api/client", "kubevirt-virt-api-client-certs", "client"),
+    Role("virt-handler/server", "kubevirt-virt-handler-certs", "server", ("virt-handler",)),
+    Role("migration/source", "kubevirt-migration-source-certs", "client"),
+    Role("migration/target", "kubevirt-migration-target-certs", "server", ("virt-handler-migration",)),
+)
+
+
+def subject(role: Role, namespace: str) -> Subject:
+    """Return whom the role's certificate is of."""
+    names = tuple(f"{host}.{namespace}.svc{end}" for host in role.hosts for end in ("", ".cluster.local"))
+    return Subject(
+        common_name=names[0] if names else role.name,
+        usage=role.usage,
+        dns_names=names,
+        uri=f"spiffe://kubevirt.{namespace}/{role.name}",
+    )

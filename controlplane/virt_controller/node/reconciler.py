@@ -1,0 +1,107 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The node controller: caches in, one label out."""
+
+from __future__ import annotations
+
+import logging
+from typing import NoReturn
+
+from kubevirt_api.names import SCHEDULABLE
+
+from controlplane.api.objects.decode import DecodeError, decode
+from controlplane.api.objects.lease import Lease, Renewal, lease_name, node_of
+from controlplane.api.objects.node import Node
+from controlplane.api.objects.resources import LEASE, NODE, Key
+from controlplane.engine.errors import Conflict, NotFound
+from controlplane.engine.plan import Plan, Problem
+from controlplane.engine.ports import Api, Cache, Clock
+from controlplane.virt_controller.node.decide import decide
+from controlplane.virt_controller.node.sightings import Sightings
+from controlplane.virt_controller.node.world import Action, World
+from controlplane.virt_controller.tell import Events, Regarding
+
+log = logging.getLogger(__name__)
+
+REASON = "VirtHandlerSilent"
+
+
+class NodeReconciler:
+    def __init__(self, *, nodes: Cache, leases: Cache, api: Api, clock: Clock, events: Events, namespace: str) -> None:
+        """namespace: of the Leases."""
+        self._nodes = nodes
+        self._leases = leases
+        self._api = api
+        self._clock = clock
+        self._events = events
+        self._namespace = namespace
+        self._sightings = Sightings()
+        leases.subscribe(self._lease_changed)
+
+    def begin(self) -> None:
+        """Look from now on: what was seen before we led counts for nothing."""
+        self._sightings.begin()
+
+    def observe(self, key: Key) -> World | None:
+        raw = self._nodes.get(key)
+        if raw is None:
+            self._sightings.forget(key.name)
+            return None
+        lease = _read(self._leases.get(self._lease_key(key)))
+        return World(node=decode(raw, Node), lease=lease, still_for=self._see(key.name, lease))
+
+    def decide(self, world: World) -> Plan[Action]:
+        return decide(world)
+
+    async def apply(self, world: World, action: Action) -> None:
+        """Write the label, if the API server itself knows of no renewal that we have not seen. Raises ApiError."""
+        meta = world.node.metadata
+        key = Key("", meta.name)
+        await self._confirm(key, world.lease)
+        await self._api.patch(NODE, key, {"metadata": {"labels": {SCHEDULABLE: "false"}}}, uid=meta.uid)
+        message = f"No new virtual machines are sent here: {action.because}. Those that run are not touched."
+        self._events.record(Regarding(NODE, key, meta.uid), "Warning", REASON, message)
+
+    async def _confirm(self, key: Key, lease: Lease | None) -> None:
+        """Ask the API server: a watch that stands still makes every Lease stand still."""
+        try:
+            found = decode(await self._api.get(LEASE, self._lease_key(key)), Lease)
+        except NotFound:
+            found = None
+        self._see(key.name, found)
+        if _renewal(found) != _renewal(lease):
+            raise Conflict(f"the Lease of virt-handler on {key} was renewed meanwhile")
+
+    def derive_status(self, _world: World, _problem: Problem[Action] | None) -> None:
+        return None
+
+    async def write_status(self, world: World, _status: None) -> NoReturn:
+        raise AssertionError(f"a Node has no status of ours: {world.node.metadata.name}")
+
+    def tell_refusal(self, world: World, problem: Problem[Action]) -> None:
+        log.warning("refused", extra={"key": world.node.metadata.name, "error": str(problem.error)})
+
+    def _lease_key(self, node: Key) -> Key:
+        return Key(self._namespace, lease_name(node.name))
+
+    def _see(self, node: str, lease: Lease | None) -> float:
+        return self._sightings.see(node, _renewal(lease), self._clock.monotonic())
+
+    def _lease_changed(self, key: Key, _before: bytes | None, after: bytes | None) -> None:
+        node = node_of(key.name)
+        if node is not None:
+            self._see(node, _read(after))
+
+
+def _renewal(lease: Lease | None) -> Renewal | None:
+    return None if lease is None else lease.renewal
+
+
+def _read(raw: bytes | None) -> Lease | None:
+    """Read a Lease; one that cannot be read is none."""
+    try:
+        return None if raw is None else decode(raw, Lease)
+    except DecodeError as error:
+        log.warning("a Lease cannot be read", extra={"error": str(error)})
+        return None

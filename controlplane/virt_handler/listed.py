@@ -1,0 +1,64 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Keeps this node on the list of those that take machines, while this process serves. What is written is in node.
+
+virt-controller takes a node off when its virt-handler was silent, and only virt-handler puts it on again: it looks
+after its label when it is heard again after a silence, and now and then, since virt-controller's write may come a
+moment later. It asks; a watch would need the right to read every Node.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from controlplane.api.objects.resources import NODE, Key
+from controlplane.engine.errors import ApiError
+from controlplane.engine.ports import Api, Json
+from controlplane.virt_handler.node import is_needed
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS = 60.0
+RETRY_SECONDS = 1.0
+LONGEST_RETRY_SECONDS = 30.0
+
+
+async def keep_listed(
+    api: Api,
+    name: str,
+    serving: Callable[[], Json],
+    resumed: asyncio.Event,
+    *,
+    wait: Callable[[asyncio.Event, float], Awaitable[None]] | None = None,
+) -> None:
+    """Label the Node, and again whenever it says otherwise, until cancelled. wait: for the event, so long at most."""
+    wait = wait or _wait
+    pause = RETRY_SECONDS
+    while True:
+        resumed.clear()
+        try:
+            await _look(api, name, serving())
+            pause = RETRY_SECONDS
+            rest = LOOK_SECONDS
+        except ApiError as error:
+            log.warning("cannot label the node", extra={"node": name, "error": str(error)})
+            rest, pause = pause, min(pause * 2, LONGEST_RETRY_SECONDS)
+        await wait(resumed, rest)
+
+
+async def _look(api: Api, name: str, patch: Json) -> None:
+    key = Key("", name)
+    if is_needed(await api.get(NODE, key), patch):
+        await api.patch(NODE, key, patch)
+        log.info("serving", extra={"node": name})
+
+
+async def _wait(event: asyncio.Event, seconds: float) -> None:
+    try:
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    except TimeoutError:
+        pass

@@ -1,0 +1,42 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What virt-controller may write of a Node: one word of one label. None: it is taken."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.controlplane.policies.handler_rows import FAR, MINE, OWNER, Row
+from tests.controlplane.policies.pod_rows import CONTROLLER
+from tests.controlplane.policies.replay import NODES, Request
+
+CAPTURED = CONTROLLER.unbound
+ONE_LABEL = "may only set the label kubevirt.io/schedulable of a node"
+NOTHING_ELSE = "may change nothing of a node but a label"
+ONLY_PATCH = "may only patch a label of a node"
+
+
+def patch(body: Any, words: str | None, path: str = MINE) -> Row:
+    return Request(CONTROLLER if words is None else CAPTURED, "PATCH", path, body), words
+
+
+def metadata(words: str | None, **changed: Any) -> Row:
+    return patch({"metadata": changed}, words)
+
+
+CONTROLLER_ROWS: dict[str, Row] = {
+    "no machines there": patch(FAR, None),
+    "machines there": metadata(ONE_LABEL, labels={"kubevirt.io/schedulable": "true"}),
+    "another label of ours": metadata(ONE_LABEL, labels={"kubevirt.io/kvm-usable": "false"}),
+    "a label of ours taken off": metadata(ONE_LABEL, labels={"kubevirt.io/kvm-usable": None}),
+    "another's label": metadata(ONE_LABEL, labels={"zone": "b"}),
+    "a role": metadata(ONE_LABEL, labels={"node-role.kubernetes.io/control-plane": ""}),
+    "an annotation": metadata(NOTHING_ELSE, annotations={"kubevirt.io/heartbeat": "x"}),
+    "a finalizer": metadata(NOTHING_ELSE, finalizers=["evil.example/stay"]),
+    "an owner": metadata(NOTHING_ELSE, ownerReferences=[OWNER]),
+    "a taint": patch({"spec": {"taints": [{"key": "x", "effect": "NoExecute"}]}}, NOTHING_ELSE),
+    "a status": patch({"status": {"capacity": {"cpu": "999"}}}, ONLY_PATCH, f"{MINE}/status"),
+    "a node made": (Request(CAPTURED, "POST", NODES, {"metadata": {"name": "node-9"}}), ONLY_PATCH),
+    "a node deleted": (Request(CAPTURED, "DELETE", MINE), ONLY_PATCH),
+}

@@ -1,0 +1,219 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What has gone wrong in control planes of this kind, one test per class, on the real decisions and manifests.
+
+Here is what can be seen without a node. What a launcher plants in its own directory is in
+virt_node/test_launcher_dir.py, what a captured node writes in policies/, whose pair is good for what in
+virt_controller/certificates/test_roles.py, who speaks for users in virt_api/test_server.py.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.domain.codec import render_text
+from controlplane.virt_api.routes import NoRoute, ToSubresource, match
+from controlplane.virt_controller.vmi.launcher_pod import build_launcher_pod
+from tests.controlplane.api import golden
+from tests.controlplane.api.admission.test_verdict import create
+from tests.controlplane.domain.golden_domains import CASES
+from tests.controlplane.virt_api.test_manifests import TEMPLATES, render
+from tests.controlplane.virt_controller.builders import VMI_UID, a_pod, a_vmi
+
+Json = dict[str, Any]
+VOLUMES = "spec/template/spec/volumes"
+SUBRESOURCES = "/apis/subresources.kubevirt.io/v1/namespaces/ns/virtualmachineinstances/web"
+
+
+def launcher(**spec: Any) -> Json:
+    vmi = a_vmi(spec={"domain": {"memory": {"guest": "64Mi"}}, **spec})
+    return build_launcher_pod(vmi, attempt=1, image="launcher:1", configuration=KubeVirtConfiguration())
+
+
+def refused(path: str, value: Any) -> str:
+    """Return what is said to a machine with one field changed; it must not be taken."""
+    verdict = create(golden.changed(golden.load("vm-full"), path, value))
+    assert not verdict.allowed
+    return "; ".join(map(str, verdict.problems))
+
+
+def rules() -> Iterator[tuple[str, Json]]:
+    """Return what our accounts may do, by template: that of users aside."""
+    for name in ("rbac-api", "rbac-controller", "rbac-handler"):
+        for body in render(f"{name}.yaml.j2"):
+            yield from ((name, rule) for rule in body.get("rules", ()))
+
+
+def test_a_users_secret_is_read_by_nobody_of_ours() -> None:
+    """A component that can read Secrets hands anybody the Secret that they name. It is the kubelet that mounts it."""
+    pod = launcher(volumes=[{"name": "seed", "cloudInitNoCloud": {"secretRef": {"name": "theirs"}}}])
+    mounted = [volume["secret"] for volume in pod["spec"]["volumes"] if "secret" in volume]
+    named = [name for _unused, rule in rules() if "secrets" in rule["resources"] for name in rule["resourceNames"]]
+
+    assert [one["secretName"] for one in mounted] == ["theirs"]
+    assert named
+    assert all(name.startswith("kubevirt-") for name in named), "ours, in the control plane's own namespace"
+    for body in (
+        body for name in ("rbac-api", "rbac-controller", "rbac-handler") for body in render(f"{name}.yaml.j2")
+    ):
+        if body["kind"] == "ClusterRole":
+            assert not [rule for rule in body["rules"] if "secrets" in rule["resources"]]
+
+
+def test_a_machine_names_nothing_of_its_host() -> None:
+    """A tenant's path on the node, as a disk, is the node."""
+    assert "hostDisk" in refused(VOLUMES, [{"name": "root", "hostDisk": {"path": "/etc", "type": "Disk"}}])
+    every = launcher(
+        volumes=[
+            {"name": "root", "containerDisk": {"image": "guest:1"}},
+            {"name": "scratch", "emptyDisk": {"capacity": "1Gi"}},
+            {"name": "seed", "cloudInitNoCloud": {"userData": "x"}},
+        ]
+    )["spec"]
+    assert not [volume for volume in every["volumes"] if "hostPath" in volume]
+    assert not [name for name in ("hostNetwork", "hostPID", "hostIPC") if every.get(name)]
+
+
+@pytest.mark.parametrize("path", ["disk/x", "/disk/../../etc/shadow", "/disk/./x", "../x", "/", "/disk\0x"])
+def test_a_path_in_an_image_stays_in_the_image(path: str) -> None:
+    """A privileged process that resolves a relative path reads whatever it leads to."""
+    refused(f"{VOLUMES}/0", {"name": "root", "containerDisk": {"image": "guest:1", "path": path}})
+    container = {"image": "kernel:1", "kernelPath": path, "initrdPath": "/boot/initrd"}
+    refused("spec/template/spec/domain/firmware", {"kernelBoot": {"container": container}})
+
+
+def test_no_account_of_ours_can_become_another() -> None:
+    """A token with a wildcard, or with a verb that hands rights on, is the cluster."""
+    handed_on = {"*", "escalate", "bind", "impersonate"}
+    entrances = {"*", "pods/exec", "pods/attach", "pods/ephemeralcontainers", "nodes/proxy", "serviceaccounts/token"}
+
+    for name, rule in rules():
+        assert not handed_on & set(rule["verbs"]), name
+        assert not entrances & set(rule["resources"]), name
+        assert "*" not in rule["apiGroups"], name
+
+
+def test_a_launcher_has_no_token_and_no_right_of_root() -> None:
+    """What a guest that got out of QEMU finds beside it."""
+    spec = launcher()["spec"]
+    (container,) = spec["containers"]
+    security = container["securityContext"]
+
+    assert spec["automountServiceAccountToken"] is False
+    assert spec["securityContext"]["runAsNonRoot"] is True
+    assert security["allowPrivilegeEscalation"] is False
+    assert security["capabilities"] == {"drop": ["ALL"]}
+    assert security["readOnlyRootFilesystem"] is True
+
+
+def test_virt_api_can_neither_make_nor_delete_pods_and_virt_handler_writes_none() -> None:
+    """A right that one component does not need was a link in the chain by which a captured node took the cluster."""
+    verbs = {
+        (name, verb)
+        for name, rule in rules()
+        for verb in rule["verbs"]
+        if any(resource.startswith("pods") for resource in rule["resources"])
+    }
+
+    assert not [name for name, _unused in verbs if name == "rbac-api"]
+    assert {verb for name, verb in verbs if name == "rbac-handler"} <= {"get", "list", "watch"}
+
+
+def test_a_pod_with_the_right_labels_is_nobodys_launcher() -> None:
+    """Labels are whatever their writer says; adopted by them, a tenant's Pod ends a machine."""
+    forged = a_pod(owner_name=None, labels={"kubevirt.io": "virt-launcher", "kubevirt.io/created-by": VMI_UID})
+
+    assert forged.owner is None
+    assert forged.vmi_key is None
+
+
+@pytest.mark.parametrize(
+    ("path", "subresource"),
+    [
+        ("vnc", "vnc"),
+        ("vnc/screenshot", "vnc/screenshot"),
+        ("sev/setupsession", "sev/setupsession"),
+        ("portforward/22/tcp", "portforward"),
+    ],
+)
+def test_who_may_do_a_part_is_asked_about_that_part(path: str, subresource: str) -> None:
+    """Asked about the first word of the path only, the right to one thing was the right to another."""
+    method = "PUT" if path == "sev/setupsession" else "GET"
+    route = match(method, f"{SUBRESOURCES}/{path}")
+
+    assert isinstance(route, ToSubresource)
+    assert route.access.subresource == subresource
+
+
+@pytest.mark.parametrize("path", ["vnc/", "vnc//screenshot", "vnc/./screenshot", "vnc/%2e%2e/console", "VNC", "vnc/x"])
+def test_a_path_that_might_be_read_in_two_ways_is_none(path: str) -> None:
+    assert isinstance(match("GET", f"{SUBRESOURCES}/{path}"), NoRoute)
+
+
+HOSTILE = "a</name><os><loader>/x</loader></os>\"'<!--]]>&xxe;"
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_text_stays_text_in_what_libvirt_reads(case: Any) -> None:
+    """A name that closes its element writes the rest of the domain."""
+    plain = case.build()
+    domain = dataclasses.replace(plain, name=HOSTILE)
+
+    text = render_text(domain)
+    read = ElementTree.fromstring(text)
+
+    assert read.findtext("name") == HOSTILE
+    assert [one.tag for one in read] == [one.tag for one in ElementTree.fromstring(render_text(plain))]
+    assert "qemu:commandline" not in text
+
+
+def test_no_option_of_qemu_is_anybodys_text() -> None:
+    for path, value in (
+        ("spec/template/spec/domain/machine", {"type": "q35,kernel-irqchip=off"}),
+        ("spec/template/spec/domain/cpu", {"model": "host-model;x"}),
+        ("spec/template/spec/domain/firmware", {"serial": "a\x01b"}),
+    ):
+        refused(path, value)
+
+
+def test_only_virt_node_is_privileged_and_nobody_shares_the_nodes_network() -> None:
+    privileged = set()
+    for path in sorted(TEMPLATES.glob("virt-*.yaml.j2")):
+        for body in render(path.name):
+            spec = body.get("spec", {}).get("template", {}).get("spec", {})
+            for container in (*spec.get("containers", ()), *spec.get("initContainers", ())):
+                if container.get("securityContext", {}).get("privileged"):
+                    privileged.add(body["metadata"]["name"])
+            assert not spec.get("hostNetwork")
+            assert not spec.get("hostIPC")
+
+    assert privileged == {"virt-node"}
+
+
+def test_every_write_of_a_node_is_held_against_that_node() -> None:
+    """One node's token, good for all nodes, is every node. Request by request: policies/."""
+    bound = {
+        body["metadata"]["name"]: json.dumps(body["spec"])
+        for body in render("node-restriction.yaml.j2")
+        if body["kind"] == "ValidatingAdmissionPolicy" and "kubevirt-handler'" in json.dumps(body["spec"])
+    }
+    written = {
+        resource.partition("/")[0]
+        for name, rule in rules()
+        if name == "rbac-handler" and set(rule["verbs"]) - {"get", "list", "watch"}
+        for resource in rule["resources"]
+    }
+
+    assert written == {"virtualmachineinstances", "nodes", "events", "leases"}
+    for resource in written - {"events"}:
+        (policy,) = (text for text in bound.values() if f'"{resource}"' in text)
+        assert "authentication.kubernetes.io/node-name" in policy
+        assert '"failurePolicy": "Fail"' in policy

@@ -1,0 +1,145 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reviews under a flood: what a Pod that reaches the port can take from the API server's own."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+
+import pytest
+
+from controlplane.api.admission.verdict import Settings
+from controlplane.engine.clock import SystemClock
+from controlplane.virt_api import reviews as module
+from controlplane.virt_api.admit import Admission
+from controlplane.virt_api.answer import Answer
+from controlplane.virt_api.reviews import THREADS, BusyError, Charge, Read, Reviews
+from controlplane.virt_api.routes import ToHook
+
+ROUTE = ToHook("validate")
+
+
+class Slow(Admission):
+    """Judges nothing until it is let."""
+
+    def __init__(self) -> None:
+        super().__init__(Settings)
+        self.let = threading.Semaphore(0)
+        self.judged: list[bytes] = []
+        self.threads: set[int] = set()
+
+    def answer(self, route: ToHook, body: bytes) -> Answer:
+        assert self.let.acquire(timeout=20)
+        self.judged.append(body)
+        self.threads.add(threading.get_ident())
+        return Answer()
+
+
+@pytest.fixture
+async def slow() -> AsyncIterator[Slow]:
+    made = Slow()
+    yield made
+    made.let.release(1000)
+
+
+def sends(body: bytes) -> Read:
+    async def read(charge: Charge) -> bytes:
+        charge(len(body))
+        return body
+
+    return read
+
+
+def ask(reviews: Reviews, peer: str, body: bytes) -> asyncio.Task[Answer]:
+    return asyncio.create_task(reviews.answer(peer, ROUTE, sends(body)))
+
+
+async def settled() -> None:
+    """Let every task run until it waits for something outside."""
+    for _unused in range(5):
+        await asyncio.sleep(0)
+
+
+async def test_a_flood_of_one_peer_does_not_keep_another_waiting(slow: Slow) -> None:
+    """Whatever was there before: two are being judged, and then it is the other's turn."""
+    reviews = Reviews(slow, SystemClock())
+    flood = [ask(reviews, "pod", b"flood") for _unused in range(50)]
+    await settled()
+    slow.let.release(THREADS)
+    await asyncio.wait(flood[:THREADS])
+
+    theirs = ask(reviews, "api-server", b"theirs")
+    await settled()
+    slow.let.release(THREADS + 1)
+    await theirs
+
+    assert len(slow.judged) <= 2 * THREADS + 1
+    assert threading.get_ident() not in slow.threads
+    slow.let.release(50)
+    await asyncio.gather(*flood)
+    reviews.close()
+
+
+async def test_bodies_that_wait_are_bounded_and_another_peer_has_its_share(slow: Slow) -> None:
+    reviews = Reviews(slow, SystemClock(), room_bytes=10)
+    held = ask(reviews, "pod", b"0123456789")
+    await settled()
+
+    with pytest.raises(BusyError):
+        await ask(reviews, "pod", b"x")
+    theirs = ask(reviews, "api-server", b"01234")
+    slow.let.release(2)
+
+    assert {(await held).code, (await theirs).code} == {200}
+    slow.let.release(1)
+    assert (await ask(reviews, "pod", b"0123456789")).code == 200, "what was held is given back"
+    reviews.close()
+
+
+async def test_who_has_waited_too_long_is_told_and_takes_nobodys_turn(
+    slow: Slow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "TURN_SECONDS", 0.0)
+    reviews = Reviews(slow, SystemClock())
+    judged = [ask(reviews, "pod", b"judged") for _unused in range(THREADS)]
+    await settled()
+
+    with pytest.raises(BusyError, match="no turn"):
+        await ask(reviews, "pod", b"late")
+
+    slow.let.release(THREADS)
+    await asyncio.gather(*judged)
+    slow.let.release(1)
+    await ask(reviews, "pod", b"next")
+    assert b"late" not in slow.judged
+    reviews.close()
+
+
+async def test_a_review_that_is_given_up_gives_its_turn_back(slow: Slow) -> None:
+    reviews = Reviews(slow, SystemClock())
+    tasks = [ask(reviews, "pod", b"given up") for _unused in range(THREADS + 3)]
+    await settled()
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+
+    slow.let.release(THREADS + 1)
+    assert (await ask(reviews, "pod", b"next")).code == 200
+    reviews.close()
+
+
+async def test_what_cannot_be_read_holds_nothing(slow: Slow) -> None:
+    reviews = Reviews(slow, SystemClock(), room_bytes=10)
+
+    async def broken(charge: Charge) -> bytes:
+        charge(10)
+        raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        await reviews.answer("pod", ROUTE, broken)
+    slow.let.release(1)
+    assert (await ask(reviews, "pod", b"0123456789")).code == 200
+    reviews.close()

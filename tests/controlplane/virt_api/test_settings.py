@@ -1,0 +1,49 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from controlplane.virt_api.settings import SettingsError, parse
+from tests.controlplane.virt_api.served import an_authority
+
+LEAST = {"POD_NAMESPACE": "virt"}
+CA = an_authority("reviewers").certificate.decode()
+
+
+def test_what_is_needed_is_the_namespace_and_the_rest_has_defaults() -> None:
+    made = parse(LEAST)
+
+    assert (made.namespace, made.address, made.port) == ("virt", "", 8443)
+    assert made.hook_clients is None
+    with pytest.raises(SettingsError, match="POD_NAMESPACE"):
+        parse({})
+
+
+def test_who_may_send_reviews() -> None:
+    made = parse({**LEAST, "WEBHOOK_CLIENT_CA": CA, "WEBHOOK_CLIENT_NAMES": '["a, b", "c"]'})
+
+    assert made.hook_clients is not None
+    assert made.hook_clients.names == {"a, b", "c"}
+    assert made.hook_clients.authority.decode() == CA
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"WEBHOOK_CLIENT_CA": CA}, "NAMES"),
+        ({"WEBHOOK_CLIENT_CA": CA, "WEBHOOK_CLIENT_NAMES": "[]"}, "NAMES"),
+        ({"WEBHOOK_CLIENT_CA": CA, "WEBHOOK_CLIENT_NAMES": '[""]'}, "NAMES"),
+        ({"WEBHOOK_CLIENT_CA": CA, "WEBHOOK_CLIENT_NAMES": '"apiserver"'}, "NAMES"),
+        ({"WEBHOOK_CLIENT_CA": CA, "WEBHOOK_CLIENT_NAMES": "apiserver"}, "NAMES"),
+        ({"WEBHOOK_CLIENT_NAMES": '["apiserver"]'}, "CA"),
+        ({"WEBHOOK_CLIENT_CA": "/etc/ca.pem", "WEBHOOK_CLIENT_NAMES": '["apiserver"]'}, "CA"),
+    ],
+    ids=["no names", "empty list", "empty name", "no list", "no JSON", "no CA", "a path"],
+)
+def test_half_of_it_is_a_mistake_and_never_everybody(given: dict[str, Any], named: str) -> None:
+    with pytest.raises(SettingsError, match=f"WEBHOOK_CLIENT_{named}"):
+        parse({**LEAST, **given})

@@ -1,0 +1,84 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""No pair is good for another's part: on real connections, each against each."""
+
+from __future__ import annotations
+
+import ssl
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from controlplane.kube.certificates import KeyPair, issue, make_authority
+from controlplane.virt_controller.certificates.decide import PAIR_LIFE
+from controlplane.virt_controller.certificates.roles import ROLES, subject
+from tests.controlplane.virt_api.served import DAY, now
+
+SERVERS = [role for role in ROLES if role.usage == "server"]
+
+
+@pytest.fixture(scope="module")
+def authority() -> KeyPair:
+    return make_authority("ca", now(), DAY)
+
+
+def test_every_role_has_a_secret_a_name_and_a_uri_of_its_own() -> None:
+    subjects = [subject(role, "virt") for role in ROLES]
+
+    assert len({role.secret for role in ROLES}) == len(ROLES)
+    assert len({one.uri for one in subjects}) == len(ROLES)
+    assert len({one.common_name for one in subjects}) == len(ROLES)
+    assert subject(ROLES[0], "virt") != subject(ROLES[0], "other"), "another control plane's is not ours"
+
+
+@pytest.mark.parametrize("asked", SERVERS, ids=lambda role: role.name)
+def test_a_client_that_asks_for_a_role_by_name_meets_no_other(
+    authority: KeyPair, asked: object, tmp_path: Path
+) -> None:
+    met = [role for role in ROLES if connects(authority, server=role, client=None, directory=tmp_path, asked=asked)]
+
+    assert met == [asked]
+
+
+def test_a_server_takes_clients_pairs_only(authority: KeyPair, tmp_path: Path) -> None:
+    taken = {
+        client.name
+        for server, client in product(SERVERS, ROLES)
+        if connects(authority, server=server, client=client, directory=tmp_path, asked=server)
+    }
+
+    assert taken == {role.name for role in ROLES if role.usage == "client"}
+
+
+def connects(authority: KeyPair, *, server: object, client: object, directory: Path, asked: object) -> bool:
+    """Shake hands, each with the pair of a role; tell whether both were content."""
+    ca = authority.certificate.decode()
+    accepting = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cadata=ca)
+    accepting.verify_mode = ssl.CERT_NONE if client is None else ssl.CERT_REQUIRED
+    load(accepting, authority, server, directory)
+    calling = ssl.create_default_context(cadata=ca)
+    if client is not None:
+        load(calling, authority, client, directory)
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    ends = (
+        calling.wrap_bio(to_client, to_server, server_hostname=subject(asked, "virt").dns_names[0]),  # type: ignore[arg-type]
+        accepting.wrap_bio(to_server, to_client, server_side=True),
+    )
+    for _unused in range(4):
+        for end in ends:
+            try:
+                end.do_handshake()
+            except ssl.SSLWantReadError:
+                continue
+            except ssl.SSLError:
+                return False
+    return True
+
+
+def load(context: ssl.SSLContext, authority: KeyPair, role: object, directory: Path) -> None:
+    pair = issue(authority, subject(role, "virt"), now(), PAIR_LIFE)  # type: ignore[arg-type]
+    path = directory / "pair.pem"
+    path.write_bytes(pair.certificate + pair.key)
+    context.load_cert_chain(path)

@@ -1,0 +1,50 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+from controlplane.api.objects.lease import Renewal
+from controlplane.virt_controller.node.sightings import Sightings
+
+FIRST, SECOND = Renewal("u", "pod", "1"), Renewal("u", "pod", "2")
+
+
+def test_what_is_seen_first_has_stood_still_for_no_time() -> None:
+    """Whatever the time in it says: a leader that has just begun has seen no silence."""
+    sightings = Sightings()
+    sightings.begin()
+
+    assert sightings.see("n", FIRST, 100.0) == 0.0
+    assert sightings.see("n", FIRST, 130.0) == 30.0
+
+
+def test_every_renewal_begins_anew_and_so_does_a_lease_that_goes_or_comes() -> None:
+    sightings = Sightings()
+    sightings.begin()
+    for second, renewal in enumerate((FIRST, SECOND, None, SECOND)):
+        assert sightings.see("n", renewal, float(second)) == 0.0
+
+    assert sightings.see("n", SECOND, 10.0) == 7.0
+
+
+def test_each_node_has_its_own() -> None:
+    sightings = Sightings()
+    sightings.begin()
+    sightings.see("a", FIRST, 0.0)
+
+    assert sightings.see("b", FIRST, 50.0) == 0.0
+    assert sightings.see("a", FIRST, 50.0) == 50.0
+    sightings.forget("a")
+    assert sightings.see("a", FIRST, 60.0) == 0.0
+
+
+def test_what_a_follower_saw_counts_for_nothing() -> None:
+    sightings = Sightings()
+    sightings.see("n", FIRST, 0.0)
+    assert sightings.see("n", FIRST, 1000.0) == 0.0
+    sightings.forget("n")
+
+    sightings.begin()
+
+    assert sightings.see("n", FIRST, 1000.0) == 0.0
+    assert sightings.see("n", FIRST, 1001.0) == 1.0
