@@ -68,8 +68,8 @@ async def test_a_flood_of_one_peer_does_not_keep_another_waiting(slow: Slow) -> 
     reviews = Reviews(slow, SystemClock())
     flood = [ask(reviews, "pod", b"flood") for _unused in range(50)]
     await settled()
-    slow.let.release(THREADS)
-    await asyncio.wait(flood[:THREADS])
+    slow.let.release(1)  # which of the threads takes it is nobody's to say
+    await asyncio.wait(flood, return_when=asyncio.FIRST_COMPLETED)
 
     theirs = ask(reviews, "api-server", b"theirs")
     await settled()
