@@ -92,8 +92,8 @@ def _virt_launcher() -> Recipe:
         (_packages_layer("virt-launcher"), _code_layer(("controlplane.virt_launcher",), _launcher_files())),
         Config(
             entrypoint=(
-                "/usr/bin/tini",
-                "-s",
+                "/usr/bin/dumb-init",  # reaps, and sleeps: tini looks every second whether its child is still there
+                "--single-child",
                 "--",
                 "/usr/bin/python3",
                 "-I",

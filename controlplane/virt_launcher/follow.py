@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Look at the files that QEMU writes: often while they grow, once a second when they do not.
+"""Look at the files that QEMU writes: often while they grow, every other second when they do not.
 
 Not by inotify: a user has 128 instances of it, and all launchers of a node are one user.
 """
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from controlplane.virt_launcher.console import ConsoleCopy
 
-FIRST_SECONDS, LAST_SECONDS, FACTOR = 0.05, 1.0, 1.5
+FIRST_SECONDS, LAST_SECONDS, FACTOR = 0.05, 2.0, 1.5
 BYTES_PER_SECOND = 1 << 20
 PARTIAL_LINE_SECONDS = 0.5
 """A prompt ends without a newline; so long its line may still go on."""

@@ -18,7 +18,7 @@ from controlplane.hypervisor.connection import Connection, open_connection, sock
 from controlplane.hypervisor.errors import HypervisorError, WrongState
 from controlplane.hypervisor.events import ConnectionClosed, Event, LifecycleChanged
 from controlplane.hypervisor.guest import Guest
-from controlplane.virt_launcher.pulse import PING_SECONDS, Pulse
+from controlplane.virt_launcher.pulse import ANSWER_SECONDS, PING_SECONDS, Pulse
 
 REPEAT_SECONDS = 5.0
 """Some guests miss the first press of the power button."""
@@ -94,7 +94,7 @@ class GuestWatch:
                 async with asyncio.timeout(PING_SECONDS):
                     return await connection.events.get()
             except TimeoutError:
-                await connection.ping(PING_SECONDS)
+                await connection.ping(ANSWER_SECONDS)
                 self._pulse.beat()
 
     async def bring_down(self, grace_seconds: float) -> Verdict:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-PING_SECONDS = 5.0
+PING_SECONDS, ANSWER_SECONDS = 10.0, 5.0
 """An idle libvirtd is asked so often whether it is there, and has so long for the answer."""
 PATIENCE_SECONDS, LAST_PATIENCE_SECONDS = 15.0, 120.0
 

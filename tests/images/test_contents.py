@@ -28,13 +28,13 @@ PROGRAM_DIRECTORIES = ("usr/bin/", "usr/sbin/", "usr/lib/libvirt/libvirt_", "usr
 PROGRAMS = {
     "control-plane": {"python3", "python3.13"},
     "virt-launcher": {
+        "dumb-init",
         "libvirt_iohelper",
         "libvirtd",
         "python3",
         "python3.13",
         "qemu-img",
         "qemu-system-x86_64",
-        "tini",
     },
 }
 

@@ -64,12 +64,12 @@ def nothing_to_trim() -> bool:
     return False
 
 
-def test_who_is_quiet_is_looked_at_ever_less_often_down_to_once_a_second() -> None:
+def test_who_is_quiet_is_looked_at_ever_less_often_down_to_every_other_second() -> None:
     pace = Pace()
     pauses = [pace.pause(happened=False) for _unused in range(30)]
     assert pauses == sorted(pauses)
     assert pauses[0] < 2 * FIRST_SECONDS
-    assert set(pauses[15:]) == {LAST_SECONDS} == {1.0}
+    assert set(pauses[15:]) == {LAST_SECONDS} == {2.0}
 
 
 def test_whoever_speaks_is_listened_to_closely_again() -> None:

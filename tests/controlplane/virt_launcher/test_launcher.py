@@ -9,6 +9,7 @@ import asyncio
 import dataclasses
 import os
 import pathlib
+import re
 import signal
 import time
 import uuid
@@ -33,6 +34,7 @@ from tests.controlplane.virt_launcher.launcher_pod import Images, LauncherPod
 
 pytestmark = [pytest.mark.guest, pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("libvirt_loop")]
 
+IDLE_SECONDS = 15.0
 UID = "6a1a24a1-4061-4607-8bf4-a3963d0c5895"
 MAC = "02:fd:dc:9e:5b:fb"
 SCRIPT = "#!/bin/sh\necho seed says hello to $(hostname)\nip addr; ip route; cat /etc/resolv.conf\n"
@@ -128,13 +130,18 @@ async def connect(pod: LauncherPod) -> Connection:
             await asyncio.sleep(0.01)
 
 
-async def boot(pod: LauncherPod, connection: Connection) -> Guest:
-    """Do virt-handler's part, and wait until the guest is up."""
+async def define(pod: LauncherPod, connection: Connection) -> Guest:
+    """Do virt-handler's part, up to the start."""
     mounts = {"root": layout.image_mount("root")}
     report = parse_report((pod.run / layout.REPORT).read_bytes(), mounts=mounts)
     pod.make_network("10.0.2.1/24")
     facts = Facts(pod_uid="pod", epoch=1, is_kvm=False, report=report, links={"default": Link(MAC, layout.TAP, 1500)})
-    guest = await connection.define(render_text(build_domain(decode_vmi(VMI), facts)))
+    return await connection.define(render_text(build_domain(decode_vmi(VMI), facts)))
+
+
+async def boot(pod: LauncherPod, connection: Connection) -> Guest:
+    """Do virt-handler's part, and wait until the guest is up."""
+    guest = await define(pod, connection)
     await guest.start()
     await until(lambda: "virtops-guest: ready" in pod.console, "guest that is ready", pod)
     return guest
@@ -219,6 +226,33 @@ async def test_libvirtd_may_die_and_the_guest_does_not_notice(pod: LauncherPod) 
     assert pod.wait() == 0
     await connection.close()
     await again.close()
+
+
+def sleeps(pod: LauncherPod) -> dict[str, int]:
+    """Count how often each of the launcher's own threads has gone to sleep, which is as often as it woke up."""
+    found: dict[str, int] = {}
+    for program in ("dumb-init", "python3", "libvirtd"):
+        for pid in pod.pids(program):
+            for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+                row = re.search(r"^voluntary_ctxt_switches:\s*(\d+)", (task / "status").read_text(), re.MULTILINE)
+                assert row is not None
+                found[f"{program} {task.name}"] = int(row[1])
+    return found
+
+
+async def test_an_idle_launcher_wakes_at_most_twice_a_second(pod: LauncherPod) -> None:
+    """In all: init, supervisor and libvirtd. The guest is paused, so that it writes nothing."""
+    connection = await connect(pod)
+    guest = await define(pod, connection)
+    await guest.start(is_paused=True)
+    await asyncio.sleep(IDLE_SECONDS)  # whoever is busy with the start comes to rest
+    before = sleeps(pod)
+    await asyncio.sleep(IDLE_SECONDS)
+    after = sleeps(pod)
+    woken = {name: count - before.get(name, 0) for name, count in after.items() if count != before.get(name, 0)}
+    await connection.close()
+    assert {name.partition(" ")[0] for name in after} == {"dumb-init", "python3", "libvirtd"}
+    assert sum(woken.values()) <= 2 * IDLE_SECONDS, woken
 
 
 async def test_a_killed_qemu_fails_the_pod(pod: LauncherPod) -> None:
