@@ -10,7 +10,7 @@ import asyncio
 import os
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -194,13 +194,13 @@ def ask_for_socket(client: NodeClient) -> Awaitable[object]:
     return client.open_socket(POD_UID)
 
 
-async def asked_of(liar: Liar, ask: Callable[[NodeClient], Awaitable[object]] = ask_for_report) -> None:
-    """Ask, and leave nothing open."""
+@asynccontextmanager
+async def dialling(liar: Liar) -> AsyncIterator[NodeClient]:
+    """A client of that end; nothing stays open."""
     client = NodeClient(liar.dial)
     link = asyncio.create_task(client.run())
     try:
-        await until(lambda: client.is_connected, "contact")
-        await ask(client)
+        yield client
     finally:
         link.cancel()
         with suppress(asyncio.CancelledError):
@@ -208,6 +208,12 @@ async def asked_of(liar: Liar, ask: Callable[[NodeClient], Awaitable[object]] = 
         for one in liar.ends:
             asyncio.get_running_loop().remove_reader(one)
             one.close()
+
+
+async def asked_of(liar: Liar, ask: Callable[[NodeClient], Awaitable[object]] = ask_for_report) -> None:
+    async with dialling(liar) as client:
+        await until(lambda: client.is_connected, "contact")
+        await ask(client)
 
 
 async def test_an_answer_of_another_kind_is_an_error() -> None:
@@ -260,13 +266,6 @@ async def test_who_talks_nonsense_is_left(words: bytes) -> None:
 
 async def test_another_version_is_not_taken_for_contact() -> None:
     liar = Liar(protocol=PROTOCOL + 1)
-    client = NodeClient(liar.dial)
-    link = asyncio.create_task(client.run())
-    await until(lambda: len(liar.ends) > 1, "another attempt")
-    assert not client.is_connected
-    link.cancel()
-    with suppress(asyncio.CancelledError):
-        await link
-    for one in liar.ends:
-        asyncio.get_running_loop().remove_reader(one)
-        one.close()
+    async with dialling(liar) as client:
+        await until(lambda: len(liar.ends) > 1, "another attempt")
+        assert not client.is_connected
