@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import NoReturn
 
 PROGRAM, KEEPALIVE = 0x20008086, 0x6B656570
 CALL, REPLY, EVENT = 0, 1, 2
@@ -161,8 +160,8 @@ def flood(data: bytes) -> Behaviour:
     return behave
 
 
-def pour(caller: Caller, data: bytes) -> NoReturn:
-    """Send this without end."""
+def pour(caller: Caller, data: bytes) -> None:
+    """Send this until the other end is gone: OSError."""
     while True:
         caller.wire.sendall(data)
 
