@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+import stat
 import subprocess
 from pathlib import Path
 
@@ -113,6 +114,10 @@ def test_everything_that_our_code_imports_can_be_imported_inside(root: str, requ
     if os.geteuid() != 0:
         pytest.fail("needs root, for chroot")
     unpacked: Path = request.getfixturevalue(root)
+    null = unpacked / "dev/null"  # as every container has it; libvirt's log goes there
+    if not null.exists():
+        null.parent.mkdir(exist_ok=True)
+        os.mknod(null, stat.S_IFCHR | 0o666, os.makedev(1, 3))
     ours = unpacked / "usr/lib/virtops"
     modules = _imports_of(list(ours.rglob("*.py")))
     assert len(modules) > 20
