@@ -14,6 +14,7 @@ import asyncio
 import os
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 
 from controlplane.node_link.messages import MESSAGE_LIMIT_BYTES, ProtocolError
 
@@ -26,13 +27,15 @@ class Closed(Exception):
 
 
 class Channel:
-    """One connection. One task receives; any number may send."""
+    """One connection. One task receives; any number may send. Once it is closed for one of them, it is for all."""
 
     def __init__(self, connection: socket.socket) -> None:
         connection.setblocking(False)
         self._socket = connection
         self._loop = asyncio.get_running_loop()
         self._sending = asyncio.Lock()
+        self._waiters: dict[asyncio.Future[None], Callable[[int], object]] = {}
+        """Who waits for the socket, and how the loop is told that nobody does."""
 
     async def send(self, data: bytes, descriptor: int | None = None) -> None:
         """Send one packet, with a descriptor if one is given; it stays the caller's. Closed."""
@@ -47,7 +50,17 @@ class Channel:
                 except BlockingIOError:
                     await self._wait(self._loop.add_writer, self._loop.remove_writer)
                 except OSError as error:
+                    self.end()
                     raise Closed(f"cannot send: {error.strerror}") from error
+
+    def send_now(self, data: bytes) -> None:
+        """Send one packet if there is room for it, else end the connection; never waits."""
+        try:
+            if self._sending.locked():
+                raise BlockingIOError
+            self._socket.sendmsg([data])
+        except OSError:
+            self.end()
 
     async def receive(self) -> tuple[bytes, int | None]:
         """Return the next packet and the descriptor that came with it, which is the caller's. Closed, ProtocolError."""
@@ -73,8 +86,19 @@ class Channel:
             raise Closed("the other end has closed")
         return data, descriptors[0] if descriptors else None
 
+    def end(self) -> None:
+        """Let nothing more through: whoever receives, here and at the other end, finds it closed."""
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+
     def close(self) -> None:
-        """Close; whoever waits in `receive` has to be cancelled by its owner."""
+        """Close. Whoever waits to send or to receive is told so, and the loop forgets the descriptor before it is
+        somebody else's."""
+        waiters, self._waiters = self._waiters, {}
+        for ready, remove in waiters.items():
+            remove(self._socket.fileno())
+            if not ready.done():
+                ready.set_exception(Closed("it was closed here"))
         self._socket.close()
 
     async def _wait(self, add: Callable[..., None], remove: Callable[[int], object]) -> None:
@@ -83,10 +107,12 @@ class Channel:
         if descriptor < 0:
             raise Closed("it was closed here")
         add(descriptor, _settle, ready)
+        self._waiters[ready] = remove
         try:
             await ready
         finally:
-            remove(descriptor)
+            if self._waiters.pop(ready, None) is not None:
+                remove(descriptor)
 
 
 def _settle(ready: asyncio.Future[None]) -> None:

@@ -19,6 +19,7 @@ PROTOCOL = 1
 """Both ends are of the same release, but for the minutes of an upgrade: then the newer one waits for the other."""
 MESSAGE_LIMIT_BYTES = 64 * 1024
 PORTS_LIMIT = 1024
+ADDRESSES_LIMIT = 32
 _TEXT_LIMIT = 1024
 
 Id = Annotated[int, msgspec.Meta(ge=1, le=2**53)]
@@ -26,6 +27,7 @@ PodUid = Annotated[str, msgspec.Meta(max_length=64, pattern=r"^[A-Za-z0-9]([-A-Z
 """One path component, whatever else it says."""
 Text = Annotated[str, msgspec.Meta(max_length=_TEXT_LIMIT)]
 Name = Annotated[str, msgspec.Meta(max_length=128)]
+Address = Annotated[str, msgspec.Meta(max_length=45)]
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**31)]
 
 
@@ -57,7 +59,9 @@ class Masquerade(msgspec.Struct, frozen=True):
 class PodInterface(msgspec.Struct, frozen=True):
     """The Pod's own interface, as the cluster's network made it."""
 
-    addresses: Annotated[tuple[Annotated[str, msgspec.Meta(max_length=45)], ...], msgspec.Meta(max_length=32)]
+    addresses: Annotated[
+        tuple[Annotated[str, msgspec.Meta(max_length=45)], ...], msgspec.Meta(max_length=ADDRESSES_LIMIT)
+    ]
     """IPv4 first, then global IPv6; without prefix length."""
     mtu: Annotated[int, msgspec.Meta(ge=68, le=65535)]
 
@@ -183,10 +187,14 @@ _from_node: msgspec.json.Decoder[FromNode] = msgspec.json.Decoder(FromNode)
 
 
 def encode(message: FromHandler | FromNode) -> bytes:
-    """Render a message. ValueError when it is too long to be carried."""
+    """Render a message. ValueError when it is too long to be carried, or nothing that the other end would read."""
     data = _encoder.encode(message)
     if len(data) > MESSAGE_LIMIT_BYTES:
         raise ValueError(f"a message of {len(data)} bytes, more than the {MESSAGE_LIMIT_BYTES} that are carried")
+    try:
+        msgspec.json.decode(data, type=type(message))
+    except msgspec.ValidationError as error:
+        raise ValueError(f"no message that would be read: {error}") from error
     return data
 
 

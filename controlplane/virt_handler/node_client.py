@@ -15,7 +15,6 @@ import os
 import socket
 import stat
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from itertools import count
 from typing import TypeVar
 
@@ -135,17 +134,15 @@ class NodeClient:
         while True:
             await self._here.wait()
             try:
-                return await self._ask(make, deadline_seconds=None)
+                return await self._ask(make, is_patient=True)
             except NodeAway as error:
                 log.debug("asking again", extra={"error": str(error)})
 
-    async def _ask(
-        self, make: Callable[[int], Request], *, deadline_seconds: float | None = _DEADLINE_SECONDS
-    ) -> tuple[Answer, int | None]:
+    async def _ask(self, make: Callable[[int], Request], *, is_patient: bool = False) -> tuple[Answer, int | None]:
         channel = self._channel
         if channel is None:
             raise NodeAway("virt-node is not there")
-        number = next(self._numbers)
+        number, deadline_seconds = next(self._numbers), None if is_patient else _DEADLINE_SECONDS
         try:
             packet = encode(make(number))
         except ValueError as error:
@@ -159,14 +156,10 @@ class NodeClient:
         except Closed as error:
             self._lose(channel)  # before the one who receives has noticed: whoever asks again has to wait
             raise NodeAway(str(error)) from error
-        except TimeoutError as error:
-            await self._take_back(channel, number)
-            raise NodeError(f"virt-node gave no answer within {deadline_seconds:g} s") from error
-        except asyncio.CancelledError:
-            if answered.done() and not answered.cancelled() and answered.exception() is None:
-                _drop(answered.result()[1])
-            else:
-                await self._take_back(channel, number)
+        except (TimeoutError, asyncio.CancelledError) as error:
+            self._give_up(channel, number, answered)
+            if isinstance(error, TimeoutError):
+                raise NodeError(f"virt-node gave no answer within {deadline_seconds:g} s") from error
             raise
         finally:
             self._waiting.pop(number, None)
@@ -175,10 +168,16 @@ class NodeClient:
             raise _error(answer)
         return answer, descriptor
 
-    async def _take_back(self, channel: Channel, number: int) -> None:
-        """Say that nobody waits any more. An answer that is on its way is dropped when it comes."""
-        with suppress(Closed):
-            await channel.send(encode(Cancel(number)))
+    def _give_up(self, channel: Channel, number: int, answered: asyncio.Future[tuple[Answer, int | None]]) -> None:
+        """Drop an answer that has come, or say that nobody waits for it any more; never wait for that.
+
+        An answer that is on its way is dropped when it comes. Where there is no room for even that, virt-node stands
+        still: the connection is ended, which takes everything back.
+        """
+        if answered.done() and not answered.cancelled() and answered.exception() is None:
+            _drop(answered.result()[1])
+        elif self._channel is channel:
+            channel.send_now(encode(Cancel(number)))
 
     async def _converse(self, connection: socket.socket) -> None:
         channel = Channel(connection)

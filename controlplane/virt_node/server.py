@@ -19,10 +19,12 @@ from controlplane.node_link.channel import Channel, Closed
 from controlplane.node_link.messages import (
     PROTOCOL,
     Cancel,
+    Failed,
     Hello,
     NodeState,
     ProtocolError,
     Request,
+    bounded_text,
     encode,
     read_from_handler,
 )
@@ -129,7 +131,11 @@ class _Conversation:
     async def _answer(self, request: Request) -> None:
         reply = await self._service.answer(request)
         try:
-            await self._channel.send(encode(reply.answer), reply.descriptor)
+            try:
+                packet = encode(reply.answer)
+            except ValueError as error:  # of one odd Pod; the others' answers go on
+                packet = encode(Failed(request.id, "failed", bounded_text(str(error))))
+            await self._channel.send(packet, reply.descriptor)
         finally:
             if reply.descriptor is not None:
                 os.close(reply.descriptor)

@@ -15,7 +15,7 @@ from pathlib import Path
 from pyroute2 import IPRoute
 
 from controlplane.domain import layout
-from controlplane.node_link.messages import PodInterface
+from controlplane.node_link.messages import ADDRESSES_LIMIT, PodInterface
 
 BRIDGE_MAC = "02:00:00:00:00:00"
 _TUNSETIFF, _TUNSETPERSIST, _TUNSETOWNER, _TUNSETGROUP = 0x400454CA, 0x400454CB, 0x400454CC, 0x400454CE
@@ -54,7 +54,7 @@ def _pod_interface(route: IPRoute) -> PodInterface:
     if index is None:
         raise LookupError(f"the Pod has no interface {layout.POD_INTERFACE}: masquerade needs the Pod network")
     attributes = dict(route.get_links(index)[0]["attrs"])
-    return PodInterface(tuple(_addresses(route, index)), int(attributes["IFLA_MTU"]))
+    return PodInterface(tuple(_addresses(route, index)[:ADDRESSES_LIMIT]), int(attributes["IFLA_MTU"]))
 
 
 def _link(route: IPRoute, name: str) -> int | None:

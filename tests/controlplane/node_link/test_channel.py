@@ -117,3 +117,58 @@ async def test_an_empty_packet_with_a_descriptor_leaves_none_behind(raw: tuple[s
     with pytest.raises(Closed):
         await channel.receive()
     assert descriptors() == before
+
+
+async def test_what_cannot_be_sent_ends_the_connection_for_whoever_receives_as_well(
+    ends: tuple[Channel, Channel],
+) -> None:
+    """The kernel has no room for the packet at all: from then on neither direction is believed."""
+    one, other = ends
+    one._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4608)
+    receiving = [asyncio.create_task(end.receive()) for end in (one, other)]
+    with pytest.raises(Closed):
+        await one.send(b"x" * 60_000)
+    for task in receiving:
+        with pytest.raises(Closed):
+            await asyncio.wait_for(task, 5)
+
+
+async def test_whoever_waits_to_send_is_told_that_it_was_closed(ends: tuple[Channel, Channel]) -> None:
+    one, _unused = ends
+    sending = [asyncio.create_task(_send_many(one, 200)) for _unused in range(3)]
+    receiving = asyncio.create_task(one.receive())
+    await asyncio.sleep(0.01)
+    one.close()
+    for task in (*sending, receiving):
+        with pytest.raises(Closed):
+            await asyncio.wait_for(task, 5)
+
+
+async def test_a_descriptor_that_is_another_s_by_then_is_not_waited_for(ends: tuple[Channel, Channel]) -> None:
+    """The next socket gets the number of the closed one: the loop has to have forgotten it."""
+    one, _unused = ends
+    waiting = [asyncio.create_task(_send_many(one, 200)), asyncio.create_task(one.receive())]
+    await asyncio.sleep(0.01)
+    number = one._socket.fileno()
+    one.close()
+    theirs, ours = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    assert number in (theirs.fileno(), ours.fileno())
+    successor, peer = Channel(theirs), Channel(ours)
+    await asyncio.gather(*waiting, return_exceptions=True)
+    receiving = asyncio.create_task(successor.receive())
+    await asyncio.sleep(0)
+    await peer.send(b"new")
+    assert await asyncio.wait_for(receiving, 5) == (b"new", None)
+    successor.close()
+    peer.close()
+
+
+async def test_what_is_sent_now_or_never_waits_for_nobody(ends: tuple[Channel, Channel]) -> None:
+    one, other = ends
+    one.send_now(b"at once")
+    assert await other.receive() == (b"at once", None)
+    sending = asyncio.create_task(_send_many(one, 200))
+    await asyncio.sleep(0.01)
+    one.send_now(b"no room")
+    with pytest.raises(Closed):
+        await asyncio.wait_for(sending, 5)

@@ -10,9 +10,12 @@ import json
 import pytest
 
 from controlplane.node_link.messages import (
+    ADDRESSES_LIMIT,
     MESSAGE_LIMIT_BYTES,
     PORTS_LIMIT,
     Failed,
+    FromHandler,
+    FromNode,
     Hello,
     KvmFinding,
     Masquerade,
@@ -119,3 +122,21 @@ def test_what_cannot_be_carried_is_not_sent() -> None:
 def test_a_long_reason_is_cut_to_what_is_read() -> None:
     answer = Failed(1, "failed", bounded_text("x" * 5000))
     assert read_from_node(encode(answer)) == answer
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        SetUpNetwork(1, UID, Masquerade("10.0.2.0/24", (Port("tcp", 70_000),))),
+        OpenSocket(1, "../.."),
+        NetworkReady(1, PodInterface(("10.244.0.7",) * (ADDRESSES_LIMIT + 1), 1450)),
+        Failed(1, "refused", "x" * 2000),
+    ],
+    ids=["a port that is none", "a path", "more addresses than are read", "a long text"],
+)
+def test_what_the_other_end_would_not_read_is_not_sent(
+    message: SetUpNetwork | OpenSocket | NetworkReady | Failed,
+) -> None:
+    """One odd Pod would end the conversation, and with it everybody else's requests."""
+    with pytest.raises(ValueError, match="no message that would be read"):
+        encode(message)

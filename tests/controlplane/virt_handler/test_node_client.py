@@ -30,6 +30,7 @@ from controlplane.node_link.messages import (
     encode,
     read_from_handler,
 )
+from controlplane.virt_handler import node_client
 from controlplane.virt_handler.launchers.ports import NodeAway, NodeError, NotThere, Refused
 from controlplane.virt_handler.node_client import NodeClient
 from controlplane.virt_node.launcher_dir import PodsDirectory
@@ -159,10 +160,38 @@ async def test_what_was_asked_patiently_is_asked_again_of_the_next_one(pair: Pai
         (await asked).close()
 
 
+async def test_nobody_waits_longer_than_his_deadline_for_a_virt_node_that_stands_still(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Not even to say that he waits no longer: at some point the socket is full."""
+    monkeypatch.setattr(node_client, "_DEADLINE_SECONDS", 0.001)
+    liar = Liar(is_deaf=True)
+    async with dialling(liar) as client, asyncio.timeout(20):
+        await until(lambda: client.is_connected, "contact")
+        for _unused in range(400):
+            with suppress(NodeError):
+                await client.find_traces(POD_UID)
+        await until(lambda: len(liar.ends) > 1, "a connection given up")
+
+
+async def test_hundreds_that_give_up_at_once_are_let_go_at_once() -> None:
+    async with dialling(Liar(is_deaf=True)) as client, asyncio.timeout(20):
+        await until(lambda: client.is_connected, "contact")
+        asking = [asyncio.create_task(client.open_socket(POD_UID)) for _unused in range(400)]
+        await asyncio.sleep(0.01)
+        for one in asking:
+            one.cancel()
+        await asyncio.wait(asking, timeout=5)
+        assert [one for one in asking if not one.done()] == []
+
+
 class Liar:
     """An end that greets, and then answers the first request with what it likes."""
 
-    def __init__(self, *answers: FromNode | bytes, descriptor: int | None = None, protocol: int = PROTOCOL) -> None:
+    def __init__(
+        self, *answers: FromNode | bytes, descriptor: int | None = None, protocol: int = PROTOCOL, is_deaf: bool = False
+    ) -> None:
+        self._is_deaf = is_deaf
         self._answers, self._descriptor, self._protocol = answers, descriptor, protocol
         self.ends: list[socket.socket] = []
 
@@ -171,7 +200,8 @@ class Liar:
         theirs.setblocking(False)
         self.ends.append(theirs)
         theirs.send(encode(Hello(self._protocol)))
-        asyncio.get_running_loop().add_reader(theirs, self._read, theirs)
+        if not self._is_deaf:
+            asyncio.get_running_loop().add_reader(theirs, self._read, theirs)
         return ours
 
     def _read(self, theirs: socket.socket) -> None:

@@ -20,11 +20,15 @@ from controlplane.node_link.messages import (
     PROTOCOL,
     Cancel,
     Done,
+    Failed,
     FindTraces,
     FromHandler,
     Hello,
+    NetworkReady,
     NodeState,
+    OpenReport,
     OpenSocket,
+    PodInterface,
     Request,
     encode,
     read_from_node,
@@ -47,6 +51,8 @@ class Slow:
     async def answer(self, request: Request) -> Reply:
         if isinstance(request, FindTraces):
             return Reply(Done(request.id))
+        if isinstance(request, OpenReport):
+            return Reply(NetworkReady(request.id, PodInterface(("10.244.0.7",) * 99, 1450)))
         self.open += 1
         try:
             await asyncio.Event().wait()
@@ -96,6 +102,14 @@ async def handler(service: Slow) -> AsyncIterator[Handler]:
 async def test_answers_do_not_wait_for_each_other(handler: Handler) -> None:
     handler.say(OpenSocket(1, UID), FindTraces(2, UID), FindTraces(3, UID))
     assert [await handler.hear(), await handler.hear()] == [Done(2), Done(3)]
+
+
+async def test_an_answer_that_cannot_be_sent_is_one_request_s_failure(handler: Handler) -> None:
+    handler.say(OpenReport(1, UID), FindTraces(2, UID))
+    failed, done = await handler.hear(), await handler.hear()
+    assert isinstance(failed, Failed)
+    assert "would be read" in failed.text
+    assert done == Done(2)
 
 
 async def test_what_is_taken_back_is_given_up(handler: Handler, service: Slow) -> None:
