@@ -15,7 +15,7 @@ import asyncio
 import ctypes
 import os
 import struct
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -39,6 +39,17 @@ class NotYet(Exception):
     def __init__(self, directory_fd: int) -> None:
         super().__init__("not there yet")
         self.directory_fd = directory_fd
+        self._is_open = True
+
+    def __del__(self) -> None:
+        """Of one that nobody waits for any more nothing is left."""
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the directory; once is enough."""
+        if self._is_open:
+            self._is_open = False
+            os.close(self.directory_fd)
 
     def __enter__(self) -> Self:
         return self
@@ -46,7 +57,7 @@ class NotYet(Exception):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        os.close(self.directory_fd)
+        self.close()
 
     @property
     def identity(self) -> tuple[int, int]:
@@ -74,13 +85,16 @@ class Inotify:
         os.close(self._fd)
         self._wake(list(self._waiting), cancel=True)
 
-    async def wait_for(self, look: Callable[[], T]) -> T:
-        """Return what `look` returns, as soon as it does not raise NotYet. Its other exceptions pass through."""
+    async def wait_for(self, look: Callable[[], T], run: Callable[[Callable[[], T]], Awaitable[T]] | None = None) -> T:
+        """Return what `look` returns, as soon as it does not raise NotYet. Its other exceptions pass through.
+
+        run: how to look at what somebody else can hold up; on the loop unless it is given.
+        """
         armed: tuple[tuple[int, int], asyncio.Future[None]] | None = None
         looks = 0
         while True:
             try:
-                return look()
+                return look() if run is None else await run(look)
             except NotYet as gap:
                 with gap:
                     identity = gap.identity

@@ -37,6 +37,7 @@ CONNECTIONS = 4
 """One virt-handler, and one that is about to go or to come."""
 OUTSTANDING = 4096
 """Requests of one connection: every launcher of a full node has two at most."""
+_AGAIN_SECONDS = 0.5
 _CREDENTIALS = struct.Struct("3i")
 
 
@@ -66,7 +67,13 @@ async def serve(server: socket.socket, service: Service, offer: Offer, uid: int 
     async with asyncio.TaskGroup() as group:
         while True:
             await places.acquire()
-            connection, _unused = await loop.sock_accept(server)
+            try:
+                connection, _unused = await loop.sock_accept(server)
+            except OSError as error:  # no descriptor is left for it, which passes
+                log.warning("cannot let anybody in", extra={"error": str(error)})
+                places.release()
+                await asyncio.sleep(_AGAIN_SECONDS)
+                continue
             found = _peer(connection)
             if found != uid:
                 log.warning("turned away", extra={"uid": found})

@@ -12,9 +12,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from controlplane.domain import layout
 from controlplane.node_link.messages import (
@@ -38,11 +38,13 @@ from controlplane.virt_node.capabilities import Capabilities
 from controlplane.virt_node.inotify import Inotify, NotYet
 from controlplane.virt_node.launcher_dir import PodsDirectory, Refused, admit, held
 from controlplane.virt_node.launcher_process import count_processes, pod_network_namespace
+from controlplane.virt_node.workers import Workers
 
 log = logging.getLogger(__name__)
 
-SetUp = Callable[[AbstractContextManager[int], Masquerade], Awaitable[PodInterface]]
-"""Make a Pod's network ready inside the namespace that the context gives."""
+SetUp = Callable[[AbstractContextManager[int], Masquerade], PodInterface]
+"""Make a Pod's network ready inside the namespace that the context gives, in a thread that is lost by it."""
+_NETWORK_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,7 @@ class Service:
     inotify: Inotify
     capabilities: Capabilities
     set_up: SetUp
+    workers: Workers = field(default_factory=Workers)
     proc: str = "/proc"
     handler_gid: int = layout.HANDLER_UID
 
@@ -86,44 +89,52 @@ class Service:
             case OpenSocket():
                 return Reply(Opened(request.id), await self._open_socket(request.pod_uid))
             case OpenReport():
-                return Reply(Opened(request.id), self.pods.open_file(request.pod_uid, layout.REPORT))
+                uid = request.pod_uid
+                opened = await self.workers.run(uid, lambda: self.pods.open_file(uid, layout.REPORT), os.close)
+                return Reply(Opened(request.id), opened)
             case GiveCapabilities():
                 await self._give_capabilities(request)
                 return Reply(Done(request.id))
             case SetUpNetwork():
                 return Reply(NetworkReady(request.id, await self._set_up_network(request)))
             case FindTraces():
-                return Reply(await asyncio.to_thread(self._find_traces, request))
+                return Reply(await self.workers.run(request.pod_uid, lambda: self._find_traces(request)))
 
     async def _open_socket(self, pod_uid: str) -> int:
-        found = await self.inotify.wait_for(lambda: self.pods.open_socket(pod_uid))
-        try:
-            admit(found, self.handler_gid)
-        except OSError:
-            os.close(found)
-            raise
-        return found
+        def look() -> int:
+            found = self.pods.open_socket(pod_uid)
+            try:
+                admit(found, self.handler_gid)
+            except OSError:
+                os.close(found)
+                raise
+            return found
+
+        return await self.inotify.wait_for(look, lambda one: self.workers.run(pod_uid, one, os.close))
 
     async def _give_capabilities(self, request: GiveCapabilities) -> None:
-        """The directory is waited for on the loop; what is written goes to a disk that tenants load."""
         files = self.capabilities.files(with_kvm=request.with_kvm)
         if not files:
             return
-        os.close(await self.inotify.wait_for(lambda: self.pods.open_run(request.pod_uid)))
-        await asyncio.to_thread(self.pods.write_files, request.pod_uid, layout.CAPABILITY_CACHE, files)
+
+        def look() -> None:
+            self.pods.write_files(request.pod_uid, layout.CAPABILITY_CACHE, files)
+
+        await self.inotify.wait_for(look, lambda one: self.workers.run(request.pod_uid, one))
 
     async def _set_up_network(self, request: SetUpNetwork) -> PodInterface:
         _unused = request.wanted.network  # ValueError before anything is touched
 
         @contextmanager
-        def namespace():  # type: ignore[no-untyped-def]
+        def namespace() -> Iterator[int]:
             with (
                 held(self.pods.open_socket(request.pod_uid)) as found,
                 pod_network_namespace(found, request.pod_uid, self.proc) as opened,
             ):
                 yield opened
 
-        return await self.set_up(namespace(), request.wanted)
+        async with asyncio.timeout(_NETWORK_SECONDS):
+            return await self.workers.run(request.pod_uid, lambda: self.set_up(namespace(), request.wanted))
 
     def _find_traces(self, request: FindTraces) -> TracesFound:
         """Its directory first, then its processes: the kubelet takes the directory away last."""

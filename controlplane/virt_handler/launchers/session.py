@@ -103,7 +103,13 @@ class Session:
 
     async def run(self) -> None:
         """Keep contact until the Pod is over."""
-        await self._give_capabilities()
+        giving = asyncio.create_task(self._give_capabilities())  # it may take long, and nothing waits for it
+        try:
+            await self._keep_contact()
+        finally:
+            giving.cancel()
+
+    async def _keep_contact(self) -> None:
         while not self.is_over:
             said, self._connected_at = "", None
             try:

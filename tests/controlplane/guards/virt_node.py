@@ -10,6 +10,8 @@ from tests.controlplane.guards.guard import Guard
 _SERVER = "controlplane/virt_node/server.py"
 _CHANNEL = "controlplane/node_link/channel.py"
 _CLIENT = "controlplane/virt_handler/node_client.py"
+_WORKERS = "controlplane/virt_node/workers.py"
+_BY_WORKERS = ("tests/controlplane/virt_node/test_workers.py",)
 _BY_SERVER = ("tests/controlplane/virt_node/test_server.py",)
 _BY_CHANNEL = ("tests/controlplane/node_link/test_channel.py",)
 _BY_CLIENT = ("tests/controlplane/virt_handler/test_node_client.py",)
@@ -81,5 +83,41 @@ GUARDS: tuple[Guard, ...] = (
         without="        if waiting is None or waiting.done():\n            pass",
         because="An answer that nobody waits for any more leaves its descriptor open.",
         tests=_BY_CLIENT,
+    ),
+    Guard(
+        file=_WORKERS,
+        line="        while (other := self._busy.get(pod_uid)) is not None:\n            await asyncio.shield(other)\n",
+        without="",
+        because="One Pod takes as many threads of root's as it is asked about.",
+        tests=_BY_WORKERS,
+    ),
+    Guard(
+        file=_WORKERS,
+        line="                forget(result, error)\n            elif",
+        without="                pass\n            elif",
+        because="Of each request that is taken back root keeps a descriptor, until it has none left.",
+        tests=_BY_WORKERS,
+    ),
+    Guard(
+        file=_WORKERS,
+        line="        except BaseException:\n            leave()\n            raise",
+        without="        except BaseException:\n            raise",
+        because="A Pod whose request was taken back while it waited for a place is never looked at again.",
+        tests=_BY_WORKERS,
+        may_hang=True,
+    ),
+    Guard(
+        file=_CHANNEL,
+        line='self.end()\n                    raise Closed(f"cannot send',
+        without='pass\n                    raise Closed(f"cannot send',
+        because="A packet that cannot be sent leaves both ends waiting for ever.",
+        tests=_BY_CHANNEL,
+    ),
+    Guard(
+        file=_CHANNEL,
+        line="            remove(self._socket.fileno())",
+        without="            pass",
+        because="The loop goes on waiting for a number that is another socket's by then.",
+        tests=_BY_CHANNEL,
     ),
 )

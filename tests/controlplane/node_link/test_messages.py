@@ -14,8 +14,6 @@ from controlplane.node_link.messages import (
     MESSAGE_LIMIT_BYTES,
     PORTS_LIMIT,
     Failed,
-    FromHandler,
-    FromNode,
     Hello,
     KvmFinding,
     Masquerade,

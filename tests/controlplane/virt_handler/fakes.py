@@ -235,7 +235,7 @@ class FakeNetwork:
         self.wanted: list[Masquerade] = []
         self.error: Exception | None = None
 
-    async def set_up(self, namespace: AbstractContextManager[int], wanted: Masquerade) -> PodInterface:
+    def set_up(self, namespace: AbstractContextManager[int], wanted: Masquerade) -> PodInterface:
         if self.error is not None:
             raise self.error
         self.wanted.append(wanted)

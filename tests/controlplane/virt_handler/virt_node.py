@@ -29,7 +29,7 @@ class VirtNode:
         self._inotify = Inotify()
         capabilities = Capabilities(without_kvm={"q.xml": b"<x/>"})
         self.service = Service(
-            directory, self._inotify, capabilities, network.set_up, str(proc.root), handler_gid=os.getgid()
+            directory, self._inotify, capabilities, network.set_up, proc=str(proc.root), handler_gid=os.getgid()
         )
         self._conversations: list[asyncio.Task[None]] = []
 

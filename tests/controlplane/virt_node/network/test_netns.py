@@ -19,12 +19,18 @@ from pyroute2 import IPRoute
 
 from controlplane.node_link.messages import Masquerade, Port
 from controlplane.virt_node.network import links, netns, nft
+from controlplane.virt_node.workers import Workers
 from tests.controlplane.virt_node.namespaces import Namespace, cable
 
 pytestmark = pytest.mark.root
 
 WORLD, POD = "198.51.100.1", "198.51.100.2"
 PLAIN = Masquerade("10.0.2.0/24")
+
+
+async def set_up(namespace: Namespace, wanted: Masquerade = PLAIN) -> links.PodInterface:
+    """As virt-node does, in a thread that ends there."""
+    return await Workers().run("pod", lambda: netns.set_up(nullcontext(namespace.fd), wanted))
 
 
 @dataclass
@@ -35,7 +41,7 @@ class Wires:
 
     async def set_up(self, wanted: Masquerade = PLAIN) -> links.PodInterface:
         """Set the Pod up and plug a guest into its bridge (a veth in the place of a tap with QEMU behind it)."""
-        pod = await netns.set_up(nullcontext(self.pod.fd), wanted)
+        pod = await set_up(self.pod, wanted)
         cable(self.pod, "plug", self.guest, "eth0")
         self.pod.enslave("plug", "k6t-eth0")
         self.guest.address("eth0", str(wanted.network.guest_interface), gateway=str(wanted.network.gateway))
@@ -151,7 +157,7 @@ async def test_open_connections_survive_a_second_run(wires: Wires) -> None:
     with wires.world.listen(80) as server, wires.guest.connect(WORLD, 80) as client:
         accepted, _unused = server.accept()
         with accepted:
-            await netns.set_up(nullcontext(wires.pod.fd), PLAIN)
+            await set_up(wires.pod)
             client.sendall(b"still")
             assert accepted.recv(5) == b"still"
     assert wires.pod.run(lambda: nft.run("list ruleset")).count("table ip") == 1
@@ -171,7 +177,7 @@ async def test_the_pods_addresses_and_mtu_are_reported_and_taken_over(wires: Wir
 
 
 async def test_uid_107_opens_the_tap_without_a_capability(wires: Wires) -> None:
-    await netns.set_up(nullcontext(wires.pod.fd), PLAIN)
+    await set_up(wires.pod)
 
     def attempt() -> int:
         device = os.open("/dev/net/tun", os.O_RDWR)
@@ -206,7 +212,7 @@ async def test_localhost_is_not_opened_to_the_pods_neighbours(wires: Wires) -> N
 async def test_a_pod_without_eth0_is_an_error_that_says_so() -> None:
     bare = Namespace()
     with pytest.raises(LookupError, match="no interface eth0"):
-        await netns.set_up(nullcontext(bare.fd), PLAIN)
+        await set_up(bare)
     bare.close()
 
 

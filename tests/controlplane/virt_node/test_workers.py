@@ -1,0 +1,121 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One thread at a time for each Pod, so many in all, and nothing left of what nobody waits for any more."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from controlplane.virt_node.inotify import NotYet
+from controlplane.virt_node.workers import Workers
+from tests.controlplane.virt_handler.fakes import until
+
+
+class Stall:
+    """Work that does not end before it is told to, as a look into a directory that its owner holds up."""
+
+    def __init__(self) -> None:
+        self.begun = 0
+        self._go_on = threading.Event()
+
+    def __call__(self) -> int:
+        self.begun += 1
+        self._go_on.wait(20)
+        return os.open("/", os.O_PATH)
+
+    def end(self) -> None:
+        self._go_on.set()
+
+
+@pytest.fixture
+def stall() -> Iterator[Stall]:
+    made = Stall()
+    yield made
+    made.end()
+
+
+def threads() -> int:
+    return sum(one.name.startswith("launcher ") for one in threading.enumerate())
+
+
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+async def test_what_came_of_it_is_returned_or_raised() -> None:
+    workers = Workers()
+    assert await workers.run("a", lambda: 7) == 7
+    with pytest.raises(PermissionError, match="no"):
+        await workers.run("a", _refuse)
+
+
+def _refuse() -> None:
+    raise PermissionError("no")
+
+
+async def test_a_pod_that_stalls_holds_up_itself_alone(stall: Stall) -> None:
+    workers = Workers()
+    waiting = [asyncio.create_task(workers.run("hostile", stall, os.close)) for _unused in range(50)]
+    await until(lambda: stall.begun == 1, "the first")
+    assert await workers.run("neighbour", lambda: 7) == 7
+    await until(lambda: threads() == 1, "the neighbour's end")
+    assert stall.begun == 1
+    stall.end()
+    for one in waiting:
+        os.close(await one)
+    assert stall.begun == 50
+
+
+async def test_asking_and_taking_back_makes_no_second_thread(stall: Stall) -> None:
+    """The place is the thread's, not that of whoever waits for it."""
+    workers, before = Workers(), descriptors()
+    for _unused in range(200):
+        asked = asyncio.create_task(workers.run("hostile", stall, os.close))
+        await asyncio.sleep(0)
+        asked.cancel()
+        with suppress(asyncio.CancelledError):
+            await asked
+    assert (stall.begun, threads()) == (1, 1)
+    stall.end()
+    await until(lambda: threads() == 0, "its end")
+    await until(lambda: descriptors() == before, "what it found to be closed")
+    assert await workers.run("hostile", lambda: 7) == 7
+
+
+async def test_there_are_so_many_threads_in_all_whatever_is_named(stall: Stall) -> None:
+    workers = Workers(limit=3)
+    asked = [asyncio.create_task(workers.run(f"pod-{number}", stall, os.close)) for number in range(20)]
+    await until(lambda: stall.begun == 3, "the first three")
+    for one in asked[5:]:
+        one.cancel()
+    await asyncio.sleep(0.02)
+    assert (stall.begun, threads()) == (3, 3)
+    stall.end()
+    for one in asked[:5]:
+        os.close(await one)
+    assert await workers.run("pod-19", lambda: 7) == 7, "who waited for a place in vain has left his turn"
+
+
+async def test_a_gap_that_nobody_looks_at_is_closed(tmp_path: Path) -> None:
+    workers, go_on, before = Workers(), threading.Event(), descriptors()
+
+    def look() -> None:
+        go_on.wait(20)
+        raise NotYet(os.open(tmp_path, os.O_PATH))
+
+    asked = asyncio.create_task(workers.run("a", look))
+    await asyncio.sleep(0)
+    asked.cancel()
+    go_on.set()
+    with suppress(asyncio.CancelledError):
+        await asked
+    await until(lambda: threads() == 0, "its end")
+    await until(lambda: descriptors() == before, "the gap to be closed")
