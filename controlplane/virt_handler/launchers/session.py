@@ -35,7 +35,7 @@ from controlplane.virt_handler.launchers.ports import (
     NotThere,
     Refused,
 )
-from controlplane.virt_handler.vmi.ports import NoContact, StartRefused
+from controlplane.virt_handler.vmi.ports import Granted, NoContact, StartRefused
 from controlplane.virt_handler.vmi.resume import count_next
 from controlplane.virt_handler.vmi.world import Expected, Failure, Launcher, Sighting
 
@@ -141,11 +141,15 @@ class Session:
             raise StartRefused(f"cannot set up the Pod's network: {error}") from error
         self._publish(is_network_ready=True, interface=interface)
 
-    async def start(self, vmi: VirtualMachineInstance) -> None:
-        """Define the domain and start it. StartRefused, NoContact."""
+    async def start(self, granted: Granted) -> None:
+        """Define the domain and start it. StartRefused, NoContact.
+
+        What may take long comes first, the grant last: nothing that is revoked meanwhile is started.
+        """
         connection = self._require()
-        text = await self._describe(vmi)
+        report = await self._read_report()
         async with self._looking:
+            text = self._describe(await granted(), report)
             try:
                 guest = await connection.define(text)
                 self._is_unreadable = False
@@ -242,19 +246,28 @@ class Session:
                 return [await connection.events.get()]
         return []
 
-    async def _describe(self, vmi: VirtualMachineInstance) -> str:
+    async def _read_report(self) -> bytes:
         try:
-            report = await self._tools.node.read_report(self.pod.uid)
-            return describe_domain(vmi, self.pod, report, self._sighting.interface)
+            return await self._tools.node.read_report(self.pod.uid)
         except NotThere as error:
             raise NoContact("the launcher has not reported yet") from error
         except NodeAway as error:
             raise NoContact(str(error)) from error
-        except (ValueError, Refused) as error:
-            self._publish(failure=Failure("InvalidDomain", _gist(str(error))))
-            raise StartRefused(str(error)) from error
+        except Refused as error:
+            raise self._never(str(error)) from error
         except NodeError as error:
             raise StartRefused(f"cannot read the launcher's report: {error}") from error
+
+    def _describe(self, vmi: VirtualMachineInstance, report: bytes) -> str:
+        try:
+            return describe_domain(vmi, self.pod, report, self._sighting.interface)
+        except ValueError as error:
+            raise self._never(str(error)) from error
+
+    def _never(self, text: str) -> StartRefused:
+        """Say that this domain can never be started."""
+        self._publish(failure=Failure("InvalidDomain", _gist(text)))
+        return StartRefused(text)
 
     async def _observe(self, guest: Guest) -> Observed | None:
         """Read what the domain is, in a thread; None, and not again on this connection, when it cannot be read."""

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from controlplane.api.objects.pod import bounded
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.ports import Clock
-from controlplane.virt_handler.vmi.ports import NoContact, StartRefused
+from controlplane.virt_handler.vmi.ports import Granted, NoContact, StartRefused
 from controlplane.virt_handler.vmi.world import Expected, Launcher, Setback
 
 log = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ class Contact(Protocol):
 
     async def prepare_network(self, vmi: VirtualMachineInstance) -> None: ...
 
-    async def start(self, vmi: VirtualMachineInstance) -> None: ...
+    async def start(self, granted: Granted) -> None: ...
 
     async def shut_down(self) -> None: ...
 
@@ -81,9 +81,9 @@ class Verbs:
         """Begin to set the Pod's network up. NoContact when a verb is under way."""
         self._begin("prepare the network", lambda: self._contact.prepare_network(vmi))
 
-    def start(self, vmi: VirtualMachineInstance) -> None:
-        """Begin to define and start the domain. NoContact when a verb is under way."""
-        self._begin("start", lambda: self._timed_start(vmi))
+    def start(self, granted: Granted) -> None:
+        """Begin to define and start the domain, if it is granted then. NoContact when a verb is under way."""
+        self._begin("start", lambda: self._timed_start(granted))
 
     def shut_down(self) -> None:
         """Begin to press the power button. NoContact when a verb is under way."""
@@ -124,7 +124,7 @@ class Verbs:
         count = 1 if self._setback is None else self._setback.count + 1
         return Setback(bounded(message), is_refusal=is_refusal, at=self._clock.monotonic(), count=count)
 
-    async def _timed_start(self, vmi: VirtualMachineInstance) -> None:
+    async def _timed_start(self, granted: Granted) -> None:
         began = self._clock.monotonic()
-        await self._contact.start(vmi)
+        await self._contact.start(granted)
         self._started(self._clock.monotonic() - began)

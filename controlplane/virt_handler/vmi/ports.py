@@ -8,6 +8,7 @@ controlplane.virt_handler.launchers implements them with sockets and libvirt, th
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from controlplane.api.objects.resources import Key
@@ -28,6 +29,10 @@ class CannotLook(Exception):
     """The node could not be searched: nothing follows from that."""
 
 
+Granted = Callable[[], Awaitable[VirtualMachineInstance]]
+"""Ask the API server itself: the VMI as it is now; NoContact says why the run is not granted, or that nobody knows."""
+
+
 class Session(Protocol):
     """Contact with one launcher. A verb only begins here, one at a time (NoContact when another is under way).
 
@@ -46,8 +51,8 @@ class Session(Protocol):
     def prepare_network(self, vmi: VirtualMachineInstance) -> None:
         """Set the Pod's network up for its guest; once per session."""
 
-    def start(self, vmi: VirtualMachineInstance) -> None:
-        """Define the domain and start it."""
+    def start(self, granted: Granted) -> None:
+        """Define the domain and start it, if that is granted in the moment in which it is done."""
 
     def shut_down(self) -> None:
         """Press the guest's power button."""

@@ -208,7 +208,8 @@ class VmiReconciler:
                 if vmi is not None:
                     session.prepare_network(vmi)
             case StartDomain():
-                await self._start(world, session)
+                if (vmi := world.vmi) is not None:
+                    session.start(lambda: self._granted(vmi, session))
             case ShutDown():
                 session.shut_down()
             case Destroy():
@@ -234,17 +235,19 @@ class VmiReconciler:
             raise Invalid(str(error)) from error
         return Expected(vmi if vmi.metadata.uid == pod.owner.uid else None)
 
-    async def _start(self, world: World, session: Session) -> None:
-        """Start the domain if the API server itself grants it now; a cache is not enough for that."""
-        if world.vmi is None:
-            return
-        key = Key(world.vmi.metadata.namespace, world.vmi.metadata.name)
-        vmi = decode_vmi(await self._api.get(VIRTUAL_MACHINE_INSTANCE, key))
-        refusal = refuse_start(vmi, self._node, session.launcher())
-        if refusal is not None or vmi.metadata.uid != world.vmi.metadata.uid:
-            log.info("start not granted", extra={"key": str(key), "because": refusal or "it is another VMI by now"})
-            return
-        session.start(vmi)
+    async def _granted(self, vmi: VirtualMachineInstance, session: Session) -> VirtualMachineInstance:
+        """Ask the API server itself whether it grants the start now; a cache is not enough for that. NoContact."""
+        key = Key(vmi.metadata.namespace, vmi.metadata.name)
+        try:
+            now = decode_vmi(await self._api.get(VIRTUAL_MACHINE_INSTANCE, key))
+        except (ApiError, DecodeError) as error:
+            raise NoContact(f"cannot ask whether the start is granted: {error}") from error
+        refusal = refuse_start(now, self._node, session.launcher())
+        if now.metadata.uid != vmi.metadata.uid:
+            refusal = "it is another VMI by now"
+        if refusal is not None:
+            raise NoContact(f"the start is not granted: {refusal}")
+        return now
 
     async def _destroy_removed(self, session: Session) -> None:
         """Ask before: a Pod that is listed no more may only have lost the label by which it is listed."""

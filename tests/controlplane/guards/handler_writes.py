@@ -95,16 +95,23 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_RECONCILER,
-        line="        vmi = decode_vmi(await self._api.get(VIRTUAL_MACHINE_INSTANCE, key))\n        refusal",
-        without="        vmi = world.vmi\n        refusal",
+        line="            now = decode_vmi(await self._api.get(VIRTUAL_MACHINE_INSTANCE, key))",
+        without="            now = vmi",
         because="A start is granted by the API server itself; a cache may be minutes behind.",
         tests=_BY_RECONCILER,
     ),
     Guard(
         file=_RECONCILER,
-        line="        if refusal is not None or vmi.metadata.uid != world.vmi.metadata.uid:",
-        without="        if vmi.metadata.uid != world.vmi.metadata.uid:",
+        line='            raise NoContact(f"the start is not granted: {refusal}")',
+        without="            pass",
         because="What the API server does not grant must not be started.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=_RECONCILER,
+        line='            refusal = "it is another VMI by now"',
+        without="            pass",
+        because="A guest is started for a VMI that was deleted, in the name of the one that came after it.",
         tests=_BY_RECONCILER,
     ),
     Guard(

@@ -14,6 +14,7 @@ from kubevirt_api.names import VM_GENERATION
 from controlplane.api.objects.decode import encode
 from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.patch import merge_patch
 from controlplane.engine.plan import Plan, Tell
 from controlplane.virt_controller.vm import reconciler as vm_module
@@ -252,9 +253,8 @@ class ForgetsRequests(VmReconciler):
 class StartsWithoutGrant(handler_module.VmiReconciler):
     """Starts what its cache shows, without asking the API server."""
 
-    async def _start(self, world: handler_world.World, session: Any) -> None:
-        if world.vmi is not None:
-            session.start(world.vmi)
+    async def _granted(self, vmi: VirtualMachineInstance, session: Any) -> VirtualMachineInstance:
+        return vmi
 
 
 class EndsOrphansUnasked(handler_module.VmiReconciler):

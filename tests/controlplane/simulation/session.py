@@ -19,7 +19,7 @@ from controlplane.api.objects.resources import Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import State
 from controlplane.virt_handler.launchers.verbs import Verbs
-from controlplane.virt_handler.vmi.ports import CannotLook, NoContact, StartRefused
+from controlplane.virt_handler.vmi.ports import CannotLook, Granted, NoContact, StartRefused
 from controlplane.virt_handler.vmi.world import Expected, Failure, Launcher, Sighting, Traces
 from tests.controlplane.simulation import launcher as host
 from tests.controlplane.simulation.cache import LaggingCache
@@ -87,10 +87,11 @@ class FakeSession:
             await Call("prepare network of", "domain", self.pod.vmi_key or Key("", ""), self._find, NoContact)
             self._publish(is_network_ready=True)
 
-    async def start(self, _unused: VirtualMachineInstance) -> None:
+    async def start(self, granted: Granted) -> None:
         """Define, start, and look: nothing seen in between is published."""
         self._is_starting, self._look = True, None
         try:
+            await granted()
             await self._call("define", lambda one: one.define())
             await self._call("launch", lambda one: one.launch())
             await self._call("finish start of", lambda one: one.finish_start() if one.is_starting else None)

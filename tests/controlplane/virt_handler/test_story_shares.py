@@ -21,6 +21,7 @@ from controlplane.engine.clock import SystemClock
 from controlplane.engine.queue import Queue
 from controlplane.engine.runner import Runner
 from controlplane.virt_handler.launchers.verbs import Verbs
+from controlplane.virt_handler.vmi.ports import Granted
 from controlplane.virt_handler.vmi.reconciler import VmiReconciler
 from controlplane.virt_handler.vmi.world import Expected, Launcher, Traces
 from tests.controlplane.virt_handler.builders import NODE, RUNNING, a_launcher, a_pod, observed, seen, vmi_object
@@ -46,7 +47,8 @@ class Contact:
     async def prepare_network(self, vmi: VirtualMachineInstance) -> None:
         self.asked.append("prepare")
 
-    async def start(self, vmi: VirtualMachineInstance) -> None:
+    async def start(self, granted: Granted) -> None:
+        await granted()
         self.asked.append("start")
         if self.hangs:
             await asyncio.Event().wait()

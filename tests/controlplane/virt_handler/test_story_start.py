@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
 from controlplane.domain.state import Life, State
 from controlplane.hypervisor.errors import HypervisorError, InvalidDomain
+from controlplane.virt_handler.node_client import NodeClient
 from tests.controlplane.virt_handler.builders import domain_text, pod_object, vmi_object
 from tests.controlplane.virt_handler.fakes import (
     FakeConnection,
@@ -106,4 +108,26 @@ async def test_a_lying_report_fails_the_vmi_and_names_it(up: Node) -> None:
     up.hand_over()
     await until(lambda: up.phase == "Failed", "Failed")
     assert "outside the image of volume root" in up.status["conditions"][-1]["message"]
+    assert up.libvirtd.defined == []
+
+
+@pytest.mark.parametrize("newer", [{"deleting": True}, {"phase": "Failed"}], ids=["deleted", "over"])
+async def test_a_start_that_waited_for_its_node_rests_on_no_old_grant(
+    up: Node, newer: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """virt-node is slow with the launcher's report, and the grant is taken back meanwhile."""
+    asked, may_answer = asyncio.Event(), asyncio.Event()
+    read_report = NodeClient.read_report
+
+    async def slow(client: NodeClient, pod_uid: str) -> bytes:
+        asked.set()
+        await may_answer.wait()
+        return await read_report(client, pod_uid)
+
+    monkeypatch.setattr(NodeClient, "read_report", slow)
+    up.hand_over()
+    await asked.wait()
+    up.api.store(vmi_object(newer.get("phase", "Scheduled"), deleting=newer.get("deleting", False)))
+    may_answer.set()
+    await asyncio.sleep(0.05)
     assert up.libvirtd.defined == []

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.virt_handler.launchers.verbs import Verbs
 from controlplane.virt_handler.vmi.ports import NoContact, StartRefused
 from controlplane.virt_handler.vmi.world import Expected, Launcher, Setback
@@ -81,20 +82,24 @@ class Stage:
         self.tasks.append(asyncio.create_task(verb))
 
 
+async def granted() -> VirtualMachineInstance:
+    return a_vmi()
+
+
 @pytest.fixture
 async def stage() -> Stage:
     return Stage()
 
 
 async def test_a_verb_begins_at_once_and_nobody_waits_for_it(stage: Stage) -> None:
-    stage.verbs.start(a_vmi())
+    stage.verbs.start(granted)
     assert stage.doing == "start"
     assert stage.woken == []
     await stage.end()
 
 
 async def test_its_end_wakes_the_key_when_it_may_be_asked_again(stage: Stage) -> None:
-    stage.verbs.start(a_vmi())
+    stage.verbs.start(granted)
     await asyncio.sleep(0)
     stage.clock.seconds += 0.4
     await stage.end()
@@ -104,7 +109,7 @@ async def test_its_end_wakes_the_key_when_it_may_be_asked_again(stage: Stage) ->
 
 
 async def test_there_is_one_verb_at_a_time(stage: Stage) -> None:
-    stage.verbs.start(a_vmi())
+    stage.verbs.start(granted)
     for verb in (stage.verbs.destroy, stage.verbs.shut_down, stage.verbs.resume):
         with pytest.raises(NoContact, match=r"busy with another verb \(start\)"):
             verb()
@@ -120,7 +125,7 @@ async def test_what_came_to_nothing_is_counted_and_known(
 ) -> None:
     with caplog.at_level(logging.CRITICAL):
         for count in (1, 2):
-            stage.verbs.start(a_vmi())
+            stage.verbs.start(granted)
             await stage.end(error)
             assert stage.setback == Setback(str(error), is_refusal=is_refusal, at=1000.0, count=count)
     assert stage.seconds == []

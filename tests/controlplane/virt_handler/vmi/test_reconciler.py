@@ -13,10 +13,9 @@ import msgspec
 import pytest
 
 from controlplane.api.objects.resources import Key
-from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.errors import Conflict, Unavailable
 from controlplane.engine.ports import Json
-from controlplane.virt_handler.vmi.ports import CannotLook
+from controlplane.virt_handler.vmi.ports import CannotLook, Granted, NoContact
 from controlplane.virt_handler.vmi.reconciler import Told, VmiReconciler
 from controlplane.virt_handler.vmi.world import (
     DestroyOrphan,
@@ -42,6 +41,7 @@ class FakeSession:
 
     known: Launcher
     asked: list[str] = field(default_factory=list)
+    granted: Granted | None = None
 
     def launcher(self) -> Launcher:
         return self.known
@@ -49,8 +49,9 @@ class FakeSession:
     def expect(self, expected: Expected) -> None:
         self.asked.append("expect nothing" if expected.vmi is None else "expect it")
 
-    def start(self, vmi: VirtualMachineInstance) -> None:
-        self.asked.append(f"start {vmi.metadata.name}")
+    def start(self, granted: Granted) -> None:
+        self.asked.append("start")
+        self.granted = granted
 
     def destroy(self) -> None:
         self.asked.append("destroy")
@@ -185,30 +186,46 @@ async def test_a_guest_goes_with_its_pod_only_when_the_api_server_says_it_is_gon
     assert node.sessions.contact.asked == ended
 
 
-NEWER: dict[str, tuple[dict[str, Any], list[str]]] = {
-    "still granted": ({}, ["start web"]),
-    "deleted": ({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}, []),
-    "granted to another Pod": ({"status": {"activePods": {"another": NODE}}}, []),
-    "over": ({"status": {"phase": "Failed"}}, []),
-    "another VMI by now": ({"metadata": {"uid": "another"}}, []),
+NEWER: dict[str, tuple[dict[str, Any], str]] = {
+    "still granted": ({}, ""),
+    "deleted": ({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}, "the VMI is being deleted"),
+    "granted to another Pod": ({"status": {"activePods": {"another": NODE}}}, "granted to another Pod"),
+    "over": ({"status": {"phase": "Failed"}}, "its phase is Failed"),
+    "another VMI by now": ({"metadata": {"uid": "another"}}, "another VMI by now"),
 }
 
 
-@pytest.mark.parametrize(("change", "asked"), NEWER.values(), ids=NEWER.keys())
-async def test_a_start_is_granted_by_what_the_api_server_says_now(
-    node: Node, change: dict[str, Any], asked: list[str]
+@pytest.mark.parametrize(("change", "said"), NEWER.values(), ids=NEWER.keys())
+async def test_a_start_is_granted_by_what_the_api_server_says_in_that_moment(
+    node: Node, change: dict[str, Any], said: str
 ) -> None:
-    """The cache lags: what it shows was true once."""
-    node.sessions.contact = FakeSession(a_launcher())
+    """The cache lags, and what the start waits for takes its time: what was true when it was asked for, was once."""
+    contact = node.sessions.contact = FakeSession(a_launcher())
     node.api.store(vmi_object())
     world = node.world()
+    await node.reconciler.apply(world, StartDomain(POD_UID, "test"))
     node.api.is_lagging = True
     newer = vmi_object()
     for part, values in change.items():
         newer[part] |= values
     node.api.store(newer)
-    await node.reconciler.apply(world, StartDomain(POD_UID, "test"))
-    assert node.sessions.contact.asked == asked
+    assert contact.asked == ["start"]
+    assert contact.granted is not None
+    if said:
+        with pytest.raises(NoContact, match=said):
+            await contact.granted()
+    else:
+        assert (await contact.granted()).metadata.uid == VMI_UID
+
+
+async def test_a_start_of_which_nobody_can_say_whether_it_is_granted_is_none(node: Node) -> None:
+    contact = node.sessions.contact = FakeSession(a_launcher())
+    node.api.store(vmi_object())
+    await node.reconciler.apply(node.world(), StartDomain(POD_UID, "test"))
+    node.api.error = Unavailable("the API server is away")
+    assert contact.granted is not None
+    with pytest.raises(NoContact, match="the API server is away"):
+        await contact.granted()
 
 
 @pytest.mark.parametrize(
