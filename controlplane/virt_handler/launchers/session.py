@@ -162,6 +162,7 @@ class Session:
             except HypervisorError as error:
                 self._note_failed_start(error)
                 raise StartRefused(str(error)) from error
+            self._publish(has_run=True)
         await self.refresh()
 
     async def shut_down(self) -> None:
@@ -195,7 +196,8 @@ class Session:
             if self._connection is connection:
                 if state is not None and observed is None:
                     state = _UNREADABLE
-                self._publish(is_connected=True, state=state, observed=observed, trouble="")
+                has_run = self._sighting.has_run or _is_up(state)
+                self._publish(has_run=has_run, is_connected=True, state=state, observed=observed, trouble="")
 
     async def _give_capabilities(self) -> None:
         try:
@@ -320,6 +322,11 @@ class Session:
         if after != self._sighting:
             self._sighting = after
             self._changed()
+
+
+def _is_up(state: State | None) -> bool:
+    """Tell whether a guest runs; of a QEMU that is being started nobody knows yet whether there ever will be one."""
+    return state is not None and state.life.is_up and not state.is_starting
 
 
 def _gist(text: str) -> str:

@@ -114,7 +114,7 @@ def _scheduled(world: World, vmi: VirtualMachineInstance) -> Plan[Action]:
                 return Plan(look_again_in=pause)
             return Plan((PrepareNetwork(launcher.pod.uid, because="its addresses are not known"),))
         return _while_alive(world, vmi, launcher, verdict)
-    if world.lost_pod:
+    if sought_pod(world):
         return _look(world, verdict)
     return Plan() if launcher is None else _before_start(world, vmi, launcher)
 

@@ -66,9 +66,11 @@ def sought_pod(world: World) -> str:
     The API server does not list it, or libvirt in it does not know the domain any more that has run there.
     """
     vmi, launcher = world.vmi, world.launcher
-    if world.lost_pod or vmi is None or launcher is None or not _has_run(vmi):
+    if world.lost_pod or vmi is None or launcher is None:
         return world.lost_pod
     sighting = launcher.sighting
+    if not (_has_run(vmi) or sighting.has_run):
+        return ""
     is_lost = sighting.is_connected and _is_lost(sighting.state)
     return launcher.pod.uid if is_lost and not _foreign(sighting, vmi.metadata.uid, launcher.pod.uid) else ""
 

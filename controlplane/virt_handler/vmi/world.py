@@ -34,6 +34,8 @@ class Sighting:
     """False says nothing about the guest."""
     state: State | None = None
     """While connected: None means that libvirt knows no domain of this VMI."""
+    has_run: bool = False
+    """A guest was seen up, or a start succeeded, in this Pod: it is never started here again."""
     observed: Observed | None = None
     is_network_ready: bool = False
     interface: PodInterface | None = None

@@ -252,10 +252,17 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_VERDICT,
-        line="launcher is None or not _has_run(vmi):",
-        without="launcher is None:",
+        line='    if not (_has_run(vmi) or sighting.has_run):\n        return ""\n',
+        without="",
         because="A domain that is not started yet is no guest that ended.",
         tests=_BY_VERDICT,
+    ),
+    Guard(
+        file=_VERDICT,
+        line="    if not (_has_run(vmi) or sighting.has_run):",
+        without="    if not _has_run(vmi):",
+        because="A guest that ran before that could be written, and that libvirt has lost, is started again in its Pod.",
+        tests=("tests/controlplane/virt_handler/vmi/test_decide.py",),
     ),
     Guard(
         file=_VERDICT,

@@ -101,6 +101,7 @@ class FakeSession:
                 raise StartRefused(str(error)) from error
         finally:
             self._is_starting = False
+        self._publish(has_run=True)
         await self.refresh()
 
     async def shut_down(self) -> None:
@@ -177,7 +178,9 @@ class FakeSession:
     def _publish_state(self, state: State | None) -> None:
         there = self._there()
         observed = there.observed() if state is not None and there is not None else None
-        self._publish(is_connected=True, state=state, observed=observed, trouble="")
+        is_up = state is not None and state.life.is_up and not state.is_starting
+        has_run = self._sighting.has_run or is_up
+        self._publish(has_run=has_run, is_connected=True, state=state, observed=observed, trouble="")
 
     def _note_failed_start(self, text: str) -> None:
         now = self._node.clock.monotonic()

@@ -74,7 +74,7 @@ async def test_without_an_answer_from_the_api_server_nothing_is_started(up: Node
     up.api.error = None
     up.api.is_lagging = False
     up.api.store(vmi_object("Scheduled"))
-    await until(lambda: up.phase == "Running", "Running")
+    await until(lambda: up.phase == "Running", "Running", clock=up.clock)
 
 
 async def test_killed_qemu_makes_the_vmi_failed_at_once(running: Node) -> None:

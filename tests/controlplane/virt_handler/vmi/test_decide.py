@@ -73,6 +73,14 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
         a_world(a_vmi("Succeeded"), a_launcher(Sighting(is_here=True))),
         Plan((Dial(POD_UID, because="its VMI grants it the run"),)),
     ),
+    "it ran, which nobody could write, and libvirt has lost it": (
+        a_world(a_vmi(), a_launcher(seen(State(Life.SHUT_OFF, "unknown"), has_run=True))),
+        Plan((LOST,), look_again_in=1.0),
+    ),
+    "it ran, and libvirt knows no domain": (
+        a_world(a_vmi(), a_launcher(seen(None, has_run=True))),
+        Plan((LOST,), look_again_in=1.0),
+    ),
     "before the grant nobody is dialled": (a_world(a_vmi("Scheduling"), a_launcher(Sighting(is_here=True))), Plan()),
     "a Pod that is granted nothing is not dialled": (
         a_world(a_vmi(), a_launcher(Sighting(is_here=True), pod=a_pod("another"))),
