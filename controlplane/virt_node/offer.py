@@ -39,11 +39,12 @@ class Offer:
             self._state = state
             self._changed.notify_all()
 
-    async def note_registered(self, resource: str) -> None:
-        """Take down that the kubelet knows a resource."""
-        if resource not in self._state.registered:
-            names = tuple(sorted({*self._state.registered, resource}))
-            await self.become(msgspec.structs.replace(self._state, registered=names))
+    async def note_registered(self, resource: str, *, is_registered: bool) -> None:
+        """Take down that the kubelet knows a resource, or does not know it any more."""
+        names = {*self._state.registered} - {resource}
+        if is_registered:
+            names.add(resource)
+        await self.become(msgspec.structs.replace(self._state, registered=tuple(sorted(names))))
 
 
 async def offer_devices(offer: Offer, *, plugins: Path, devices: Path, kvm_probe: Path, inotify: Inotify) -> None:

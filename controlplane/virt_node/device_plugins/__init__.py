@@ -4,5 +4,6 @@
 """The kubelet's device plugin API (v1beta1) for kvm, tun and vhost-net: how a launcher gets its devices unprivileged.
 
 wire     the few messages, as bytes        device   which devices, and their private nodes
-plugin   one plugin's service              serve    registration, again whenever the kubelet restarts
+plugin   one plugin's service              serve    registration, again whenever the kubelet has dropped it
+endpoint its socket, and those that predecessors left
 """

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import asyncio
-import logging
+from dataclasses import dataclass, field
 from typing import Any
 
 from grpclib.const import Cardinality, Handler
@@ -16,7 +16,6 @@ from grpclib.server import Stream
 from controlplane.virt_node.device_plugins import wire
 from controlplane.virt_node.device_plugins.device import COUNT, PERMISSIONS, Device
 
-log = logging.getLogger(__name__)
 _SERVICE = "/v1beta1.DevicePlugin"
 
 
@@ -32,14 +31,26 @@ class BytesCodec(CodecBase):
         return data
 
 
+@dataclass(frozen=True, slots=True)
 class Plugin:
-    """Serves COUNT devices that are all the same one."""
+    """COUNT devices that are all the same one."""
 
-    def __init__(self, device: Device, host_path: str, *, is_healthy: bool) -> None:
-        """host_path: the device node that containers get a copy of."""
-        self.device = device
-        self._host_path = host_path
-        self._is_healthy = is_healthy
+    device: Device
+    host_path: str
+    """The device node that containers get a copy of."""
+    is_healthy: bool = field(kw_only=True)
+
+
+class Service:
+    """Serves a plugin for one registration, which lasts as long as the kubelet keeps a list open."""
+
+    def __init__(self, plugin: Plugin) -> None:
+        self._plugin = plugin
+        self._lists = 0
+        self.opened = asyncio.Event()
+        """The kubelet has the list of devices; stays set."""
+        self.ended = asyncio.Event()
+        """No list is open any more; stays set."""
 
     def __mapping__(self) -> dict[str, Handler]:
         unary, stream = Cardinality.UNARY_UNARY, Cardinality.UNARY_STREAM
@@ -58,12 +69,20 @@ class Plugin:
 
     async def _list_and_watch(self, stream: Stream[bytes, bytes]) -> None:
         await stream.recv_message()
-        identifiers = (f"{self.device.name}{number}" for number in range(COUNT))
-        await stream.send_message(wire.device_list(identifiers, is_healthy=self._is_healthy))
-        # Whether a node can do KVM does not change while this process lives; the stream stays open all the same.
-        await asyncio.Event().wait()
+        self._lists += 1
+        try:
+            identifiers = (f"{self._plugin.device.name}{number}" for number in range(COUNT))
+            await stream.send_message(wire.device_list(identifiers, is_healthy=self._plugin.is_healthy))
+            self.opened.set()
+            # Whether a node can do KVM does not change while this process lives; the stream stays open all the same.
+            await asyncio.Event().wait()
+        finally:
+            self._lists -= 1
+            if not self._lists:
+                self.ended.set()
 
     async def _allocate(self, stream: Stream[bytes, bytes]) -> None:
         request = await stream.recv_message()
         containers = wire.containers_of_allocate_request(request or b"")
-        await stream.send_message(wire.allocate_response(containers, self.device.path, self._host_path, PERMISSIONS))
+        path, host_path = self._plugin.device.path, self._plugin.host_path
+        await stream.send_message(wire.allocate_response(containers, path, host_path, PERMISSIONS))

@@ -26,9 +26,19 @@ async def test_a_change_is_told_once() -> None:
     await offer.become(state)
     await asyncio.sleep(0)
     assert not waiting.done()
-    await offer.note_registered("a/b")
-    await offer.note_registered("a/b")
+    await offer.note_registered("a/b", is_registered=True)
+    await offer.note_registered("a/b", is_registered=True)
     assert (await waiting).registered == ("a/b",)
+
+
+async def test_a_resource_that_the_kubelet_dropped_is_told_as_not_registered() -> None:
+    offer = Offer()
+    for resource in ("b/c", "a/b"):
+        await offer.note_registered(resource, is_registered=True)
+    state = await offer.other_than(None)
+    assert state.registered == ("a/b", "b/c")
+    await offer.note_registered("a/b", is_registered=False)
+    assert (await offer.other_than(state)).registered == ("b/c",)
 
 
 @pytest.mark.parametrize("is_usable", [True, False])

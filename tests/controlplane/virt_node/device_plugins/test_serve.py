@@ -7,29 +7,40 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import re
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from grpclib.client import Channel, UnaryStreamMethod, UnaryUnaryMethod
 from grpclib.const import Cardinality, Handler
+from grpclib.exceptions import GRPCError, StreamTerminatedError
 from grpclib.server import Server, Stream
 
+from controlplane.virt_node.device_plugins import serve as serve_module
 from controlplane.virt_node.device_plugins import wire
 from controlplane.virt_node.device_plugins.device import COUNT, KVM
 from controlplane.virt_node.device_plugins.plugin import BytesCodec, Plugin
-from controlplane.virt_node.device_plugins.serve import serve
+from controlplane.virt_node.device_plugins.serve import KUBELET_SOCKET, serve
 from controlplane.virt_node.inotify import Inotify
+
+LIST = wire.device_list([f"kvm{number}" for number in range(COUNT)], is_healthy=True)
 
 
 class Kubelet:
-    """Takes registrations, and calls a plugin as a kubelet would."""
+    """Takes registrations and keeps a list open for each, its clients by the resource's name as a kubelet does."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
+        self.asks = True
         self.registered: asyncio.Queue[tuple[str, str, str]] = asyncio.Queue()
+        self.listed: asyncio.Queue[bytes | None] = asyncio.Queue()
+        """What it got of a list, and None whenever it calls all devices unhealthy."""
+        self._clients: dict[str, Channel] = {}
+        self.channels: list[Channel] = []
+        self._watching: set[asyncio.Task[None]] = set()
         self._server: Server | None = None
 
     def __mapping__(self) -> dict[str, Handler]:
@@ -38,19 +49,46 @@ class Kubelet:
     async def _register(self, stream: Stream[bytes, bytes]) -> None:
         request = await stream.recv_message()
         assert request is not None
+        _unused, endpoint, resource = wire.read_register_request(request)
+        if self.asks:
+            channel = self._clients[resource] = Channel(path=str(self.directory / endpoint), codec=BytesCodec())
+            self.channels.append(channel)
+            await channel.__connect__()
+            self._watching.add(asyncio.create_task(self._watch(resource, channel)))
         await stream.send_message(wire.EMPTY)
         self.registered.put_nowait(wire.read_register_request(request))
+
+    async def _watch(self, resource: str, channel: Channel) -> None:
+        method = UnaryStreamMethod[bytes, bytes](channel, "/v1beta1.DevicePlugin/ListAndWatch", bytes, bytes)
+        with suppress(StreamTerminatedError, GRPCError):
+            async with method.open() as stream:
+                await stream.send_message(wire.EMPTY, end=True)
+                while (devices := await stream.recv_message()) is not None:
+                    self.listed.put_nowait(devices)
+        self.drop(resource)
+
+    def drop(self, resource: str) -> None:
+        """Disconnect whoever has the name now: it need not be the one whose list ended."""
+        client = self._clients.pop(resource, None)
+        if client is not None:
+            client.close()
+            self.listed.put_nowait(None)
 
     async def start(self) -> None:
         """Do as a kubelet does when it starts: clear the directory, then listen."""
         for one in self.directory.iterdir():
             one.unlink()
         self._server = Server([self], codec=BytesCodec())
-        await self._server.start(path=str(self.directory / "kubelet.sock"))
+        await self._server.start(path=str(self.directory / KUBELET_SOCKET))
 
     async def stop(self) -> None:
         assert self._server is not None
         self._server.close()
+        for resource in list(self._clients):
+            self.drop(resource)
+        for channel in self.channels:
+            channel.close()
+        await asyncio.gather(*self._watching)
         await self._server.wait_closed()
 
     @asynccontextmanager
@@ -69,70 +107,150 @@ async def kubelet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
     await made.stop()
 
 
+class Told(asyncio.Queue[bool]):
+    """What is told of the resource, in order."""
+
+    async def __call__(self, resource: str, *, is_registered: bool) -> None:
+        assert resource == KVM.resource
+        self.put_nowait(is_registered)
+
+
+@asynccontextmanager
+async def serving(kubelet: Kubelet, inotify: type[Inotify] = Inotify) -> AsyncIterator[Told]:
+    told, made = Told(), inotify()
+    task = asyncio.create_task(serve(Plugin(KVM, "/private/kvm", is_healthy=True), kubelet.directory, made, told))
+    try:
+        async with asyncio.timeout(10):
+            yield told
+    finally:
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        made.close()
+
+
 @pytest.fixture
-async def served(kubelet: Kubelet) -> AsyncIterator[list[str]]:
-    told: list[str] = []
-
-    async def tell(resource: str) -> None:
-        told.append(resource)
-
-    inotify = Inotify()
-    plugin = Plugin(KVM, "/private/kvm", is_healthy=True)
-    task = asyncio.create_task(serve(plugin, kubelet.directory, inotify, tell))
-    yield told
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    inotify.close()
+async def served(kubelet: Kubelet) -> AsyncIterator[Told]:
+    async with serving(kubelet) as told:
+        yield told
 
 
-async def test_a_plugin_registers_under_its_resource(kubelet: Kubelet, served: list[str]) -> None:
-    async with asyncio.timeout(5):
-        assert await kubelet.registered.get() == ("v1beta1", "virtops-kvm.sock", "devices.kubevirt.io/kvm")
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> asyncio.Queue[float]:
+    """The pauses that are made, which then take no time."""
+    made: asyncio.Queue[float] = asyncio.Queue()
+
+    async def pause(seconds: float, *_unused: object) -> None:
+        made.put_nowait(seconds)
+
+    monkeypatch.setattr(serve_module, "_pause", pause)
+    return made
 
 
-async def test_devices_are_listed_and_the_list_stays_open(kubelet: Kubelet, served: list[str]) -> None:
-    async with asyncio.timeout(5):
-        _unused, endpoint, _unused = await kubelet.registered.get()
-        async with kubelet.calling(endpoint) as channel:
-            method = UnaryStreamMethod[bytes, bytes](channel, "/v1beta1.DevicePlugin/ListAndWatch", bytes, bytes)
-            async with method.open() as stream:
-                await stream.send_message(wire.EMPTY, end=True)
-                assert await stream.recv_message() == wire.device_list(
-                    [f"kvm{number}" for number in range(COUNT)], is_healthy=True
-                )
-                with pytest.raises(TimeoutError):
-                    async with asyncio.timeout(0.05):
-                        await stream.recv_message()
-                await stream.cancel()
+async def test_a_plugin_registers_under_its_resource(kubelet: Kubelet, served: Told) -> None:
+    version, endpoint, resource = await kubelet.registered.get()
+    assert (version, resource) == ("v1beta1", "devices.kubevirt.io/kvm")
+    assert re.fullmatch("virtops-kvm-[0-9a-f]{8}[.]sock", endpoint)
 
 
-async def test_an_allocation_hands_out_our_node_under_the_devices_name(kubelet: Kubelet, served: list[str]) -> None:
-    async with asyncio.timeout(5):
-        _unused, endpoint, _unused = await kubelet.registered.get()
-        async with kubelet.calling(endpoint) as channel:
-            allocate = UnaryUnaryMethod[bytes, bytes](channel, "/v1beta1.DevicePlugin/Allocate", bytes, bytes)
-            answer = await allocate(b"\n\x06\n\x04kvm7")
+async def test_devices_are_listed_and_the_list_stays_open(kubelet: Kubelet, served: Told) -> None:
+    assert await kubelet.listed.get() == LIST
+    assert await served.get()
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.05):
+            await kubelet.listed.get()
+    assert served.empty()
+
+
+async def test_an_allocation_hands_out_our_node_under_the_devices_name(kubelet: Kubelet, served: Told) -> None:
+    _unused, endpoint, _unused = await kubelet.registered.get()
+    async with kubelet.calling(endpoint) as channel:
+        allocate = UnaryUnaryMethod[bytes, bytes](channel, "/v1beta1.DevicePlugin/Allocate", bytes, bytes)
+        answer = await allocate(b"\n\x06\n\x04kvm7")
     assert answer == wire.allocate_response(1, "/dev/kvm", "/private/kvm", "rw")
 
 
-async def test_a_restarted_kubelet_is_registered_with_again(kubelet: Kubelet, served: list[str]) -> None:
-    async with asyncio.timeout(5):
-        await kubelet.registered.get()
+async def test_a_restarted_kubelet_is_registered_with_at_once(
+    kubelet: Kubelet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serve_module, "_PAUSES_SECONDS", (60.0,))
+    async with serving(kubelet) as told:
+        assert await told.get()
         await kubelet.stop()
+        assert not await told.get()
         await kubelet.start()
-        _unused, endpoint, _unused = await kubelet.registered.get()
-        async with kubelet.calling(endpoint) as channel:
-            options = UnaryUnaryMethod[bytes, bytes](
-                channel, "/v1beta1.DevicePlugin/GetDevicePluginOptions", bytes, bytes
-            )
-            assert await options(wire.EMPTY) == wire.EMPTY
+        assert await told.get()
+    assert [kubelet.listed.get_nowait() for _unused in range(3)] == [LIST, None, LIST]
+
+
+async def test_a_kubelet_that_drops_a_plugin_and_goes_on_is_registered_with_again(
+    kubelet: Kubelet, served: Told
+) -> None:
+    assert await served.get()
+    kubelet.drop(KVM.resource)
+    assert not await served.get()
+    assert await served.get()
+    assert [kubelet.listed.get_nowait() for _unused in range(3)] == [LIST, None, LIST]
+
+
+async def test_a_predecessors_end_leaves_the_devices_offered(kubelet: Kubelet) -> None:
+    """When its list ends, the kubelet disconnects the successor, which has the name by then."""
+    async with AsyncExitStack() as predecessor:
+        old = await predecessor.enter_async_context(serving(kubelet))
+        assert await old.get()
+        async with serving(kubelet) as new:
+            assert await new.get()
+            assert old.empty()
+            await predecessor.aclose()
+            kubelet.channels[0].close()  # which the end of a process does
+            assert not await new.get()
+            assert await new.get()
+    assert [kubelet.listed.get_nowait() for _unused in range(4)] == [LIST, LIST, None, LIST]
+
+
+async def test_it_is_not_registered_before_the_kubelet_asks_for_the_devices(
+    kubelet: Kubelet, monkeypatch: pytest.MonkeyPatch, pauses: asyncio.Queue[float]
+) -> None:
+    monkeypatch.setattr(serve_module, "_LIST_SECONDS", 0.01)
+    kubelet.asks = False
+    async with serving(kubelet) as told:
+        _unused, first, _unused = await kubelet.registered.get()
+        _unused, second, _unused = await kubelet.registered.get()
+        assert first != second
+        assert told.empty()
+        monkeypatch.setattr(serve_module, "_LIST_SECONDS", 5.0)
+        kubelet.asks = True
+        assert await told.get()
+
+
+async def test_a_kubelet_that_keeps_dropping_a_plugin_is_asked_ever_less_often(
+    kubelet: Kubelet, pauses: asyncio.Queue[float]
+) -> None:
+    seen = []
+    async with serving(kubelet) as told:
+        for _unused in range(6):
+            assert await told.get()
+            kubelet.drop(KVM.resource)
+            assert not await told.get()
+            seen.append(await pauses.get())
+    assert seen == [0.2, 1.0, 2.0, 5.0, 10.0, 10.0]
+
+
+async def test_a_registration_that_held_makes_pauses_short_again(
+    kubelet: Kubelet, pauses: asyncio.Queue[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serve_module, "_SETTLED_SECONDS", 0.0)
+    async with serving(kubelet) as told:
+        for _unused in range(3):
+            assert await told.get()
+            kubelet.drop(KVM.resource)
+            assert not await told.get()
+            assert await pauses.get() == 0.2
 
 
 async def test_a_lack_that_passes_ends_nothing(kubelet: Kubelet, monkeypatch: pytest.MonkeyPatch) -> None:
     """No inotify watch is left on the node, for a moment."""
-    monkeypatch.setattr("controlplane.virt_node.device_plugins.serve._PAUSES_SECONDS", (0.0,))
-    told = asyncio.Event()
+    monkeypatch.setattr(serve_module, "_PAUSES_SECONDS", (0.0,))
     lacks = [OSError(errno.ENOSPC, "No space left on device")] * 3
 
     class Exhausted(Inotify):
@@ -141,15 +259,20 @@ async def test_a_lack_that_passes_ends_nothing(kubelet: Kubelet, monkeypatch: py
                 raise lacks.pop()
             return await super().wait_for(look)
 
-    async def tell(_resource: str) -> None:
-        told.set()
+    async with serving(kubelet, Exhausted) as told:
+        assert await told.get()
+
+
+async def test_a_pause_is_made_also_without_an_inotify_watch(kubelet: Kubelet) -> None:
+    class Exhausted(Inotify):
+        async def wait_for(self, look: Callable[[], Any]) -> Any:
+            raise OSError(errno.ENOSPC, "No space left on device")
 
     inotify = Exhausted()
-    plugin = Plugin(KVM, "/private/kvm", is_healthy=True)
-    task = asyncio.create_task(serve(plugin, kubelet.directory, inotify, tell))
-    async with asyncio.timeout(5):
-        await told.wait()
-    task.cancel()
+    pause = asyncio.create_task(serve_module._pause(60.0, kubelet.directory, inotify, None))
+    done, _unused = await asyncio.wait({pause}, timeout=0.05)
+    assert not done
+    pause.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await task
+        await pause
     inotify.close()
