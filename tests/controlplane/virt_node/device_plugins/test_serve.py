@@ -74,6 +74,11 @@ class Kubelet:
             client.close()
             self.listed.put_nowait(None)
 
+    async def settled(self) -> None:
+        """Wait until it has noticed that the lists which it had are over."""
+        await asyncio.gather(*self._watching)
+        self._watching.clear()
+
     async def start(self) -> None:
         """Do as a kubelet does when it starts: clear the directory, then listen."""
         for one in self.directory.iterdir():
@@ -136,12 +141,13 @@ async def served(kubelet: Kubelet) -> AsyncIterator[Told]:
 
 
 @pytest.fixture
-def pauses(monkeypatch: pytest.MonkeyPatch) -> asyncio.Queue[float]:
-    """The pauses that are made, which then take no time."""
+def pauses(kubelet: Kubelet, monkeypatch: pytest.MonkeyPatch) -> asyncio.Queue[float]:
+    """The pauses that are made, which then take no longer than the kubelet needs."""
     made: asyncio.Queue[float] = asyncio.Queue()
 
     async def pause(seconds: float, *_unused: object) -> None:
         made.put_nowait(seconds)
+        await kubelet.settled()
 
     monkeypatch.setattr(serve_module, "_pause", pause)
     return made
