@@ -95,8 +95,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_DECIDE,
-        line='        case "RerunOnFailure" if phase == SUCCEEDED:',
-        without='        case "RerunOnFailure" | "Manual" if phase == SUCCEEDED:',
+        line='        case "RerunOnFailure" if phase == FAILED:',
+        without='        case "RerunOnFailure" | "Manual" if phase == FAILED:',
         because="Under Manual nothing goes without a person's request.",
         tests=_BY_DECIDE,
     ),
