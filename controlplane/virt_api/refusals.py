@@ -50,9 +50,13 @@ class Machine:
     @property
     def pending(self) -> tuple[StateChangeRequest, ...]:
         """What is still to be carried out. What is done stands in nobody's way until it is taken off the queue."""
-        lives = self.alive is not None and not self.is_going
-        uid = self.vmi.metadata.uid if self.vmi is not None else None
-        return pending(self.vm.status.state_change_requests, uid=uid, lives=lives)
+        queue = self.vm.status.state_change_requests
+        if self.vmi is None:
+            return pending(queue, uid=None, is_own=False)
+        meta = self.vmi.metadata
+        # One that nobody controls is adopted, and answers a start then, unless it is going.
+        is_own = any(one.controller for one in meta.owner_references) or not self.is_going
+        return pending(queue, uid=meta.uid, is_own=is_own)
 
     @property
     def asked(self) -> str:

@@ -79,8 +79,7 @@ def is_final(phase: str) -> bool:
 def is_alive(phase: str) -> bool:
     """Tell whether a guest runs, may run or is about to: whatever is not over.
 
-    Unknown counts, for silence is no end; so does the empty phase of an instance that was created just now. Who takes a
-    request and who carries it out ask this one function: what one takes for idle the other must not take for busy.
+    Unknown counts, for silence is no end; so does the empty phase of an instance that was created just now.
     """
     return not is_final(phase)
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from kubevirt_api.condition_types import SYNCHRONIZED
 from kubevirt_api.names import VM_FINALIZER
-from kubevirt_api.run_strategies import ALWAYS, HALTED, MANUAL, ONCE, RERUN_ON_FAILURE
+from kubevirt_api.run_strategies import ALWAYS, HALTED, ONCE, RERUN_ON_FAILURE
 
 from controlplane.api.objects import conditions
 from controlplane.api.objects.phase import FAILED, SUCCEEDED, is_final
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.plan import Plan, Tell
-from controlplane.virt_controller.vm.requests import asks_again, has_stale_stop, why_drop
+from controlplane.virt_controller.vm.requests import asks_again, has_answered_start, has_stale_stop, why_drop
 from controlplane.virt_controller.vm.start_failure import is_failed_start, is_recorded, seconds_to_wait
 from controlplane.virt_controller.vm.world import (
     Action,
@@ -83,22 +83,23 @@ def why_start(world: World) -> str | None:
     return None
 
 
-def why_stop(world: World, own: VirtualMachineInstance) -> str | None:  # noqa: PLR0911 - a table
-    """Say why the instance should be deleted; None when it should stay."""
+def why_stop(world: World, own: VirtualMachineInstance) -> str | None:
+    """Say why the instance should be deleted; None when it should stay.
+
+    A run that failed under RerunOnFailure goes because it failed, also when its stop is queued: we queued that then.
+    """
     phase, strategy = own.status.phase, world.vm.run_strategy
     match strategy:
         case "Halted":
             return f"run strategy is {HALTED}"
-        case "Always" | "RerunOnFailure" | "Manual" if world.wants_stop:
-            return "a stop was requested"
-        case "Always" if is_final(phase):
-            return f"run strategy is {ALWAYS} and the instance {phase.lower()}"
         case "RerunOnFailure" if phase == SUCCEEDED:
             return f"run strategy is {RERUN_ON_FAILURE} and the instance succeeded"
         case "RerunOnFailure" if phase == FAILED:
             return f"run strategy is {RERUN_ON_FAILURE} and the instance failed"
-        case "Manual" if is_final(phase) and world.wants_start:
-            return f"run strategy is {MANUAL}, a start was requested and the last run is over"
+        case "Always" | "RerunOnFailure" | "Manual" if world.wants_stop:
+            return "a stop was requested"
+        case "Always" if is_final(phase):
+            return f"run strategy is {ALWAYS} and the instance {phase.lower()}"
     return None
 
 
@@ -130,6 +131,8 @@ def _tell_first(world: World, own: VirtualMachineInstance) -> str | None:
         return "the failed start is counted while its instance is there"
     if asks_again(world, own):
         return "the next run is asked for while the failed one is there"
+    if has_answered_start(world):
+        return "the start that this instance has answered must not bring another"
     if world.vm.run_strategy == RERUN_ON_FAILURE != world.vm.status.run_strategy:
         return "the strategy was acted on: what follows is no first start"
     return None

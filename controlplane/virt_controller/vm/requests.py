@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from kubevirt_api.run_strategies import HALTED, ONCE, RERUN_ON_FAILURE
 
-from controlplane.api.objects.phase import FAILED, is_final
+from controlplane.api.objects.phase import FAILED
 from controlplane.api.objects.vm import StateChangeRequest
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.virt_controller.vm.world import World
 
 
-def why_drop(world: World) -> str | None:  # noqa: PLR0911 - a table
+def why_drop(world: World) -> str | None:
     """Say why the first request can never be carried out; None when it can, or when there is none."""
     request = next(iter(world.pending_requests), None)
     if request is None:
@@ -28,8 +28,6 @@ def why_drop(world: World) -> str | None:  # noqa: PLR0911 - a table
             return f"starting with {asked} is not built in this version"
         case "Start", "Halted":
             return f"run strategy is {HALTED}; start the machine again, or change the strategy"
-        case "Start", "Once" if _is_over(world):
-            return f"run strategy is {ONCE} and its one run is over"
         case "Stop", "Once":
             return f"run strategy is {ONCE}; switch to {HALTED} to stop the machine"
         case "Start" | "Stop", _:
@@ -43,18 +41,27 @@ def asks_again(world: World, own: VirtualMachineInstance) -> bool:
     return failed and world.vm.run_strategy == RERUN_ON_FAILURE and not world.pending_requests
 
 
+def next_run(own: VirtualMachineInstance) -> tuple[StateChangeRequest, ...]:
+    """Ask for another run than that of an instance. A start alone would be answered by the one that is there."""
+    return StateChangeRequest(action="Stop", uid=own.metadata.uid), StateChangeRequest(action="Start")
+
+
 def has_stale_stop(world: World) -> bool:
     """Tell whether a stop is done that names no instance: left in the queue, it would stop the next one, too."""
+    return any(one.action == "Stop" and one.uid is None for one in _done(world))
+
+
+def has_answered_start(world: World) -> bool:
+    """Tell whether a start is done: left in the queue when its instance goes, it would bring another."""
+    return any(one.action == "Start" for one in _done(world))
+
+
+def _done(world: World) -> tuple[StateChangeRequest, ...]:
     queue = world.vm.status.state_change_requests
-    done = queue[: len(queue) - len(world.pending_requests)]
-    return any(one.action == "Stop" and one.uid is None for one in done)
+    return queue[: len(queue) - len(world.pending_requests)]
 
 
 def _unbuilt(request: StateChangeRequest) -> str:
     """List the options that ask for something: to ignore one would be to start what nobody asked for."""
     asked = {name: value for name, value in request.data.items() if value.lower() != "false"}
     return ", ".join(f"{name[:64]}={value[:64]}" for name, value in sorted(asked.items())[:8])
-
-
-def _is_over(world: World) -> bool:
-    return world.own is not None and is_final(world.own.status.phase) and not world.is_stopping

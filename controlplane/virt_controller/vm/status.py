@@ -24,7 +24,7 @@ from controlplane.engine.plan import Problem
 from controlplane.virt_controller.stamps import render_stamp
 from controlplane.virt_controller.vm.decide import why_start
 from controlplane.virt_controller.vm.refusal import explain
-from controlplane.virt_controller.vm.requests import asks_again
+from controlplane.virt_controller.vm.requests import asks_again, next_run
 from controlplane.virt_controller.vm.start_failure import is_failed_start, next_start_failure
 from controlplane.virt_controller.vm.template import template_hash
 from controlplane.virt_controller.vm.world import COUNTED, Action, Claim, World
@@ -102,7 +102,7 @@ def _requests(world: World) -> tuple[StateChangeRequest, ...]:
     if not world.is_strategy_known:
         return world.vm.status.state_change_requests
     if world.own is not None and asks_again(world, world.own):
-        return (StateChangeRequest(action="Start"),)
+        return next_run(world.own)
     return world.pending_requests
 
 

@@ -11,7 +11,7 @@ from enum import Enum, auto
 from kubevirt_api.run_strategies import ALWAYS, BUILT, ONCE, RERUN_ON_FAILURE
 
 from controlplane.api.objects.meta import ObjectMeta, OwnerReference
-from controlplane.api.objects.phase import RUNNING, is_alive
+from controlplane.api.objects.phase import RUNNING
 from controlplane.api.objects.requests import pending
 from controlplane.api.objects.vm import StateChangeRequest, VirtualMachine
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
@@ -83,9 +83,8 @@ class World:
     def _left(self) -> tuple[StateChangeRequest, ...]:
         # An orphan counts: it is about to be adopted, and a stop of it must not be forgotten before.
         there = None if self.claim is Claim.FOREIGN else self.vmi
-        lives = self.own is not None and is_alive(self.own.status.phase) and not self.is_stopping
         uid = there.metadata.uid if there is not None else None
-        return pending(self.vm.status.state_change_requests, uid=uid, lives=lives)
+        return pending(self.vm.status.state_change_requests, uid=uid, is_own=self.own is not None)
 
     @property
     def wants_start(self) -> bool:

@@ -88,9 +88,16 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_REFUSALS,
-        line="        return pending(self.vm.status.state_change_requests, uid=uid, lives=lives)",
-        without="        return self.vm.status.state_change_requests",
+        line="        return pending(queue, uid=meta.uid, is_own=is_own)",
+        without="        return queue",
         because="What is done must not keep anybody out.",
+        tests=_BY_LIFECYCLE,
+    ),
+    Guard(
+        file=_REFUSALS,
+        line=" or not self.is_going\n        return pending",
+        without=" or True\n        return pending",
+        because="A start that still comes, when an instance that is never adopted is gone, could not be taken back.",
         tests=_BY_LIFECYCLE,
     ),
     Guard(

@@ -13,6 +13,7 @@ _QUEUE = "controlplane/api/objects/requests.py"
 _REQUESTS = "controlplane/virt_controller/vm/requests.py"
 _BY_DECIDE = ("tests/controlplane/virt_controller/vm/test_decide.py",)
 _BY_RECONCILER = ("tests/controlplane/virt_controller/vm/test_reconciler.py",)
+_BY_ONE_START = ("tests/controlplane/virt_controller/vm/test_one_start.py",)
 _BY_REQUESTS = (
     "tests/controlplane/virt_controller/vm/test_requests.py",
     "tests/controlplane/virt_controller/vm/test_decide.py",
@@ -94,9 +95,16 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_DECIDE,
-        line='        case "Manual" if is_final(phase) and world.wants_start:',
-        without='        case "Manual" if is_final(phase):',
+        line='        case "RerunOnFailure" if phase == FAILED:',
+        without='        case "RerunOnFailure" | "Manual" if phase == FAILED:',
         because="Under Manual nothing goes without a person's request.",
+        tests=_BY_DECIDE,
+    ),
+    Guard(
+        file=_DECIDE,
+        line="    if has_answered_start(world):",
+        without="    if False:",
+        because="A start that is still queued when the instance that answered it goes would bring a second run.",
         tests=_BY_DECIDE,
     ),
     Guard(
@@ -206,22 +214,36 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_WORLD,
-        line="lives = self.own is not None and is_alive(self.own.status.phase) and not self.is_stopping",
-        without="lives = self.own is not None",
-        because="A start that waits for the old run to go must not be taken for done.",
-        tests=_BY_REQUESTS,
+        line="is_own=self.own is not None)",
+        without='is_own=self.own is not None and self.own.status.phase not in ("Succeeded", "Failed"))',
+        because="One start whose run is over before it is off the queue would run the machine twice.",
+        tests=_BY_ONE_START,
+    ),
+    Guard(
+        file=_WORLD,
+        line="is_own=self.own is not None)",
+        without="is_own=self.own is not None and not self.is_stopping)",
+        because="One start whose instance a person has deleted before it is off the queue would run the machine twice.",
+        tests=_BY_ONE_START,
+    ),
+    Guard(
+        file=_WORLD,
+        line="is_own=self.own is not None)",
+        without="is_own=there is not None)",
+        because="An instance that is not the machine's answers none of its starts.",
+        tests=("tests/controlplane/virt_controller/vm/test_world.py",),
+    ),
+    Guard(
+        file=_REQUESTS,
+        line='    return StateChangeRequest(action="Stop", uid=own.metadata.uid), StateChangeRequest(action="Start")',
+        without='    return (StateChangeRequest(action="Start"),)',
+        because="A failed run would be taken for the answer to the start of the next one.",
+        tests=("tests/controlplane/virt_controller/vm/test_status.py",),
     ),
     Guard(
         file=_REQUESTS,
         line='        case "Start", "Halted":',
         without='        case "Start", "Nothing":',
-        because="A request that nobody acts on blocks every later one.",
-        tests=_BY_REQUESTS,
-    ),
-    Guard(
-        file=_REQUESTS,
-        line='        case "Start", "Once" if _is_over(world):',
-        without='        case "Start", "Nothing" if _is_over(world):',
         because="A request that nobody acts on blocks every later one.",
         tests=_BY_REQUESTS,
     ),

@@ -122,7 +122,6 @@ def _vm_wants_end(vm: Json, vmi: Json | None) -> bool:
             first["action"] == "Stop" and strategy != "Once",
             strategy == "Always" and now in OVER,
             strategy == "RerunOnFailure" and now in OVER,
-            strategy == "Manual" and now in OVER and first["action"] == "Start",
         )
     )
 

@@ -17,7 +17,7 @@ from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE, VIRTU
 from tests.controlplane.simulation.answers import Asked
 from tests.controlplane.simulation.kubernetes import OUT_OF_SERVICE, has_taint
 from tests.controlplane.simulation.ledger import asks_for_run, controlling_uid
-from tests.controlplane.simulation.start_promises import counts_up, end_is_noted, seconds_to_wait
+from tests.controlplane.simulation.start_promises import counts_up, end_is_noted, seconds_to_wait, start_is_taken_off
 from tests.controlplane.simulation.store import OVER, Json
 
 LOOKED_BACK = 2
@@ -131,7 +131,7 @@ RULES: dict[tuple[str, str], tuple[Rule, ...]] = {
     ("create", POD.kind): (_is_made_once,),
     ("patch", VIRTUAL_MACHINE_INSTANCE.kind): (_names_its_state, _vmi_has_no_pod, _vm_lives),
     ("patch status of", VIRTUAL_MACHINE_INSTANCE.kind): (_names_its_state, _end_is_proven, _absence_is_asked),
-    ("delete", VIRTUAL_MACHINE_INSTANCE.kind): (_names_its_state, end_is_noted),
+    ("delete", VIRTUAL_MACHINE_INSTANCE.kind): (_names_its_state, end_is_noted, start_is_taken_off),
     ("patch", POD.kind): (_names_its_state,),
     ("delete", POD.kind): (_names_its_object,),
 }

@@ -54,5 +54,19 @@ def end_is_noted(asked: Asked) -> str | None:
     return None
 
 
+def start_is_taken_off(asked: Asked) -> str | None:
+    """An instance is the answer to the start before it: it goes when that is off the queue, or brings another run."""
+    vmi, vm = asked.decided_on, None if asked.view.vm is None else msgspec.json.decode(asked.view.vm)
+    if vm is None or "deletionTimestamp" in vm["metadata"] or controlling_uid(vmi) != vm["metadata"]["uid"]:
+        return None
+    queue, uid = vm.get("status", {}).get("stateChangeRequests") or (), vmi["metadata"]["uid"]
+    for one in queue:
+        if one["action"] != "Stop":
+            return "its instance is deleted before the start that it has answered is off the queue"
+        if one.get("uid") in (None, uid):
+            return None
+    return None
+
+
 def _failure(vm: Json) -> Json:
     return vm.get("status", {}).get("startFailure") or {}

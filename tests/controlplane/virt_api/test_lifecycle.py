@@ -54,10 +54,14 @@ def a_vm(strategy: str, **status: Any) -> VirtualMachine:
 
 
 def a_vmi(
-    phase: str, grace: int | None = None, owner: str = "u0", *, deleting: bool = False, said: str = ""
+    phase: str, grace: int | None = None, owner: str | None = "u0", *, deleting: bool = False, said: str = ""
 ) -> VirtualMachineInstance:
     spec = TEMPLATE["spec"] | ({} if grace is None else {"terminationGracePeriodSeconds": grace})
-    meta: dict[str, Any] = {"name": "web", "uid": "u1", "ownerReferences": [{"uid": owner, "controller": True}]}
+    meta: dict[str, Any] = {
+        "name": "web",
+        "uid": "u1",
+        "ownerReferences": [{"uid": owner, "controller": True}] if owner else [],
+    }
     if deleting:
         meta["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     lost = {"type": "Synchronized", "status": "False", "reason": "LauncherLost", "message": said}
@@ -134,7 +138,8 @@ def test_a_stop_takes_back_a_start_that_has_not_begun() -> None:
         vm = a_vm(strategy, stateChangeRequests=[START])
         assert decide_stop(vm, None, StopOptions()) == (cleared(**also),)
         assert decide_stop(vm, a_vmi("Running", owner="somebody"), StopOptions(0)) == (cleared(**also),)
-        assert decide_stop(vm, a_vmi("Failed"), StopOptions()) == (cleared(STOP, **also),)
+        another = a_vm(strategy, stateChangeRequests=[STOP, START])
+        assert decide_stop(another, a_vmi("Failed"), StopOptions()) == (cleared(STOP, **also),)
 
 
 def test_a_stop_keeps_a_machine_down_that_would_start_by_itself() -> None:
@@ -155,6 +160,23 @@ def test_what_is_done_stands_in_nobodys_way() -> None:
     with pytest.raises(RefusedError, match="already running"):
         decide_start(vm, a_vmi("Running"), StartOptions())
     assert decide_start(a_vm("Manual", stateChangeRequests=[done]), None, StartOptions()) == (queue(START),)
+
+
+@pytest.mark.parametrize("over", [a_vmi("Succeeded"), a_vmi("Succeeded", deleting=True), a_vmi("Failed", owner=None)])
+def test_a_start_that_an_instance_has_answered_stands_in_nobodys_way(over: VirtualMachineInstance) -> None:
+    """Its run may be over before virt-controller takes the start off the queue. Another start names that run."""
+    vm = a_vm("Manual", stateChangeRequests=[START])
+    assert decide_start(vm, over, StartOptions()) == (queue(STOP, START),)
+    with pytest.raises(RefusedError, match="not running"):
+        decide_stop(vm, over, StopOptions())
+
+
+def test_a_start_waits_for_an_instance_that_will_not_be_this_machines() -> None:
+    """A departing orphan is not adopted: the start is still to come, and can be taken back."""
+    vm, going = a_vm("Manual", stateChangeRequests=[START]), a_vmi("Failed", owner=None, deleting=True)
+    with pytest.raises(RefusedError, match="stop takes it back"):
+        decide_start(vm, going, StartOptions())
+    assert decide_stop(vm, going, StopOptions()) == (cleared(STOP),)
 
 
 PROOF = "Proof would be: the Node object is deleted"

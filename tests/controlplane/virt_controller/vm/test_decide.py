@@ -78,7 +78,16 @@ TABLE: dict[str, tuple[World, list[str]]] = {
     "Manual, alive, stop asked: delete": (vm_world(a_vm("Manual", **asked(STOP)), RUNNING), ["DeleteVmi"]),
     "Manual, alive, start asked: done already": (vm_world(a_vm("Manual", **asked(START)), RUNNING), []),
     "Manual, final: keep": (vm_world(a_vm("Manual"), FAILED), []),
-    "Manual, final, start asked: delete": (vm_world(a_vm("Manual", **asked(START)), FAILED), ["DeleteVmi"]),
+    "Manual, final, start asked: done already": (vm_world(a_vm("Manual", **asked(START)), FAILED), []),
+    "Manual, final, another start asked: delete": (
+        vm_world(a_vm("Manual", **asked(STOP, START)), FAILED),
+        ["DeleteVmi"],
+    ),
+    "Manual, going, start asked: wait": (vm_world(a_vm("Manual", **asked(START)), GOING), []),
+    "Manual, alive, start answered, stop asked: trim first": (
+        vm_world(a_vm("Manual", **asked(START, STOP)), RUNNING),
+        ["Tell", "DeleteVmi"],
+    ),
     # RerunOnFailure
     "Rerun, fresh: create": (vm_world(a_vm("RerunOnFailure")), ["CreateVmi"]),
     "Rerun, acted on before: nothing": (vm_world(a_vm("RerunOnFailure", runStrategy="RerunOnFailure")), []),
@@ -101,16 +110,24 @@ TABLE: dict[str, tuple[World, list[str]]] = {
         vm_world(a_vm("RerunOnFailure", **asked(STOP), **ACTED_ON), FAILED),
         ["DeleteVmi"],
     ),
-    "Rerun, failed and asked: delete": (
-        vm_world(a_vm("RerunOnFailure", **asked(START), **ACTED_ON), FAILED),
+    "Rerun, failed and another asked: delete": (
+        vm_world(a_vm("RerunOnFailure", **asked(STOP, START), **ACTED_ON), FAILED),
         ["DeleteVmi"],
+    ),
+    "Rerun, start answered, failed: ask for the next first": (
+        vm_world(a_vm("RerunOnFailure", **asked(START), **ACTED_ON), FAILED),
+        ["Tell", "DeleteVmi"],
+    ),
+    "Rerun, start answered, succeeded: trim first": (
+        vm_world(a_vm("RerunOnFailure", **asked(START), **ACTED_ON), SUCCEEDED),
+        ["Tell", "DeleteVmi"],
     ),
     # Once
     "Once, none: create": (vm_world(a_vm("Once")), ["CreateVmi"]),
     "Once, final: keep": (vm_world(a_vm("Once"), SUCCEEDED), []),
     "Once, failed: keep": (vm_world(a_vm("Once"), FAILED), []),
     "Once, none, start asked: create": (vm_world(a_vm("Once", **asked(START))), ["CreateVmi"]),
-    "Once, final, start asked: drop": (vm_world(a_vm("Once", **asked(START)), SUCCEEDED), ["DropRequest"]),
+    "Once, final, start asked: done already": (vm_world(a_vm("Once", **asked(START)), SUCCEEDED), []),
     "Once, alive, stop asked: drop": (vm_world(a_vm("Once", **asked(STOP)), RUNNING), ["DropRequest"]),
     # requests that no strategy can carry out
     "Manual, paused start asked: drop": (vm_world(a_vm("Manual", **asked(PAUSED_START))), ["DropRequest"]),
@@ -171,6 +188,12 @@ def test_the_last_words_of_a_failed_run_are_told_when_it_goes() -> None:
     why = a_condition("Synchronized", "False", "LauncherFailed", "not a disk image")
     (step,) = decide(vm_world(a_vm(), a_vmi("Failed", ran=True, conditions=[why]))).steps
     assert step.because == "run strategy is Always and the instance failed (LauncherFailed: not a disk image)"
+
+
+def test_a_failed_run_goes_because_it_failed_also_when_the_next_one_is_queued() -> None:
+    """The stop that names it is our own: who reads the Event asks why the machine was run again."""
+    (step,) = decide(vm_world(a_vm("RerunOnFailure", **asked(STOP, START), **ACTED_ON), FAILED)).steps
+    assert step.because == "run strategy is RerunOnFailure and the instance failed"
 
 
 def test_a_guest_s_words_leave_room_for_ours_in_an_event() -> None:

@@ -144,8 +144,8 @@ async def test_a_stop_whose_instance_the_api_server_does_not_know_is_done() -> N
     assert not stand.vm["status"].get("stateChangeRequests")
 
 
-async def test_a_start_is_not_taken_for_done_by_an_instance_that_has_failed_since() -> None:
-    """Another leader saw it fail, and asked for the next run; here the watch of instances is behind."""
+async def test_an_instance_that_seems_to_live_and_has_failed_since_is_followed_by_the_next() -> None:
+    """It has answered the start; here the watch of instances is behind, and the run after it must not be missed."""
     stand = VmStand("RerunOnFailure")
     stand.make_vmi(stand.owner())
     stand.catch_up()
@@ -154,7 +154,8 @@ async def test_a_start_is_not_taken_for_done_by_an_instance_that_has_failed_sinc
     stand.store.patch(VM, WEB, start, subresource="status")
     stand.catch_up(VM)
     await stand.run()
-    assert stand.vm["status"]["stateChangeRequests"] == [{"action": "Start"}]
+    stop = {"action": "Stop", "uid": stand.vmi["metadata"]["uid"]}
+    assert stand.vm["status"]["stateChangeRequests"] == [stop, {"action": "Start"}]
     assert "deletionTimestamp" in stand.vmi["metadata"]
 
 

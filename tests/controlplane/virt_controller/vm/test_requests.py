@@ -60,7 +60,6 @@ def test_what_is_dropped_is_dropped_for_a_reason_that_names_what_to_do() -> None
     assert reasons == {
         "starting with paused=true is not built in this version",
         "run strategy is Halted; start the machine again, or change the strategy",
-        "run strategy is Once and its one run is over",
         "run strategy is Once; switch to Halted to stop the machine",
         "no such request is known to this version; known are Start and Stop",
     }

@@ -263,11 +263,22 @@ REQUESTS: dict[str, tuple[World, list[str]]] = {
         vm_world(a_vm("Manual", **START), running()),
         [],
     ),
-    "a start is not done by a finished one": (
+    "a start is done when one has lived": (
         vm_world(a_vm("Manual", **START), a_vmi("Failed", ran=True)),
-        ["Start"],
+        [],
     ),
-    "a failed run asks for the next": (vm_world(a_vm("RerunOnFailure"), a_vmi("Failed", ran=True)), ["Start"]),
+    "a start of another is not done by a finished one": (
+        vm_world(a_vm("Manual", **RESTART), a_vmi("Failed", ran=True)),
+        ["Stop", "Start"],
+    ),
+    "a failed run asks for the next, and names itself": (
+        vm_world(a_vm("RerunOnFailure"), a_vmi("Failed", ran=True)),
+        ["Stop", "Start"],
+    ),
+    "a failed run that was asked for asks for the next, too": (
+        vm_world(a_vm("RerunOnFailure", **START), a_vmi("Failed", ran=True)),
+        ["Stop", "Start"],
+    ),
     "a succeeded one does not": (vm_world(a_vm("RerunOnFailure"), a_vmi("Succeeded", ran=True)), []),
 }
 

@@ -27,12 +27,17 @@ def asked(*queue: dict[str, Any], vmi: Any = None, **facts: Any) -> World:
 PENDING: dict[str, tuple[World, list[dict[str, Any]]]] = {
     "a start, nothing lives": (asked(START), [START]),
     "a start, the instance lives": (asked(START, vmi=a_vmi("Running")), []),
-    "a start, the old instance is going": (asked(START, vmi=a_vmi("Running", deleting=True)), [START]),
-    "a start, the old instance's delete was sent": (
-        asked(START, vmi=a_vmi("Running"), is_delete_sent=True),
-        [START],
+    "a start, its instance is going already": (asked(START, vmi=a_vmi("Running", deleting=True)), []),
+    "a start, its instance's delete was sent": (asked(START, vmi=a_vmi("Running"), is_delete_sent=True), []),
+    "a start, its run is over already": (asked(START, vmi=a_vmi("Succeeded")), []),
+    "a start, an orphan is there": (asked(START, vmi=a_vmi("Succeeded", owner=None)), [START]),
+    "a start, somebody else's instance": (asked(START, vmi=a_vmi("Running", owner="x")), [START]),
+    "another start, the last run is over": (asked(STOP, START, vmi=a_vmi("Succeeded")), [STOP, START]),
+    "another start, the old instance is going": (
+        asked(STOP, START, vmi=a_vmi("Running", deleting=True)),
+        [STOP, START],
     ),
-    "a start, the last run is over": (asked(START, vmi=a_vmi("Succeeded")), [START]),
+    "another start, its run is over already": (asked(STOP_OTHER, START, vmi=a_vmi("Succeeded")), []),
     "a stop of the instance that is there": (asked(STOP, vmi=a_vmi("Running")), [STOP]),
     "a stop of whatever is there": (asked(STOP_ANY, vmi=a_vmi("Running")), [STOP_ANY]),
     "a stop of another instance": (asked(STOP_OTHER, vmi=a_vmi("Running")), []),
