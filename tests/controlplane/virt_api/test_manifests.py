@@ -13,6 +13,8 @@ import jinja2
 import pytest
 import yaml
 
+from controlplane.api.admission.verdict import Request, Settings, review
+from controlplane.api.objects.decode import decode_kubevirt
 from controlplane.api.registry import KINDS, Kind
 from controlplane.api.schema.generate_crds import LIST
 from controlplane.virt_api.identity import HookClients
@@ -20,7 +22,9 @@ from controlplane.virt_api.routes import GROUP, HOOKS, VERSIONS
 from controlplane.virt_api.settings import SECRET_NAME, parse
 from controlplane.virt_controller.certificates.observe import secrets
 from controlplane.virt_controller.certificates.roles import ROLES
+from controlplane.virt_controller.vmi.launcher_pod import build_launcher_pod
 from tests.controlplane.virt_api.served import an_authority
+from tests.controlplane.virt_controller.builders import a_vmi
 
 ROOT = Path(__file__).parents[3]
 ROLE = ROOT / "roles" / "control_plane"
@@ -32,7 +36,7 @@ CONTROL_PLANE_NODE = "node-role.kubernetes.io/control-plane"
 
 def render(name: str, **options: Any) -> list[dict[str, Any]]:
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True, autoescape=False)
-    environment.filters["to_json"] = json.dumps  # Ansible's
+    environment.filters.update(to_json=json.dumps, bool=bool)  # Ansible's
     defaults = yaml.safe_load((ROLE / "defaults" / "main.yml").read_text())
     own = {
         "control_plane_namespace": "virt",
@@ -248,6 +252,18 @@ def test_who_reads_metrics_can_be_said_and_virt_api_stays_open_to_api_servers() 
 
     assert [rule["from"] for rule in (*rules["virt-controller"], *rules["virt-handler"])] == [sources, sources]
     assert "from" not in rules["virt-api"][0]
+
+
+@pytest.mark.parametrize("policy", ["Always", "IfNotPresent", "Never"])
+def test_the_pull_policy_that_is_asked_for_is_that_of_launchers_too(policy: str) -> None:
+    (configured,) = render("kubevirt.yaml.j2", control_plane_image_pull_policy=policy)
+    request = Request(operation="CREATE", kind="KubeVirt", user="admin", uid="u", obj=configured)
+    assert review(request, Settings()).problems == ()
+
+    configuration = decode_kubevirt(configured).spec.configuration
+    pod = build_launcher_pod(a_vmi(), attempt=1, image="virt-launcher:1", configuration=configuration)
+
+    assert [one["imagePullPolicy"] for one in pod["spec"]["containers"]] == [policy]
 
 
 def hook_clients(environment: dict[str, Any]) -> HookClients | None:
