@@ -254,6 +254,16 @@ def test_who_reads_metrics_can_be_said_and_virt_api_stays_open_to_api_servers() 
     assert "from" not in rules["virt-api"][0]
 
 
+@pytest.mark.parametrize("name", ["virt-api", "virt-controller", "virt-handler", "virt-node"])
+def test_what_a_component_said_when_it_ended_is_in_its_pod(name: str) -> None:
+    """Where the role, which waits for it, finds it: there is nobody to read a log."""
+    (workload,) = (one for one in render(f"{name}.yaml.j2") if one["kind"] in {"Deployment", "DaemonSet"})
+    spec = workload["spec"]["template"]["spec"]
+
+    for container in (*spec["containers"], *spec.get("initContainers", [])):
+        assert container["terminationMessagePolicy"] == "FallbackToLogsOnError"
+
+
 @pytest.mark.parametrize("policy", ["Always", "IfNotPresent", "Never"])
 def test_the_pull_policy_that_is_asked_for_is_that_of_launchers_too(policy: str) -> None:
     (configured,) = render("kubevirt.yaml.j2", control_plane_image_pull_policy=policy)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+import pytest
 import yaml
 
 ROLE = Path(__file__).resolve().parents[4] / "roles" / "control_plane"
@@ -55,3 +56,42 @@ def test_a_namespace_that_somebody_else_made_is_refused_and_what_can_be_done_is_
 
 def test_removal_looks_at_each_object_and_needs_no_refusal() -> None:
     assert refusal({"namespace_owner": "other"}, control_plane_state="absent") is None
+
+
+PEM = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
+
+
+def of_webhooks(authority: Any, names: Any, **others: Any) -> str | None:
+    options = {"control_plane_webhook_client_ca": authority, "control_plane_webhook_client_names": names}
+    return refusal(**options, **others)
+
+
+@pytest.mark.parametrize(
+    ("authority", "names"),
+    [
+        pytest.param(PEM, "front-proxy-client", id="a name, not a list"),
+        pytest.param("", "front-proxy-client", id="a name alone"),
+        pytest.param(PEM, {"front-proxy-client": True}, id="a mapping"),
+        pytest.param(PEM, [1], id="a number"),
+        pytest.param(PEM, [""], id="an empty name"),
+        pytest.param(PEM, [], id="no name"),
+        pytest.param("", ["front-proxy-client"], id="no authority"),
+        pytest.param("/etc/kubernetes/pki/front-proxy-ca.crt", ["front-proxy-client"], id="a path"),
+    ],
+)
+def test_what_would_end_virt_api_is_refused_and_how_it_is_written_is_said(authority: Any, names: Any) -> None:
+    said = of_webhooks(authority, names)
+
+    assert said is not None
+    assert "lookup('ansible.builtin.file', 'ca.crt')" in said
+    assert '["front-proxy-client"]' in said
+    assert "Set both or neither" in said
+
+
+def test_both_and_neither_of_what_proves_api_servers_are_taken() -> None:
+    assert of_webhooks(PEM, ["front-proxy-client", "other"]) is None
+    assert of_webhooks("", []) is None
+
+
+def test_options_of_an_installation_do_not_keep_from_removing_it() -> None:
+    assert of_webhooks(PEM, [], control_plane_state="absent") is None
