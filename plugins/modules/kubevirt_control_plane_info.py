@@ -17,6 +17,11 @@ extends_documentation_fragment:
   - virtops.kubevirt.auth
   - virtops.kubevirt.attributes.info
   - virtops.kubevirt.attributes.actiongroup
+options:
+  namespace:
+    description:
+      - The namespace that is meant for the control plane, to be told whose it is.
+    type: str
 """
 
 EXAMPLES = r"""
@@ -50,6 +55,13 @@ namespace:
   returned: success
   type: str
   sample: kubevirt
+namespace_owner:
+  description:
+    - V(ours) if O(namespace) carries the label C(app.kubernetes.io/managed-by=virtops.kubevirt), V(other) if it does not,
+      V(none) if there is no such namespace or none was asked about.
+  returned: success
+  type: str
+  sample: none
 workloads:
   description: Virtual machines, and instances without one, as namespace/name.
   returned: success
@@ -81,7 +93,8 @@ from ..module_utils._vm.frame import VirtModule, run
 
 def main() -> None:
     """Run the module."""
-    run(VirtModule(argument_spec=auth_argument_spec(), supports_check_mode=True), inspect)
+    spec = {**auth_argument_spec(), "namespace": {"type": "str"}}
+    run(VirtModule(argument_spec=spec, supports_check_mode=True), inspect)
 
 
 if __name__ == "__main__":

@@ -37,6 +37,12 @@ options:
       - Labels added to the metadata of every object that is applied.
     type: dict
     default: {}
+  only_with_labels:
+    description:
+      - The labels that an object must carry for O(state=absent) to delete it. What does not carry them all is somebody else's
+        under the same name; it is left alone, not waited for, and named in RV(left_alone).
+    type: dict
+    default: {}
   wait:
     description:
       - Whether to wait until each object serves (definitions established, workloads rolled out, API services
@@ -68,6 +74,19 @@ EXAMPLES = r"""
         kind: Namespace
         metadata:
           name: machines
+    labels:
+      app.kubernetes.io/managed-by: somebody
+
+- name: Have it no more, unless another one has made it
+  virtops.kubevirt.kubevirt_objects:
+    state: absent
+    definitions:
+      - apiVersion: v1
+        kind: Namespace
+        metadata:
+          name: machines
+    only_with_labels:
+      app.kubernetes.io/managed-by: somebody
 """
 
 RETURN = r"""
@@ -77,6 +96,14 @@ changes:
   type: list
   elements: str
   sample: ["Namespace machines"]
+left_alone:
+  description:
+    - The objects that were not deleted because they do not carry O(only_with_labels), kind and name; without those that go
+      with a Namespace that was.
+  returned: success
+  type: list
+  elements: str
+  sample: ["Namespace production"]
 """
 
 from ..module_utils._client.argspec import auth_argument_spec
@@ -91,6 +118,7 @@ def main() -> None:
         "definitions": {"type": "list", "elements": "dict", "required": True},
         "state": {"type": "str", "choices": ["present", "absent", "patched"], "default": "present"},
         "labels": {"type": "dict", "default": {}},
+        "only_with_labels": {"type": "dict", "default": {}},
         "wait": {"type": "bool", "default": False},
         "wait_timeout": {"type": "int", "default": 300},
     }

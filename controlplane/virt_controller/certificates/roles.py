@@ -7,9 +7,10 @@ A server's pair is not for clients and a client's not for servers (extended key 
 and whoever verifies a peer compares it with the one role that it expects. So a virt-handler cannot call another as if
 it were virt-api, nor pass for a migration's source by the pair that it serves with.
 
-All virt-handlers share their pairs, as upstream's do: one account reads one Secret, and RBAC cannot tell nodes apart.
-A captured node can pass for another node's virt-handler with them, so nobody may take a role for a node: which node
-serves a machine is told by its VMI, whose nodeName no virt-handler can write.
+The pairs of virt-handlers and of migrations are issued, and nothing uses them yet: no account but virt-controller's
+may read them. All virt-handlers are to share theirs, as upstream's do: one account reads one Secret, and RBAC cannot
+tell nodes apart. A captured node can then pass for another node's virt-handler, so nobody may take a role for a node:
+which node serves a machine is told by its VMI, whose nodeName no virt-handler can write.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from .._client.errors import NotFound
 from .installed import MANAGED_BY, MANAGER, Installed, assess
 
 _DEFINITIONS = Resource("apiextensions.k8s.io/v1", "customresourcedefinitions", "CustomResourceDefinition", None)
+_NAMESPACES = Resource("v1", "namespaces", "Namespace", None)
 _DEPLOYMENTS = Resource("apps/v1", "deployments", "Deployment", None)
 _NODES = Resource("v1", "nodes", "Node", None)
 _MACHINES = (
@@ -22,7 +23,7 @@ _MACHINES = (
 _ADMISSION = "admissionregistration.k8s.io/v1"
 _CLUSTER_WIDE = (
     _DEFINITIONS,
-    Resource("v1", "namespaces", "Namespace", None),
+    _NAMESPACES,
     Resource("scheduling.k8s.io/v1", "priorityclasses", "PriorityClass", None),
     Resource("rbac.authorization.k8s.io/v1", "clusterroles", "ClusterRole", None),
     Resource("rbac.authorization.k8s.io/v1", "clusterrolebindings", "ClusterRoleBinding", None),
@@ -34,11 +35,12 @@ _CLUSTER_WIDE = (
 )
 
 
-def inspect(api: Api) -> Installed:
-    """Look at a cluster and decide whose control plane it has."""
+def inspect(api: Api, namespace: str | None = None) -> Installed:
+    """Look at a cluster and decide whose control plane it has, and whose a namespace is."""
     ours = f"{MANAGED_BY}={MANAGER}"
     return assess(
         api.get(_DEFINITIONS, "kubevirts.kubevirt.io"),
+        namespace=api.get(_NAMESPACES, namespace) if namespace else None,
         deployments=api.list(_DEPLOYMENTS, labels=ours),
         workloads=[obj for resource in _MACHINES for obj in _list_if_known(api, resource)],
         nodes=api.list(_NODES),
@@ -53,6 +55,6 @@ def _list_if_known(api: Api, resource: Resource) -> list[dict[str, Any]]:
         return []
 
 
-def run(_params: Mapping[str, Any], api: Api, **_modes: bool) -> dict[str, Any]:
+def run(params: Mapping[str, Any], api: Api, **_modes: bool) -> dict[str, Any]:
     """Do what module kubevirt_control_plane_info does."""
-    return {"changed": False, **inspect(api).to_result()}
+    return {"changed": False, **inspect(api, params["namespace"]).to_result()}

@@ -26,6 +26,8 @@ class Installed:
     evidence: str
     version: str | None
     namespace: str | None
+    namespace_owner: str
+    """Whose the namespace is that was asked about: none, ours or other."""
     workloads: list[str]
     """namespace/name of every VM, and of every VMI that has no VM."""
     workload_objects: list[dict[str, Any]]
@@ -43,34 +45,42 @@ class Installed:
 def assess(
     definition: Object | None,
     *,
+    namespace: Object | None = None,
     deployments: Sequence[Object] = (),
     workloads: Sequence[Object] = (),
     nodes: Sequence[Object] = (),
     leftovers: Sequence[Object] = (),
 ) -> Installed:
-    """Decide from the CRD of KubeVirt's configuration, virt-controller Deployments, VMs and VMIs, and nodes."""
+    """Decide from the CRD of the configuration, a namespace, virt-controller Deployments, VMs and VMIs, and nodes."""
+    owner = _owner(definition)
     if definition is None:
-        owner, evidence, version = "none", "", None
+        evidence, version = "", None
     else:
         labels = definition["metadata"].get("labels") or {}
         manager = labels.get(MANAGED_BY, "")
-        owner = "ours" if manager == MANAGER else "other"
         evidence = (
             f"CustomResourceDefinition {definition['metadata']['name']}, managed by {manager or 'an unknown installer'}"
         )
         version = labels.get(VERSION) if owner == "ours" else None
-    mine = [one for one in deployments if (one["metadata"].get("labels") or {}).get(MANAGED_BY) == MANAGER]
+    mine = [one for one in deployments if _owner(one) == "ours"]
     loose = [one for one in workloads if one["kind"] == "VirtualMachine" or not _has_owner(one)]
     return Installed(
         owner=owner,
         evidence=evidence,
         version=version,
         namespace=mine[0]["metadata"]["namespace"] if mine else None,
+        namespace_owner=_owner(namespace),
         workloads=sorted(f"{one['metadata']['namespace']}/{one['metadata']['name']}" for one in loose),
         workload_objects=[_identity(one) for one in loose],
         node_patches=[patch for patch in map(_node_patch, nodes) if patch is not None],
         leftovers=sorted(f"{one['kind']} {one['metadata']['name']}" for one in leftovers),
     )
+
+
+def _owner(obj: Object | None) -> str:
+    if obj is None:
+        return "none"
+    return "ours" if (obj["metadata"].get("labels") or {}).get(MANAGED_BY) == MANAGER else "other"
 
 
 def _has_owner(obj: Object) -> bool:

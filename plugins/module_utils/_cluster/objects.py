@@ -29,6 +29,8 @@ class Options:
     wait_seconds: float = 300
     labels: Mapping[str, str] = field(default_factory=dict)
     """Added to the metadata of every object that is applied."""
+    only_with_labels: Mapping[str, str] = field(default_factory=dict)
+    """What an object must carry to be removed."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,8 @@ class Change:
     changed: bool
     before: Object | None
     after: Object | None
+    is_left_alone: bool = False
+    """Was to be removed, and does not carry the labels that it must."""
 
 
 class Objects:
@@ -70,8 +74,13 @@ class Objects:
         return _change(obj, before, after)
 
     def remove(self, obj: Object) -> Change:
-        """Delete an object, exactly the one that was read; an absent one, or one of an unknown kind, is no change."""
+        """Delete an object, exactly the one that was read; an absent one, or one of an unknown kind, is no change.
+
+        One that does not carry the labels that it must is somebody else's, who happens to use the same name.
+        """
         before = self.read(obj)
+        if before is not None and not self._is_ours(before):
+            return _change(obj, before, before, is_left_alone=True)
         if before is not None:
             options = {"preconditions": {"uid": before["metadata"]["uid"]}, "propagationPolicy": "Background"}
             self._api.delete(self._resource(obj), obj["metadata"]["name"], options, dry_run=self._options.check)
@@ -133,17 +142,23 @@ class Objects:
         plural, namespaced = self._kinds[api_version][kind]
         return Resource(api_version, plural, kind, obj["metadata"].get("namespace") if namespaced else None)
 
+    def _is_ours(self, obj: Mapping[str, Any]) -> bool:
+        labels = obj["metadata"].get("labels") or {}
+        return all(labels.get(key) == value for key, value in self._options.only_with_labels.items())
+
     def _labelled(self, obj: Object) -> Object:
         metadata = dict(obj["metadata"])
         metadata["labels"] = {**(metadata.get("labels") or {}), **self._options.labels}
         return {**obj, "metadata": metadata}
 
 
-def _change(obj: Mapping[str, Any], before: Object | None, after: Object | None) -> Change:
+def _change(
+    obj: Mapping[str, Any], before: Object | None, after: Object | None, *, is_left_alone: bool = False
+) -> Change:
     metadata = obj["metadata"]
     name = f"{metadata['namespace']}/{metadata['name']}" if metadata.get("namespace") else metadata["name"]
     before, after = content(before), content(after)
-    return Change(title=f"{obj['kind']} {name}", changed=before != after, before=before, after=after)
+    return Change(f"{obj['kind']} {name}", before != after, before, after, is_left_alone)
 
 
 _BOOKKEEPING = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid")
@@ -170,15 +185,30 @@ def bring_about(api: Api, definitions: list[Object], state: str, options: Option
     """
     objects = Objects(api, options)
     act = {"present": objects.apply, "patched": objects.patch, "absent": objects.remove}[state]
-    changes = [act(obj) for obj in (reversed(definitions) if state == "absent" else definitions)]
+    ordered = definitions[::-1] if state == "absent" else definitions
+    changes = [act(obj) for obj in ordered]
     if options.wait and not options.check:
         deadline = time.monotonic() + options.wait_seconds
-        for obj in reversed(definitions) if state == "absent" else definitions:
+        for obj, change in zip(ordered, changes, strict=True):
+            if change.is_left_alone:
+                continue
             if state == "absent":
                 objects.wait_gone(obj, deadline)
             else:
                 objects.wait_ready(obj, deadline)
     return changes
+
+
+def left_alone(changes: list[Change]) -> list[str]:
+    """Name what was to be removed and is not, but for what goes with its namespace."""
+    gone = {one.title.removeprefix("Namespace ") for one in changes if one.changed}
+    return [one.title for one in changes if one.is_left_alone and _namespace(one.title) not in gone]
+
+
+def _namespace(title: str) -> str | None:
+    """Return the namespace of what a title names, None for what is in none."""
+    place, slash, _name = title.partition(" ")[2].partition("/")
+    return place if slash else None
 
 
 def run(params: Mapping[str, Any], api: Api, *, check_mode: bool, diff: bool) -> dict[str, Any]:
@@ -188,9 +218,15 @@ def run(params: Mapping[str, Any], api: Api, *, check_mode: bool, diff: bool) ->
         wait=params["wait"],
         wait_seconds=params["wait_timeout"],
         labels={key: str(value) for key, value in params["labels"].items()},
+        only_with_labels={key: str(value) for key, value in params["only_with_labels"].items()},
     )
-    made = [one for one in bring_about(api, params["definitions"], params["state"], options) if one.changed]
-    result: dict[str, Any] = {"changed": bool(made), "changes": [one.title for one in made]}
+    changes = bring_about(api, params["definitions"], params["state"], options)
+    made = [one for one in changes if one.changed]
+    result: dict[str, Any] = {
+        "changed": bool(made),
+        "changes": [one.title for one in made],
+        "left_alone": left_alone(changes),
+    }
     if diff:
         result["diff"] = [{"header": one.title, "before": one.before or "", "after": one.after or ""} for one in made]
     return result

@@ -85,13 +85,15 @@ def pod_trouble(pod: Object) -> str | None:
         for kind in ("waiting", "terminated"):
             reason = state.get(kind, {}).get("reason")
             if reason and reason not in ("ContainerCreating", "PodInitializing", "Completed"):
-                message = (
-                    state[kind].get("message")
-                    or container.get("lastState", {}).get("terminated", {}).get("message")
-                    or ""
-                )
-                return f"Pod {name}, container {container.get('name')}: {reason} {message}".strip()
+                message = _last_words(container) if reason == "CrashLoopBackOff" else state[kind].get("message")
+                return f"Pod {name}, container {container.get('name')}: {reason} {message or ''}".strip()
     for condition in status.get("conditions") or ():
         if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
             return f"Pod {name} cannot be scheduled: {condition.get('message', '')}"
     return None
+
+
+def _last_words(container: Object) -> str | None:
+    """Return what a container that ends again and again said last; if nothing, when the kubelet tries next."""
+    ended = container.get("lastState", {}).get("terminated", {}).get("message")
+    return " ".join(ended.split()) if ended else container["state"]["waiting"].get("message")

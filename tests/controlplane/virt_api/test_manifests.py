@@ -13,6 +13,8 @@ import jinja2
 import pytest
 import yaml
 
+from controlplane.api.admission.verdict import Request, Settings, review
+from controlplane.api.objects.decode import decode_kubevirt
 from controlplane.api.registry import KINDS, Kind
 from controlplane.api.schema.generate_crds import LIST
 from controlplane.virt_api.identity import HookClients
@@ -20,7 +22,9 @@ from controlplane.virt_api.routes import GROUP, HOOKS, VERSIONS
 from controlplane.virt_api.settings import SECRET_NAME, parse
 from controlplane.virt_controller.certificates.observe import secrets
 from controlplane.virt_controller.certificates.roles import ROLES
+from controlplane.virt_controller.vmi.launcher_pod import build_launcher_pod
 from tests.controlplane.virt_api.served import an_authority
+from tests.controlplane.virt_controller.builders import a_vmi
 
 ROOT = Path(__file__).parents[3]
 ROLE = ROOT / "roles" / "control_plane"
@@ -32,7 +36,7 @@ CONTROL_PLANE_NODE = "node-role.kubernetes.io/control-plane"
 
 def render(name: str, **options: Any) -> list[dict[str, Any]]:
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True, autoescape=False)
-    environment.filters["to_json"] = json.dumps  # Ansible's
+    environment.filters.update(to_json=json.dumps, bool=bool)  # Ansible's
     defaults = yaml.safe_load((ROLE / "defaults" / "main.yml").read_text())
     own = {
         "control_plane_namespace": "virt",
@@ -126,8 +130,11 @@ def test_virt_api_may_read_its_own_secret_and_the_front_proxys_configuration_and
     assert ("RoleBinding", "kube-system", "kubevirt-apiserver-authentication-reader") in identities
 
 
-def test_each_pair_is_read_by_the_one_account_whose_part_it_is_and_by_no_other() -> None:
-    """And the authority's key by virt-controller alone, that issues them. No right to all Secrets, nothing mounted."""
+def test_a_pair_is_read_by_the_one_account_that_uses_it_and_by_no_other() -> None:
+    """And the authority's key by virt-controller alone, that issues them. No right to all Secrets, nothing mounted.
+
+    No virt-handler reads any: on a captured node there is no key of the control plane to be had.
+    """
     readers: dict[str, set[str]] = {}
     for template, account in (("rbac-api", "virt-api"), ("rbac-handler", "virt-handler")):
         for rule in (rule for each in render(f"{template}.yaml.j2") for rule in each.get("rules", [])):
@@ -136,10 +143,9 @@ def test_each_pair_is_read_by_the_one_account_whose_part_it_is_and_by_no_other()
                 for name in rule["resourceNames"]:
                     readers.setdefault(name, set()).add(account)
 
-    handlers = {"virt-handler/server", "migration/source", "migration/target"}
-    assert readers == {role.secret: {"virt-handler" if role.name in handlers else "virt-api"} for role in ROLES}
+    assert readers == {role.secret: {"virt-api"} for role in ROLES if role.name.startswith("virt-api/")}
     mounted = [render(f"{name}.yaml.j2") for name in ("virt-api", "virt-controller", "virt-handler", "virt-node")]
-    assert not [name for name in readers if name in json.dumps(mounted)]
+    assert not [role.secret for role in ROLES if role.secret in json.dumps(mounted)]
 
 
 def test_virt_controller_may_touch_and_make_its_secrets_by_name_and_no_other() -> None:
@@ -248,6 +254,28 @@ def test_who_reads_metrics_can_be_said_and_virt_api_stays_open_to_api_servers() 
 
     assert [rule["from"] for rule in (*rules["virt-controller"], *rules["virt-handler"])] == [sources, sources]
     assert "from" not in rules["virt-api"][0]
+
+
+@pytest.mark.parametrize("name", ["virt-api", "virt-controller", "virt-handler", "virt-node"])
+def test_what_a_component_said_when_it_ended_is_in_its_pod(name: str) -> None:
+    """Where the role, which waits for it, finds it: there is nobody to read a log."""
+    (workload,) = (one for one in render(f"{name}.yaml.j2") if one["kind"] in {"Deployment", "DaemonSet"})
+    spec = workload["spec"]["template"]["spec"]
+
+    for container in (*spec["containers"], *spec.get("initContainers", [])):
+        assert container["terminationMessagePolicy"] == "FallbackToLogsOnError"
+
+
+@pytest.mark.parametrize("policy", ["Always", "IfNotPresent", "Never"])
+def test_the_pull_policy_that_is_asked_for_is_that_of_launchers_too(policy: str) -> None:
+    (configured,) = render("kubevirt.yaml.j2", control_plane_image_pull_policy=policy)
+    request = Request(operation="CREATE", kind="KubeVirt", user="admin", uid="u", obj=configured)
+    assert review(request, Settings()).problems == ()
+
+    configuration = decode_kubevirt(configured).spec.configuration
+    pod = build_launcher_pod(a_vmi(), attempt=1, image="virt-launcher:1", configuration=configuration)
+
+    assert [one["imagePullPolicy"] for one in pod["spec"]["containers"]] == [policy]
 
 
 def hook_clients(environment: dict[str, Any]) -> HookClients | None:

@@ -34,6 +34,24 @@ def test_owner_and_version(found: dict[str, Any] | None, owner: str, version: st
     assert (installed.owner, installed.version) == (owner, version)
 
 
+@pytest.mark.parametrize(
+    ("labels", "owner"),
+    [
+        pytest.param(OURS, "ours", id="ours"),
+        pytest.param({"app.kubernetes.io/managed-by": "Helm"}, "other", id="another installer's"),
+        pytest.param({"team": "shop"}, "other", id="somebody's"),
+        pytest.param(None, "other", id="somebody's, without labels"),
+    ],
+)
+def test_whose_a_namespace_is(labels: dict[str, str] | None, owner: str) -> None:
+    """Whatever else is installed: also where nothing is, a namespace may be there and be somebody's."""
+    assert assess(None, namespace={"metadata": {"name": "production", "labels": labels}}).namespace_owner == owner
+
+
+def test_a_namespace_that_is_not_there_is_nobodys() -> None:
+    assert assess(definition(**OURS)).namespace_owner == "none"
+
+
 def test_evidence_names_the_installer() -> None:
     assert assess(definition(**UPSTREAM)).evidence == (
         "CustomResourceDefinition kubevirts.kubevirt.io, managed by virt-operator"

@@ -88,6 +88,11 @@ def pod(**status: Any) -> dict[str, Any]:
     return {"metadata": {"name": "virt-api-1"}, "status": status}
 
 
+def crashing(**container: Any) -> dict[str, Any]:
+    waiting = {"reason": "CrashLoopBackOff", "message": "back-off 40s"}
+    return pod(containerStatuses=[{"name": "virt-api", "state": {"waiting": waiting}, **container}])
+
+
 @pytest.mark.parametrize(
     ("obj", "expected"),
     [
@@ -105,6 +110,29 @@ def pod(**status: Any) -> dict[str, Any]:
             ),
             "Pod virt-api-1, container virt-api: ErrImagePull no such image",
             id="image missing",
+        ),
+        pytest.param(
+            crashing(
+                lastState={
+                    "terminated": {"reason": "Error", "message": "virt-api: WEBHOOK_CLIENT_NAMES\nnames nobody\n"}
+                }
+            ),
+            "Pod virt-api-1, container virt-api: CrashLoopBackOff virt-api: WEBHOOK_CLIENT_NAMES names nobody",
+            id="ends again and again, and says why",
+        ),
+        pytest.param(
+            crashing(lastState={"terminated": {"reason": "Error"}}),
+            "Pod virt-api-1, container virt-api: CrashLoopBackOff back-off 40s",
+            id="ends again and again without a word",
+        ),
+        pytest.param(
+            pod(
+                containerStatuses=[
+                    {"name": "virt-api", "state": {"terminated": {"reason": "Error", "message": "no such file"}}}
+                ]
+            ),
+            "Pod virt-api-1, container virt-api: Error no such file",
+            id="has just ended",
         ),
         pytest.param(
             pod(conditions=[{"type": "PodScheduled", "status": "False", "message": "0/1 nodes are available"}]),

@@ -1,0 +1,94 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is removed, and what is left alone because it is somebody else's. The rest is proven on a real API server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.api import Resource
+from ansible_collections.virtops.kubevirt.plugins.module_utils._cluster.objects import run
+
+OURS = {"app.kubernetes.io/managed-by": "virtops.kubevirt", "app.kubernetes.io/part-of": "kubevirt"}
+NAMESPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "production"}}
+SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "ca", "namespace": "production"}}
+
+
+class Cluster:
+    """Objects with labels, by kind; what is deleted is gone at once."""
+
+    def __init__(self, **labels: dict[str, str] | None) -> None:
+        self.labels = labels
+        self.deleted: list[str] = []
+
+    def kinds(self, _api_version: str) -> dict[str, tuple[str, bool]]:
+        return {"Namespace": ("namespaces", False), "Secret": ("secrets", True)}
+
+    def get(self, resource: Resource, name: str) -> dict[str, Any] | None:
+        if resource.kind not in self.labels or resource.kind in self.deleted:
+            return None
+        metadata = {"name": name, "uid": "u-1", "labels": self.labels[resource.kind]}
+        return {"apiVersion": "v1", "kind": resource.kind, "metadata": metadata}
+
+    def delete(self, resource: Resource, _name: str, _options: Mapping[str, Any], *, dry_run: bool) -> bool:
+        if not dry_run:
+            self.deleted.append(resource.kind)
+        return True
+
+
+def remove(cluster: Cluster, *definitions: dict[str, Any], check: bool = False, **only: Any) -> dict[str, Any]:
+    params = {
+        "definitions": list(definitions),
+        "state": "absent",
+        "labels": {},
+        "only_with_labels": only.get("only", OURS),
+        "wait": True,
+        "wait_timeout": 0,
+    }
+    return run(params, cluster, check_mode=check, diff=False)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        pytest.param(None, id="none"),
+        pytest.param({"team": "shop"}, id="others"),
+        pytest.param({**OURS, "app.kubernetes.io/part-of": "shop"}, id="one has another value"),
+        pytest.param({"app.kubernetes.io/managed-by": "virtops.kubevirt"}, id="one is missing"),
+    ],
+)
+def test_what_does_not_carry_the_labels_is_left_alone_named_and_not_awaited(labels: dict[str, str] | None) -> None:
+    cluster = Cluster(Namespace=labels)
+
+    result = remove(cluster, NAMESPACE)
+
+    assert cluster.deleted == []
+    assert result == {"changed": False, "changes": [], "left_alone": ["Namespace production"]}
+
+
+@pytest.mark.parametrize("check", [False, True], ids=["run", "check mode"])
+def test_what_carries_them_goes(check: bool) -> None:
+    cluster = Cluster(Namespace={**OURS, "more": "1"})
+
+    result = remove(cluster, NAMESPACE, check=check)
+
+    assert cluster.deleted == ([] if check else ["Namespace"])
+    assert result == {"changed": True, "changes": ["Namespace production"], "left_alone": []}
+
+
+def test_without_labels_to_carry_all_goes() -> None:
+    cluster = Cluster(Namespace=None)
+
+    assert remove(cluster, NAMESPACE, only={})["changed"] is True
+    assert cluster.deleted == ["Namespace"]
+
+
+def test_what_goes_with_its_namespace_is_not_said_to_stay() -> None:
+    assert remove(Cluster(Namespace=OURS, Secret=None), NAMESPACE, SECRET)["left_alone"] == []
+    assert remove(Cluster(Namespace=None, Secret=None), NAMESPACE, SECRET)["left_alone"] == [
+        "Secret production/ca",
+        "Namespace production",
+    ]
