@@ -1,7 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How many descriptors a process may have: a launcher takes three or four of virt-handler's, 1,024 are usual."""
+"""How many descriptors a process may have, and how many of them peers may use up.
+
+1,024 are usual; a launcher takes three or four of virt-handler's.
+"""
 
 from __future__ import annotations
 
@@ -16,3 +19,9 @@ def allow_many() -> None:
     wanted = WANTED if hard == resource.RLIM_INFINITY else min(WANTED, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def affordable(connections: int) -> int:
+    """Return how many connections to count on: a quarter of the descriptors. Shares may hold twice as many."""
+    soft, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return connections if soft == resource.RLIM_INFINITY else min(connections, max(1, soft // 4))

@@ -15,6 +15,12 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
+from controlplane.listener import Listener
+
+CONNECTIONS = 64
+"""A kubelet opens one for each probe, a monitoring system keeps one."""
+SHUTDOWN_SECONDS = 10.0
+
 
 class Health:
     """Serves until closed."""
@@ -27,30 +33,32 @@ class Health:
         self._address = address
         self._metrics = metrics
         self._waiting_for = waiting_for
-        self._runner: web.AppRunner | None = None
+        self._answers = {"/healthz": self._healthz, "/readyz": self._readyz, "/metrics": self._show_metrics}
+        self._listener = Listener(self._answer, CONNECTIONS)
 
     async def start(self) -> None:
         """Listen; OSError when the port is taken."""
-        app = web.Application()
-        app.router.add_get("/healthz", self._healthz)
-        app.router.add_get("/readyz", self._readyz)
-        app.router.add_get("/metrics", self._show_metrics)
-        self._runner = web.AppRunner(app, access_log=None)
-        await self._runner.setup()
-        await web.TCPSite(self._runner, self._address or None, self._port).start()
+        await self._listener.listen(self._address, self._port)
 
     async def close(self) -> None:
-        if self._runner is not None:
-            await self._runner.cleanup()
+        await self._listener.close(SHUTDOWN_SECONDS)
 
-    async def _healthz(self, _unused: web.Request) -> web.Response:
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        answer = self._answers.get(request.path)
+        if answer is None:
+            return web.Response(status=404, text="not found\n")
+        if request.method not in {"GET", "HEAD"}:
+            return web.Response(status=405, text="only GET\n", headers={"Allow": "GET, HEAD"})
+        return answer()
+
+    def _healthz(self) -> web.Response:
         return web.Response(text="ok\n")
 
-    async def _readyz(self, _unused: web.Request) -> web.Response:
+    def _readyz(self) -> web.Response:
         missing = self._waiting_for()
         return web.Response(
             text="ok\n" if not missing else f"waiting for {', '.join(missing)}\n", status=503 if missing else 200
         )
 
-    async def _show_metrics(self, _unused: web.Request) -> web.Response:
+    def _show_metrics(self) -> web.Response:
         return web.Response(body=generate_latest(self._metrics), headers={"Content-Type": CONTENT_TYPE_LATEST})

@@ -15,6 +15,7 @@ from contextlib import AsyncExitStack
 
 from controlplane import logs
 from controlplane.api.version import VERSION
+from controlplane.descriptors import allow_many
 from controlplane.engine.clock import SystemClock
 from controlplane.kube import credentials
 from controlplane.kube.client import Client
@@ -39,6 +40,7 @@ def main() -> int:
     try:
         settings = parse(os.environ)
         logs.configure("virt-api", settings.log_level)
+        allow_many()
         sys.setswitchinterval(SWITCH_SECONDS)
         asyncio.run(serve(settings))
     except (SettingsError, credentials.CredentialsError, ValueError) as error:

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who gets how much of virt-api: shares of what is held, turns at what is worked. Pure; who waits is in reviews.
+"""Who is next at virt-api: turns at what is worked. Pure; who waits is in reviews, shares of what is held in shares.
 
-Whoever reaches the port may send reviews, and the API server's own come by the same door. A peer is an address: a Pod
-has one. What is short is divided by peers, never by requests, so that nobody gets more by asking more.
+Whoever reaches the port may send reviews, and the API server's own come by the same door. A peer is an address, and
+turns are by peers, never by requests, so that nobody gets more by asking more.
 """
 
 from __future__ import annotations
@@ -18,36 +18,6 @@ HALF_LIFE_SECONDS = 30.0
 MOST_REMEMBERED = 4096
 
 T = TypeVar("T")
-
-
-class Shares:
-    """A bounded quantity, e.g. of bytes. While it is short, who holds an even share or more gets no more.
-
-    Everybody may have an even share at any time, so in all at most twice the bound is held.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._total = 0
-        self._held: dict[str, int] = {}
-
-    def take(self, peer: str, amount: int) -> bool:
-        """Take so much, or nothing; False when there is not so much for this peer."""
-        held = self._held.get(peer, 0) + amount
-        peers = len(self._held) + (peer not in self._held)
-        if self._total + amount > self._most and held > self._most // peers:
-            return False
-        self._held[peer] = held
-        self._total += amount
-        return True
-
-    def give_back(self, peer: str, amount: int) -> None:
-        left = self._held.get(peer, 0) - amount
-        self._total -= amount
-        if left > 0:
-            self._held[peer] = left
-        else:
-            self._held.pop(peer, None)
 
 
 class Turns(Generic[T]):

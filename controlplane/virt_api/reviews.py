@@ -15,9 +15,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 
 from controlplane.engine.ports import Clock
+from controlplane.shares import Shares
 from controlplane.virt_api.admit import Admission
 from controlplane.virt_api.answer import Answer
-from controlplane.virt_api.fair import Shares, Turns
+from controlplane.virt_api.fair import Turns
 from controlplane.virt_api.routes import ToHook
 
 THREADS = 2

@@ -20,11 +20,11 @@ from aiohttp import web
 
 from controlplane.engine.ports import Clock
 from controlplane.kube.access import User
+from controlplane.listener import Listener
 from controlplane.virt_api import discovery
 from controlplane.virt_api.admit import MAX_REVIEW_BYTES
 from controlplane.virt_api.answer import Answer, failure
 from controlplane.virt_api.identity import FrontProxy, HookClients, UnauthenticatedError, check_reviewer, identify
-from controlplane.virt_api.listener import Listener
 from controlplane.virt_api.reviews import BusyError, Charge, Reviews
 from controlplane.virt_api.routes import NoRoute, ToDocument, ToHook, ToSubresource, match
 from controlplane.virt_api.subresources import Subresources
@@ -35,6 +35,9 @@ log = logging.getLogger(__name__)
 MAX_OPTIONS_BYTES = 64 * 1024
 BODY_SECONDS = 10.0
 SHUTDOWN_SECONDS = 10.0
+CONNECTIONS = 512
+"""An API server opens one for each request that it has under way, at most some hundreds. Each costs a third of a MiB,
+most of it asyncio's buffer for TLS: what peers may hold of them fits in the memory limit of the container."""
 
 
 class TooLargeError(Exception):
@@ -106,14 +109,11 @@ class Server:
 @asynccontextmanager
 async def listening(server: Server, address: str, port: int) -> AsyncIterator[int]:
     """Listen with TLS; yields the port. On leaving, requests under way get a moment to end."""
-    runner = web.ServerRunner(Listener(server.handle), shutdown_timeout=SHUTDOWN_SECONDS)
-    await runner.setup()
+    listener = Listener(server.handle, CONNECTIONS, server.tls.listening)
     try:
-        site = web.TCPSite(runner, address or None, port, ssl_context=server.tls.listening, backlog=512)
-        await site.start()
-        yield runner.addresses[0][1]
+        yield await listener.listen(address, port)
     finally:
-        await runner.cleanup()
+        await listener.close(SHUTDOWN_SECONDS)
         server.reviews.close()
 
 

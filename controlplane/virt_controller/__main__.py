@@ -14,6 +14,7 @@ import time
 from contextlib import suppress
 
 from controlplane import logs
+from controlplane.descriptors import allow_many
 from controlplane.engine.clock import SystemClock
 from controlplane.kube.client import Client
 from controlplane.kube.credentials import CredentialsError, load
@@ -41,6 +42,7 @@ def main() -> int:
     try:
         settings = read_settings(os.environ)
         logs.configure(COMPONENT, settings.log_level)
+        allow_many()
         asyncio.run(_serve(settings))
     except (SettingsError, CredentialsError, ValueError) as error:
         print(error, file=sys.stderr)

@@ -9,7 +9,7 @@ import resource
 
 import pytest
 
-from controlplane.descriptors import WANTED, allow_many
+from controlplane.descriptors import WANTED, affordable, allow_many
 
 
 @pytest.mark.parametrize(
@@ -30,3 +30,13 @@ def test_the_soft_limit_is_raised(
     monkeypatch.setattr(resource, "setrlimit", lambda _which, wanted: done.append(wanted))
     allow_many()
     assert done == ([] if expected is None else [expected])
+
+
+@pytest.mark.parametrize(
+    ("soft", "expected"),
+    [(65536, 512), (1024, 256), (2, 1), (resource.RLIM_INFINITY, 512)],
+    ids=["plenty", "a quarter", "at least one", "never bounded"],
+)
+def test_peers_get_a_part_of_the_descriptors_only(soft: int, expected: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _which: (soft, soft))
+    assert affordable(512) == expected

@@ -13,7 +13,7 @@ import aiohttp
 import pytest
 
 from controlplane.engine.plan import Outcome
-from controlplane.health import Health
+from controlplane.health import CONNECTIONS, Health
 from controlplane.metrics import Metrics
 
 
@@ -60,3 +60,29 @@ async def test_it_listens_on_the_address_that_it_was_given_and_on_no_other(url: 
 
     with pytest.raises(ConnectionRefusedError):
         await asyncio.open_connection("127.0.0.2", port)
+
+
+async def test_who_connects_from_elsewhere_and_says_nothing_keeps_no_probe_out(url: str) -> None:
+    port = int(url.rpartition(":")[2])
+    pod = [
+        await asyncio.open_connection("127.0.0.1", port, local_addr=("127.0.0.2", 0)) for _unused in range(CONNECTIONS)
+    ]
+    more, refused = await asyncio.open_connection("127.0.0.1", port, local_addr=("127.0.0.2", 0))
+
+    assert await more.read(1) == b""
+    assert await fetch(f"{url}/healthz") == (200, "ok\n")
+
+    for _reader, writer in [*pod, (more, refused)]:
+        writer.transport.abort()
+
+
+async def test_what_is_not_served_is_not_found(url: str) -> None:
+    assert await fetch(f"{url}/debug") == (404, "not found\n")
+
+
+async def test_nothing_is_to_be_written(url: str) -> None:
+    async with aiohttp.ClientSession() as session:
+        async with session.post(f"{url}/healthz") as answer:
+            assert (answer.status, answer.headers["Allow"]) == (405, "GET, HEAD")
+        async with session.head(f"{url}/healthz") as answer:
+            assert answer.status == 200

@@ -261,7 +261,7 @@ GUARDS: tuple[Guard, ...] = (
         file=_VERDICT,
         line="    if not (_has_run(vmi) or sighting.has_run):",
         without="    if not _has_run(vmi):",
-        because="A guest that ran before that could be written, and that libvirt has lost, is started again in its Pod.",
+        because="A guest that ran before that could be written is started again in its Pod.",
         tests=("tests/controlplane/virt_handler/vmi/test_decide.py",),
     ),
     Guard(

@@ -13,10 +13,12 @@ _BY_IDENTITY = ("tests/controlplane/virt_api/test_identity.py",)
 _BY_SERVER = ("tests/controlplane/virt_api/test_server.py",)
 _FAIR = "controlplane/virt_api/fair.py"
 _REVIEWS = "controlplane/virt_api/reviews.py"
-_LISTENER = "controlplane/virt_api/listener.py"
+_LISTENER = "controlplane/listener.py"
+_SHARES = "controlplane/shares.py"
 _BY_FAIR = ("tests/controlplane/virt_api/test_fair.py",)
 _BY_REVIEWS = ("tests/controlplane/virt_api/test_reviews.py",)
-_BY_LISTENER = ("tests/controlplane/virt_api/test_listener.py",)
+_BY_LISTENER = ("tests/controlplane/test_listener.py",)
+_BY_SHARES = ("tests/controlplane/test_shares.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
@@ -150,18 +152,18 @@ GUARDS: tuple[Guard, ...] = (
         tests=_BY_SERVER,
     ),
     Guard(
-        file=_FAIR,
+        file=_SHARES,
         line=" and held > self._most // peers:",
         without=":",
         because="A Pod that holds all there is must not keep the API server out.",
-        tests=_BY_FAIR,
+        tests=_BY_SHARES,
     ),
     Guard(
-        file=_FAIR,
+        file=_SHARES,
         line="        if self._total + amount > self._most and held > self._most // peers:",
         without="        if False:",
         because="Whoever reaches the port must not fill the memory.",
-        tests=_BY_FAIR,
+        tests=_BY_SHARES,
     ),
     Guard(
         file=_FAIR,
@@ -194,15 +196,77 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_LISTENER,
-        line="            transport.abort()",
-        without="            pass",
-        because="Whoever reaches the port must not have connections without end.",
+        line="        if not self._room.take(peer, 1):\n            connection.close()\n            return\n",
+        without="        self._room.take(peer, 1)\n",
+        because="Whoever reaches the port must not have connections without end, handshake or none.",
         tests=_BY_LISTENER,
     ),
     Guard(
         file=_LISTENER,
-        line=", auto_decompress=False)",
-        without=")",
+        line="            if handler not in self._silent:",
+        without="            if False:",
+        because="Handshakes that failed must not use up their address's share for good.",
+        tests=_BY_LISTENER,
+        may_hang=True,
+    ),
+    Guard(
+        file=_LISTENER,
+        line="        self._silent.pop(handler).cancel()\n        self._give_back(handler)\n",
+        without="        self._silent.pop(handler).cancel()\n",
+        because="Connections that ended must not use up their address's share for good.",
+        tests=_BY_LISTENER,
+        may_hang=True,
+    ),
+    Guard(
+        file=_LISTENER,
+        line="ssl=self._tls, ssl_handshake_timeout=seconds",
+        without="ssl=self._tls",
+        because="A handshake that never ends must not be held for a minute.",
+        tests=_BY_LISTENER,
+        may_hang=True,
+    ),
+    Guard(
+        file=_LISTENER,
+        line="        self._silent[handler] = loop.call_later(FIRST_REQUEST_SECONDS, transport.abort)",
+        without="        self._silent[handler] = loop.call_later(86400, transport.abort)",
+        because="Who connects and says nothing must not be held for ever.",
+        tests=_BY_LISTENER,
+        may_hang=True,
+    ),
+    Guard(
+        file=_LISTENER,
+        line=", keepalive_timeout=IDLE_SECONDS)",
+        without=", keepalive_timeout=86400)",
+        because="Who asks no more must not be held for ever.",
+        tests=_BY_LISTENER,
+        may_hang=True,
+    ),
+    Guard(
+        file=_LISTENER,
+        line="            timer.cancel()\n",
+        without="            pass\n",
+        because="A connection that is in use must not be cut after half a minute.",
+        tests=_BY_LISTENER,
+    ),
+    Guard(
+        file=_LISTENER,
+        line="                loop.call_later(PAUSE_SECONDS, self._resume, listening)\n",
+        without="",
+        because="A moment without descriptors must not be the end of all that listens.",
+        tests=_BY_LISTENER,
+        may_hang=True,
+    ),
+    Guard(
+        file=_LISTENER,
+        line="Shares(affordable(connections))",
+        without="Shares(connections)",
+        because="Peers must not have the descriptors that the work itself needs.",
+        tests=_BY_LISTENER,
+    ),
+    Guard(
+        file=_LISTENER,
+        line=", auto_decompress=False",
+        without="",
         because="A few KB that unfold into gigabytes must not fill the memory.",
         tests=_BY_SERVER,
     ),

@@ -3,45 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
-from controlplane.virt_api.fair import HALF_LIFE_SECONDS, MOST_REMEMBERED, Shares, Turns
-
-
-def test_who_is_alone_may_have_it_all() -> None:
-    shares = Shares(10)
-
-    assert shares.take("a", 10)
-    assert not shares.take("a", 1)
-
-
-def test_an_even_share_is_everybodys_at_any_time() -> None:
-    """A Pod that holds all of it keeps nobody out."""
-    shares = Shares(12)
-    assert shares.take("greedy", 12)
-
-    assert shares.take("api-server", 6)
-    assert not shares.take("api-server", 1)
-    assert not shares.take("greedy", 1)
-    assert shares.take("third", 4)
-
-
-def test_what_is_given_back_can_be_had_again() -> None:
-    shares = Shares(10)
-    shares.take("a", 10)
-    shares.give_back("a", 4)
-
-    assert shares.take("b", 4)
-    shares.give_back("a", 6)
-    shares.give_back("b", 4)
-    assert shares.take("c", 10)
-
-
-def test_many_who_ask_little_do_not_make_the_bound_more_than_twice() -> None:
-    shares = Shares(1000)
-    shares.take("greedy", 1000)
-
-    taken = sum(shares.take(f"pod-{number}", 1) for number in range(5000))
-
-    assert taken <= 1000
+from controlplane.virt_api.fair import HALF_LIFE_SECONDS, MOST_REMEMBERED, Turns
 
 
 def test_the_peer_that_used_the_least_time_is_next() -> None:

@@ -17,8 +17,11 @@ from controlplane.api.admission.verdict import Request, Settings, review
 from controlplane.api.objects.decode import decode_kubevirt
 from controlplane.api.registry import KINDS, Kind
 from controlplane.api.schema.generate_crds import LIST
+from controlplane.virt_api.admit import MAX_REVIEW_BYTES
 from controlplane.virt_api.identity import HookClients
+from controlplane.virt_api.reviews import ROOM_BYTES, THREADS
 from controlplane.virt_api.routes import GROUP, HOOKS, VERSIONS
+from controlplane.virt_api.server import CONNECTIONS
 from controlplane.virt_api.settings import SECRET_NAME, parse
 from controlplane.virt_controller.certificates.observe import secrets
 from controlplane.virt_controller.certificates.roles import ROLES
@@ -276,6 +279,18 @@ def test_the_pull_policy_that_is_asked_for_is_that_of_launchers_too(policy: str)
     pod = build_launcher_pod(a_vmi(), attempt=1, image="virt-launcher:1", configuration=configuration)
 
     assert [one["imagePullPolicy"] for one in pod["spec"]["containers"]] == [policy]
+
+
+def test_all_that_peers_may_hold_of_virt_api_fits_in_its_memory_limit() -> None:
+    """Were it not so, a flood would end in kills, over and over."""
+    mib = 1024 * 1024
+    itself, per_connection, judged = 60 * mib, mib // 3, 20 * MAX_REVIEW_BYTES
+    (deployment,) = (each for each in render("virt-api.yaml.j2") if each["kind"] == "Deployment")
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+
+    limit = int(container["resources"]["limits"]["memory"].removesuffix("Mi")) * mib
+
+    assert itself + 2 * CONNECTIONS * per_connection + 2 * ROOM_BYTES + THREADS * judged <= limit
 
 
 def hook_clients(environment: dict[str, Any]) -> HookClients | None:

@@ -20,7 +20,7 @@ import pytest
 
 from controlplane.api.admission.verdict import Settings
 from controlplane.kube.certificates import KeyPair
-from controlplane.virt_api.fair import Shares
+from controlplane.shares import Shares
 from controlplane.virt_api.identity import HookClients
 from tests.controlplane.virt_api.served import (
     CLIENTS,

@@ -1,0 +1,40 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How much of what is short a peer may hold. Pure: what is short, and what a peer is, whoever holds the shares says.
+
+A peer is an address: a Pod has one. What is short is divided by peers, never by requests, so that nobody gets more by
+asking more.
+"""
+
+from __future__ import annotations
+
+
+class Shares:
+    """A bounded quantity, e.g. of bytes. While it is short, who holds an even share or more gets no more.
+
+    Everybody may have an even share at any time, so in all at most twice the bound is held.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._total = 0
+        self._held: dict[str, int] = {}
+
+    def take(self, peer: str, amount: int) -> bool:
+        """Take so much, or nothing; False when there is not so much for this peer."""
+        held = self._held.get(peer, 0) + amount
+        peers = len(self._held) + (peer not in self._held)
+        if self._total + amount > self._most and held > self._most // peers:
+            return False
+        self._held[peer] = held
+        self._total += amount
+        return True
+
+    def give_back(self, peer: str, amount: int) -> None:
+        left = self._held.get(peer, 0) - amount
+        self._total -= amount
+        if left > 0:
+            self._held[peer] = left
+        else:
+            self._held.pop(peer, None)
