@@ -162,7 +162,6 @@ class Session:
             except HypervisorError as error:
                 self._note_failed_start(error)
                 raise StartRefused(str(error)) from error
-            self._publish(has_run=True)
         await self.refresh()
 
     async def shut_down(self) -> None:

@@ -35,7 +35,7 @@ class Sighting:
     state: State | None = None
     """While connected: None means that libvirt knows no domain of this VMI."""
     has_run: bool = False
-    """A guest was seen up, or a start succeeded, in this Pod: it is never started here again."""
+    """A guest was seen up in this Pod: it is never started here again."""
     observed: Observed | None = None
     is_network_ready: bool = False
     interface: PodInterface | None = None

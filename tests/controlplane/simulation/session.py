@@ -101,7 +101,6 @@ class FakeSession:
                 raise StartRefused(str(error)) from error
         finally:
             self._is_starting = False
-        self._publish(has_run=True)
         await self.refresh()
 
     async def shut_down(self) -> None:
