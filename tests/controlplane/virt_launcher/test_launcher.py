@@ -29,6 +29,7 @@ from controlplane.hypervisor.connection import Connection, open_connection, sock
 from controlplane.hypervisor.errors import HypervisorError
 from controlplane.hypervisor.guest import Guest
 from controlplane.virt_launcher import qemu_log
+from controlplane.virt_launcher.pulse import PATIENCE_SECONDS, PING_SECONDS
 from tests.controlplane.domain.golden_domains import CASES
 from tests.controlplane.virt_launcher.launcher_pod import Images, LauncherPod
 
@@ -273,7 +274,8 @@ async def test_a_libvirtd_that_hangs_is_replaced_and_the_guest_does_not_notice(p
     os.kill(libvirtd, signal.SIGSTOP)
     began = time.monotonic()
     await until(lambda: pod.pids("libvirtd") not in ([], [libvirtd]), "new libvirtd", pod)
-    assert 10 < time.monotonic() - began < 25
+    # It may have answered for the last time just before it was asked again: while the guest was still booting.
+    assert time.monotonic() - began > PATIENCE_SECONDS - PING_SECONDS - 1
     again = await connect(pod)
     guest = await again.guest(UID)
     assert guest is not None
