@@ -56,6 +56,12 @@ class Api:
         self, resource: Resource, *, labels: str | None = None, fields: str | None = None, pages: int | None = None
     ) -> list[Object]:
         """Return all objects that the selectors choose, page by page; at most so many pages."""
+        return self.read_all(resource, labels=labels, fields=fields, pages=pages)[0]
+
+    def read_all(
+        self, resource: Resource, *, labels: str | None = None, fields: str | None = None, pages: int | None = None
+    ) -> tuple[list[Object], str | None]:
+        """Return the same, and the version of the collection, from which a watch goes on."""
         found: list[Object] = []
         token: str | None = None
         while True:
@@ -66,9 +72,10 @@ class Api:
                 item.setdefault("apiVersion", resource.api_version)
                 item.setdefault("kind", resource.kind)
                 found.append(item)
-            token = (answer.get("metadata") or {}).get("continue")
+            metadata = answer.get("metadata") or {}
+            token = metadata.get("continue")
             if not token or (pages is not None and len(found) >= pages * PAGE):
-                return found
+                return found, metadata.get("resourceVersion")
 
     def apply(self, resource: Resource, obj: Object, *, dry_run: bool = False) -> Object:
         """Apply (create or update) what the object declares; conflicting owners give way."""
@@ -120,18 +127,25 @@ class Api:
         known = answer.get("resources") or ()
         return {one["kind"]: (one["name"], one["namespaced"]) for one in known if "/" not in one["name"]}
 
-    def watch(self, resource: Resource, *, fields: str | None, timeout_seconds: float) -> Iterator[Object]:
-        """Yield events {type, object}, first one per object that exists; ends with the time or the connection.
+    def watch(
+        self, resource: Resource, *, fields: str | None, version: str | None, timeout_seconds: float
+    ) -> Iterator[Object]:
+        """Yield events {type, object} after a version, bookmarks too; ends with the time or the connection.
 
-        The watch stands when this returns: what is read afterwards is not older than its first event.
+        Raises at any event what the API refuses: ApiError with status 410 when it does not know the version any more.
         """
-        query = {"watch": True, "fieldSelector": fields, "timeoutSeconds": max(1, int(timeout_seconds))}
-        target = paths.with_query(resource.path(), query)
-        status, lines = self._transport.stream(target, timeout_seconds + 1)
+        query = {
+            "watch": True,
+            "allowWatchBookmarks": True,
+            "fieldSelector": fields,
+            "resourceVersion": version,
+            "timeoutSeconds": max(1, int(timeout_seconds)),
+        }
+        status, answer = self._transport.stream(paths.with_query(resource.path(), query), timeout_seconds + 1)
+        attempt = f"watch {resource.plural}"
         if status != 200:
-            answer = json.loads(next(lines, b"") or b"null")
-            raise refusal(f"watch {resource.plural}", status, answer)
-        return _events(lines)
+            raise refusal(attempt, status, answer)
+        return _events(attempt, answer)
 
 
 class Resource:
@@ -152,13 +166,16 @@ class Resource:
         return f"{self.kind} {self.namespace}/{name}" if self.namespace else f"{self.kind} {name}"
 
 
-def _events(lines: Iterator[bytes]) -> Iterator[Object]:
+def _events(attempt: str, lines: Iterator[bytes]) -> Iterator[Object]:
     for line in lines:
-        event = json.loads(line)
-        if event.get("type") == "ERROR":
-            return  # expired or overloaded: the reader opens another
-        if event.get("type") != "BOOKMARK":
-            yield event
+        try:
+            event = json.loads(line)
+            kind, obj, _unused = event["type"], event["object"], event["object"]["metadata"]
+        except (ValueError, TypeError, KeyError) as error:
+            raise Unavailable(f"cannot {attempt}: unexpected answer, a line that is no event") from error
+        if kind == "ERROR":  # expired or overloaded
+            raise refusal(attempt, obj.get("code") or 500, obj)
+        yield event
 
 
 def _dry(dry_run: bool) -> dict[str, str | None]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import random
 import socket
 import ssl
 import tempfile
@@ -29,7 +30,9 @@ ANSWER_LIMIT = 64 << 20
 """Bytes of one answer; 500 objects of the greatest size fit."""
 LINE_LIMIT = 4 << 20
 """Bytes of one watch event; the API server stores no object above 1.5 MiB."""
-RETRIES = 3
+PAUSES_SECONDS = (0.5, 1.0, 2.0)
+"""Before a request is sent again that a server or proxy had no time for, where it does not ask for a pause itself."""
+LONGEST_PAUSE_SECONDS = 5
 
 
 class Transport:
@@ -56,21 +59,27 @@ class Transport:
     ) -> tuple[int, Any]:
         """Return status and decoded JSON (None for no content; text of a refusal that is not JSON)."""
         payload = None if body is None else json.dumps(body, separators=(",", ":")).encode()
-        for attempt in range(RETRIES + 1):
+        for pause in (*PAUSES_SECONDS, None):
             deadline = time.monotonic() + TIMEOUT_SECONDS
             response = self._send(method, target, payload, content_type, TIMEOUT_SECONDS)
             raw = self._read(response, deadline)
-            if response.status != 429 or attempt == RETRIES or not response.getheader("Retry-After", "").isdigit():
+            if pause is None or not _may_repeat(method, response.status):
                 break
-            time.sleep(min(int(response.getheader("Retry-After", "1")), 5))  # the server asked for this pause
+            asked = response.getheader("Retry-After", "")
+            # Many tasks that were refused together do not come again together.
+            spread = pause * random.uniform(0.5, 1.5)  # noqa: S311 - nothing secret
+            time.sleep(min(int(asked), LONGEST_PAUSE_SECONDS) if asked.isdigit() else spread)
         return response.status, self._decoded(response, raw)
 
-    def stream(self, target: str, timeout_seconds: float) -> tuple[int, Iterator[bytes]]:
-        """Return status and the lines of an answer that does not end; closing the iterator ends it."""
+    def stream(self, target: str, timeout_seconds: float) -> tuple[int, Any]:
+        """Return status and the lines of an answer that does not end (closing the iterator ends it).
+
+        Of a refusal, what `request` returns. timeout_seconds: of silence.
+        """
         response = self._send("GET", target, None, "", timeout_seconds)
         if response.status != 200:
             raw = self._read(response, time.monotonic() + TIMEOUT_SECONDS)
-            return response.status, iter([raw])
+            return response.status, self._decoded(response, raw)
         return response.status, self._lines(response)
 
     def _lines(self, response: http.client.HTTPResponse) -> Iterator[bytes]:
@@ -196,6 +205,14 @@ class Transport:
             return Unavailable(f"the host of {server} is not known: {error.strerror}; check host and kubeconfig")
         text = getattr(error, "strerror", None) or str(error) or type(error).__name__
         return Unavailable(f"cannot talk to {server}: {cut(text, 200)}; check host and kubeconfig")
+
+
+def _may_repeat(method: str, status: int) -> bool:
+    """Say whether a refusal may pass, and whether asking again can do no harm if it was carried out nevertheless.
+
+    A request that is refused for its number (429) was not carried out. Our patches say how an object should be.
+    """
+    return status == 429 or (status in (502, 503, 504) and method in ("GET", "PATCH"))
 
 
 class _Https(http.client.HTTPSConnection):

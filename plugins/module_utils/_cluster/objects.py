@@ -9,12 +9,13 @@ Works on any kind by the server's discovery. What "serves" means is in readiness
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from .._client.api import Api, Resource
 from .._client.errors import NotFound, TimedOut
+from .._client.waiter import Reached, Verdict, Waiter
 from .readiness import missing, pod_trouble
 
 Object = dict[str, Any]
@@ -94,31 +95,26 @@ class Objects:
             return None
 
     def wait_ready(self, obj: Mapping[str, Any], deadline: float) -> None:
-        """Wait by watch until an object serves; TimedOut says what was missing. The deadline is monotonic."""
-        seen = self.read(obj)
-        while seen is None or missing(seen):
-            if time.monotonic() >= deadline:
-                raise TimedOut(self._explain(obj, seen))
-            seen = self._awaited(obj, deadline, lambda one: one is not None and not missing(one))
+        """Wait until an object serves; TimedOut says what was missing. The deadline is monotonic."""
+        reached = self._await(obj, deadline, lambda one: one is not None and not missing(one))
+        if not reached.verdict.done:
+            raise TimedOut(reached.trouble or self._explain(obj, reached.obj))
 
     def wait_gone(self, obj: Mapping[str, Any], deadline: float) -> None:
-        """Wait by watch until an object is gone; TimedOut says what holds it. The deadline is monotonic."""
-        seen = self.read(obj)
-        while seen is not None:
-            if time.monotonic() >= deadline:
-                held = ", ".join(seen["metadata"].get("finalizers") or ()) or "nothing that it says"
-                raise TimedOut(f"{seen['kind']} {seen['metadata']['name']} is not gone; it is held by {held}")
-            seen = self._awaited(obj, deadline, lambda one: one is None)
+        """Wait until an object is gone; TimedOut says what holds it. The deadline is monotonic."""
+        try:
+            reached = self._await(obj, deadline, lambda one: one is None)
+        except NotFound:
+            return  # its whole kind is gone
+        if not reached.verdict.done:
+            held = ", ".join((reached.obj or {"metadata": {}})["metadata"].get("finalizers") or ())
+            why = reached.trouble or f"it is held by {held or 'nothing that it says'}"
+            raise TimedOut(f"{obj['kind']} {obj['metadata']['name']} is not gone; {why}")
 
-    def _awaited(self, obj: Mapping[str, Any], deadline: float, enough: Any) -> Object | None:
-        """Watch an object until it is as wanted or the watch ends, and return it as it is then."""
-        left = max(1.0, deadline - time.monotonic())
-        fields = f"metadata.name={obj['metadata']['name']}"
-        for event in self._api.watch(self._resource(obj), fields=fields, timeout_seconds=left):
-            seen = None if event["type"] == "DELETED" else event["object"]
-            if enough(seen):
-                return seen
-        return self.read(obj)
+    def _await(self, obj: Mapping[str, Any], deadline: float, is_enough: Callable[[Object | None], bool]) -> Reached:
+        name = obj["metadata"]["name"]
+        waiter = Waiter(self._api, self._resource(obj), lambda _, one: Verdict(is_enough(one)), deadline=deadline)
+        return waiter.until([name])[name]
 
     def _explain(self, obj: Mapping[str, Any], seen: Object | None) -> str:
         kind, name = obj["kind"], obj["metadata"]["name"]

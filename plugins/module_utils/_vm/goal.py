@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from .._client.waiter import Verdict
 from ..kubevirt_api import phases, printable_statuses, run_strategies
 from ..kubevirt_api.predicates import is_deleting, is_final, is_ready, is_up_to_date, phase, run_strategy
 
@@ -29,15 +30,6 @@ class Goal:
     """UID of an instance that does not count: the one before a restart."""
     may_come: bool = False
     """Not being there (yet) is not the end of hope."""
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """done, or hopeless for a reason, or neither: then what is still missing."""
-
-    done: bool = False
-    hopeless: str | None = None
-    missing: str = ""
 
 
 def goal_of(state: str, vm: Object | None, old_instance_uid: str | None = None) -> Goal | None:

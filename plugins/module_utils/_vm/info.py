@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -77,12 +78,14 @@ def _wanted(params: Mapping[str, Any], found: list[Object]) -> dict[str, list[st
 
 
 def _wait(api: Api, resource: Resource, wanted: dict[str, list[str]], goal: Goal, terms: Terms) -> list[Object]:
-    from .waiting import Waiter
+    from .waiting import wait_for
 
     ready: list[Object] = []
+    began = time.monotonic()
     for namespace, names in wanted.items():
-        waiter = Waiter(api, namespace, timeout_seconds=terms.wait_timeout_seconds, kind=resource.plural)
-        for got in waiter.until(dict.fromkeys(names, goal)).values():
+        there = Resource(resource.api_version, resource.plural, resource.kind, namespace)
+        goals = dict.fromkeys(names, goal)
+        for got in wait_for(api, there, goals, timeout_seconds=terms.wait_timeout_seconds, began=began).values():
             if isinstance(got, VirtError):
                 raise got
             if got is not None:

@@ -1,10 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Wait for the VMs of a task together: one Waiter per namespace, none for what is known to be so."""
+"""Wait for the VMs of a task together: one wait per namespace, none for what is known to be so."""
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -12,11 +13,12 @@ from .._client.api import Api
 from .._client.errors import VirtError
 from ..kubevirt_api import printable_statuses, run_strategies
 from ..kubevirt_api.predicates import is_ready, is_up_to_date
+from . import cluster
 from .goal import Goal, goal_of
 from .parallel import in_parallel
 from .request import Terms, VmRequest
 from .service import Outcome
-from .waiting import Waiter
+from .waiting import wait_for
 
 Object = dict[str, Any]
 
@@ -34,12 +36,14 @@ def wait_all(
             known.setdefault(request.namespace, {})[_name(outcome)] = outcome.after or outcome.before or {}
     if not goals:
         return outcomes
-    namespaces = list(goals)
+    namespaces, began = list(goals), time.monotonic()
 
     def wait(own: Api, index: int) -> dict[str, Any]:
         namespace = namespaces[index]
-        waiter = Waiter(own, namespace, timeout_seconds=terms.wait_timeout_seconds)
-        return waiter.until(goals[namespace], known[namespace])
+        resource = cluster.virtual_machines(namespace)
+        return wait_for(
+            own, resource, goals[namespace], known[namespace], timeout_seconds=terms.wait_timeout_seconds, began=began
+        )
 
     reached = dict(zip(namespaces, in_parallel(api, len(namespaces), wait), strict=True))
     final: list[Outcome | VirtError] = []

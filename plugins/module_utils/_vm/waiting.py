@@ -1,144 +1,102 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Wait until VMs are what they should be, by watch: no polling. One watch per namespace serves all VMs of a task.
-
-A watch begins with the present state of every object; after it stands, the VMs are read once, so that nothing that
-happened before it is missed (an object that is gone makes no first event).
+"""Wait for the VMs (or, without their VMs, instances) of one namespace, and say why in vain. How to wait is in
+_client/waiter.py, what is enough in goal.py.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-from .._client.api import Api
-from .._client.errors import TimedOut, Unavailable, VirtError
+from .._client.api import Api, Resource
+from .._client.errors import TimedOut, VirtError
+from .._client.waiter import Reached, Verdict, Waiter
 from . import cluster, diagnose
 from .goal import Goal, judge
 
 Object = dict[str, Any]
-Clock = Callable[[], float]
-PAUSE_SECONDS = 1.0
-"""Before a watch that broke at once is opened again."""
 
 
-class Waiter:
-    """Waits for the VMs (or, without their VMs, instances) of one namespace."""
+def wait_for(
+    api: Api,
+    resource: Resource,
+    goals: dict[str, Goal],
+    known: dict[str, Object] | None = None,
+    *,
+    timeout_seconds: float,
+    began: float | None = None,
+) -> dict[str, Object | VirtError | None]:
+    """Return for every name the object as it is by then (None: gone), or the error that says why it is not so.
 
-    def __init__(
-        self,
-        api: Api,
-        namespace: str,
-        *,
-        timeout_seconds: float,
-        kind: str = "virtualmachines",
-        clock: Clock = time.monotonic,
-    ) -> None:
-        self._api = api
-        self._namespace = namespace
-        of_instances = kind != "virtualmachines"
-        self._resource = cluster.instances(namespace) if of_instances else cluster.virtual_machines(namespace)
-        self._timeout = timeout_seconds
-        self._deadline = clock() + timeout_seconds
-        self._clock = clock
-        self._pending: dict[str, Goal] = {}
-        self._done: dict[str, Object | VirtError | None] = {}
-        self._seen: dict[str, Object | None] = {}
-        self._missing: dict[str, str] = {}
+    resource: VirtualMachines or their instances, of one namespace. known: how they were before; tells whose the
+    instance of a VM is that is gone already. began: since when the time counts, by time.monotonic; None: now.
+    """
+    deadline = (time.monotonic() if began is None else began) + timeout_seconds
+    return _Wait(api, resource, goals, dict(known or {}), timeout_seconds, deadline).until_all()
 
-    def until(
-        self, goals: dict[str, Goal], known: dict[str, Object] | None = None
-    ) -> dict[str, Object | VirtError | None]:
-        """Return for every name the VM as it is by then (None: gone), or the error that says why it is not so.
 
-        known: how the VMs were before; tells whose the instance of a VM is that is gone already.
-        """
-        self._pending = dict(goals)
-        self._seen.update(known or {})
-        while self._pending and self._left() > 0:
-            self._watch_once()
-        for name in list(self._pending):
-            self._fail(name, f"is not {_wanted(goals[name])} after {self._timeout:g} s", TimedOut)
-        self._await_instances([name for name, goal in goals.items() if goal.kind == "gone"])
-        return self._done
+@dataclass
+class _Wait:
+    """One call of `wait_for`."""
 
-    def _left(self) -> float:
-        return self._deadline - self._clock()
+    api: Api
+    resource: Resource
+    goals: dict[str, Goal]
+    seen: dict[str, Object]
+    timeout_seconds: float
+    deadline: float
 
-    def _watch_once(self) -> None:
-        """Follow one watch to its end, or until nothing is pending."""
-        began = self._clock()
-        fields = f"metadata.name={next(iter(self._pending))}" if len(self._pending) == 1 else None
-        watcher = self._api.clone()
-        try:
-            events = watcher.watch(self._resource, fields=fields, timeout_seconds=self._left())
-            for name in list(self._pending):
-                self._consider(name, self._api.get(self._resource, name))
-            if not self._pending:
-                return
-            for event in events:
-                name = event["object"]["metadata"]["name"]
-                if name in self._pending:
-                    self._consider(name, None if event["type"] == "DELETED" else event["object"])
-                if not self._pending or self._left() <= 0:
-                    return
-        except Unavailable:
-            if self._left() <= PAUSE_SECONDS:
-                raise
-        finally:
-            watcher.close()
-        if self._clock() - began < PAUSE_SECONDS and self._left() > PAUSE_SECONDS:
-            time.sleep(PAUSE_SECONDS)  # a back-off, not a poll: the server or the network cut the watch
+    @property
+    def _instances(self) -> Resource:
+        return cluster.instances(self.resource.namespace)
 
-    def _consider(self, name: str, vm: Object | None) -> None:
-        goal = self._pending[name]
-        self._seen[name] = vm if vm is not None else self._seen.get(name)
+    def until_all(self) -> dict[str, Object | VirtError | None]:
+        reached = Waiter(self.api, self.resource, self._judge, deadline=self.deadline).until(self.goals)
+        done = {name: self._result(name, one) for name, one in reached.items()}
+        gone = [name for name, one in done.items() if self.goals[name].kind == "gone" and one is None]
+        if gone:  # the instances that they owned go with them
+            waiter = Waiter(self.api, self._instances, self._judge_instance, deadline=self.deadline)
+            left = {name: one for name, one in waiter.until(gone).items() if not one.verdict.done}
+            done.update({name: self._instance_left(name, one) for name, one in left.items()})
+        return done
+
+    def _judge(self, name: str, obj: Object | None) -> Verdict:
+        goal = self.goals[name]
+        if obj is not None:
+            self.seen[name] = obj
         instance = None
-        if vm is not None and goal.kind in ("running", "stopped"):
-            instance = self._api.get(cluster.instances(self._namespace), name)
-        verdict = judge(goal, vm, instance)
-        self._missing[name] = verdict.missing
+        if obj is not None and goal.kind in ("running", "stopped"):
+            instance = self.api.get(self._instances, name)
+        return judge(goal, obj, instance)
+
+    def _judge_instance(self, name: str, obj: Object | None) -> Verdict:
+        return Verdict(done=not _is_owned(obj, self.seen.get(name)))
+
+    def _result(self, name: str, reached: Reached) -> Object | VirtError | None:
+        verdict = reached.verdict
         if verdict.done:
-            self._done[name] = vm
-            del self._pending[name]
-        elif verdict.hopeless:
-            self._fail(name, f"will not be {_wanted(goal)}: {verdict.hopeless}", VirtError)
+            return reached.obj
+        wanted = _wanted(self.goals[name])
+        if verdict.hopeless:
+            return self._failure(name, f"will not be {wanted}: {verdict.hopeless}", VirtError)
+        return self._failure(name, f"is not {wanted} after {self.timeout_seconds:g} s", TimedOut, reached)
 
-    def _fail(self, name: str, text: str, kind: type[VirtError]) -> None:
-        seen = self._seen.get(name)
-        facts = diagnose.explain(self._api, seen, self._namespace, name)
-        why = self._missing.get(name) or facts["reason"] if seen is None else facts["reason"]
-        self._done[name] = kind(f"{self._resource.title(name)} {text}: {why}", **facts)
-        self._pending.pop(name, None)
+    def _failure(self, name: str, text: str, kind: type[VirtError], reached: Reached | None = None) -> VirtError:
+        if reached is not None and reached.trouble:
+            return kind(f"{self.resource.title(name)} {text}, as far as could be seen: {reached.trouble}")
+        seen = self.seen.get(name)
+        facts = diagnose.explain(self.api, seen, self.resource.namespace or "", name)
+        missing = reached.verdict.missing if reached is not None else ""
+        why = missing or facts["reason"] if seen is None else facts["reason"]
+        return kind(f"{self.resource.title(name)} {text}: {why}", **facts)
 
-    def _await_instances(self, names: list[str]) -> None:
-        """Deleted VMs: wait for the instances that they owned as well."""
-        for name in names:
-            if not isinstance(self._done.get(name), VirtError):
-                try:
-                    self._await_instance(name, self._seen.get(name))
-                except VirtError as error:
-                    self._done[name] = error
-
-    def _await_instance(self, name: str, vm: Object | None) -> None:
-        resource = cluster.instances(self._namespace)
-        while _is_owned(self._api.get(resource, name), vm):
-            if self._left() <= 0:
-                raise TimedOut(
-                    f"VirtualMachine {self._namespace}/{name} is gone, but its instance is still there after"
-                    f" {self._timeout:g} s"
-                )
-            watcher = self._api.clone()
-            try:
-                events = watcher.watch(resource, fields=f"metadata.name={name}", timeout_seconds=self._left())
-                if not _is_owned(self._api.get(resource, name), vm):
-                    return
-                if any(event["type"] == "DELETED" for event in events):
-                    return
-            finally:
-                watcher.close()
+    def _instance_left(self, name: str, reached: Reached) -> VirtError:
+        title, seconds = self.resource.title(name), self.timeout_seconds
+        why = f" ({reached.trouble})" if reached.trouble else ""
+        return TimedOut(f"{title} is gone, but its instance is still there after {seconds:g} s{why}")
 
 
 def _is_owned(vmi: Object | None, vm: Object | None) -> bool:

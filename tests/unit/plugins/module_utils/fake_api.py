@@ -50,7 +50,10 @@ class World:
         self.requests: list[tuple[str, str]] = []
         self.bodies: list[Any] = []
         self.watchers: list[tuple[str, str, str | None, queue.Queue[Object | None]]] = []
+        self.history: list[tuple[int, str, Object]] = []
+        """Versions, plurals and events."""
         self.versions = itertools.count(1)
+        self.version = 0
         self.unschedulable: str | None = None
         """The scheduler's message, if no node fits."""
         self.kubevirt_installed = True
@@ -66,7 +69,7 @@ class World:
         key = (plural, metadata.get("namespace", ""), metadata["name"])
         with self.lock:
             kind = "MODIFIED" if key in self.objects else "ADDED"
-            version = next(self.versions)
+            self.version = version = next(self.versions)
             metadata["resourceVersion"] = str(version)
             metadata.setdefault("uid", f"uid-{version}")
             obj.setdefault("apiVersion", KINDS[plural][0])
@@ -80,6 +83,8 @@ class World:
         with self.lock:
             gone = self.objects.pop((plural, namespace, name), None)
             if gone is not None:
+                self.version = next(self.versions)
+                gone["metadata"]["resourceVersion"] = str(self.version)
                 self._tell("DELETED", plural, gone)
 
     def vm(self, name: str, namespace: str = "default") -> Object:
@@ -91,10 +96,11 @@ class World:
         return [f"{method} {path}" for method, path in self.requests if method in methods]
 
     def _tell(self, kind: str, plural: str, obj: Object) -> None:
+        event = {"type": kind, "object": copy.deepcopy(obj)}
+        self.history.append((self.version, plural, event))
         for of, namespace, name, events in self.watchers:
-            metadata = obj["metadata"]
-            if of == plural and namespace == metadata.get("namespace", "") and name in (None, metadata["name"]):
-                events.put({"type": kind, "object": copy.deepcopy(obj)})
+            if of == plural and _is_about(event, namespace, name):
+                events.put(event)
 
     # -- writing as a user does
 
@@ -355,7 +361,10 @@ class _Handler(BaseHTTPRequestHandler):
         elif self.command == "GET" and "watch" in query:
             self._watch(world, plural, namespace, query)
         elif self.command == "GET" and name is None:
-            self._answer(200, {"items": _chosen(world, plural, namespace, query), "metadata": {}})
+            with world.lock:
+                metadata = {"resourceVersion": str(world.version)}
+                listed = {"items": copy.deepcopy(_chosen(world, plural, namespace, query)), "metadata": metadata}
+            self._answer(200, listed)
         else:
             self._object(world, (plural, namespace, name or ""), query, body)
 
@@ -379,8 +388,10 @@ class _Handler(BaseHTTPRequestHandler):
         events: queue.Queue[Object | None] = queue.Queue()
         name = query.get("fieldSelector", "").partition("metadata.name=")[2] or None
         with world.lock:
-            for obj in _chosen(world, plural, namespace, query):
-                events.put({"type": "ADDED", "object": copy.deepcopy(obj)})
+            since = int(query["resourceVersion"])
+            for version, of, event in world.history:
+                if version > since and of == plural and _is_about(event, namespace, name):
+                    events.put(event)
             world.watchers.append((plural, namespace, name, events))
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
@@ -394,6 +405,11 @@ class _Handler(BaseHTTPRequestHandler):
             return
 
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _serve
+
+
+def _is_about(event: Object, namespace: str, name: str | None) -> bool:
+    metadata = event["object"]["metadata"]
+    return namespace == metadata.get("namespace", "") and name in (None, metadata["name"])
 
 
 def _chosen(world: World, plural: str, namespace: str, query: dict[str, str]) -> list[Object]:

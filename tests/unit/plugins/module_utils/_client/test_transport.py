@@ -12,6 +12,7 @@ from contextlib import closing, contextmanager
 from typing import Any
 
 import pytest
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client import transport as transport_module
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.endpoint import Endpoint
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import Unavailable
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.transport import Transport
@@ -43,6 +44,11 @@ def answering(*answers: bytes) -> Iterator[tuple[str, list[bytes]]]:
         thread.join()
 
 
+@pytest.fixture(autouse=True)
+def _in_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport_module, "PAUSES_SECONDS", (0.0, 0.0, 0.0))
+
+
 def answer(status: str, body: bytes = b"", *headers: str) -> bytes:
     head = "".join(f"{one}\r\n" for one in (*headers, f"Content-Length: {len(body)}"))
     return f"HTTP/1.1 {status}\r\n{head}\r\n".encode() + body
@@ -68,7 +74,7 @@ def answer(status: str, body: bytes = b"", *headers: str) -> bytes:
     ],
 )
 def test_strange_answers_are_named(reply: bytes, words: str) -> None:
-    with answering(reply, reply) as (url, _heads):
+    with answering(*[reply] * 8) as (url, _heads):
         transport = Transport(Endpoint(server=url))
         with closing(transport), pytest.raises(Unavailable) as caught:
             transport.request("GET", "/x")
@@ -95,20 +101,66 @@ def test_headers_carry_identity_and_impersonation() -> None:
     assert "Content-Length: 7\r\n" in head
 
 
-def test_a_server_that_asks_to_come_again_is_asked_again() -> None:
-    later = answer(
-        "429 Too Many Requests", b"{}", "Content-Type: application/json", "Retry-After: 0", "Connection: close"
-    )
-    ok = answer("200 OK", b'{"a": 1}', "Content-Type: application/json", "Connection: close")
-    with answering(later, ok) as (url, heads):
+CLOSE = "Connection: close"
+OK = answer("200 OK", b'{"a": 1}', "Content-Type: application/json", CLOSE)
+BUSY = answer("429 Too Many Requests", b"Too many requests", "Content-Type: text/plain", CLOSE)
+BROKEN = answer("502 Bad Gateway", b"<html>", "Content-Type: text/html", CLOSE)
+
+
+@pytest.mark.parametrize(
+    ("method", "refusal"),
+    [
+        pytest.param(
+            "GET",
+            answer("429 Too Many Requests", b"{}", "Content-Type: application/json", "Retry-After: 0", CLOSE),
+            id="it says when",
+        ),
+        pytest.param("GET", BUSY, id="it does not"),
+        pytest.param("POST", BUSY, id="nothing was carried out"),
+        pytest.param("GET", BROKEN, id="a proxy's page"),
+        pytest.param("PATCH", BROKEN, id="a patch says how it should be"),
+    ],
+)
+def test_a_refusal_that_may_pass_is_tried_again(method: str, refusal: bytes) -> None:
+    with answering(refusal, refusal, refusal, OK) as (url, heads):
         transport = Transport(Endpoint(server=url))
-        assert transport.request("GET", "/") == (200, {"a": 1})
+        assert transport.request(method, "/") == (200, {"a": 1})
         transport.close()
-    assert len(heads) == 2
+    assert len(heads) == 4
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
+def test_what_may_have_been_carried_out_is_not_sent_again(method: str) -> None:
+    with answering(BROKEN, OK) as (url, heads):
+        transport = Transport(Endpoint(server=url))
+        with closing(transport), pytest.raises(Unavailable, match="status 502"):
+            transport.request(method, "/")
+    assert len(heads) == 1
+
+
+def test_it_is_not_tried_for_ever() -> None:
+    with answering(*[BUSY] * 8) as (url, heads):
+        transport = Transport(Endpoint(server=url))
+        assert transport.request("GET", "/") == (429, "Too many requests")
+        transport.close()
+    assert len(heads) == 4
+
+
+@pytest.mark.parametrize(("refusal", "words"), [(BROKEN, "status 502"), (BUSY, None)])
+def test_a_watch_that_is_refused_says_how(refusal: bytes, words: str | None) -> None:
+    with answering(refusal) as (url, _heads):
+        transport = Transport(Endpoint(server=url))
+        if words is None:
+            assert transport.stream("/", 5) == (429, "Too many requests")
+        else:
+            with pytest.raises(Unavailable, match=words):
+                transport.stream("/", 5)
+        transport.close()
 
 
 def test_plain_text_of_a_refusal_is_kept() -> None:
-    with answering(answer("503 Unavailable", b"service unavailable\n", "Content-Type: text/plain")) as (url, _heads):
+    refusal = answer("503 Unavailable", b"service unavailable\n", "Content-Type: text/plain")
+    with answering(*[refusal] * 8) as (url, _heads):
         transport = Transport(Endpoint(server=url))
         assert transport.request("GET", "/") == (503, "service unavailable")
         transport.close()

@@ -33,6 +33,10 @@ class Cluster:
         metadata = {"name": name, "uid": "u-1", "labels": self.labels[resource.kind]}
         return {"apiVersion": "v1", "kind": resource.kind, "metadata": metadata}
 
+    def read_all(self, resource: Resource, *, fields: str) -> tuple[list[dict[str, Any]], str]:
+        found = self.get(resource, fields.removeprefix("metadata.name="))
+        return [found] if found else [], "1"
+
     def delete(self, resource: Resource, _name: str, _options: Mapping[str, Any], *, dry_run: bool) -> bool:
         if not dry_run:
             self.deleted.append(resource.kind)

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.api import Api
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import TimedOut, VirtError
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import cluster
 from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.goal import Goal
-from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.waiting import Waiter
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.waiting import wait_for
 from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_api import World
 
 Task = Callable[..., dict[str, Any]]
@@ -21,7 +22,8 @@ MACHINE = {"memory": "1Gi", "image": "registry/guest:1"}
 
 
 def wait(api: Api, *names: str, goal: str = "running", **known: Any) -> dict[str, Any]:
-    return Waiter(api, "default", timeout_seconds=5).until(dict.fromkeys(names, Goal(goal)), known)
+    machines = cluster.virtual_machines("default")
+    return wait_for(api, machines, dict.fromkeys(names, Goal(goal)), known, timeout_seconds=5)
 
 
 def pause_until(happened: Callable[[], bool]) -> None:
@@ -83,10 +85,11 @@ def test_the_reason_of_a_pod_goes_before_the_others(world: World, task: Task) ->
         task(wait=True, wait_timeout=1, **MACHINE)
 
 
-def test_one_watch_serves_all_vms_of_a_namespace(world: World, task: Task) -> None:
+def test_one_list_serves_all_vms_of_a_namespace(world: World, task: Task) -> None:
     result = task(wait=True, vms=[{"name": name} for name in "abcdef"], **MACHINE)
     assert [one["result"]["status"]["ready"] for one in result["results"]] == [True] * 6
-    assert len([path for _method, path in world.requests if "watch=true" in path]) == 1
+    listed = [path for method, path in world.requests if method == "GET" and "virtualmachines?" in path]
+    assert len(listed) == 2, "one before the changes, one to wait"
 
 
 def test_deletion_waits_for_the_instance_too(world: World, task: Task, api: Api) -> None:

@@ -1,0 +1,159 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Waiting until objects of one collection are as they should be. What that means, and what to say if it does not come
+true, is the caller's.
+
+The collection is read, then watched from there. A watch is ended after a while and taken up again where it was: one
+that something on the way dropped silently looks like one in which nothing happens. Whatever goes wrong meanwhile that
+may pass (no connection, an overloaded server, a proxy's error page) is tried again, ever less often, for as long as
+there is time; the last thing that is done before giving up is to read.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from .api import Api, Resource
+from .errors import ApiError, Unavailable, VirtError
+
+WATCH_SECONDS = 30.0
+"""After which a watch is ended and taken up again."""
+FIRST_PAUSE_SECONDS, LAST_PAUSE_SECONDS = 0.5, 8.0
+"""Before the next try, when a watch ended early or nothing could be read."""
+STEADY_SECONDS = 10.0
+"""A watch that lasted so long ended as it should."""
+_PASSING = (429, 500, 502, 503, 504)
+_GONE = 410
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """done, or hopeless for a reason, or neither: then what is still missing."""
+
+    done: bool = False
+    hopeless: str | None = None
+    missing: str = ""
+
+
+@dataclass(frozen=True)
+class Reached:
+    """What became of one object; None: it is not there. A verdict that is neither done nor hopeless: time is up."""
+
+    obj: Object | None
+    verdict: Verdict
+    trouble: str = ""
+    """Why it could not be looked at lately; "" when it could."""
+
+
+Judge = Callable[[str, "Object | None"], Verdict]
+"""Given a name, and the object of that name if there is one."""
+
+
+class Waiter:
+    """Waits for objects of one resource, in one namespace. deadline: by the clock, which is monotonic."""
+
+    def __init__(
+        self,
+        api: Api,
+        resource: Resource,
+        judge: Judge,
+        *,
+        deadline: float,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._api = api
+        self._resource = resource
+        self._judge = judge
+        self._deadline = deadline
+        self._clock = clock
+        self._sleep = sleep
+        self._seen: dict[str, Reached] = {}
+        self._pending: dict[str, None] = {}
+        self._version: str | None = None
+        """How far we have read; None: nothing, or not known any more."""
+
+    def until(self, names: Iterable[str]) -> dict[str, Reached]:
+        """Return what became of each, at the latest at the deadline. Raises what the API refuses for good."""
+        self._pending = dict.fromkeys(names)
+        self._seen = dict.fromkeys(self._pending, Reached(None, Verdict(missing="it could not be read")))
+        failures = 0
+        while self._pending:
+            began, is_last = self._clock(), self._left() <= 0
+            try:
+                if is_last or self._version is None:
+                    self._read()
+                    is_well = True
+                else:
+                    self._watch()
+                    is_well = self._clock() - began >= STEADY_SECONDS
+            except (Unavailable, ApiError) as error:
+                self._note_trouble(error)
+                is_well = False
+            if is_last:
+                break
+            if self._pending and not is_well:
+                pause = min(FIRST_PAUSE_SECONDS * 2**failures, LAST_PAUSE_SECONDS)
+                pause *= random.uniform(0.8, 1.2)  # noqa: S311 - nothing secret
+                failures = min(failures + 1, 10)
+                self._sleep(max(0.0, min(pause, self._left())))
+            elif self._clock() - began >= STEADY_SECONDS:
+                failures = 0
+        return self._seen
+
+    def _left(self) -> float:
+        return self._deadline - self._clock()
+
+    def _fields(self) -> str | None:
+        return f"metadata.name={next(iter(self._pending))}" if len(self._pending) == 1 else None
+
+    def _read(self) -> None:
+        """Look at everything as it is."""
+        found, version = self._api.read_all(self._resource, fields=self._fields())
+        by_name = {one["metadata"]["name"]: one for one in found}
+        for name in list(self._pending):
+            self._consider(name, by_name.get(name))
+        self._version = version
+
+    def _watch(self) -> None:
+        """Follow what happens, until it is enough, the watch ends or time is up."""
+        watcher = self._api.clone()
+        try:
+            seconds = min(self._left(), WATCH_SECONDS)
+            for event in watcher.watch(
+                self._resource, fields=self._fields(), version=self._version, timeout_seconds=seconds
+            ):
+                metadata = event["object"]["metadata"]
+                name = metadata.get("name")
+                if event["type"] != "BOOKMARK" and name in self._pending:
+                    self._consider(name, None if event["type"] == "DELETED" else event["object"])
+                self._version = metadata.get("resourceVersion")  # only now: what could not be judged comes again
+                if not self._pending or self._left() <= 0:
+                    return
+        finally:
+            watcher.close()
+
+    def _consider(self, name: str, obj: Object | None) -> None:
+        verdict = self._judge(name, obj)
+        self._seen[name] = Reached(obj, verdict)
+        if verdict.done or verdict.hopeless:
+            del self._pending[name]
+
+    def _note_trouble(self, error: VirtError) -> None:
+        """Remember why nothing could be looked at; raise it if it will not pass."""
+        status = error.status if isinstance(error, ApiError) else 0
+        if status == _GONE:  # the server does not know any more what came after our version
+            self._version = None
+            return
+        if status and status not in _PASSING:
+            raise error
+        for name in self._pending:
+            seen = self._seen[name]
+            self._seen[name] = Reached(seen.obj, seen.verdict, error.message)

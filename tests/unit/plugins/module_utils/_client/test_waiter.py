@@ -1,0 +1,272 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Waiting on servers and networks that do not behave. Time is the test's: it goes on with pauses and watches only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.api import Resource
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import (
+    ApiError,
+    Forbidden,
+    Unavailable,
+    VirtError,
+    refusal,
+)
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.waiter import (
+    LAST_PAUSE_SECONDS,
+    WATCH_SECONDS,
+    Reached,
+    Verdict,
+    Waiter,
+)
+
+Object = dict[str, Any]
+THINGS = Resource("v1", "things", "Thing", "default")
+BUSY = refusal("watch things", 429, "Too many requests")
+EXPIRED = {"code": 410, "reason": "Expired", "metadata": {}}
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.pauses: list[float] = []
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        self.pauses.append(seconds)
+
+
+class Server:
+    """A collection, and what each watch of it does, in turn; the last goes on doing it."""
+
+    def __init__(self, clock: Clock, *watches: Callable[[Server, float], Iterator[Object]]) -> None:
+        self.clock = clock
+        self.watches = list(watches) or [idle]
+        self.things: dict[str, Object] = {}
+        self.version = 0
+        self.asked: list[str] = []
+        """What was asked for: "read", or the version that a watch goes on from."""
+        self.refusals: list[VirtError] = []
+        """Of the reads to come."""
+        self.longest = 0.0
+        self.open = 0
+
+    def put(self, name: str, state: str) -> Object:
+        self.version += 1
+        self.things[name] = {"metadata": {"name": name, "resourceVersion": str(self.version)}, "state": state}
+        return self.things[name]
+
+    def read_all(self, _resource: Resource, *, fields: str | None) -> tuple[list[Object], str]:
+        self.asked.append("read")
+        if self.refusals:
+            raise self.refusals.pop(0)
+        chosen = fields.partition("metadata.name=")[2] if fields else None
+        return [one for name, one in self.things.items() if chosen in (None, name)], str(self.version)
+
+    def clone(self) -> Server:
+        self.open += 1
+        return self
+
+    def close(self) -> None:
+        self.open -= 1
+
+    def watch(
+        self, _resource: Resource, *, fields: str | None, version: str, timeout_seconds: float
+    ) -> Iterator[Object]:
+        assert fields is None or fields.startswith("metadata.name=")
+        self.asked.append(version)
+        self.longest = max(self.longest, timeout_seconds)
+        behave = self.watches[0] if len(self.watches) == 1 else self.watches.pop(0)
+        return behave(self, timeout_seconds)
+
+
+def idle(server: Server, seconds: float) -> Iterator[Object]:
+    """Say nothing until the time is over."""
+    server.clock.now += seconds
+    yield from ()
+
+
+def ends_at_once(_server: Server, _seconds: float) -> Iterator[Object]:
+    yield from ()
+
+
+def telling(*events: Object | Exception) -> Callable[[Server, float], Iterator[Object]]:
+    def behave(_server: Server, _seconds: float) -> Iterator[Object]:
+        for one in events:
+            if isinstance(one, Exception):
+                raise one
+            yield one
+
+    return behave
+
+
+def event(kind: str, name: str, state: str, version: int) -> Object:
+    metadata = {"name": name, "resourceVersion": str(version)}
+    return {"type": kind, "object": {"metadata": metadata, "state": state}}
+
+
+def is_up(_name: str, obj: Object | None) -> Verdict:
+    if obj is None:
+        return Verdict(missing="it is not there")
+    if obj["state"] == "broken":
+        return Verdict(hopeless="it is broken")
+    return Verdict(done=obj["state"] == "up", missing=f"it is {obj['state']}")
+
+
+def wait(server: Server, *names: str, seconds: float = 100, judge: Any = is_up) -> dict[str, Reached]:
+    waiter = Waiter(server, THINGS, judge, deadline=seconds, clock=server.clock, sleep=server.clock.sleep)
+    found = waiter.until(names)
+    assert server.open == 0
+    return found
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def test_what_is_so_already_costs_one_read(clock: Clock) -> None:
+    server = Server(clock)
+    server.put("a", "up")
+    server.put("b", "broken")
+    found = wait(server, "a", "b")
+    assert found["a"].verdict.done
+    assert found["b"].verdict.hopeless == "it is broken"
+    assert server.asked == ["read"]
+
+
+def test_waiting_ends_with_the_event(clock: Clock) -> None:
+    server = Server(clock, telling(event("ADDED", "other", "up", 1), event("MODIFIED", "a", "up", 2)))
+    assert wait(server, "a")["a"].obj == event("", "a", "up", 2)["object"]
+    assert server.asked == ["read", "0"]
+    assert clock.now == 0.0
+
+
+def test_what_is_deleted_is_judged_as_absent(clock: Clock) -> None:
+    server = Server(clock, telling(event("DELETED", "a", "up", 2)))
+    server.put("a", "up")
+    found = wait(server, "a", judge=lambda _name, obj: Verdict(done=obj is None))
+    assert found["a"] == Reached(None, Verdict(done=True))
+
+
+def test_a_watch_is_taken_up_where_the_last_one_was(clock: Clock) -> None:
+    bookmark = {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "70"}}}
+    server = Server(clock, telling(event("MODIFIED", "a", "new", 7)), telling(bookmark), idle)
+    assert not wait(server, "a")["a"].verdict.done
+    assert server.asked[:4] == ["read", "0", "7", "70"]
+
+
+def test_a_watch_in_which_nothing_happens_is_not_trusted_for_long(clock: Clock) -> None:
+    """Something on the way may have dropped it without a word."""
+    server = Server(clock)
+    wait(server, "a", seconds=10 * WATCH_SECONDS)
+    assert server.longest == WATCH_SECONDS
+    assert len(server.asked) == 12
+
+
+def test_before_giving_up_everything_is_read(clock: Clock) -> None:
+    """What the watch did not tell is found at least then."""
+
+    def miss(server: Server, seconds: float) -> Iterator[Object]:
+        server.put("a", "up")
+        return idle(server, seconds)
+
+    server = Server(clock, miss)
+    assert wait(server, "a")["a"].verdict.done
+    assert server.asked[-1] == "read"
+
+
+def test_when_time_is_up_it_says_what_was_missing(clock: Clock) -> None:
+    server = Server(clock)
+    made = server.put("a", "new")
+    assert wait(server, "a", "b") == {
+        "a": Reached(made, Verdict(missing="it is new")),
+        "b": Reached(None, Verdict(missing="it is not there")),
+    }
+
+
+def test_with_no_time_at_all_there_is_still_one_look(clock: Clock) -> None:
+    server = Server(clock)
+    server.put("a", "up")
+    assert wait(server, "a", seconds=0)["a"].verdict.done
+
+
+PASSING = {
+    "no connection": Unavailable("cannot talk to it"),
+    "a proxy's page": Unavailable("status 502, content type text/html"),
+    "too many requests, as text": BUSY,
+    "overloaded": refusal("watch things", 503, None),
+    "timed out inside": refusal("watch things", 504, None),
+}
+
+
+@pytest.mark.parametrize("trouble", PASSING.values(), ids=PASSING.keys())
+def test_trouble_that_may_pass_is_waited_out(clock: Clock, trouble: VirtError) -> None:
+    server = Server(clock, telling(trouble), telling(trouble), telling(event("MODIFIED", "a", "up", 2)))
+    server.refusals = [trouble, trouble]
+    assert wait(server, "a")["a"].verdict.done
+    assert server.asked == ["read", "read", "read", "0", "0", "0"]
+
+
+def test_trouble_that_does_not_pass_is_told_in_the_end(clock: Clock) -> None:
+    server = Server(clock)
+    server.refusals = [Unavailable("cannot talk to it")] * 1000
+    assert wait(server, "a")["a"] == Reached(None, Verdict(missing="it could not be read"), "cannot talk to it")
+    assert clock.now == pytest.approx(100)
+
+
+def test_trouble_that_passed_is_not_told(clock: Clock) -> None:
+    server = Server(clock, telling(BUSY), idle)
+    assert wait(server, "a")["a"].trouble == ""
+
+
+def test_what_the_api_refuses_for_good_is_raised(clock: Clock) -> None:
+    server = Server(clock, telling(refusal("watch things", 403, {"message": "no right"})))
+    with pytest.raises(Forbidden, match="no right"):
+        wait(server, "a")
+    assert server.open == 0
+
+
+@pytest.mark.parametrize("error", [refusal("watch things", 410, EXPIRED)])
+def test_a_server_that_has_forgotten_our_version_is_read_anew(clock: Clock, error: ApiError) -> None:
+    server = Server(clock, telling(event("MODIFIED", "a", "new", 7), error), idle)
+    wait(server, "a")
+    assert server.asked[:4] == ["read", "0", "read", "0"]
+
+
+def test_what_could_not_be_judged_is_told_again(clock: Clock) -> None:
+    """The judge may read other objects, and fail at that."""
+    calls = []
+
+    def judge(name: str, obj: Object | None) -> Verdict:
+        calls.append(obj)
+        if len(calls) == 2:
+            raise Unavailable("cannot talk to it")
+        return is_up(name, obj)
+
+    come = event("MODIFIED", "a", "up", 2)
+    server = Server(clock, telling(come), telling(come))
+    assert wait(server, "a", judge=judge)["a"].verdict.done
+    assert server.asked == ["read", "0", "0"]
+
+
+def test_a_server_that_ends_every_watch_is_asked_ever_less_often(clock: Clock) -> None:
+    server = Server(clock, ends_at_once)
+    wait(server, "a", seconds=100)
+    assert len(server.asked) <= 2 + 4 + 100 / LAST_PAUSE_SECONDS * 1.25
+    assert "read" not in server.asked[1:-1]
+
+
+def test_a_good_watch_makes_up_for_the_bad_ones_before(clock: Clock) -> None:
+    server = Server(clock, *[ends_at_once] * 6, idle, ends_at_once, idle)
+    wait(server, "a", seconds=200)
+    assert clock.pauses[:5] == pytest.approx([0.5, 1, 2, 4, 8], rel=0.21)
+    assert clock.pauses[6] < 1
