@@ -33,6 +33,8 @@ LINE_LIMIT = 4 << 20
 PAUSES_SECONDS = (0.5, 1.0, 2.0)
 """Before a request is sent again that a server or proxy had no time for, where it does not ask for a pause itself."""
 LONGEST_PAUSE_SECONDS = 5
+_REPEATABLE = ("GET", "PATCH")
+"""Can do no harm when they were carried out the first time: our patches say how an object should be."""
 
 
 class Transport:
@@ -61,11 +63,17 @@ class Transport:
         payload = None if body is None else json.dumps(body, separators=(",", ":")).encode()
         for pause in (*PAUSES_SECONDS, None):
             deadline = time.monotonic() + TIMEOUT_SECONDS
-            response = self._send(method, target, payload, content_type, TIMEOUT_SECONDS)
-            raw = self._read(response, deadline)
-            if pause is None or not _may_repeat(method, response.status):
-                break
-            asked = response.getheader("Retry-After", "")
+            asked = ""
+            try:
+                response = self._send(method, target, payload, content_type, TIMEOUT_SECONDS)
+                raw = self._read(response, deadline)
+            except Unavailable as error:
+                if pause is None or not _was_cut(error) or method not in _REPEATABLE:
+                    raise
+            else:
+                if pause is None or not _may_repeat(method, response.status):
+                    break
+                asked = response.getheader("Retry-After", "")
             # Many tasks that were refused together do not come again together.
             spread = pause * random.uniform(0.5, 1.5)  # noqa: S311 - nothing secret
             time.sleep(min(int(asked), LONGEST_PAUSE_SECONDS) if asked.isdigit() else spread)
@@ -208,11 +216,13 @@ class Transport:
 
 
 def _may_repeat(method: str, status: int) -> bool:
-    """Say whether a refusal may pass, and whether asking again can do no harm if it was carried out nevertheless.
+    """Say whether a refusal may pass, and asking again can do no harm. What is refused for its number was not done."""
+    return status == 429 or (status in (502, 503, 504) and method in _REPEATABLE)
 
-    A request that is refused for its number (429) was not carried out. Our patches say how an object should be.
-    """
-    return status == 429 or (status in (502, 503, 504) and method in ("GET", "PATCH"))
+
+def _was_cut(error: Unavailable) -> bool:
+    """Tell a server, or something before it, that hung up from one that is not there or does not answer."""
+    return isinstance(error.__cause__, (ConnectionResetError, BrokenPipeError, http.client.IncompleteRead))
 
 
 class _Https(http.client.HTTPSConnection):
