@@ -119,6 +119,7 @@ class Process:
             events=self._events,
             configuration=configuration,
             launcher_image=self._settings.launcher_image,
+            image_pull_secrets=self._settings.image_pull_secrets,
         )
         kubevirt = KubeVirtReconciler(kubevirts=overlays[KUBEVIRT], api=api, clock=self._clock, version=VERSION)
         self._nodes = NodeReconciler(

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import msgspec
+
 
 class SettingsError(Exception):
     """The environment lacks something, or something in it cannot be right; all problems at once."""
@@ -18,6 +20,8 @@ class Settings:
     namespace: str
     """Where the control plane lives: the Lease, the KubeVirt object and the certificates are there."""
     launcher_image: str
+    image_pull_secrets: tuple[str, ...] = ()
+    """Of the launcher image: names of Secrets in the namespaces of VMIs."""
     pod_name: str = ""
     """For the Lease's holder and for Events."""
     log_level: str = "INFO"
@@ -28,17 +32,24 @@ class Settings:
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:
-    """Read POD_NAMESPACE and VIRT_LAUNCHER_IMAGE (both needed), POD_NAME, LOG_LEVEL, HEALTH_PORT and HEALTH_ADDRESS."""
+    """Read POD_NAMESPACE and VIRT_LAUNCHER_IMAGE (both needed), POD_NAME, LOG_LEVEL, HEALTH_PORT, HEALTH_ADDRESS and
+    IMAGE_PULL_SECRETS, a list in JSON. SettingsError.
+    """
     needed = ("POD_NAMESPACE", "VIRT_LAUNCHER_IMAGE")
     problems = [f"{name} is not set" for name in needed if not environment.get(name)]
     port = environment.get("HEALTH_PORT") or "8080"
     if not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
         problems.append(f"HEALTH_PORT {port!r} is not a port")
+    try:
+        secrets = msgspec.json.decode(environment.get("IMAGE_PULL_SECRETS") or "[]", type=tuple[str, ...])
+    except msgspec.MsgspecError as error:
+        problems.append(f"IMAGE_PULL_SECRETS is no list of names: {error}")
     if problems:
         raise SettingsError("cannot start virt-controller: " + "; ".join(problems))
     return Settings(
         namespace=environment["POD_NAMESPACE"],
         launcher_image=environment["VIRT_LAUNCHER_IMAGE"],
+        image_pull_secrets=secrets,
         pod_name=environment.get("POD_NAME", ""),
         log_level=environment.get("LOG_LEVEL") or "INFO",
         port=int(port),

@@ -104,6 +104,12 @@ left_alone:
   type: list
   elements: str
   sample: ["Namespace production"]
+not_ready_nodes:
+  description: Nodes that are not Ready, so that a DaemonSet was not waited for there. It begins there when they are.
+  returned: success
+  type: list
+  elements: str
+  sample: ["worker-3"]
 """
 
 from ..module_utils._client.argspec import auth_argument_spec

@@ -45,7 +45,12 @@ class Launch:
 
 
 def derive_launch(
-    vmi: VirtualMachineInstance, *, attempt: int, image: str, configuration: KubeVirtConfiguration
+    vmi: VirtualMachineInstance,
+    *,
+    attempt: int,
+    image: str,
+    configuration: KubeVirtConfiguration,
+    image_pull_secrets: tuple[str, ...] = (),
 ) -> Launch:
     """Derive a launch. ValueError names what in the VMI cannot be built."""
     guest, needed = guest_of(vmi), volumes_in_pod(vmi.spec)
@@ -58,7 +63,7 @@ def derive_launch(
         resources=build_resources(vmi.spec.domain, configuration.developer_configuration, space),
         run_bytes=space.run,
         mounted=tuple(one for each in needed for one in each.mounted),
-        pull_secrets=tuple(sorted({each.pull_secret for each in needed if each.pull_secret})),
+        pull_secrets=tuple(sorted({*image_pull_secrets, *(each.pull_secret for each in needed)} - {""})),
         image=image,
         pull_policy=configuration.image_pull_policy or "IfNotPresent",
     )

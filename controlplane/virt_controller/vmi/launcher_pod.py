@@ -31,10 +31,20 @@ DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 
 
 def build_launcher_pod(
-    vmi: VirtualMachineInstance, *, attempt: int, image: str, configuration: KubeVirtConfiguration
+    vmi: VirtualMachineInstance,
+    *,
+    attempt: int,
+    image: str,
+    configuration: KubeVirtConfiguration,
+    image_pull_secrets: tuple[str, ...] = (),
 ) -> Json:
-    """Build the Pod. ValueError names what in the VMI cannot be built."""
-    launch = derive_launch(vmi, attempt=attempt, image=image, configuration=configuration)
+    """Build the Pod. ValueError names what in the VMI cannot be built.
+
+    image_pull_secrets: of the launcher image; the VMI may name others for its own images.
+    """
+    launch = derive_launch(
+        vmi, attempt=attempt, image=image, configuration=configuration, image_pull_secrets=image_pull_secrets
+    )
     return {
         "apiVersion": POD.api_version,
         "kind": POD.kind,

@@ -58,6 +58,7 @@ class VmiReconciler:
         events: Events,
         configuration: Callable[[], KubeVirtConfiguration],
         launcher_image: str,
+        image_pull_secrets: tuple[str, ...] = (),
     ) -> None:
         self._vmis = vmis
         self._pods = pods
@@ -67,6 +68,7 @@ class VmiReconciler:
         self._events = events
         self._configuration = configuration
         self._launcher_image = launcher_image
+        self._image_pull_secrets = image_pull_secrets
         self._memories = Memories()
         pods.subscribe(self._memories.note_removal)
 
@@ -148,7 +150,11 @@ class VmiReconciler:
         vmi, memory = world.vmi, self._memories.of(world.vmi)
         try:
             body = build_launcher_pod(
-                vmi, attempt=action.attempt, image=self._launcher_image, configuration=world.configuration
+                vmi,
+                attempt=action.attempt,
+                image=self._launcher_image,
+                image_pull_secrets=self._image_pull_secrets,
+                configuration=world.configuration,
             )
         except ValueError as error:
             raise Invalid(f"cannot build the launcher Pod of {_key(vmi)}: {error}") from error

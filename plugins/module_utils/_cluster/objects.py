@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .._client.api import Api, Resource
 from .._client.errors import NotFound, TimedOut
 from .._client.waiter import Reached, Verdict, Waiter
-from .readiness import missing, pod_trouble
+from .readiness import missing, not_ready, pod_trouble, without_silent_nodes
 
 Object = dict[str, Any]
+_NODES = Resource("v1", "nodes", "Node", None)
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,8 @@ class Change:
     after: Object | None
     is_left_alone: bool = False
     """Was to be removed, and does not carry the labels that it must."""
+    silent_nodes: tuple[str, ...] = ()
+    """Not Ready, so that it is not waited for there."""
 
 
 class Objects:
@@ -94,11 +97,30 @@ class Objects:
         except NotFound:
             return None
 
-    def wait_ready(self, obj: Mapping[str, Any], deadline: float) -> None:
-        """Wait until an object serves; TimedOut says what was missing. The deadline is monotonic."""
-        reached = self._await(obj, deadline, lambda one: one is not None and not missing(one))
+    def wait_ready(self, obj: Mapping[str, Any], deadline: float) -> list[str]:
+        """Wait until an object serves; TimedOut says what was missing. The deadline is monotonic.
+
+        Returns the nodes on which it does not, because they are not Ready: a DaemonSet serves as soon as it does
+        everywhere else.
+        """
+        silent: list[str] = []
+
+        def is_enough(seen: Object | None) -> bool:
+            if seen is None or not missing(seen):
+                silent.clear()
+                return seen is not None
+            silent[:] = self._silent_nodes(seen)
+            return bool(silent)
+
+        reached = self._await(obj, deadline, is_enough)
         if not reached.verdict.done:
             raise TimedOut(reached.trouble or self._explain(obj, reached.obj))
+        return silent
+
+    def _silent_nodes(self, seen: Object) -> list[str]:
+        if seen["kind"] != "DaemonSet" or missing(seen) is None:
+            return []
+        return without_silent_nodes(seen, self._pods_of(seen), self._api.list(_NODES)) or []
 
     def wait_gone(self, obj: Mapping[str, Any], deadline: float) -> None:
         """Wait until an object is gone; TimedOut says what holds it. The deadline is monotonic."""
@@ -122,11 +144,15 @@ class Objects:
             return f"{kind} {name} does not exist"
         texts = [f"{kind} {name}: {missing(seen)}"]
         if kind in ("Deployment", "DaemonSet"):
-            labels = seen["spec"]["selector"]["matchLabels"]
-            pods = Resource("v1", "pods", "Pod", seen["metadata"]["namespace"])
-            chosen = self._api.list(pods, labels=",".join(f"{key}={value}" for key, value in sorted(labels.items())))
-            texts += filter(None, map(pod_trouble, chosen))
+            texts += filter(None, map(pod_trouble, self._pods_of(seen)))
+        if kind == "DaemonSet" and (silent := not_ready(self._api.list(_NODES))):
+            texts.append(f"nodes that are not Ready count as unavailable when it is rolled out: {', '.join(silent)}")
         return "; ".join(texts)
+
+    def _pods_of(self, seen: Object) -> list[Object]:
+        labels = seen["spec"]["selector"]["matchLabels"]
+        pods = Resource("v1", "pods", "Pod", seen["metadata"]["namespace"])
+        return self._api.list(pods, labels=",".join(f"{key}={value}" for key, value in sorted(labels.items())))
 
     def _resource(self, obj: Mapping[str, Any]) -> Resource:
         """Return where objects like this one are; NotFound when the server does not know the kind."""
@@ -185,13 +211,13 @@ def bring_about(api: Api, definitions: list[Object], state: str, options: Option
     changes = [act(obj) for obj in ordered]
     if options.wait and not options.check:
         deadline = time.monotonic() + options.wait_seconds
-        for obj, change in zip(ordered, changes, strict=True):
+        for number, (obj, change) in enumerate(zip(ordered, changes, strict=True)):
             if change.is_left_alone:
                 continue
             if state == "absent":
                 objects.wait_gone(obj, deadline)
             else:
-                objects.wait_ready(obj, deadline)
+                changes[number] = replace(change, silent_nodes=tuple(objects.wait_ready(obj, deadline)))
     return changes
 
 
@@ -222,6 +248,7 @@ def run(params: Mapping[str, Any], api: Api, *, check_mode: bool, diff: bool) ->
         "changed": bool(made),
         "changes": [one.title for one in made],
         "left_alone": left_alone(changes),
+        "not_ready_nodes": sorted({node for one in changes for node in one.silent_nodes}),
     }
     if diff:
         result["diff"] = [{"header": one.title, "before": one.before or "", "after": one.after or ""} for one in made]

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 Object = Mapping[str, Any]
@@ -65,6 +65,42 @@ def _daemon_set(obj: Object) -> str | None:
     if updated == ready == wanted:
         return _unseen(obj)
     return _unseen(obj) or f"{updated} of {wanted} updated, {ready} ready"
+
+
+GENERATION = "pod-template-generation"
+"""Label of a DaemonSet's Pods: of which template they are."""
+_TEMPLATE = "deprecated.daemonset.template.generation"
+"""Annotation of the DaemonSet: the newest. Deprecated for clients since 1.9 and written by every version since."""
+
+
+def without_silent_nodes(obj: Object, pods: Sequence[Object], nodes: Sequence[Object]) -> list[str] | None:
+    """Say of a DaemonSet that is not ready whether all that is missing is missing on nodes that are not Ready.
+
+    pods: its own. Returns those nodes; None when something is missing elsewhere too, there is no elsewhere, or nobody
+    can tell yet. A node that is not Ready gets its Pod when it is back; nobody waits for that.
+    """
+    silent = set(not_ready(nodes))
+    newest = (obj["metadata"].get("annotations") or {}).get(_TEMPLATE)
+    there = [one for one in pods if not one["metadata"].get("deletionTimestamp")]
+    at = {(one.get("spec") or {}).get("nodeName") or "" for one in there}
+    if _unseen(obj) or len(at) < obj.get("status", {}).get("desiredNumberScheduled", 0) or at <= silent:
+        return None
+    for pod in there:
+        if (pod.get("spec") or {}).get("nodeName") in silent:
+            continue
+        if (pod["metadata"].get("labels") or {}).get(GENERATION) != newest or not _is_true(pod, "Ready"):
+            return None
+    return sorted(silent & at) or None
+
+
+def not_ready(nodes: Sequence[Object]) -> list[str]:
+    """Name the nodes that are not Ready."""
+    return sorted(one["metadata"]["name"] for one in nodes if not _is_true(one, "Ready"))
+
+
+def _is_true(obj: Object, kind: str) -> bool:
+    conditions = obj.get("status", {}).get("conditions") or ()
+    return any(one.get("type") == kind and one.get("status") == "True" for one in conditions)
 
 
 _RULES: dict[str, Callable[[Object], str | None]] = {

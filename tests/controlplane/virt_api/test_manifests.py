@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import jinja2
 import pytest
@@ -25,6 +25,7 @@ from controlplane.virt_api.server import CONNECTIONS
 from controlplane.virt_api.settings import SECRET_NAME, parse
 from controlplane.virt_controller.certificates.observe import secrets
 from controlplane.virt_controller.certificates.roles import ROLES
+from controlplane.virt_controller.settings import read_settings
 from controlplane.virt_controller.vmi.launcher_pod import build_launcher_pod
 from tests.controlplane.virt_api.served import an_authority
 from tests.controlplane.virt_controller.builders import a_vmi
@@ -279,6 +280,51 @@ def test_the_pull_policy_that_is_asked_for_is_that_of_launchers_too(policy: str)
     pod = build_launcher_pod(a_vmi(), attempt=1, image="virt-launcher:1", configuration=configuration)
 
     assert [one["imagePullPolicy"] for one in pod["spec"]["containers"]] == [policy]
+
+
+COMPONENTS = ("virt-api", "virt-controller", "virt-handler", "virt-node")
+
+
+def workload(name: str, **options: Any) -> dict[str, Any]:
+    (found,) = (one for one in render(f"{name}.yaml.j2", **options) if one["kind"] in {"Deployment", "DaemonSet"})
+    return cast("dict[str, Any]", found["spec"])
+
+
+@pytest.mark.parametrize("name", COMPONENTS)
+def test_secrets_of_a_registry_reach_every_component(name: str) -> None:
+    spec = workload(name, control_plane_image_pull_secrets=["one", "two"])["template"]["spec"]
+    assert spec["imagePullSecrets"] == [{"name": "one"}, {"name": "two"}]
+    assert not workload(name)["template"]["spec"]["imagePullSecrets"]
+
+
+def test_secrets_of_a_registry_reach_launchers_through_virt_controller() -> None:
+    (container,) = workload("virt-controller", control_plane_image_pull_secrets=["one", "two"])["template"]["spec"][
+        "containers"
+    ]
+    told = {one["name"]: one.get("value", "told elsewhere") for one in container["env"]}
+    assert read_settings(told).image_pull_secrets == ("one", "two")
+
+
+@pytest.mark.parametrize("name", COMPONENTS)
+def test_components_run_on_nodes_for_which_their_images_are(name: str) -> None:
+    chosen = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
+    assert workload(name)["template"]["spec"]["nodeSelector"] == chosen
+
+
+@pytest.mark.parametrize("name", ["virt-handler", "virt-node"])
+def test_where_machines_run_and_how_it_is_upgraded_there_is_for_the_operator_to_say(name: str) -> None:
+    demand = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}
+    found = workload(
+        name,
+        control_plane_workload_node_selector={"machines": "here"},
+        control_plane_workload_node_affinity=demand,
+        control_plane_workload_tolerations=[],
+        control_plane_workload_max_unavailable="25%",
+    )
+    spec = found["template"]["spec"]
+    assert (spec["nodeSelector"], spec["affinity"]["nodeAffinity"]) == ({"machines": "here"}, demand)
+    assert spec["tolerations"] == []
+    assert found["updateStrategy"]["rollingUpdate"]["maxUnavailable"] == "25%"
 
 
 def test_all_that_peers_may_hold_of_virt_api_fits_in_its_memory_limit() -> None:

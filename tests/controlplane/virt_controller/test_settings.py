@@ -20,11 +20,12 @@ def test_everything_can_be_set() -> None:
     found = read_settings(
         {**NEEDED, "POD_NAME": "me", "LOG_LEVEL": "DEBUG", "HEALTH_PORT": "9", "HEALTH_ADDRESS": "::1"}
     )
+    assert read_settings({**NEEDED, "IMAGE_PULL_SECRETS": '["one", "two"]'}).image_pull_secrets == ("one", "two")
     assert (found.pod_name, found.log_level, found.port, found.address) == ("me", "DEBUG", 9, "::1")
 
 
 def test_all_problems_are_told_at_once() -> None:
     with pytest.raises(SettingsError) as caught:
-        read_settings({"HEALTH_PORT": "eighty"})
-    for name in ("POD_NAMESPACE", "VIRT_LAUNCHER_IMAGE", "HEALTH_PORT 'eighty'"):
+        read_settings({"HEALTH_PORT": "eighty", "IMAGE_PULL_SECRETS": "registry"})
+    for name in ("POD_NAMESPACE", "VIRT_LAUNCHER_IMAGE", "HEALTH_PORT 'eighty'", "IMAGE_PULL_SECRETS is no list"):
         assert name in str(caught.value)

@@ -108,9 +108,13 @@ def test_pull_secrets_are_named_once() -> None:
         for name, secret in (("a", "two"), ("b", "one"), ("c", "two"), ("d", ""))
     ]
     launch = derive_launch(
-        with_spec(volumes=volumes), attempt=1, image="launcher:1", configuration=KubeVirtConfiguration()
+        with_spec(volumes=volumes),
+        attempt=1,
+        image="launcher:1",
+        configuration=KubeVirtConfiguration(),
+        image_pull_secrets=("two", "three"),
     )
-    assert launch.pull_secrets == ("one", "two")
+    assert launch.pull_secrets == ("one", "three", "two")
 
 
 def test_a_long_name_becomes_a_label_value_that_is_still_unique() -> None:

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.api import Resource
 from ansible_collections.virtops.kubevirt.plugins.module_utils._cluster.objects import run
+from ansible_collections.virtops.kubevirt.plugins.module_utils._cluster.readiness import GENERATION
 
 OURS = {"app.kubernetes.io/managed-by": "virtops.kubevirt", "app.kubernetes.io/part-of": "kubevirt"}
+TEMPLATE = "deprecated.daemonset.template.generation"
 NAMESPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "production"}}
 SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "ca", "namespace": "production"}}
 
@@ -70,7 +72,7 @@ def test_what_does_not_carry_the_labels_is_left_alone_named_and_not_awaited(labe
     result = remove(cluster, NAMESPACE)
 
     assert cluster.deleted == []
-    assert result == {"changed": False, "changes": [], "left_alone": ["Namespace production"]}
+    assert result == {"changed": False, "changes": [], "left_alone": ["Namespace production"], "not_ready_nodes": []}
 
 
 @pytest.mark.parametrize("check", [False, True], ids=["run", "check mode"])
@@ -80,7 +82,7 @@ def test_what_carries_them_goes(check: bool) -> None:
     result = remove(cluster, NAMESPACE, check=check)
 
     assert cluster.deleted == ([] if check else ["Namespace"])
-    assert result == {"changed": True, "changes": ["Namespace production"], "left_alone": []}
+    assert result == {"changed": True, "changes": ["Namespace production"], "left_alone": [], "not_ready_nodes": []}
 
 
 def test_without_labels_to_carry_all_goes() -> None:
@@ -96,3 +98,46 @@ def test_what_goes_with_its_namespace_is_not_said_to_stay() -> None:
         "Secret production/ca",
         "Namespace production",
     ]
+
+
+def condition(ready: str) -> dict[str, Any]:
+    return {"conditions": [{"type": "Ready", "status": ready}]}
+
+
+class TwoNodes(Cluster):
+    """A DaemonSet that runs on one of two nodes; the other is not Ready."""
+
+    def kinds(self, _api_version: str) -> dict[str, tuple[str, bool]]:
+        return {"DaemonSet": ("daemonsets", True)}
+
+    def get(self, _resource: Resource, name: str) -> dict[str, Any]:
+        metadata = {"name": name, "namespace": "kubevirt", "annotations": {TEMPLATE: "1"}}
+        status = {"desiredNumberScheduled": 2, "updatedNumberScheduled": 2, "numberReady": 1}
+        selector = {"matchLabels": {"kubevirt.io": "virt-node"}}
+        return {"kind": "DaemonSet", "metadata": metadata, "spec": {"selector": selector}, "status": status}
+
+    def apply(self, resource: Resource, obj: dict[str, Any], *, dry_run: bool) -> dict[str, Any]:
+        assert not dry_run
+        return self.get(resource, obj["metadata"]["name"])
+
+    def list(self, resource: Resource, *, labels: str = "") -> list[dict[str, Any]]:
+        rows = {"a": "True", "b": "Unknown"}
+        if resource.kind == "Node":
+            return [{"metadata": {"name": name}, "status": condition(ready)} for name, ready in rows.items()]
+        assert labels == "kubevirt.io=virt-node"
+        metadata = {"labels": {GENERATION: "1"}}
+        return [
+            {"metadata": metadata, "spec": {"nodeName": name}, "status": condition(ready)}
+            for name, ready in rows.items()
+        ]
+
+
+def test_a_daemon_set_serves_when_it_does_on_all_nodes_that_are_ready() -> None:
+    daemon_set = {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": "virt-node", "namespace": "kubevirt"},
+    }
+    params = {"definitions": [daemon_set], "state": "present", "labels": {}, "only_with_labels": {}}
+    result = run({**params, "wait": True, "wait_timeout": 5}, TwoNodes(), check_mode=False, diff=False)
+    assert result["not_ready_nodes"] == ["b"]

@@ -8,7 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.virtops.kubevirt.plugins.module_utils._cluster.readiness import missing, pod_trouble
+from ansible_collections.virtops.kubevirt.plugins.module_utils._cluster.readiness import (
+    missing,
+    pod_trouble,
+    without_silent_nodes,
+)
 
 
 def deployment(generation: int = 1, observed: int = 1, **status: int) -> dict[str, Any]:
@@ -143,3 +147,50 @@ def crashing(**container: Any) -> dict[str, Any]:
 )
 def test_what_troubles_a_pod(obj: dict[str, Any], expected: str | None) -> None:
     assert pod_trouble(obj) == expected
+
+
+NEWEST = {"deprecated.daemonset.template.generation": "3"}
+
+
+def daemon_set(desired: int, generation: int = 1) -> dict[str, Any]:
+    status = {"observedGeneration": 1, "desiredNumberScheduled": desired}
+    return {"kind": "DaemonSet", "metadata": {"generation": generation, "annotations": NEWEST}, "status": status}
+
+
+def on(node: str, *, ready: bool = True, template: str = "3", going: bool = False) -> dict[str, Any]:
+    """Return the Pod of a node."""
+    metadata: dict[str, Any] = {"labels": {"pod-template-generation": template}}
+    if going:
+        metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    conditions = [{"type": "Ready", "status": str(ready)}]
+    return {"metadata": metadata, "spec": {"nodeName": node}, "status": {"conditions": conditions}}
+
+
+def nodes(**ready: str) -> list[dict[str, Any]]:
+    return [
+        {"metadata": {"name": name}, "status": {"conditions": [{"type": "Ready", "status": status}]}}
+        for name, status in ready.items()
+    ]
+
+
+GOOD = on("a")
+SILENT = on("b", ready=False, template="2")
+
+
+@pytest.mark.parametrize(
+    ("seen", "pods", "expected"),
+    [
+        pytest.param(daemon_set(2), [GOOD, SILENT], ["b"], id="all that is missing is on a silent node"),
+        pytest.param(daemon_set(2), [on("a", ready=False), SILENT], None, id="a Pod elsewhere is not ready"),
+        pytest.param(daemon_set(2), [on("a", template="2"), SILENT], None, id="a Pod elsewhere is old"),
+        pytest.param(daemon_set(2), [on("a", going=True), SILENT], None, id="a Pod elsewhere is being replaced"),
+        pytest.param(daemon_set(3), [GOOD, SILENT], None, id="a Pod is not made yet"),
+        pytest.param(daemon_set(2, generation=2), [GOOD, SILENT], None, id="its controller has not seen the change"),
+        pytest.param(daemon_set(1), [SILENT], None, id="it serves nowhere"),
+        pytest.param(daemon_set(1), [GOOD], None, id="no silent node has one"),
+    ],
+)
+def test_a_node_that_is_not_ready_is_not_waited_for(
+    seen: dict[str, Any], pods: list[dict[str, Any]], expected: list[str] | None
+) -> None:
+    assert without_silent_nodes(seen, pods, nodes(a="True", b="Unknown")) == expected
