@@ -16,6 +16,9 @@ from collections import OrderedDict, deque
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar
 
+from kubevirt_api import condition_types
+
+from controlplane.api.objects import conditions
 from controlplane.api.objects.resources import Key, Resource
 from controlplane.engine.errors import ApiError
 from controlplane.engine.ports import Api, Clock, Json
@@ -47,6 +50,21 @@ class Events(Protocol):
         occurrence: what makes this one differ from others of the same words, e.g. the UID of what was made. "" for a
         state that lasts: its words are all that tells it from another.
         """
+
+
+TROUBLES = frozenset({condition_types.POD_SCHEDULED, condition_types.SYNCHRONIZED})
+"""Conditions that say, when they are False, why a machine does not come up."""
+_TOLD_ALREADY = (condition_types.FAILED_CREATE, "FailedUpdate")
+"""By whoever was refused (tell_refusal)."""
+
+
+def tell_troubles(
+    events: Events, regarding: Regarding, before: conditions.Conditions, after: conditions.Conditions
+) -> None:
+    """Tell of an object what its conditions have begun to say about why it does not come up."""
+    for one in conditions.newly_false(before, after, TROUBLES):
+        if one.reason not in _TOLD_ALREADY:
+            events.record(regarding, "Warning", one.reason or one.type, one.message)
 
 
 class EventWriter:

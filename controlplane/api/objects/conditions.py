@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import msgspec
 
@@ -49,6 +49,13 @@ def put(conditions: Conditions, new: Condition, now: str) -> Conditions:
 def says_the_same(one: Condition, other: Condition) -> bool:
     """Tell whether two conditions of a type tell a person the same."""
     return (one.status, one.reason, _gist(one.message)) == (other.status, other.reason, _gist(other.message))
+
+
+def newly_false(before: Iterable[Condition], after: Iterable[Condition], kinds: Collection[str]) -> Conditions:
+    """Return the conditions of these types that have become False since, or are so for another reason."""
+    known = {one.type: one for one in before}
+    told = (one for one in after if one.type in kinds and one.status == "False")
+    return tuple(one for one in told if one.type not in known or not says_the_same(known[one.type], one))
 
 
 def _gist(message: str) -> str:

@@ -39,7 +39,7 @@ from controlplane.engine.overlay import Overlay
 from controlplane.engine.patch import merge_patch
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Clock
-from controlplane.virt_controller.tell import Events, Regarding
+from controlplane.virt_controller.tell import Events, Regarding, tell_troubles
 from controlplane.virt_controller.vm.decide import decide
 from controlplane.virt_controller.vm.instance import build_vmi, owner_reference
 from controlplane.virt_controller.vm.refusal import explain
@@ -132,6 +132,7 @@ class VmReconciler:
     async def write_status(self, world: World, status: VirtualMachineStatus) -> None:
         patch = merge_patch(encode(world.vm.status), encode(status))
         await self._patch(world.vm, {"status": patch}, is_status=True)
+        tell_troubles(self._events, _regarding(world.vm), world.vm.status.conditions, status.conditions)
 
     async def _remove_finalizer(self, vm: VirtualMachine) -> None:
         await self._insist_on_absence(vm)

@@ -23,7 +23,7 @@ from controlplane.engine.overlay import Overlay
 from controlplane.engine.patch import merge_patch
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Clock
-from controlplane.virt_controller.tell import Events, Regarding
+from controlplane.virt_controller.tell import Events, Regarding, tell_troubles
 from controlplane.virt_controller.vmi.decide import decide
 from controlplane.virt_controller.vmi.launcher_pod import build_launcher_pod, owner_reference
 from controlplane.virt_controller.vmi.memory import Memories, names, question
@@ -130,6 +130,7 @@ class VmiReconciler:
     async def write_status(self, world: World, status: VirtualMachineInstanceStatus) -> None:
         patch = merge_patch(encode(world.vmi.status), encode(status))
         await self._patch(world.vmi, {"status": patch}, is_status=True)
+        tell_troubles(self._events, _regarding(world.vmi), world.vmi.status.conditions, status.conditions)
 
     def tell_refusal(self, world: World, problem: Problem[Action]) -> None:
         reason = "FailedCreate" if isinstance(problem.step, CreatePod) else "FailedUpdate"

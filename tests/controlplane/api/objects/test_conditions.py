@@ -65,3 +65,20 @@ def test_only_a_condition_that_is_there_and_true_is_true() -> None:
     assert conditions.is_true(LIST, "Paused")
     assert not conditions.is_true(LIST, "Ready")
     assert not conditions.is_true(LIST, "LiveMigratable")
+
+
+def test_newly_false_is_what_was_not_so_before_or_for_another_reason() -> None:
+    def false(kind: str, reason: str = "Why", message: str = "") -> Condition:
+        return Condition(type=kind, status="False", reason=reason, message=message)
+
+    before = (false("Same", message="1 of 3"), false("Other", "Old"), Condition(type="Was", status="True"))
+    after = (
+        false("Same", message="2 of 3"),
+        false("Other", "New"),
+        false("Was"),
+        false("Came"),
+        false("Unasked"),
+        Condition(type="Good", status="True"),
+    )
+    kinds = {"Same", "Other", "Was", "Came", "Good"}
+    assert [one.type for one in conditions.newly_false(before, after, kinds)] == ["Other", "Was", "Came"]

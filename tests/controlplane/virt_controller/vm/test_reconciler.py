@@ -444,3 +444,18 @@ async def test_starts_are_told_apart() -> None:
         stand.catch_up()
     assert stand.reasons() == ["SuccessfulCreate"] * 2
     assert len(set(stand.told.occurrences)) == 2
+
+
+async def test_why_its_instance_does_not_come_up_is_an_event_of_the_machine_too() -> None:
+    """People look at what they have made."""
+    stand = VmStand()
+    stand.make_vmi(stand.owner(), phase="Scheduling")
+    unplaced = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes"}
+    stand.store.patch(VMI, WEB, {"status": {"conditions": [unplaced]}}, subresource="status")
+    stand.catch_up()
+    await stand.run()
+    stand.catch_up()
+    await stand.run()
+    assert [one for one in stand.told.events if one[1] == "Unschedulable"] == [
+        ("default/web", "Unschedulable", "0/3 nodes")
+    ]

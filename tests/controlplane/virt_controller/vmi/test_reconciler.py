@@ -546,3 +546,28 @@ async def test_the_node_s_label_is_for_others(stage: Stage) -> None:
     await stage.work()
     assert stage.status["phase"] == "Scheduled"
     assert stage.vmi["metadata"]["labels"][NODE_NAME] == "node-1"
+
+
+UNPLACED = {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3"}]}
+NO_IMAGE = {
+    "containerStatuses": [
+        {"name": "compute", "state": {"waiting": {"reason": "ErrImagePull", "message": "not in registry"}}}
+    ]
+}
+
+
+@pytest.mark.parametrize(
+    ("status", "told"),
+    [
+        pytest.param({"phase": "Pending", **UNPLACED}, ("Unschedulable", "0/3"), id="no node"),
+        pytest.param({"phase": "Pending", **NO_IMAGE}, ("ErrImagePull", "not in registry"), id="no image"),
+        pytest.param({"phase": "Failed", **FAILED}, ("LauncherFailed", "no disk"), id="the launcher gave up"),
+    ],
+)
+async def test_why_a_machine_does_not_come_up_is_an_event_of_it_once(
+    stage: Stage, status: Json, told: tuple[str, str]
+) -> None:
+    stage.place(await stage.until_begun(), status)
+    await stage.work()
+    await stage.work()
+    assert [(reason, message) for _unused, reason, message in stage.told.events] == [told]
