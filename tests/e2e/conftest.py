@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One lab for each test module, with the control plane on it; see deployed.py."""
+"""A lab with the control plane on it (deployed.py): one for all test modules that only use it, and one for each that
+breaks it or wants it otherwise. What a module leaves of machines is removed at its end.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +15,14 @@ from tests.e2e.cluster import Cluster
 from tests.e2e.deployed import deployed
 
 
-@pytest.fixture(scope="module")
-def nodes() -> int:
-    """How many nodes the module's lab has; a module overrides it."""
-    return 1
-
-
-@pytest.fixture(scope="module")
-def cluster(request: pytest.FixtureRequest, nodes: int) -> Iterator[Cluster]:
-    """A cluster of the module's own."""
-    name = request.module.__name__.rpartition(".")[2].removeprefix("test_").replace("_", "-")[:12].strip("-")
-    with deployed(name, nodes) as made:
+@pytest.fixture(scope="session")
+def shared_cluster() -> Iterator[Cluster]:
+    with deployed("e2e") as made:
         yield made
+
+
+@pytest.fixture(scope="module")
+def cluster(shared_cluster: Cluster) -> Iterator[Cluster]:
+    """A cluster without machines; a module that breaks it overrides this by one of its own."""
+    yield shared_cluster
+    shared_cluster.kubectl("delete", "virtualmachines,virtualmachineinstances", "--all", "--all-namespaces")

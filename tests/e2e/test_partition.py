@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.cluster import Cluster
+from tests.e2e.deployed import deployed
 from tests.e2e.machines import a_vm
 
 pytestmark = pytest.mark.lab
@@ -20,8 +21,9 @@ OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 
 
 @pytest.fixture(scope="module")
-def nodes() -> int:
-    return 2
+def cluster() -> Iterator[Cluster]:
+    with deployed("partition", nodes=2) as made:
+        yield made
 
 
 @contextmanager
