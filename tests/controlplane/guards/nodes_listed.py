@@ -61,6 +61,13 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_RECONCILER,
+        line="        self._see(key.name, found)\n        if",
+        without="        if",
+        because="A renewal that the API server knows of must be noted, or it is asked again without a pause.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=_RECONCILER,
         line=", uid=meta.uid)\n        message",
         without=")\n        message",
         because="A node that was made anew under the name has not been silent.",
