@@ -66,8 +66,9 @@ _DEADLINE_SECONDS = 30.0
 class NodeClient:
     """Implements launchers.ports.Node."""
 
-    def __init__(self, dial: Dial) -> None:
+    def __init__(self, dial: Dial, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         self._dial = dial
+        self._sleep = sleep
         self._channel: Channel | None = None
         self._here = asyncio.Event()
         self._numbers = count(1)
@@ -96,7 +97,7 @@ class NodeClient:
                 log.warning("no contact with virt-node", extra={"error": str(error)})
             failures = 0 if self._state is not None else failures
             self._state = None
-            await asyncio.sleep(_PAUSES_SECONDS[min(failures, len(_PAUSES_SECONDS) - 1)])
+            await self._sleep(_PAUSES_SECONDS[min(failures, len(_PAUSES_SECONDS) - 1)])
             failures += 1
 
     async def open_socket(self, pod_uid: str) -> LauncherSocket:

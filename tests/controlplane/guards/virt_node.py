@@ -149,4 +149,18 @@ GUARDS: tuple[Guard, ...] = (
         because="Each socket to which nobody can be admitted stays open in root's process, until it has none left.",
         tests=_BY_SERVICE,
     ),
+    Guard(
+        file=_CLIENT,
+        line="            self._state = None\n            await",
+        without="            await",
+        because="What a virt-node that left offered is taken for what its successor offers.",
+        tests=_BY_CLIENT,
+    ),
+    Guard(
+        file=_CLIENT,
+        line="            failures = 0 if self._state is not None else failures\n",
+        without="            failures = 0\n",
+        because="A virt-node of another release is called ten times a second for all of an upgrade.",
+        tests=_BY_CLIENT,
+    ),
 )
