@@ -176,8 +176,8 @@ class Handler:
         self._missing = set()
 
     async def _keep_listed(self, kvm: KvmFinding) -> None:
-        name, resumed = self._settings.node, self._heartbeat.resumed
-        await keep_listed(self._client, name, lambda: node.serving_patch(kvm, self._clock.now()), resumed)
+        name = self._settings.node
+        await keep_listed(self._client, name, lambda: node.serving_patch(kvm, self._clock.now()), self._heartbeat)
 
     async def _leave(self) -> None:
         try:
