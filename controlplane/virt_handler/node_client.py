@@ -58,6 +58,7 @@ log = logging.getLogger(__name__)
 Dial = Callable[[], Awaitable[socket.socket]]
 A = TypeVar("A", NetworkReady, TracesFound, Done)
 
+AWAY = "virt-node is not there"
 _PAUSES_SECONDS = (0.1, 0.3, 1.0, 3.0)
 _DEADLINE_SECONDS = 30.0
 """For what is not waited for on the launcher's behalf. virt-node's own deadlines are shorter."""
@@ -70,6 +71,7 @@ class NodeClient:
         self._dial = dial
         self._sleep = sleep
         self._channel: Channel | None = None
+        self._why_not = AWAY
         self._here = asyncio.Event()
         self._numbers = count(1)
         self._waiting: dict[int, asyncio.Future[tuple[Answer, int | None]]] = {}
@@ -79,6 +81,11 @@ class NodeClient:
     @property
     def is_connected(self) -> bool:
         return self._channel is not None
+
+    @property
+    def trouble(self) -> str:
+        """Why there is no contact, in the same words as long as that lasts; "" while there is."""
+        return self._why_not if self._channel is None else ""
 
     async def other_than(self, known: NodeState | None) -> NodeState:
         """Return what the node offers as soon as it is another state than the known one."""
@@ -95,6 +102,7 @@ class NodeClient:
                 await self._converse(await self._dial())
             except (OSError, Closed, ProtocolError) as error:
                 log.warning("no contact with virt-node", extra={"error": str(error)})
+                self._why_not = str(error) if isinstance(error, ProtocolError) else AWAY
             failures = 0 if self._state is not None else failures
             self._state = None
             await self._sleep(_PAUSES_SECONDS[min(failures, len(_PAUSES_SECONDS) - 1)])
@@ -142,7 +150,7 @@ class NodeClient:
     async def _ask(self, make: Callable[[int], Request], *, is_patient: bool = False) -> tuple[Answer, int | None]:
         channel = self._channel
         if channel is None:
-            raise NodeAway("virt-node is not there")
+            raise NodeAway(self.trouble)
         number, deadline_seconds = next(self._numbers), None if is_patient else _DEADLINE_SECONDS
         try:
             packet = encode(make(number))

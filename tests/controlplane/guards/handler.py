@@ -126,8 +126,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_DECIDE,
-        line="    if not is_startable(sighting):\n        waited",
-        without="    if False:\n        waited",
+        line="    if not is_startable(sighting):\n        return _wait",
+        without="    if False:\n        return _wait",
         because="A domain that ran, or of which nothing is known, must not be started.",
         tests=_BY_DECIDE,
     ),
@@ -203,8 +203,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_DECIDE,
-        line="    if not isinstance(verdict, Unknown):\n        return Plan()\n    pause",
-        without="    pause",
+        line="    if not isinstance(verdict, Unknown):\n        return Plan()\n    if missed",
+        without="    if missed",
         because="What is known needs no look at the node.",
         tests=_BY_DECIDE,
     ),
@@ -319,5 +319,26 @@ GUARDS: tuple[Guard, ...] = (
         without="identity.pod_uid != pod_uid:",
         because="A domain of another VMI is another guest.",
         tests=_BY_VERDICT,
+    ),
+    Guard(
+        file=_STATUS,
+        line="    if world.node_trouble is not None:\n        return",
+        without="    if False:\n        return",
+        because="A machine whose node has no virt-node must say what it waits for: nobody reads a node's log.",
+        tests=_BY_STATUS,
+    ),
+    Guard(
+        file=_STATUS,
+        line="    return away if away is not None and world.monotonic - away.since >= PATIENCE_SECONDS else None",
+        without="    return away",
+        because="At each roll-out of virt-node nothing is written about every launcher that is not listed.",
+        tests=_BY_STATUS,
+    ),
+    Guard(
+        file=_STATUS,
+        line="    is_told = told is not None and told.reason != VIRT_NODE_NOT_READY",
+        without="    is_told = told is not None",
+        because="That a launcher cannot be looked for must not be said for ever, when it is looked for again.",
+        tests=_BY_STATUS,
     ),
 )

@@ -145,6 +145,20 @@ async def test_what_the_node_offers_is_followed(pair: Pair) -> None:
         assert await pair.client.other_than(known) == offered
 
 
+async def test_whether_it_is_there_is_said_in_the_same_words(pair: Pair) -> None:
+    """They end up in the status of each VMI that waits for it, whatever came of the last of many attempts."""
+    assert pair.client.trouble == ""
+    await pair.node.kill()
+    await until(lambda: not pair.client.is_connected, "the loss")
+    dials = pair.node.dials
+    for attempts in (0, 1, 2):
+        await until(lambda so_far=dials + attempts: pair.node.dials >= so_far, "an attempt")
+        assert pair.client.trouble == "virt-node is not there"
+    pair.node.is_up = True
+    await until(lambda: pair.client.is_connected, "contact")
+    assert pair.client.trouble == ""
+
+
 async def test_what_one_that_left_offered_is_not_what_the_next_one_offers(pair: Pair) -> None:
     """It may come back without a device, and is asked for what it offers then."""
     await pair.client.other_than(None)
@@ -320,4 +334,5 @@ async def test_another_version_is_not_taken_for_contact_and_called_ever_less_oft
     async with dialling(liar, sleep) as client:
         await until(lambda: len(pauses) >= 5, "another attempt")
         assert not client.is_connected
+        assert client.trouble == f"virt-node speaks version {PROTOCOL + 1}, not {PROTOCOL}"
     assert pauses[:5] == [0.1, 0.3, 1.0, 3.0, 3.0]
