@@ -252,15 +252,15 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_VERDICT,
-        line='    if not (_has_run(vmi) or sighting.has_run):\n        return ""\n',
+        line='    if not (vmi.has_run or sighting.has_run):\n        return ""\n',
         without="",
         because="A domain that is not started yet is no guest that ended.",
         tests=_BY_VERDICT,
     ),
     Guard(
         file=_VERDICT,
-        line="    if not (_has_run(vmi) or sighting.has_run):",
-        without="    if not _has_run(vmi):",
+        line="    if not (vmi.has_run or sighting.has_run):",
+        without="    if not vmi.has_run:",
         because="A guest that ran before that could be written is started again in its Pod.",
         tests=("tests/controlplane/virt_handler/vmi/test_decide.py",),
     ),
