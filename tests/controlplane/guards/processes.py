@@ -9,7 +9,7 @@ from tests.controlplane.guards.guard import Guard
 
 _BY_MAINS = ("tests/controlplane/test_mains.py",)
 
-GUARDS: tuple[Guard, ...] = tuple(
+_MANY = tuple(
     Guard(
         file=f"controlplane/{process}/__main__.py",
         line="        allow_many()\n",
@@ -23,4 +23,15 @@ GUARDS: tuple[Guard, ...] = tuple(
         ("virt_handler", "With a few hundred launchers there would be no descriptor left for one more."),
         ("virt_node", "With a few hundred launchers whose sockets are waited for there would be no descriptor left."),
     )
+)
+
+GUARDS: tuple[Guard, ...] = (
+    *_MANY,
+    Guard(
+        file="controlplane/until_told.py",
+        line="        loop.add_signal_handler(number, serving.cancel)\n",
+        without="        loop.add_signal_handler(number, loop.stop)\n",
+        because="A process that is told to end must let go of what it holds: its Lease, its node, its listeners.",
+        tests=("tests/controlplane/test_until_told.py",),
+    ),
 )
