@@ -44,6 +44,7 @@ from controlplane.node_link.messages import (
     encode,
     read_from_node,
 )
+from controlplane.node_link.offer import Offer
 from controlplane.virt_handler.launchers.ports import (
     LauncherSocket,
     NodeAway,
@@ -75,8 +76,7 @@ class NodeClient:
         self._here = asyncio.Event()
         self._numbers = count(1)
         self._waiting: dict[int, asyncio.Future[tuple[Answer, int | None]]] = {}
-        self._state: NodeState | None = None
-        self._changed = asyncio.Condition()
+        self._offer = Offer(None)
 
     @property
     def is_connected(self) -> bool:
@@ -89,10 +89,7 @@ class NodeClient:
 
     async def other_than(self, known: NodeState | None) -> NodeState:
         """Return what the node offers as soon as it is another state than the known one."""
-        async with self._changed:
-            await self._changed.wait_for(lambda: self._state is not None and self._state != known)
-            assert self._state is not None
-            return self._state
+        return await self._offer.other_than(known)
 
     async def run(self) -> None:
         """Keep the connection until cancelled."""
@@ -103,8 +100,8 @@ class NodeClient:
             except (OSError, Closed, ProtocolError) as error:
                 log.warning("no contact with virt-node", extra={"error": str(error)})
                 self._why_not = str(error) if isinstance(error, ProtocolError) else AWAY
-            failures = 0 if self._state is not None else failures
-            self._state = None
+            failures = 0 if self._offer.state is not None else failures
+            await self._offer.become(None)
             await self._sleep(_PAUSES_SECONDS[min(failures, len(_PAUSES_SECONDS) - 1)])
             failures += 1
 
@@ -223,14 +220,9 @@ class NodeClient:
                     log.info("virt-node is here")
                 case NodeState():
                     _drop(descriptor)
-                    await self._become(message)
+                    await self._offer.become(message)
                 case _:
                     self._settle(message, descriptor)
-
-    async def _become(self, state: NodeState) -> None:
-        async with self._changed:
-            self._state = state
-            self._changed.notify_all()
 
     def _settle(self, answer: Answer, descriptor: int | None) -> None:
         waiting = self._waiting.get(answer.id)

@@ -12,12 +12,14 @@ import sys
 
 from controlplane import logs
 from controlplane.descriptors import allow_many
+from controlplane.node_link.messages import NodeState
+from controlplane.node_link.offer import Offer
 from controlplane.until_told import until_told
 from controlplane.virt_node.capabilities import read_capabilities
 from controlplane.virt_node.inotify import Inotify
 from controlplane.virt_node.launcher_dir import PodsDirectory
 from controlplane.virt_node.network import netns
-from controlplane.virt_node.offer import Offer, offer_devices
+from controlplane.virt_node.offer import offer_devices
 from controlplane.virt_node.server import listen, serve
 from controlplane.virt_node.service import Service
 from controlplane.virt_node.settings import Settings, read_settings
@@ -29,7 +31,7 @@ COMPONENT = "virt-node"
 
 async def run(settings: Settings) -> None:
     """Serve until cancelled."""
-    inotify, offer = Inotify(), Offer()
+    inotify, offer = Inotify(), Offer(NodeState())
     pods = PodsDirectory(str(settings.pods_directory))
     capabilities = read_capabilities(settings.capabilities_directory)
     server = listen(settings.socket)

@@ -151,14 +151,14 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_CLIENT,
-        line="            self._state = None\n            await",
-        without="            await",
+        line="            await self._offer.become(None)\n",
+        without="",
         because="What a virt-node that left offered is taken for what its successor offers.",
         tests=_BY_CLIENT,
     ),
     Guard(
         file=_CLIENT,
-        line="            failures = 0 if self._state is not None else failures\n",
+        line="            failures = 0 if self._offer.state is not None else failures\n",
         without="            failures = 0\n",
         because="A virt-node of another release is called ten times a second for all of an upgrade.",
         tests=_BY_CLIENT,
