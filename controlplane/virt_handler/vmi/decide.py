@@ -53,8 +53,6 @@ AGAIN_SECONDS, AGAIN_LAST_SECONDS = 0.05, 30.0
 ORPHAN_SECONDS = 60.0
 _NO_VERBS = (Tell, LookForLauncher, Dial, ReadVmi)
 """Steps that wait for no launcher."""
-
-
 LOOK_SECONDS = (1.0, 2.0, 4.0, 8.0, 15.0)
 """Between looks for a launcher that is not listed: nothing tells when the kubelet is done with it."""
 
