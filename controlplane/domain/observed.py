@@ -57,15 +57,6 @@ class Observed:
     has_acpi: bool
 
 
-def read_identity(text: str) -> Identity:
-    """Read our metadata element alone, as libvirt returns it. UnreadableError."""
-    seen = _Reader((_OURS,), ("vmi",)).read(text)
-    found = seen.get((_OURS,), seen.get(("vmi",)))
-    if found is None:
-        raise UnreadableError("the domain carries no identity of ours")
-    return _identity(found)
-
-
 def read_domain(text: str) -> Observed:
     """Read a whole description. UnreadableError."""
     metadata, machine, acpi = ("domain", "metadata", _OURS), ("domain", "os", "type"), ("domain", "features", "acpi")

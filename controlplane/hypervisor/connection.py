@@ -68,11 +68,6 @@ class Connection:
             return None
         return self._keep(Guest(found, name, self._wire, self._deadline))
 
-    async def guests(self) -> list[Guest]:
-        """List every domain, running or only defined."""
-        found = await self._call("list domains", self._handle.listAllDomains)
-        return [self._keep(Guest(one, events.word(one.name()), self._wire, self._deadline)) for one in found]
-
     async def define(self, xml: str) -> Guest:
         """Define a domain, or replace the definition of the one with the same name and UUID. InvalidDomain."""
         made = await self._call("define a domain", self._handle.defineXML, xml)

@@ -9,10 +9,9 @@ from typing import Any
 
 import libvirt
 
-from controlplane.domain.namespace import NAMESPACE
 from controlplane.domain.state import Life, State
 from controlplane.hypervisor.calls import DEADLINE_SECONDS, call
-from controlplane.hypervisor.errors import Disconnected, NoSuchDomain
+from controlplane.hypervisor.errors import Disconnected
 from controlplane.hypervisor.wire import Wire
 
 START_SECONDS = 60.0
@@ -89,20 +88,6 @@ class Guest:
         description: str = await self._call("describe", "XMLDesc")
         return description
 
-    async def identity(self) -> str | None:
-        """Return our own metadata element as text, None when the domain has none. See controlplane.domain.observed."""
-        try:
-            found: str = await self._call(
-                "read the metadata of", "metadata", libvirt.VIR_DOMAIN_METADATA_ELEMENT, NAMESPACE
-            )
-        except NoSuchDomain:
-            raise
-        except Exception as error:
-            if _has_code(error, "VIR_ERR_NO_DOMAIN_METADATA"):
-                return None
-            raise
-        return found
-
     def let_go(self) -> None:
         """Drop libvirt's domain, which keeps its connection open; for the thread that closes that."""
         self._domain = None
@@ -130,8 +115,3 @@ def read_state(number: int, reason: int) -> State:
         if getattr(libvirt, f"VIR_DOMAIN_{prefix}_{word}", None) == reason:
             return State(life, word.lower())
     return State(life, "unknown")
-
-
-def _has_code(error: BaseException, name: str) -> bool:
-    cause = error.__cause__
-    return isinstance(cause, libvirt.libvirtError) and cause.get_error_code() == getattr(libvirt, name)

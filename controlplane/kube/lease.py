@@ -62,7 +62,12 @@ class Heartbeat:
         self.last_beat: float | None = None
         """When (monotonic) we sent the last renewal that the server took; None before the first."""
         self.resumed = asyncio.Event()
-        """Set by the first beat after a silence that was longer than the Lease; whoever acts on it clears it."""
+        """Set by the first beat, and by one after a silence longer than the Lease; whoever acts on it clears it."""
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether nobody can have watched the Lease stand still for all its time: what we sent last counts."""
+        return self.last_beat is not None and self._clock.monotonic() - self.last_beat < self._duration_seconds
 
     async def run(self) -> None:
         """Beat until cancelled; a beat that fails is tried again soon, and said once."""
@@ -89,6 +94,6 @@ class Heartbeat:
             await self._api.patch(LEASE, self._key, {"spec": spec})
         except NotFound:
             await self._api.create(LEASE, self._key.namespace, lease_body(self._key, spec, self._labels))
-        if self.last_beat is not None and sent - self.last_beat > self._duration_seconds:
+        if not self.is_fresh:
             self.resumed.set()
         self.last_beat = sent

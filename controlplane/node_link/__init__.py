@@ -4,6 +4,7 @@
 """What virt-handler and virt-node say to each other on a node, and how it is carried. Neither's own code is in here.
 
 messages.py  every request and answer, as values with bounds
+offer.py     what the node offers to launchers, as either end knows it
 channel.py   one packet, one message, with the descriptors that go along
 
 virt-node is root and holds no token; virt-handler holds the token and is nobody. Each takes the other for captured:

@@ -8,10 +8,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import signal
 import sys
 import time
-from contextlib import suppress
 
 from controlplane import logs
 from controlplane.descriptors import allow_many
@@ -19,6 +17,7 @@ from controlplane.engine.clock import SystemClock
 from controlplane.kube.client import Client
 from controlplane.kube.credentials import CredentialsError, load
 from controlplane.kube.transport import Transport
+from controlplane.until_told import until_told
 from controlplane.virt_controller.process import COMPONENT, Process
 from controlplane.virt_controller.settings import Settings, SettingsError, read_settings
 
@@ -29,12 +28,7 @@ async def _serve(settings: Settings) -> None:
     credentials = await load(os.environ, time.monotonic)
     async with Transport(credentials, COMPONENT) as transport:
         process = Process(settings, Client(transport, field_manager=COMPONENT), SystemClock())
-        serving = asyncio.ensure_future(process.run())
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, serving.cancel)
-        with suppress(asyncio.CancelledError):
-            await serving
+        await until_told(process.run)
 
 
 def main() -> int:

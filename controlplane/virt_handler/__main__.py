@@ -9,7 +9,6 @@ import asyncio
 import logging
 import os
 import random
-import signal
 import sys
 import time
 from contextlib import suppress
@@ -37,6 +36,7 @@ from controlplane.kube.lease import Heartbeat
 from controlplane.kube.transport import Transport
 from controlplane.kube.watch import WatchCache
 from controlplane.node_link.messages import KvmFinding, NodeState
+from controlplane.until_told import until_told
 from controlplane.virt_handler import node
 from controlplane.virt_handler.launchers.ports import Connection
 from controlplane.virt_handler.launchers.registry import Registry
@@ -176,8 +176,8 @@ class Handler:
         self._missing = set()
 
     async def _keep_listed(self, kvm: KvmFinding) -> None:
-        name, resumed = self._settings.node, self._heartbeat.resumed
-        await keep_listed(self._client, name, lambda: node.serving_patch(kvm, self._clock.now()), resumed)
+        name = self._settings.node
+        await keep_listed(self._client, name, lambda: node.serving_patch(kvm, self._clock.now()), self._heartbeat)
 
     async def _leave(self) -> None:
         try:
@@ -205,12 +205,7 @@ async def _serve(settings: Settings) -> None:
     register_event_loop()
     credentials = await load(os.environ, time.monotonic)
     async with Transport(credentials, COMPONENT) as transport:
-        handler = asyncio.ensure_future(Handler(settings, Client(transport, field_manager=COMPONENT)).run())
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, handler.cancel)
-        with suppress(asyncio.CancelledError):
-            await handler
+        await until_told(Handler(settings, Client(transport, field_manager=COMPONENT)).run)
 
 
 def main() -> int:

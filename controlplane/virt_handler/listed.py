@@ -5,7 +5,8 @@
 
 virt-controller takes a node off when its virt-handler was silent, and only virt-handler puts it on again: it looks
 after its label when it is heard again after a silence, and now and then, since virt-controller's write may come a
-moment later. It asks; a watch would need the right to read every Node.
+moment later. While its Lease does not get through it writes nothing, though its Node might: virt-controller would take
+that back, and the node flap. It asks; a watch would need the right to read every Node.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections.abc import Awaitable, Callable
 from controlplane.api.objects.resources import NODE, Key
 from controlplane.engine.errors import ApiError
 from controlplane.engine.ports import Api, Json
+from controlplane.kube.lease import Heartbeat
 from controlplane.virt_handler.node import is_needed
 
 log = logging.getLogger(__name__)
@@ -30,7 +32,7 @@ async def keep_listed(
     api: Api,
     name: str,
     serving: Callable[[], Json],
-    resumed: asyncio.Event,
+    heartbeat: Heartbeat,
     *,
     wait: Callable[[asyncio.Event, float], Awaitable[None]] | None = None,
 ) -> None:
@@ -38,20 +40,20 @@ async def keep_listed(
     wait = wait or _wait
     pause = RETRY_SECONDS
     while True:
-        resumed.clear()
+        heartbeat.resumed.clear()
         try:
-            await _look(api, name, serving())
+            await _look(api, name, serving(), heartbeat)
             pause = RETRY_SECONDS
             rest = LOOK_SECONDS
         except ApiError as error:
             log.warning("cannot label the node", extra={"node": name, "error": str(error)})
             rest, pause = pause, min(pause * 2, LONGEST_RETRY_SECONDS)
-        await wait(resumed, rest)
+        await wait(heartbeat.resumed, rest)
 
 
-async def _look(api: Api, name: str, patch: Json) -> None:
+async def _look(api: Api, name: str, patch: Json, heartbeat: Heartbeat) -> None:
     key = Key("", name)
-    if is_needed(await api.get(NODE, key), patch):
+    if is_needed(await api.get(NODE, key), patch) and heartbeat.is_fresh:
         await api.patch(NODE, key, patch)
         log.info("serving", extra={"node": name})
 

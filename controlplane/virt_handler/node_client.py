@@ -44,6 +44,7 @@ from controlplane.node_link.messages import (
     encode,
     read_from_node,
 )
+from controlplane.node_link.offer import Offer
 from controlplane.virt_handler.launchers.ports import (
     LauncherSocket,
     NodeAway,
@@ -58,6 +59,7 @@ log = logging.getLogger(__name__)
 Dial = Callable[[], Awaitable[socket.socket]]
 A = TypeVar("A", NetworkReady, TracesFound, Done)
 
+AWAY = "virt-node is not there"
 _PAUSES_SECONDS = (0.1, 0.3, 1.0, 3.0)
 _DEADLINE_SECONDS = 30.0
 """For what is not waited for on the launcher's behalf. virt-node's own deadlines are shorter."""
@@ -66,25 +68,28 @@ _DEADLINE_SECONDS = 30.0
 class NodeClient:
     """Implements launchers.ports.Node."""
 
-    def __init__(self, dial: Dial) -> None:
+    def __init__(self, dial: Dial, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         self._dial = dial
+        self._sleep = sleep
         self._channel: Channel | None = None
+        self._why_not = AWAY
         self._here = asyncio.Event()
         self._numbers = count(1)
         self._waiting: dict[int, asyncio.Future[tuple[Answer, int | None]]] = {}
-        self._state: NodeState | None = None
-        self._changed = asyncio.Condition()
+        self._offer = Offer(None)
 
     @property
     def is_connected(self) -> bool:
         return self._channel is not None
 
+    @property
+    def trouble(self) -> str:
+        """Why there is no contact, in the same words as long as that lasts; "" while there is."""
+        return self._why_not if self._channel is None else ""
+
     async def other_than(self, known: NodeState | None) -> NodeState:
         """Return what the node offers as soon as it is another state than the known one."""
-        async with self._changed:
-            await self._changed.wait_for(lambda: self._state is not None and self._state != known)
-            assert self._state is not None
-            return self._state
+        return await self._offer.other_than(known)
 
     async def run(self) -> None:
         """Keep the connection until cancelled."""
@@ -94,9 +99,10 @@ class NodeClient:
                 await self._converse(await self._dial())
             except (OSError, Closed, ProtocolError) as error:
                 log.warning("no contact with virt-node", extra={"error": str(error)})
-            failures = 0 if self._state is not None else failures
-            self._state = None
-            await asyncio.sleep(_PAUSES_SECONDS[min(failures, len(_PAUSES_SECONDS) - 1)])
+                self._why_not = str(error) if isinstance(error, ProtocolError) else AWAY
+            failures = 0 if self._offer.state is not None else failures
+            await self._offer.become(None)
+            await self._sleep(_PAUSES_SECONDS[min(failures, len(_PAUSES_SECONDS) - 1)])
             failures += 1
 
     async def open_socket(self, pod_uid: str) -> LauncherSocket:
@@ -141,7 +147,7 @@ class NodeClient:
     async def _ask(self, make: Callable[[int], Request], *, is_patient: bool = False) -> tuple[Answer, int | None]:
         channel = self._channel
         if channel is None:
-            raise NodeAway("virt-node is not there")
+            raise NodeAway(self.trouble)
         number, deadline_seconds = next(self._numbers), None if is_patient else _DEADLINE_SECONDS
         try:
             packet = encode(make(number))
@@ -214,14 +220,9 @@ class NodeClient:
                     log.info("virt-node is here")
                 case NodeState():
                     _drop(descriptor)
-                    await self._become(message)
+                    await self._offer.become(message)
                 case _:
                     self._settle(message, descriptor)
-
-    async def _become(self, state: NodeState) -> None:
-        async with self._changed:
-            self._state = state
-            self._changed.notify_all()
 
     def _settle(self, answer: Answer, descriptor: int | None) -> None:
         waiting = self._waiting.get(answer.id)

@@ -8,17 +8,18 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import signal
 import sys
-from contextlib import suppress
 
 from controlplane import logs
 from controlplane.descriptors import allow_many
+from controlplane.node_link.messages import NodeState
+from controlplane.node_link.offer import Offer
+from controlplane.until_told import until_told
 from controlplane.virt_node.capabilities import read_capabilities
 from controlplane.virt_node.inotify import Inotify
 from controlplane.virt_node.launcher_dir import PodsDirectory
 from controlplane.virt_node.network import netns
-from controlplane.virt_node.offer import Offer, offer_devices
+from controlplane.virt_node.offer import offer_devices
 from controlplane.virt_node.server import listen, serve
 from controlplane.virt_node.service import Service
 from controlplane.virt_node.settings import Settings, read_settings
@@ -30,7 +31,7 @@ COMPONENT = "virt-node"
 
 async def run(settings: Settings) -> None:
     """Serve until cancelled."""
-    inotify, offer = Inotify(), Offer()
+    inotify, offer = Inotify(), Offer(NodeState())
     pods = PodsDirectory(str(settings.pods_directory))
     capabilities = read_capabilities(settings.capabilities_directory)
     server = listen(settings.socket)
@@ -52,15 +53,6 @@ async def run(settings: Settings) -> None:
         inotify.close()
 
 
-async def _until_told(settings: Settings) -> None:
-    running = asyncio.ensure_future(run(settings))
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, running.cancel)
-    with suppress(asyncio.CancelledError):
-        await running
-
-
 def main() -> int:
     """Run until told to stop; the exit code is for the kubelet."""
     try:
@@ -68,7 +60,7 @@ def main() -> int:
         logs.configure(COMPONENT, settings.log_level)
         logging.getLogger("hpack").setLevel(logging.WARNING)  # tells every byte at DEBUG
         allow_many()
-        asyncio.run(_until_told(settings))
+        asyncio.run(until_told(lambda: run(settings)))
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2

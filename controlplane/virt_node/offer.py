@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
 from controlplane.node_link.messages import KvmFinding, NodeState
+from controlplane.node_link.offer import Offer
 from controlplane.virt_node.device_plugins.device import DEVICES, KVM, is_present, private_node
 from controlplane.virt_node.device_plugins.plugin import Plugin
 from controlplane.virt_node.device_plugins.serve import serve
@@ -21,30 +23,13 @@ from controlplane.virt_node.kvm import probe
 log = logging.getLogger(__name__)
 
 
-class Offer:
-    """The newest state, and a way to wait for another one."""
-
-    def __init__(self) -> None:
-        self._state = NodeState()
-        self._changed = asyncio.Condition()
-
-    async def other_than(self, known: NodeState | None) -> NodeState:
-        """Return the state as soon as it is another one than the known one."""
-        async with self._changed:
-            await self._changed.wait_for(lambda: self._state != known)
-            return self._state
-
-    async def become(self, state: NodeState) -> None:
-        async with self._changed:
-            self._state = state
-            self._changed.notify_all()
-
-    async def note_registered(self, resource: str, *, is_registered: bool) -> None:
-        """Take down that the kubelet knows a resource, or does not know it any more."""
-        names = {*self._state.registered} - {resource}
-        if is_registered:
-            names.add(resource)
-        await self.become(msgspec.structs.replace(self._state, registered=tuple(sorted(names))))
+async def note_registered(offer: Offer, resource: str, *, is_registered: bool) -> None:
+    """Take down that the kubelet knows a resource, or does not know it any more."""
+    state = offer.state or NodeState()
+    names = {*state.registered} - {resource}
+    if is_registered:
+        names.add(resource)
+    await offer.become(msgspec.structs.replace(state, registered=tuple(sorted(names))))
 
 
 async def offer_devices(offer: Offer, *, plugins: Path, devices: Path, kvm_probe: Path, inotify: Inotify) -> None:
@@ -59,7 +44,7 @@ async def offer_devices(offer: Offer, *, plugins: Path, devices: Path, kvm_probe
     async with asyncio.TaskGroup() as group:
         for device in present:
             plugin = Plugin(device, private_node(device, devices), is_healthy=device in usable)
-            group.create_task(serve(plugin, plugins, inotify, offer.note_registered))
+            group.create_task(serve(plugin, plugins, inotify, partial(note_registered, offer)))
 
 
 async def _probe(program: Path) -> KvmFinding:

@@ -28,7 +28,7 @@ from controlplane.node_link.messages import (
     encode,
     read_from_handler,
 )
-from controlplane.virt_node.offer import Offer
+from controlplane.node_link.offer import Offer
 from controlplane.virt_node.service import Service
 
 log = logging.getLogger(__name__)

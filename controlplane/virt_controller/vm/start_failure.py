@@ -19,7 +19,7 @@ from controlplane.api.objects.phase import is_final
 from controlplane.api.objects.vm import StartFailure
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.virt_controller.stamps import parse_stamp, render_stamp
-from controlplane.virt_controller.vm.world import BACKED_OFF, COUNTED, World, has_run
+from controlplane.virt_controller.vm.world import BACKED_OFF, COUNTED, World
 
 BASE_SECONDS = 10.0
 CAP_SECONDS = 300.0
@@ -30,7 +30,7 @@ def is_failed_start(world: World, own: VirtualMachineInstance) -> bool:
 
     One that was deleted first was ended by somebody: by a person, or by us, who record a failure before we delete.
     """
-    ended = is_final(own.status.phase) and not has_run(own)
+    ended = is_final(own.status.phase) and not own.has_run
     return ended and world.vm.run_strategy in COUNTED and not world.is_stopping
 
 
@@ -45,7 +45,7 @@ def next_start_failure(world: World) -> StartFailure | None:
     own, old = world.own, world.vm.status.start_failure
     if not world.is_strategy_known:
         return old
-    if world.vm.run_strategy not in COUNTED or (own is not None and has_run(own)):
+    if world.vm.run_strategy not in COUNTED or (own is not None and own.has_run):
         return None
     if own is None or not is_failed_start(world, own) or is_recorded(world, own):
         return _believable(world, old)

@@ -11,7 +11,6 @@ from enum import Enum, auto
 from kubevirt_api.run_strategies import ALWAYS, BUILT, ONCE, RERUN_ON_FAILURE
 
 from controlplane.api.objects.meta import ObjectMeta, OwnerReference
-from controlplane.api.objects.phase import RUNNING
 from controlplane.api.objects.requests import pending
 from controlplane.api.objects.vm import StateChangeRequest, VirtualMachine
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
@@ -108,12 +107,6 @@ def claim_of(vm: VirtualMachine, vmi: VirtualMachineInstance | None) -> Claim:
 def controller_of(meta: ObjectMeta) -> OwnerReference | None:
     """Return the owner that controls an object, if it has one."""
     return next((owner for owner in meta.owner_references if owner.controller), None)
-
-
-def has_run(vmi: VirtualMachineInstance) -> bool:
-    """Tell whether the guest ran at some time."""
-    entered = {one.phase for one in vmi.status.phase_transition_timestamps}
-    return RUNNING in entered or vmi.status.phase == RUNNING
 
 
 @dataclass(frozen=True, slots=True)

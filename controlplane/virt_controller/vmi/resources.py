@@ -27,8 +27,6 @@ LIMIT_MARGIN = 256 * MIB
 LIMIT_MARGIN_PER_DISK = 64 * MIB
 """QEMU caches the tables of an overlay and of the image below it, at most 32 MiB of each."""
 
-KVM, TUN = KVM_DEVICE, TUN_DEVICE
-
 
 def guest_memory_bytes(domain: DomainSpec) -> int:
     """Return what the guest sees; 0 when the spec does not say (admission refuses that)."""
@@ -59,9 +57,9 @@ def build_resources(
     if "cpu" in asked.limits:
         limits["cpu"] = str(asked.limits["cpu"])
     if not is_emulated:
-        limits[KVM] = "1"
+        limits[KVM_DEVICE] = "1"
     if domain.devices.interfaces:
-        limits[TUN] = "1"
+        limits[TUN_DEVICE] = "1"
     return {"requests": requests, "limits": limits}
 
 

@@ -93,6 +93,10 @@ class LauncherSocket:
 class Node(Protocol):
     """What root does for a launcher of this node. Every method: NodeError."""
 
+    @property
+    def trouble(self) -> str:
+        """Why nothing is done now; "" while there is contact."""
+
     async def open_socket(self, pod_uid: str) -> LauncherSocket:
         """Wait for libvirtd's socket."""
 

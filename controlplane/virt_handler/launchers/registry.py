@@ -47,6 +47,10 @@ class Registry:
     def synced(self) -> bool:
         return self._is_following and self._pods.synced
 
+    @property
+    def node_trouble(self) -> str:
+        return self._tools.node.trouble
+
     async def find_traces(self, pod_uid: str) -> Traces:
         """Look on the node itself. CannotLook."""
         try:

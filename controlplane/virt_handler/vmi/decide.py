@@ -27,7 +27,7 @@ from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import Life
 from controlplane.engine.plan import Plan, Tell
 from controlplane.virt_handler.vmi import resume
-from controlplane.virt_handler.vmi.status import PATIENCE_SECONDS, seconds_since_hand_over
+from controlplane.virt_handler.vmi.status import PATIENCE_SECONDS, missed_node, seconds_since_hand_over
 from controlplane.virt_handler.vmi.verdict import Alive, Unknown, Verdict, is_startable, judge, sought_pod, weigh
 from controlplane.virt_handler.vmi.world import (
     Action,
@@ -53,8 +53,6 @@ AGAIN_SECONDS, AGAIN_LAST_SECONDS = 0.05, 30.0
 ORPHAN_SECONDS = 60.0
 _NO_VERBS = (Tell, LookForLauncher, Dial, ReadVmi)
 """Steps that wait for no launcher."""
-
-
 LOOK_SECONDS = (1.0, 2.0, 4.0, 8.0, 15.0)
 """Between looks for a launcher that is not listed: nothing tells when the kubelet is done with it."""
 
@@ -152,6 +150,8 @@ def _look(world: World, verdict: Verdict) -> Plan[Action]:
     """Look for a launcher that is not listed, until nothing of it is left."""
     if not isinstance(verdict, Unknown):
         return Plan()
+    if missed_node(world) is not None:
+        return Plan(look_again_in=LOOK_SECONDS[0])  # so that the VMI says so; until then it is tried
     pause = 0.0
     if world.look is not None:
         due_in = LOOK_SECONDS[min(world.look.count, len(LOOK_SECONDS)) - 1]
@@ -168,9 +168,7 @@ def _before_start(world: World, vmi: VirtualMachineInstance, launcher: Launcher)
     if vmi.metadata.deletion_timestamp is not None or launcher.is_gone or launcher.pod.is_over:
         return Plan()
     if not is_startable(sighting):
-        waited = seconds_since_hand_over(world)
-        left = 0.0 if waited is None else PATIENCE_SECONDS - waited
-        return Plan(look_again_in=left if left > 0 else None)
+        return _wait_for_contact(world)
     if (pause := _pause(world, launcher)) > 0:
         return Plan(look_again_in=pause)
     if not sighting.is_network_ready:
@@ -178,6 +176,15 @@ def _before_start(world: World, vmi: VirtualMachineInstance, launcher: Launcher)
     if refuse_start(vmi, world.node, launcher) is not None:
         return Plan()
     return Plan((StartDomain(uid, because="it was handed to this Pod and has no domain"),))
+
+
+def _wait_for_contact(world: World) -> Plan[Action]:
+    """Look when patience ends, to say what is waited for, and now and then after that: it may be something else."""
+    waited = seconds_since_hand_over(world)
+    if waited is None:
+        return Plan()
+    left = PATIENCE_SECONDS - waited
+    return Plan(look_again_in=left if left > 0 else PATIENCE_SECONDS)
 
 
 def _pause(world: World, launcher: Launcher) -> float:

@@ -71,6 +71,10 @@ class Sessions(Protocol):
     def synced(self) -> bool:
         """Whether all launcher Pods of this node are known; before that, nothing follows from the want of one."""
 
+    @property
+    def node_trouble(self) -> str:
+        """Why nothing can be done on the node itself; "" while it can."""
+
     def session(self, pod_uid: str) -> Session | None: ...
 
     def launchers_of(self, vmi_uid: str) -> tuple[Launcher, ...]:

@@ -39,6 +39,7 @@ from controlplane.virt_handler.vmi.world import (
     Expected,
     Look,
     LookForLauncher,
+    NodeTrouble,
     PrepareNetwork,
     ReadVmi,
     Resume,
@@ -103,6 +104,7 @@ class VmiReconciler:
         self._orphaned_since: dict[Key, float] = {}
         self._looks: dict[str, tuple[str, Look]] = {}
         """By VMI UID: the Pod that was looked for, and what was found."""
+        self._node_trouble: NodeTrouble | None = None
         self._strange_phases: dict[str, str] = {}
         """By VMI UID: the unknown phase that was logged."""
 
@@ -131,6 +133,7 @@ class VmiReconciler:
             monotonic=monotonic,
             deleting_since=self._note_deletion(vmi, monotonic),
             are_launchers_known=self._launchers.synced,
+            node_trouble=self._note_node_trouble(monotonic),
         )
         look = self._looks.get(vmi.metadata.uid)
         if look is not None and look[0] != sought_pod(world):
@@ -290,6 +293,11 @@ class VmiReconciler:
         if vmi.metadata.deletion_timestamp is None:
             return None
         return self._deleting_since.setdefault(uid, monotonic)
+
+    def _note_node_trouble(self, monotonic: float) -> NodeTrouble | None:
+        why, known = self._launchers.node_trouble, self._node_trouble
+        self._node_trouble = NodeTrouble(why, known.since if known is not None else monotonic) if why else None
+        return self._node_trouble
 
     def _note_phase(self, key: Key, vmi: VirtualMachineInstance) -> None:
         """Log a phase that this version does not know, once."""

@@ -27,12 +27,13 @@ from controlplane.domain.mac import guest_mac
 from controlplane.domain.state import Life
 from controlplane.engine.plan import Problem
 from controlplane.virt_handler.vmi import resume
-from controlplane.virt_handler.vmi.verdict import Alive, Dead, Unknown, Verdict, weigh
-from controlplane.virt_handler.vmi.world import Action, Launcher, PrepareNetwork, StartDomain, World
+from controlplane.virt_handler.vmi.verdict import Alive, Dead, Unknown, Verdict, sought_pod, weigh
+from controlplane.virt_handler.vmi.world import Action, Launcher, NodeTrouble, PrepareNetwork, StartDomain, World
 
 TCG_MESSAGE = "QEMU emulates the processor (TCG): slow, and not an isolation boundary"
 PATIENCE_SECONDS = 30.0
 """After the hand-over a launcher answers in half a second. After this long the VMI says what it waits for."""
+VIRT_NODE_NOT_READY = "VirtNodeNotReady"
 _PAUSES = {"user": "PausedByUser", "ioerror": "PausedIOError"}
 _PAUSE_MESSAGES = {
     "PausedByUser": "VMI was paused by user",
@@ -224,10 +225,20 @@ def seconds_since_hand_over(world: World) -> float | None:
 
 def _waiting(world: World, verdict: Verdict) -> Condition | None:
     waited, launcher = seconds_since_hand_over(world), world.launcher
-    if not isinstance(verdict, Unknown) or launcher is None or waited is None or waited < PATIENCE_SECONDS:
+    if not isinstance(verdict, Unknown) or waited is None or waited < PATIENCE_SECONDS:
+        return None
+    if world.node_trouble is not None:
+        return _out_of_sync(VIRT_NODE_NOT_READY, f"waiting for virt-node on {world.node}: {world.node_trouble.why}")
+    if launcher is None:
         return None
     said = f"waiting for libvirt in the launcher Pod: {launcher.sighting.trouble or verdict.why}"
     return _out_of_sync("LauncherNotReady", said)
+
+
+def missed_node(world: World) -> NodeTrouble | None:
+    """Tell what is the matter with virt-node once that lasts: it is away for a moment at every roll-out."""
+    away = world.node_trouble
+    return away if away is not None and world.monotonic - away.since >= PATIENCE_SECONDS else None
 
 
 def _lost(world: World, new: VirtualMachineInstanceStatus, verdict: Verdict) -> Condition | None:
@@ -235,9 +246,14 @@ def _lost(world: World, new: VirtualMachineInstanceStatus, verdict: Verdict) -> 
 
     Not after the first look: the watch of Pods may only be behind that of VMIs.
     """
-    is_told = conditions.find(new.conditions, condition_types.SYNCHRONIZED) is not None
+    told = conditions.find(new.conditions, condition_types.SYNCHRONIZED)
+    is_told = told is not None and told.reason != VIRT_NODE_NOT_READY
+    if not isinstance(verdict, Unknown) or is_told:
+        return None
+    if sought_pod(world) and (missed := missed_node(world)) is not None:
+        return _out_of_sync(VIRT_NODE_NOT_READY, f"{verdict.why}, and it cannot be looked for: {missed.why}")
     is_early = world.look is None or world.look.count < 2
-    if not isinstance(verdict, Unknown) or not world.lost_pod or is_early or is_told:
+    if not world.lost_pod or is_early:
         return None
     said = f"{verdict.why}; it counts as running until nothing of it is left"
     return _out_of_sync("LauncherLost", said)

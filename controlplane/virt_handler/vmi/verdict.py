@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from controlplane.api.objects.phase import RUNNING
 from controlplane.api.objects.pod import Pod, find_end_trouble
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.observed import Identity
@@ -69,7 +68,7 @@ def sought_pod(world: World) -> str:
     if world.lost_pod or vmi is None or launcher is None:
         return world.lost_pod
     sighting = launcher.sighting
-    if not (_has_run(vmi) or sighting.has_run):
+    if not (vmi.has_run or sighting.has_run):
         return ""
     is_lost = sighting.is_connected and _is_lost(sighting.state)
     return launcher.pod.uid if is_lost and not _foreign(sighting, vmi.metadata.uid, launcher.pod.uid) else ""
@@ -134,11 +133,6 @@ def _by_emulators(look: Look | None) -> Verdict:
     if look.traces.emulators:
         return Unknown(f"{lost}, but its QEMU runs: only deleting the VMI ends it")
     return Dead("Failed", "GuestLost", "QEMU is gone, and libvirt in the launcher does not know how it ended")
-
-
-def _has_run(vmi: VirtualMachineInstance) -> bool:
-    entered = {one.phase for one in vmi.status.phase_transition_timestamps}
-    return RUNNING in entered or vmi.status.phase == RUNNING
 
 
 def _is_lost(state: State | None) -> bool:

@@ -115,6 +115,16 @@ class Look:
     """How many looks there were."""
 
 
+@dataclass(frozen=True, slots=True)
+class NodeTrouble:
+    """virt-node is not there: no launcher's socket is handed over, no network set up, no trace looked for."""
+
+    why: str
+    """For people."""
+    since: float
+    """Monotonic seconds when this process first saw it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
     node: str
@@ -131,6 +141,8 @@ class World:
     """Monotonic seconds since when the VMI is not among this node's."""
     are_launchers_known: bool = True
     """Whether all launcher Pods of this node are known: before that, nothing follows from the want of one."""
+    node_trouble: NodeTrouble | None = None
+    """None: what only root can do on the node is done."""
     look: Look | None = None
     """At the node, for the Pod that is sought (verdict.sought_pod)."""
 

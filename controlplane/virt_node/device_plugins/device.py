@@ -40,8 +40,7 @@ class Device:
 
 KVM = Device("kvm", "/dev/kvm")
 TUN = Device("tun", "/dev/net/tun")
-VHOST_NET = Device("vhost-net", "/dev/vhost-net")
-DEVICES = (KVM, TUN, VHOST_NET)
+DEVICES = (KVM, TUN)
 
 
 def is_present(device: Device, root: str = "/") -> bool:

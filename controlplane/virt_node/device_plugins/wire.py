@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The messages of the kubelet's device plugin API v1beta1 that are used here, as protobuf bytes. No sockets.
 
-Source: k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1/api.proto. Two of its messages are read and three are written,
+Source: k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1/api.proto. One of its messages is read and three are written,
 all of strings and lists; so no code generator and no protobuf runtime. Unknown fields are skipped when reading.
 """
 
@@ -21,12 +21,6 @@ def register_request(endpoint: str, resource_name: str) -> bytes:
     return _text(1, VERSION) + _text(2, endpoint) + _text(3, resource_name)
 
 
-def read_register_request(data: bytes) -> tuple[str, str, str]:
-    """Return version, endpoint and resource name; for a kubelet's stand-in in tests."""
-    values = {number: value.decode() for number, value in _fields(data)}
-    return values.get(1, ""), values.get(2, ""), values.get(3, "")
-
-
 def device_list(identifiers: Iterable[str], *, is_healthy: bool) -> bytes:
     """ListAndWatchResponse{devices=1: Device{ID=1, health=2}}."""
     health = _text(2, "Healthy" if is_healthy else "Unhealthy")
@@ -35,7 +29,7 @@ def device_list(identifiers: Iterable[str], *, is_healthy: bool) -> bytes:
 
 def containers_of_allocate_request(data: bytes) -> int:
     """Count container_requests (1) of an AllocateRequest; which of the equal devices they name is of no concern."""
-    return sum(1 for number, _unused in _fields(data) if number == 1)
+    return sum(1 for number, _unused in fields(data) if number == 1)
 
 
 def allocate_response(containers: int, container_path: str, host_path: str, permissions: str) -> bytes:
@@ -61,7 +55,7 @@ def _varint(value: int) -> bytes:
     return bytes(out)
 
 
-def _fields(data: bytes) -> Iterator[tuple[int, bytes]]:
+def fields(data: bytes) -> Iterator[tuple[int, bytes]]:
     """Yield (number, content) of every length-delimited field; ValueError when the bytes end too early."""
     offset = 0
     while offset < len(data):

@@ -43,13 +43,8 @@ def build(gateway: IPv4Interface) -> PodInterface:
     return pod
 
 
-def observe() -> PodInterface:
-    """Read the Pod's own interface; LookupError when there is none."""
-    with IPRoute() as route:
-        return _pod_interface(route)
-
-
 def _pod_interface(route: IPRoute) -> PodInterface:
+    """Read the Pod's own interface; LookupError when there is none."""
     index = _link(route, layout.POD_INTERFACE)
     if index is None:
         raise LookupError(f"the Pod has no interface {layout.POD_INTERFACE}: masquerade needs the Pod network")

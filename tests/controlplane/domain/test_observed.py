@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from controlplane.domain.codec import render_text
-from controlplane.domain.observed import LIMIT_BYTES, Identity, UnreadableError, read_domain, read_identity
+from controlplane.domain.observed import LIMIT_BYTES, Identity, UnreadableError, read_domain
 from tests.controlplane.domain.golden_domains import CASES, Case
 
 ELEMENT = (
@@ -29,10 +29,6 @@ def test_what_was_built_is_known_again(case: Case) -> None:
     )
     assert (seen.is_kvm, seen.machine) == (built.type == "kvm", built.os.type.machine)
     assert seen.has_acpi is built.features.acpi
-
-
-def test_the_metadata_element_alone_is_read_too() -> None:
-    assert read_identity(ELEMENT.format(epoch=7, grace=30)).epoch == 7
 
 
 def test_a_foreign_domain_has_no_identity() -> None:

@@ -139,6 +139,20 @@ GUARDS: tuple[Guard, ...] = (
         tests=("tests/controlplane/virt_handler/launchers/test_session_look.py",),
     ),
     Guard(
+        file=_SESSION,
+        line="            if self._connection is connection:\n",
+        without="            if True:\n",
+        because="A launcher whose connection was lost during a look must not count as connected.",
+        tests=("tests/controlplane/virt_handler/launchers/test_session_look.py",),
+    ),
+    Guard(
+        file=_SESSION,
+        line="            self._sighting = replace(self._sighting, observed=None)  # read anew, once per connection\n",
+        without="",
+        because="A domain of another identity must not be taken for ours because the one before it was.",
+        tests=("tests/controlplane/virt_handler/launchers/test_session_look.py",),
+    ),
+    Guard(
         file=_VERBS,
         line="        if self._doing:\n            raise NoContact(",
         without="        if False:\n            raise NoContact(",

@@ -61,6 +61,13 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_RECONCILER,
+        line="        self._see(key.name, found)\n        if",
+        without="        if",
+        because="A renewal that the API server knows of must be noted, or it is asked again without a pause.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=_RECONCILER,
         line=", uid=meta.uid)\n        message",
         without=")\n        message",
         because="A node that was made anew under the name has not been silent.",
@@ -68,9 +75,16 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_LISTED,
-        line="    if is_needed(await api.get(NODE, key), patch):",
-        without="    if True:",
+        line="    if is_needed(await api.get(NODE, key), patch) and heartbeat.is_fresh:",
+        without="    if heartbeat.is_fresh:",
         because="A Node is watched by everyone: it is written to when it says otherwise only.",
+        tests=_BY_LISTED,
+    ),
+    Guard(
+        file=_LISTED,
+        line="    if is_needed(await api.get(NODE, key), patch) and heartbeat.is_fresh:",
+        without="    if is_needed(await api.get(NODE, key), patch):",
+        because="Who is silent for virt-controller must not put its node on the list: they would take turns for ever.",
         tests=_BY_LISTED,
     ),
     Guard(

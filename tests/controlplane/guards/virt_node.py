@@ -10,8 +10,10 @@ from tests.controlplane.guards.guard import Guard
 _SERVER = "controlplane/virt_node/server.py"
 _CHANNEL = "controlplane/node_link/channel.py"
 _CLIENT = "controlplane/virt_handler/node_client.py"
+_SERVICE = "controlplane/virt_node/service.py"
 _WORKERS = "controlplane/virt_node/workers.py"
 _BY_WORKERS = ("tests/controlplane/virt_node/test_workers.py",)
+_BY_SERVICE = ("tests/controlplane/virt_node/test_service.py",)
 _BY_SERVER = ("tests/controlplane/virt_node/test_server.py",)
 _BY_CHANNEL = ("tests/controlplane/node_link/test_channel.py",)
 _BY_CLIENT = ("tests/controlplane/virt_handler/test_node_client.py",)
@@ -119,5 +121,46 @@ GUARDS: tuple[Guard, ...] = (
         without="            pass",
         because="The loop goes on waiting for a number that is another socket's by then.",
         tests=_BY_CHANNEL,
+    ),
+    Guard(
+        file=_SERVICE,
+        line=(
+            "        has_directory = self.pods.has_run(request.pod_uid)\n"
+            "        processes, emulators = count_processes(request.pod_uid, self.proc)\n"
+        ),
+        without=(
+            "        processes, emulators = count_processes(request.pod_uid, self.proc)\n"
+            "        has_directory = self.pods.has_run(request.pod_uid)\n"
+        ),
+        because="A process that is started between the two looks is missed: a Pod that lives is taken for gone.",
+        tests=_BY_SERVICE,
+    ),
+    Guard(
+        file=_SERVICE,
+        line='return _failed(request, "gone", str(error))',
+        without='return _failed(request, "failed", str(error))',
+        because="A libvirtd that is being restarted must not be told to its user as a start that failed.",
+        tests=_BY_SERVICE,
+    ),
+    Guard(
+        file=_SERVICE,
+        line="            except OSError:\n                os.close(found)\n                raise\n",
+        without="            except OSError:\n                raise\n",
+        because="Each socket to which nobody can be admitted stays open in root's process, until it has none left.",
+        tests=_BY_SERVICE,
+    ),
+    Guard(
+        file=_CLIENT,
+        line="            await self._offer.become(None)\n",
+        without="",
+        because="What a virt-node that left offered is taken for what its successor offers.",
+        tests=_BY_CLIENT,
+    ),
+    Guard(
+        file=_CLIENT,
+        line="            failures = 0 if self._offer.state is not None else failures\n",
+        without="            failures = 0\n",
+        because="A virt-node of another release is called ten times a second for all of an upgrade.",
+        tests=_BY_CLIENT,
     ),
 )

@@ -185,7 +185,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_FAILURE,
-        line="    ended = is_final(own.status.phase) and not has_run(own)",
+        line="    ended = is_final(own.status.phase) and not own.has_run",
         without="    ended = is_final(own.status.phase)",
         because="A run that ended after it ran is no failed start.",
         tests=_BY_FAILURE,

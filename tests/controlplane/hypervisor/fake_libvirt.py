@@ -6,14 +6,13 @@
 from __future__ import annotations
 
 import itertools
-import re
 import types
 from typing import Any
 
 _NAMES = """
 VIR_ERR_NO_DOMAIN VIR_ERR_XML_ERROR VIR_ERR_CONFIG_UNSUPPORTED VIR_ERR_OPERATION_INVALID VIR_ERR_AGENT_UNRESPONSIVE
 VIR_ERR_OPERATION_TIMEOUT VIR_ERR_NO_CONNECT VIR_ERR_RPC VIR_ERR_SYSTEM_ERROR VIR_ERR_INTERNAL_ERROR
-VIR_ERR_NO_DOMAIN_METADATA VIR_FROM_RPC VIR_FROM_QEMU
+VIR_FROM_RPC VIR_FROM_QEMU
 VIR_DOMAIN_NOSTATE VIR_DOMAIN_RUNNING VIR_DOMAIN_BLOCKED VIR_DOMAIN_PAUSED VIR_DOMAIN_SHUTDOWN VIR_DOMAIN_SHUTOFF
 VIR_DOMAIN_CRASHED VIR_DOMAIN_PMSUSPENDED
 VIR_DOMAIN_RUNNING_BOOTED VIR_DOMAIN_PAUSED_USER VIR_DOMAIN_PAUSED_IOERROR VIR_DOMAIN_PAUSED_POSTCOPY_FAILED
@@ -26,7 +25,6 @@ VIR_CONNECT_DOMAIN_EVENT_AGENT_LIFECYCLE_STATE_CONNECTED
 VIR_CONNECT_CLOSE_REASON_ERROR VIR_CONNECT_CLOSE_REASON_EOF VIR_CONNECT_CLOSE_REASON_KEEPALIVE
 VIR_CONNECT_CLOSE_REASON_CLIENT
 VIR_DOMAIN_START_PAUSED VIR_DOMAIN_SHUTDOWN_ACPI_POWER_BTN VIR_DOMAIN_DESTROY_GRACEFUL
-VIR_DOMAIN_METADATA_ELEMENT
 """
 
 
@@ -61,7 +59,6 @@ class Domain:
         self._binding, self._name = binding, name
         self.numbers: tuple[int, int] = (binding.VIR_DOMAIN_SHUTOFF, 0)
         self.flags: list[int] = []
-        self.metadata_text: str | None = None
         self.failure: libvirtError | None = None
 
     def name(self) -> str:
@@ -79,12 +76,6 @@ class Domain:
     def state(self) -> list[int]:
         self._act(0, self.numbers)
         return list(self.numbers)
-
-    def metadata(self, kind: int, uri: str) -> str:
-        assert kind == self._binding.VIR_DOMAIN_METADATA_ELEMENT
-        if self.metadata_text is None:
-            raise libvirtError("metadata not found", self._binding.VIR_ERR_NO_DOMAIN_METADATA)
-        return re.sub("URI", uri, self.metadata_text)
 
     def _act(self, flags: int, numbers: tuple[int, int]) -> None:
         if self.failure is not None:

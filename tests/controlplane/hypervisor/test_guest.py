@@ -50,16 +50,6 @@ async def test_verbs_pass_the_flags_they_promise(on_fake: OnFake) -> None:
     ]
 
 
-async def test_a_domain_without_our_metadata_has_no_identity(on_fake: OnFake) -> None:
-    assert await on_fake.guest.Guest(Domain(on_fake.libvirt), "web").identity() is None
-
-
-async def test_our_metadata_is_asked_for_by_its_namespace(on_fake: OnFake) -> None:
-    domain = Domain(on_fake.libvirt)
-    domain.metadata_text = "<vmi xmlns='URI'/>"
-    assert await on_fake.guest.Guest(domain, "web").identity() == "<vmi xmlns='urn:virtops:kubevirt:1'/>"
-
-
 async def test_an_error_names_the_verb_and_the_domain(on_fake: OnFake) -> None:
     domain = Domain(on_fake.libvirt)
     domain.failure = libvirtError("domain is not running", on_fake.libvirt.VIR_ERR_OPERATION_INVALID)

@@ -70,10 +70,44 @@ async def test_a_failed_beat_is_tried_again_soon_and_said_once(caplog: pytest.Lo
 
 
 async def test_a_beat_after_a_silence_longer_than_the_lease_says_so() -> None:
+    """The first one too: before it nobody has heard of us."""
     api, time = MemoryApi(), VirtualTime()
     heartbeat = Heartbeat(api, KEY, "n1", time, duration_seconds=40, sleep=time.sleep)
 
-    for silence, expected in ((0, False), (40, False), (41, True)):
+    for silence, expected in ((0, True), (0, False), (39, False), (41, True)):
         time.seconds += silence
         await heartbeat.beat()
         assert heartbeat.resumed.is_set() is expected
+        heartbeat.resumed.clear()
+
+
+async def test_a_heartbeat_is_fresh_for_as_long_as_its_lease_lasts() -> None:
+    api, time = MemoryApi(), VirtualTime()
+    heartbeat = Heartbeat(api, KEY, "n1", time, duration_seconds=40, sleep=time.sleep)
+    assert not heartbeat.is_fresh
+
+    await heartbeat.beat()
+    time.seconds += 39
+    assert heartbeat.is_fresh
+    time.suspend(1)
+    assert not heartbeat.is_fresh
+
+
+async def test_an_answer_that_comes_after_the_lease_has_run_out_says_so_too() -> None:
+    """Whoever looked in between has found a silence."""
+    time = VirtualTime()
+    api = SlowApi(time=time)
+    heartbeat = Heartbeat(api, KEY, "n1", time, duration_seconds=40, sleep=time.sleep)
+    await take(time, heartbeat)
+    heartbeat.resumed.clear()
+    time.seconds += 35
+    api.answers_after = 8
+    await take(time, heartbeat)
+    assert heartbeat.resumed.is_set()
+
+
+async def take(time: VirtualTime, heartbeat: Heartbeat) -> None:
+    """Beat once, however long that takes."""
+    beating = asyncio.create_task(heartbeat.beat())
+    await time.advance(9)
+    await beating

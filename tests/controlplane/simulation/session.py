@@ -216,6 +216,8 @@ class FakeSessions:
         self._verbs: dict[str, Verbs] = {}
         pods.subscribe(self._take)
 
+    node_trouble = ""
+
     @property
     def synced(self) -> bool:
         return self._pods.synced

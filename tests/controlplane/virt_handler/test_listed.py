@@ -4,44 +4,59 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from controlplane.api.objects.resources import NODE, Key
 from controlplane.engine.errors import Unavailable
+from controlplane.kube.lease import Heartbeat
 from controlplane.virt_handler.listed import LONGEST_RETRY_SECONDS, LOOK_SECONDS, keep_listed
 from controlplane.virt_handler.node import serving_patch
 from controlplane.virt_node.kvm import KvmFinding
-from tests.controlplane.kube.virtual import MemoryApi
+from tests.controlplane.kube.virtual import MemoryApi, VirtualTime
 
-KEY = Key("", "node-1")
+KEY, LEASE_KEY = Key("", "node-1"), Key("kubevirt", "virt-handler-node-1")
 
 
 class Ended(Exception):
     """The story is over."""
 
 
+def a_heartbeat(api: MemoryApi, time: VirtualTime) -> Heartbeat:
+    return Heartbeat(api, LEASE_KEY, "node-1", time, duration_seconds=40, sleep=time.sleep)
+
+
 class Stage:
     """A Node, and what happens at each of the pauses."""
 
     def __init__(self, *happens: Any) -> None:
-        self.api = MemoryApi()
+        self.api, self.leases, self.time = MemoryApi(), MemoryApi(), VirtualTime()
+        self.heartbeat = a_heartbeat(self.leases, self.time)
         self.happens = list(happens)
         self.waits: list[float] = []
+        self.seen: list[str] = []
+        """What the Node said at each of the pauses."""
 
     async def play(self) -> None:
         await self.api.create(NODE, "", {"metadata": {"name": "node-1"}})
         self.api.writes.clear()
+        await self.heartbeat.beat()
         kvm = KvmFinding(is_usable=True)
         with pytest.raises(Ended):
-            await keep_listed(self.api, "node-1", lambda: serving_patch(kvm, 0.0), asyncio.Event(), wait=self.wait)
+            await keep_listed(self.api, "node-1", lambda: serving_patch(kvm, 0.0), self.heartbeat, wait=self.wait)
 
     async def wait(self, event: asyncio.Event, seconds: float) -> None:
+        """Beat meanwhile, if that gets through."""
+        self.seen.append(self.labels.get("kubevirt.io/schedulable", ""))
         self.waits.append(seconds)
         if not self.happens:
             raise Ended
         self.happens.pop(0)(self)
+        self.time.seconds += seconds
+        with suppress(Unavailable):
+            await self.heartbeat.beat()
 
     def taken_off(self) -> None:
         self.api.objects["nodes", KEY]["metadata"]["labels"]["kubevirt.io/schedulable"] = "false"
@@ -52,12 +67,20 @@ class Stage:
     def works(self) -> None:
         self.api.failing = None
 
+    def is_unheard(self) -> None:
+        """The Lease does not get through any more, and virt-controller takes the node off."""
+        self.leases.failing = Unavailable("cut off")
+        self.taken_off()
+
+    def is_heard(self) -> None:
+        self.leases.failing = None
+
     def nothing(self) -> None:
         pass
 
     @property
     def labels(self) -> dict[str, str]:
-        return dict(self.api.objects["nodes", KEY]["metadata"]["labels"])
+        return dict(self.api.objects["nodes", KEY]["metadata"].get("labels", {}))
 
 
 async def test_the_node_is_labelled_once_and_then_only_looked_at() -> None:
@@ -84,19 +107,33 @@ async def test_it_is_tried_until_it_works_ever_less_often(caplog: pytest.LogCapt
     assert stage.waits == [LOOK_SECONDS, 1, 2, 4, 8, 16, LONGEST_RETRY_SECONDS, LONGEST_RETRY_SECONDS, 30, LOOK_SECONDS]
 
 
+async def test_who_is_not_heard_leaves_the_node_off_the_list_and_puts_it_on_when_he_is() -> None:
+    """It flapped once a minute while the Lease was refused and the Node was not."""
+    stage = Stage(Stage.is_unheard, Stage.nothing, Stage.nothing, Stage.is_heard)
+    await stage.play()
+
+    assert stage.seen == ["true", "false", "false", "false", "true"]
+
+
 async def test_it_looks_at_once_when_it_is_heard_again_after_a_silence() -> None:
-    api, resumed = MemoryApi(), asyncio.Event()
+    api, time = MemoryApi(), VirtualTime()
+    heartbeat = a_heartbeat(api, time)
     await api.create(NODE, "", {"metadata": {"name": "node-1"}})
     kvm = KvmFinding(is_usable=True)
-    keeping = asyncio.create_task(keep_listed(api, "node-1", lambda: serving_patch(kvm, 0.0), resumed))
+    keeping = asyncio.create_task(keep_listed(api, "node-1", lambda: serving_patch(kvm, 0.0), heartbeat))
     await settle()
+    assert "labels" not in api.objects["nodes", KEY]["metadata"], "nobody has heard of it yet"
+    await heartbeat.beat()
+    await settle()
+    assert api.objects["nodes", KEY]["metadata"]["labels"]["kubevirt.io/schedulable"] == "true"
+    time.seconds += 41
     api.objects["nodes", KEY]["metadata"]["labels"]["kubevirt.io/schedulable"] = "false"
 
-    resumed.set()
+    await heartbeat.beat()
     await settle()
 
     assert api.objects["nodes", KEY]["metadata"]["labels"]["kubevirt.io/schedulable"] == "true"
-    assert not resumed.is_set()
+    assert not heartbeat.resumed.is_set()
     keeping.cancel()
     await asyncio.wait({keeping})
 

@@ -145,6 +145,35 @@ async def test_what_the_node_offers_is_followed(pair: Pair) -> None:
         assert await pair.client.other_than(known) == offered
 
 
+async def test_whether_it_is_there_is_said_in_the_same_words(pair: Pair) -> None:
+    """They end up in the status of each VMI that waits for it, whatever came of the last of many attempts."""
+    assert pair.client.trouble == ""
+    await pair.node.kill()
+    await until(lambda: not pair.client.is_connected, "the loss")
+    dials = pair.node.dials
+    for attempts in (0, 1, 2):
+        await until(lambda so_far=dials + attempts: pair.node.dials >= so_far, "an attempt")
+        assert pair.client.trouble == "virt-node is not there"
+    pair.node.is_up = True
+    await until(lambda: pair.client.is_connected, "contact")
+    assert pair.client.trouble == ""
+
+
+async def test_what_one_that_left_offered_is_not_what_the_next_one_offers(pair: Pair) -> None:
+    """It may come back without a device, and is asked for what it offers then."""
+    await pair.client.other_than(None)
+    await pair.node.kill()
+    await until(lambda: not pair.client.is_connected, "the loss")
+    asked = asyncio.create_task(pair.client.other_than(None))
+    await asyncio.sleep(0)
+    assert not asked.done()
+    offered = NodeState(KvmFinding(is_usable=False, reason="gone"))
+    await pair.node.offer.become(offered)
+    pair.node.is_up = True
+    async with asyncio.timeout(5):
+        assert await asked == offered
+
+
 @pytest.mark.root
 async def test_what_was_asked_patiently_is_asked_again_of_the_next_one(pair: Pair) -> None:
     asked = asyncio.create_task(pair.client.open_socket(POD_UID))
@@ -225,9 +254,9 @@ def ask_for_socket(client: NodeClient) -> Awaitable[object]:
 
 
 @asynccontextmanager
-async def dialling(liar: Liar) -> AsyncIterator[NodeClient]:
+async def dialling(liar: Liar, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> AsyncIterator[NodeClient]:
     """A client of that end; nothing stays open."""
-    client = NodeClient(liar.dial)
+    client = NodeClient(liar.dial, sleep)
     link = asyncio.create_task(client.run())
     try:
         yield client
@@ -294,8 +323,16 @@ async def test_who_talks_nonsense_is_left(words: bytes) -> None:
         await asked_of(Liar(words))
 
 
-async def test_another_version_is_not_taken_for_contact() -> None:
-    liar = Liar(protocol=PROTOCOL + 1)
-    async with dialling(liar) as client:
-        await until(lambda: len(liar.ends) > 1, "another attempt")
+async def test_another_version_is_not_taken_for_contact_and_called_ever_less_often() -> None:
+    """The other end of an upgrade comes in minutes."""
+    liar, pauses = Liar(protocol=PROTOCOL + 1), []
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        await asyncio.sleep(0)
+
+    async with dialling(liar, sleep) as client:
+        await until(lambda: len(pauses) >= 5, "another attempt")
         assert not client.is_connected
+        assert client.trouble == f"virt-node speaks version {PROTOCOL + 1}, not {PROTOCOL}"
+    assert pauses[:5] == [0.1, 0.3, 1.0, 3.0, 3.0]

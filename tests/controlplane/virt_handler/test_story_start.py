@@ -47,6 +47,26 @@ async def test_only_the_pod_that_is_granted_the_run_is_dialled(up: Node) -> None
     assert up.libvirtd.dials == 1
 
 
+async def test_a_start_without_virt_node_says_what_it_waits_for_and_goes_on_when_it_is_there(node: Node) -> None:
+    assert node.virt_node is not None
+    await node.virt_node.kill()
+    node.files.make_directory()
+    node.files.report()
+    node.files.listen()
+    node.pods.put(pod_object())
+    body = vmi_object("Scheduled")
+    body["status"]["phaseTransitionTimestamps"] = [
+        {"phase": "Scheduled", "phaseTransitionTimestamp": "2023-11-14T22:12:49Z"}
+    ]
+    node.api.store(body)
+    await until(lambda: "conditions" in node.status, "a word")
+    (said,) = node.status["conditions"]
+    assert (said["type"], said["reason"]) == ("Synchronized", "VirtNodeNotReady")
+    node.virt_node.is_up = True
+    await until(lambda: node.phase == "Running", "Running", clock=node.clock)
+    assert "Synchronized" not in {one["type"] for one in node.status["conditions"]}
+
+
 async def test_an_impossible_domain_fails_with_the_reason(up: Node) -> None:
     up.libvirtd.define_error = InvalidDomain("cannot define: unsupported CPU model")
     up.hand_over()

@@ -10,10 +10,11 @@ import os
 import socket
 from contextlib import suppress
 
+from controlplane.node_link.messages import NodeState
+from controlplane.node_link.offer import Offer
 from controlplane.virt_node.capabilities import Capabilities
 from controlplane.virt_node.inotify import Inotify
 from controlplane.virt_node.launcher_dir import PodsDirectory
-from controlplane.virt_node.offer import Offer
 from controlplane.virt_node.server import converse
 from controlplane.virt_node.service import Service
 from tests.controlplane.virt_handler.fakes import FakeNetwork, FakeProc
@@ -23,7 +24,7 @@ class VirtNode:
     """Dial it as virt-handler does."""
 
     def __init__(self, directory: PodsDirectory, network: FakeNetwork, proc: FakeProc) -> None:
-        self.offer = Offer()
+        self.offer = Offer(NodeState())
         self.is_up = True
         self.dials = 0
         self._inotify = Inotify()

@@ -23,7 +23,7 @@ from controlplane.domain import layout
 from controlplane.domain.builders.domain import build_domain
 from controlplane.domain.builders.facts import Facts, Link
 from controlplane.domain.codec import render_text
-from controlplane.domain.observed import read_domain, read_identity
+from controlplane.domain.observed import read_domain
 from controlplane.domain.state import Life, State
 from controlplane.hypervisor.connection import Connection, open_connection, socket_uri
 from controlplane.hypervisor.errors import HypervisorError
@@ -153,8 +153,8 @@ async def test_a_guest_boots_and_goes_when_the_pod_is_told_to(pod: LauncherPod) 
     guest = await boot(pod, connection)
     assert await guest.state() == State(Life.RUNNING, "booted")
     seen = read_domain(await guest.xml())
-    assert (seen.is_kvm, seen.has_acpi, seen.identity and seen.identity.uid) == (False, True, UID)
-    assert read_identity(await guest.identity() or "").epoch == 1
+    assert seen.identity is not None
+    assert (seen.is_kvm, seen.has_acpi, seen.identity.uid, seen.identity.epoch) == (False, True, UID, 1)
     await until(lambda: "user-data exited with 0" in pod.console, "end of the user's script", pod)
     for expected in ("seed says hello to named-by-seed", "10.0.2.2/24", "via 10.0.2.1", "nameserver 10.96.0.10"):
         assert expected in pod.console

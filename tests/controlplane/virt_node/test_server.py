@@ -33,8 +33,8 @@ from controlplane.node_link.messages import (
     encode,
     read_from_node,
 )
+from controlplane.node_link.offer import Offer
 from controlplane.virt_node import server as server_module
-from controlplane.virt_node.offer import Offer
 from controlplane.virt_node.server import CONNECTIONS, converse, listen, serve
 from controlplane.virt_node.service import Reply
 from tests.controlplane.virt_handler.fakes import until
@@ -67,7 +67,7 @@ class Handler:
     def __init__(self, service: Slow) -> None:
         self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.socket.setblocking(False)
-        self.task = asyncio.create_task(converse(theirs, service, Offer()))  # type: ignore[arg-type]
+        self.task = asyncio.create_task(converse(theirs, service, Offer(NodeState())))  # type: ignore[arg-type]
 
     def say(self, *messages: FromHandler) -> None:
         for one in messages:
@@ -222,7 +222,7 @@ async def first_packet(client: socket.socket) -> bytes:
 async def test_only_one_user_is_let_in(is_expected: bool, path: Path, service: Slow) -> None:
     server = listen(path)
     uid = os.geteuid() if is_expected else os.geteuid() + 1
-    task = asyncio.create_task(serve(server, service, Offer(), uid))  # type: ignore[arg-type]
+    task = asyncio.create_task(serve(server, service, Offer(NodeState()), uid))  # type: ignore[arg-type]
     for _unused in range(CONNECTIONS + 1):
         client = await connect(path)
         assert bool(await first_packet(client)) is is_expected

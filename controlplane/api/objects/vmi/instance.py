@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 
 from controlplane.api.objects.meta import Node, Object
+from controlplane.api.objects.phase import RUNNING
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Resource
 from controlplane.api.objects.vmi.devices import DeviceSpec, Disk, DiskTarget, Interface
 from controlplane.api.objects.vmi.domain import (
@@ -160,3 +161,9 @@ class VirtualMachineInstance(Object, frozen=True, kw_only=True):
     """What runs. Does not change after creation."""
     status: VirtualMachineInstanceStatus = VirtualMachineInstanceStatus()
     """How far it got."""
+
+    @property
+    def has_run(self) -> bool:
+        """Whether its guest ran at some time."""
+        entered = {one.phase for one in self.status.phase_transition_timestamps}
+        return RUNNING in entered or self.status.phase == RUNNING

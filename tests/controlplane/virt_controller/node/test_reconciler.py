@@ -160,6 +160,18 @@ async def test_a_watch_that_stands_still_takes_nobody_off(stage: Stage) -> None:
     assert stage.told.events == []
 
 
+async def test_a_renewal_that_only_the_api_server_knows_is_noted(stage: Stage) -> None:
+    """Else the API server is asked again and again for as long as the watch stands still."""
+    await stage.look()
+    stage.leases.stands_still = True
+    stage.time.seconds += 40
+    await stage.renew()
+    assert isinstance((await stage.look()).error, Conflict)
+
+    assert (await stage.look(after=1)).look_again_in == pytest.approx(40)
+    assert (await stage.look(after=39)).look_again_in == pytest.approx(1)
+
+
 async def test_a_lease_that_is_gone_is_a_silence_too(stage: Stage) -> None:
     await stage.look()
     await stage.api.delete(LEASE, LEASE_KEY)

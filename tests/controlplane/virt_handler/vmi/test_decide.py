@@ -22,6 +22,7 @@ from controlplane.virt_handler.vmi.world import (
     Dial,
     Expected,
     LookForLauncher,
+    NodeTrouble,
     PrepareNetwork,
     ReadVmi,
     Resume,
@@ -59,6 +60,10 @@ IOERROR = State(Life.PAUSED, "ioerror")
 
 def destroy(because: str) -> Destroy:
     return Destroy(POD_UID, because)
+
+
+def away(seconds: float) -> NodeTrouble:
+    return NodeTrouble("virt-node is not there", since=1000.0 - seconds)
 
 
 ROWS: dict[str, tuple[World, Plan[Action]]] = {
@@ -293,6 +298,8 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
     "not listed": (a_world(a_vmi("Running")), Plan((LOOK,), 1.0)),
     "not listed, Unknown": (a_world(a_vmi("Unknown")), Plan((LOOK,), 1.0)),
     "not listed, not started": (a_world(a_vmi()), Plan((LOOK,), 1.0)),
+    "not listed, virt-node away for a moment": (a_world(a_vmi("Running"), node_trouble=away(29)), Plan((LOOK,), 1.0)),
+    "not listed, virt-node away": (a_world(a_vmi("Running"), node_trouble=away(30)), Plan(look_again_in=1.0)),
     "not listed, over": (a_world(a_vmi("Failed")), Plan()),
     "not listed, while not all Pods are known": (a_world(a_vmi("Running"), are_launchers_known=False), Plan()),
     "granted on another node": (a_world(a_vmi("Running", node=OTHER)), Plan()),

@@ -23,6 +23,7 @@ from controlplane.virt_handler.vmi.world import (
     Expected,
     Launcher,
     LookForLauncher,
+    NodeTrouble,
     ReadVmi,
     StartDomain,
     Traces,
@@ -63,6 +64,7 @@ class FakeSessions:
 
     launchers: tuple[Launcher, ...] = ()
     synced: bool = True
+    node_trouble: str = ""
     traces: Traces | None = field(default_factory=lambda: Traces(has_directory=True, processes=0))
 
     contact: FakeSession | None = None
@@ -151,6 +153,18 @@ async def test_what_a_look_found_is_forgotten_when_the_pod_is_listed_again(node:
     assert node.world().look is None
     node.sessions.launchers = ()
     assert node.world().look is None
+
+
+def test_a_virt_node_that_is_away_is_away_since_that_was_first_seen(node: Node) -> None:
+    node.vmis.put(vmi_object("Running"))
+    assert node.world().node_trouble is None
+    for why, at in (("not there", 1000.0), ("another version", 1010.0)):
+        node.sessions.node_trouble, node.clock.seconds = why, at
+        assert node.world().node_trouble == NodeTrouble(why, since=1000.0)
+    node.sessions.node_trouble = ""
+    assert node.world().node_trouble is None
+    node.sessions.node_trouble = "not there"
+    assert node.world().node_trouble == NodeTrouble("not there", since=1010.0)
 
 
 async def test_a_look_that_could_not_be_taken_found_nothing(node: Node) -> None:

@@ -20,7 +20,16 @@ from controlplane.engine.errors import Invalid
 from controlplane.engine.plan import Problem
 from controlplane.virt_handler.vmi.decide import decide
 from controlplane.virt_handler.vmi.status import derive_status
-from controlplane.virt_handler.vmi.world import Failure, Launcher, Look, Setback, Sighting, StartDomain, World
+from controlplane.virt_handler.vmi.world import (
+    Failure,
+    Launcher,
+    Look,
+    NodeTrouble,
+    Setback,
+    Sighting,
+    StartDomain,
+    World,
+)
 from tests.controlplane.virt_handler.builders import (
     OFF,
     OTHER,
@@ -259,6 +268,53 @@ def test_a_launcher_that_stays_silent_is_named_as_what_is_waited_for() -> None:
     )
 
 
+AWAY = "virt-node is not there"
+
+
+def missing(seconds: float) -> NodeTrouble:
+    """virt-node, for so long."""
+    return NodeTrouble(AWAY, since=1000.0 - seconds)
+
+
+@pytest.mark.parametrize(
+    "launchers",
+    [(a_launcher(Sighting(trouble="nobody listens")),), (a_launcher(seen(None)),), ()],
+    ids=["not reached", "its network or its report is wanted", "not listed"],
+)
+def test_a_start_that_waits_for_virt_node_says_so(launchers: tuple[Launcher, ...]) -> None:
+    """It was told in virt-handler's log only; the VMI said that it waits for libvirt, or nothing."""
+    early, late = scheduled("2023-11-14T22:13:00Z"), scheduled("2023-11-14T22:12:50Z")
+    assert derive_status(a_world(early, *launchers, node_trouble=missing(20)), None) is None
+    status = derive_status(a_world(late, *launchers, node_trouble=missing(1)), None)
+    assert status is not None
+    found = conditions.find(status.conditions, "Synchronized")
+    assert found is not None
+    assert (found.reason, found.message) == ("VirtNodeNotReady", f"waiting for virt-node on node-1: {AWAY}")
+
+
+def test_a_lost_launcher_that_cannot_be_looked_for_says_so_until_it_can() -> None:
+    """Not for the moment in which virt-node is exchanged."""
+    assert derive_status(a_world(a_vmi("Running"), node_trouble=missing(29)), None) is None
+    status = derive_status(a_world(a_vmi("Running"), node_trouble=missing(30)), None)
+    assert status is not None
+    said = conditions.find(status.conditions, "Synchronized")
+    assert said is not None
+    assert (status.phase, said.reason) == ("Running", "VirtNodeNotReady")
+    assert said.message.endswith(f"and it cannot be looked for: {AWAY}")
+
+    told = msgspec.structs.replace(a_vmi("Running"), status=status)
+    assert derive_status(a_world(told, node_trouble=missing(60)), None) is None
+    found = derive_status(a_world(told, look=a_look(processes=1, count=2)), None)
+    assert found is not None
+    said = conditions.find(found.conditions, "Synchronized")
+    assert said is not None
+    assert said.reason == "LauncherLost"
+
+
+def test_a_guest_that_runs_needs_no_virt_node() -> None:
+    assert derive(after(a_vmi(), a_launcher(seen())), a_launcher(seen()), node_trouble=missing(3600)) is None
+
+
 FLOOD = "no \x1b[31m\n" * 100_000
 
 
@@ -285,7 +341,9 @@ def test_what_others_say_takes_a_bounded_room_in_the_status(world: World) -> Non
 
 
 def test_it_is_looked_at_again_when_patience_ends() -> None:
+    """And after that now and then: it may wait for something else."""
     assert decide(a_world(scheduled("2023-11-14T22:13:00Z"), a_launcher())).look_again_in == 10.0
+    assert decide(a_world(scheduled("2023-11-14T22:12:00Z"), a_launcher())).look_again_in == 30.0
 
 
 @pytest.mark.parametrize("state", [None, *(State(Life.SHUT_OFF, one) for one in ("unknown", "failed", "daemon"))])

@@ -25,6 +25,7 @@ from controlplane.virt_node.device_plugins.device import COUNT, KVM
 from controlplane.virt_node.device_plugins.plugin import BytesCodec, Plugin
 from controlplane.virt_node.device_plugins.serve import KUBELET_SOCKET, serve
 from controlplane.virt_node.inotify import Inotify
+from tests.controlplane.virt_node.device_plugins.registration import read_register_request
 
 LIST = wire.device_list([f"kvm{number}" for number in range(COUNT)], is_healthy=True)
 
@@ -49,14 +50,14 @@ class Kubelet:
     async def _register(self, stream: Stream[bytes, bytes]) -> None:
         request = await stream.recv_message()
         assert request is not None
-        _unused, endpoint, resource = wire.read_register_request(request)
+        _unused, endpoint, resource = read_register_request(request)
         if self.asks:
             channel = self._clients[resource] = Channel(path=str(self.directory / endpoint), codec=BytesCodec())
             self.channels.append(channel)
             await channel.__connect__()
             self._watching.add(asyncio.create_task(self._watch(resource, channel)))
         await stream.send_message(wire.EMPTY)
-        self.registered.put_nowait(wire.read_register_request(request))
+        self.registered.put_nowait(read_register_request(request))
 
     async def _watch(self, resource: str, channel: Channel) -> None:
         method = UnaryStreamMethod[bytes, bytes](channel, "/v1beta1.DevicePlugin/ListAndWatch", bytes, bytes)

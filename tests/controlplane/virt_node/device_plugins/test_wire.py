@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controlplane.virt_node.device_plugins import wire
+from tests.controlplane.virt_node.device_plugins.registration import read_register_request
 
 
 def test_a_registration_is_encoded_as_protobuf_does() -> None:
@@ -21,7 +22,7 @@ def test_a_registration_is_encoded_as_protobuf_does() -> None:
 @settings(max_examples=30, deadline=None)
 @given(st.text(), st.text())
 def test_a_registration_is_read_as_it_was_written(endpoint: str, resource: str) -> None:
-    assert wire.read_register_request(wire.register_request(endpoint, resource)) == ("v1beta1", endpoint, resource)
+    assert read_register_request(wire.register_request(endpoint, resource)) == ("v1beta1", endpoint, resource)
 
 
 @pytest.mark.parametrize(("is_healthy", "word"), [(True, b"\x12\x07Healthy"), (False, b"\x12\x09Unhealthy")])

@@ -1,0 +1,50 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What every process does before it serves. What it does then is in its own tests."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from collections.abc import Coroutine
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from controlplane import logs
+from controlplane.virt_api import __main__ as virt_api
+from controlplane.virt_controller import __main__ as virt_controller
+from controlplane.virt_handler import __main__ as virt_handler
+from controlplane.virt_node import __main__ as virt_node
+
+ENVIRONMENT = {"NODE_NAME": "node-1", "POD_NAME": "pod", "POD_NAMESPACE": "kubevirt", "VIRT_LAUNCHER_IMAGE": "image"}
+
+
+@pytest.mark.parametrize(
+    "process", [virt_api, virt_controller, virt_handler, virt_node], ids=lambda one: one.__name__.split(".")[1]
+)
+def test_a_process_that_serves_many_has_descriptors_for_them(
+    process: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each connection, launcher or Pod takes some, and 1,024 are usual."""
+    done: list[str] = []
+
+    def run(serving: Coroutine[Any, Any, None]) -> None:
+        serving.close()
+        done.append("served")
+
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(logs, "configure", lambda *_unused: None)
+    monkeypatch.setattr(sys, "setswitchinterval", lambda _seconds: None)
+    monkeypatch.setattr(process, "allow_many", lambda: done.append("allowed many"))
+    monkeypatch.setattr(asyncio, "run", run)
+    level = logging.getLogger("hpack").level
+
+    code = process.main()
+
+    logging.getLogger("hpack").setLevel(level)
+    assert (code, done) == (0, ["allowed many", "served"])

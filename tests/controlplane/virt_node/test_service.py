@@ -1,0 +1,137 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a request comes to where the node does not stand still, or does not do it. In the ordinary: test_node_client."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controlplane.node_link.messages import (
+    Failed,
+    FindTraces,
+    Masquerade,
+    NetworkReady,
+    OpenSocket,
+    PodInterface,
+    SetUpNetwork,
+    TracesFound,
+)
+from controlplane.virt_node import service as service_module
+from controlplane.virt_node.capabilities import Capabilities
+from controlplane.virt_node.inotify import Inotify
+from controlplane.virt_node.launcher_dir import PodsDirectory, Refused
+from controlplane.virt_node.service import Service
+from tests.controlplane.virt_handler.builders import ETH0, POD_UID
+from tests.controlplane.virt_handler.fakes import FakeNetwork, FakeProc, LauncherFiles
+
+
+class Node:
+    """A node whose kubelet, processes and network are moved by hand."""
+
+    def __init__(self, root: Path, inotify: Inotify) -> None:
+        (root / "pods").mkdir()
+        self.proc, self.network = FakeProc(root / "proc"), FakeNetwork()
+        self.files = LauncherFiles(root / "pods")
+        self.pods = PodsDirectory(str(root / "pods"))
+        self.service = Service(
+            self.pods, inotify, Capabilities(), self._set_up, proc=str(self.proc.root), handler_gid=os.getgid()
+        )
+
+    def _set_up(self, namespace: AbstractContextManager[int], wanted: Masquerade) -> PodInterface:
+        return self.network.set_up(namespace, wanted)
+
+
+@pytest.fixture
+async def node(tmp_path: Path) -> AsyncIterator[Node]:
+    inotify = Inotify()
+    made = Node(tmp_path, inotify)
+    yield made
+    made.pods.close()
+    inotify.close()
+
+
+def after_the_first_of(looks: list[Callable[..., Any]], happens: Callable[[], None]) -> list[Callable[..., Any]]:
+    """Let something happen between the first of these looks, whichever it is, and the next."""
+    taken: list[object] = []
+
+    def watched(look: Callable[..., Any]) -> Callable[..., Any]:
+        def first(*arguments: Any) -> Any:
+            try:
+                return look(*arguments)
+            finally:
+                taken.append(look)
+                if len(taken) == 1:
+                    happens()
+
+        return first
+
+    return [watched(one) for one in looks]
+
+
+async def test_a_pod_whose_process_begins_while_it_is_looked_for_is_not_missed(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A container is started anew, and the directory taken away after that: nothing is started without a directory."""
+    node.files.make_directory()
+
+    def goes_on() -> None:
+        node.proc.add(100, f"0::/kubepods/pod{POD_UID}/abc\n")
+        node.files.remove()
+
+    looks = after_the_first_of([PodsDirectory.has_run, service_module.count_processes], goes_on)
+    monkeypatch.setattr(PodsDirectory, "has_run", looks[0])
+    monkeypatch.setattr(service_module, "count_processes", looks[1])
+
+    found = (await node.service.answer(FindTraces(1, POD_UID))).answer
+
+    assert found == TracesFound(1, has_directory=True, processes=1, emulators=0)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (Refused("another Pod's"), "refused"),
+        (ProcessLookupError("process 7 behind libvirt's socket has exited"), "gone"),
+        (TimeoutError(), "failed"),
+        (OSError("no memory"), "failed"),
+    ],
+    ids=["refused", "gone", "no end of it", "the kernel says no"],
+)
+async def test_what_did_not_work_is_told_by_its_kind(
+    error: Exception, kind: str, node: Node, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Who is gone is there again in a moment; who is refused or fails keeps a start from its guest."""
+    node.network.error = error
+    asked = SetUpNetwork(1, POD_UID, Masquerade("10.0.2.0/24"))
+    answer = (await node.service.answer(asked)).answer
+    assert isinstance(answer, Failed)
+    assert answer.kind == kind
+    node.network.error = None
+    assert (await node.service.answer(asked)).answer == NetworkReady(1, ETH0)
+
+
+async def test_a_socket_to_which_nobody_can_be_admitted_is_let_go(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[int] = []
+
+    def open_socket(_pods: PodsDirectory, _pod_uid: str) -> int:
+        opened.append(os.open("/dev/null", os.O_PATH | os.O_CLOEXEC))
+        return opened[-1]
+
+    def admit(_socket: int, _gid: int) -> None:
+        raise PermissionError("a file system for reading only")
+
+    monkeypatch.setattr(PodsDirectory, "open_socket", open_socket)
+    monkeypatch.setattr(service_module, "admit", admit)
+
+    answer = (await node.service.answer(OpenSocket(1, POD_UID))).answer
+
+    assert isinstance(answer, Failed)
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(opened[0])
