@@ -87,8 +87,8 @@ def at(obj: Any, path: Path) -> Any:
 
 
 def replaced(obj: Object, path: Path, value: Any) -> Object:
-    """Return a copy with another value at a path that is there."""
-    return {**obj, path[0]: replaced(obj[path[0]], path[1:], value) if len(path) > 1 else value}
+    """Return a copy with another value at a path; what leads there is made where it is missing."""
+    return {**obj, path[0]: replaced(obj.get(path[0]) or {}, path[1:], value) if len(path) > 1 else value}
 
 
 def _below(path: Path, value: Any) -> Any:

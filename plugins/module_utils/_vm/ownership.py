@@ -30,11 +30,16 @@ _WHOLE = "."
 
 
 def applied_fields(live: Object, manager: str) -> Object | None:
-    """Return the field set that a manager applied, with what it noted of lists; None if it never applied anything."""
-    for entry in (live.get("metadata") or {}).get("managedFields") or ():
-        if entry.get("manager") == manager and entry.get("operation") == "Apply" and not entry.get("subresource"):
-            return _joined(entry.get("fieldsV1") or {}, noted(live))
-    return None
+    """Return what a manager alone applied, with what it noted of lists; None if it never applied anything."""
+    entries = [one for one in (live.get("metadata") or {}).get("managedFields") or () if not one.get("subresource")]
+    applied = [one for one in entries if one.get("manager") == manager and one.get("operation") == "Apply"]
+    if not applied:
+        return None
+    fields = applied[0].get("fieldsV1") or {}
+    for entry in entries:
+        if entry.get("manager") != manager:
+            fields = _without(fields, entry.get("fieldsV1") or {})
+    return _joined(fields, noted(live))
 
 
 def noted(live: Object) -> Object:
@@ -137,13 +142,21 @@ def _mapping(there: Object, fields: Object, declared: Object, path: Path) -> Obj
         if kind != "f" or name not in there or here in _LEFT_ALONE:
             continue
         below = declared.get(name)
-        if below is None:
+        value = _others(there[name], inner, here) if below is None else without_dropped(there[name], inner, below, here)
+        if value is None:
             kept = {one: value for one, value in kept.items() if one != name}
-        else:
-            value = without_dropped(there[name], inner, below, here)
-            if value is not there[name]:
-                kept = {**kept, name: value}
+        elif value is not there[name]:
+            kept = {**kept, name: value}
     return kept
+
+
+def _others(there: Any, fields: Object, path: Path) -> Any:
+    """Return what others have in something that is not declared any more, None if it was all ours."""
+    if isinstance(there, list) and path in KEYS:
+        return _keyed_items(there, fields, [], path) or None
+    if isinstance(there, dict) and any(key.startswith("f:") for key in fields):
+        return _mapping(there, fields, {}, path) or None
+    return None
 
 
 def _items(there: list[Any], fields: Object, declared: list[Any], path: Path) -> list[Any]:
@@ -179,6 +192,17 @@ def _at(fields: Object, path: Path) -> Object:
     for step in path:
         fields = fields.get(f"f:{step}") or {}
     return fields
+
+
+def _without(fields: Object, others: Object) -> Object:
+    """Return a field set without the fields that another has as well: those stay there when we take ours back."""
+    found = {}
+    for key, inner in fields.items():
+        if key not in others:
+            found[key] = inner
+        elif inner:
+            found[key] = _without(inner, others[key])
+    return found
 
 
 def _joined(fields: Object, noted_fields: Object) -> Object:

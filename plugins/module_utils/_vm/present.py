@@ -106,9 +106,10 @@ def _with_strategy(request: VmRequest, declared: Object, live: Object) -> Object
     if all(spec.get(key) is None for key in _STRATEGY_FIELDS):
         return declared
     wanted, here = run_strategy(declared), run_strategy(live)
+    there = live.get("spec") or {}
     spec = {key: value for key, value in spec.items() if key not in _STRATEGY_FIELDS}
     if wanted == here:
-        spec.update({key: live["spec"][key] for key in _STRATEGY_FIELDS if live["spec"].get(key) is not None})
+        spec.update({key: there[key] for key in _STRATEGY_FIELDS if there.get(key) is not None})
     elif not _is_set_aside(request.state, wanted):
         spec.update({"runStrategy": wanted, "running": None})
     return {**declared, "spec": spec}
@@ -127,17 +128,20 @@ def _to_apply(declared: Object, live: Object, wanted: Object) -> Object:
     Carries an undeclared run strategy that an earlier apply of ours owns: leaving it out would take it away.
     """
     body: Object = overlay.over_live({}, declared)
+    noted = body
     for path in KEYS:
-        if manifest.at(body, path) is not None and not ownership.tracks_items(live, path):
-            body = manifest.replaced(body, path, manifest.at(wanted, path))
+        left = manifest.at(wanted, path)
+        if left and not ownership.tracks_items(live, path):
+            if manifest.at(body, path) is None:
+                noted = manifest.replaced(noted, path, [])  # none of the items is ours
+            body = manifest.replaced(body, path, left)
     spec = dict(body.get("spec") or {})
     fields = (ownership.applied_fields(live, FIELD_MANAGER) or {}).get("f:spec") or {}
     for key in _STRATEGY_FIELDS:
         here = (live.get("spec") or {}).get(key)
         if f"f:{key}" in fields and not any(one in spec for one in _STRATEGY_FIELDS) and here is not None:
             spec[key] = here
-    body = _guarded({**body, "spec": spec}, live)
-    return _noted(body, overlay.over_live({}, declared))
+    return _noted(_guarded({**body, "spec": spec}, live), noted)
 
 
 def _noted(body: Object, declared: Object) -> Object:

@@ -95,9 +95,9 @@ def take_away(obj: Any, before: Object, now: Object, others: list[Object]) -> No
         kind, _unused, text = key.partition(":")
         theirs = [one[key] for one in others if key in one]
         if kind == "f" and isinstance(obj, dict) and text in obj:
-            if key in now:
-                take_away(obj[text], inner, now[key], theirs)
-            elif not theirs:
+            if key in now or theirs:
+                take_away(obj[text], inner, now.get(key, {}), theirs)
+            else:
                 del obj[text]
         elif kind == "k" and isinstance(obj, list):
             named = [one for one in obj if one.get("name") == json.loads(text)["name"]]

@@ -113,6 +113,28 @@ def test_a_disk_that_others_plugged_in_stays_whatever_a_definition_changes(machi
     assert volumes(machine)[0] == HOT
 
 
+def test_a_list_that_is_not_declared_any_more_leaves_what_others_plugged_in(machine: World, task: Task) -> None:
+    plug(machine, HOT)
+    task(definition=a_definition(ROOT))
+    definition = a_definition(ROOT)
+    del definition["spec"]["template"]["spec"]["volumes"]
+    for hostname in ("one", "two"):
+        definition["spec"]["template"]["spec"]["hostname"] = hostname
+        assert task(definition=definition)["changed"] is True
+        assert volumes(machine) == [HOT]
+        assert task(definition=definition)["changed"] is False
+
+
+def test_others_labels_stay_when_ours_are_no_longer_declared(world: World, task: Task) -> None:
+    task(definition={**a_definition(ROOT), "metadata": {"labels": {"ours": "1", "both": "2"}}})
+    theirs = {"metadata": {"labels": {"theirs": "3", "both": "4"}}}
+    world.patch("virtualmachines", "default", "web", theirs, dry_run=False)
+    selector = {"spec": {"template": {"spec": {"nodeSelector": {"zone": "a"}}}}}
+    world.patch("virtualmachines", "default", "web", selector, dry_run=False)
+    assert task(definition=a_definition(ROOT, nodeSelector=None))["changed"] is True
+    assert world.vm("web")["metadata"]["labels"] == {"theirs": "3", "both": "4"}
+
+
 def test_a_key_of_an_item_that_is_no_longer_declared_goes(machine: World, task: Task) -> None:
     definition = a_definition(ROOT, DATA)
     definition["spec"]["template"]["spec"]["domain"]["devices"]["disks"][0]["cache"] = "none"

@@ -58,6 +58,16 @@ def test_what_was_applied_and_is_not_declared_is_dropped(declared: dict[str, Any
         assert (after["metadata"]["labels"], after["spec"]["set"]) == (left["labels"], left["set"])
 
 
+def test_what_another_applied_as_well_is_not_ours_to_take() -> None:
+    labels = {"f:metadata": {"f:labels": {"f:a": {}, "f:b": {}}}}
+    theirs = {"f:metadata": {"f:labels": {"f:b": {}}}}
+    entries = [("me", labels), ("other", theirs)]
+    managed = [{"manager": name, "operation": "Apply", "fieldsV1": one} for name, one in entries]
+    live = {"metadata": {"labels": {"a": "1", "b": "2"}, "managedFields": managed}}
+    after = ownership.without_dropped(live, ownership.applied_fields(live, "me") or {}, {})
+    assert after["metadata"]["labels"] == {"b": "2"}
+
+
 def test_who_never_applied_owns_nothing() -> None:
     assert ownership.applied_fields(LIVE, "somebody") is None
 
