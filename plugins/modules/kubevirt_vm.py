@@ -54,6 +54,7 @@ options:
       - A definition with a C(spec) is the whole. What an earlier task of this module declared and this one does not is taken
         away, except the run strategy; what others added stays. Without it, the other options change what they name and
         leave the rest alone.
+      - Whose the entries of lists are is noted, without any value, in the annotation C(virtops.kubevirt/declared-items).
       - What the server made (C(status), C(metadata.uid) and the like) may be in it and is left aside.
       - A key with the value V(null) is taken away.
     type: dict
@@ -76,8 +77,9 @@ options:
   run_strategy:
     description:
       - When the VirtualMachine runs.
-      - Power states come first. With O(state=stopped) a strategy that would keep it running is set aside, with
-        O(state=started) and O(state=restarted) the strategy V(Halted) is.
+      - Power states come first. With O(state=stopped) a strategy that would start it is set aside (V(Always), V(Once) and
+        V(RerunOnFailure)), with O(state=started) and O(state=restarted) the strategy V(Halted) is. A VirtualMachine that is
+        created stopped is V(Halted) instead, one that is created started is V(Always).
       - Mutually exclusive with O(running).
     type: str
     choices: [Always, Halted, Manual, Once, RerunOnFailure]
@@ -91,12 +93,15 @@ options:
     type: dict
   data_volume_templates:
     description:
-      - Templates of DataVolumes that the VirtualMachine owns. The control plane must support them.
+      - Templates of DataVolumes that the VirtualMachine owns, joined by C(metadata.name) as O(disks) are by name. The control
+        plane must support them.
     type: list
     elements: dict
   spec:
     description:
       - The template's C(spec) (that of a VirtualMachineInstance), laid over the one in O(definition).
+      - Disks, volumes, interfaces, networks, filesystems, GPUs and host devices are joined by name, as with O(disks). Any
+        other list is a whole.
     type: dict
   cpu:
     description:
@@ -121,15 +126,17 @@ options:
     type: str
   image:
     description:
-      - Container image with the disk to boot from; becomes disk and volume V(containerdisk).
+      - Container image with the disk to boot from; becomes disk and volume V(containerdisk). A disk of that name that is
+        there or declared otherwise is left as it is.
     type: str
   cloud_init:
     description:
-      - Data for the guest's cloud-init; becomes disk and volume V(cloudinit).
+      - Data for the guest's cloud-init; becomes disk and volume V(cloudinit). A disk of that name that is there or declared
+        otherwise is left as it is.
     type: dict
     suboptions:
       type:
-        description: How the guest is given the data.
+        description: How the guest is given the data. The control plane of this collection knows V(no_cloud).
         type: str
         choices: [no_cloud, config_drive]
         default: no_cloud
@@ -147,22 +154,25 @@ options:
         type: str
   disks:
     description:
-      - Disks as the API has them, joined by name with those of O(spec).
+      - Disks as the API has them, joined by name with those of O(spec), of O(definition) and of the VirtualMachine that is
+        there.
+      - What an entry names is changed; its other fields and other entries stay, in their order, and new ones come last.
+      - An entry of which nothing but V(null) is said is taken away.
     type: list
     elements: dict
   volumes:
     description:
-      - Volumes as the API has them, joined by name with those of O(spec).
+      - Volumes as the API has them, joined by name as O(disks) are. Another kind of source replaces the old one.
     type: list
     elements: dict
   interfaces:
     description:
-      - Network interfaces as the API has them, joined by name with those of O(spec).
+      - Network interfaces as the API has them, joined by name as O(disks) are.
     type: list
     elements: dict
   networks:
     description:
-      - Networks as the API has them, joined by name with those of O(spec).
+      - Networks as the API has them, joined by name as O(disks) are.
     type: list
     elements: dict
   delete_options:
@@ -191,7 +201,8 @@ options:
     type: int
   state:
     description:
-      - V(present) makes the VirtualMachine be as declared, V(absent) deletes it.
+      - V(present) makes the VirtualMachine be as declared, V(absent) deletes it; in a cluster without KubeVirt nothing is to
+        be deleted.
       - V(started), V(stopped) and V(restarted) do so as well where something is declared, and then see to the guest.
         V(restarted) always restarts a guest that runs; it starts one that does not.
     type: str
@@ -199,7 +210,8 @@ options:
     default: present
   force:
     description:
-      - Replace an existing VirtualMachine by what is declared, with nothing kept but its identity and run strategy.
+      - Replace an existing VirtualMachine by what is declared. Nothing is kept but its identity, its run strategy, labels and
+        annotations that others wrote, and what the control plane filled in.
     type: bool
     default: false
   wait:
@@ -215,7 +227,7 @@ options:
       - Mutually exclusive with O(name) and O(generate_name).
     type: list
     elements: dict
-    suboptions:
+    suboptions:  # as above; written by python -m tests.sanity.vms_options
         name:
           description:
             - Name of the VirtualMachine.
@@ -236,6 +248,7 @@ options:
             - A definition with a C(spec) is the whole. What an earlier task of this module declared and this one does not is taken
               away, except the run strategy; what others added stays. Without it, the other options change what they name and
               leave the rest alone.
+            - Whose the entries of lists are is noted, without any value, in the annotation C(virtops.kubevirt/declared-items).
             - What the server made (C(status), C(metadata.uid) and the like) may be in it and is left aside.
             - A key with the value V(null) is taken away.
           type: dict
@@ -258,8 +271,9 @@ options:
         run_strategy:
           description:
             - When the VirtualMachine runs.
-            - Power states come first. With O(vms[].state=stopped) a strategy that would keep it running is set aside, with
-              O(vms[].state=started) and O(vms[].state=restarted) the strategy V(Halted) is.
+            - Power states come first. With O(vms[].state=stopped) a strategy that would start it is set aside (V(Always), V(Once) and
+              V(RerunOnFailure)), with O(vms[].state=started) and O(vms[].state=restarted) the strategy V(Halted) is. A VirtualMachine that is
+              created stopped is V(Halted) instead, one that is created started is V(Always).
             - Mutually exclusive with O(vms[].running).
           type: str
           choices: [Always, Halted, Manual, Once, RerunOnFailure]
@@ -273,12 +287,15 @@ options:
           type: dict
         data_volume_templates:
           description:
-            - Templates of DataVolumes that the VirtualMachine owns. The control plane must support them.
+            - Templates of DataVolumes that the VirtualMachine owns, joined by C(metadata.name) as O(vms[].disks) are by name. The control
+              plane must support them.
           type: list
           elements: dict
         spec:
           description:
             - The template's C(spec) (that of a VirtualMachineInstance), laid over the one in O(vms[].definition).
+            - Disks, volumes, interfaces, networks, filesystems, GPUs and host devices are joined by name, as with O(vms[].disks). Any
+              other list is a whole.
           type: dict
         cpu:
           description:
@@ -303,15 +320,17 @@ options:
           type: str
         image:
           description:
-            - Container image with the disk to boot from; becomes disk and volume V(containerdisk).
+            - Container image with the disk to boot from; becomes disk and volume V(containerdisk). A disk of that name that is
+              there or declared otherwise is left as it is.
           type: str
         cloud_init:
           description:
-            - Data for the guest's cloud-init; becomes disk and volume V(cloudinit).
+            - Data for the guest's cloud-init; becomes disk and volume V(cloudinit). A disk of that name that is there or declared
+              otherwise is left as it is.
           type: dict
           suboptions:
             type:
-              description: How the guest is given the data.
+              description: How the guest is given the data. The control plane of this collection knows V(no_cloud).
               type: str
               choices: [no_cloud, config_drive]
               default: no_cloud
@@ -329,22 +348,25 @@ options:
               type: str
         disks:
           description:
-            - Disks as the API has them, joined by name with those of O(vms[].spec).
+            - Disks as the API has them, joined by name with those of O(vms[].spec), of O(vms[].definition) and of the VirtualMachine that is
+              there.
+            - What an entry names is changed; its other fields and other entries stay, in their order, and new ones come last.
+            - An entry of which nothing but V(null) is said is taken away.
           type: list
           elements: dict
         volumes:
           description:
-            - Volumes as the API has them, joined by name with those of O(vms[].spec).
+            - Volumes as the API has them, joined by name as O(vms[].disks) are. Another kind of source replaces the old one.
           type: list
           elements: dict
         interfaces:
           description:
-            - Network interfaces as the API has them, joined by name with those of O(vms[].spec).
+            - Network interfaces as the API has them, joined by name as O(vms[].disks) are.
           type: list
           elements: dict
         networks:
           description:
-            - Networks as the API has them, joined by name with those of O(vms[].spec).
+            - Networks as the API has them, joined by name as O(vms[].disks) are.
           type: list
           elements: dict
         delete_options:
@@ -393,7 +415,9 @@ EXAMPLES = r"""
     memory: 512Mi
     image: localhost/virtops/test-guest:0.1.0
     cloud_init:
-      user_data_secret: web-user-data
+      user_data: |
+        #cloud-config
+        hostname: web
     interfaces:
       - name: default
         masquerade: {}
@@ -429,6 +453,30 @@ EXAMPLES = r"""
                 containerDisk:
                   image: localhost/virtops/test-guest:0.1.0
 
+- name: Give it a second disk; what it has already stays
+  virtops.kubevirt.kubevirt_vm:
+    name: web
+    namespace: default
+    disks:
+      - name: data
+        disk:
+          bus: virtio
+    volumes:
+      - name: data
+        emptyDisk:
+          capacity: 1Gi
+
+- name: Take that disk away again
+  virtops.kubevirt.kubevirt_vm:
+    name: web
+    namespace: default
+    disks:
+      - name: data
+        disk: null
+    volumes:
+      - name: data
+        emptyDisk: null
+
 - name: Stop it, and wait until the guest has shut down
   virtops.kubevirt.kubevirt_vm:
     name: web
@@ -436,7 +484,7 @@ EXAMPLES = r"""
     state: stopped
     wait: true
 
-- name: Declare ten virtual machines at once
+- name: Declare three virtual machines at once, one of them larger
   virtops.kubevirt.kubevirt_vm:
     namespace: default
     memory: 256Mi
@@ -446,11 +494,22 @@ EXAMPLES = r"""
       - name: node-2
         memory: 512Mi
       - name: node-3
-        state: absent
     wait: true
     wait_timeout: 300
 
-- name: Delete it with everything that belongs to it
+- name: Delete one of them, and see to it that the others run
+  virtops.kubevirt.kubevirt_vm:
+    namespace: default
+    vms:
+      - name: node-1
+        state: started
+      - name: node-2
+        state: started
+      - name: node-3
+        state: absent
+    wait: true
+
+- name: Delete a virtual machine with everything that belongs to it
   virtops.kubevirt.kubevirt_vm:
     name: web
     namespace: default

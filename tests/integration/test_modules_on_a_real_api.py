@@ -143,6 +143,74 @@ def test_a_definition_takes_back_what_it_declared_and_nothing_else(task: Task, a
     assert task(definition=declared)["changed"] is False
 
 
+def machine(api: Api, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = read(api, name)["spec"]["template"]["spec"]
+    return found
+
+
+def names(items: list[dict[str, Any]]) -> list[str]:
+    return [one["name"] for one in items]
+
+
+def test_what_somebody_else_plugs_in_stays(task: Task, api: Api) -> None:
+    declared = definition("plugged")
+    task(definition=declared)
+    hot = {"name": "hot", "emptyDisk": {"capacity": "1Gi"}}
+    plugged = {"template": {"spec": {"volumes": [*machine(api, "plugged")["volumes"], hot]}}}
+    api.patch(f"{VMS}/plugged", {"spec": plugged})
+    assert task(definition=declared)["changed"] is False
+    declared["spec"]["template"]["spec"]["hostname"] = "h"
+    declared["spec"]["template"]["spec"]["domain"]["devices"]["disks"].pop()
+    declared["spec"]["template"]["spec"]["volumes"].pop()
+    for volumes in (["a", "hot"], ["a", "hot", "c"]):
+        assert names(machine(api, "plugged")["volumes"]) != volumes
+        options = {"volumes": [{"name": "c", "emptyDisk": {"capacity": "1Gi"}}], "disks": [{"name": "c"}]}
+        arguments = {"name": "plugged", **options} if "c" in volumes else {"definition": declared}
+        assert task(**arguments)["changed"] is True
+        assert names(machine(api, "plugged")["volumes"]) == volumes
+        assert task(**arguments)["changed"] is False
+        assert task(definition=declared)["changed"] is False
+
+
+def test_a_null_takes_away_what_others_wrote_and_what_is_written_beside_it_is_taken_back(task: Task, api: Api) -> None:
+    declared = definition("nulls")
+    task(definition=declared)
+    spec = declared["spec"]["template"]["spec"]
+    bios = {"nodeSelector": {"zone": "a"}, "domain": {"firmware": {"bootloader": {"bios": {}}}}}
+    api.patch(f"{VMS}/nulls", {"spec": {"template": {"spec": bios}}})
+    spec.update({"nodeSelector": None, "hostname": "h"})
+    spec["domain"]["firmware"] = {"bootloader": {"efi": {"secureBoot": False}}}
+    assert task(definition=declared)["changed"] is True
+    found = machine(api, "nulls")
+    assert ("nodeSelector" in found, found["hostname"]) == (False, "h")
+    assert list(found["domain"]["firmware"]["bootloader"]) == ["efi"]
+    assert task(definition=declared)["changed"] is False
+    del spec["hostname"]
+    assert task(definition=declared)["changed"] is True
+    assert "hostname" not in machine(api, "nulls")
+    assert task(definition=declared)["changed"] is False
+
+
+def test_force_changes_nothing_again_when_a_controller_has_annotated(task: Task, api: Api) -> None:
+    declared = definition("forced")
+    task(definition=declared)
+    api.patch(f"{VMS}/forced", {"metadata": {"annotations": {"controller.example.org/seen": "1"}}})
+    declared["spec"]["template"]["spec"]["hostname"] = "h"
+    assert task(definition=declared, force=True)["method"] == "replace"
+    assert task(definition=declared, force=True)["changed"] is False
+    assert read(api, "forced")["metadata"]["annotations"]["controller.example.org/seen"] == "1"
+    del declared["spec"]["template"]["spec"]["hostname"]
+    assert task(definition=declared)["changed"] is True
+    assert "hostname" not in machine(api, "forced"), "a replacement is taken back like any other declaration"
+
+
+def test_stopped_is_created_halted(task: Task, api: Api) -> None:
+    stopped = {"name": "stopped", "memory": "64Mi", "image": "registry/guest:1", "run_strategy": "Always"}
+    assert task(state="stopped", **stopped)["method"] == "create"
+    assert read(api, "stopped")["spec"]["runStrategy"] == "Halted"
+    assert task(state="stopped", **stopped)["changed"] is False
+
+
 @pytest.mark.parametrize(
     ("spec", "words"),
     [

@@ -127,6 +127,13 @@ class Api:
         known = answer.get("resources") or ()
         return {one["kind"]: (one["name"], one["namespaced"]) for one in known if "/" not in one["name"]}
 
+    def serves(self, group: str) -> bool:
+        """Tell whether the server knows a group of kinds at all; what answers otherwise is no API server."""
+        answer = _expect_object("discover the API's groups", *self._transport.request("GET", "/apis"))
+        if answer.get("kind") != "APIGroupList":
+            raise Unavailable("cannot discover the API's groups: what answers at this address is not an API server")
+        return any(one.get("name") == group for one in answer.get("groups") or ())
+
     def watch(
         self, resource: Resource, *, fields: str | None, version: str | None, timeout_seconds: float
     ) -> Iterator[Object]:

@@ -48,6 +48,10 @@ class Endpoint:
     user_agent: str = "virtops.kubevirt"
     warnings: tuple[str, ...] = ()
 
+    def secrets(self) -> list[str]:
+        """Return what nobody must see of it, wherever it was found."""
+        return [text for text in (self.token, self.password, self.key_data, *self.proxy_headers.values()) if text]
+
     def authorization(self) -> str | None:
         """Return the Authorization header's value."""
         if self.token:

@@ -21,6 +21,11 @@ SIZE_LIMIT = 1 << 20
 LISTS = ("clusters", "contexts", "users")
 
 
+def is_inline(text: str) -> bool:
+    """Tell whether a text is a kubeconfig itself, in JSON or YAML, and not the path of one."""
+    return "\n" in text or ": " in text or text.lstrip().startswith("{")
+
+
 def split(source: str) -> list[str]:
     """Return the paths of a kubeconfig option or variable, which may join several."""
     return [os.path.expanduser(path) for path in source.split(os.pathsep) if path]
@@ -31,8 +36,8 @@ def read(source: Any, context: str | None = None, *, persist: bool = False) -> E
     warnings: list[str] = []
     if isinstance(source, Mapping):
         config, where = dict(source), "kubeconfig"
-    elif isinstance(source, str) and source.lstrip().startswith("{"):
-        config, where = _parse(source, "kubeconfig"), "kubeconfig"  # a dict that a template made text of
+    elif isinstance(source, str) and is_inline(source):
+        config, where = _parse(source, "given as text"), "kubeconfig"  # a dict that a template made text of, or YAML
     elif isinstance(source, str):
         config, where = _merged(split(source), warnings), source
     else:

@@ -16,6 +16,7 @@ from typing import Any
 from .._client.api import Api, Resource
 from .._client.errors import NotFound, TimedOut
 from .._client.waiter import Reached, Verdict, Waiter
+from .._vm import redact
 from .readiness import missing, not_ready, pod_trouble, without_silent_nodes
 
 Object = dict[str, Any]
@@ -37,7 +38,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Change:
-    """What happened to one object; None stands for "not there"."""
+    """What happened to one object, without secrets; None stands for "not there"."""
 
     title: str
     changed: bool
@@ -180,22 +181,19 @@ def _change(
     metadata = obj["metadata"]
     name = f"{metadata['namespace']}/{metadata['name']}" if metadata.get("namespace") else metadata["name"]
     before, after = content(before), content(after)
-    return Change(f"{obj['kind']} {name}", before != after, before, after, is_left_alone)
+    shown = redact.redacted(before), redact.redacted(after, unlike=before)
+    return Change(f"{obj['kind']} {name}", before != after, *shown, is_left_alone)
 
 
 _BOOKKEEPING = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid")
 
 
 def content(obj: Object | None) -> Object | None:
-    """Return what counts as a change and may be shown: no bookkeeping, no status, no Secret's values."""
+    """Return what counts as a change: no bookkeeping, no status. It may hold secrets."""
     if obj is None:
         return None
     kept = {key: value for key, value in obj.items() if key != "status"}
     kept["metadata"] = {key: value for key, value in obj["metadata"].items() if key not in _BOOKKEEPING}
-    if obj.get("kind") == "Secret":
-        for part in ("data", "stringData"):
-            if kept.get(part):
-                kept[part] = {key: f"({len(value)} characters)" for key, value in kept[part].items()}
     return kept
 
 

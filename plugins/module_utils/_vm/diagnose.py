@@ -13,11 +13,22 @@ from typing import Any
 
 from .._client.api import Api, Resource
 from .._client.errors import VirtError, cut
-from ..kubevirt_api import names, phases, predicates
+from ..kubevirt_api import names, phases, predicates, run_strategies
 from . import cluster
 
 MESSAGE_LIMIT = 400
 EVENTS_SHOWN = 5
+
+_IDLE = {
+    run_strategies.HALTED: (
+        "its run strategy is Halted, so nothing starts it; start it (kubevirt_vm with state=started), or set"
+        " run_strategy=Always"
+    ),
+    run_strategies.MANUAL: (
+        "its run strategy is Manual, so nothing starts it by itself; start it (kubevirt_vm with state=started)"
+    ),
+}
+"""Why a VM without an instance has none, by strategy."""
 
 Object = dict[str, Any]
 
@@ -50,6 +61,9 @@ def reason(vm: Object | None, instance: Object | None, pods: list[Object], event
         if trouble is not None:
             found.append(f"{trouble[0]}: {trouble[1]}" if trouble[1] else trouble[0])
     found += events[-1:]
+    idle = _idle(vm) if vm is not None and instance is None else None
+    if idle is not None:
+        return idle  # what happened in an earlier run does not keep it from running
     if found:
         return cut(found[0], MESSAGE_LIMIT)
     if vm is None:
@@ -59,6 +73,11 @@ def reason(vm: Object | None, instance: Object | None, pods: list[Object], event
     told = predicates.phase(instance) or "not looked at by virt-controller yet"
     where = (instance.get("status") or {}).get("nodeName")
     return f"its instance is {told}" + (f" on node {where}" if where else "") + f" (status {_printable(vm)})"
+
+
+def _idle(vm: Object) -> str | None:
+    asked = (vm.get("status") or {}).get("stateChangeRequests")
+    return None if asked else _IDLE.get(predicates.run_strategy(vm))
 
 
 def _printable(vm: Object) -> str:

@@ -32,8 +32,11 @@ def run(module: VirtModule, work: Callable[..., dict[str, Any]]) -> None:
     """Call work(params, api, check_mode=, diff=) and exit the module with what it returns or raises."""
     # plain containers: ansible-core 2.19 tags texts, and what is sent or compared must not care
     params = {name: _plain(value) for name, value in module.params.items()}
+    config = {"kubeconfig": params.get("kubeconfig")}  # may have come from the environment
+    module.no_log_values.update(redact.secrets_in_arguments(config, frozenset(config)))
     try:
         endpoint = resolve(params, os.environ)
+        module.no_log_values.update(text for text in endpoint.secrets() if len(text) >= redact.SHORTEST)
         for text in endpoint.warnings:
             module.warn(text)
         result = work(params, Api.connect(endpoint), check_mode=module.check_mode, diff=module._diff)

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """From a task's options to a VirtualMachine. Pure.
 
-Order: definition, then spec over its template, then the options with a name of their own; named lists join by name.
+Order: definition, then spec over its template, then the options with a name of their own. None stays: it takes away
+what is there. How one lies over the other is in overlay.py, what shape they must have in shape.py.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from .._client.errors import BadArgument
 from ..kubevirt_api import names
-from .compare import merged_over
+from . import overlay, shape
+from .keyed_lists import Path, key_of
 
 SIZE_LIMIT = 1 << 20
 """Bytes of JSON; the API server stores no larger object."""
@@ -28,6 +31,8 @@ _MACHINE_OPTIONS = (
 )  # fmt: skip
 _OF_THE_SERVER = ("creationTimestamp", "deletionTimestamp", "generation", "managedFields", "resourceVersion", "uid")
 
+Object = dict[str, Any]
+
 
 def has_machine(params: Mapping[str, Any]) -> bool:
     """Tell whether the options say what the machine is, and not only how it is called or whether it runs."""
@@ -35,37 +40,72 @@ def has_machine(params: Mapping[str, Any]) -> bool:
     return bool(definition.get("spec")) or any(params.get(name) for name in _MACHINE_OPTIONS)
 
 
-def build(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the object that the options declare."""
+@dataclass(frozen=True)
+class Declared:
+    """The object that options declare."""
+
+    vm: Object
+    default_disks: frozenset[str] = frozenset()
+    """Disks in it that nobody asked for, but that a volume needs: one that is there already is as good."""
+
+
+def build(params: Mapping[str, Any]) -> Declared:
+    """Return what the options declare; BadArgument names the option and the field that cannot be used."""
     vm = _from_definition(params.get("definition") or {}, params.get("api_version") or names.API_VERSION)
     _name(vm["metadata"], params)
-    spec = vm.get("spec") or {}
-    template = spec.get("template") or {}
-    machine = _machine(template.get("spec") or {}, params)
-    for option in ("labels", "annotations"):
-        if params.get(option):
-            texts = _texts(option, params[option])
-            vm["metadata"][option] = {**(vm["metadata"].get(option) or {}), **texts}
-            if has_machine(params):
-                template["metadata"] = template.get("metadata") or {}
-                template["metadata"][option] = {**(template["metadata"].get(option) or {}), **texts}
+    for option, at, value in _machine(params):
+        shape.check(option, value, at)
+        vm = _laid(vm, _below(at, value), option)
+    vm, default_disks = _with_disks(vm, params)
+    vm = _labelled(vm, params)
     if has_machine(params):
-        machine.setdefault("domain", {}).setdefault("devices", {})
-        template["spec"] = machine
-        spec["template"] = template
+        vm = _laid(vm, _below(shape.DEVICES, {}), "definition")
+    spec = vm.get("spec") or {}
     _run_strategy(spec, params)
-    for option, key in (
-        ("instancetype", "instancetype"),
-        ("preference", "preference"),
-        ("data_volume_templates", "dataVolumeTemplates"),
-    ):
-        if params.get(option) is not None:
-            spec[key] = params[option]
     if spec:
         vm["spec"] = spec
     if len(json.dumps(vm, default=str)) > SIZE_LIMIT:
         raise BadArgument("the definition expands beyond 1 MiB, more than the API server stores")
-    return vm
+    return Declared(vm, default_disks)
+
+
+def without_defaults(declared: Declared, live: Object) -> Object:
+    """Return the declaration without the default disks that are there, in whatever form."""
+    there = {key_of(shape.DISKS, disk) for disk in at(live, shape.DISKS) or ()}
+    needless = declared.default_disks & there
+    if not needless:
+        return declared.vm
+    disks = [disk for disk in at(declared.vm, shape.DISKS) if disk["name"] not in needless]
+    return replaced(declared.vm, shape.DISKS, disks)
+
+
+def at(obj: Any, path: Path) -> Any:
+    """Return what is at a path, None if nothing is."""
+    for step in path:
+        obj = obj.get(step) if isinstance(obj, dict) else None
+    return obj
+
+
+def replaced(obj: Object, path: Path, value: Any) -> Object:
+    """Return a copy with another value at a path; what leads there is made where it is missing."""
+    return {**obj, path[0]: replaced(obj.get(path[0]) or {}, path[1:], value) if len(path) > 1 else value}
+
+
+def _below(path: Path, value: Any) -> Any:
+    for step in reversed(path):
+        value = {step: value}
+    return value
+
+
+def _laid(vm: Object, fragment: Object, option: str) -> Object:
+    try:
+        merged: Object = overlay.over_declared(vm, fragment)
+    except overlay.Mismatch as wrong:
+        raise BadArgument(
+            f"{option} cannot be laid over {wrong}, which is {shape.kind_of(wrong.below)}: a mapping is needed there;"
+            f" write one, or leave {wrong.path[-1]} out and let the option say it"
+        ) from wrong
+    return merged
 
 
 def _from_definition(definition: Mapping[str, Any], api_version: str) -> dict[str, Any]:
@@ -75,16 +115,15 @@ def _from_definition(definition: Mapping[str, Any], api_version: str) -> dict[st
     group = str(definition.get("apiVersion", api_version)).partition("/")[0]
     if group != names.GROUP:
         raise BadArgument(f"definition: apiVersion {definition.get('apiVersion')!r} is not of the group {names.GROUP}")
+    shape.check("definition", definition)
     vm = copy.deepcopy({key: value for key, value in definition.items() if key != "status"})
-    for key in ("metadata", "spec"):
-        if not isinstance(vm.get(key) or {}, dict):
-            raise BadArgument(f"definition: {key} is not a mapping")
     vm["apiVersion"], vm["kind"] = api_version, KIND
     metadata = vm.get("metadata") or {}
     vm["metadata"] = {key: value for key, value in metadata.items() if key not in _OF_THE_SERVER}
     for option in ("labels", "annotations"):
         if vm["metadata"].get(option):
-            _texts(f"definition: metadata.{option}", vm["metadata"][option])
+            texts = _texts(f"definition: metadata.{option}", vm["metadata"][option])
+            vm["metadata"][option] = {key: text for key, text in texts.items() if key != names.DECLARED_ITEMS}
     return vm
 
 
@@ -122,45 +161,50 @@ def _run_strategy(spec: dict[str, Any], params: Mapping[str, Any]) -> None:
     spec.pop("running", None)
 
 
-def _machine(below: dict[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
-    machine = merged_over(below, params["spec"]) if params.get("spec") else below
-    domain = machine.get("domain") or {}
-    devices = domain.get("devices") or {}
-    if params.get("cpu"):
-        domain["cpu"] = merged_over(domain.get("cpu") or {}, params["cpu"])
-    if params.get("memory"):
-        domain["memory"] = merged_over(domain.get("memory") or {}, {"guest": params["memory"]})
-    disks, volumes = list(params.get("disks") or ()), list(params.get("volumes") or ())
+def _labelled(vm: Object, params: Mapping[str, Any]) -> Object:
+    for option in ("labels", "annotations"):
+        if params.get(option):
+            metadata = {"metadata": {option: _texts(option, params[option])}}
+            vm = _laid(vm, metadata, option)
+            if has_machine(params):
+                vm = _laid(vm, {"spec": {"template": metadata}}, option)
+    return vm
+
+
+def _machine(params: Mapping[str, Any]) -> list[tuple[str, Path, Any]]:
+    """Return what each option declares of the machine, and where, in the order in which one lies over the other."""
+    cpu = {key: value for key, value in (params.get("cpu") or {}).items() if value is not None}  # None: not given
+    found = [
+        ("spec", shape.MACHINE, params.get("spec")),
+        ("cpu", (*shape.DOMAIN, "cpu"), cpu),
+        ("memory", (*shape.DOMAIN, "memory"), {"guest": params["memory"]} if params.get("memory") else None),
+        ("disks", shape.DISKS, params.get("disks")),
+        ("interfaces", (*shape.DEVICES, "interfaces"), params.get("interfaces")),
+        ("volumes", shape.VOLUMES, params.get("volumes")),
+        ("networks", (*shape.MACHINE, "networks"), params.get("networks")),
+        ("data_volume_templates", ("spec", "dataVolumeTemplates"), params.get("data_volume_templates")),
+        ("instancetype", ("spec", "instancetype"), params.get("instancetype")),
+        ("preference", ("spec", "preference"), params.get("preference")),
+    ]
     if params.get("image"):
-        volumes.append({"name": IMAGE_VOLUME, "containerDisk": {"image": params["image"]}})
-        disks.append({"name": IMAGE_VOLUME, "disk": {"bus": "virtio"}})
+        source = {"containerDisk": {"image": params["image"]}}
+        found.append(("image", shape.VOLUMES, [{"name": IMAGE_VOLUME, **source}]))
     if params.get("cloud_init"):
-        volumes.append({"name": CLOUD_INIT_VOLUME, **_cloud_init(params["cloud_init"])})
-        disks.append({"name": CLOUD_INIT_VOLUME, "disk": {"bus": "virtio"}})
-    for section, key, items in (
-        (devices, "disks", disks),
-        (devices, "interfaces", params.get("interfaces")),
-        (machine, "volumes", volumes),
-        (machine, "networks", params.get("networks")),
-    ):
-        if items:
-            section[key] = _joined(key, section.get(key) or [], items)
-    if devices:
-        domain["devices"] = devices
-    if domain:
-        machine["domain"] = domain
-    return machine
+        source = _cloud_init(params["cloud_init"])
+        found.append(("cloud_init", shape.VOLUMES, [{"name": CLOUD_INIT_VOLUME, **source}]))
+    return [one for one in found if one[2]]
 
 
-def _joined(option: str, below: list[Any], above: list[Any]) -> list[Any]:
-    """Lay named items over named items; new ones come after."""
-    joined: dict[str, Any] = {}
-    for index, item in enumerate([*below, *above]):
-        name = item.get("name") if isinstance(item, dict) else None
-        if not isinstance(name, str):
-            raise BadArgument(f"{option}[{index}]: an item without a name")
-        joined[name] = item
-    return list(joined.values())
+def _with_disks(vm: Object, params: Mapping[str, Any]) -> tuple[Object, frozenset[str]]:
+    """Add a disk for each volume that an option makes and that no disk is declared for."""
+    declared = {key_of(shape.DISKS, disk) for disk in at(vm, shape.DISKS) or ()}
+    needed = [
+        name for option, name in (("image", IMAGE_VOLUME), ("cloud_init", CLOUD_INIT_VOLUME)) if params.get(option)
+    ]
+    added = [name for name in needed if name not in declared]
+    if added:
+        vm = _laid(vm, _below(shape.DISKS, [{"name": name, "disk": {"bus": "virtio"}} for name in added]), "image")
+    return vm, frozenset(added)
 
 
 def _cloud_init(options: Mapping[str, Any]) -> dict[str, Any]:

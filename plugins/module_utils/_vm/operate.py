@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from .._client.api import Api
 from .._client.errors import NotFound, VirtError
 from . import cluster, power
 from .request import Terms, VmRequest
-from .service import Outcome, ensure_present, read
+from .service import Interrupted, Outcome, ensure_present, read
 
 Object = dict[str, Any]
 
@@ -19,22 +20,34 @@ Object = dict[str, Any]
 def powered(api: Api, request: VmRequest, terms: Terms, live: Object | None) -> Outcome:
     """Bring the VM into the power state of the request; `live` is how it is."""
     done = ensure_present(api, request, terms, live)
-    vm = done.after
-    if vm is None or (terms.check_mode and live is None):
+    if done.after is None or (terms.check_mode and live is None):
         return done
+    try:
+        return _moved(api, request, terms, done, is_new=live is None)
+    except VirtError as error:
+        raise Interrupted(done, error) from error
+
+
+def _moved(api: Api, request: VmRequest, terms: Terms, done: Outcome, *, is_new: bool) -> Outcome:
+    vm = done.after or {}
     instance = api.get(cluster.instances(request.namespace, terms.api_version), request.name or "")
     try:
         ask = power.decide(request.state, vm, instance, request.grace_period_seconds)
     except power.Impossible as why:
         raise VirtError(f"VirtualMachine {request.title} cannot be {request.state}: {why}") from why
-    if live is None and ask is not None and ask.subresource == "restart":
+    if is_new and ask is not None and ask.subresource == "restart":
         ask = None  # it was created a moment ago
     if ask is None:
         return done
     _ask(api, request, terms, ask)
     uid = instance["metadata"].get("uid") if instance and ask.subresource == "restart" else None
-    after = vm if terms.check_mode else read(api, request, terms)
-    return Outcome(changed=True, method=ask.subresource or "patch", before=live, after=after, old_instance_uid=uid)
+    moved = Outcome(changed=True, method=ask.subresource or "patch", before=done.before, after=vm, old_instance_uid=uid)
+    if terms.check_mode:
+        return moved
+    try:
+        return replace(moved, after=read(api, request, terms))
+    except VirtError as error:
+        raise Interrupted(moved, error) from error
 
 
 def _ask(api: Api, request: VmRequest, terms: Terms, ask: power.Ask) -> None:

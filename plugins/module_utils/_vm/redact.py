@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 from collections.abc import Iterator
 from typing import Any
+
+from .._client import kubeconfig
 
 MARK = "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER"
 CHANGED_MARK = f"{MARK} (changed)"
@@ -32,8 +35,13 @@ def secrets_in(value: Any) -> Iterator[str]:
     """Yield every secret text inside a value, and what it is base64 of."""
     if isinstance(value, dict):
         for key, inner in value.items():
-            if key in _SECRETS or (key == "value" and "name" in value and len(value) == 2):  # an environment variable
+            if key in _SECRETS or _is_content(key, value):
                 yield from _texts(inner)
+            elif key == "exec" and isinstance(inner, dict):  # a kubeconfig's credential plugin
+                yield from _texts([one.get("value") for one in inner.get("env") or () if isinstance(one, dict)])
+                yield from secrets_in(inner)
+            elif key == _LAST_APPLIED:
+                yield from secrets_in(_parsed(inner))
             else:
                 yield from secrets_in(inner)
     elif isinstance(value, (list, tuple)):
@@ -51,7 +59,7 @@ def secrets_in_arguments(arguments: dict[str, Any], known: frozenset[str]) -> se
         if name.startswith("_ansible"):
             continue
         is_text = name in _OBJECT_OPTIONS and isinstance(value, str)
-        if name not in known or (is_text and not (name == "kubeconfig" and not _is_inline(value))):
+        if name not in known or (is_text and not (name == "kubeconfig" and not kubeconfig.is_inline(value))):
             found.update(_texts(value))
     return found
 
@@ -69,7 +77,9 @@ def _redacted(value: Any, old: set[str] | None) -> Any:
     shown = {}
     for key, inner in value.items():
         if key in _SECRETS and inner:
-            shown[key] = CHANGED_MARK if old is not None and not old.issuperset(_texts(inner)) else MARK
+            shown[key] = _mark(inner, old)
+        elif _is_content(key, value) and isinstance(inner, dict):
+            shown[key] = {name: _mark(text, old) for name, text in inner.items()}
         elif key == _LAST_APPLIED:
             shown[key] = MARK  # kubectl's copy of the whole manifest
         else:
@@ -77,8 +87,20 @@ def _redacted(value: Any, old: set[str] | None) -> Any:
     return shown
 
 
-def _is_inline(text: str) -> bool:
-    return "{" in text or "\n" in text
+def _mark(secret: Any, old: set[str] | None) -> str:
+    return CHANGED_MARK if old is not None and not old.issuperset(_texts(secret)) else MARK
+
+
+def _is_content(key: str, obj: dict[str, Any]) -> bool:
+    """Tell whether a key is what a Secret is made for; its metadata is for everybody."""
+    return key in ("data", "stringData") and obj.get("kind") == "Secret"
+
+
+def _parsed(text: Any) -> Any:
+    try:
+        return json.loads(text)
+    except (TypeError, ValueError):
+        return None
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -30,12 +30,14 @@ class VmRequest:
     namespace: str
     name: str | None
     """None: the server makes one from generateName."""
-    declared: dict[str, Any]
+    declared: manifest.Declared
     """The object as declared, with apiVersion, kind and metadata; None inside means absent."""
     has_machine: bool
     """It says what the machine is, so that it can be created from it."""
     is_whole: bool
     """It is all that the user wants to say: what was applied earlier and is missing now is taken away."""
+    options: frozenset[str] = frozenset()
+    """Names of the options that were given."""
     force: bool = False
     delete_options: Mapping[str, Any] = field(default_factory=dict)
     grace_period_seconds: int | None = None
@@ -43,7 +45,7 @@ class VmRequest:
     @property
     def title(self) -> str:
         """Return namespace and name for messages."""
-        return f"{self.namespace}/{self.name or self.declared['metadata'].get('generateName')}"
+        return f"{self.namespace}/{self.name or self.declared.vm['metadata'].get('generateName')}"
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,8 @@ def requests_from(params: Mapping[str, Any]) -> list[VmRequest]:
     requests, problems = [], []
     for index, entry in enumerate(entries):
         whole = {key: entry[key] if entry.get(key) is not None else params.get(key) for key in PER_VM}
-        own = ((entry.get("definition") or {}).get("metadata") or {}).get("namespace")
+        metadata = (entry.get("definition") or {}).get("metadata")
+        own = metadata.get("namespace") if isinstance(metadata, dict) else None
         if own and not entry.get("namespace"):
             whole["namespace"] = own
         if entry.get("running") is not None or entry.get("run_strategy") is not None:
@@ -104,22 +107,34 @@ def requests_from(params: Mapping[str, Any]) -> list[VmRequest]:
 def _request(params: Mapping[str, Any], where: str) -> VmRequest:
     state = params.get("state") or "present"
     try:
-        built = manifest.build(params)
-        _check(params, built, state)
+        declared = manifest.build(params)
+    except BadArgument as problem:
+        raise BadArgument(f"{where}{_whose(params)}{problem.message}") from problem
+    try:
+        _check(params, declared.vm, state)
     except BadArgument as problem:
         raise BadArgument(where + problem.message) from problem
-    metadata = built["metadata"]
+    metadata = declared.vm["metadata"]
     return VmRequest(
         state=state,
         namespace=metadata["namespace"],
         name=metadata.get("name"),
-        declared=built,
+        declared=declared,
         has_machine=manifest.has_machine(params),
         is_whole=bool((params.get("definition") or {}).get("spec")),
+        options=frozenset(name for name in PER_VM if params.get(name)),
         force=bool(params.get("force")),
         delete_options=_delete_options(params.get("delete_options") or {}),
         grace_period_seconds=params.get("grace_period_seconds"),
     )
+
+
+def _whose(params: Mapping[str, Any]) -> str:
+    metadata = (params.get("definition") or {}).get("metadata")
+    inside = metadata if isinstance(metadata, dict) else {}
+    name = params.get("name") or inside.get("name")
+    namespace = params.get("namespace") or inside.get("namespace")
+    return f"VirtualMachine {namespace}/{name}: " if name and namespace else ""
 
 
 def _check(params: Mapping[str, Any], built: dict[str, Any], state: str) -> None:

@@ -8,19 +8,25 @@ A conflict drops the decision and begins anew with what is there by then.
 
 from __future__ import annotations
 
+import random
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .._client.api import Api
-from .._client.errors import BadArgument, Conflict, VirtError
+from .._client.errors import BadArgument, Conflict, Invalid, NotFound, VirtError
+from ..kubevirt_api import names
 from ..kubevirt_api.predicates import is_deleting
 from . import cluster, compare, field_path, present
 from .present import Write
 from .request import Terms, VmRequest
 
-ATTEMPTS = 5
+ATTEMPTS = 8
 """Rounds against others who write the same object meanwhile."""
+FIRST_PAUSE = 0.1
+LONGEST_PAUSE = 2.0
+"""Seconds between rounds; all together about 7."""
 
 Object = dict[str, Any]
 
@@ -39,17 +45,59 @@ class Outcome:
     """Of the instance that a restart is to replace."""
 
 
-def ensure(api: Api, request: VmRequest, terms: Terms, known: Object | None = None) -> Outcome:
+class Interrupted(Exception):
+    """A step that changed something and then failed."""
+
+    def __init__(self, done: Outcome, error: VirtError) -> None:
+        super().__init__(error.message)
+        self.done = done
+        self.error = error
+
+
+def ensure(
+    api: Api, request: VmRequest, terms: Terms, known: Object | None = None, pause: Callable[[float], None] = time.sleep
+) -> Outcome:
     """Bring the VM into its state. `known` is a fresh copy of the object, if somebody read it already."""
-    for attempt in range(1, ATTEMPTS + 1):
-        live = known if known is not None else read(api, request, terms)
+    begun: Outcome | None = None
+    for delay in [*backoff(random.random), None]:
         try:
-            return _step(request.state)(api, request, terms, live)
-        except Conflict:
-            if attempt == ATTEMPTS or (request.state == "absent" and request.delete_options.get("preconditions")):
+            live = known if known is not None else read(api, request, terms)
+            return _joined(begun, _step(request.state)(api, request, terms, live))
+        except Interrupted as half:
+            begun = _joined(begun, half.done)
+            if delay is None or not isinstance(half.error, Conflict):
+                raise _told(half.error, begun) from None
+        except Conflict as error:
+            if delay is None or (request.state == "absent" and request.delete_options.get("preconditions")):
+                _told(error, begun)
                 raise
-            known = None
+        except VirtError as error:
+            if request.state == "absent" and isinstance(error, NotFound) and not api.serves(names.GROUP):
+                return Outcome(changed=False)  # a kind that is not there has no objects
+            _told(error, begun)
+            raise
+        known = None
+        pause(delay)
     raise VirtError(f"VirtualMachine {request.title} changes all the time")  # for type checkers: the last try raised
+
+
+def backoff(jitter: Callable[[], float]) -> list[float]:
+    """Return the seconds to wait after each round but the last; with jitter, so that rivals do not meet again."""
+    return [min(LONGEST_PAUSE, FIRST_PAUSE * 2**number) * (0.5 + jitter() / 2) for number in range(ATTEMPTS - 1)]
+
+
+def _joined(begun: Outcome | None, outcome: Outcome) -> Outcome:
+    """Return what all rounds did together."""
+    if begun is None or not begun.changed:
+        return outcome
+    return replace(outcome, changed=True, method=outcome.method or begun.method, before=begun.before)
+
+
+def _told(error: VirtError, begun: Outcome | None) -> VirtError:
+    """Return the error, which says whether something was changed before it."""
+    if begun is not None and begun.changed:
+        error.facts["changed"] = True
+    return error
 
 
 def read(api: Api, request: VmRequest, terms: Terms) -> Object | None:
@@ -94,7 +142,15 @@ def ensure_present(api: Api, request: VmRequest, terms: Terms, live: Object | No
     hidden = [list(path) for path in terms.hidden]
     if compare.is_same_content(field_path.without(live, hidden), field_path.without(written, hidden)):
         return Outcome(changed=False, before=live, after=written)
-    return Outcome(changed=True, method=write.how, before=live, after=written)
+    done = Outcome(changed=True, method=write.how, before=live, after=written)
+    if write.then is None or terms.check_mode:  # a dry run has stored nothing that something could follow on
+        return done
+    metadata = {**write.then.body["metadata"], "resourceVersion": written["metadata"]["resourceVersion"]}
+    try:
+        second = _send(api, request, terms, replace(write.then, body={**write.then.body, "metadata": metadata}))
+    except VirtError as error:
+        raise Interrupted(done, error) from error
+    return replace(done, after=second)
 
 
 def _check_creatable(request: VmRequest) -> None:
@@ -106,6 +162,15 @@ def _check_creatable(request: VmRequest) -> None:
 
 
 def _send(api: Api, request: VmRequest, terms: Terms, write: Write) -> Object:
+    try:
+        return _send_one(api, request, terms, write)
+    except Invalid as error:
+        from . import origin  # the tables are for those who are refused
+
+        raise origin.named(error, request, write.body) from error
+
+
+def _send_one(api: Api, request: VmRequest, terms: Terms, write: Write) -> Object:
     resource = cluster.virtual_machines(request.namespace, terms.api_version)
     if write.how == "patch":
         return api.patch(resource, request.name or "", write.body, dry_run=terms.check_mode)

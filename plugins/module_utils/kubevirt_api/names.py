@@ -48,6 +48,9 @@ VM_GENERATION = "kubevirt.io/vm-generation"
 TEMPLATE_HASH = "virtops.kubevirt/template-hash"
 """On a VirtualMachineInstance: hash of the VM's template that it was made from, as it was stored."""
 
+DECLARED_ITEMS = "virtops.kubevirt/declared-items"
+"""On a VirtualMachine: what Ansible declared of its lists, as a field set without values."""
+
 RESERVED_ANNOTATIONS = (VM_GENERATION, TEMPLATE_HASH)
 """Annotations of a VirtualMachineInstance that only the control plane sets."""
 

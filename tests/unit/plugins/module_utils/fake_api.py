@@ -19,6 +19,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils import fake_fields
+
 Object = dict[str, Any]
 Key = tuple[str, str, str]  # plural, namespace, name
 KINDS = {
@@ -57,6 +59,7 @@ class World:
         self.unschedulable: str | None = None
         """The scheduler's message, if no node fits."""
         self.kubevirt_installed = True
+        self.is_api_server = True
         self.refuse_next: list[Refused] = []
         self.keyed_lists = False
         """Whether the CRD says that lists are maps by name."""
@@ -113,28 +116,41 @@ class World:
                 raise Refused(409, "Conflict", "the object has been modified", name=name)
             new = copy.deepcopy(old) if old is not None else {"metadata": {"name": name, "namespace": namespace}}
             managed = new["metadata"].pop("managedFields", [])
-            before = next((one["fieldsV1"] for one in managed if one["manager"] == manager), {})
-            fields = _fields(body, keyed=self.keyed_lists)
-            _take_away(new, before, fields)
-            _set(new, body, keyed=self.keyed_lists)
-            others = [one for one in managed if one["manager"] != manager]
-            return self._store(plural, old, new, [*others, _entry(manager, "Apply", fields)], dry_run=dry_run)
+            before = next((one["fieldsV1"] for one in managed if _is_applier(one, manager)), {})
+            fields = fake_fields.fields_of(body, keyed=self.keyed_lists)
+            others = [one for one in managed if not _is_applier(one, manager)]
+            fake_fields.take_away(new, before, fields, [one["fieldsV1"] for one in others])
+            fake_fields.put_in(new, body, keyed=self.keyed_lists)
+            entries = [*others, fake_fields.entry(manager, "Apply", fields)]
+            return self._store(plural, old, new, entries, dry_run=dry_run)
 
-    def patch(self, plural: str, namespace: str, name: str, body: Object, *, dry_run: bool) -> Object:
-        """JSON merge patch."""
+    def patch(
+        self, plural: str, namespace: str, name: str, body: Object, *, dry_run: bool, manager: str = "somebody"
+    ) -> Object:
+        """JSON merge patch; one with a resourceVersion holds for that version only."""
         with self.lock:
             old = self._existing(plural, namespace, name)
             new = copy.deepcopy(old)
             managed = new["metadata"].pop("managedFields", [])
-            _merge(new, body)
-            return self._store(plural, old, new, managed, dry_run=dry_run)
+            fake_fields.merge(new, body)
+            _expect_version(old, new)
+            entries = fake_fields.after_update(managed, _content(old), new, manager, keyed=self.keyed_lists)
+            return self._store(plural, old, new, entries, dry_run=dry_run)
 
-    def replace(self, plural: str, namespace: str, name: str, body: Object, *, dry_run: bool) -> Object:
+    def replace(
+        self, plural: str, namespace: str, name: str, body: Object, *, dry_run: bool, manager: str = "somebody"
+    ) -> Object:
         """PUT."""
         with self.lock:
             old = self._existing(plural, namespace, name)
             new = {**body, "status": old.get("status", {})}
-            return self._store(plural, old, new, [], dry_run=dry_run)
+            _expect_version(old, new)
+            for key in ("generation",):
+                new["metadata"][key] = old["metadata"][key]
+            _admit(new)
+            managed = old["metadata"].get("managedFields", [])
+            entries = fake_fields.after_update(managed, _content(old), new, manager, keyed=self.keyed_lists)
+            return self._store(plural, old, new, entries, dry_run=dry_run)
 
     def create(self, plural: str, namespace: str, body: Object, *, dry_run: bool) -> Object:
         """POST."""
@@ -241,6 +257,19 @@ class World:
         return self.put("virtualmachineinstances", {"metadata": metadata, "status": status})
 
 
+def _is_applier(entry: Object, manager: str) -> bool:
+    return (entry["manager"], entry["operation"]) == (manager, "Apply")
+
+
+def _content(obj: Object) -> Object:
+    return {**obj, "metadata": {key: value for key, value in obj["metadata"].items() if key != "managedFields"}}
+
+
+def _expect_version(old: Object, new: Object) -> None:
+    if new["metadata"].get("resourceVersion") not in (None, old["metadata"]["resourceVersion"]):
+        raise Refused(409, "Conflict", "the object has been modified", name=old["metadata"]["name"])
+
+
 def _strategy(vm: Object) -> str:
     spec = vm.get("spec", {})
     return spec.get("runStrategy") or ("Always" if spec.get("running") else "Halted")
@@ -261,53 +290,6 @@ def _admit(vm: Object) -> None:
     domain = spec["template"].setdefault("spec", {}).setdefault("domain", {})
     domain.setdefault("firmware", {"uuid": "5d307ca9-b3ef-428c-8861-06e72d69f223"})
     domain.setdefault("machine", {"type": "q35"})
-
-
-def _fields(value: Any, *, keyed: bool) -> Object:
-    if isinstance(value, dict):
-        return {f"f:{key}": _fields(inner, keyed=keyed) for key, inner in value.items()}
-    if keyed and isinstance(value, list) and value and all(isinstance(one, dict) and "name" in one for one in value):
-        return {"k:" + json.dumps({"name": one["name"]}): _fields(one, keyed=keyed) for one in value}
-    return {}
-
-
-def _entry(manager: str, operation: str, fields: Object) -> Object:
-    return {"manager": manager, "operation": operation, "apiVersion": "kubevirt.io/v1", "fieldsV1": fields}
-
-
-def _take_away(obj: Any, before: Object, now: Object) -> None:
-    for key, inner in before.items():
-        kind, _unused, text = key.partition(":")
-        if kind == "f" and isinstance(obj, dict) and text in obj:
-            if key not in now:
-                del obj[text]
-            else:
-                _take_away(obj[text], inner, now[key])
-        elif kind == "k" and isinstance(obj, list) and key not in now:
-            obj[:] = [one for one in obj if one.get("name") != json.loads(text)["name"]]
-
-
-def _set(obj: Object, body: Object, *, keyed: bool) -> None:
-    for key, value in body.items():
-        if isinstance(value, dict):
-            _set(obj.setdefault(key, {}), value, keyed=keyed)
-        elif keyed and isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
-            there = {one["name"]: one for one in obj.get(key, [])}
-            for one in value:
-                _set(there.setdefault(one["name"], {}), one, keyed=keyed)
-            obj[key] = list(there.values())
-        else:
-            obj[key] = value
-
-
-def _merge(obj: Object, patch: Object) -> None:
-    for key, value in patch.items():
-        if value is None:
-            obj.pop(key, None)
-        elif isinstance(value, dict):
-            _merge(obj.setdefault(key, {}), value)
-        else:
-            obj[key] = value
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -344,6 +326,10 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(refused.code, refused.status)
 
     def _route(self, world: World, parts: list[str], query: dict[str, str], body: Object) -> None:
+        if parts == ["apis"] and world.is_api_server:
+            groups = [{"name": "apps"}, *([{"name": "kubevirt.io"}] if world.kubevirt_installed else [])]
+            self._answer(200, {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
+            return
         rest = parts[3:] if parts[0] == "apis" else parts[2:]
         namespace = ""
         if rest[0] == "namespaces":
@@ -376,13 +362,13 @@ class _Handler(BaseHTTPRequestHandler):
         elif self.command == "POST":
             self._answer(201, world.create(*key[:2], body, dry_run=dry_run))
         elif self.command == "PUT":
-            self._answer(200, world.replace(*key, body, dry_run=dry_run))
+            self._answer(200, world.replace(*key, body, dry_run=dry_run, manager=manager))
         elif self.command == "DELETE":
             self._answer(200, world.delete(*key, body))
         elif "apply" in (self.headers.get("Content-Type") or ""):
             self._answer(200, world.apply(*key, body, manager=manager, dry_run=dry_run))
         else:
-            self._answer(200, world.patch(*key, body, dry_run=dry_run))
+            self._answer(200, world.patch(*key, body, dry_run=dry_run, manager=manager))
 
     def _watch(self, world: World, plural: str, namespace: str, query: dict[str, str]) -> None:
         events: queue.Queue[Object | None] = queue.Queue()

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +21,7 @@ from ansible_collections.virtops.kubevirt.plugins.modules import (
     kubevirt_vm_info,
     kubevirt_vmi_info,
 )
+from ansible_collections.virtops.kubevirt.tests.sanity import vms_options
 from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_api import World, serving
 
 MODULES = {
@@ -42,7 +44,7 @@ START = (
 )
 
 
-def run(module: str, /, **arguments: Any) -> tuple[dict[str, Any], str]:
+def run(module: str, /, *, environment: dict[str, str] | None = None, **arguments: Any) -> tuple[dict[str, Any], str]:
     """Run a module; return its answer and everything that it printed."""
     code = START.format(above=str(ROOT.parent.parent.parent), conftest=str(CONFTEST), name=module)
     done = subprocess.run(
@@ -52,6 +54,7 @@ def run(module: str, /, **arguments: Any) -> tuple[dict[str, Any], str]:
         text=True,
         timeout=30,
         check=False,
+        env={**os.environ, **(environment or {})},
     )
     return json.loads(done.stdout), done.stdout + done.stderr
 
@@ -101,6 +104,11 @@ def test_documentation_and_specification_are_equal(name: str) -> None:
     assert own == {key: value for key, value in specified(spec).items() if key in own}
 
 
+def test_the_options_of_vms_are_written_from_those_above() -> None:
+    source = vms_options.MODULE.read_text()
+    assert vms_options.generated(source) == source, "run python -m tests.sanity.vms_options"
+
+
 def test_a_module_creates_a_vm_and_shows_no_secret() -> None:
     world = World()
     with serving(world) as url:
@@ -120,6 +128,7 @@ def test_a_module_creates_a_vm_and_shows_no_secret() -> None:
         pytest.param({"definition": "{canary-value"}, "definition", id="definition is no mapping"),
         pytest.param({"definition": {"kind": "canary-kind", "spec": {"userData": "canary-value"}}}, "kind", id="kind"),
         pytest.param({"cloud_init": {"user_data": "canary-value", "typ": "x"}}, "typ", id="misspelt suboption"),
+        pytest.param({"kubeconfig": "users: [canary-value::x]\n", "host": None}, "current-context", id="inline YAML"),
         pytest.param({"api_key": "canary-value\nX: y"}, "line breaks", id="line break in the token"),
         pytest.param({"state": "paused"}, "value of state must be one of", id="unknown state"),
         pytest.param({"vms": []}, "mutually exclusive", id="name and vms"),
@@ -141,6 +150,18 @@ def test_bad_arguments_fail_without_traceback_and_secret(arguments: dict[str, An
     assert words in result["msg"]
     assert "canary-value" not in output
     assert "Traceback" not in output
+
+
+def test_a_kubeconfig_from_the_environment_is_not_printed_either() -> None:
+    config = {
+        "current-context": "c",
+        "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
+        "clusters": [{"name": "k", "cluster": {"server": "https://127.0.0.1:1"}}],
+        "users": [{"name": "u", "user": {"token": "canary::value"}}],
+    }
+    result, output = run("kubevirt_vm_info", environment={"K8S_AUTH_KUBECONFIG": yaml.safe_dump(config)})
+    assert "cannot talk to https://127.0.0.1:1" in result["msg"]
+    assert "canary" not in output
 
 
 def test_an_unreachable_server_is_one_sentence() -> None:

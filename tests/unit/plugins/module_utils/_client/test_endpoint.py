@@ -102,3 +102,11 @@ def test_what_is_unwise_warns(params: dict[str, Any], words: str) -> None:
 
 def test_secrets_are_not_in_the_representation() -> None:
     assert "canary" not in repr(endpoint.Endpoint(token="canary", password="canary", key_data="canary"))
+
+
+def test_what_nobody_must_see_is_known_wherever_it_was_found() -> None:
+    found = endpoint.Endpoint(
+        server="https://s", token="t", password="p", key_data="k", proxy_headers={"Authorization": "b"}
+    )
+    assert found.secrets() == ["t", "p", "k", "b"]
+    assert endpoint.Endpoint(server="https://s", username="shown").secrets() == []

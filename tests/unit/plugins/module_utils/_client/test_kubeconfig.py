@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client import kubeconfig
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import BadArgument
 
@@ -39,6 +40,15 @@ def test_a_dictionary_and_its_text_mean_the_same() -> None:
     assert (found.cert_data, found.key_data, found.verify) == ("PEM", "PEM", False)
     assert found.headers == {"Impersonate-User": "me"}
     assert kubeconfig.read(json.dumps(config)) == found
+
+
+def test_yaml_given_as_text_is_read_and_never_taken_for_paths() -> None:
+    config = yaml.safe_dump(a_config(token="canary::token"))
+    assert kubeconfig.read(config).token == "canary::token"
+    for text in (f"token: canary::x\n{config}[", "users: canary::token", f"current-context: x\n{config}"):
+        with pytest.raises(BadArgument) as caught:
+            kubeconfig.read(text, "no-such-context")
+        assert "canary" not in caught.value.message
 
 
 def test_of_several_files_the_first_that_names_an_entry_wins(tmp_path: Path) -> None:

@@ -92,6 +92,42 @@ def test_without_labels_to_carry_all_goes() -> None:
     assert cluster.deleted == ["Namespace"]
 
 
+class Applied:
+    """A Secret that takes what is applied to it."""
+
+    def __init__(self) -> None:
+        applied = {"kubectl.kubernetes.io/last-applied-configuration": '{"stringData": "canary"}'}
+        self.stored = {
+            **SECRET,
+            "metadata": {**SECRET["metadata"], "annotations": applied},
+            "data": {"key": "Y2FuYXJ5"},
+        }
+
+    def kinds(self, _api_version: str) -> dict[str, tuple[str, bool]]:
+        return {"Secret": ("secrets", True)}
+
+    def get(self, _resource: Resource, _name: str) -> dict[str, Any]:
+        return self.stored
+
+    def apply(self, _resource: Resource, obj: dict[str, Any], *, dry_run: bool) -> dict[str, Any]:
+        after = {**self.stored, "data": obj["data"]}
+        self.stored = self.stored if dry_run else after
+        return after
+
+
+def test_a_secret_of_equal_length_is_a_change_and_is_not_shown() -> None:
+    cluster = Applied()
+    params = {"state": "present", "labels": {}, "only_with_labels": {}, "wait": False, "wait_timeout": 1}
+    rotated = {**params, "definitions": [{**SECRET, "data": {"key": "Y2FuYXJ6"}}]}
+
+    result = run(rotated, cluster, check_mode=False, diff=True)
+
+    assert result["changed"] is True
+    assert result["diff"][0]["after"]["data"] == {"key": "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER (changed)"}
+    assert not [text for text in ("canary", "Y2FuYXJ5", "Y2FuYXJ6") if text in str(result)]
+    assert run(rotated, cluster, check_mode=False, diff=True)["changed"] is False
+
+
 def test_what_goes_with_its_namespace_is_not_said_to_stay() -> None:
     assert remove(Cluster(Namespace=OURS, Secret=None), NAMESPACE, SECRET)["left_alone"] == []
     assert remove(Cluster(Namespace=None, Secret=None), NAMESPACE, SECRET)["left_alone"] == [

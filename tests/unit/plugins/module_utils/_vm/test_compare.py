@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What counts as a difference between a declaration and what is there."""
+"""Differences: what is sent, and what is not one."""
 
 from __future__ import annotations
 
@@ -13,57 +13,33 @@ from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import compar
 
 
 @pytest.mark.parametrize(
-    ("declared", "live", "patch"),
+    ("live", "wanted", "patch"),
     [
-        pytest.param({"a": 1}, {"a": 1, "b": 2}, {}, id="more than was declared is no difference"),
-        pytest.param({"a": {"b": 1}}, {"a": {"b": 2, "c": 3}}, {"a": {"b": 1}}, id="only the changed key is sent"),
-        pytest.param({"a": None}, {"a": 1}, {"a": None}, id="null takes away"),
-        pytest.param({"a": None}, {}, {}, id="null of what is not there is nothing"),
-        pytest.param({"a": {"b": 1, "c": None}}, {}, {"a": {"b": 1}}, id="nulls are not sent into what is new"),
-        pytest.param({"rng": {}}, {}, {"rng": {}}, id="an empty object switches something on"),
-        pytest.param({"a": True}, {"a": 1}, {"a": True}, id="true is not one"),
-        pytest.param({"a": ["x"]}, {"a": ["x", "y"]}, {"a": ["x"]}, id="plain lists are wholes"),
-        pytest.param({"memory": {"guest": "1Gi"}}, {"memory": {"guest": "1024Mi"}}, {}, id="equal quantities"),
-        pytest.param({"requests": {"cpu": 1}}, {"requests": {"cpu": "1000m"}}, {}, id="quantity as a number"),
-        pytest.param(
-            {"labels": {"v": "1"}}, {"labels": {"v": "1.0"}}, {"labels": {"v": "1"}}, id="labels are no quantities"
-        ),
+        pytest.param({"a": 1}, {"a": 1}, {}, id="nothing"),
+        pytest.param({"a": {"b": 1, "c": 2}}, {"a": {"b": 2, "c": 2}}, {"a": {"b": 2}}, id="a changed key"),
+        pytest.param({"a": {"b": 1}}, {"a": {}}, {"a": {"b": None}}, id="a key that goes"),
+        pytest.param({"a": [1]}, {"a": [1, 2]}, {"a": [1, 2]}, id="a list is a whole"),
+        pytest.param({}, {"a": {}}, {"a": {}}, id="an empty mapping is something"),
+        pytest.param({"a": 1}, {"a": {"b": 1}}, {"a": {"b": 1}}, id="another shape"),
     ],
 )
-def test_patch_holds_what_differs(declared: dict[str, Any], live: dict[str, Any], patch: dict[str, Any]) -> None:
-    assert compare.merge_patch(declared, live, keep_items=False) == patch
-
-
-LIVE_DISKS = {"disks": [{"name": "b", "serial": "s"}, {"name": "a", "bus": "virtio", "cache": "none"}]}
+def test_a_patch_makes_one_of_the_other(live: dict[str, Any], wanted: dict[str, Any], patch: dict[str, Any]) -> None:
+    assert compare.merge_patch(live, wanted) == patch
 
 
 @pytest.mark.parametrize(
-    ("declared", "keep_items", "patch"),
+    ("patch", "nulls", "only_nulls", "lists"),
     [
-        pytest.param([{"name": "a"}, {"name": "b"}], False, {}, id="order does not matter"),
-        pytest.param(
-            [{"name": "a", "bus": "sata"}, {"name": "b"}],
-            False,
-            {"disks": [{"name": "a", "bus": "sata", "cache": "none"}, {"name": "b", "serial": "s"}]},
-            id="defaults in items survive a change beside them",
-        ),
-        pytest.param(
-            [{"name": "a"}],
-            False,
-            {"disks": [{"name": "a", "bus": "virtio", "cache": "none"}]},
-            id="an item that is not declared goes",
-        ),
-        pytest.param([{"name": "a"}], True, {}, id="an item of somebody else stays"),
-        pytest.param(
-            [{"name": "c"}],
-            True,
-            {"disks": [{"name": "c"}, *LIVE_DISKS["disks"]]},
-            id="and is sent along when the list changes",
-        ),
+        pytest.param({"a": {"b": None}}, True, True, False, id="takes away"),
+        pytest.param({"a": {"b": None}, "c": 1}, True, False, False, id="takes away and adds"),
+        pytest.param({"a": {"b": []}}, False, False, True, id="a list"),
+        pytest.param({"a": {}}, False, False, False, id="an empty mapping adds"),
     ],
 )
-def test_named_lists_match_by_name(declared: list[Any], keep_items: bool, patch: dict[str, Any]) -> None:
-    assert compare.merge_patch({"disks": declared}, LIVE_DISKS, keep_items=keep_items) == patch
+def test_what_a_patch_does(patch: dict[str, Any], nulls: bool, only_nulls: bool, lists: bool) -> None:
+    assert compare.has_nulls(patch) is nulls
+    assert compare.has_only_nulls(patch) is only_nulls
+    assert compare.has_lists(patch) is lists
 
 
 @pytest.mark.parametrize(
@@ -76,4 +52,5 @@ def test_quantity_is_read_as_kubernetes_does(text: object, number: object) -> No
 
 def test_status_and_bookkeeping_are_no_content() -> None:
     one = {"metadata": {"name": "a", "resourceVersion": "1", "generation": 1, "managedFields": []}, "status": {"x": 1}}
+    one["metadata"]["annotations"] = {"virtops.kubevirt/declared-items": "{}"}
     assert compare.is_same_content(one, {"metadata": {"name": "a", "resourceVersion": "2"}})

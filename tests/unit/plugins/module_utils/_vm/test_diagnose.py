@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import diagnose
 
-VM = {"status": {"printableStatus": "Starting"}}
+VM = {"spec": {"runStrategy": "Always"}, "status": {"printableStatus": "Starting"}}
 UNSCHEDULABLE = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes"}
 
 
@@ -45,3 +45,12 @@ NO_NODE = a_pod(conditions=[UNSCHEDULABLE])
 )
 def test_reason(vmi: dict[str, Any] | None, pods: list[Any], events: list[str], words: str) -> None:
     assert words in diagnose.reason(VM, vmi, pods, events)
+
+
+@pytest.mark.parametrize("strategy", ["Halted", "Manual"])
+def test_a_strategy_that_starts_nothing_is_the_reason_whatever_happened_before(strategy: str) -> None:
+    vm = {"spec": {"runStrategy": strategy}, "status": {"printableStatus": "Stopped"}}
+    assert f"its run strategy is {strategy}, so nothing starts it" in diagnose.reason(vm, None, [], ["Old: event"])
+    assert "run strategy" not in diagnose.reason(vm, a_vmi(phase="Scheduled"), [], [])
+    asked = {**vm, "status": {"stateChangeRequests": [{"action": "Start"}]}}
+    assert diagnose.reason(asked, None, [], ["FailedCreate: quota"]) == "FailedCreate: quota"

@@ -11,11 +11,16 @@ import pytest
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import BadArgument
 from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import manifest
 
+
+def declared(params: dict[str, Any]) -> dict[str, Any]:
+    return manifest.build(params).vm
+
+
 NAMED = {"name": "web", "namespace": "default"}
 
 
 def test_friendly_options_make_a_whole_machine() -> None:
-    vm = manifest.build(
+    vm = declared(
         {
             **NAMED,
             "cpu": {"cores": 2, "model": None},
@@ -66,7 +71,7 @@ def test_options_lie_over_spec_and_spec_over_the_definition() -> None:
             "template": {"spec": {"domain": {"cpu": {"cores": 1, "threads": 2}}, "volumes": [{"name": "a", "x": 1}]}},
         }
     }
-    vm = manifest.build(
+    vm = declared(
         {
             **NAMED,
             "definition": definition,
@@ -79,14 +84,14 @@ def test_options_lie_over_spec_and_spec_over_the_definition() -> None:
     machine = vm["spec"]["template"]["spec"]
     assert machine["domain"]["cpu"] == {"cores": 4, "threads": 2}
     assert machine["hostname"] == "h"
-    assert machine["volumes"] == [{"name": "a", "y": 2}, {"name": "b"}]
+    assert machine["volumes"] == [{"name": "a", "y": 2}, {"name": "b"}], "y is another kind of source than x"
     assert vm["spec"]["runStrategy"] == "Manual"
     assert "running" not in vm["spec"]
     assert definition["spec"]["running"] is True, "the user's own value is left as it is"
 
 
 def test_what_the_server_made_is_left_aside() -> None:
-    vm = manifest.build(
+    vm = declared(
         {
             "definition": {
                 "metadata": {**NAMED, "uid": "u", "resourceVersion": "7"},
@@ -100,9 +105,29 @@ def test_what_the_server_made_is_left_aside() -> None:
 
 
 def test_labels_alone_do_not_touch_the_template() -> None:
-    vm = manifest.build({**NAMED, "labels": {"a": "b"}})
+    vm = declared({**NAMED, "labels": {"a": "b"}})
     assert "spec" not in vm
     assert not manifest.has_machine({**NAMED, "labels": {"a": "b"}})
+
+
+def test_null_over_a_definition_stays_because_it_takes_away() -> None:
+    definition = {"spec": {"template": {"spec": {"nodeSelector": {"zone": "a"}}}}}
+    vm = declared({**NAMED, "definition": definition, "spec": {"nodeSelector": None, "affinity": None}})
+    machine = vm["spec"]["template"]["spec"]
+    assert (machine["nodeSelector"], machine["affinity"]) == (None, None)
+
+
+def test_a_disk_that_is_declared_for_a_volume_of_an_option_is_left_as_it_is() -> None:
+    found = manifest.build({**NAMED, "image": "x", "disks": [{"name": "containerdisk", "cdrom": {"bus": "sata"}}]})
+    assert found.vm["spec"]["template"]["spec"]["domain"]["devices"]["disks"] == [
+        {"name": "containerdisk", "cdrom": {"bus": "sata"}}
+    ]
+    assert found.default_disks == frozenset()
+
+
+def test_a_note_of_another_vm_is_left_aside() -> None:
+    metadata = {**NAMED, "annotations": {"virtops.kubevirt/declared-items": "{}", "mine": "1"}}
+    assert declared({"definition": {"metadata": metadata}})["metadata"]["annotations"] == {"mine": "1"}
 
 
 @pytest.mark.parametrize(
@@ -110,18 +135,25 @@ def test_labels_alone_do_not_touch_the_template() -> None:
     [
         pytest.param({"definition": {"kind": "Pod"}}, "kind is 'Pod'", id="another kind"),
         pytest.param({"definition": {"apiVersion": "v1"}}, "not of the group kubevirt.io", id="another group"),
-        pytest.param({"definition": {"spec": [1]}}, "spec is not a mapping", id="spec is a list"),
+        pytest.param(
+            {"definition": {"spec": [1]}}, "definition: spec is not a mapping but a list", id="spec is a list"
+        ),
         pytest.param({"definition": {"metadata": {"name": "other"}}}, "leave one out", id="two names"),
         pytest.param({"labels": {"v": 1}}, "labels[v]: the value is not a text; put it into quotation", id="a number"),
         pytest.param(
             {"definition": {"spec": {"running": True, "runStrategy": "Always"}}}, "exclude one another", id="both"
         ),
         pytest.param({"volumes": [{"emptyDisk": {}}]}, "volumes[0]: an item without a name", id="nameless volume"),
+        pytest.param(
+            {"spec": {"domain": {"memory": "1Gi"}}, "memory": "2Gi"},
+            "memory cannot be laid over spec.template.spec.domain.memory, which is a text: a mapping is needed there",
+            id="a text below an option",
+        ),
         pytest.param({"cloud_init": {"type": "no_cloud"}}, "cloud_init: it is empty", id="empty cloud-init"),
         pytest.param({"spec": {"x": ["y" * 1024] * 1100}}, "beyond 1 MiB", id="too large"),
     ],
 )
 def test_bad_options_are_refused_by_name(params: dict[str, Any], words: str) -> None:
     with pytest.raises(BadArgument) as caught:
-        manifest.build({**NAMED, **params})
+        declared({**NAMED, **params})
     assert words in caught.value.message

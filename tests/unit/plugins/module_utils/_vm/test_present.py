@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import pytest
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.api import FIELD_MANAGER
 from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import present
 from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.present import Write
@@ -38,6 +39,24 @@ def test_a_new_vm_runs_unless_told_otherwise() -> None:
     assert present.for_creation(a_request("stopped", memory="1Gi")).body["spec"]["runStrategy"] == "Halted"
 
 
+@pytest.mark.parametrize(
+    ("state", "given", "created"),
+    [
+        pytest.param("stopped", {"run_strategy": "Always"}, {"runStrategy": "Halted"}, id="it would run"),
+        pytest.param("stopped", {"run_strategy": "RerunOnFailure"}, {"runStrategy": "Halted"}, id="it would run once"),
+        pytest.param("stopped", {"running": True}, {"runStrategy": "Halted"}, id="the old spelling"),
+        pytest.param("stopped", {"run_strategy": "Manual"}, {"runStrategy": "Manual"}, id="it does not run by itself"),
+        pytest.param("started", {"running": False}, {"runStrategy": "Always"}, id="it would not run"),
+        pytest.param("present", {"run_strategy": "Halted"}, {"runStrategy": "Halted"}, id="as declared"),
+    ],
+)
+def test_a_new_vm_gets_no_strategy_that_undoes_its_state(
+    state: str, given: dict[str, Any], created: dict[str, Any]
+) -> None:
+    spec = present.for_creation(a_request(state, memory="1Gi", **given)).body["spec"]
+    assert {key: spec[key] for key in ("running", "runStrategy") if key in spec} == created
+
+
 def test_a_generated_name_is_created_by_post() -> None:
     request = requests_from({"generate_name": "web-", "namespace": "default", "memory": "1Gi"})[0]
     assert present.for_creation(request).how == "create"
@@ -60,7 +79,8 @@ def test_either_spelling_of_the_run_strategy_is_understood() -> None:
 
 
 def test_power_states_set_the_strategy_aside_that_contradicts_them() -> None:
-    assert present.for_existing(a_request("stopped", run_strategy="Always"), a_vm(runStrategy="Halted")) is None
+    for strategy in ("Always", "RerunOnFailure", "Once"):
+        assert present.for_existing(a_request("stopped", run_strategy=strategy), a_vm(runStrategy="Halted")) is None
     assert present.for_existing(a_request("started", running=False), a_vm(runStrategy="Always")) is None
 
 
@@ -92,7 +112,11 @@ def test_a_definition_with_nulls_is_a_patch_that_takes_away() -> None:
     definition["spec"]["template"]["spec"]["nodeSelector"] = None
     write = present.for_existing(a_request(definition=definition), live)
     assert write == Write(
-        "patch", {"spec": {"template": {"spec": {"nodeSelector": None}}}, "metadata": {"labels": {"old": None}}}
+        "patch",
+        {
+            "spec": {"template": {"spec": {"nodeSelector": None}}},
+            "metadata": {"labels": {"old": None}, "resourceVersion": "7"},
+        },
     )
 
 
@@ -102,3 +126,15 @@ def test_force_replaces_and_keeps_identity_and_strategy() -> None:
     assert write.how == "replace"
     assert write.body["metadata"]["resourceVersion"] == "7"
     assert write.body["spec"]["runStrategy"] == "Manual"
+
+
+def test_what_rests_on_a_list_holds_for_the_version_that_was_read_only() -> None:
+    live = a_vm()
+    live["spec"]["template"]["spec"]["volumes"] = [{"name": "hot", "emptyDisk": {}}]
+    added = present.for_existing(a_request(volumes=[{"name": "a", "emptyDisk": {}}]), live)
+    assert added is not None
+    assert added.body["metadata"] == {"resourceVersion": "7"}
+    assert added.body["spec"]["template"]["spec"]["volumes"][0]["name"] == "hot"
+    other = present.for_existing(a_request(memory="2Gi"), live)
+    assert other is not None
+    assert "metadata" not in other.body

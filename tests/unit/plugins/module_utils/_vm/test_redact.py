@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import base64
+import json
 
+import pytest
 from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import redact
 
 VM = {
@@ -53,6 +55,46 @@ def test_a_path_of_a_kubeconfig_is_no_secret_and_an_inline_one_is() -> None:
     known = frozenset({"kubeconfig"})
     assert redact.secrets_in_arguments({"kubeconfig": "/home/u/.kube/config"}, known) == set()
     assert redact.secrets_in_arguments({"kubeconfig": "{users: canary}"}, known) == {"{users: canary}"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("users:\n- name: u\n", id="YAML"),
+        pytest.param("current-context: canary", id="one line of YAML"),
+    ],
+)
+def test_a_kubeconfig_given_as_yaml_is_a_secret(text: str) -> None:
+    assert redact.secrets_in_arguments({"kubeconfig": text}, frozenset({"kubeconfig"})) == {text}
+
+
+def test_names_with_values_are_no_secrets_but_in_a_credential_plugin() -> None:
+    assert set(redact.secrets_in({"spec": {"env": [{"name": "region", "value": "europe"}]}})) == set()
+    plugin = {"exec": {"command": "login", "env": [{"name": "KEY", "value": "canary"}]}}
+    assert set(redact.secrets_in({"users": [{"user": plugin}]})) == {"canary"}
+
+
+SECRET = {
+    "kind": "Secret",
+    "metadata": {"name": "seen", "annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{canary}"}},
+    "stringData": {"key": "canary"},
+    "data": {"other": "Y2FuYXJ5"},
+}
+
+
+def test_a_secret_shows_its_metadata_and_the_names_of_its_keys() -> None:
+    assert {"canary", "Y2FuYXJ5"} <= set(redact.secrets_in({"definitions": [SECRET]}))
+    shown = redact.redacted(SECRET)
+    assert "canary" not in str(shown)
+    assert "Y2FuYXJ5" not in str(shown)
+    assert (shown["metadata"]["name"], list(shown["stringData"])) == ("seen", ["key"])
+    assert redact.redacted({"kind": "ConfigMap", "data": {"key": "seen"}})["data"] == {"key": "seen"}
+
+
+def test_kubectls_copy_is_searched_for_secrets() -> None:
+    copy = json.dumps(SECRET)
+    annotations = {"kubectl.kubernetes.io/last-applied-configuration": copy}
+    assert "canary" in set(redact.secrets_in({"kind": "Secret", "metadata": {"annotations": annotations}}))
 
 
 def test_very_short_texts_are_not_masked_everywhere() -> None:

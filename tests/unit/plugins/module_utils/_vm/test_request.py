@@ -57,10 +57,10 @@ def test_the_task_stands_in_for_what_an_entry_leaves_out() -> None:
         ],
     }
     first, second, third = requests_from(params)
-    assert first.declared["spec"]["runStrategy"] == "Manual"
-    assert first.declared["spec"]["template"]["spec"]["domain"]["memory"] == {"guest": "1Gi"}
-    assert (second.state, second.declared["spec"]["runStrategy"]) == ("started", "Always")
-    assert second.declared["spec"]["template"]["spec"]["domain"]["memory"] == {"guest": "2Gi"}
+    assert first.declared.vm["spec"]["runStrategy"] == "Manual"
+    assert first.declared.vm["spec"]["template"]["spec"]["domain"]["memory"] == {"guest": "1Gi"}
+    assert (second.state, second.declared.vm["spec"]["runStrategy"]) == ("started", "Always")
+    assert second.declared.vm["spec"]["template"]["spec"]["domain"]["memory"] == {"guest": "2Gi"}
     assert third.namespace == "other"
 
 
@@ -68,3 +68,12 @@ def test_the_task_stands_in_for_what_an_entry_leaves_out() -> None:
 def test_times_must_be_positive(option: str) -> None:
     with pytest.raises(BadArgument, match="must be positive"):
         terms_from({option: 0}, check_mode=False, diff=False)
+
+
+def test_what_cannot_be_used_is_named_with_its_object_field_and_remedy() -> None:
+    with pytest.raises(BadArgument) as caught:
+        requests_from({**NAMED, "definition": {"spec": {"template": {"spec": {"domain": None}}}}})
+    assert caught.value.message == (
+        "VirtualMachine default/web: definition: spec.template.spec.domain is empty; write its fields below it, or"
+        " leave domain out"
+    )

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.api import Api
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import (
     BadArgument,
     Conflict,
@@ -16,6 +17,8 @@ from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors im
     NotFound,
     VirtError,
 )
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import service
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.request import Terms, VmRequest, requests_from
 from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_api import Refused, World
 
 Task = Callable[..., dict[str, Any]]
@@ -64,19 +67,6 @@ def test_a_definition_is_the_whole(world: World, task: Task, keyed: bool) -> Non
     assert [one["name"] for one in world.vm("web")["spec"]["template"]["spec"]["volumes"]] == ["a"]
     assert result["diff"]["before"]["metadata"]["labels"]["two"] == "2"
     assert task(definition=definition)["changed"] is False
-
-
-def test_with_keyed_lists_a_hotplugged_disk_of_somebody_else_stays(world: World, task: Task) -> None:
-    world.keyed_lists = True
-    definition = {
-        "spec": {"runStrategy": "Halted", "template": {"spec": {"volumes": [{"name": "a", "emptyDisk": {}}]}}},
-    }
-    task(definition=definition)
-    world.vm("web")["spec"]["template"]["spec"]["volumes"].append({"name": "hot", "dataVolume": {"name": "x"}})
-    assert task(definition=definition)["changed"] is False
-    definition["spec"]["template"]["spec"]["hostname"] = "h"
-    assert task(definition=definition)["changed"] is True
-    assert [one["name"] for one in world.vm("web")["spec"]["template"]["spec"]["volumes"]] == ["a", "hot"]
 
 
 def test_run_strategy_is_kept_over_a_stop_and_a_change(world: World, task: Task) -> None:
@@ -142,17 +132,68 @@ def test_a_precondition_that_fails_is_reported(task: Task) -> None:
         task(state="absent", delete_options={"propagationPolicy": "Foreground", "preconditions": {"uid": "other"}})
 
 
-def test_a_conflict_begins_anew(world: World, task: Task) -> None:
+def losing(world: World, method: str, rounds: int) -> None:
+    """Let others be faster this many times."""
+    original = getattr(world, method)
+    left = [None] * rounds
+
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        if left:
+            left.pop()
+            raise Refused(409, "Conflict", "modified", name="web")
+        return original(*args, **kwargs)
+
+    setattr(world, method, refuse)
+
+
+def a_request(state: str = "present", **params: Any) -> VmRequest:
+    return requests_from({"name": "web", "namespace": "default", "state": state, **params})[0]
+
+
+def test_a_conflict_begins_anew_after_a_pause(world: World, task: Task, api: Api) -> None:
     task(**MACHINE)
-    world.refuse_next = []
-    original = world.patch
+    losing(world, "patch", 3)
+    pauses: list[float] = []
+    outcome = service.ensure(api, a_request(memory="2Gi"), Terms(), pause=pauses.append)
+    assert outcome.changed is True
+    assert len(pauses) == 3
 
-    def once(*args: Any, **kwargs: Any) -> Any:
-        world.patch = original  # type: ignore[method-assign]
-        raise Refused(409, "Conflict", "modified", name="web")
 
-    world.patch = once  # type: ignore[method-assign]
-    assert task(memory="2Gi")["changed"] is True
+def test_rivals_without_end_are_a_conflict(world: World, task: Task, api: Api) -> None:
+    task(**MACHINE)
+    losing(world, "patch", 99)
+    pauses: list[float] = []
+    with pytest.raises(Conflict):
+        service.ensure(api, a_request(memory="2Gi"), Terms(), pause=pauses.append)
+    assert len(pauses) == service.ATTEMPTS - 1
+
+
+def test_pauses_grow_to_a_bound_and_differ() -> None:
+    shortest, longest = service.backoff(lambda: 0.0), service.backoff(lambda: 1.0)
+    assert longest == [0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0]
+    assert shortest == [pause / 2 for pause in longest]
+
+
+def test_what_was_changed_before_a_conflict_is_told(world: World, task: Task, api: Api) -> None:
+    """The change is written, the start is refused, and by the next round somebody else has started it."""
+    task(run_strategy="Manual", **MACHINE)
+
+    def refuse(namespace: str, name: str, *_rest: Any) -> None:
+        world.reconcile(namespace, name, start=True)
+        raise Refused(409, "Conflict", "VM is already running", name=name)
+
+    world.operate = refuse  # type: ignore[method-assign]
+    outcome = service.ensure(api, a_request("started", memory="2Gi"), Terms(), pause=lambda _seconds: None)
+    assert (outcome.changed, outcome.method) == (True, "patch")
+    assert (outcome.before or {})["spec"]["template"]["spec"]["domain"]["memory"] == {"guest": "1Gi"}
+
+
+def test_a_failure_tells_what_was_changed_before_it(world: World, task: Task) -> None:
+    task(run_strategy="Once", **MACHINE)
+    world.reconcile("default", "web", start=True)
+    with pytest.raises(VirtError, match="does not allow a restart") as caught:
+        task(state="restarted", memory="2Gi")
+    assert caught.value.facts["changed"] is True
 
 
 def test_a_refusal_names_the_fields_and_is_short(task: Task) -> None:
@@ -169,10 +210,36 @@ def test_a_vm_that_is_being_deleted_is_not_changed(world: World, task: Task) -> 
     assert task(state="absent")["changed"] is False
 
 
-def test_a_cluster_without_kubevirt_is_named(world: World, task: Task) -> None:
+def test_a_cluster_without_kubevirt_is_named_but_has_no_vm_to_delete(world: World, task: Task) -> None:
     world.kubevirt_installed = False
-    with pytest.raises(NotFound, match=r"is KubeVirt .* installed in this cluster"):
-        task(**MACHINE)
+    for state in ("present", "started", "stopped", "restarted"):
+        with pytest.raises(NotFound, match=r"is KubeVirt .* installed in this cluster"):
+            task(state=state, **MACHINE)
+    assert task(state="absent", wait=True)["changed"] is False
+    assert task(state="absent", vms=[{"name": f"n{index}"} for index in range(5)])["changed"] is False
+
+
+def test_a_server_that_is_no_api_server_does_not_say_that_a_vm_is_gone(world: World, task: Task) -> None:
+    world.kubevirt_installed = False
+    world.is_api_server = False
+    with pytest.raises(VirtError):
+        task(state="absent")
+
+
+@pytest.mark.parametrize("strategy", ["Always", "RerunOnFailure", "Once"])
+def test_a_vm_that_is_declared_stopped_never_runs(world: World, task: Task, strategy: str) -> None:
+    assert task(state="stopped", run_strategy=strategy, **MACHINE)["method"] == "create"
+    assert ("virtualmachineinstances", "default", "web") not in world.objects
+    assert world.vm("web")["spec"]["runStrategy"] == "Halted"
+    assert task(state="stopped", run_strategy=strategy, **MACHINE)["changed"] is False
+
+
+def test_an_option_that_is_refused_is_named(world: World, task: Task) -> None:
+    field = "spec.template.spec.volumes[1].cloudInitConfigDrive"
+    causes = [{"field": field, "message": "not built"}]
+    world.refuse_next = [Refused(404, "NotFound", "no", name="web"), Refused(422, "Invalid", "no", causes=causes)]
+    with pytest.raises(Invalid, match=r"not built \(spec\..*ConfigDrive is what the option cloud_init says\)"):
+        task(cloud_init={"user_data": "x", "type": "config_drive"}, **MACHINE)
 
 
 def test_generate_name_makes_another_every_time(task: Task) -> None:

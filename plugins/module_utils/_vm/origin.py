@@ -1,0 +1,54 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Find the option that a refused field comes from: a user of `cloud_init` wrote no `volumes[1]`. Pure."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from .._client.errors import Invalid
+from . import manifest, shape
+from .keyed_lists import Path
+from .request import VmRequest
+
+_STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
+_OF_VOLUMES = {manifest.IMAGE_VOLUME: "image", manifest.CLOUD_INIT_VOLUME: "cloud_init"}
+
+
+def named(error: Invalid, request: VmRequest, body: dict[str, Any]) -> Invalid:
+    """Return the error, which names the options too that refused fields come from."""
+    found = {}
+    for cause in error.facts.get("causes") or ():
+        option = option_of(cause["field"], request.options, body)
+        if option is not None:
+            found.setdefault(option, cause["field"])
+    if not found:
+        return error
+    told = "; ".join(f"{field} is what the option {option} says" for option, field in found.items())
+    fuller = Invalid(f"{error.message} ({told})", **error.facts)
+    fuller.status = error.status
+    return fuller
+
+
+def option_of(field: str, options: frozenset[str], body: dict[str, Any]) -> str | None:
+    """Return the option that made a field of the object that was sent, None if the user wrote the field itself."""
+    path, item = _parsed(field)
+    if path[: len(shape.VOLUMES)] == shape.VOLUMES or path[: len(shape.DISKS)] == shape.DISKS:
+        where = shape.VOLUMES if path[: len(shape.VOLUMES)] == shape.VOLUMES else shape.DISKS
+        items = manifest.at(body, where)
+        if isinstance(items, list) and item is not None and item < len(items):
+            option = _OF_VOLUMES.get(items[item].get("name"))
+            return option if option in options else None
+    for option, begin in (("cpu", (*shape.DOMAIN, "cpu")), ("memory", (*shape.DOMAIN, "memory"))):
+        if option in options and path[: len(begin)] == begin:
+            return option
+    return None
+
+
+def _parsed(field: str) -> tuple[Path, int | None]:
+    """Return the names in a field path, and the first index."""
+    steps = _STEP.findall(field)
+    indices = [int(index) for _name, index in steps if index]
+    return tuple(name for name, _index in steps if name), indices[0] if indices else None

@@ -1,0 +1,249 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What tasks leave alone, and what they take away: stories of several tasks, and of others who write meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import manifest, shape
+from ansible_collections.virtops.kubevirt.plugins.module_utils.kubevirt_api.names import DECLARED_ITEMS
+from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_api import World
+
+Task = Callable[..., dict[str, Any]]
+ROOT = {"name": "root", "containerDisk": {"image": "registry/guest:1"}}
+DATA = {"name": "data", "emptyDisk": {"capacity": "1Gi"}}
+HOT = {"name": "hot", "persistentVolumeClaim": {"claimName": "hot", "hotpluggable": True}}
+BIOS = {"bootloader": {"bios": {}}}
+EFI = {"bootloader": {"efi": {}}}
+
+
+def a_definition(*volumes: dict[str, Any], **machine: Any) -> dict[str, Any]:
+    disks = [{"name": one["name"], "disk": {"bus": "virtio"}} for one in volumes]
+    domain = {"devices": {"disks": disks}, **machine.pop("domain", {})}
+    spec = {"domain": domain, "volumes": [dict(one) for one in volumes], **machine}
+    return {"spec": {"runStrategy": "Halted", "template": {"spec": spec}}}
+
+
+def volumes(world: World) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = manifest.at(world.vm("web"), shape.VOLUMES)
+    return found
+
+
+def disks(world: World) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = manifest.at(world.vm("web"), shape.DISKS)
+    return found
+
+
+def names(items: list[dict[str, Any]]) -> list[str]:
+    return [one["name"] for one in items]
+
+
+def plug(world: World, item: dict[str, Any]) -> None:
+    """Add a volume as the control plane does when somebody plugs one in for good."""
+    body = manifest.replaced(world.vm("web"), shape.VOLUMES, [*volumes(world), item])
+    world.patch("virtualmachines", "default", "web", {"spec": body["spec"]}, dry_run=False, manager="virt-controller")
+
+
+@pytest.fixture(params=[False, True], ids=["atomic lists", "keyed lists"])
+def machine(request: pytest.FixtureRequest, world: World, task: Task) -> World:
+    """A VM with volumes root and data, declared by a definition; on both kinds of server."""
+    world.keyed_lists = request.param
+    task(definition=a_definition(ROOT, DATA))
+    return world
+
+
+def test_options_that_name_a_list_add_to_it_and_keep_its_order(machine: World, task: Task) -> None:
+    more = {"name": "more", "emptyDisk": {"capacity": "2Gi"}}
+    options: dict[str, Any] = {"volumes": [more, DATA], "disks": [{"name": "more", "disk": {"bus": "sata"}}]}
+    assert task(**options)["changed"] is True
+    assert (names(volumes(machine)), names(disks(machine))) == (["root", "data", "more"], ["root", "data", "more"])
+    assert task(**options)["changed"] is False
+
+
+def test_a_new_image_leaves_cloud_init_and_the_disk_alone(world: World, task: Task) -> None:
+    task(image="registry/guest:1", cloud_init={"user_data": "#!/bin/sh", "type": "no_cloud"}, memory="1Gi")
+    task(disks=[{"name": "containerdisk", "disk": {"bus": "sata"}}])
+    task(image="registry/guest:2")
+    assert names(volumes(world)) == ["containerdisk", "cloudinit"]
+    assert volumes(world)[0]["containerDisk"] == {"image": "registry/guest:2"}
+    assert disks(world)[0]["disk"] == {"bus": "sata"}, "the option names the image, not the bus"
+
+
+def test_what_an_entry_names_is_merged_key_by_key(machine: World, task: Task) -> None:
+    task(disks=[{"name": "root", "bootOrder": 1}])
+    assert disks(machine)[0] == {"name": "root", "disk": {"bus": "virtio"}, "bootOrder": 1}
+
+
+def test_another_kind_of_source_or_target_replaces_the_old_one(machine: World, task: Task) -> None:
+    claim = {"name": "data", "persistentVolumeClaim": {"claimName": "d"}}
+    task(volumes=[claim], disks=[{"name": "data", "cdrom": {"bus": "sata"}}])
+    assert volumes(machine) == [ROOT, claim]
+    assert disks(machine)[1] == {"name": "data", "cdrom": {"bus": "sata"}}
+
+
+def test_null_takes_a_field_an_item_and_a_list_away(machine: World, task: Task) -> None:
+    task(disks=[{"name": "root", "bootOrder": 1, "cache": "none"}])
+    task(disks=[{"name": "root", "cache": None, "bootOrder": 2}])
+    assert disks(machine)[0] == {"name": "root", "disk": {"bus": "virtio"}, "bootOrder": 2}
+    gone = {"disks": [{"name": "data", "disk": None}], "volumes": [{"name": "data", "emptyDisk": None}]}
+    assert task(**gone)["changed"] is True
+    assert (names(volumes(machine)), names(disks(machine))) == (["root"], ["root"])
+    assert task(**gone)["changed"] is False
+    task(spec={"volumes": None})
+    assert volumes(machine) is None
+
+
+def test_a_disk_that_others_plugged_in_stays_whatever_a_definition_changes(machine: World, task: Task) -> None:
+    plug(machine, HOT)
+    assert task(definition=a_definition(ROOT, DATA))["changed"] is False
+    for definition, left in (
+        (a_definition(ROOT, DATA, hostname="h"), ["root", "data", "hot"]),
+        (a_definition(ROOT, hostname="h"), ["root", "hot"]),
+        (a_definition(ROOT, DATA), ["root", "hot", "data"]),
+        (a_definition(), ["hot"]),
+        (a_definition(ROOT), ["hot", "root"]),
+    ):
+        assert task(definition=definition)["changed"] is True
+        assert names(volumes(machine)) == left
+        assert task(definition=definition)["changed"] is False
+    assert volumes(machine)[0] == HOT
+
+
+def test_a_list_that_is_not_declared_any_more_leaves_what_others_plugged_in(machine: World, task: Task) -> None:
+    plug(machine, HOT)
+    task(definition=a_definition(ROOT))
+    definition = a_definition(ROOT)
+    del definition["spec"]["template"]["spec"]["volumes"]
+    for hostname in ("one", "two"):
+        definition["spec"]["template"]["spec"]["hostname"] = hostname
+        assert task(definition=definition)["changed"] is True
+        assert volumes(machine) == [HOT]
+        assert task(definition=definition)["changed"] is False
+
+
+def test_others_labels_stay_when_ours_are_no_longer_declared(world: World, task: Task) -> None:
+    task(definition={**a_definition(ROOT), "metadata": {"labels": {"ours": "1", "both": "2"}}})
+    theirs = {"metadata": {"labels": {"theirs": "3", "both": "4"}}}
+    world.patch("virtualmachines", "default", "web", theirs, dry_run=False)
+    selector = {"spec": {"template": {"spec": {"nodeSelector": {"zone": "a"}}}}}
+    world.patch("virtualmachines", "default", "web", selector, dry_run=False)
+    assert task(definition=a_definition(ROOT, nodeSelector=None))["changed"] is True
+    assert world.vm("web")["metadata"]["labels"] == {"theirs": "3", "both": "4"}
+
+
+def test_a_key_of_an_item_that_is_no_longer_declared_goes(machine: World, task: Task) -> None:
+    definition = a_definition(ROOT, DATA)
+    definition["spec"]["template"]["spec"]["domain"]["devices"]["disks"][0]["cache"] = "none"
+    task(definition=definition)
+    plug(machine, HOT)
+    assert task(definition=a_definition(ROOT, DATA))["changed"] is True
+    assert disks(machine)[0] == {"name": "root", "disk": {"bus": "virtio"}}
+
+
+def test_a_key_inside_a_list_that_is_a_whole_goes_too(world: World, task: Task) -> None:
+    where = ("spec", "template", "spec", "tolerations")
+    task(definition=a_definition(tolerations=[{"key": "a", "effect": "NoSchedule"}, {"key": "b"}]))
+    assert task(definition=a_definition(tolerations=[{"key": "a"}, {"key": "b"}]))["changed"] is True
+    assert manifest.at(world.vm("web"), where) == [{"key": "a"}, {"key": "b"}]
+
+
+def test_a_disk_that_others_unplugged_and_plugged_in_again_is_theirs(world: World, task: Task) -> None:
+    task(definition=a_definition(ROOT, DATA))
+    body = manifest.replaced(world.vm("web"), shape.VOLUMES, [ROOT])
+    devices = {"devices": {"disks": [{"name": "root", "disk": {"bus": "virtio"}}]}}
+    body = manifest.replaced(body, shape.DOMAIN, devices)
+    world.patch("virtualmachines", "default", "web", {"spec": body["spec"]}, dry_run=False)
+    assert task(definition=a_definition(ROOT))["changed"] is False
+    plug(world, DATA)
+    assert task(definition=a_definition(ROOT))["changed"] is False
+    assert names(volumes(world)) == ["root", "data"]
+
+
+def test_an_item_that_appears_between_reading_and_writing_stays(world: World, task: Task) -> None:
+    task(definition=a_definition(ROOT))
+    for options in ({"volumes": [DATA]}, {"definition": a_definition(ROOT, DATA, hostname="h")}):
+        original = world._existing if "volumes" in options else world.apply
+        plugged = {**HOT, "name": f"hot-{len(volumes(world))}"}
+
+        def first(*args: Any, original: Any = original, plugged: Any = plugged, **kwargs: Any) -> Any:
+            world.__dict__.pop("patch", None)
+            world.__dict__.pop("apply", None)
+            plug(world, plugged)
+            return getattr(world, "patch" if "dry_run" in kwargs and kwargs["manager"] else "apply")(*args, **kwargs)
+
+        setattr(world, "patch" if "volumes" in options else "apply", first)
+        assert task(**options)["changed"] is True
+        assert {plugged["name"], "data"} <= set(names(volumes(world)))
+
+
+def test_a_vm_of_an_earlier_version_without_a_note_gives_back_what_it_declared(world: World, task: Task) -> None:
+    """Its lists were applied as wholes; as long as nobody changed one, all of its items are ours."""
+    task(definition=a_definition(ROOT, DATA))
+    del world.vm("web")["metadata"]["annotations"]
+    assert task(definition=a_definition(ROOT))["changed"] is True
+    assert names(volumes(world)) == ["root"]
+
+
+@pytest.mark.parametrize("is_check", [False, True], ids=["run", "check mode"])
+def test_a_definition_exchanges_fields_that_exclude_one_another(world: World, task: Task, is_check: bool) -> None:
+    task(definition=a_definition(ROOT))
+    firmware = {"spec": {"template": {"spec": {"domain": {"firmware": BIOS}}}}}
+    world.patch("virtualmachines", "default", "web", firmware, dry_run=False)
+    result = task(definition=a_definition(ROOT, domain={"firmware": EFI}), check_mode=is_check)
+    assert result["result"]["spec"]["template"]["spec"]["domain"]["firmware"]["bootloader"] == EFI["bootloader"]
+
+
+def test_a_field_that_was_written_beside_a_null_is_taken_back(world: World, task: Task) -> None:
+    task(definition=a_definition(ROOT))
+    selector = {"spec": {"template": {"spec": {"nodeSelector": {"zone": "a"}}}}}
+    world.patch("virtualmachines", "default", "web", selector, dry_run=False)
+    result = task(definition=a_definition(ROOT, nodeSelector=None, hostname="h"))
+    assert result["changed"] is True
+    spec = world.vm("web")["spec"]["template"]["spec"]
+    assert ("nodeSelector" in spec, spec["hostname"]) == (False, "h")
+    assert task(definition=a_definition(ROOT, nodeSelector=None))["changed"] is True
+    assert "hostname" not in world.vm("web")["spec"]["template"]["spec"]
+
+
+def test_a_null_in_spec_takes_away_what_is_there(world: World, task: Task) -> None:
+    task(definition=a_definition(ROOT, nodeSelector={"zone": "a"}))
+    assert task(spec={"nodeSelector": None})["changed"] is True
+    assert "nodeSelector" not in world.vm("web")["spec"]["template"]["spec"]
+    assert task(spec={"nodeSelector": None})["changed"] is False
+
+
+def test_cores_alone_change_cores_alone(world: World, task: Task) -> None:
+    task(definition=a_definition(ROOT, domain={"cpu": {"sockets": 2, "model": "host-model"}}))
+    cpu = {"cores": 4, "sockets": None, "threads": None, "model": None}  # what Ansible makes of `cpu: {cores: 4}`
+    task(cpu=cpu)
+    assert world.vm("web")["spec"]["template"]["spec"]["domain"]["cpu"] == {
+        "cores": 4, "sockets": 2, "model": "host-model"
+    }  # fmt: skip
+
+
+def test_force_changes_once_although_others_annotate_and_fill_in(world: World, task: Task) -> None:
+    task(definition=a_definition(ROOT), annotations={"mine": "1"})
+    note = {"metadata": {"annotations": {"controller.example.org/seen": "1"}}}
+    world.patch("virtualmachines", "default", "web", note, dry_run=False, manager="a-controller")
+    filled = {"spec": {"template": {"spec": {"domain": {"firmware": {"serial": "s"}}}}}}
+    world.patch("virtualmachines", "default", "web", filled, dry_run=False, manager="virt-controller")
+    plug(world, HOT)
+    assert task(definition=a_definition(ROOT, DATA), force=True)["method"] == "replace"
+    assert task(definition=a_definition(ROOT, DATA), force=True)["changed"] is False
+    vm = world.vm("web")
+    annotations = set(vm["metadata"]["annotations"]) - {DECLARED_ITEMS}
+    assert annotations == {"controller.example.org/seen"}, "the controller's is not ours to say, and ours is gone"
+    assert vm["spec"]["template"]["spec"]["domain"]["firmware"]["serial"] == "s"
+    assert names(volumes(world)) == ["root", "data"], "what is not declared goes, whoever plugged it in"
+
+
+def test_force_undoes_what_a_person_changed_in_the_spec(world: World, task: Task) -> None:
+    task(definition=a_definition(ROOT))
+    by_hand = {"spec": {"template": {"spec": {"hostname": "h"}}}}
+    world.patch("virtualmachines", "default", "web", by_hand, dry_run=False, manager="kubectl-edit")
+    assert task(definition=a_definition(ROOT), force=True)["changed"] is True
+    assert "hostname" not in world.vm("web")["spec"]["template"]["spec"]

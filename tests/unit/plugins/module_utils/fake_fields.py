@@ -1,0 +1,133 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who owns which field of an object of the fake API, by the server's rules: metadata.managedFields.
+
+A list is one field, unless it is `keyed` (the CRD says that it is a map by name).
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+Object = dict[str, Any]
+_NOBODYS = frozenset({"f:apiVersion", "f:kind", "f:status"})
+_NOBODYS_METADATA = frozenset(f"f:{one}" for one in ("name", "namespace", "uid", "resourceVersion", "generation"))
+
+
+def fields_of(value: Any, *, keyed: bool) -> Object:
+    """Return the field set of a value."""
+    if isinstance(value, dict):
+        return {f"f:{key}": fields_of(inner, keyed=keyed) for key, inner in value.items()}
+    if keyed and isinstance(value, list) and value and all(isinstance(one, dict) and "name" in one for one in value):
+        return {"k:" + json.dumps({"name": one["name"]}): fields_of(one, keyed=keyed) for one in value}
+    return {}
+
+
+def entry(manager: str, operation: str, fields: Object) -> Object:
+    """Return an entry of managedFields."""
+    return {"manager": manager, "operation": operation, "apiVersion": "kubevirt.io/v1", "fieldsV1": fields}
+
+
+def after_update(managed: list[Object], old: Object, new: Object, manager: str, *, keyed: bool) -> list[Object]:
+    """Return who owns what after an update: what changed is the writer's and nobody else's, what went is nobody's."""
+    changed = _changed(old, new, keyed=keyed)
+    for key in _NOBODYS:
+        changed.pop(key, None)
+    for key in _NOBODYS_METADATA:
+        changed.get("f:metadata", {}).pop(key, None)
+    mine: Object = {}
+    found = []
+    for one in copy.deepcopy(managed):
+        _lose(one["fieldsV1"], changed)
+        if (one["manager"], one["operation"]) == (manager, "Update"):
+            mine = one["fieldsV1"]
+        elif one["fieldsV1"]:
+            found.append(one)
+    _gain(mine, changed)
+    return [*found, entry(manager, "Update", mine)] if mine else found
+
+
+def _changed(old: Any, new: Any, *, keyed: bool) -> Object:
+    """Return changed fields; a value of None marks one that went."""
+    before, after = _parts(old, keyed=keyed), _parts(new, keyed=keyed)
+    found: Object = {key: None for key in before if key not in after}
+    for key, value in after.items():
+        if key not in before:
+            found[key] = fields_of(value, keyed=keyed)
+        elif _parts(value, keyed=keyed) and _parts(before[key], keyed=keyed):
+            inner = _changed(before[key], value, keyed=keyed)
+            if inner:
+                found[key] = inner
+        elif value != before[key]:
+            found[key] = {}
+    return found
+
+
+def _parts(value: Any, *, keyed: bool) -> Object:
+    if isinstance(value, dict):
+        return {f"f:{key}": inner for key, inner in value.items()}
+    if keyed and isinstance(value, list) and all(isinstance(one, dict) and "name" in one for one in value):
+        return {"k:" + json.dumps({"name": one["name"]}): one for one in value}
+    return {}
+
+
+def _lose(fields: Object, changed: Object) -> None:
+    for key, inner in changed.items():
+        if key in fields:
+            if inner:
+                _lose(fields[key], inner)
+            if not inner or not fields[key]:
+                del fields[key]
+
+
+def _gain(fields: Object, changed: Object) -> None:
+    for key, inner in changed.items():
+        if inner is not None:
+            _gain(fields.setdefault(key, {}), inner)
+
+
+def take_away(obj: Any, before: Object, now: Object, others: list[Object]) -> None:
+    """Remove what an applier declared before and does not now, unless another manager owns it too."""
+    for key, inner in before.items():
+        kind, _unused, text = key.partition(":")
+        theirs = [one[key] for one in others if key in one]
+        if kind == "f" and isinstance(obj, dict) and text in obj:
+            if key in now or theirs:
+                take_away(obj[text], inner, now.get(key, {}), theirs)
+            else:
+                del obj[text]
+        elif kind == "k" and isinstance(obj, list):
+            named = [one for one in obj if one.get("name") == json.loads(text)["name"]]
+            if key in now:
+                for one in named:
+                    take_away(one, inner, now[key], theirs)
+            elif not theirs:
+                obj[:] = [one for one in obj if one not in named]
+
+
+def put_in(obj: Object, body: Object, *, keyed: bool) -> None:
+    """Set what is declared."""
+    for key, value in body.items():
+        if isinstance(value, dict):
+            put_in(obj.setdefault(key, {}), value, keyed=keyed)
+        elif keyed and isinstance(value, list) and all(isinstance(one, dict) and "name" in one for one in value):
+            there = {one["name"]: one for one in obj.get(key, [])}
+            for one in value:
+                put_in(there.setdefault(one["name"], {}), one, keyed=keyed)
+            obj[key] = list(there.values())
+        else:
+            obj[key] = value
+
+
+def merge(obj: Object, patch: Object) -> None:
+    """Lay a JSON merge patch over an object."""
+    for key, value in patch.items():
+        if value is None:
+            obj.pop(key, None)
+        elif isinstance(value, dict):
+            merge(obj.setdefault(key, {}), value)
+        else:
+            obj[key] = value
