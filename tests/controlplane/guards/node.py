@@ -153,6 +153,13 @@ GUARDS: tuple[Guard, ...] = (
         tests=("tests/controlplane/virt_handler/launchers/test_session_look.py",),
     ),
     Guard(
+        file=_SESSION,
+        line="            self._publish(is_here=False)\n            found",
+        without="            found",
+        because="A launcher whose socket is gone must not have its network set up again and again.",
+        tests=("tests/controlplane/virt_handler/launchers/test_session_look.py",),
+    ),
+    Guard(
         file=_VERBS,
         line="        if self._doing:\n            raise NoContact(",
         without="        if False:\n            raise NoContact(",
