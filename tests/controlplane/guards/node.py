@@ -48,6 +48,27 @@ GUARDS: tuple[Guard, ...] = (
         tests=_BY_REGISTRY,
     ),
     Guard(
+        file=_REGISTRY,
+        line=" and not self._verbs[pod_uid].is_busy:",
+        without=":",
+        because="A Pod that comes back while a verb is carried out in it has that verb begun beside itself.",
+        tests=_BY_REGISTRY,
+    ),
+    Guard(
+        file=_REGISTRY,
+        line="            self._drop_if_over(pod.uid)\n            self._changed(key)\n",
+        without="            self._changed(key)\n",
+        because="Of each Pod that went during a verb something is kept for good.",
+        tests=_BY_REGISTRY,
+    ),
+    Guard(
+        file=_REGISTRY,
+        line="            if self._tasks.get(uid) is task:\n",
+        without="            if uid in self._tasks:\n",
+        because="A launcher that came back is forgotten with the contact that it had before.",
+        tests=_BY_REGISTRY,
+    ),
+    Guard(
         file=_CALLS,
         line="        async with asyncio.timeout(deadline_seconds):",
         without="        if True:",
