@@ -31,7 +31,7 @@ from tests.controlplane.virt_handler.fakes import (
     LauncherFiles,
     until,
 )
-from tests.controlplane.virt_handler.virt_node import VirtNode
+from tests.controlplane.virt_handler.virt_node import VirtNode, linked
 
 POD = Key("default", f"virt-launcher-web-{POD_UID[:4]}")
 
@@ -60,12 +60,9 @@ class Node:
 @pytest.fixture
 async def node(tmp_path: Path) -> AsyncIterator[Node]:
     made = Node(tmp_path)
-    link = asyncio.create_task(made.client.run())
-    await until(lambda: made.client.is_connected, "contact with virt-node")
-    yield made
-    link.cancel()
-    with suppress(asyncio.CancelledError):
-        await link
+    async with linked(made.client):
+        await until(lambda: made.client.is_connected, "contact with virt-node")
+        yield made
     await made.virt_node.close()
     made.directory.close()
 
