@@ -93,17 +93,28 @@ class Registry:
         if key is None or pod.owner is None:
             return
         task = self._tasks.get(pod.uid)
-        if session is None or (session.is_gone and (task is None or task.cancelling())):
-            session = Session(pod, pod.owner.uid, self._tools, lambda: self._changed(key))
-            self._sessions[pod.uid] = session
-            self._verbs[pod.uid] = Verbs(
-                session, self._tools.clock, group.create_task, lambda: self._changed(key), started=self._tools.started
-            )
-            self._tasks[pod.uid] = group.create_task(self._keep(session))
+        if session is None:
+            session = self._add(group, pod, pod.owner.uid, key)
+            self._begin(group, session)
+        elif session.is_gone and (task is None or task.cancelling()):
+            session.pod, session.is_gone = pod, False  # listed again, while a verb or its contact was coming to its end
+            self._begin(group, session, after=task)
         else:
             session.pod, session.is_gone = pod, False  # it may be listed again
             self._end_if_over(session)
         self._changed(key)
+
+    def _add(self, group: asyncio.TaskGroup, pod: Pod, vmi_uid: str, key: Key) -> Session:
+        def verb_ended() -> None:
+            self._drop_if_over(pod.uid)
+            self._changed(key)
+
+        session = Session(pod, vmi_uid, self._tools, lambda: self._changed(key))
+        self._sessions[pod.uid] = session
+        self._verbs[pod.uid] = Verbs(
+            session, self._tools.clock, group.create_task, verb_ended, started=self._tools.started
+        )
+        return session
 
     def _gone(self, pod: Pod) -> None:
         session = self._sessions.get(pod.uid)
@@ -111,9 +122,14 @@ class Registry:
             return
         session.is_gone = True
         self._end_if_over(session)
-        if pod.uid not in self._tasks:
-            del self._sessions[pod.uid], self._verbs[pod.uid]
+        self._drop_if_over(pod.uid)
         self._changed(pod.vmi_key)
+
+    def _drop_if_over(self, pod_uid: str) -> None:
+        """Forget a launcher that is gone, once contact and verb have ended: if it comes back, they go on."""
+        session = self._sessions.get(pod_uid)
+        if session is not None and session.is_gone and pod_uid not in self._tasks and not self._verbs[pod_uid].is_busy:
+            del self._sessions[pod_uid], self._verbs[pod_uid]
 
     def _end_if_over(self, session: Session) -> None:
         """Stop waiting for a launcher that will not come (back); one that is still there is listened to."""
@@ -121,22 +137,28 @@ class Registry:
         if task is not None and session.is_over and not session.launcher().sighting.is_connected:
             task.cancel()
 
-    async def _keep(self, session: Session) -> None:
-        """Run a session; a bug in it costs this VM's contact a pause, never the process."""
+    def _begin(self, group: asyncio.TaskGroup, session: Session, after: asyncio.Task[None] | None = None) -> None:
+        """Keep contact. after: the task that did so until its Pod was gone, and has to end first."""
         uid = session.pod.uid
-        try:
-            while not session.is_over:
-                try:
-                    await session.run()
-                except Exception:
-                    log.exception("bug in a launcher's session", extra={"pod": session.pod.metadata.name})
-                    await asyncio.sleep(_AFTER_BUG_SECONDS)
-        finally:
-            if self._sessions.get(uid) is session:
-                self._tasks.pop(uid, None)
-                if session.is_gone:
-                    self._sessions.pop(uid, None)
-                    self._verbs.pop(uid, None)
+
+        def ended(task: asyncio.Task[None]) -> None:
+            if self._tasks.get(uid) is task:
+                del self._tasks[uid]
+                self._drop_if_over(uid)
+
+        self._tasks[uid] = group.create_task(self._keep(session, after))
+        self._tasks[uid].add_done_callback(ended)
+
+    async def _keep(self, session: Session, after: asyncio.Task[None] | None) -> None:
+        """Run a session; a bug in it costs this VM's contact a pause, never the process."""
+        if after is not None:
+            await asyncio.wait({after})
+        while not session.is_over:
+            try:
+                await session.run()
+            except Exception:
+                log.exception("bug in a launcher's session", extra={"pod": session.pod.metadata.name})
+                await asyncio.sleep(_AFTER_BUG_SECONDS)
 
     def _select(self, is_wanted: Callable[[Pod], bool]) -> tuple[Launcher, ...]:
         return tuple(self._verbs[uid].launcher() for uid, one in self._sessions.items() if is_wanted(one.pod))

@@ -223,6 +223,7 @@ class Session:
                 with suppress(HypervisorError):
                     await connection.close()
         finally:
+            self._publish(is_here=False)
             found.close()
 
     async def _follow(self, connection: Connection) -> None:

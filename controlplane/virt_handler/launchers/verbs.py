@@ -65,6 +65,10 @@ class Verbs:
         self._doing = ""
         self._setback: Setback | None = None
 
+    @property
+    def is_busy(self) -> bool:
+        return self._doing != ""
+
     def launcher(self) -> Launcher:
         """Say what is known now."""
         return replace(self._contact.launcher(), doing=self._doing, setback=self._setback)

@@ -27,7 +27,7 @@ class Sighting:
     """What was last seen of a launcher over our own connection. The default says: nothing is known."""
 
     is_here: bool = False
-    """The launcher is prepared: there is a socket to dial, and a network to set up."""
+    """The launcher is prepared: we hold a socket to dial, and there is a network to set up."""
     is_admitted: bool = False
     """We were told to dial it: a VMI grants it the run."""
     is_connected: bool = False

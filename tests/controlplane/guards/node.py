@@ -48,6 +48,27 @@ GUARDS: tuple[Guard, ...] = (
         tests=_BY_REGISTRY,
     ),
     Guard(
+        file=_REGISTRY,
+        line=" and not self._verbs[pod_uid].is_busy:",
+        without=":",
+        because="A Pod that comes back while a verb is carried out in it has that verb begun beside itself.",
+        tests=_BY_REGISTRY,
+    ),
+    Guard(
+        file=_REGISTRY,
+        line="            self._drop_if_over(pod.uid)\n            self._changed(key)\n",
+        without="            self._changed(key)\n",
+        because="Of each Pod that went during a verb something is kept for good.",
+        tests=_BY_REGISTRY,
+    ),
+    Guard(
+        file=_REGISTRY,
+        line="            if self._tasks.get(uid) is task:\n",
+        without="            if uid in self._tasks:\n",
+        because="A launcher that came back is forgotten with the contact that it had before.",
+        tests=_BY_REGISTRY,
+    ),
+    Guard(
         file=_CALLS,
         line="        async with asyncio.timeout(deadline_seconds):",
         without="        if True:",
@@ -150,6 +171,13 @@ GUARDS: tuple[Guard, ...] = (
         line="            self._sighting = replace(self._sighting, observed=None)  # read anew, once per connection\n",
         without="",
         because="A domain of another identity must not be taken for ours because the one before it was.",
+        tests=("tests/controlplane/virt_handler/launchers/test_session_look.py",),
+    ),
+    Guard(
+        file=_SESSION,
+        line="            self._publish(is_here=False)\n            found",
+        without="            found",
+        because="A launcher whose socket is gone must not have its network set up again and again.",
         tests=("tests/controlplane/virt_handler/launchers/test_session_look.py",),
     ),
     Guard(

@@ -273,7 +273,7 @@ class FakeSessions:
 
     def _drop_ended(self) -> None:
         for uid, one in tuple(self._sessions.items()):
-            if one.is_gone and not one.is_connected:
+            if one.is_gone and not one.is_connected and not self._verbs[uid].is_busy:
                 del self._sessions[uid], self._verbs[uid]
                 if one.pod.vmi_key is not None:
                     self._changed(one.pod.vmi_key)

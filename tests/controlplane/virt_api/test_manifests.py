@@ -27,9 +27,11 @@ from controlplane.virt_controller.certificates.observe import secrets
 from controlplane.virt_controller.certificates.roles import ROLES
 from controlplane.virt_controller.settings import read_settings
 from controlplane.virt_controller.vmi.launcher_pod import build_launcher_pod
+from controlplane.virt_node.workers import LIMIT
 from tests.controlplane.virt_api.served import an_authority
 from tests.controlplane.virt_controller.builders import a_vmi
 
+MIB = 1024 * 1024
 ROOT = Path(__file__).parents[3]
 ROLE = ROOT / "roles" / "control_plane"
 TEMPLATES = ROLE / "templates"
@@ -329,14 +331,27 @@ def test_where_machines_run_and_how_it_is_upgraded_there_is_for_the_operator_to_
 
 def test_all_that_peers_may_hold_of_virt_api_fits_in_its_memory_limit() -> None:
     """Were it not so, a flood would end in kills, over and over."""
-    mib = 1024 * 1024
-    itself, per_connection, judged = 60 * mib, mib // 3, 20 * MAX_REVIEW_BYTES
-    (deployment,) = (each for each in render("virt-api.yaml.j2") if each["kind"] == "Deployment")
-    (container,) = deployment["spec"]["template"]["spec"]["containers"]
-
-    limit = int(container["resources"]["limits"]["memory"].removesuffix("Mi")) * mib
-
+    itself, per_connection, judged = 60 * MIB, MIB // 3, 20 * MAX_REVIEW_BYTES
+    limit = memory_limit("virt-api.yaml.j2", "Deployment")
     assert itself + 2 * CONNECTIONS * per_connection + 2 * ROOM_BYTES + THREADS * judged <= limit
+
+
+def test_a_dozen_launchers_that_mean_harm_fit_in_virt_handlers_memory_limit() -> None:
+    """Measured: 48 MiB, less than 64 KiB for a launcher, and 32 MiB for a message that never ends."""
+    itself, launchers, harmful = 48 * MIB, 250 * MIB // 16, 12 * 32 * MIB
+    assert itself + launchers + harmful <= memory_limit("virt-handler.yaml.j2", "DaemonSet")
+
+
+def test_all_that_virt_node_does_at_once_fits_in_its_memory_limit_several_times() -> None:
+    """Measured: 33 MiB, and 20 MiB for the threads of 256 launchers."""
+    itself, threads = 33 * MIB, LIMIT * 20 * MIB // 256
+    assert itself + 4 * threads <= memory_limit("virt-node.yaml.j2", "DaemonSet")
+
+
+def memory_limit(template: str, kind: str) -> int:
+    (workload,) = (each for each in render(template) if each["kind"] == kind)
+    (container,) = workload["spec"]["template"]["spec"]["containers"]
+    return int(container["resources"]["limits"]["memory"].removesuffix("Mi")) * MIB
 
 
 def hook_clients(environment: dict[str, Any]) -> HookClients | None:

@@ -36,7 +36,7 @@ from controlplane.virt_handler.node_client import NodeClient
 from controlplane.virt_node.launcher_dir import PodsDirectory
 from tests.controlplane.virt_handler.builders import ETH0, POD_UID
 from tests.controlplane.virt_handler.fakes import FakeNetwork, FakeProc, LauncherFiles, until
-from tests.controlplane.virt_handler.virt_node import VirtNode
+from tests.controlplane.virt_handler.virt_node import VirtNode, linked
 
 
 def descriptors() -> int:
@@ -58,12 +58,9 @@ async def pair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
     directory, network = PodsDirectory(str(tmp_path / "pods")), FakeNetwork()
     node = VirtNode(directory, network, FakeProc(tmp_path / "proc"))
     made = Pair(LauncherFiles(tmp_path / "pods"), network, node, NodeClient(node.dial))
-    link = asyncio.create_task(made.client.run())
-    await until(lambda: made.client.is_connected, "contact")
-    yield made
-    link.cancel()
-    with suppress(asyncio.CancelledError):
-        await link
+    async with linked(made.client):
+        await until(lambda: made.client.is_connected, "contact")
+        yield made
     await node.close()
     made.files.close()
     directory.close()
@@ -257,13 +254,10 @@ def ask_for_socket(client: NodeClient) -> Awaitable[object]:
 async def dialling(liar: Liar, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> AsyncIterator[NodeClient]:
     """A client of that end; nothing stays open."""
     client = NodeClient(liar.dial, sleep)
-    link = asyncio.create_task(client.run())
     try:
-        yield client
+        async with linked(client):
+            yield client
     finally:
-        link.cancel()
-        with suppress(asyncio.CancelledError):
-            await link
         for one in liar.ends:
             asyncio.get_running_loop().remove_reader(one)
             one.close()

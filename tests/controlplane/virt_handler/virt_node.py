@@ -8,16 +8,30 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 
 from controlplane.node_link.messages import NodeState
 from controlplane.node_link.offer import Offer
+from controlplane.virt_handler.node_client import NodeClient
 from controlplane.virt_node.capabilities import Capabilities
 from controlplane.virt_node.inotify import Inotify
 from controlplane.virt_node.launcher_dir import PodsDirectory
 from controlplane.virt_node.server import converse
 from controlplane.virt_node.service import Service
 from tests.controlplane.virt_handler.fakes import FakeNetwork, FakeProc
+
+
+@asynccontextmanager
+async def linked(client: NodeClient) -> AsyncIterator[None]:
+    """Let a client keep its connection meanwhile."""
+    link = asyncio.create_task(client.run())
+    try:
+        yield
+    finally:
+        link.cancel()
+        with suppress(asyncio.CancelledError):
+            await link
 
 
 class VirtNode:

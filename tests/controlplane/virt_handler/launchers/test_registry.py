@@ -6,19 +6,22 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
 import pytest
 
+from controlplane.api.objects.resources import Key
+from controlplane.node_link.messages import Masquerade, PodInterface
 from controlplane.virt_handler.launchers.registry import Registry
 from controlplane.virt_handler.launchers.session import Tools
 from controlplane.virt_handler.node_client import NodeClient
-from controlplane.virt_handler.vmi.ports import CannotLook
+from controlplane.virt_handler.vmi.ports import CannotLook, NoContact
 from controlplane.virt_handler.vmi.world import Traces
 from controlplane.virt_node.launcher_dir import PodsDirectory
-from tests.controlplane.virt_handler.builders import POD_UID, VMI_UID, pod_object
+from tests.controlplane.virt_handler.builders import POD_UID, VMI_UID, a_vmi, pod_object
 from tests.controlplane.virt_handler.fakes import (
     FakeCache,
     FakeClock,
@@ -28,7 +31,9 @@ from tests.controlplane.virt_handler.fakes import (
     LauncherFiles,
     until,
 )
-from tests.controlplane.virt_handler.virt_node import VirtNode
+from tests.controlplane.virt_handler.virt_node import VirtNode, linked
+
+POD = Key("default", f"virt-launcher-web-{POD_UID[:4]}")
 
 
 class Node:
@@ -38,23 +43,40 @@ class Node:
         self.proc = FakeProc(root / "proc")
         self.files = LauncherFiles(root / "pods")
         self.directory = PodsDirectory(str(root / "pods"))
-        self.virt_node = VirtNode(self.directory, FakeNetwork(), self.proc)
+        self.network = FakeNetwork()
+        self.has_begun, self.may_end = threading.Event(), threading.Event()
+        self.virt_node = VirtNode(self.directory, self, self.proc)  # type: ignore[arg-type]
         self.client = NodeClient(self.virt_node.dial)
         tools = Tools(self.client, FakeClock(), FakeLibvirtd(VMI_UID).connect)
         self.registry = Registry(self.pods, tools, lambda _unused: None)
+
+    def set_up(self, namespace: AbstractContextManager[int], wanted: Masquerade) -> PodInterface:
+        """Set a Pod's network up, when it may end."""
+        self.has_begun.set()
+        self.may_end.wait(5)
+        return self.network.set_up(namespace, wanted)
 
 
 @pytest.fixture
 async def node(tmp_path: Path) -> AsyncIterator[Node]:
     made = Node(tmp_path)
-    link = asyncio.create_task(made.client.run())
-    await until(lambda: made.client.is_connected, "contact with virt-node")
-    yield made
-    link.cancel()
-    with suppress(asyncio.CancelledError):
-        await link
+    async with linked(made.client):
+        await until(lambda: made.client.is_connected, "contact with virt-node")
+        yield made
     await made.virt_node.close()
     made.directory.close()
+
+
+@pytest.fixture
+async def registry(node: Node) -> AsyncIterator[Registry]:
+    """The one of the node, which follows its Pods."""
+    task = asyncio.create_task(node.registry.run())
+    await asyncio.sleep(0)
+    yield node.registry
+    node.may_end.set()
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
 
 
 async def test_pods_are_known_when_they_were_listed_and_taken_in(node: Node) -> None:
@@ -69,19 +91,80 @@ async def test_pods_are_known_when_they_were_listed_and_taken_in(node: Node) -> 
         await task
 
 
-async def test_a_pod_that_another_replaced_under_its_name_is_gone(node: Node) -> None:
+async def test_a_pod_that_another_replaced_under_its_name_is_gone(node: Node, registry: Registry) -> None:
     """A watch that lost the deletion shows the new Pod in the old one's place."""
-    task = asyncio.create_task(node.registry.run())
-    await asyncio.sleep(0)
     old, new = pod_object(), pod_object("another")
     new["metadata"]["name"] = old["metadata"]["name"]
     node.pods.put(old)
     node.pods.put(new)
-    known = {one.pod.uid: one.is_gone for one in node.registry.launchers_of(VMI_UID)}
+    known = {one.pod.uid: one.is_gone for one in registry.launchers_of(VMI_UID)}
     assert known == {POD_UID: True, "another": False}
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
+
+
+async def test_a_pod_that_comes_back_goes_on_with_the_verb_that_it_left_with(node: Node, registry: Registry) -> None:
+    """It was begun again beside the first, once for each time that the Pod was listed."""
+    node.pods.put(pod_object())
+    verbs = registry.session(POD_UID)
+    assert verbs is not None
+    verbs.prepare_network(a_vmi())
+    await until(node.has_begun.is_set, "the network")
+    for _unused in range(3):
+        node.pods.remove(POD)
+        await asyncio.sleep(0)
+        node.pods.put(pod_object())
+        await asyncio.sleep(0)
+    again = registry.session(POD_UID)
+    assert again is not None
+    assert again.launcher().doing == "prepare the network"
+    with pytest.raises(NoContact, match="busy"):
+        again.prepare_network(a_vmi())
+    node.may_end.set()
+    await until(lambda: again.launcher().doing == "", "its end")
+    assert again.launcher().sighting.is_network_ready
+    assert len(node.network.wanted) == 1
+
+
+async def test_a_pod_that_is_gone_is_forgotten_once_its_verb_has_ended(node: Node, registry: Registry) -> None:
+    node.pods.put(pod_object())
+    verbs = registry.session(POD_UID)
+    assert verbs is not None
+    verbs.prepare_network(a_vmi())
+    await until(node.has_begun.is_set, "the network")
+    node.pods.remove(POD)
+    await asyncio.sleep(0.01)
+    assert [one.is_gone for one in registry.launchers_of(VMI_UID)] == [True]
+    node.may_end.set()
+    await until(lambda: len(registry) == 0, "nothing of it")
+    assert registry.session(POD_UID) is None
+
+
+async def test_a_pod_that_is_gone_in_the_moment_in_which_it_came_leaves_nothing(node: Node, registry: Registry) -> None:
+    node.pods.put(pod_object())
+    node.pods.remove(POD)
+    await until(lambda: len(registry) == 0, "nothing of it")
+
+
+async def test_a_pod_that_came_back_and_went_again_leaves_nobody_waiting_for_it(node: Node, registry: Registry) -> None:
+    before = len(asyncio.all_tasks())
+    node.pods.put(pod_object())
+    await asyncio.sleep(0.01)
+    node.pods.remove(POD)
+    node.pods.put(pod_object())
+    await asyncio.sleep(0.01)
+    assert len(asyncio.all_tasks()) > before
+    node.pods.remove(POD)
+    await until(lambda: len(asyncio.all_tasks()) == before, "nobody")
+    assert len(registry) == 0
+
+
+async def test_a_guest_that_ran_in_a_pod_is_remembered_when_the_pod_comes_back(node: Node, registry: Registry) -> None:
+    """It is never started a second time there."""
+    node.pods.put(pod_object())
+    session = registry._sessions[POD_UID]
+    session._publish(has_run=True)
+    node.pods.remove(POD)
+    node.pods.put(pod_object())
+    assert [one.sighting.has_run for one in registry.launchers_of(VMI_UID)] == [True]
 
 
 async def test_a_node_without_a_trace_of_a_pod_says_so(node: Node) -> None:

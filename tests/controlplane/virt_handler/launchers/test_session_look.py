@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 
@@ -23,23 +24,37 @@ from tests.controlplane.virt_handler.fakes import FakeClock, FakeConnection, Fak
 
 
 class Node(NodeClient):
-    """A node on which the launcher is there already."""
+    """A node on which the launcher is there, until it is not."""
 
     def __init__(self) -> None:
         super().__init__(self._nowhere)
+        self.has_launcher = asyncio.Event()
+        self.has_launcher.set()
 
     async def _nowhere(self) -> socket.socket:
         raise ConnectionRefusedError
 
     async def open_socket(self, pod_uid: str) -> LauncherSocket:
+        await self.has_launcher.wait()
         return LauncherSocket(os.open("/dev/null", os.O_PATH | os.O_CLOEXEC))
 
     async def give_capabilities(self, pod_uid: str, *, with_kvm: bool) -> None:
         """Nothing is saved here."""
 
 
-def a_session(libvirtd: FakeLibvirtd) -> Session:
-    return Session(a_pod(), VMI_UID, Tools(Node(), FakeClock(), libvirtd.connect), lambda: None)
+def a_session(libvirtd: FakeLibvirtd, node: Node | None = None) -> Session:
+    return Session(a_pod(), VMI_UID, Tools(node or Node(), FakeClock(), libvirtd.connect), lambda: None)
+
+
+@asynccontextmanager
+async def in_contact(session: Session) -> AsyncIterator[None]:
+    contact = asyncio.create_task(session.run())
+    try:
+        yield
+    finally:
+        contact.cancel()
+        with suppress(asyncio.CancelledError):
+            await contact
 
 
 @pytest.mark.parametrize("xml", ["<domain>", "<domain>" + "<a>" * 1000, domain_text()], ids=["cut", "deep", "ours"])
@@ -84,14 +99,43 @@ async def test_a_description_is_read_anew_in_each_connection() -> None:
     session = a_session(libvirtd)
     (await FakeConnection(libvirtd).define(domain_text())).life = RUNNING
     session.admit()
-    contact = asyncio.create_task(session.run())
-    await until(lambda: judge(session.launcher(), VMI_UID) == Alive(RUNNING), "our domain")
+    async with in_contact(session):
+        await until(lambda: judge(session.launcher(), VMI_UID) == Alive(RUNNING), "our domain")
 
-    (await FakeConnection(libvirtd).define(domain_text().replace(POD_UID, "another"))).life = RUNNING
-    libvirtd.hang_up()
+        (await FakeConnection(libvirtd).define(domain_text().replace(POD_UID, "another"))).life = RUNNING
+        libvirtd.hang_up()
 
-    foreign = Unknown("the launcher's domain carries another identity")
-    await until(lambda: judge(session.launcher(), VMI_UID) == foreign, "the other identity")
-    contact.cancel()
-    with suppress(asyncio.CancelledError):
-        await contact
+        foreign = Unknown("the launcher's domain carries another identity")
+        await until(lambda: judge(session.launcher(), VMI_UID) == foreign, "the other identity")
+
+
+async def test_a_launcher_whose_socket_is_let_go_is_not_here_until_there_is_another() -> None:
+    """Nothing is set up for it meanwhile."""
+    libvirtd, node = FakeLibvirtd(VMI_UID), Node()
+    session = a_session(libvirtd, node)
+    async with in_contact(session):
+        await until(lambda: session.launcher().sighting.is_here, "its socket")
+        assert libvirtd.dials == 0, "before the grant"
+        session.admit()
+        await until(lambda: session.launcher().sighting.is_connected, "contact")
+
+        node.has_launcher.clear()
+        libvirtd.hang_up()
+        await until(lambda: not session.launcher().sighting.is_here, "the loss")
+        assert not session.launcher().sighting.is_connected
+
+        node.has_launcher.set()
+        await until(lambda: session.launcher().sighting.is_connected, "contact again")
+        assert session.launcher().sighting.is_here
+
+
+async def test_a_launcher_that_does_not_take_the_call_is_not_here_either() -> None:
+    libvirtd, node = FakeLibvirtd(VMI_UID), Node()
+    libvirtd.is_listening = False
+    session = a_session(libvirtd, node)
+    async with in_contact(session):
+        await until(lambda: session.launcher().sighting.is_here, "its socket")
+        node.has_launcher.clear()
+        session.admit()
+        await until(lambda: libvirtd.dials == 1, "a call")
+        await until(lambda: not session.launcher().sighting.is_here, "the socket that was let go")
