@@ -31,15 +31,19 @@ _WHOLE = "."
 
 def applied_fields(live: Object, manager: str) -> Object | None:
     """Return what a manager alone applied, with what it noted of lists; None if it never applied anything."""
-    entries = [one for one in (live.get("metadata") or {}).get("managedFields") or () if not one.get("subresource")]
-    applied = [one for one in entries if one.get("manager") == manager and one.get("operation") == "Apply"]
-    if not applied:
+    fields = _applied(live, manager)
+    if fields is None:
         return None
-    fields = applied[0].get("fieldsV1") or {}
-    for entry in entries:
+    for entry in _entries(live):
         if entry.get("manager") != manager:
             fields = _without(fields, entry.get("fieldsV1") or {})
     return _joined(fields, noted(live))
+
+
+def is_applied(live: Object, manager: str, path: Path) -> bool:
+    """Tell whether a manager applied the field at a path, alone or with others: an apply without it gives it up."""
+    fields = _applied(live, manager) or {}
+    return f"f:{path[-1]}" in _at(fields, path[:-1])
 
 
 def noted(live: Object) -> Object:
@@ -76,13 +80,8 @@ def tracks_items(live: Object, path: Path) -> bool:
 
 def is_patched(live: Object, manager: str, patch: Object) -> bool:
     """Tell whether a merge patch takes away what this manager wrote by a patch: an apply of it would not."""
-    entries = (live.get("metadata") or {}).get("managedFields") or ()
-    ours = [one.get("fieldsV1") or {} for one in entries if one.get("manager") == manager and _is_update(one)]
-    return any(_takes_from(fields, patch) for fields in ours)
-
-
-def _is_update(entry: Object) -> bool:
-    return entry.get("operation") == "Update" and not entry.get("subresource")
+    ours = [one for one in _entries(live) if (one.get("manager"), one.get("operation")) == (manager, "Update")]
+    return any(_takes_from(one.get("fieldsV1") or {}, patch) for one in ours)
 
 
 def _takes_from(fields: Object, patch: Object) -> bool:
@@ -99,8 +98,8 @@ def added_by_others(live: Object, manager: str) -> Object:
     Lists that the control plane wrote (a disk that was plugged in) are the users' all the same.
     """
     kept: Object = {"metadata": {}, "spec": {}}
-    for entry in (live.get("metadata") or {}).get("managedFields") or ():
-        if entry.get("manager") == manager or entry.get("subresource"):
+    for entry in _entries(live):
+        if entry.get("manager") == manager:
             continue
         fields = entry.get("fieldsV1") or {}
         chosen = {f"f:{one}": inner for one in ("labels", "annotations") if (inner := _at(fields, ("metadata", one)))}
@@ -186,6 +185,18 @@ def _keyed_items(there: list[Any], fields: Object, declared: list[Any], path: Pa
         # with no word about items the list was applied as a whole, and nobody has changed it since
     same = len(kept) == len(there) and all(one is other for one, other in zip(kept, there, strict=True))
     return there if same else kept
+
+
+def _entries(live: Object) -> list[Object]:
+    entries = (live.get("metadata") or {}).get("managedFields") or ()
+    return [one for one in entries if not one.get("subresource")]
+
+
+def _applied(live: Object, manager: str) -> Object | None:
+    for entry in _entries(live):
+        if entry.get("manager") == manager and entry.get("operation") == "Apply":
+            return entry.get("fieldsV1") or {}
+    return None
 
 
 def _at(fields: Object, path: Path) -> Object:

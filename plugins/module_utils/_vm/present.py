@@ -131,16 +131,19 @@ def _to_apply(declared: Object, live: Object, wanted: Object) -> Object:
     noted = body
     for path in KEYS:
         left = manifest.at(wanted, path)
-        if left and not ownership.tracks_items(live, path):
-            if manifest.at(body, path) is None:
-                noted = manifest.replaced(noted, path, [])  # none of the items is ours
+        is_declared = manifest.at(body, path) is not None
+        if not left or ownership.tracks_items(live, path):
+            continue
+        if is_declared or ownership.is_applied(live, FIELD_MANAGER, path):
             body = manifest.replaced(body, path, left)
+        if not is_declared:
+            noted = manifest.replaced(noted, path, [])  # none of the items is ours
     spec = dict(body.get("spec") or {})
-    fields = (ownership.applied_fields(live, FIELD_MANAGER) or {}).get("f:spec") or {}
-    for key in _STRATEGY_FIELDS:
-        here = (live.get("spec") or {}).get(key)
-        if f"f:{key}" in fields and not any(one in spec for one in _STRATEGY_FIELDS) and here is not None:
-            spec[key] = here
+    if not any(key in spec for key in _STRATEGY_FIELDS):
+        for key in _STRATEGY_FIELDS:
+            here = (live.get("spec") or {}).get(key)
+            if here is not None and ownership.is_applied(live, FIELD_MANAGER, ("spec", key)):
+                spec[key] = here
     return _noted(_guarded({**body, "spec": spec}, live), noted)
 
 

@@ -18,6 +18,7 @@ PARTS = (
     "controlplane",
     "plugins",
     "tests/controlplane",
+    "tests/unit",
     "tests/conftest.py",
     "roles",
     "docs",
@@ -26,7 +27,7 @@ PARTS = (
     "pyproject.toml",
     "requirements.txt",
 )
-"""What the control plane's unit tests read."""
+"""What the unit tests of the control plane and of the modules read."""
 
 
 class Copy:

@@ -121,6 +121,8 @@ class World:
             others = [one for one in managed if not _is_applier(one, manager)]
             fake_fields.take_away(new, before, fields, [one["fieldsV1"] for one in others])
             fake_fields.put_in(new, body, keyed=self.keyed_lists)
+            if old is not None:
+                others = fake_fields.after_apply(others, _content(old), new, keyed=self.keyed_lists)
             entries = [*others, fake_fields.entry(manager, "Apply", fields)]
             return self._store(plural, old, new, entries, dry_run=dry_run)
 

@@ -50,6 +50,15 @@ def after_update(managed: list[Object], old: Object, new: Object, manager: str, 
     return [*found, entry(manager, "Update", mine)] if mine else found
 
 
+def after_apply(others: list[Object], old: Object, new: Object, *, keyed: bool) -> list[Object]:
+    """Return what others own after an apply that is forced: not what it changed."""
+    changed = _changed(old, new, keyed=keyed)
+    found = copy.deepcopy(others)
+    for one in found:
+        _lose(one["fieldsV1"], changed)
+    return [one for one in found if one["fieldsV1"]]
+
+
 def _changed(old: Any, new: Any, *, keyed: bool) -> Object:
     """Return changed fields; a value of None marks one that went."""
     before, after = _parts(old, keyed=keyed), _parts(new, keyed=keyed)

@@ -1,0 +1,140 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The modules: what others have stays, what was done is told, what is secret is not shown."""
+
+from __future__ import annotations
+
+from tests.controlplane.guards.guard import Guard
+
+_PRESENT = "plugins/module_utils/_vm/present.py"
+_OWNERSHIP = "plugins/module_utils/_vm/ownership.py"
+_OVERLAY = "plugins/module_utils/_vm/overlay.py"
+_SERVICE = "plugins/module_utils/_vm/service.py"
+_REDACT = "plugins/module_utils/_vm/redact.py"
+_TESTS = "tests/unit/plugins/module_utils"
+_STORIES = (f"{_TESTS}/_vm/test_nothing_is_lost.py",)
+_BY_OWNERSHIP = (f"{_TESTS}/_vm/test_ownership.py",)
+_BY_SERVICE = (f"{_TESTS}/_vm/test_service.py",)
+
+GUARDS: tuple[Guard, ...] = (
+    Guard(
+        file=_PRESENT,
+        line="_guarded(patch, live) if compare.has_lists(patch) else patch",
+        without="patch",
+        because="A list that was read would overwrite the item that somebody adds meanwhile.",
+        tests=_STORIES,
+    ),
+    Guard(
+        file=_PRESENT,
+        line='_noted(_guarded({**body, "spec": spec}, live), noted)',
+        without='_noted({**body, "spec": spec}, noted)',
+        because="A list that was read would overwrite the item that somebody adds meanwhile.",
+        tests=_STORIES,
+    ),
+    Guard(
+        file=_PRESENT,
+        line="            body = manifest.replaced(body, path, left)",
+        without="            pass",
+        because="To the server the list is one field: what an apply leaves out of it is gone.",
+        tests=_STORIES,
+    ),
+    Guard(
+        file=_PRESENT,
+        line="            noted = manifest.replaced(noted, path, [])",
+        without="            pass",
+        because="The next run would take what others have for what was applied as a whole.",
+        tests=_STORIES,
+    ),
+    Guard(
+        file=_PRESENT,
+        line="    if not patch and not ownership.is_outdated(live, clean):",
+        without="    if not patch:",
+        because="A name that was ours once would be taken from who uses it next.",
+        tests=_STORIES,
+    ),
+    Guard(
+        file=_PRESENT,
+        line="    if not compare.has_nulls(compare.merge_patch(live, laid)) and not ownership.is_patched(",
+        without="    if not ownership.is_patched(",
+        because="An apply leaves what others own, so what a null takes away would stay.",
+        tests=_STORIES,
+    ),
+    Guard(
+        file=_PRESENT,
+        line=" and not ownership.is_patched(live, FIELD_MANAGER, patch):",
+        without=":",
+        because="An apply leaves what we once patched, so it would never be taken back.",
+        tests=_STORIES,
+    ),
+    Guard(
+        file=_PRESENT,
+        line="        return wanted not in (run_strategies.MANUAL, run_strategies.HALTED)",
+        without="        return wanted == run_strategies.ALWAYS",
+        because="A VM that is declared stopped must not run for a moment.",
+        tests=_BY_SERVICE,
+    ),
+    Guard(
+        file=_OWNERSHIP,
+        line="        elif fields and name not in ours:",
+        without="        elif False:",
+        because="What others plugged in is theirs.",
+        tests=_BY_OWNERSHIP,
+    ),
+    Guard(
+        file=_OWNERSHIP,
+        line='        if entry.get("manager") != manager:',
+        without="        if False:",
+        because="What another declares as well is not ours to take away.",
+        tests=_BY_OWNERSHIP,
+    ),
+    Guard(
+        file=_OVERLAY,
+        line="            del merged[key]\n",
+        without="            pass\n",
+        because="Two kinds of source for one volume: the server refuses them.",
+        tests=(f"{_TESTS}/_vm/test_overlay.py",),
+    ),
+    Guard(
+        file="plugins/module_utils/_vm/manifest.py",
+        line='(params.get("cpu") or {}).items() if value is not None}',
+        without='(params.get("cpu") or {}).items()}',
+        because="What an option leaves out would be taken away.",
+        tests=_STORIES,
+    ),
+    Guard(
+        file=_SERVICE,
+        line=" and not api.serves(names.GROUP):",
+        without=":",
+        because="A 404 of whoever answers there is no proof that a VM is gone.",
+        tests=_BY_SERVICE,
+    ),
+    Guard(
+        file=_SERVICE,
+        line="    return replace(outcome, changed=True, method",
+        without="    return replace(outcome, method",
+        because="What was changed before a conflict was changed.",
+        tests=_BY_SERVICE,
+    ),
+    Guard(
+        file=_SERVICE,
+        line='        error.facts["changed"] = True',
+        without="        pass",
+        because="What was changed before a failure was changed.",
+        tests=_BY_SERVICE,
+    ),
+    Guard(
+        file=_REDACT,
+        line='    return key in ("data", "stringData") and obj.get("kind") == "Secret"',
+        without="    return False",
+        because="A Secret's values are secret.",
+        tests=(f"{_TESTS}/_vm/test_redact.py",),
+    ),
+    Guard(
+        file="plugins/module_utils/_client/kubeconfig.py",
+        line='"\\n" in text or ": " in text or ',
+        without="",
+        because="A kubeconfig that is taken for paths is printed as paths that do not exist.",
+        tests=(f"{_TESTS}/_client/test_kubeconfig.py",),
+    ),
+)
