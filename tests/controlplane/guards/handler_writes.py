@@ -142,4 +142,11 @@ GUARDS: tuple[Guard, ...] = (
         because="A look that failed must come again.",
         tests=_BY_RECONCILER,
     ),
+    Guard(
+        file="controlplane/virt_handler/vmi/decide.py",
+        line="    if vmi.metadata.deletion_timestamp is not None or launcher.is_gone or launcher.pod.is_over:",
+        without="    if launcher.is_gone or launcher.pod.is_over:",
+        because="No network is set up, and no start begun, for a machine that is deleted.",
+        tests=("tests/controlplane/virt_handler/vmi/test_decide.py",),
+    ),
 )

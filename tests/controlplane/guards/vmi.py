@@ -271,4 +271,11 @@ GUARDS: tuple[Guard, ...] = (
         because="What nobody has confirmed is unknown, not failed: a failed VMI is started again elsewhere.",
         tests=_BY_STATUS,
     ),
+    Guard(
+        file=_STATUS,
+        line="    for told in (condition_types.POD_SCHEDULED, condition_types.SYNCHRONIZED):",
+        without="    for told in (condition_types.POD_SCHEDULED,):",
+        because="A trouble of before the hand-over is nobody's to take back after it.",
+        tests=_BY_STATUS,
+    ),
 )

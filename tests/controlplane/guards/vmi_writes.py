@@ -184,4 +184,11 @@ GUARDS: tuple[Guard, ...] = (
         because="A Pod of the attempt before may still be going.",
         tests=_BY_RECONCILER,
     ),
+    Guard(
+        file=_MEMORY,
+        line="        is_current = self.nodes_read.get(name) == node.metadata.resource_version",
+        without="        is_current = name in self.nodes_read",
+        because="What the API server said of an earlier state of a Node is no word about this one.",
+        tests=_BY_RECONCILER,
+    ),
 )

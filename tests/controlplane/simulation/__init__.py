@@ -7,6 +7,8 @@ store: the API server. cache: watch streams that lag. controller: virt-controlle
 node: scheduler, kubelet, launcher, virt-handler, guest. people: users' operations. moments: what goes wrong when it
 matters. oracles: what must never happen, and what must have happened in the end. controller_promises, handler_promises:
 what each write must rest on, whatever comes of it: its preconditions, and the questions (answers) asked before.
+vm_status_promises, vmi_status_promises: that what is said follows from what was seen. handler_duties: what must not be
+forgotten until time has passed.
 world: the random schedule. mutants: bugs that must be found; measure: how surely they are.
 `make simulate STEPS=N SEED=S` runs it from the shell.
 """

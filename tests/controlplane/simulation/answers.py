@@ -8,13 +8,17 @@ Only answers that arrived are in here. Caches are not: their silence proves noth
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from controlplane.api.objects.resources import Key
-from controlplane.engine.errors import NotFound
+from controlplane.api.objects.resources import Key, Resource
+from controlplane.engine.errors import AlreadyExists, ApiError, Conflict, NotFound, Unavailable
 from tests.controlplane.simulation.calls import Call
 from tests.controlplane.simulation.store import Json, Store
+
+NOT_REFUSED = (AlreadyExists, Conflict, NotFound, Unavailable)
+"""What is no refusal of a write, but no basis for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,9 @@ class Answers:
     def __init__(self) -> None:
         self._newest: dict[tuple[str, Key], Answer] = {}
         self._made: set[tuple[str, Key]] = set()
+        self._ended: set[tuple[str, str]] = set()
+        self.was_refused = False
+        """A write was, for a reason that is the object's."""
 
     def take(self, call: Call, result: Any, error: Exception | None, version: int) -> None:
         """Note what came back from a question."""
@@ -38,6 +45,10 @@ class Answers:
             self._newest[call.kind, call.key] = Answer(version, result)
         if call.verb == "create" and error is None:
             self._made.add((call.kind, call.key))
+        if call.verb == "delete" and error is None:
+            self._ended.add((call.kind, call.asked["uid"]))
+        is_refusal = isinstance(error, ApiError) and not isinstance(error, NOT_REFUSED)
+        self.was_refused |= call.is_write and is_refusal
 
     def of(self, kind: str, key: Key) -> Answer | None:
         return self._newest.get((kind, key))
@@ -45,6 +56,10 @@ class Answers:
     def has_made(self, kind: str, key: Key) -> bool:
         """Tell whether it was told that it made such an object."""
         return (kind, key) in self._made
+
+    def has_ended(self, kind: str, uid: str) -> bool:
+        """Tell whether it was told that it deleted that object."""
+        return (kind, uid) in self._ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +84,8 @@ class Asked:
     store: Store
     now: float
     """By its own clock; what it said when the pass began, if that was later."""
+    seen: Callable[[Resource, Key], Json | None]
+    """What its cache, with the answers to its own writes, shows of an object."""
 
     @property
     def decided_on(self) -> Json:

@@ -10,10 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 from kubevirt_api.names import LAUNCHER_ROLE, ROLE
 
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
-from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key, Resource
 from controlplane.engine.backoff import BackOff
 from controlplane.engine.overlay import Overlay, RememberingApi
 from controlplane.engine.queue import Queue
@@ -110,6 +111,10 @@ class Controller(Process):
     def view(self, key: Key, since: int) -> View:
         vms, vmis = self.overlays[VIRTUAL_MACHINE], self.overlays[VIRTUAL_MACHINE_INSTANCE]
         return View(vms.get(key), vmis.get(key), since)
+
+    def seen(self, resource: Resource, key: Key) -> Json | None:
+        raw = self.overlays[resource].get(key)
+        return None if raw is None else msgspec.json.decode(raw)
 
     def broken_promise(self, asked: Asked) -> str | None:
         return broken_promise(asked)

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from kubevirt_api.names import VM_FINALIZER, VMI_FINALIZER
+import msgspec
+from kubevirt_api.names import VM_FINALIZER, VM_GENERATION, VMI_FINALIZER
 
 from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
 from tests.controlplane.simulation.answers import Asked
@@ -19,10 +20,15 @@ from tests.controlplane.simulation.kubernetes import OUT_OF_SERVICE, has_taint
 from tests.controlplane.simulation.ledger import asks_for_run, controlling_uid
 from tests.controlplane.simulation.start_promises import counts_up, end_is_noted, seconds_to_wait, start_is_taken_off
 from tests.controlplane.simulation.store import OVER, Json
+from tests.controlplane.simulation.truth import form
+from tests.controlplane.simulation.vm_status_promises import vm_status_follows
+from tests.controlplane.simulation.vmi_status_promises import ready_follows, vmi_status_follows
 
 LOOKED_BACK = 2
 """Earlier attempts of a run that may still have a Pod."""
 HANDED_OVER = ("Scheduled", "Running", "Unknown")
+NEVER_STARTED = ("InvalidDomain", "InvalidSpec", "StartFailed")
+"""Reasons of a run whose launcher waits for ever: it has to be ended."""
 Rule = Callable[[Asked], str | None]
 
 
@@ -55,6 +61,18 @@ def _run_is_asked_for(asked: Asked) -> str | None:
     if left > 0:
         return f"the back-off of the VM that was read lasts {left:.0f} s more"
     return None if VMI_FINALIZER in body["metadata"]["finalizers"] else "nothing holds it"
+
+
+def _is_what_its_vm_says(asked: Asked) -> str | None:
+    """An instance is what the VM that was read asks for, and says from which state of it it was made."""
+    answer, body = asked.in_pass.of(VIRTUAL_MACHINE.kind, asked.call.key), asked.call.asked["body"]
+    if answer is None or answer.found is None:
+        return None
+    said, generation = body["metadata"]["annotations"].get(VM_GENERATION), answer.found["metadata"]["generation"]
+    if said != str(generation):
+        return f"it says that it is made from generation {said}, and it is made from {generation}"
+    made, asked_for = form(body["spec"]), form(answer.found["spec"]["template"]["spec"])
+    return None if made == asked_for else f"it is made as {made}, and the VM asks for {asked_for}"
 
 
 def _is_made_once(asked: Asked) -> str | None:
@@ -102,18 +120,51 @@ def _vm_lives(asked: Asked) -> str | None:
     return "a VMI is adopted for a VM that goes" if meta["uid"] != owner or "deletionTimestamp" in meta else None
 
 
+def _log_is_kept(asked: Asked) -> str | None:
+    """A Pod that ended is deleted with its VMI, not before: its log says what happened. A granted one ends itself."""
+    pod, vmi = asked.seen(POD, asked.call.key), None if asked.view.vmi is None else msgspec.json.decode(asked.view.vmi)
+    if pod is None or vmi is None or "deletionTimestamp" in vmi["metadata"]:
+        return None
+    if pod.get("status", {}).get("phase") in OVER:
+        return "it has ended, and its log is thrown away"
+    status = vmi.get("status", {})
+    is_granted = pod["metadata"]["uid"] in (status.get("activePods") or {})
+    return "its guest's launcher ends by itself" if is_granted and status.get("reason") not in NEVER_STARTED else None
+
+
 def _end_is_proven(asked: Asked) -> str | None:
-    """Of a run that was handed over, virt-controller tells an end that the kubelet told, or its node by its own end."""
+    """Of a run that was handed over, virt-controller tells an end that the kubelet told, or its node by its own end.
+
+    Of one that was not: an end that its Pod has met, or that the API server knows no Pod of it.
+    """
     vmi, said = asked.decided_on, asked.call.asked["patch"].get("status", {})
     before = vmi.get("status", {})
-    if said.get("phase") not in OVER or before.get("phase") not in HANDED_OVER:
+    if said.get("phase") not in OVER or before.get("phase") in OVER:
         return None
+    if before.get("phase", "") not in HANDED_OVER:
+        return _never_began(asked, vmi)
     granted = before.get("activePods") or {}
     if any(_is_over(pod) for pod in _states_of_pods(asked, set(granted))):
         return None
     if all(_is_node_out(asked, name) for name in granted.values()):
         return _looked_for_pods(asked, vmi, _granted_at(asked, vmi), of_any=False)
     return f"a run is over ({said.get('reason') or before.get('reason')}), and nobody has said so"
+
+
+def _ready_follows(asked: Asked) -> str | None:
+    return ready_follows(asked, _pod_names(asked.decided_on))
+
+
+def _never_began(asked: Asked, vmi: Json) -> str | None:
+    uid, history = vmi["metadata"]["uid"], asked.store.histories[POD.kind]
+    pods = [one.after for one in history if one.after is not None and controlling_uid(one.after) == uid]
+    if any(_is_over(pod) or "deletionTimestamp" in pod["metadata"] for pod in pods):
+        return None
+    if "deletionTimestamp" in vmi["metadata"]:
+        since = _version(asked, lambda one: "deletionTimestamp" in one["metadata"], vmi)
+    else:
+        since = _version(asked, lambda one: bool(one.get("status", {}).get("attempt")), vmi)
+    return _looked_for_pods(asked, vmi, since or 0, of_any=True)
 
 
 def _absence_is_asked(asked: Asked) -> str | None:
@@ -126,14 +177,20 @@ def _absence_is_asked(asked: Asked) -> str | None:
 
 RULES: dict[tuple[str, str], tuple[Rule, ...]] = {
     ("patch", VIRTUAL_MACHINE.kind): (_names_its_state, _vm_has_no_instance),
-    ("patch status of", VIRTUAL_MACHINE.kind): (_names_its_state, counts_up),
-    ("create", VIRTUAL_MACHINE_INSTANCE.kind): (_run_is_asked_for,),
+    ("patch status of", VIRTUAL_MACHINE.kind): (_names_its_state, counts_up, vm_status_follows),
+    ("create", VIRTUAL_MACHINE_INSTANCE.kind): (_run_is_asked_for, _is_what_its_vm_says),
     ("create", POD.kind): (_is_made_once,),
     ("patch", VIRTUAL_MACHINE_INSTANCE.kind): (_names_its_state, _vmi_has_no_pod, _vm_lives),
-    ("patch status of", VIRTUAL_MACHINE_INSTANCE.kind): (_names_its_state, _end_is_proven, _absence_is_asked),
+    ("patch status of", VIRTUAL_MACHINE_INSTANCE.kind): (
+        _names_its_state,
+        _end_is_proven,
+        _absence_is_asked,
+        vmi_status_follows,
+        _ready_follows,
+    ),
     ("delete", VIRTUAL_MACHINE_INSTANCE.kind): (_names_its_state, end_is_noted, start_is_taken_off),
     ("patch", POD.kind): (_names_its_state,),
-    ("delete", POD.kind): (_names_its_object,),
+    ("delete", POD.kind): (_names_its_object, _log_is_kept),
 }
 
 

@@ -9,6 +9,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 from kubevirt_api.names import LAUNCHER_ROLE, ROLE
 
 from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE_INSTANCE, Key
@@ -20,6 +21,7 @@ from controlplane.virt_handler.vmi.world import Launcher
 from tests.controlplane.simulation.answers import Asked, View
 from tests.controlplane.simulation.cache import LaggingCache
 from tests.controlplane.simulation.calls import CallingApi
+from tests.controlplane.simulation.handler_duties import owed
 from tests.controlplane.simulation.handler_promises import broken_promise
 from tests.controlplane.simulation.node import Node
 from tests.controlplane.simulation.process import Process
@@ -27,6 +29,8 @@ from tests.controlplane.simulation.session import FakeSessions
 from tests.controlplane.simulation.store import Json, Store
 
 BuildHandler = Callable[..., VmiReconciler]
+GRACE_SECONDS = 30
+"""Of a VMI that names no period."""
 
 
 class Handler(Process):
@@ -48,6 +52,8 @@ class Handler(Process):
         api = RememberingApi(CallingApi(store), {VIRTUAL_MACHINE_INSTANCE: self._known})
         self.reconciler = build(node.name, self._known, self.sessions, api, node.clock, tell=_tell)
         self.work = {"vmi": (queue, self.reconciler)}
+        self._going: dict[str, float] = {}
+        """When (monotonic) the first pass over a VMI began that saw its deletion, by its UID."""
         self._known.subscribe(self._changed)
         for cache in self.caches:
             cache.start()
@@ -59,8 +65,27 @@ class Handler(Process):
         """Be shown no VMIs, until they change or are listed again."""
         self.caches[1].lose_sight()
 
+    def begins(self, key: Key) -> None:
+        vmi = self._vmi(key)
+        if vmi is not None and "deletionTimestamp" in vmi["metadata"]:
+            self._going.setdefault(vmi["metadata"]["uid"], self.clock.monotonic())
+
     def broken_promise(self, asked: Asked) -> str | None:
-        return broken_promise(asked, self.node.name, self._launcher_of)
+        return broken_promise(asked, self.node.name, self._launcher_of, self._grace_left)
+
+    def owes(self, key: Key) -> str | None:
+        launchers = self.sessions.launchers_named(key)
+        return owed(self._vmi(key), launchers, self.node.name) if self._known.synced else None
+
+    def _vmi(self, key: Key) -> Json | None:
+        raw = self._known.get(key)
+        return None if raw is None else msgspec.json.decode(raw)
+
+    def _grace_left(self, vmi: Json) -> float | None:
+        """Tell how much is left of a VMI's grace period since its deletion was seen; None when it was not."""
+        since = self._going.get(vmi["metadata"]["uid"])
+        period = vmi["spec"].get("terminationGracePeriodSeconds", GRACE_SECONDS)
+        return None if since is None else float(period) - (self.clock.monotonic() - since)
 
     def _launcher_of(self, pod_uid: str) -> Launcher | None:
         session = self.sessions.session(pod_uid)

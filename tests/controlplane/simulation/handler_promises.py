@@ -19,20 +19,25 @@ from controlplane.virt_handler.vmi.world import Launcher
 from tests.controlplane.simulation.answers import Asked
 from tests.controlplane.simulation.launcher import STARTING
 from tests.controlplane.simulation.store import OVER, Json
+from tests.controlplane.simulation.vmi_status_promises import vmi_status_follows
 
 LauncherOf = Callable[[str], Launcher | None]
 """What is known of the launcher in a Pod, by its UID."""
 
 
-def broken_promise(asked: Asked, node: str, launcher_of: LauncherOf) -> str | None:
+GraceLeft = Callable[[Json], float | None]
+"""How much is left of a VMI's grace period; None while its deletion was not seen."""
+
+
+def broken_promise(asked: Asked, node: str, launcher_of: LauncherOf, grace_left: GraceLeft) -> str | None:
     """Say what is wrong about asking for this; None when nothing is."""
     match asked.call.verb, asked.call.kind:
         case "define" | "launch", "domain":
             return _start_is_granted(asked, node, launcher_of)
         case "destroy" | "shut down", "domain":
-            return _end_has_a_cause(asked)
+            return _end_has_a_cause(asked) or _end_is_timely(asked, grace_left)
         case "patch status of", _:
-            return _names_its_state(asked) or _phase_is_seen(asked, launcher_of)
+            return _names_its_state(asked) or _phase_is_seen(asked, launcher_of) or vmi_status_follows(asked)
         case "patch" | "create" | "delete", _:
             return "virt-handler writes nothing but status"
     return None
@@ -67,6 +72,23 @@ def _end_has_a_cause(asked: Asked) -> str | None:
     return "nothing that is seen, and nobody who was asked, gives a cause"
 
 
+def _end_is_timely(asked: Asked, grace_left: GraceLeft) -> str | None:
+    """A guest whose VMI is deleted is asked until its grace period is over, and ended then; not sooner, not later."""
+    vmi = _read(asked.view.vmi)
+    if vmi is None or vmi["metadata"]["uid"] != asked.call.asked["vmi_uid"]:
+        return None
+    left, is_polite = grace_left(vmi), asked.call.verb == "shut down"
+    if vmi.get("status", {}).get("phase") in OVER or (left is None and is_polite):
+        return "it is asked to end, and nobody waits for it" if is_polite else None
+    if left is not None and is_polite and left <= 0:
+        return f"it is asked to end, and its grace period is over since {-left:.0f} s"
+    keys = (*_pod_keys(asked, asked.call.asked["pod_uid"]),)
+    was_asked = any(asked.in_pass.of(POD.kind, key) is not None for key in keys)
+    if not is_polite and not was_asked and left is not None and left > 0:
+        return f"it is ended, and its grace period lasts {left:.0f} s more"
+    return None
+
+
 def _names_its_state(asked: Asked) -> str | None:
     missing = [one for one in ("uid", "resource_version") if not asked.call.asked.get(one)]
     return f"it names no {' and no '.join(missing)}" if missing else None
@@ -88,6 +110,9 @@ def _phase_is_seen(asked: Asked, launcher_of: LauncherOf) -> str | None:
         return f"{reason}, and nobody has looked"
     if reason == "LauncherGone" and look.version < _unlisted_at(asked, pod_uid):
         return "LauncherGone, and the last look was before its Pod was removed"
+    launcher = launcher_of(pod_uid)
+    if reason == "GuestLost" and (launcher is None or launcher.is_gone):
+        return "GuestLost, and its Pod is not listed: its QEMU is not all that may be left of it"
     found = look.found
     left = (found.emulators,) if reason == "GuestLost" else (found.has_directory, found.processes)
     return f"{reason}, and the last look found {found}" if any(left) else None

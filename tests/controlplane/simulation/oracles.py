@@ -14,6 +14,7 @@ from controlplane.api.objects.phase import FAILED, RUNNING, is_final, may_move
 from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE
 from tests.controlplane.simulation import causes
 from tests.controlplane.simulation.answers import View
+from tests.controlplane.simulation.breach import Breach
 from tests.controlplane.simulation.causes import phase
 from tests.controlplane.simulation.launcher import Launcher
 from tests.controlplane.simulation.ledger import Ledger, controlling_uid
@@ -26,10 +27,6 @@ RATE_SECONDS = 60.0
 CREATES_PER_MINUTE = 8
 """Pods of one name, within one simulated minute."""
 NOBODY = View()
-
-
-class Breach(AssertionError):
-    """An invariant does not hold. The text names it."""
 
 
 class Oracles:

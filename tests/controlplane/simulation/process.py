@@ -13,15 +13,19 @@ from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from controlplane.api.objects.resources import Key
+from controlplane.api.objects.resources import Key, Resource
 from controlplane.engine.plan import Outcome
 from controlplane.engine.queue import Queue
 from controlplane.engine.reconcile import reconcile
 from tests.controlplane.simulation.answers import Answers, Asked, View
+from tests.controlplane.simulation.breach import Breach
 from tests.controlplane.simulation.cache import LaggingCache
 from tests.controlplane.simulation.calls import Call, Fate, perform
 from tests.controlplane.simulation.clock import WrongClock
-from tests.controlplane.simulation.store import Store
+from tests.controlplane.simulation.store import Json, Store
+
+PASSES_AT_ONCE = 300
+"""Over one key, while no time passes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,8 @@ class Process:
         self.bugs: list[str] = []
         self.broken_promises: list[str] = []
         self.is_dead = False
+        self._passes_begun: dict[tuple[str, Key], tuple[float, int]] = {}
+        """When the last pass began, and how many did then."""
         self._turn: _Turn | None = None
         """The one that is being resumed."""
 
@@ -71,9 +77,23 @@ class Process:
         """Say what is believed about a key now."""
         return View(since=since)
 
+    def seen(self, resource: Resource, key: Key) -> Json | None:
+        """Return what is shown of an object; None as well where none of this kind is watched."""
+        del resource, key
+        return None
+
+    def begins(self, key: Key) -> None:
+        """Take note that a pass over a key begins."""
+        del key
+
     def broken_promise(self, asked: Asked) -> str | None:
         """Say what a call lacks that it must rest on, whatever becomes of it."""
         del asked
+        return None
+
+    def owes(self, key: Key) -> str | None:
+        """Say what a key waits for that time alone brings: whoever owes that has to come back by itself."""
+        del key
         return None
 
     def begin(self, name: str) -> bool:
@@ -82,9 +102,19 @@ class Process:
         key = queue.take(self.clock.monotonic())
         if key is None:
             return False
+        self._note_pass(name, key)
+        self.begins(key)
         coroutine = reconcile(reconciler, key)
         self._resume(_Turn(queue, key, coroutine, self.store.version, Answers(), self.clock.now()), None, None)
         return True
+
+    def _note_pass(self, name: str, key: Key) -> None:
+        now = self.clock.monotonic()
+        since, count = self._passes_begun.get((name, key), (now, 0))
+        count = count + 1 if since == now else 1
+        self._passes_begun[name, key] = now, count
+        if count > PASSES_AT_ONCE:
+            raise Breach(f"spins: {self.name} takes {name} {key} up for the {count}th time at the same moment")
 
     def spawn(self, key: Key, coroutine: Coroutine[Any, Any, None]) -> None:
         """Run something beside the passes, as a task of its own. It rests on what was answered to whoever began it."""
@@ -142,10 +172,16 @@ class Process:
             view = self.view(turn.key, turn.since)
             self.passes.append(Pass(turn, call, view))
             now = max(turn.began, self.clock.now())
-            broken = self.broken_promise(Asked(call, view, turn.answers, self.answers, self.store, now))
+            broken = self.broken_promise(Asked(call, view, turn.answers, self.answers, self.store, now, self.seen))
             if broken:
                 self.broken_promises.append(f"{call}: {broken}")
 
     def _finish(self, turn: _Turn, *, failed: bool, look_again_in: float | None) -> None:
         if turn.queue is not None:
-            turn.queue.finish(turn.key, self.clock.monotonic(), failed=failed, look_again_in=look_again_in)
+            now = self.clock.monotonic()
+            turn.queue.finish(turn.key, now, failed=failed, look_again_in=look_again_in)
+            due = turn.queue.next_due()
+            is_awake = failed or look_again_in is not None or (due is not None and due <= now)
+            owed = None if is_awake else self.owes(turn.key)
+            if owed is not None:
+                self.broken_promises.append(f"{turn.key}: nobody comes back, and {owed}")

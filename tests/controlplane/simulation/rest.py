@@ -154,7 +154,7 @@ class Rest:
             status.created or status.ready or status.printable_status not in ("Stopped", "CrashLoopBackOff")
         ):
             return [f"has no instance, and says {status.printable_status}"]
-        if vmi is not None and vmi.status.phase == RUNNING and self._is_seen(vmi):
+        if vmi is not None and vmi.status.phase == RUNNING:
             return [] if status.printable_status == "Running" and status.ready else [f"runs, and {now}"]
         return []
 
@@ -167,14 +167,11 @@ class Rest:
         if vmi.status.phase == RUNNING and len(running) != 1:
             return ["is Running, and no guest is"]
         is_ready = ready is not None and ready.status == "True"
-        if vmi.status.phase != RUNNING or (not is_ready and self._is_seen(vmi)):
+        if vmi.status.phase != RUNNING or not is_ready:
             return [f"is {vmi.status.phase or 'without phase'}, ready {ready and ready.reason}"]
-        return []
-
-    def _is_seen(self, vmi: VirtualMachineInstance) -> bool:
-        """Tell whether its Pod still has our label: nobody is told of a Pod without it."""
         pods = [pod for _unused, pod in self._store.list(POD) if controlling_uid(pod) == vmi.metadata.uid]
-        return all(ROLE in pod["metadata"].get("labels", {}) for pod in pods)
+        is_marked = all(ROLE in pod["metadata"].get("labels", {}) for pod in pods)
+        return [] if is_marked else ["runs in a Pod without our label, by which Pods are watched"]
 
     def _is_blocked(self, vm: VirtualMachine) -> bool:
         raw = self._store.find(VIRTUAL_MACHINE, Key(vm.metadata.namespace, vm.metadata.name))

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tests.controlplane.simulation.breach import Breach
 from tests.controlplane.simulation.controller import Reconcilers, real_reconcilers
 from tests.controlplane.simulation.handler import BuildHandler, VmiReconciler
 from tests.controlplane.simulation.moves import Moves
-from tests.controlplane.simulation.oracles import Breach
 from tests.controlplane.simulation.settle import Settling
 from tests.controlplane.simulation.world import World
 

@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
+from tests.controlplane.simulation.breach import Breach
 from tests.controlplane.simulation.fair import fair_round
 from tests.controlplane.simulation.mishaps import Mishaps
 from tests.controlplane.simulation.node import Node
-from tests.controlplane.simulation.oracles import OURS, Breach
+from tests.controlplane.simulation.oracles import OURS
 from tests.controlplane.simulation.process import Process
 from tests.controlplane.simulation.rest import Rest
 from tests.controlplane.simulation.world import World

@@ -98,24 +98,20 @@ class Store:
     ) -> Json:
         old = self.get(resource, key)
         self._check(resource, key, old, uid, resource_version)
-        merged = _merge(old, patch)
+        new = merged(old, patch)
         if resource in WITH_STATUS:
-            merged = (
-                {**old, "status": merged.get("status", {})}
-                if subresource
-                else {**merged, "status": old.get("status", {})}
-            )
-        meta = merged["metadata"]
+            new = {**old, "status": new.get("status", {})} if subresource else {**new, "status": old.get("status", {})}
+        meta = new["metadata"]
         if "deletionTimestamp" in old["metadata"]:
             if set(meta.get("finalizers", ())) - set(old["metadata"].get("finalizers", ())):
                 raise Invalid(f"{resource.kind} {key}: no new finalizers can be added if the object is being deleted")
             if not meta.get("finalizers") and resource != POD:
-                return self._remove(resource, key, merged)
-        if resource in WITH_STATUS and merged.get("spec") != old.get("spec"):
+                return self._remove(resource, key, new)
+        if resource in WITH_STATUS and new.get("spec") != old.get("spec"):
             meta["generation"] = meta.get("generation", 1) + 1
-        if merged == old:
+        if new == old:
             return old
-        return self._put(resource, key, merged)
+        return self._put(resource, key, new)
 
     def delete(
         self,
@@ -196,14 +192,14 @@ def _copy(body: Any) -> Any:
     return msgspec.json.decode(msgspec.json.encode(body))
 
 
-def _merge(target: Any, patch: Any) -> Any:
-    """RFC 7386."""
+def merged(target: Any, patch: Any) -> Any:
+    """Apply a merge patch to a copy: RFC 7386."""
     if not isinstance(patch, Mapping):
         return _copy(patch)
-    merged = dict(target) if isinstance(target, Mapping) else {}
+    new = dict(target) if isinstance(target, Mapping) else {}
     for name, value in patch.items():
         if value is None:
-            merged.pop(name, None)
+            new.pop(name, None)
         else:
-            merged[name] = _merge(merged.get(name), value)
-    return merged
+            new[name] = merged(new.get(name), value)
+    return new

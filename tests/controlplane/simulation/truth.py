@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 
 from kubevirt_api.names import NODE_NAME, TEMPLATE_HASH, VM_GENERATION
 
@@ -16,18 +17,18 @@ OWN = ("Ready", "Failure", "RestartRequired")
 """Conditions that are the VM's; all others are its instance's."""
 
 
-def untrue_of_vm(vm: Json, vmi: Json | None) -> list[str]:
-    """List what a VM's status says wrongly. vmi: of its name, whoever owns it."""
+def untrue_of_vm(vm: Json, vmi: Json | None, *, is_going: bool = False) -> list[str]:
+    """List what a VM's status says wrongly. vmi: of its name, whoever owns it. is_going: it is on its way out."""
     status, uid = vm.get("status", {}), vm["metadata"]["uid"]
     own = vmi if vmi is not None and controlling_uid(vmi) == uid else None
     phase = "" if own is None else _phase(own)
-    ready = own is not None and _condition(own, "Ready").get("status") == "True"
+    ready = own is not None and condition(own, "Ready").get("status") == "True"
     said = {
         "created": (bool(status.get("created")), own is not None),
         "ready": (bool(status.get("ready")), ready),
         "desiredGeneration": (status.get("desiredGeneration"), vm["metadata"]["generation"]),
         "observedGeneration": (status.get("observedGeneration", 0), _made_from(own, vm)),
-        "RestartRequired": (bool(_condition(vm, "RestartRequired")), _is_outdated(vm, own)),
+        "RestartRequired": (bool(condition(vm, "RestartRequired")), not is_going and _is_outdated(vm, own)),
         "mirrored conditions": (_mirror(vm), {} if own is None else _mirror(own)),
         "startFailure": (phase == "Running" and "startFailure" in status, False),
     }
@@ -44,7 +45,7 @@ def untrue_of_vmi(vmi: Json) -> list[str]:
     found = []
     if phase and (entered[phase] != 1 or entered.total() != len(entered)):
         found.append(f"is {phase} and entered {dict(entered)}")
-    if phase in OVER and _condition(vmi, "Ready").get("status") == "True":
+    if phase in OVER and condition(vmi, "Ready").get("status") == "True":
         found.append(f"is {phase} and ready")
     if phase == "Running":
         found += _untrue_of_a_run(vmi)
@@ -53,13 +54,13 @@ def untrue_of_vmi(vmi: Json) -> list[str]:
 
 def says_why(vmi: Json) -> bool:
     """Tell whether a VMI that failed says what went wrong."""
-    return _condition(vmi, "Synchronized").get("status") == "False"
+    return condition(vmi, "Synchronized").get("status") == "False"
 
 
 def _untrue_of_a_run(vmi: Json) -> list[str]:
     status, found = vmi["status"], []
-    if _condition(vmi, "Synchronized"):
-        found.append(f"runs, and says {_condition(vmi, 'Synchronized')}")
+    if condition(vmi, "Synchronized"):
+        found.append(f"runs, and says {condition(vmi, 'Synchronized')}")
     if list((status.get("activePods") or {}).values()) != [status.get("nodeName")]:
         found.append(f"runs on {status.get('nodeName')}, and was given to {status.get('activePods')}")
     label = vmi["metadata"].get("labels", {}).get(NODE_NAME, status.get("nodeName"))
@@ -79,10 +80,11 @@ def _is_outdated(vm: Json, own: Json | None) -> bool:
     """Tell whether what runs has other memory, or another place, than the template: all that differs here."""
     if own is None or _phase(own) in OVER or TEMPLATE_HASH not in own["metadata"].get("annotations", {}):
         return False
-    return bool(_form(own["spec"]) != _form(vm["spec"]["template"]["spec"]))
+    return bool(form(own["spec"]) != form(vm["spec"]["template"]["spec"]))
 
 
-def _form(spec: Json) -> tuple[str, Json]:
+def form(spec: Json) -> tuple[str, Json]:
+    """Return what differs between machines here: memory, and the place."""
     return spec["domain"]["memory"]["guest"], spec.get("nodeSelector") or {}
 
 
@@ -91,7 +93,18 @@ def _mirror(body: Json) -> dict[str, tuple[str, str]]:
     return {one["type"]: (one["status"], one.get("reason", "")) for one in listed if one["type"] not in OWN}
 
 
-def _condition(body: Json, kind: str) -> Json:
+def misdated(before: Json, after: Json, kinds: Collection[str]) -> str | None:
+    """Say which condition changed its date without its status, or its status without its date."""
+    for kind in kinds:
+        old, new = condition(before, kind), condition(after, kind)
+        is_same = old.get("status") == new.get("status")
+        if old and new and is_same and old.get("lastTransitionTime") != new.get("lastTransitionTime"):
+            return f"condition {kind} has become {new['status']} anew, and was so before"
+    return None
+
+
+def condition(body: Json, kind: str) -> Json:
+    """Return a condition of an object; empty when it does not say it."""
     listed = body.get("status", {}).get("conditions", ())
     return next((one for one in listed if one["type"] == kind), {})
 

@@ -13,6 +13,7 @@ import random
 from collections import Counter, deque
 
 from tests.controlplane.simulation.answers import View
+from tests.controlplane.simulation.breach import Breach
 from tests.controlplane.simulation.calls import Fate
 from tests.controlplane.simulation.clock import SimulatedClock, WrongClock
 from tests.controlplane.simulation.controller import Controller, Reconcilers, real_reconcilers
@@ -20,7 +21,7 @@ from tests.controlplane.simulation.handler import BuildHandler, Handler, VmiReco
 from tests.controlplane.simulation.kubernetes import schedule as place
 from tests.controlplane.simulation.ledger import Ledger
 from tests.controlplane.simulation.node import Node
-from tests.controlplane.simulation.oracles import NOBODY, Breach, Oracles
+from tests.controlplane.simulation.oracles import NOBODY, Oracles
 from tests.controlplane.simulation.people import People
 from tests.controlplane.simulation.process import Process
 from tests.controlplane.simulation.store import Store

@@ -377,6 +377,25 @@ async def test_a_taint_of_long_ago_is_no_proof(stage: Stage) -> None:
     assert stage.status["reason"] == "NodeOutOfService"
 
 
+async def test_a_node_is_asked_about_each_state_of_it_that_would_be_proof(stage: Stage) -> None:
+    """It was asked about once, then taken out of service and brought back; the watch has seen the former only."""
+    taint = {"key": "node.kubernetes.io/out-of-service"}
+    stage.store.patch(NODE, NODE_1, {"spec": {"taints": [taint]}})
+    stage.catch_up()
+    key = await stage.until_running()
+    stage.store.patch(NODE, NODE_1, {"spec": {"taints": None}})
+    stage.store.delete(POD, key, grace_period_seconds=0)
+    stage.catch_up(POD, VIRTUAL_MACHINE_INSTANCE)
+    await stage.work()
+    stage.store.patch(NODE, NODE_1, {"spec": {"taints": [taint]}})
+    stage.catch_up()
+    stage.store.patch(NODE, NODE_1, {"spec": {"taints": None}})
+    stage.calls.clear()
+    await reconcile(stage.reconciler, WEB)
+    assert stage.calls.count("get Node") == 1
+    assert stage.status["phase"] == "Unknown"
+
+
 async def test_an_api_server_that_cannot_be_asked_has_not_said_that_the_node_is_gone(stage: Stage) -> None:
     stage.lose(await stage.until_running())
     stage.caches[NODE].forget()

@@ -181,6 +181,13 @@ def test_the_start_is_granted_to_exactly_one_pod_in_one_write() -> None:
     assert derive_status(vmi_world(granted, a_running_pod()), None) is None
 
 
+@pytest.mark.parametrize("kind", ["PodScheduled", "Synchronized"])
+def test_what_kept_it_from_starting_is_not_said_of_a_start_that_is_granted(kind: str) -> None:
+    """In the same write: nobody says it after the hand-over, so nobody would take it back."""
+    old = a_vmi(conditions=[a_condition(kind, "False", "ErrImagePull")], **S)
+    assert [one.type for one in grant(vmi_world(old, a_running_pod()), a_running_pod()).conditions] == ["Ready"]
+
+
 def test_who_was_named_before_has_the_start_no_more() -> None:
     vmi = a_vmi(activePods={"another": "node-2"}, **S)
     assert grant(vmi_world(vmi, a_running_pod()), a_running_pod()).active_pods == {POD_UID: "node-1"}

@@ -193,6 +193,10 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
         a_world(a_vmi(deleting=True), a_launcher(seen(None)), deleting_since=1000.0),
         Plan(),
     ),
+    "deleted before its start, network not ready": (
+        a_world(a_vmi(deleting=True), a_launcher(seen(None, is_network_ready=False)), deleting_since=1000.0),
+        Plan(),
+    ),
     "its Pod is being deleted": (a_world(a_vmi(), a_launcher(seen(None), a_pod(deleting=True))), Plan()),
     "its Pod is over": (a_world(a_vmi(), a_launcher(seen(None), a_pod(phase="Failed"))), Plan()),
     "it ran before": (a_world(a_vmi(), a_launcher(seen(OFF))), Plan()),

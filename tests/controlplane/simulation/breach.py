@@ -1,0 +1,10 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a run of the simulation ends with when something is wrong."""
+
+from __future__ import annotations
+
+
+class Breach(AssertionError):
+    """An invariant does not hold. The text names it."""

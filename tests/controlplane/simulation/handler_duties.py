@@ -1,0 +1,50 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What virt-handler still has to do when a pass of it ends, and what nothing but time will bring back to its mind.
+
+At rest all of this has been done, by it or by the kubelet, which ends what it forgot: then it is only late.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from controlplane.virt_handler.vmi.world import Launcher
+from tests.controlplane.simulation.launcher import STARTING
+from tests.controlplane.simulation.store import OVER, Json
+
+GOING_ON = ("Scheduled", "Running", "Unknown")
+
+
+def owed(vmi: Json | None, launchers: Collection[Launcher], node: str) -> str | None:
+    """Say what waits. vmi: of the key, as it is seen; launchers: of Pods that name it."""
+    if any(one.doing for one in launchers):
+        return None  # its end wakes the key
+    if vmi is None or vmi.get("status", {}).get("nodeName") != node:
+        return "a guest runs that no VMI is seen for" if any(map(_has_guest, launchers)) else None
+    status, granted = vmi.get("status", {}), vmi.get("status", {}).get("activePods") or {}
+    own = [one for one in launchers if one.pod.uid in granted]
+    phase, is_going = status.get("phase", ""), "deletionTimestamp" in vmi["metadata"]
+    listed = [one for one in own if not one.is_gone]
+    if phase in GOING_ON and not listed and not any(map(_has_guest, own)):
+        return "its Pod is not listed, and nobody looks for what is left of it"
+    if len(own) != 1:
+        return None
+    if _has_guest(own[0]) and (is_going or phase in OVER or own[0].is_gone) and (phase in GOING_ON or phase in OVER):
+        return "a guest that is to end runs"
+    return "its start has come to nothing" if phase == "Scheduled" and not is_going and _may_start(own[0]) else None
+
+
+def _has_guest(launcher: Launcher) -> bool:
+    seen = launcher.sighting
+    if not seen.is_connected or seen.state is None or not seen.state.life.is_up:
+        return False
+    return (seen.state.life, seen.state.reason) != (STARTING.life, STARTING.reason)
+
+
+def _may_start(launcher: Launcher) -> bool:
+    seen, pod = launcher.sighting, launcher.pod
+    is_over = launcher.is_gone or pod.is_over or pod.metadata.deletion_timestamp is not None or seen.has_run
+    is_free = seen.is_connected and seen.state is None and seen.failure is None
+    return launcher.setback is not None and is_free and not is_over

@@ -1,0 +1,182 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a VM's status says follows from what its writer saw: every field, in every write, whatever comes of it.
+
+At rest a wrong word has mostly been overwritten by a right one, and a word that is wrong for good may be wrong about
+something that does not last. So each write is judged when it is asked for. As controller_promises, which calls it: it
+shares no code with the reconcilers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import msgspec
+
+from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE
+from tests.controlplane.simulation.answers import Asked
+from tests.controlplane.simulation.ledger import controlling_uid, strategy_of
+from tests.controlplane.simulation.store import OVER, Json, merged
+from tests.controlplane.simulation.truth import OWN, condition, misdated, untrue_of_vm
+
+COUNTED = ("Always", "RerunOnFailure", "Once")
+"""Strategies under which starts that failed are counted."""
+REFUSALS = ("FailedCreate", "FailedDelete", "FailedUpdateError")
+"""Reasons of the condition Failure that tell of a write that was refused, or that would be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A status that is about to be written, and what it is about."""
+
+    asked: Asked
+    vm: Json
+    """As it was decided on."""
+    after: Json
+    """With what is written."""
+    vmi: Json | None
+    """Of the VM's name, whoever owns it, as the writer saw it."""
+
+    @property
+    def own(self) -> Json | None:
+        is_own = self.vmi is not None and controlling_uid(self.vmi) == self.vm["metadata"]["uid"]
+        return self.vmi if is_own else None
+
+    @property
+    def is_going(self) -> bool:
+        """Tell whether the instance is on its way out, as far as the writer knows."""
+        if self.own is None:
+            return False
+        meta = self.own["metadata"]
+        return "deletionTimestamp" in meta or self.asked.ever.has_ended(VIRTUAL_MACHINE_INSTANCE.kind, meta["uid"])
+
+    @property
+    def strategy(self) -> str:
+        return strategy_of(self.vm)
+
+
+def vm_status_follows(asked: Asked) -> str | None:
+    """Say what the status that is asked for says wrongly."""
+    patch, vm = asked.call.asked["patch"].get("status", {}), asked.decided_on
+    after = merged(vm, {"status": patch})
+    told = Told(asked, vm, after, None if asked.view.vmi is None else msgspec.json.decode(asked.view.vmi))
+    wrong = next(_of_queue(told), None)
+    if wrong is not None or set(patch) <= {"stateChangeRequests"}:  # a request that is dropped is dropped alone
+        return wrong
+    if "deletionTimestamp" in vm["metadata"]:
+        said = after["status"].get("printableStatus")
+        return None if said == "Terminating" else f"a VM that is deleted is said to be {said}"
+    return next(_of_instance(told), None)
+
+
+def _of_instance(told: Told) -> Iterator[str]:
+    yield from untrue_of_vm(told.after, told.vmi, is_going=told.is_going)
+    status = told.after["status"]
+    said, expected = status.get("printableStatus"), _printable(told)
+    if said != expected:
+        yield f"it is said to be {said}, and what is seen is {expected}"
+    recorded, strategy = status.get("runStrategy"), told.strategy
+    is_acted_on = told.own is not None or strategy not in COUNTED
+    if recorded != (strategy if is_acted_on else told.vm.get("status", {}).get("runStrategy")):
+        yield f"strategy {recorded} is recorded under {strategy}, {'with' if told.own else 'without'} an instance"
+    yield from _of_failed_starts(told)
+    yield from _of_failure(told)
+    if wrong := misdated(told.vm, told.after, OWN):
+        yield wrong
+
+
+def _printable(told: Told) -> str:
+    own = told.own
+    if own is None or _phase(own) in OVER:
+        is_looping = "startFailure" in told.after["status"] and told.strategy in COUNTED
+        return "CrashLoopBackOff" if is_looping else "Stopped"
+    if told.is_going:
+        return "Stopping"
+    if _phase(own) == "Running" and condition(own, "Ready").get("reason") != "GuestNotRunning":
+        return "Paused" if condition(own, "Paused").get("status") == "True" else "Running"
+    placed, synchronized = condition(own, "PodScheduled"), condition(own, "Synchronized")
+    if (placed.get("status"), placed.get("reason")) == ("False", "Unschedulable"):
+        return "ErrorUnschedulable"
+    if synchronized.get("reason") in ("ErrImagePull", "ImagePullBackOff"):
+        return str(synchronized["reason"])
+    return "Unknown" if _phase(own) == "Unknown" else "Starting"
+
+
+def _of_failed_starts(told: Told) -> Iterator[str]:
+    """Failed starts in a row are counted while they are in a row; a run that ran ends it."""
+    before, after = (one.get("status", {}).get("startFailure") or {} for one in (told.vm, told.after))
+    has_run = told.own is not None and _has_run(told.own)
+    if told.strategy not in COUNTED or has_run:
+        if after:
+            yield f"failed starts are remembered under {told.strategy}, {'after' if has_run else 'without'} a run"
+    elif _is_failed_start(told):
+        if told.own is not None and after.get("lastFailedVMIUID") != told.own["metadata"]["uid"]:
+            yield "its instance ended before it ran, and that is not counted"
+    elif _counted(before) != _counted(after):
+        yield f"no start has failed, and what is counted goes from {_counted(before)} to {_counted(after)}"
+
+
+def _of_failure(told: Told) -> Iterator[str]:
+    """Condition Failure: a write that was refused, a name that is taken, a start that failed."""
+    reason = condition(told.after, "Failure").get("reason", "")
+    is_foreign = told.vmi is not None and controlling_uid(told.vmi) not in (None, told.vm["metadata"]["uid"])
+    was_refused = told.asked.in_pass.was_refused
+    if was_refused != (reason in REFUSALS) and not (is_foreign and reason == "FailedCreate"):
+        yield f"a write was {'' if was_refused else 'not '}refused, and it says {reason or 'nothing'}"
+    if reason == "FailedStart" and (
+        "startFailure" not in told.after["status"] or (told.own is not None and _phase(told.own) not in OVER)
+    ):
+        yield "it says that the last start failed, and none has"
+    if _is_failed_start(told) and not reason:
+        yield "its instance ended before it ran, and it does not say why"
+
+
+def _of_queue(told: Told) -> Iterator[str]:
+    """What is done, or can never be done, is taken off, in order; only a run that failed by itself asks for another."""
+    before, after = (one.get("status", {}).get("stateChangeRequests") or [] for one in (told.vm, told.after))
+    kept = len(before) - len(after)
+    if kept >= 0 and before[kept:] == after:
+        left = [one for one in before[:kept] if not (_is_done(told, one) or _is_hopeless(told, one))]
+        if left:
+            yield f"{left[0]} is taken off the queue, and is neither done nor hopeless"
+        return
+    own, uid = told.own, None if told.own is None else told.own["metadata"]["uid"]
+    is_due = own is not None and _phase(own) == "Failed" and not told.is_going and told.strategy == "RerunOnFailure"
+    if not is_due or not all(_is_done(told, one) for one in before):
+        yield "another run is asked for, and none has failed by itself"
+    elif [(one["action"], one.get("uid")) for one in after] != [("Stop", uid), ("Start", None)]:
+        yield f"another run is asked for by {after}"
+
+
+def _is_done(told: Told, request: Json) -> bool:
+    if request["action"] == "Start":
+        return told.own is not None
+    is_foreign = told.vmi is not None and told.own is None and controlling_uid(told.vmi) is not None
+    there = None if told.vmi is None or is_foreign else told.vmi["metadata"]["uid"]
+    return request["action"] == "Stop" and (there is None or request.get("uid") not in (None, there))
+
+
+def _is_hopeless(told: Told, request: Json) -> bool:
+    return bool(request.get("data")) or (request["action"], told.strategy) in (("Start", "Halted"), ("Stop", "Once"))
+
+
+def _is_failed_start(told: Told) -> bool:
+    """Tell whether the instance ended by itself before it ran."""
+    own = told.own
+    is_over = own is not None and _phase(own) in OVER and not _has_run(own)
+    return is_over and not told.is_going and told.strategy in COUNTED
+
+
+def _counted(failure: Json) -> tuple[int, str]:
+    return int(failure.get("consecutiveFailCount", 0)), str(failure.get("lastFailedVMIUID", ""))
+
+
+def _has_run(vmi: Json) -> bool:
+    entered = [one["phase"] for one in vmi.get("status", {}).get("phaseTransitionTimestamps", ())]
+    return "Running" in (*entered, _phase(vmi))
+
+
+def _phase(body: Json) -> str:
+    return str(body.get("status", {}).get("phase", ""))

@@ -1,0 +1,93 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a VMI's status says follows from what its writer saw, whichever of the two writers it is.
+
+As vm_status_promises, beside which it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from controlplane.api.objects.resources import POD, Key
+from tests.controlplane.simulation.answers import Asked
+from tests.controlplane.simulation.store import OVER, Json, merged
+from tests.controlplane.simulation.truth import condition, misdated
+
+BEFORE = ("", "Pending", "Scheduling")
+LOST = "LauncherLost"
+"""The one reason that a run may have had and go on."""
+
+
+def vmi_status_follows(asked: Asked) -> str | None:
+    """Say what the status that is asked for says wrongly."""
+    before = asked.decided_on
+    after = merged(before, {"status": asked.call.asked["patch"].get("status", {})})
+    return next(_wrong(before, after), None)
+
+
+def ready_follows(asked: Asked, names: Iterable[str]) -> str | None:
+    """A VMI is ready when it runs and its granted Pod, as it is seen, stays and is ready. names: its Pods'."""
+    after = merged(asked.decided_on, {"status": asked.call.asked["patch"].get("status", {})})
+    status, namespace = after["status"], asked.call.key.namespace
+    said, granted = condition(after, "Ready").get("status", "False"), status.get("activePods") or {}
+    shown = (asked.seen(POD, Key(namespace, name)) for name in names)
+    pod = next((one for one in shown if one is not None and one["metadata"]["uid"] in granted), None)
+    if status.get("phase") != "Running" or pod is None or "deletionTimestamp" in pod["metadata"]:
+        expected = "False"
+    else:
+        expected = condition(pod, "Ready").get("status", "False")
+    if said == expected or "deletionTimestamp" in after["metadata"]:
+        return None
+    return f"it is said to be ready: {said}, and what is seen is {expected}"
+
+
+def _wrong(before: Json, after: Json) -> Iterator[str]:
+    old, new = before.get("status", {}), after["status"]
+    was, phase = old.get("phase", ""), new.get("phase", "")
+    yield from _of_entries(old, new)
+    yield from _of_reason(after)
+    if undated := misdated(before, after, [one["type"] for one in old.get("conditions", ())]):
+        yield undated
+    if (old.get("epoch", 0), old.get("activePods")) != (new.get("epoch", 0), new.get("activePods")):
+        yield from _of_grant(old, new)
+    if was in BEFORE and phase == "Scheduled":
+        told = [one for one in ("PodScheduled", "Synchronized") if condition(after, one)]
+        if told:
+            yield f"the start is granted, and {told[0]} is still said to be {condition(after, told[0])}"
+    if was != "Running" and phase == "Running" and condition(after, "Synchronized"):
+        yield f"it is said to run, and {condition(after, 'Synchronized')}"
+    if phase in OVER and phase != was and condition(after, "Ready").get("status") == "True":
+        yield f"it is {phase} and ready"
+
+
+def _of_entries(old: Json, new: Json) -> Iterator[str]:
+    """A phase is entered in the write that says so, and noted then, once."""
+    before, after = ([one["phase"] for one in status.get("phaseTransitionTimestamps", ())] for status in (old, new))
+    phase = new.get("phase", "")
+    due = [one for one in ((*(() if old.get("phase") else ("Pending",)), phase)) if one and one not in before]
+    if old.get("phase", "") == phase:
+        due = []
+    if after != before + list(dict.fromkeys(due)):
+        yield f"it goes from {old.get('phase') or 'none'} to {phase}, and what it has entered from {before} to {after}"
+
+
+def _of_reason(after: Json) -> Iterator[str]:
+    """A run that failed has a reason, in a word and in a sentence; one that goes on has none."""
+    status, said = after["status"], condition(after, "Synchronized")
+    reason, phase = status.get("reason", ""), status.get("phase", "")
+    if phase == "Failed" and (said.get("status"), said.get("reason")) != ("False", reason):
+        yield f"it has failed for {reason or 'no reason'}, and says {said or 'nothing'}"
+    if phase not in OVER and reason not in ("", LOST):
+        yield f"it is {phase or 'without phase'}, and has the reason {reason}"
+
+
+def _of_grant(old: Json, new: Json) -> Iterator[str]:
+    """Owner and epoch move together, with the phase, once."""
+    given = new.get("activePods") or {}
+    moved = old.get("phase", ""), new.get("phase", "")
+    if moved != ("Scheduling", "Scheduled") or len(given) != 1 or list(given.values()) != [new.get("nodeName")]:
+        yield f"from {moved[0]} to {moved[1]} it is given to {given} on {new.get('nodeName')}"
+    if new.get("epoch", 0) != old.get("epoch", 0) + 1 or new.get("attempt") != old.get("attempt"):
+        yield f"it is granted, and its epoch goes from {old.get('epoch', 0)} to {new.get('epoch', 0)}"
