@@ -181,7 +181,6 @@ def _report_census(
             "unit": "% of a core, virt-handler",
             "usual": round(usual * 100, 1),
             "max": round(max(spent[True]) * 100, 1),
-            "ratio": round(under / usual, 2),
         }
     )
     return _grown(before, after)

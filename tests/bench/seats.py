@@ -17,6 +17,7 @@ from typing import Any
 import libvirt
 
 from controlplane.domain import layout
+from lab.api import Api
 from lab.cluster import Lab
 from tests.e2e.cluster import Cluster, NotYet
 from tests.e2e.machines import Manifest, a_vm
@@ -45,9 +46,13 @@ class Seats:
     def __init__(self, cluster: Cluster, namespace: str) -> None:
         self._cluster = cluster
         self._lab = Lab(cluster.name)
-        self._api = self._lab.api()
         self._namespace = namespace
         self._vms, self._vmis = (path.format(namespace=namespace) for path in (VMS, VMIS))
+
+    @property
+    def _api(self) -> Api:
+        """A new connection: the API server ends one that was not used for a while."""
+        return self._lab.api()
 
     def start(self, name: str) -> float:
         """Start it; return the seconds until it is Running."""
@@ -97,12 +102,13 @@ class Seats:
         return found["items"] if found else []
 
     def _until(self, name: str, act: Callable[[], object], is_done: Callable[[Object], bool]) -> float:
-        listed = self._api.get(self._vmis)
+        api = self._api
+        listed = api.get(self._vmis)
         assert listed is not None
         began = time.monotonic()
         act()
         version = listed["metadata"]["resourceVersion"]
-        for event in self._api.watch(self._vmis, resource_version=version, seconds=LIMIT_SECONDS):
+        for event in api.watch(self._vmis, resource_version=version, seconds=LIMIT_SECONDS):
             if event["object"]["metadata"].get("name") == name and is_done(event):
                 return time.monotonic() - began
         raise NotYet(f"nothing came of it within {LIMIT_SECONDS} s: {self._cluster.get('vmi', name, self._namespace)}")
