@@ -87,7 +87,7 @@ class PodsDirectory:
             return os.open(proc_path(leaf), _READ)
 
     def write_files(self, pod_uid: str, components: Sequence[str], files: Mapping[str, bytes]) -> None:
-        """Put world-readable files into a directory below the emptyDir, made for uid 107 where missing.
+        """Put files of uid 107, readable by all, into a directory below the emptyDir, made for it where missing.
 
         A file that is there already stays as it is. NotYet while the emptyDir is missing, Refused when a link is in
         the way, OSError when the file system says no.
@@ -173,6 +173,7 @@ def _write_new(directory_fd: int, name: str, data: bytes) -> None:
         os.unlink(staged, dir_fd=directory_fd)
     with held(os.open(staged, _WRITE_NEW, 0o644, dir_fd=directory_fd)) as fd:
         os.fchmod(fd, 0o644)
+        os.fchown(fd, layout.UID, layout.UID)  # libvirt writes over one that does not fit, and fails where it cannot
         written = 0
         while written < len(data):
             written += os.write(fd, data[written:])

@@ -16,6 +16,8 @@ from typing import Any
 
 BENCHES = {
     "ans-noop": "tests.bench.ans_noop",
+    "hostile-node": "tests.bench.hostile_node",
+    "idle-node": "tests.bench.idle_node",
     "node-start": "tests.bench.node_start",
     "overlay": "tests.bench.overlay",
     "start-storm": "tests.bench.start_storm",

@@ -37,6 +37,7 @@ from controlplane.virt_handler.launchers.ports import (
 )
 from controlplane.virt_handler.vmi.ports import Granted, NoContact, StartRefused
 from controlplane.virt_handler.vmi.resume import count_next
+from controlplane.virt_handler.vmi.verdict import is_startable
 from controlplane.virt_handler.vmi.world import Expected, Failure, Launcher, Sighting
 
 log = logging.getLogger(__name__)
@@ -163,6 +164,10 @@ class Session:
                 self._note_failed_start(error)
                 raise StartRefused(str(error)) from error
         await self.refresh()
+        if is_startable(self._sighting):  # or it would be started again at once, for ever
+            undone = HypervisorError("libvirt answered that it has started the domain, but the domain is off")
+            self._note_failed_start(undone)
+            raise StartRefused(str(undone))
 
     async def shut_down(self) -> None:
         """Press the guest's power button. NoContact."""

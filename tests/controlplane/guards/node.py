@@ -181,6 +181,13 @@ GUARDS: tuple[Guard, ...] = (
         tests=("tests/controlplane/virt_handler/launchers/test_session_look.py",),
     ),
     Guard(
+        file=_SESSION,
+        line="        if is_startable(self._sighting):",
+        without="        if False:",
+        because="A launcher that answers a start and does nothing would be started without a pause, for ever.",
+        tests=("tests/controlplane/virt_handler/launchers/test_session_start.py",),
+    ),
+    Guard(
         file=_VERBS,
         line="        if self._doing:\n            raise NoContact(",
         without="        if False:\n            raise NoContact(",

@@ -181,6 +181,27 @@ def describe(xml: bytes) -> Behaviour:
 GOOD: Behaviour = deaf_to()
 
 
+ATTACKS: dict[str, tuple[Behaviour, dict[str, bool]]] = {
+    "never answers OPEN": (silent_from(OPEN), {}),
+    "answers OPEN, nothing after": (silent_from(WATCH, REGISTER), {}),
+    "answers OPEN and keepalive, never event registration": (deaf_to(REGISTER), {}),
+    "registers one kind of events, not the next": (silent_from_second(REGISTER), {}),
+    "trickles bytes": (trickle, {}),
+    "half a header with an impossible length": (lengthen(0x7FFFFFFF), {}),
+    "half a header with the longest length": (lengthen(32 << 20), {}),
+    "floods lifecycle events": (flood(EVENTS), {}),
+    "floods messages that nobody asked for": (flood(message(9999, EVENT, 0, b"") * 1000), {}),
+    "answers define, hangs start": (deaf_to(START), {}),
+    "hangs look-up": (deaf_to(LOOKUP), {}),
+    "16 MiB of XML": (describe(b"x" * (16 << 20)), {}),
+    "deeply nested XML": (describe(b"<a>" * 1_000_000), {}),
+    "ignores CLOSE": (deaf_to(CLOSE, DEREGISTER, UNWATCH), {}),
+    "closes at once after accept": (GOOD, {"hangs_up": True}),
+    "never accepts, its queue of callers full": (GOOD, {"accepts": False}),
+}
+"""By name: how it behaves, and options of Hostile."""
+
+
 class Hostile:
     """A server on a Unix socket; each connection has a thread. Everything is gone when it is closed."""
 
@@ -204,6 +225,11 @@ class Hostile:
     def descriptors(self) -> int:
         """How many it holds."""
         return sum(one.fileno() >= 0 for one in (self._listener, *self._wires))
+
+    @property
+    def callers(self) -> int:
+        """How many it has accepted; those with which it filled its own queue among them."""
+        return len(self._wires)
 
     def close(self) -> None:
         for one in (self._listener, *self._wires):

@@ -115,27 +115,7 @@ async def fall_into(server: Hostile) -> None:
         await made.close()
 
 
-ATTACKS: dict[str, tuple[Behaviour, dict[str, bool]]] = {
-    "never answers OPEN": (hostile.silent_from(hostile.OPEN), {}),
-    "answers OPEN, nothing after": (hostile.silent_from(hostile.WATCH, hostile.REGISTER), {}),
-    "answers OPEN and keepalive, never event registration": (hostile.deaf_to(hostile.REGISTER), {}),
-    "registers one kind of events, not the next": (hostile.silent_from_second(hostile.REGISTER), {}),
-    "trickles bytes": (hostile.trickle, {}),
-    "half a header with an impossible length": (hostile.lengthen(0x7FFFFFFF), {}),
-    "half a header with the longest length": (hostile.lengthen(32 << 20), {}),
-    "floods lifecycle events": (hostile.flood(hostile.EVENTS), {}),
-    "floods messages that nobody asked for": (hostile.flood(hostile.message(9999, hostile.EVENT, 0, b"") * 1000), {}),
-    "answers define, hangs start": (hostile.deaf_to(hostile.START), {}),
-    "hangs look-up": (hostile.deaf_to(hostile.LOOKUP), {}),
-    "16 MiB of XML": (hostile.describe(b"x" * (16 << 20)), {}),
-    "deeply nested XML": (hostile.describe(b"<a>" * 1_000_000), {}),
-    "ignores CLOSE": (hostile.deaf_to(hostile.CLOSE, hostile.DEREGISTER, hostile.UNWATCH), {}),
-    "closes at once after accept": (hostile.GOOD, {"hangs_up": True}),
-    "never accepts, its queue of callers full": (hostile.GOOD, {"accepts": False}),
-}
-
-
-@pytest.mark.parametrize(("behave", "options"), ATTACKS.values(), ids=ATTACKS.keys())
+@pytest.mark.parametrize(("behave", "options"), hostile.ATTACKS.values(), ids=hostile.ATTACKS.keys())
 async def test_a_hostile_launcher_slows_no_neighbour_and_leaves_nothing_behind(
     spawn: SPAWN, neighbour: Connection, behave: Behaviour, options: dict[str, bool]
 ) -> None:

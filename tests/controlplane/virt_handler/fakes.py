@@ -58,7 +58,8 @@ class FakeGuest:
         if self._libvirtd.start_error is not None:
             await self._fail(self._libvirtd.start_error)
         self.starts += 1
-        self.become(State(Life.RUNNING, "booted"), "started")
+        if not self._libvirtd.is_off_again:
+            self.become(State(Life.RUNNING, "booted"), "started")
 
     async def _fail(self, error: HypervisorError) -> None:
         """Fail as libvirt does: QEMU is there until it has read its command line, and who asks sees it."""
@@ -140,6 +141,8 @@ class FakeLibvirtd:
         self.start_error: HypervisorError | None = None
         self.while_starting: State | None = None
         """How a domain looks between the request to start it and an answer that is an error."""
+        self.is_off_again = False
+        """It answers a start, and the domain is off when it is looked at."""
         self.look_error: HypervisorError | None = None
         self.hangs_up = False
         """It ends every connection in the moment in which it is made."""

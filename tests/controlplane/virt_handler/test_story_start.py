@@ -123,6 +123,26 @@ async def test_a_start_that_fails_for_a_moment_succeeds_after_all(up: Node) -> N
     await until(lambda: up.phase == "Running", "Running", clock=up.clock)
 
 
+async def test_a_start_that_is_answered_and_not_done_is_tried_ever_less_often(up: Node) -> None:
+    """It was done 67 times a second, with a read of the API server each."""
+    up.libvirtd.is_off_again = True
+    up.hand_over()
+    began = up.clock.seconds
+    await until(lambda: up.clock.seconds > began + 0.3, "a while", clock=up.clock)
+    assert len(up.libvirtd.defined) == 3  # after 0, 50 and 150 ms
+    assert up.phase == "Scheduled"
+
+
+async def test_a_start_that_is_answered_and_never_done_is_given_up_with_the_reason(up: Node) -> None:
+    up.libvirtd.is_off_again = True
+    up.hand_over()
+    await until(lambda: len(up.libvirtd.defined) > 3, "some attempts", clock=up.clock)
+    up.clock.seconds += 2
+    await until(lambda: up.phase == "Failed", "Failed", clock=up.clock)
+    assert up.status["reason"] == "StartFailed"
+    assert "the domain is off" in up.status["conditions"][-1]["message"]
+
+
 async def test_a_lying_report_fails_the_vmi_and_names_it(up: Node) -> None:
     up.files.report("/img/volumes/root/../../etc/shadow")
     up.hand_over()

@@ -207,6 +207,12 @@ def test_capabilities_are_written_into_directories_of_the_launcher(run: Path, di
     assert [one.name for one in made.iterdir()] == ["q.xml"]
 
 
+def test_libvirt_can_write_over_a_capability_cache_that_does_not_fit(run: Path, directory: PodsDirectory) -> None:
+    """It has another image of QEMU, or the same one unpacked anew. It failed every start, for it writes in place."""
+    directory.write_files(UID, CACHE, {"q.xml": b"<qemuCaps/>"})
+    assert run.joinpath(*CACHE, "q.xml").stat().st_uid == layout.UID
+
+
 def test_directories_that_libvirt_made_first_are_used_as_they_are(run: Path, directory: PodsDirectory) -> None:
     (run / "cache").mkdir(mode=0o700)
     os.chown(run / "cache", 107, 107)

@@ -1,0 +1,198 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""hostile-node: one launcher of twenty on a real node is hostile in many ways in turn; what do the others notice?
+
+The other nineteen are stopped, started, paused and let go without a pause, one after the other. "Usual" is measured in
+the same run, in alternation with each attack, while the captured launcher serves nothing: so whatever else the machine
+does is in both. At the end virt-handler and virt-node hold no more threads and descriptors than before the first.
+
+HOSTILE_NODE_SECONDS: how long, for all ways together.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from itertools import cycle
+from typing import Any
+
+from tests.bench.captured import Captured, captured
+from tests.bench.footprint import GUARDED, Footprint, footprints, only, settled
+from tests.bench.seats import Seats, a_resting_vm
+from tests.e2e.cluster import Cluster
+from tests.e2e.deployed import deployed
+
+SECONDS = 600.0
+VMS = 20
+WAYS = (
+    "answers define, hangs start",
+    "never answers OPEN",
+    "trickles bytes",
+    "half a header with the longest length",
+    "floods lifecycle events",
+    "floods messages that nobody asked for",
+    "16 MiB of XML",
+    "deeply nested XML",
+    "ignores CLOSE",
+    "closes at once after accept",
+    "never accepts, its queue of callers full",
+    "is off again after every start",
+)
+TURNS = 2
+"""So often a way is alternated with rest."""
+RATIO_AT_MOST = 2.0
+NAMESPACE, HOSTILE = "hostile-node", "vm-0"
+
+Report = Callable[[dict[str, Any]], None]
+Taken = dict[tuple[str, str, bool], list[float]]
+"""Seconds by way, verb, and whether it was under attack."""
+
+
+def run(report: Report) -> None:
+    """Measure on a cluster made for it; AssertionError when a bar does not hold, after everything was reported."""
+    seconds = float(os.environ.get("HOSTILE_NODE_SECONDS") or SECONDS)
+    with deployed("soak") as cluster:
+        seats = Seats(cluster, NAMESPACE)
+        names = _start_all(cluster, seats)
+        neighbours = cycle(name for name in names if name != HOSTILE)
+        for _unused in range(VMS):  # what grows once, by use, is there before
+            _take_turn(seats, next(neighbours), defaultdict(list), ("", False))
+        before = footprints(cluster, cluster.nodes[0])
+        taken, spent = _soak(cluster, seats, neighbours, seconds)
+        seats.start(HOSTILE)
+        after = settled(lambda: footprints(cluster, cluster.nodes[0]), lambda found: not _grown(before, found))
+    failures = [*_report_times(report, taken, seconds), *_report_census(report, before, after, spent)]
+    if failures:
+        raise AssertionError("; ".join(failures))
+
+
+def _start_all(cluster: Cluster, seats: Seats) -> list[str]:
+    names = [f"vm-{number}" for number in range(VMS)]
+    cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+    cluster.apply(*(a_resting_vm(name, NAMESPACE, runStrategy="Always") for name in names))
+    seats.wait_running(VMS)
+    return names
+
+
+def _soak(
+    cluster: Cluster, seats: Seats, neighbours: Iterator[str], seconds: float
+) -> tuple[Taken, dict[bool, list[float]]]:
+    """Go through all ways; return what the neighbours took, and virt-handler's share of a processor in each slice."""
+    taken: Taken = defaultdict(list)
+    spent: dict[bool, list[float]] = {True: [], False: []}
+    seats.stop(HOSTILE)
+    for way in WAYS:
+        with captured(cluster, seats, HOSTILE, NAMESPACE) as launcher:
+            for is_attacked in (False, True) * TURNS:
+                _set(launcher, way, is_attacked=is_attacked)
+                began, used = time.monotonic(), _used(cluster)
+                until = began + seconds / len(WAYS) / TURNS / 2
+                while time.monotonic() < until:
+                    _take_turn(seats, next(neighbours), taken, (way, is_attacked))
+                spent[is_attacked].append((_used(cluster) - used) / (time.monotonic() - began))
+                if is_attacked:
+                    print(f"hostile-node: {way}: {launcher.rest()}", file=sys.stderr, flush=True)
+    return taken, spent
+
+
+def _set(launcher: Captured, way: str, *, is_attacked: bool) -> None:
+    if is_attacked:
+        launcher.attack(way)
+    else:
+        launcher.rest()
+
+
+def _used(cluster: Cluster) -> float:
+    return only(footprints(cluster, cluster.nodes[0]), "virt_handler").processor_seconds
+
+
+def _take_turn(seats: Seats, name: str, taken: Taken, under: tuple[str, bool]) -> None:
+    """Have a neighbour report, stop and start."""
+    way, is_attacked = under
+    taken[way, "report", is_attacked] += seats.report(name)
+    taken[way, "stop", is_attacked].append(seats.stop(name))
+    taken[way, "start", is_attacked].append(seats.start(name))
+
+
+def _report_times(report: Report, taken: Taken, seconds: float) -> list[str]:
+    """Report each verb; return what is over the bar."""
+    failures = []
+    for verb in ("start", "stop", "report"):
+        under, usual = ([each for way in WAYS for each in taken[way, verb, one]] for one in (True, False))
+        ratio = statistics.median(under) / statistics.median(usual)
+        by_way = {way: _ratio(taken[way, verb, True], taken[way, verb, False]) for way in WAYS}
+        report(
+            {
+                "name": f"hostile-node-{verb}",
+                "value": round(statistics.median(under), 3),
+                "unit": "s",
+                "p95": _p95(under),
+                "max": round(max(under), 3),
+                "usual": round(statistics.median(usual), 3),
+                "usual_p95": _p95(usual),
+                "usual_max": round(max(usual), 3),
+                "samples": [len(under), len(usual)],
+                "seconds": seconds,
+                "ratio": round(ratio, 2),
+                "ratio_p95": _ratio([_p95(under)], [_p95(usual)]),
+                "ratio_by_way": by_way,
+                "target": RATIO_AT_MOST,
+            }
+        )
+        if ratio > RATIO_AT_MOST:
+            failures.append(f"{verb} took {ratio:.2f} times as long as usual")
+    return failures
+
+
+def _ratio(under: list[float], usual: list[float]) -> float | None:
+    return round(statistics.median(under) / statistics.median(usual), 2) if under and usual else None
+
+
+def _p95(seconds: list[float]) -> float:
+    return round(statistics.quantiles(seconds, n=20)[-1], 3) if len(seconds) > 1 else round(seconds[0], 3)
+
+
+def _report_census(
+    report: Report, before: list[Footprint], after: list[Footprint], spent: dict[bool, list[float]]
+) -> list[str]:
+    for part in GUARDED:
+        first, last = only(before, part), only(after, part)
+        report(
+            {
+                "name": f"hostile-node-{part.replace('_', '-')}",
+                "threads": [first.threads, last.threads],
+                "descriptors": [first.descriptors, last.descriptors],
+                "rss_mib": [round(one.rss_kib / 1024, 1) for one in (first, last)],
+                "pss_mib": [round(one.pss_kib / 1024, 1) for one in (first, last)],
+                "is_same_process": first.pid == last.pid,
+                "unit": "before, after",
+            }
+        )
+    usual, under = (statistics.median(spent[one]) for one in (False, True))
+    report(
+        {
+            "name": "hostile-node-processor",
+            "value": round(under * 100, 1),
+            "unit": "% of a core, virt-handler",
+            "usual": round(usual * 100, 1),
+            "max": round(max(spent[True]) * 100, 1),
+        }
+    )
+    return _grown(before, after)
+
+
+def _grown(before: list[Footprint], after: list[Footprint]) -> list[str]:
+    """Name what is held after and was not before; a process that is another one has lost what it held, and more."""
+    found = []
+    for part in GUARDED:
+        first, last = only(before, part), only(after, part)
+        if first.pid != last.pid:
+            found.append(f"{part} was started again")
+        held = {"threads": (first.threads, last.threads), "descriptors": (first.descriptors, last.descriptors)}
+        found += [f"{part} has {now} {what}, it had {was}" for what, (was, now) in held.items() if now > was]
+    return found

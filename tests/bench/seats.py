@@ -1,0 +1,138 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""VMs that cost next to nothing while they run, and how long it takes until something of theirs is known.
+
+Their guest is a firmware that found nothing to boot and waits: what is measured is the control plane, not a guest.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from contextlib import closing
+from typing import Any
+
+import libvirt
+
+from controlplane.domain import layout
+from lab.api import Api
+from lab.cluster import Lab
+from tests.e2e.cluster import Cluster, NotYet
+from tests.e2e.machines import Manifest, a_vm
+
+VMS = "/apis/kubevirt.io/v1/namespaces/{namespace}/virtualmachines"
+VMIS = "/apis/kubevirt.io/v1/namespaces/{namespace}/virtualmachineinstances"
+LIMIT_SECONDS = 120
+
+Object = dict[str, Any]
+
+
+def a_resting_vm(name: str, namespace: str, **spec: Any) -> Manifest:
+    """Return a VM of 64 MiB without anything to boot from, which ends at once and asks its node for almost nothing."""
+    vm = a_vm(name, namespace=namespace, **spec)
+    template = vm["spec"]["template"]["spec"]
+    template["terminationGracePeriodSeconds"] = 0
+    template["volumes"] = [{"name": "root", "emptyDisk": {"capacity": "16Mi"}}]
+    template["domain"]["memory"] = {"guest": "64Mi"}
+    template["domain"]["resources"] = {"requests": {"cpu": "5m", "memory": "8Mi"}}
+    return vm
+
+
+class Seats:
+    """The VMs of one namespace, by name: told what to do, and watched until it is known."""
+
+    def __init__(self, cluster: Cluster, namespace: str) -> None:
+        self._cluster = cluster
+        self._lab = Lab(cluster.name)
+        self._namespace = namespace
+        self._vms, self._vmis = (path.format(namespace=namespace) for path in (VMS, VMIS))
+
+    @property
+    def _api(self) -> Api:
+        """A new connection: the API server ends one that was not used for a while."""
+        return self._lab.api()
+
+    def start(self, name: str) -> float:
+        """Start it; return the seconds until it is Running."""
+        return self._until(name, lambda: self.want(name, "Always"), lambda one: phase_of(one["object"]) == "Running")
+
+    def stop(self, name: str) -> float:
+        """Stop it; return the seconds until its instance is gone."""
+        return self._until(name, lambda: self.want(name, "Halted"), lambda one: one["type"] == "DELETED")
+
+    def want(self, name: str, run_strategy: str) -> None:
+        """Say how it is to run."""
+        self._api.patch(f"{self._vms}/{name}", {"spec": {"runStrategy": run_strategy}})
+
+    def phase(self, name: str) -> str:
+        """Return the phase of its instance; "" when there is none."""
+        return phase_of(self._api.get(f"{self._vmis}/{name}") or {})
+
+    def report(self, name: str) -> list[float]:
+        """Pause its guest and let it go on, beside the control plane; return how long it took to know of each."""
+        with closing(self._libvirt(name)) as libvirtd:
+            (domain,) = libvirtd.listAllDomains()
+            return [
+                self._until(name, domain.suspend, lambda one: _is_paused(one["object"])),
+                self._until(name, domain.resume, lambda one: not _is_paused(one["object"])),
+            ]
+
+    def pause(self, name: str) -> float:
+        """Pause its guest, beside the control plane; return how long it took to know of it."""
+        with closing(self._libvirt(name)) as libvirtd:
+            (domain,) = libvirtd.listAllDomains()
+            return self._until(name, domain.suspend, lambda one: _is_paused(one["object"]))
+
+    def wait_gone(self, name: str) -> None:
+        """Wait until it has no instance."""
+        self._cluster.wait_gone("vmi", name, namespace=self._namespace, seconds=LIMIT_SECONDS)
+
+    def wait_running(self, count: int) -> None:
+        """Wait until so many instances run."""
+        self._cluster.eventually(
+            lambda: sum(phase_of(one) == "Running" for one in self._list()) >= count,
+            seconds=600,
+            what=f"{count} instances in {self._namespace} run",
+        )
+
+    def _list(self) -> list[Object]:
+        found = self._api.get(self._vmis)
+        return found["items"] if found else []
+
+    def _until(self, name: str, act: Callable[[], object], is_done: Callable[[Object], bool]) -> float:
+        api = self._api
+        listed = api.get(self._vmis)
+        assert listed is not None
+        began = time.monotonic()
+        act()
+        version = listed["metadata"]["resourceVersion"]
+        for event in api.watch(self._vmis, resource_version=version, seconds=LIMIT_SECONDS):
+            if event["object"]["metadata"].get("name") == name and is_done(event):
+                return time.monotonic() - began
+        raise NotYet(f"nothing came of it within {LIMIT_SECONDS} s: {self._cluster.get('vmi', name, self._namespace)}")
+
+    def _libvirt(self, name: str) -> Any:
+        """Dial libvirt in its launcher, through the node's file system."""
+        pod = self._cluster.launcher(name, self._namespace)
+        root = f"/proc/{self._lab.node(pod['spec']['nodeName']).running_pid()}/root"
+        directory = (
+            f"/var/lib/kubelet/pods/{pod['metadata']['uid']}/volumes/kubernetes.io~empty-dir/{layout.RUN_VOLUME}"
+        )
+        descriptor = os.open("/".join((root + directory, *layout.LIBVIRT_SOCKET)), os.O_PATH)
+        try:  # the path itself is longer than the address of a Unix socket may be
+            return libvirt.open(f"qemu+unix:///session?socket=/proc/self/fd/{descriptor}")
+        finally:
+            os.close(descriptor)
+
+
+def phase_of(vmi: Object) -> str:
+    """Return an instance's phase."""
+    phase: str = vmi.get("status", {}).get("phase", "")
+    return phase
+
+
+def _is_paused(vmi: Object) -> bool:
+    found = vmi.get("status", {}).get("conditions") or ()
+    return any((one["type"], one["status"]) == ("Paused", "True") for one in found)

@@ -1,0 +1,77 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One start over a connection that is there: no socket, no directory."""
+
+from __future__ import annotations
+
+import json
+import socket
+
+import pytest
+
+from controlplane.api.objects.decode import decode_vmi
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.virt_handler.launchers.session import Session, Tools
+from controlplane.virt_handler.node_client import NodeClient
+from controlplane.virt_handler.vmi.ports import StartRefused
+from tests.controlplane.virt_handler.builders import RUNNING, VMI_UID, a_pod, vmi_object
+from tests.controlplane.virt_handler.fakes import FakeClock, FakeConnection, FakeLibvirtd
+
+
+class Node(NodeClient):
+    """A node on which the launcher has reported."""
+
+    async def read_report(self, pod_uid: str) -> bytes:
+        disks = [{"volume": "root", "path": "/img/volumes/root/disk/disk.img", "format": "raw"}]
+        return json.dumps({"version": 1, "container_disks": disks}).encode()
+
+
+@pytest.fixture
+def libvirtd() -> FakeLibvirtd:
+    return FakeLibvirtd(VMI_UID)
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def session(libvirtd: FakeLibvirtd, clock: FakeClock) -> Session:
+    async def nowhere() -> socket.socket:
+        raise ConnectionRefusedError
+
+    made = Session(a_pod(), VMI_UID, Tools(Node(nowhere), clock, libvirtd.connect), lambda: None)
+    made._connection = FakeConnection(libvirtd)
+    return made
+
+
+async def granted() -> VirtualMachineInstance:
+    return decode_vmi(vmi_object("Scheduled"))
+
+
+async def test_a_start_is_done_when_the_guest_is_seen_up(session: Session) -> None:
+    await session.start(granted)
+    assert session.launcher().sighting.state == RUNNING
+
+
+async def test_a_start_that_is_answered_and_not_done_is_refused(session: Session, libvirtd: FakeLibvirtd) -> None:
+    """Else whoever decides would ask for the next one at once."""
+    libvirtd.is_off_again = True
+    with pytest.raises(StartRefused, match="the domain is off"):
+        await session.start(granted)
+    assert session.launcher().sighting.failure is None
+
+
+async def test_starts_that_are_answered_and_not_done_are_given_up(
+    session: Session, libvirtd: FakeLibvirtd, clock: FakeClock
+) -> None:
+    libvirtd.is_off_again = True
+    for _unused in range(3):
+        with pytest.raises(StartRefused):
+            await session.start(granted)
+        clock.seconds += 1
+    failure = session.launcher().sighting.failure
+    assert failure is not None
+    assert (failure.reason, "the domain is off" in failure.message) == ("StartFailed", True)
