@@ -232,7 +232,7 @@ async def test_whoever_floods_us_is_cut_off_and_told_why(spawn: SPAWN) -> None:
     with suppress(HypervisorError):
         await made.ping(5)
     seen = []
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while not seen or not isinstance(seen[-1], ConnectionClosed):
             seen.append(await made.events.get())
     assert seen[-1] == ConnectionClosed("it takes more than its share of our time")

@@ -43,7 +43,7 @@ from controlplane.virt_controller.vm.world import (
     RemoveFinalizer,
     World,
 )
-from tests.controlplane.simulation.store import _merge as merge
+from tests.controlplane.simulation.store import merged as merge
 from tests.controlplane.virt_controller.builders import NOW, VMI_UID, a_vm, a_vmi, vm_world
 
 START, STOP, STALE_STOP = {"action": "Start"}, {"action": "Stop", "uid": VMI_UID}, {"action": "Stop", "uid": "older"}

@@ -19,7 +19,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils import fake_fields
+from . import fake_fields
 
 Object = dict[str, Any]
 Key = tuple[str, str, str]  # plural, namespace, name
