@@ -12,7 +12,6 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from .._client.errors import BadArgument
@@ -40,13 +39,15 @@ def has_machine(params: Mapping[str, Any]) -> bool:
     return bool(definition.get("spec")) or any(params.get(name) for name in _MACHINE_OPTIONS)
 
 
-@dataclass(frozen=True)
 class Declared:
-    """The object that options declare."""
+    """The object that options declare.
 
-    vm: Object
-    default_disks: frozenset[str] = frozenset()
-    """Disks in it that nobody asked for, but that a volume needs: one that is there already is as good."""
+    default_disks: those in it that nobody asked for, but that a volume needs; one that is there already is as good.
+    """
+
+    def __init__(self, vm: Object, default_disks: frozenset[str]) -> None:
+        self.vm = vm
+        self.default_disks = default_disks
 
 
 def build(params: Mapping[str, Any]) -> Declared:

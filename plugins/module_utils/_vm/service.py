@@ -8,7 +8,6 @@ A conflict drops the decision and begins anew with what is there by then.
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -59,16 +58,16 @@ def ensure(
 ) -> Outcome:
     """Bring the VM into its state. `known` is a fresh copy of the object, if somebody read it already."""
     begun: Outcome | None = None
-    for delay in [*backoff(random.random), None]:
+    for attempt in range(1, ATTEMPTS + 1):
         try:
             live = known if known is not None else read(api, request, terms)
             return _joined(begun, _step(request.state)(api, request, terms, live))
         except Interrupted as half:
             begun = _joined(begun, half.done)
-            if delay is None or not isinstance(half.error, Conflict):
+            if attempt == ATTEMPTS or not isinstance(half.error, Conflict):
                 raise _told(half.error, begun) from None
         except Conflict as error:
-            if delay is None or (request.state == "absent" and request.delete_options.get("preconditions")):
+            if attempt == ATTEMPTS or (request.state == "absent" and request.delete_options.get("preconditions")):
                 _told(error, begun)
                 raise
         except VirtError as error:
@@ -77,13 +76,15 @@ def ensure(
             _told(error, begun)
             raise
         known = None
-        pause(delay)
+        pause(backoff(attempt))
     raise VirtError(f"VirtualMachine {request.title} changes all the time")  # for type checkers: the last try raised
 
 
-def backoff(jitter: Callable[[], float]) -> list[float]:
-    """Return the seconds to wait after each round but the last; with jitter, so that rivals do not meet again."""
-    return [min(LONGEST_PAUSE, FIRST_PAUSE * 2**number) * (0.5 + jitter() / 2) for number in range(ATTEMPTS - 1)]
+def backoff(attempt: int, jitter: Callable[[], float] | None = None) -> float:
+    """Return the seconds to wait after a round; with jitter, so that rivals do not meet again."""
+    import random  # only who meets a rival needs it
+
+    return min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (attempt - 1)) * (0.5 + (jitter or random.random)() / 2)
 
 
 def _joined(begun: Outcome | None, outcome: Outcome) -> Outcome:
@@ -129,7 +130,9 @@ def ensure_present(api: Api, request: VmRequest, terms: Terms, live: Object | No
     """Make the VM be as declared; `live` is how it is."""
     if live is None:
         _check_creatable(request)
-        written = _send(api, request, terms, present.for_creation(request))
+        from . import whole
+
+        written = _send(api, request, terms, whole.for_creation(request))
         return Outcome(changed=True, method="create", after=written)
     if is_deleting(live):
         raise VirtError(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from tests.controlplane.guards.guard import Guard
 
 _PRESENT = "plugins/module_utils/_vm/present.py"
+_WHOLE = "plugins/module_utils/_vm/whole.py"
 _OWNERSHIP = "plugins/module_utils/_vm/ownership.py"
 _OVERLAY = "plugins/module_utils/_vm/overlay.py"
 _SERVICE = "plugins/module_utils/_vm/service.py"
@@ -20,48 +21,48 @@ _BY_SERVICE = (f"{_TESTS}/_vm/test_service.py",)
 GUARDS: tuple[Guard, ...] = (
     Guard(
         file=_PRESENT,
-        line="_guarded(patch, live) if compare.has_lists(patch) else patch",
+        line="guarded(patch, live) if compare.has_lists(patch) else patch",
         without="patch",
         because="A list that was read would overwrite the item that somebody adds meanwhile.",
         tests=_STORIES,
     ),
     Guard(
-        file=_PRESENT,
-        line='_noted(_guarded({**body, "spec": spec}, live), noted)',
+        file=_WHOLE,
+        line='_noted(guarded({**body, "spec": spec}, live), noted)',
         without='_noted({**body, "spec": spec}, noted)',
         because="A list that was read would overwrite the item that somebody adds meanwhile.",
         tests=_STORIES,
     ),
     Guard(
-        file=_PRESENT,
+        file=_WHOLE,
         line="            body = manifest.replaced(body, path, left)",
         without="            pass",
         because="To the server the list is one field: what an apply leaves out of it is gone.",
         tests=_STORIES,
     ),
     Guard(
-        file=_PRESENT,
+        file=_WHOLE,
         line="            noted = manifest.replaced(noted, path, [])",
         without="            pass",
         because="The next run would take what others have for what was applied as a whole.",
         tests=_STORIES,
     ),
     Guard(
-        file=_PRESENT,
+        file=_WHOLE,
         line="    if not patch and not ownership.is_outdated(live, clean):",
         without="    if not patch:",
         because="A name that was ours once would be taken from who uses it next.",
         tests=_STORIES,
     ),
     Guard(
-        file=_PRESENT,
+        file=_WHOLE,
         line="    if not compare.has_nulls(compare.merge_patch(live, laid)) and not ownership.is_patched(",
         without="    if not ownership.is_patched(",
         because="An apply leaves what others own, so what a null takes away would stay.",
         tests=_STORIES,
     ),
     Guard(
-        file=_PRESENT,
+        file=_WHOLE,
         line=" and not ownership.is_patched(live, FIELD_MANAGER, patch):",
         without=":",
         because="An apply leaves what we once patched, so it would never be taken back.",

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.api import FIELD_MANAGER
-from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import present
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import present, whole
 from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.present import Write
 from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.request import VmRequest, requests_from
 
@@ -34,9 +34,9 @@ def a_vm(*, applied: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any
 
 
 def test_a_new_vm_runs_unless_told_otherwise() -> None:
-    write = present.for_creation(a_request(memory="1Gi"))
+    write = whole.for_creation(a_request(memory="1Gi"))
     assert (write.how, write.body["spec"]["runStrategy"]) == ("apply", "Always")
-    assert present.for_creation(a_request("stopped", memory="1Gi")).body["spec"]["runStrategy"] == "Halted"
+    assert whole.for_creation(a_request("stopped", memory="1Gi")).body["spec"]["runStrategy"] == "Halted"
 
 
 @pytest.mark.parametrize(
@@ -53,13 +53,13 @@ def test_a_new_vm_runs_unless_told_otherwise() -> None:
 def test_a_new_vm_gets_no_strategy_that_undoes_its_state(
     state: str, given: dict[str, Any], created: dict[str, Any]
 ) -> None:
-    spec = present.for_creation(a_request(state, memory="1Gi", **given)).body["spec"]
+    spec = whole.for_creation(a_request(state, memory="1Gi", **given)).body["spec"]
     assert {key: spec[key] for key in ("running", "runStrategy") if key in spec} == created
 
 
 def test_a_generated_name_is_created_by_post() -> None:
     request = requests_from({"generate_name": "web-", "namespace": "default", "memory": "1Gi"})[0]
-    assert present.for_creation(request).how == "create"
+    assert whole.for_creation(request).how == "create"
 
 
 def test_a_halted_vm_stays_halted_when_no_strategy_is_declared() -> None:

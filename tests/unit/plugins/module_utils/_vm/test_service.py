@@ -169,9 +169,10 @@ def test_rivals_without_end_are_a_conflict(world: World, task: Task, api: Api) -
 
 
 def test_pauses_grow_to_a_bound_and_differ() -> None:
-    shortest, longest = service.backoff(lambda: 0.0), service.backoff(lambda: 1.0)
+    longest = [service.backoff(attempt, lambda: 1.0) for attempt in range(1, service.ATTEMPTS)]
     assert longest == [0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0]
-    assert shortest == [pause / 2 for pause in longest]
+    assert [service.backoff(attempt, lambda: 0.0) for attempt in (1, 2)] == [0.05, 0.1]
+    assert service.backoff(3) != service.backoff(3)
 
 
 def test_what_was_changed_before_a_conflict_is_told(world: World, task: Task, api: Api) -> None:

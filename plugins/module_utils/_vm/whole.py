@@ -1,0 +1,117 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Decide what a VM needs that is declared as a whole: one that is created, one with a definition, one that is replaced.
+
+Pure. It is apart from present.py because most tasks find a VM as their options say, and never come here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._client.api import FIELD_MANAGER
+from ..kubevirt_api import names, run_strategies
+from ..kubevirt_api.predicates import run_strategy
+from . import compare, manifest, overlay, ownership
+from .keyed_lists import KEYS
+from .present import STRATEGY_FIELDS, Write, guarded, is_set_aside
+from .request import VmRequest
+
+DEFAULT_RUN_STRATEGY = run_strategies.ALWAYS
+"""Of a VM that is created; like a peer's, where a VM runs unless told otherwise."""
+_IDENTITY = ("resourceVersion", "uid", "finalizers", "ownerReferences")
+"""Of the metadata of a VM that is replaced."""
+
+Object = dict[str, Any]
+
+
+def for_creation(request: VmRequest) -> Write:
+    """Return the write that makes the VM."""
+    body: Object = overlay.over_live({}, request.declared.vm)
+    spec = {key: value for key, value in (body.get("spec") or {}).items() if key not in STRATEGY_FIELDS}
+    spec["runStrategy"] = _first_strategy(request)
+    if "running" in (body.get("spec") or {}) and run_strategy(body) == spec["runStrategy"]:
+        spec["running"] = body["spec"]["running"]  # spelt as declared
+        del spec["runStrategy"]
+    body["spec"] = spec
+    if request.name is None:
+        return Write("create", body)
+    return Write("apply", _noted(body, body))
+
+
+def _first_strategy(request: VmRequest) -> str:
+    spec = request.declared.vm.get("spec") or {}
+    is_given = any(spec.get(key) is not None for key in STRATEGY_FIELDS)
+    wanted = run_strategy(request.declared.vm) if is_given else DEFAULT_RUN_STRATEGY
+    if not is_set_aside(request.state, wanted):
+        return wanted
+    return run_strategies.HALTED if request.state == "stopped" else DEFAULT_RUN_STRATEGY
+
+
+def for_definition(declared: Object, live: Object) -> Write | None:
+    """Return the write that makes the VM be as a definition says, None if it is."""
+    laid: Object = overlay.over_live(live, declared)
+    fields = ownership.applied_fields(live, FIELD_MANAGER)
+    clean = overlay.over_live({}, declared)
+    wanted = laid if fields is None else ownership.without_dropped(laid, fields, clean)
+    patch = compare.merge_patch(live, wanted)
+    if not patch and not ownership.is_outdated(live, clean):
+        return None
+    apply = Write("apply", _to_apply(declared, live, wanted))
+    if not compare.has_nulls(compare.merge_patch(live, laid)) and not ownership.is_patched(live, FIELD_MANAGER, patch):
+        return apply
+    # an apply takes away what it alone made; what a null or another kind of source takes away may have other owners
+    is_enough = compare.has_only_nulls(patch)
+    return Write("patch", guarded(patch, live), None if is_enough else apply)
+
+
+def for_replacement(declared: Object, live: Object, *, is_whole: bool) -> Write:
+    """Return the write that puts what is declared in the place of the VM."""
+    record = Write("apply", _to_apply(declared, live, overlay.over_live({}, declared)))
+    return Write("replace", _replacement(declared, live), record if is_whole else None)
+
+
+def _to_apply(declared: Object, live: Object, wanted: Object) -> Object:
+    """Return what is declared, with others' items in the lists that the server takes for wholes.
+
+    Carries an undeclared run strategy that an earlier apply of ours owns: leaving it out would take it away.
+    """
+    body: Object = overlay.over_live({}, declared)
+    noted = body
+    for path in KEYS:
+        left = manifest.at(wanted, path)
+        is_declared = manifest.at(body, path) is not None
+        if not left or ownership.tracks_items(live, path):
+            continue
+        if is_declared or ownership.is_applied(live, FIELD_MANAGER, path):
+            body = manifest.replaced(body, path, left)
+        if not is_declared:
+            noted = manifest.replaced(noted, path, [])  # none of the items is ours
+    spec = dict(body.get("spec") or {})
+    if not any(key in spec for key in STRATEGY_FIELDS):
+        for key in STRATEGY_FIELDS:
+            here = (live.get("spec") or {}).get(key)
+            if here is not None and ownership.is_applied(live, FIELD_MANAGER, ("spec", key)):
+                spec[key] = here
+    return _noted(guarded({**body, "spec": spec}, live), noted)
+
+
+def _noted(body: Object, declared: Object) -> Object:
+    """Return the body of an apply with a note of what lists it declares."""
+    note = ownership.note(declared)
+    if not note:
+        return body
+    notes = {**(body["metadata"].get("annotations") or {}), names.DECLARED_ITEMS: ownership.written(note)}
+    return {**body, "metadata": {**body["metadata"], "annotations": notes}}
+
+
+def _replacement(declared: Object, live: Object) -> Object:
+    """Return the VM as declared, with nothing left but what it is known by, and what is not its users' to say."""
+    body: Object = overlay.over_live(ownership.added_by_others(live, FIELD_MANAGER), declared)
+    here = live.get("spec") or {}
+    if not any(key in body["spec"] for key in STRATEGY_FIELDS):
+        body["spec"].update({key: here[key] for key in STRATEGY_FIELDS if here.get(key) is not None})
+    kept = {key: live["metadata"][key] for key in _IDENTITY if key in live["metadata"]}
+    body["metadata"] = {**body["metadata"], **kept}
+    return _noted(body, overlay.over_live({}, declared))
