@@ -254,4 +254,11 @@ GUARDS: tuple[Guard, ...] = (
         because="A request that nobody acts on blocks every later one.",
         tests=_BY_REQUESTS,
     ),
+    Guard(
+        file="controlplane/virt_controller/vm/status.py",
+        line="    if theirs is None or conditions.says_the_same(ours, theirs):",
+        without="    if theirs is None or ours.status == theirs.status:",
+        because="People read on the VM why its instance does not get on: the reason changes, the status stays.",
+        tests=("tests/controlplane/virt_controller/vm/test_status.py",),
+    ),
 )

@@ -97,6 +97,22 @@ def test_a_condition_that_the_instance_lost_is_lost_here_too() -> None:
     assert {one.type for one in settled(vm_world(vm, running(READY))).conditions} == {"Ready"}
 
 
+@pytest.mark.parametrize(
+    "theirs",
+    [
+        a_condition("Synchronized", "False", "ImagePullBackOff", "no such image"),
+        a_condition("Synchronized", "False", "ErrImagePull", "the registry does not answer"),
+        a_condition("Synchronized", "True", "ErrImagePull", "no such image"),
+    ],
+    ids=["reason", "message", "status"],
+)
+def test_a_condition_that_tells_something_else_is_taken_over(theirs: Any) -> None:
+    vm = a_vm(conditions=[a_condition("Synchronized", "False", "ErrImagePull", "no such image")])
+    status = settled(vm_world(vm, a_vmi("Scheduling", conditions=[theirs])))
+    said = next(one for one in status.conditions if one.type == "Synchronized")
+    assert (said.status, said.reason, said.message) == (theirs["status"], theirs["reason"], theirs["message"])
+
+
 STALE = [
     a_condition("Synchronized", "False", "ShutdownTimedOut", "it did not go down in time"),
     a_condition("LiveMigratable", "False", "X"),
