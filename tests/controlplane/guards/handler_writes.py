@@ -149,4 +149,11 @@ GUARDS: tuple[Guard, ...] = (
         because="No network is set up, and no start begun, for a machine that is deleted.",
         tests=("tests/controlplane/virt_handler/vmi/test_decide.py",),
     ),
+    Guard(
+        file="controlplane/virt_handler/vmi/verdict.py",
+        line="    if world.lost_pod:\n        return _by_traces(world.lost_pod, world.look)",
+        without="    if world.lost_pod and launcher is None:\n        return _by_traces(world.lost_pod, world.look)",
+        because="Of a Pod that is not listed all has to be gone, not its QEMU alone.",
+        tests=("tests/controlplane/virt_handler/vmi/test_verdict.py",),
+    ),
 )

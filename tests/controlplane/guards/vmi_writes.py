@@ -191,4 +191,11 @@ GUARDS: tuple[Guard, ...] = (
         because="What the API server said of an earlier state of a Node is no word about this one.",
         tests=_BY_RECONCILER,
     ),
+    Guard(
+        file=_RECONCILER,
+        line="            is_any_enough = world.is_deleting or not granted",
+        without="            is_any_enough = world.is_deleting",
+        because="A Pod that is found is not absent, before the grant either: its run would fail for nothing.",
+        tests=_BY_RECONCILER,
+    ),
 )

@@ -42,3 +42,11 @@ def test_names_go_on_after_z() -> None:
     volumes = [{"name": f"d{number}", "emptyDisk": {"capacity": "1Gi"}} for number in range(28)]
     made = build_disks(a_vmi(devices={"disks": disks}, volumes=volumes), KVM)
     assert [disk.target.device for disk in made[24:]] == ["vdy", "vdz", "vdaa", "vdab"]
+
+
+@pytest.mark.parametrize("target", [{"disk": {"bus": "virtio"}}, {"cdrom": {"bus": "sata"}}], ids=["disk", "cdrom"])
+def test_the_machine_boots_in_the_order_that_is_asked_for(target: dict[str, Any]) -> None:
+    """An installer is booted from its CD."""
+    (made,) = build_disks(a_vmi(devices={"disks": [{"name": "a", "bootOrder": 2, **target}]}, volumes=[EMPTY]), KVM)
+    assert made.boot is not None
+    assert made.boot.order == 2

@@ -312,6 +312,18 @@ async def test_a_tenant_s_label_on_a_pending_pod_starts_no_search(stage: Stage) 
     assert stage.status["phase"] == "Scheduled"
 
 
+async def test_a_pod_that_was_found_before_its_grant_is_asked_for_each_time_that_it_is_not_seen(stage: Stage) -> None:
+    """An answer that it is there is no answer that it is not, however often the cache loses it."""
+    await stage.until_begun()
+    for number in range(3):
+        stage.caches[POD].forget()
+        stage.store.patch(VIRTUAL_MACHINE_INSTANCE, WEB, {"metadata": {"annotations": {"note": str(number)}}})
+        stage.catch_up()
+        await stage.work()
+        assert "get Pod" in stage.calls
+    assert stage.status["phase"] == "Scheduling"
+
+
 async def test_a_node_that_was_gone_once_is_asked_for_again(stage: Stage) -> None:
     stage.lose(await stage.until_running())
     stage.store.delete(NODE, NODE_1)

@@ -17,6 +17,7 @@ from tests.controlplane.virt_handler.builders import (
     RUNNING,
     VMI_UID,
     a_launcher,
+    a_look,
     a_pod,
     a_vmi,
     a_world,
@@ -201,3 +202,14 @@ def test_the_node_is_asked_about_what_nobody_else_knows(
     vmi: VirtualMachineInstance, launcher: Launcher, uid: str
 ) -> None:
     assert sought_pod(a_world(vmi, launcher)) == uid
+
+
+def test_a_removed_launcher_is_judged_by_all_that_is_left_of_it_though_its_session_is_remembered() -> None:
+    """That its QEMU is gone would be enough of one that is listed; of this one its directory may be used yet."""
+    gone = a_launcher(seen(is_connected=False, has_run=True), gone=True)
+    verdict = weigh(a_world(a_vmi("Running"), gone, look=a_look(directory=True)))
+    assert isinstance(verdict, Unknown)
+    assert "this node has its directory" in verdict.why
+    verdict = weigh(a_world(a_vmi("Running"), gone, look=a_look()))
+    assert isinstance(verdict, Dead)
+    assert verdict.reason == "LauncherGone"
