@@ -21,7 +21,7 @@ from controlplane.virt_handler.vmi.world import Launcher
 from tests.controlplane.simulation.answers import Asked, View
 from tests.controlplane.simulation.cache import LaggingCache
 from tests.controlplane.simulation.calls import CallingApi
-from tests.controlplane.simulation.handler_duties import owed
+from tests.controlplane.simulation.handler_duties import Owed, owed
 from tests.controlplane.simulation.handler_promises import broken_promise
 from tests.controlplane.simulation.node import Node
 from tests.controlplane.simulation.process import Process
@@ -53,7 +53,7 @@ class Handler(Process):
         self.reconciler = build(node.name, self._known, self.sessions, api, node.clock, tell=_tell)
         self.work = {"vmi": (queue, self.reconciler)}
         self._going: dict[str, float] = {}
-        """When (monotonic) the first pass over a VMI began that saw its deletion, by its UID."""
+        """When (monotonic) a pass first saw the deletion of a VMI, by its UID."""
         self._known.subscribe(self._changed)
         for cache in self.caches:
             cache.start()
@@ -71,11 +71,16 @@ class Handler(Process):
             self._going.setdefault(vmi["metadata"]["uid"], self.clock.monotonic())
 
     def broken_promise(self, asked: Asked) -> str | None:
+        self.begins(asked.call.key)  # it may have seen more since its pass began
         return broken_promise(asked, self.node.name, self._launcher_of, self._grace_left)
 
-    def owes(self, key: Key) -> str | None:
-        launchers = self.sessions.launchers_named(key)
-        return owed(self._vmi(key), launchers, self.node.name) if self._known.synced else None
+    def owes(self, key: Key) -> Owed | None:
+        if not self._known.synced:
+            return None
+        self.begins(key)
+        vmi = self._vmi(key)
+        left = None if vmi is None else self._grace_left(vmi)
+        return owed(vmi, self.sessions.launchers_named(key), self.node.name, left)
 
     def _vmi(self, key: Key) -> Json | None:
         raw = self._known.get(key)

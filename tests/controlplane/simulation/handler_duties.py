@@ -9,31 +9,46 @@ At rest all of this has been done, by it or by the kubelet, which ends what it f
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 
 from controlplane.virt_handler.vmi.world import Launcher
 from tests.controlplane.simulation.launcher import STARTING
 from tests.controlplane.simulation.store import OVER, Json
 
 GOING_ON = ("Scheduled", "Running", "Unknown")
+ORPHANS, LOOKS, POWER_BUTTON, END, START = 60.0, 15.0, 5.0, 10.0, 30.0
+"""Seconds within which virt-handler comes back to what waits."""
 
 
-def owed(vmi: Json | None, launchers: Collection[Launcher], node: str) -> str | None:
+@dataclass(frozen=True, slots=True)
+class Owed:
+    """What waits, and within how many seconds somebody has to come back to it."""
+
+    what: str
+    within: float
+
+
+def owed(vmi: Json | None, launchers: Collection[Launcher], node: str, grace_left: float | None) -> Owed | None:
     """Say what waits. vmi: of the key, as it is seen; launchers: of Pods that name it."""
     if any(one.doing for one in launchers):
         return None  # its end wakes the key
     if vmi is None or vmi.get("status", {}).get("nodeName") != node:
-        return "a guest runs that no VMI is seen for" if any(map(_has_guest, launchers)) else None
+        return Owed("a guest runs that no VMI is seen for", ORPHANS) if any(map(_has_guest, launchers)) else None
     status, granted = vmi.get("status", {}), vmi.get("status", {}).get("activePods") or {}
     own = [one for one in launchers if one.pod.uid in granted]
     phase, is_going = status.get("phase", ""), "deletionTimestamp" in vmi["metadata"]
     listed = [one for one in own if not one.is_gone]
     if phase in GOING_ON and not listed and not any(map(_has_guest, own)):
-        return "its Pod is not listed, and nobody looks for what is left of it"
+        return Owed("its Pod is not listed", LOOKS)
     if len(own) != 1:
         return None
-    if _has_guest(own[0]) and (is_going or phase in OVER or own[0].is_gone) and (phase in GOING_ON or phase in OVER):
-        return "a guest that is to end runs"
-    return "its start has come to nothing" if phase == "Scheduled" and not is_going and _may_start(own[0]) else None
+    if _has_guest(own[0]) and (phase in OVER or (own[0].is_gone and phase in GOING_ON)):
+        return Owed("a guest runs whose run is over", END)
+    if _has_guest(own[0]) and is_going and phase in GOING_ON:
+        is_asked = grace_left is None or grace_left > 0
+        return Owed("a guest runs that is to end", min(POWER_BUTTON, grace_left or POWER_BUTTON) if is_asked else END)
+    is_waiting = phase == "Scheduled" and not is_going and _may_start(own[0])
+    return Owed("its start has come to nothing", START) if is_waiting else None
 
 
 def _has_guest(launcher: Launcher) -> bool:

@@ -78,7 +78,7 @@ def _end_is_timely(asked: Asked, grace_left: GraceLeft) -> str | None:
     if vmi is None or vmi["metadata"]["uid"] != asked.call.asked["vmi_uid"]:
         return None
     left, is_polite = grace_left(vmi), asked.call.verb == "shut down"
-    if vmi.get("status", {}).get("phase") in OVER or (left is None and is_polite):
+    if vmi.get("status", {}).get("phase") in OVER or "deletionTimestamp" not in vmi["metadata"]:
         return "it is asked to end, and nobody waits for it" if is_polite else None
     if left is not None and is_polite and left <= 0:
         return f"it is asked to end, and its grace period is over since {-left:.0f} s"

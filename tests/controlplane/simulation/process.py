@@ -22,8 +22,11 @@ from tests.controlplane.simulation.breach import Breach
 from tests.controlplane.simulation.cache import LaggingCache
 from tests.controlplane.simulation.calls import Call, Fate, perform
 from tests.controlplane.simulation.clock import WrongClock
+from tests.controlplane.simulation.handler_duties import Owed
 from tests.controlplane.simulation.store import Json, Store
 
+SHORTEST_SECONDS = 0.01
+"""Of lateness that counts."""
 PASSES_AT_ONCE = 300
 """Over one key, while no time passes."""
 
@@ -91,7 +94,7 @@ class Process:
         del asked
         return None
 
-    def owes(self, key: Key) -> str | None:
+    def owes(self, key: Key) -> Owed | None:
         """Say what a key waits for that time alone brings: whoever owes that has to come back by itself."""
         del key
         return None
@@ -181,7 +184,8 @@ class Process:
             now = self.clock.monotonic()
             turn.queue.finish(turn.key, now, failed=failed, look_again_in=look_again_in)
             due = turn.queue.next_due()
-            is_awake = failed or look_again_in is not None or (due is not None and due <= now)
+            is_awake = failed or (due is not None and due <= now)
             owed = None if is_awake else self.owes(turn.key)
-            if owed is not None:
-                self.broken_promises.append(f"{turn.key}: nobody comes back, and {owed}")
+            if owed is not None and (look_again_in is None or look_again_in > owed.within + SHORTEST_SECONDS):
+                when = "never" if look_again_in is None else f"in {look_again_in:.1f} s, not in {owed.within:.1f}"
+                self.broken_promises.append(f"{turn.key}: {owed.what}, and somebody comes back {when}")
