@@ -69,7 +69,7 @@ def sought_pod(world: World) -> str:
     if world.lost_pod or vmi is None or launcher is None:
         return world.lost_pod
     sighting = launcher.sighting
-    if not (_has_run(vmi) or sighting.has_run):
+    if not (_has_run(vmi) or sighting.has_run or _was_up(sighting.state)):
         return ""
     is_lost = sighting.is_connected and _is_lost(sighting.state)
     return launcher.pod.uid if is_lost and not _foreign(sighting, vmi.metadata.uid, launcher.pod.uid) else ""
@@ -139,6 +139,11 @@ def _by_emulators(look: Look | None) -> Verdict:
 def _has_run(vmi: VirtualMachineInstance) -> bool:
     entered = {one.phase for one in vmi.status.phase_transition_timestamps}
     return RUNNING in entered or vmi.status.phase == RUNNING
+
+
+def _was_up(state: State | None) -> bool:
+    """Tell whether a libvirt that was started anew found a QEMU there, and ended it: who saw its start is gone."""
+    return state is not None and state.life is Life.SHUT_OFF and state.reason == "daemon"
 
 
 def _is_lost(state: State | None) -> bool:
