@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from controlplane.domain import layout
 from lab.cluster import Lab
@@ -93,7 +93,7 @@ for line in sys.stdin:
 
 
 class Captured:
-    """One launcher in wrong hands."""
+    """One launcher in wrong hands, until its machine is given up."""
 
     def __init__(self, server: subprocess.Popen[str]) -> None:
         self._server = server
@@ -109,9 +109,10 @@ class Captured:
     def _tell(self, way: str) -> str:
         assert self._server.stdin is not None
         assert self._server.stdout is not None
-        self._server.stdin.write(f"{way}\n")
-        self._server.stdin.flush()
-        return self._server.stdout.readline().strip() or "it has ended"
+        with suppress(BrokenPipeError):
+            self._server.stdin.write(f"{way}\n")
+            self._server.stdin.flush()
+        return self._server.stdout.readline().strip() or "its machine was given up"
 
 
 @contextmanager
@@ -141,11 +142,16 @@ def captured(cluster: Cluster, seats: Seats, name: str, namespace: str) -> Itera
 
 @contextmanager
 def _process(command: list[str]) -> Iterator[subprocess.Popen[str]]:
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        for stream in (process.stdin, process.stdout):
+            with suppress(BrokenPipeError):  # what it was not told any more
+                if stream is not None:
+                    stream.close()
 
 
 def _expect(process: subprocess.Popen[str], word: str) -> None:

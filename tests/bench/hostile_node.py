@@ -4,7 +4,7 @@
 """hostile-node: one launcher of twenty on a real node is hostile in many ways in turn; what do the others notice?
 
 The other nineteen are stopped, started, paused and let go without a pause, one after the other. "Usual" is measured in
-the same run, in alternation with each attack, while the captured launcher serves nothing: so whatever else the machine
+the same run, in alternation with each attack, while that one's machine is halted: so whatever else the machine
 does is in both. At the end virt-handler and virt-node hold no more threads and descriptors than before the first.
 
 HOSTILE_NODE_SECONDS: how long, for all ways together.
@@ -17,11 +17,11 @@ import statistics
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import cycle
 from typing import Any
 
-from tests.bench.captured import Captured, captured
+from tests.bench.captured import captured
 from tests.bench.footprint import GUARDED, Footprint, footprints, only, settled
 from tests.bench.seats import Seats, a_resting_vm
 from tests.e2e.cluster import Cluster
@@ -53,20 +53,54 @@ Taken = dict[tuple[str, str, bool], list[float]]
 """Seconds by way, verb, and whether it was under attack."""
 
 
+class Neighbours:
+    """The machines that are not hostile: each in turn reports, stops and starts."""
+
+    def __init__(self, cluster: Cluster, seats: Seats, names: list[str]) -> None:
+        self._cluster, self._seats = cluster, seats
+        self._names = cycle(names)
+        self.taken: Taken = defaultdict(list)
+        self.shares: dict[bool, list[float]] = {True: [], False: []}
+        """virt-handler's share of a processor in each slice, by whether it was under attack."""
+
+    def warm_up(self, turns: int) -> None:
+        """Take turns that do not count: what grows once, by use, is there then."""
+        for _unused in range(turns):
+            self._take_turn(defaultdict(list), ("", False))
+
+    def work(self, way: str, *, is_attacked: bool, seconds: float) -> None:
+        """Take turns for a while."""
+        began, used = time.monotonic(), self._used()
+        while time.monotonic() < began + seconds:
+            self._take_turn(self.taken, (way, is_attacked))
+        self.shares[is_attacked].append((self._used() - used) / (time.monotonic() - began))
+
+    def _take_turn(self, taken: Taken, under: tuple[str, bool]) -> None:
+        name, (way, is_attacked) = next(self._names), under
+        taken[way, "report", is_attacked] += self._seats.report(name)
+        taken[way, "stop", is_attacked].append(self._seats.stop(name))
+        taken[way, "start", is_attacked].append(self._seats.start(name))
+
+    def _used(self) -> float:
+        return only(footprints(self._cluster, self._cluster.nodes[0]), "virt_handler").processor_seconds
+
+
 def run(report: Report) -> None:
     """Measure on a cluster made for it; AssertionError when a bar does not hold, after everything was reported."""
     seconds = float(os.environ.get("HOSTILE_NODE_SECONDS") or SECONDS)
     with deployed("soak") as cluster:
         seats = Seats(cluster, NAMESPACE)
         names = _start_all(cluster, seats)
-        neighbours = cycle(name for name in names if name != HOSTILE)
-        for _unused in range(VMS):  # what grows once, by use, is there before
-            _take_turn(seats, next(neighbours), defaultdict(list), ("", False))
+        neighbours = Neighbours(cluster, seats, [name for name in names if name != HOSTILE])
+        neighbours.warm_up(VMS)
         before = footprints(cluster, cluster.nodes[0])
-        taken, spent = _soak(cluster, seats, neighbours, seconds)
+        _soak(cluster, seats, neighbours, seconds)
         seats.start(HOSTILE)
         after = settled(lambda: footprints(cluster, cluster.nodes[0]), lambda found: not _grown(before, found))
-    failures = [*_report_times(report, taken, seconds), *_report_census(report, before, after, spent)]
+    failures = [
+        *_report_times(report, neighbours.taken, seconds),
+        *_report_census(report, before, after, neighbours.shares),
+    ]
     if failures:
         raise AssertionError("; ".join(failures))
 
@@ -79,44 +113,17 @@ def _start_all(cluster: Cluster, seats: Seats) -> list[str]:
     return names
 
 
-def _soak(
-    cluster: Cluster, seats: Seats, neighbours: Iterator[str], seconds: float
-) -> tuple[Taken, dict[bool, list[float]]]:
-    """Go through all ways; return what the neighbours took, and virt-handler's share of a processor in each slice."""
-    taken: Taken = defaultdict(list)
-    spent: dict[bool, list[float]] = {True: [], False: []}
+def _soak(cluster: Cluster, seats: Seats, neighbours: Neighbours, seconds: float) -> None:
+    """Go through all ways."""
+    slice_seconds = seconds / len(WAYS) / TURNS / 2
     seats.stop(HOSTILE)
     for way in WAYS:
-        with captured(cluster, seats, HOSTILE, NAMESPACE) as launcher:
-            for is_attacked in (False, True) * TURNS:
-                _set(launcher, way, is_attacked=is_attacked)
-                began, used = time.monotonic(), _used(cluster)
-                until = began + seconds / len(WAYS) / TURNS / 2
-                while time.monotonic() < until:
-                    _take_turn(seats, next(neighbours), taken, (way, is_attacked))
-                spent[is_attacked].append((_used(cluster) - used) / (time.monotonic() - began))
-                if is_attacked:
-                    print(f"hostile-node: {way}: {launcher.rest()}", file=sys.stderr, flush=True)
-    return taken, spent
-
-
-def _set(launcher: Captured, way: str, *, is_attacked: bool) -> None:
-    if is_attacked:
-        launcher.attack(way)
-    else:
-        launcher.rest()
-
-
-def _used(cluster: Cluster) -> float:
-    return only(footprints(cluster, cluster.nodes[0]), "virt_handler").processor_seconds
-
-
-def _take_turn(seats: Seats, name: str, taken: Taken, under: tuple[str, bool]) -> None:
-    """Have a neighbour report, stop and start."""
-    way, is_attacked = under
-    taken[way, "report", is_attacked] += seats.report(name)
-    taken[way, "stop", is_attacked].append(seats.stop(name))
-    taken[way, "start", is_attacked].append(seats.start(name))
+        for _unused in range(TURNS):
+            neighbours.work(way, is_attacked=False, seconds=slice_seconds)
+            with captured(cluster, seats, HOSTILE, NAMESPACE) as launcher:
+                launcher.attack(way)
+                neighbours.work(way, is_attacked=True, seconds=slice_seconds)
+                print(f"hostile-node: {way}: {launcher.rest()}", file=sys.stderr, flush=True)
 
 
 def _report_times(report: Report, taken: Taken, seconds: float) -> list[str]:
@@ -158,7 +165,7 @@ def _p95(seconds: list[float]) -> float:
 
 
 def _report_census(
-    report: Report, before: list[Footprint], after: list[Footprint], spent: dict[bool, list[float]]
+    report: Report, before: list[Footprint], after: list[Footprint], shares: dict[bool, list[float]]
 ) -> list[str]:
     for part in GUARDED:
         first, last = only(before, part), only(after, part)
@@ -173,14 +180,14 @@ def _report_census(
                 "unit": "before, after",
             }
         )
-    usual, under = (statistics.median(spent[one]) for one in (False, True))
+    usual, under = (statistics.median(shares[one]) for one in (False, True))
     report(
         {
             "name": "hostile-node-processor",
             "value": round(under * 100, 1),
             "unit": "% of a core, virt-handler",
             "usual": round(usual * 100, 1),
-            "max": round(max(spent[True]) * 100, 1),
+            "max": round(max(shares[True]) * 100, 1),
         }
     )
     return _grown(before, after)

@@ -68,7 +68,7 @@ def sought_pod(world: World) -> str:
     if world.lost_pod or vmi is None or launcher is None:
         return world.lost_pod
     sighting = launcher.sighting
-    if not (vmi.has_run or sighting.has_run):
+    if not (vmi.has_run or sighting.has_run or _was_up(sighting.state)):
         return ""
     is_lost = sighting.is_connected and _is_lost(sighting.state)
     return launcher.pod.uid if is_lost and not _foreign(sighting, vmi.metadata.uid, launcher.pod.uid) else ""
@@ -133,6 +133,11 @@ def _by_emulators(look: Look | None) -> Verdict:
     if look.traces.emulators:
         return Unknown(f"{lost}, but its QEMU runs: only deleting the VMI ends it")
     return Dead("Failed", "GuestLost", "QEMU is gone, and libvirt in the launcher does not know how it ended")
+
+
+def _was_up(state: State | None) -> bool:
+    """Tell whether a libvirt that was started anew found a QEMU there, and ended it: who saw its start is gone."""
+    return state is not None and state.life is Life.SHUT_OFF and state.reason == "daemon"
 
 
 def _is_lost(state: State | None) -> bool:

@@ -252,17 +252,24 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_VERDICT,
-        line='    if not (vmi.has_run or sighting.has_run):\n        return ""\n',
+        line='    if not (vmi.has_run or sighting.has_run or _was_up(sighting.state)):\n        return ""\n',
         without="",
         because="A domain that is not started yet is no guest that ended.",
         tests=_BY_VERDICT,
     ),
     Guard(
         file=_VERDICT,
-        line="    if not (vmi.has_run or sighting.has_run):",
-        without="    if not vmi.has_run:",
+        line="    if not (vmi.has_run or sighting.has_run or _was_up(sighting.state)):",
+        without="    if not (vmi.has_run or _was_up(sighting.state)):",
         because="A guest that ran before that could be written is started again in its Pod.",
         tests=("tests/controlplane/virt_handler/vmi/test_decide.py",),
+    ),
+    Guard(
+        file=_VERDICT,
+        line="    if not (vmi.has_run or sighting.has_run or _was_up(sighting.state)):",
+        without="    if not (vmi.has_run or sighting.has_run):",
+        because="A machine whose libvirt died with its QEMU in the middle of a start would be Scheduled for ever.",
+        tests=_BY_VERDICT,
     ),
     Guard(
         file=_VERDICT,

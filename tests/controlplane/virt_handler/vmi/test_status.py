@@ -361,6 +361,14 @@ def test_a_domain_that_vanished_ends_a_run_that_was_seen_running_and_no_other(st
         assert (status.phase, status.reason) == ("Failed", "GuestLost")
 
 
+def test_a_libvirt_that_died_in_the_middle_of_a_start_and_took_qemu_with_it_ends_the_run() -> None:
+    """It was Scheduled for ever: not to be started, for there was a QEMU, and not ended, for it was never seen up."""
+    launcher = a_launcher(seen(State(Life.SHUT_OFF, "daemon")))
+    assert derive(a_vmi("Scheduled"), launcher, look=a_look(processes=3, emulators=1)) is None
+    status = derived(a_vmi("Scheduled"), launcher, look=a_look(processes=2))
+    assert (status.phase, status.reason) == ("Failed", "GuestLost")
+
+
 def test_a_domain_of_another_identity_that_vanished_ends_nothing() -> None:
     launcher = a_launcher(seen(State(Life.SHUT_OFF, "unknown"), observed=observed(uid="other")))
     assert derive(a_vmi("Running"), launcher) is None

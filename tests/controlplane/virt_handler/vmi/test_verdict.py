@@ -185,6 +185,11 @@ def test_a_guest_that_shut_down_while_its_vmi_goes_has_succeeded() -> None:
 SOUGHT = {
     "runs": (a_vmi("Running"), a_launcher(seen()), ""),
     "libvirt lost its domain": (a_vmi("Running"), a_launcher(seen(None)), POD_UID),
+    "a new libvirt found its QEMU dead before it was seen up": (
+        a_vmi(),
+        a_launcher(seen(State(Life.SHUT_OFF, "daemon"))),
+        POD_UID,
+    ),
     "libvirt has it shut off and does not know why": (
         a_vmi("Running"),
         a_launcher(seen(State(Life.SHUT_OFF, "unknown"))),
