@@ -168,6 +168,7 @@ async def test_a_descriptor_ends_it_and_is_closed(handler: Handler) -> None:
     )
     os.close(write)
     assert await ends(handler)
+    os.set_blocking(read, False)  # it says so if somebody can, and does not wait for him
     assert os.read(read, 1) == b"", "nobody can write any more"
     os.close(read)
 
