@@ -71,6 +71,7 @@ GENERATION = "pod-template-generation"
 """Label of a DaemonSet's Pods: of which template they are."""
 _TEMPLATE = "deprecated.daemonset.template.generation"
 """Annotation of the DaemonSet: the newest. Deprecated for clients since 1.9 and written by every version since."""
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def without_silent_nodes(obj: Object, pods: Sequence[Object], nodes: Sequence[Object]) -> list[str] | None:
@@ -82,15 +83,26 @@ def without_silent_nodes(obj: Object, pods: Sequence[Object], nodes: Sequence[Ob
     silent = set(not_ready(nodes))
     newest = (obj["metadata"].get("annotations") or {}).get(_TEMPLATE)
     there = [one for one in pods if not one["metadata"].get("deletionTimestamp")]
-    at = {(one.get("spec") or {}).get("nodeName") or "" for one in there}
+    at = {_node_of(one) for one in there}
     if _unseen(obj) or len(at) < obj.get("status", {}).get("desiredNumberScheduled", 0) or at <= silent:
         return None
     for pod in there:
-        if (pod.get("spec") or {}).get("nodeName") in silent:
+        if _node_of(pod) in silent:
             continue
         if (pod["metadata"].get("labels") or {}).get(GENERATION) != newest or not _is_true(pod, "Ready"):
             return None
     return sorted(silent & at) or None
+
+
+def _node_of(pod: Object) -> str:
+    """Name the node that a DaemonSet's Pod is on or, while the scheduler holds it back, was made for; "" for none."""
+    spec = pod.get("spec") or {}
+    wanted = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(_REQUIRED) or {}
+    for term in wanted.get("nodeSelectorTerms") or ():
+        for field in term.get("matchFields") or ():
+            if field.get("key") == "metadata.name" and field.get("values"):
+                return spec.get("nodeName") or field["values"][0]
+    return spec.get("nodeName") or ""
 
 
 def not_ready(nodes: Sequence[Object]) -> list[str]:

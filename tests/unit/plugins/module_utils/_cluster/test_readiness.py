@@ -173,6 +173,13 @@ def nodes(**ready: str) -> list[dict[str, Any]]:
     ]
 
 
+def held_back(node: str) -> dict[str, Any]:
+    """Return a Pod that was made for a node on which there is no room for it."""
+    term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    return {"metadata": {}, "spec": {"affinity": {"nodeAffinity": required}}, "status": {}}
+
+
 GOOD = on("a")
 SILENT = on("b", ready=False, template="2")
 
@@ -181,6 +188,8 @@ SILENT = on("b", ready=False, template="2")
     ("seen", "pods", "expected"),
     [
         pytest.param(daemon_set(2), [GOOD, SILENT], ["b"], id="all that is missing is on a silent node"),
+        pytest.param(daemon_set(2), [GOOD, held_back("b")], ["b"], id="a Pod that a silent node has no room for"),
+        pytest.param(daemon_set(2), [on("b"), held_back("a")], None, id="a Pod that another node has no room for"),
         pytest.param(daemon_set(2), [on("a", ready=False), SILENT], None, id="a Pod elsewhere is not ready"),
         pytest.param(daemon_set(2), [on("a", template="2"), SILENT], None, id="a Pod elsewhere is old"),
         pytest.param(daemon_set(2), [on("a", going=True), SILENT], None, id="a Pod elsewhere is being replaced"),
