@@ -170,7 +170,7 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         file=_METADATA,
         line="        if listed.get(name) != before.get(name):",
-        without="        if name in labels and name not in before:",
+        without="        if name in listed and name not in before:",
         because="The control plane's labels are not a user's to change or to take.",
         tests=_BY_VERDICT,
     ),
