@@ -119,7 +119,7 @@ class Objects:
         return silent
 
     def _silent_nodes(self, seen: Object) -> list[str]:
-        if seen["kind"] != "DaemonSet" or missing(seen) is None:
+        if seen["kind"] != "DaemonSet":
             return []
         return without_silent_nodes(seen, self._pods_of(seen), self._api.list(_NODES)) or []
 

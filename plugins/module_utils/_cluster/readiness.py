@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ..kubevirt_api.predicates import condition, is_condition_true
+
 Object = Mapping[str, Any]
 
 
@@ -21,13 +23,13 @@ def missing(obj: Object) -> str | None:
 
 
 def _condition(obj: Object, kind: str) -> str | None:
-    for condition in obj.get("status", {}).get("conditions") or ():
-        if condition.get("type") == kind:
-            if condition.get("status") == "True":
-                return None
-            why = condition.get("message") or condition.get("reason") or "no reason given"
-            return f"{kind} is {condition.get('status')}: {why}"
-    return f"{kind} is not reported yet"
+    found = condition(obj, kind)
+    if found is None:
+        return f"{kind} is not reported yet"
+    if found.get("status") == "True":
+        return None
+    why = found.get("message") or found.get("reason") or "no reason given"
+    return f"{kind} is {found.get('status')}: {why}"
 
 
 def _definition(obj: Object) -> str | None:
@@ -89,7 +91,7 @@ def without_silent_nodes(obj: Object, pods: Sequence[Object], nodes: Sequence[Ob
     for pod in there:
         if _node_of(pod) in silent:
             continue
-        if (pod["metadata"].get("labels") or {}).get(GENERATION) != newest or not _is_true(pod, "Ready"):
+        if (pod["metadata"].get("labels") or {}).get(GENERATION) != newest or not is_condition_true(pod, "Ready"):
             return None
     return sorted(silent & at) or None
 
@@ -107,12 +109,7 @@ def _node_of(pod: Object) -> str:
 
 def not_ready(nodes: Sequence[Object]) -> list[str]:
     """Name the nodes that are not Ready."""
-    return sorted(one["metadata"]["name"] for one in nodes if not _is_true(one, "Ready"))
-
-
-def _is_true(obj: Object, kind: str) -> bool:
-    conditions = obj.get("status", {}).get("conditions") or ()
-    return any(one.get("type") == kind and one.get("status") == "True" for one in conditions)
+    return sorted(one["metadata"]["name"] for one in nodes if not is_condition_true(one, "Ready"))
 
 
 _RULES: dict[str, Callable[[Object], str | None]] = {
@@ -135,9 +132,9 @@ def pod_trouble(pod: Object) -> str | None:
             if reason and reason not in ("ContainerCreating", "PodInitializing", "Completed"):
                 message = _last_words(container) if reason == "CrashLoopBackOff" else state[kind].get("message")
                 return f"Pod {name}, container {container.get('name')}: {reason} {message or ''}".strip()
-    for condition in status.get("conditions") or ():
-        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
-            return f"Pod {name} cannot be scheduled: {condition.get('message', '')}"
+    placed = condition(pod, "PodScheduled") or {}
+    if placed.get("status") == "False":
+        return f"Pod {name} cannot be scheduled: {placed.get('message', '')}"
     return None
 
 
