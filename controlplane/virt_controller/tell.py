@@ -54,7 +54,7 @@ class Events(Protocol):
 
 TROUBLES = frozenset({condition_types.POD_SCHEDULED, condition_types.SYNCHRONIZED})
 """Conditions that say, when they are False, why a machine does not come up."""
-_TOLD_ALREADY = (condition_types.FAILED_CREATE, "FailedUpdate")
+_TOLD_ALREADY = (condition_types.FAILED_CREATE, condition_types.FAILED_UPDATE)
 """By whoever was refused (tell_refusal)."""
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kubevirt_api.condition_types import FAILED_CREATE
+from kubevirt_api.condition_types import FAILED_CREATE, FAILED_UPDATE
 
 from controlplane.engine.errors import ApiError, Forbidden, Invalid, Throttled, Unjudged
 from controlplane.engine.plan import Problem
@@ -30,10 +30,10 @@ def explain(problem: Problem[Action]) -> Refusal:
     text = f"{message}; {remedy}" if remedy else message
     match problem.step:
         case CreateVmi():
-            return Refusal(FAILED_CREATE, "FailedCreate", text)
+            return Refusal(FAILED_CREATE, FAILED_CREATE, text)
         case DeleteVmi():
             return Refusal("FailedDelete", "FailedDelete", text)
-    return Refusal("FailedUpdateError", "FailedUpdate", text)
+    return Refusal("FailedUpdateError", FAILED_UPDATE, text)
 
 
 def _remedy(problem: Problem[Action]) -> str:

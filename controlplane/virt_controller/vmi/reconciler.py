@@ -27,7 +27,7 @@ from controlplane.virt_controller.tell import Events, Regarding, tell_troubles
 from controlplane.virt_controller.vmi.decide import decide
 from controlplane.virt_controller.vmi.launcher_pod import build_launcher_pod, owner_reference
 from controlplane.virt_controller.vmi.memory import Memories, names, question
-from controlplane.virt_controller.vmi.status import derive_status, grant
+from controlplane.virt_controller.vmi.status import derive_status, grant, refusal_reason
 from controlplane.virt_controller.vmi.world import (
     Action,
     AddFinalizer,
@@ -133,8 +133,7 @@ class VmiReconciler:
         tell_troubles(self._events, _regarding(world.vmi), world.vmi.status.conditions, status.conditions)
 
     def tell_refusal(self, world: World, problem: Problem[Action]) -> None:
-        reason = "FailedCreate" if isinstance(problem.step, CreatePod) else "FailedUpdate"
-        self._events.record(_regarding(world.vmi), "Warning", reason, str(problem.error))
+        self._events.record(_regarding(world.vmi), "Warning", refusal_reason(problem), str(problem.error))
 
     def vmi_of(self, pod: Key) -> Key | None:
         """Return the VMI for which a Pod of this name is looked at."""

@@ -220,9 +220,13 @@ def _trouble(world: World, step: Step, problem: Problem[Action] | None) -> Troub
     if world.problems:
         return Trouble("InvalidSpec", "the spec cannot be run: " + "; ".join(world.problems))
     if problem is not None:
-        is_create = isinstance(problem.step, CreatePod)
-        return Trouble(condition_types.FAILED_CREATE if is_create else "FailedUpdate", str(problem.error))
+        return Trouble(refusal_reason(problem), str(problem.error))
     return find_start_trouble(world.source) if world.source is not None else None
+
+
+def refusal_reason(problem: Problem[Action]) -> str:
+    """Name what was refused, for the condition and for the Event."""
+    return condition_types.FAILED_CREATE if isinstance(problem.step, CreatePod) else condition_types.FAILED_UPDATE
 
 
 def _false(kind: str, trouble: Trouble) -> Condition:
