@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lab.cluster import Lab
+from tests.bench.seats import VMIS, VMS, phase_of
 from tests.e2e.audit import writes
 from tests.e2e.cluster import Cluster
 from tests.e2e.deployed import deployed
@@ -27,8 +28,6 @@ UPSTREAM_WRITES = 22
 """Writes by KubeVirt 1.9's components for one start, counted from its sources: 20 to 25."""
 
 PODS = "/api/v1/namespaces/{namespace}/pods"
-VMS = "/apis/kubevirt.io/v1/namespaces/{namespace}/virtualmachines"
-VMIS = "/apis/kubevirt.io/v1/namespaces/{namespace}/virtualmachineinstances"
 
 Object = dict[str, Any]
 Report = Callable[[Object], None]
@@ -90,7 +89,7 @@ def timed(cluster: Cluster, paths: tuple[str, str], obj: Object, done: Callable[
 
 def is_running(vmi: dict[str, Any]) -> bool:
     """Say whether a VMI runs."""
-    return vmi.get("status", {}).get("phase") == "Running"
+    return phase_of(vmi) == "Running"
 
 
 def has_started(pod: dict[str, Any]) -> bool:

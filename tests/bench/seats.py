@@ -72,18 +72,20 @@ class Seats:
 
     def report(self, name: str) -> list[float]:
         """Pause its guest and let it go on, beside the control plane; return how long it took to know of each."""
-        with closing(self._libvirt(name)) as libvirtd:
-            (domain,) = libvirtd.listAllDomains()
-            return [
-                self._until(name, domain.suspend, lambda one: _is_paused(one["object"])),
-                self._until(name, domain.resume, lambda one: not _is_paused(one["object"])),
-            ]
+        return [self.pause(name), self.resume(name)]
 
     def pause(self, name: str) -> float:
         """Pause its guest, beside the control plane; return how long it took to know of it."""
+        return self._tell(name, "suspend", is_paused=True)
+
+    def resume(self, name: str) -> float:
+        """Let its guest go on, beside the control plane; return how long it took to know of it."""
+        return self._tell(name, "resume", is_paused=False)
+
+    def _tell(self, name: str, verb: str, *, is_paused: bool) -> float:
         with closing(self._libvirt(name)) as libvirtd:
             (domain,) = libvirtd.listAllDomains()
-            return self._until(name, domain.suspend, lambda one: _is_paused(one["object"]))
+            return self._until(name, getattr(domain, verb), lambda one: _is_paused(one["object"]) == is_paused)
 
     def wait_gone(self, name: str) -> None:
         """Wait until it has no instance."""

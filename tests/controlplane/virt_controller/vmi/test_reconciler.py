@@ -370,20 +370,27 @@ async def test_a_node_that_the_cache_lost_is_asked_for(stage: Stage) -> None:
     assert stage.status["phase"] == "Unknown"
 
 
-async def test_a_taint_of_long_ago_is_no_proof(stage: Stage) -> None:
-    """The node was off, came back, and got this run; this replica's watch of Nodes has stood still since."""
-    taint = {"key": "node.kubernetes.io/out-of-service"}
-    stage.store.patch(NODE, NODE_1, {"spec": {"taints": [taint]}})
+OUT_OF_SERVICE = {"key": "node.kubernetes.io/out-of-service"}
+
+
+async def lose_a_run_of_a_node_that_was_off(stage: Stage) -> None:
+    """The node came back before it got the run; the watch of Nodes has not seen that."""
+    stage.store.patch(NODE, NODE_1, {"spec": {"taints": [OUT_OF_SERVICE]}})
     stage.catch_up()
     key = await stage.until_running()
     stage.store.patch(NODE, NODE_1, {"spec": {"taints": None}})
     stage.store.delete(POD, key, grace_period_seconds=0)
     stage.catch_up(POD, VIRTUAL_MACHINE_INSTANCE)
+
+
+async def test_a_taint_of_long_ago_is_no_proof(stage: Stage) -> None:
+    """The node was off, came back, and got this run; this replica's watch of Nodes has stood still since."""
+    await lose_a_run_of_a_node_that_was_off(stage)
     stage.calls.clear()
     await reconcile(stage.reconciler, WEB)
     assert stage.calls.count("get Node") == 1
     assert stage.status["phase"] == "Unknown"
-    stage.store.patch(NODE, NODE_1, {"spec": {"taints": [taint]}})
+    stage.store.patch(NODE, NODE_1, {"spec": {"taints": [OUT_OF_SERVICE]}})
     stage.catch_up()
     await stage.work()
     assert stage.status["reason"] == "NodeOutOfService"
@@ -391,15 +398,9 @@ async def test_a_taint_of_long_ago_is_no_proof(stage: Stage) -> None:
 
 async def test_a_node_is_asked_about_each_state_of_it_that_would_be_proof(stage: Stage) -> None:
     """It was asked about once, then taken out of service and brought back; the watch has seen the former only."""
-    taint = {"key": "node.kubernetes.io/out-of-service"}
-    stage.store.patch(NODE, NODE_1, {"spec": {"taints": [taint]}})
-    stage.catch_up()
-    key = await stage.until_running()
-    stage.store.patch(NODE, NODE_1, {"spec": {"taints": None}})
-    stage.store.delete(POD, key, grace_period_seconds=0)
-    stage.catch_up(POD, VIRTUAL_MACHINE_INSTANCE)
+    await lose_a_run_of_a_node_that_was_off(stage)
     await stage.work()
-    stage.store.patch(NODE, NODE_1, {"spec": {"taints": [taint]}})
+    stage.store.patch(NODE, NODE_1, {"spec": {"taints": [OUT_OF_SERVICE]}})
     stage.catch_up()
     stage.store.patch(NODE, NODE_1, {"spec": {"taints": None}})
     stage.calls.clear()

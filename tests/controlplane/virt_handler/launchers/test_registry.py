@@ -101,13 +101,18 @@ async def test_a_pod_that_another_replaced_under_its_name_is_gone(node: Node, re
     assert known == {POD_UID: True, "another": False}
 
 
-async def test_a_pod_that_comes_back_goes_on_with_the_verb_that_it_left_with(node: Node, registry: Registry) -> None:
-    """It was begun again beside the first, once for each time that the Pod was listed."""
+async def begin_a_verb(node: Node, registry: Registry) -> None:
+    """Have a Pod whose network is being set up, until the node is told that it may end."""
     node.pods.put(pod_object())
     verbs = registry.session(POD_UID)
     assert verbs is not None
     verbs.prepare_network(a_vmi())
     await until(node.has_begun.is_set, "the network")
+
+
+async def test_a_pod_that_comes_back_goes_on_with_the_verb_that_it_left_with(node: Node, registry: Registry) -> None:
+    """It was begun again beside the first, once for each time that the Pod was listed."""
+    await begin_a_verb(node, registry)
     for _unused in range(3):
         node.pods.remove(POD)
         await asyncio.sleep(0)
@@ -125,11 +130,7 @@ async def test_a_pod_that_comes_back_goes_on_with_the_verb_that_it_left_with(nod
 
 
 async def test_a_pod_that_is_gone_is_forgotten_once_its_verb_has_ended(node: Node, registry: Registry) -> None:
-    node.pods.put(pod_object())
-    verbs = registry.session(POD_UID)
-    assert verbs is not None
-    verbs.prepare_network(a_vmi())
-    await until(node.has_begun.is_set, "the network")
+    await begin_a_verb(node, registry)
     node.pods.remove(POD)
     await asyncio.sleep(0.01)
     assert [one.is_gone for one in registry.launchers_of(VMI_UID)] == [True]
