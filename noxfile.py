@@ -42,6 +42,7 @@ def lint(session: nox.Session) -> None:
     with tempfile.TemporaryDirectory() as directory:
         session.run("ansible-lint", env={"ANSIBLE_COLLECTIONS_PATH": str(linked_under(Path(directory)))})
     session.run("antsibull-changelog", "lint")
+    session.run("python", "-m", "tests.sanity.changelog", "--check")
 
 
 @nox.session
