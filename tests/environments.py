@@ -13,6 +13,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +22,8 @@ REQUIREMENTS = ROOT / "tests/requirements"
 CACHE = ROOT / ".cache/environments"
 OLDEST = {"ansible-core-2.20": (3, 12), "ansible-core-2.21": (3, 12)}
 """The oldest Python of environments that cannot be on the project's own."""
+COLLECTIONS = Path(sysconfig.get_path("purelib")) / "ansible_collections"
+"""Other collections that are in this environment; those made here have the same."""
 NEWEST = (3, 14)
 _PREFIX = "ansible-core-"
 
@@ -37,6 +40,7 @@ def make(name: str) -> Path:
     key = hashlib.sha256(pins.read_bytes() + python.encode()).hexdigest()[:12]
     folder = CACHE / f"{name}-{key}"
     if (folder / "complete").exists():
+        _share_collections(folder)
         return folder
     for old in CACHE.glob(f"{name}-????????????"):
         shutil.rmtree(old)
@@ -44,8 +48,18 @@ def make(name: str) -> Path:
     subprocess.run([python, "-m", "venv", str(folder)], check=True)
     pip = [str(folder / "bin/python"), "-m", "pip", "--quiet", "--disable-pip-version-check", "install", "--no-deps"]
     subprocess.run([*pip, "--requirement", str(pins)], check=True)
+    _share_collections(folder)
     (folder / "complete").touch()
     return folder
+
+
+def _share_collections(folder: Path) -> None:
+    """Link the collections of this environment where another one's Ansible finds them by itself."""
+    (library,) = folder.glob("lib/python3.*/site-packages")
+    link = library / COLLECTIONS.name
+    if COLLECTIONS.exists() and not link.exists():
+        link.unlink(missing_ok=True)
+        link.symlink_to(COLLECTIONS)
 
 
 def _interpreter(oldest: tuple[int, int]) -> str:

@@ -27,7 +27,6 @@ SHIPPED = (
     "plugins/",
     "roles/",
     "tests/config.yml",
-    "tests/sanity/ignore-",
 )
 """How the paths begin that belong into the tarball; images/ builds the images from controlplane/ where a role runs."""
 SIZE_LIMIT = 20 << 20
