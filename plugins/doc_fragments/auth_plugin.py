@@ -7,7 +7,7 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """The options that plugins of this collection shares."""
+    """The options that plugins of this collection share."""
 
     DOCUMENTATION = r"""
 options:

@@ -28,7 +28,8 @@ def generated(source: str) -> str:
     """Return the file for plugins, made from that for modules."""
     head, begin, rest = source.partition("\noptions:\n")
     body, end, tail = rest.partition("\nrequirements:\n")
-    head = re.sub(r'(?m)^"""Documentation .*"""$', DOCSTRING, head).replace("that every module of", "that plugins of")
+    head = re.sub(r'(?m)^"""Documentation .*"""$', DOCSTRING, head)
+    head = head.replace("every module of this collection shares", "plugins of this collection share")
     options = filter(None, re.split(r"(?m)^(?=  \w+:$)", body + "\n"))
     return head + begin + "".join(map(_option, options)).rstrip("\n") + end + tail
 
