@@ -161,7 +161,7 @@ class Objects:
         if kind not in self._kinds.get(api_version, {}):
             self._kinds[api_version] = self._api.kinds(api_version)
         if kind not in self._kinds[api_version]:
-            raise NotFound(f"the API server does not know kind {kind} of {api_version}")
+            raise NotFound(f"the API server does not know kind {kind} of {api_version}", status=404)
         plural, namespaced = self._kinds[api_version][kind]
         return Resource(api_version, plural, kind, obj["metadata"].get("namespace") if namespaced else None)
 
