@@ -113,8 +113,8 @@ not_ready_nodes:
 """
 
 from ..module_utils._client.argspec import auth_argument_spec
+from ..module_utils._client.frame import VirtModule, run
 from ..module_utils._cluster.objects import run as bring_about
-from ..module_utils._vm.frame import VirtModule, run
 
 
 def main() -> None:

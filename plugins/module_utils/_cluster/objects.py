@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from .._client import redact
 from .._client.api import Api, Resource
 from .._client.errors import NotFound, TimedOut
 from .._client.waiter import Reached, Verdict, Waiter
-from .._vm import redact
 from .readiness import missing, not_ready, pod_trouble, without_silent_nodes
 
 Object = dict[str, Any]

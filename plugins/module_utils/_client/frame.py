@@ -11,10 +11,10 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from .._client.api import Api
-from .._client.endpoint import resolve
-from .._client.errors import VirtError
 from . import redact
+from .api import Api
+from .endpoint import resolve
+from .errors import VirtError
 
 
 class VirtModule(AnsibleModule):

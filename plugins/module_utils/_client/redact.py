@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from .._client import kubeconfig
+from . import kubeconfig
 
 MARK = "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER"
 CHANGED_MARK = f"{MARK} (changed)"

@@ -9,7 +9,7 @@ import base64
 import json
 
 import pytest
-from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import redact
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client import redact
 
 VM = {
     "metadata": {"annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{canary}", "note": "seen"}},

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._client.api import Api
-from .._client.errors import VirtError
+from .api import Api
+from .errors import VirtError
 
 WORKERS = 8
 """Connections at once; the API server's fair queueing makes more of them wait."""
