@@ -12,14 +12,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from lab import faults
-from lab.build import ensure_programs
-from lab.cluster import Lab
+from lab.cluster import faults
+from lab.cluster.inventory import render_inventory
+from lab.cluster.lab import Lab
+from lab.cluster.status import collect_status, render_status
 from lab.errors import LabError
-from lab.inventory import render_inventory
 from lab.paths import DEFAULT_NAME, STATE_ROOT, Cache
+from lab.programs.build import ensure_programs
 from lab.progress import silent, to_stderr
-from lab.status import collect_status, render_status
 
 
 def parser() -> argparse.ArgumentParser:

@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from lab.build import ensure_programs
-from lab.cluster import Lab
+from lab import Lab
+from lab.cluster.inventory import render_inventory
 from lab.collection import linked_under
-from lab.inventory import render_inventory
+from lab.programs.build import ensure_programs
 from lab.progress import silent
 from tests.e2e.cluster import Cluster
 

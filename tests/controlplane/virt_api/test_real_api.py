@@ -42,8 +42,8 @@ from controlplane.kube.watch import WatchCache
 from controlplane.virt_api.settings import SECRET_NAME
 from controlplane.virt_controller.certificates.observe import API_SERVICE, AUTHORITY_SECRET
 from controlplane.virt_controller.certificates.run import run as run_certificates
-from lab.build import ensure_programs
-from lab.cluster import Lab
+from lab import Lab
+from lab.programs.build import ensure_programs
 from lab.progress import silent
 from tests.controlplane.virt_api.test_manifests import render
 

@@ -27,8 +27,8 @@ from controlplane.api.schema.crds import crd
 from controlplane.kube.client import Client
 from controlplane.kube.credentials import from_kubeconfig
 from controlplane.kube.transport import Request, Transport
-from lab.build import ensure_programs
-from lab.cluster import Lab
+from lab import Lab
+from lab.programs.build import ensure_programs
 from lab.progress import silent
 from tests.controlplane.virt_api.test_manifests import render
 
