@@ -18,7 +18,7 @@ from lab.collection import ROOT
 from lab.machines.addresses import API_PORT, POD_NETWORK, SERVICE_NETWORK, Addresses
 from lab.machines.machine import Program, search_path
 from lab.paths import State
-from lab.programs.build import Programs
+from lab.programs.ensure import Programs
 
 ETCD_PORT = 2379
 AUDIT_POLICY: dict[str, Any] = {

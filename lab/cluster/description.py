@@ -28,6 +28,8 @@ class Description:
     node_grace_seconds: int = DEFAULT_NODE_GRACE_SECONDS
     images: dict[str, str] = field(default_factory=dict)
     """Reference by digest of each imported archive, in the order of import."""
+    programs: dict[str, str] = field(default_factory=dict)
+    """Path and version, by name, of what runs that the lab has not built itself."""
 
     @property
     def addresses(self) -> Addresses:

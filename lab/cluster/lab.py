@@ -31,7 +31,8 @@ from lab.machines.addresses import node_name
 from lab.machines.machine import Machine, control_plane_machine, node_machine
 from lab.parallel import in_parallel
 from lab.paths import DEFAULT_NAME, Cache, State
-from lab.programs.build import ensure_programs
+from lab.programs.choice import recall
+from lab.programs.ensure import ensure_programs
 from lab.progress import Progress, silent
 
 
@@ -101,12 +102,13 @@ class Lab:
         node_grace_seconds: how long a node may be silent before it is NotReady.
         controllers: False leaves controller manager, scheduler and storage out: for tests of an API server only.
         """
-        preflight.check_machine()
+        preflight.check_machine(own={each.name for each in recall(self.cache)})
         programs = ensure_programs(self.cache, self._progress)
         with self._lock():
             wanted = self._want(nodes, node_grace_seconds)
             archives = [read_archive(path) for path in images]
-            wanted = replace(wanted, images={**wanted.images, **{each.digest: each.reference for each in archives}})
+            imported = {each.digest: each.reference for each in archives}
+            wanted = replace(wanted, images={**wanted.images, **imported}, programs=programs.named)
             starter = Starter(self.state, wanted, programs, cache=self.cache, progress=self._progress)
             starter.run(archives, controllers=controllers)
             description.save(self.state, wanted)

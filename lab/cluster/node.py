@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ from lab.images.containerd import CONTAINERD_SOCKET, containerd_configuration
 from lab.machines.addresses import DNS_SERVICE, POD_NETWORK, Addresses, node_name
 from lab.machines.machine import Program, search_path
 from lab.paths import MachinePaths, State
-from lab.programs.build import Programs
+from lab.programs.ensure import Programs
+from lab.programs.modules import CNI_PROGRAMS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +57,7 @@ class Node:
         """Configuration files by path."""
         etc = self.paths.etc
         return {
-            etc / "containerd.toml": containerd_configuration(self.programs.node_directory, self.runc),
+            self._containerd_file: containerd_configuration(self.programs.directories(*CNI_PROGRAMS), self.runc),
             etc / "kubelet.yaml": json.dumps(self._kubelet_configuration()),
             etc / "kube-proxy.yaml": json.dumps(self._proxy_configuration()),
             self.paths.root / "cni" / "10-lab.conflist": json.dumps(cni_configuration(self.addresses, self.number)),
@@ -64,7 +66,9 @@ class Node:
     def containerd(self) -> Program:
         return self._program(
             "containerd",
-            [str(self.programs.node("containerd")), "--config", str(self.paths.etc / "containerd.toml")],
+            [str(self.programs.node("containerd")), "--config", str(self._containerd_file)],
+            environment=[_stamp(self.files()[self._containerd_file])],
+            path=self.programs.directories("containerd-shim-runc-v2"),
             # Whoever waits for the socket must not meet the one of a dead process.
             remove=[CONTAINERD_SOCKET, CONTAINERD_SOCKET + ".ttrpc"],
         )
@@ -80,26 +84,32 @@ class Node:
                 f"--node-ip={self.addresses.node(self.number)}",
             ],
             # A cut connection is noticed after 4 s: the node is Ready 1-2 s after a short cut, not 5-20 s.
-            environment=["HTTP2_READ_IDLE_TIMEOUT_SECONDS=2", "HTTP2_PING_TIMEOUT_SECONDS=2", self._stamp()],
+            environment=["HTTP2_READ_IDLE_TIMEOUT_SECONDS=2", "HTTP2_PING_TIMEOUT_SECONDS=2", _stamp(self.files())],
         )
 
     def proxy(self) -> Program:
         configuration = self.paths.etc / "kube-proxy.yaml"
         return self._program("kube-proxy", [str(self.programs.kube("kube-proxy")), f"--config={configuration}"])
 
-    def _stamp(self) -> str:
-        """Part of a program's environment, so that another configuration restarts it."""
-        return f"LAB_CONFIGURATION={hashlib.sha256(repr(sorted(self.files().items())).encode()).hexdigest()[:16]}"
+    @property
+    def _containerd_file(self) -> Path:
+        return self.paths.etc / "containerd.toml"
 
     def _program(
-        self, name: str, argv: list[str], *, environment: list[str] | None = None, remove: list[str] | None = None
+        self,
+        name: str,
+        argv: list[str],
+        *,
+        environment: Sequence[str] = (),
+        path: Sequence[Path] = (),
+        remove: Sequence[str] = (),
     ) -> Program:
-        path = search_path(self.programs.node_directory, self.programs.kube_directory)
+        directories = path or self.programs.directories()
         return Program(
             name=name,
             argv=argv,
-            environment=[f"PATH={path}", "HOME=/root", *(environment or [])],
-            remove=remove or [],
+            environment=[f"PATH={search_path(*directories)}", "HOME=/root", *environment],
+            remove=list(remove),
             log=self.paths.logs / f"{name}.log",
         )
 
@@ -155,6 +165,11 @@ class Node:
             # Zero means: leave the host's connection-tracking settings alone.
             "conntrack": {"maxPerCore": 0, "min": 0, "tcpEstablishedTimeout": "0s", "tcpCloseWaitTimeout": "0s"},
         }
+
+
+def _stamp(configuration: object) -> str:
+    """Part of a program's environment, so that another configuration restarts it."""
+    return f"LAB_CONFIGURATION={hashlib.sha256(repr(configuration).encode()).hexdigest()[:16]}"
 
 
 def cni_configuration(addresses: Addresses, number: int) -> dict[str, Any]:

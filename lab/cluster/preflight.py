@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 from lab.errors import LabError
@@ -28,19 +29,19 @@ NEEDED_BYTES = 1 << 30
 _SEARCH = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/sbin"))
 
 
-def check_machine() -> None:
-    """Raise LabError with every problem and its remedy."""
-    if problems := find_problems():
+def check_machine(*, own: Collection[str] = ()) -> None:
+    """Raise LabError with every problem and its remedy. own: programs that the user has named."""
+    if problems := find_problems(own=own):
         raise LabError("this machine cannot run a lab yet:\n" + "\n".join(f"  - {problem}" for problem in problems))
 
 
-def find_problems() -> list[str]:
+def find_problems(*, own: Collection[str] = ()) -> list[str]:
     problems = []
     if sys.platform != "linux":
         return [f"it runs {sys.platform}; the lab needs Linux"]
     if os.geteuid() != 0:
         problems.append("you are not root, and namespaces, mounts and cgroups need it; run the same command with sudo")
-    problems += _missing_programs()
+    problems += _missing_programs(own)
     problems += _missing_kernel_features(Path("/proc"))
     existing = next(path for path in (STATE_ROOT, *STATE_ROOT.parents) if path.exists())
     if (free := shutil.disk_usage(existing).free) < NEEDED_BYTES:
@@ -48,8 +49,9 @@ def find_problems() -> list[str]:
     return problems
 
 
-def _missing_programs() -> list[str]:
-    missing = {program: package for program, package in PROGRAMS.items() if not shutil.which(program, path=_SEARCH)}
+def _missing_programs(own: Collection[str]) -> list[str]:
+    wanted = {program: package for program, package in PROGRAMS.items() if program not in own}
+    missing = {program: package for program, package in wanted.items() if not shutil.which(program, path=_SEARCH)}
     if not missing:
         return []
     packages = " ".join(sorted(set(missing.values())))

@@ -38,7 +38,7 @@ from lab.machines.cgroup import freeze
 from lab.machines.machine import KUBELET_MASKS, Machine, control_plane_machine, describe_machine, node_machine
 from lab.parallel import in_parallel
 from lab.paths import Cache, State
-from lab.programs.build import Programs
+from lab.programs.ensure import Programs
 from lab.progress import Progress
 
 START_SECONDS = 90
@@ -63,16 +63,16 @@ class Starter:
             programs=programs,
             node_grace_seconds=description.node_grace_seconds,
         )
-        runc = shutil.which("runc")
+        runc = programs.runc or shutil.which("runc")
         assert runc is not None, "preflight has looked for it"
-        self._runc = runc
+        self._runc = str(runc)
         self._nodes = [
             Node(
                 state=state,
                 addresses=self._addresses,
                 programs=programs,
                 number=number,
-                runc=runc,
+                runc=self._runc,
             )
             for number in range(1, description.nodes + 1)
         ]
@@ -157,13 +157,8 @@ class Starter:
         return pid, is_fresh
 
     def _program_binds(self) -> list[tuple[Path, str]]:
-        """The programs at their own paths, wherever the cache lies."""
-        directories = (
-            self._programs.etcd_directory,
-            self._programs.node_directory,
-            self._programs.kube_directory,
-        )
-        return [(directory, str(directory)) for directory in directories]
+        """The programs at their own paths, wherever the cache lies, and those of a later `up` as well."""
+        return [(self._cache.programs, str(self._cache.programs))]
 
     def _start_nodes(self, archives: list[Archive], control_plane_pid: int, *, relink: bool) -> set[str]:
         """Return the names of the nodes that were made or came back."""

@@ -37,6 +37,7 @@ def collect_status(lab: Lab) -> dict[str, Any]:
             }
             for number, node in enumerate(lab.nodes(), start=1)
         ],
+        "programs": description.programs,
         "images": sorted(description.images.values()),
     }
 
@@ -51,6 +52,7 @@ def render_status(status: dict[str, Any]) -> str:
         f"lab {status['name']} at {status['server']}",
         f"kubeconfig  {status['kubeconfig']}",
         f"audit log   {status['audit_log']}",
+        *(f"not built   {name} from {place}" for name, place in sorted(status["programs"].items())),
         line("cp", status["control_plane"]),
         *(line(node["name"], node) for node in status["nodes"]),
     ]

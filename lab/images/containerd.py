@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from lab.images.system import PAUSE_IMAGE
@@ -13,10 +15,12 @@ CONTAINERD_SOCKET = "/run/containerd/containerd.sock"
 
 
 def containerd_configuration(
-    programs: Path, runc: str, *, root: str = "/var/lib/containerd", state: str = "/run/containerd"
+    plugins: Sequence[Path], runc: str, *, root: str = "/var/lib/containerd", state: str = "/run/containerd"
 ) -> str:
-    """containerd's TOML. Without restrict_oom_score_adj no container starts where root lacks CAP_SYS_RESOURCE;
-    without device_ownership an unprivileged container cannot open the devices it was given."""
+    """containerd's TOML; plugins: where CNI's are.
+
+    Without restrict_oom_score_adj no container starts where root lacks CAP_SYS_RESOURCE; without device_ownership an
+    unprivileged container cannot open the devices it was given."""
     return f"""version = 3
 root = "{root}"
 state = "{state}"
@@ -35,6 +39,6 @@ state = "{state}"
       BinaryName = "{runc}"
       SystemdCgroup = false
   [plugins.'io.containerd.cri.v1.runtime'.cni]
-    bin_dirs = ["{programs}", "/opt/cni/bin"]
+    bin_dirs = {json.dumps([*map(str, plugins), "/opt/cni/bin"])}
     conf_dir = "/etc/cni/net.d"
 """

@@ -24,7 +24,7 @@ from lab.images.imports import import_commands
 from lab.locks import locked
 from lab.machines.machine import search_path
 from lab.paths import Cache
-from lab.programs.build import Programs
+from lab.programs.ensure import Programs
 from lab.progress import Progress
 
 KEPT_STORES = 3
@@ -33,7 +33,7 @@ RECENT_SECONDS = 3600
 
 def ensure_store(cache: Cache, programs: Programs, archives: list[Archive], runc: str, progress: Progress) -> Path:
     """A containerd root directory with these images, made once per set of images."""
-    text = "\n".join([programs.node_directory.name, *sorted(archive.digest for archive in archives)])
+    text = "\n".join([programs.node("containerd").parent.name, *sorted(archive.digest for archive in archives)])
     target = cache.images / f"store-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     if not target.is_dir():
         with locked(cache, "images", progress):
@@ -68,10 +68,10 @@ def _import_offline(root: Path, run: Path, programs: Programs, archives: list[Ar
     """Run containerd on its own in a mount namespace, so that the mounts of unpacking end with it."""
     configuration, socket = run / "containerd.toml", run / "containerd.sock"
     configuration.write_text(
-        containerd_configuration(programs.node_directory, runc, root=str(root), state=str(run))
+        containerd_configuration([programs.node_directory], runc, root=str(root), state=str(run))
         + "[debug]\n  level = 'error'\n"
     )
-    environment = {"PATH": search_path(programs.node_directory), "HOME": "/root"}
+    environment = {"PATH": search_path(*programs.directories("containerd-shim-runc-v2")), "HOME": "/root"}
     with (run / "log").open("wb") as log:
         daemon = subprocess.Popen(
             ["unshare", "--mount", "--", str(programs.node("containerd")), "--config", str(configuration)],

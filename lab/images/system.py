@@ -12,7 +12,7 @@ from images.oci import Config, LayerWriter, write_archive
 from lab.images.archive import Archive, read_archive
 from lab.locks import locked
 from lab.paths import Cache
-from lab.programs.build import Programs
+from lab.programs.ensure import Programs
 from lab.progress import Progress
 
 PAUSE_IMAGE = "localhost/lab/pause:1"
@@ -21,8 +21,8 @@ COREDNS_IMAGE = "localhost/lab/coredns:1"
 
 def ensure_system_archives(cache: Cache, programs: Programs, progress: Progress) -> list[Archive]:
     """Write them into the cache once per build of their programs."""
-    target = cache.images / f"system-{programs.node_directory.name}"
     wanted = {"pause": PAUSE_IMAGE, "coredns": COREDNS_IMAGE}
+    target = cache.images / "-".join(["system", *dict.fromkeys(programs.node(name).parent.name for name in wanted)])
     if not target.is_dir():
         with locked(cache, "images", progress):
             if not target.is_dir():

@@ -20,7 +20,7 @@ from typing import Any
 from lab.errors import LabError
 from lab.machines import cgroup
 from lab.paths import MachinePaths, State
-from lab.programs.build import Programs
+from lab.programs.ensure import Programs
 
 # The kubelet insists on these values of the host's settings. It finds them and changes nothing.
 KUBELET_MASKS = {
@@ -196,7 +196,7 @@ def describe_machine(
     own = machine.state.root
     return {
         "hostname": machine.name,
-        "path": search_path(programs.node_directory, programs.kube_directory),
+        "path": search_path(*programs.directories(*programs.copies)),
         "cgroup": machine.group,
         "directory": str(machine.paths.root),
         "socket": str(machine.paths.socket),

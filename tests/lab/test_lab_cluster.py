@@ -20,7 +20,7 @@ from lab import Lab
 from lab.cluster.inventory import render_inventory
 from lab.errors import ApiError
 from lab.machines import cgroup, loops
-from lab.programs.build import ensure_programs
+from lab.programs.ensure import ensure_programs
 from lab.progress import silent
 from tests.lab.real import PODS, a_pod, delete_pod, eventually, fair, run_pod
 

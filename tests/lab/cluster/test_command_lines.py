@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import tomllib
 from pathlib import Path
@@ -15,7 +16,7 @@ from lab.cluster.control_plane import ControlPlane
 from lab.cluster.node import Node
 from lab.machines.addresses import Addresses
 from lab.paths import State
-from lab.programs.build import Programs
+from lab.programs.ensure import Programs
 
 STATE, PLAN = State(name="t"), Addresses(index=0)
 PROGRAMS = Programs(etcd_directory=Path("/c/etcd"), node_directory=Path("/c/node"), kube_directory=Path("/c/kube"))
@@ -67,6 +68,12 @@ def test_pod_addresses_are_forgotten_with_the_node() -> None:
 def test_another_configuration_is_another_command_line_environment() -> None:
     other = Node(state=STATE, addresses=Addresses(index=1), programs=PROGRAMS, number=2, runc="/usr/sbin/runc")
     assert NODE.kubelet().environment != other.kubelet().environment
+
+
+def test_another_runc_restarts_containerd_and_nothing_of_it_is_in_the_command_line() -> None:
+    other = dataclasses.replace(NODE, runc="/c/runc-named-1/runc")
+    assert NODE.containerd().environment != other.containerd().environment
+    assert NODE.containerd().argv == other.containerd().argv
 
 
 def test_proxy_leaves_the_hosts_connection_tracking_alone() -> None:

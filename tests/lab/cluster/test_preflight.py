@@ -29,6 +29,13 @@ def test_missing_programs_are_named_with_their_packages(monkeypatch: pytest.Monk
     assert "sudo" in str(caught.value)
 
 
+def test_program_that_the_user_has_named_is_not_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preflight, "_SEARCH", "/nowhere")
+    (told,) = [problem for problem in preflight.find_problems(own={"runc"}) if "programs are missing" in problem]
+    assert "nsenter" in told
+    assert "runc" not in told
+
+
 def test_full_disk_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(preflight, "NEEDED_BYTES", 1 << 60)
     assert any("MiB free" in problem for problem in preflight.find_problems())
