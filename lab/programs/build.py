@@ -5,19 +5,15 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
 import tempfile
-import time
-from collections import deque
 from pathlib import Path
 
 from lab.errors import LabError
-from lab.paths import SOURCES, Cache
+from lab.paths import Cache
 from lab.programs import toolchain
-from lab.programs.modules import ENVIRONMENT, Module
+from lab.programs.compiling import compile_module
+from lab.programs.modules import Module
 from lab.progress import Progress
 
 NEEDED_BYTES = 8 << 30
@@ -33,7 +29,7 @@ def build(module: Module, target: Path, cache: Cache, progress: Progress) -> Non
     with tempfile.TemporaryDirectory(dir=cache.programs, prefix=f".{module.name}-") as scratch:
         output = Path(scratch) / "out"
         output.mkdir()
-        _run_go(go, module, output, progress)
+        compile_module(go, module, output, progress)
         for link in module.links:
             (output / link).symlink_to(module.name)
         output.chmod(0o755)
@@ -47,35 +43,3 @@ def _check_disk(cache: Cache) -> None:
             f"{free >> 20} MiB free at {cache.root}, the build needs {NEEDED_BYTES >> 20} MiB; free some space, or set"
             " VIRTOPS_CACHE (programs) and GOCACHE and GOMODCACHE (Go's own caches) to a larger disk"
         )
-
-
-def _run_go(go: toolchain.Go, module: Module, output: Path, progress: Progress) -> None:
-    began = spoken = time.monotonic()
-    counts = {"compiled": 0, "downloaded": 0}
-    tail: deque[str] = deque(maxlen=20)
-    with subprocess.Popen(
-        [str(go.program), *module.arguments(output)],
-        cwd=SOURCES / module.name,
-        env={**os.environ, **ENVIRONMENT, **go.environment},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stderr is not None
-        for line in process.stderr:
-            tail.append(line.rstrip())
-            counts["downloaded" if line.startswith("go: downloading") else "compiled"] += 1
-            if time.monotonic() - spoken > 2:
-                spoken = time.monotonic()
-                progress(
-                    f"  {module.name}: {counts['downloaded']} modules fetched, {counts['compiled']} packages compiled"
-                )
-    if process.returncode != 0:
-        # Go names the package and the reason; its last lines are the useful ones.
-        print("\n".join(tail), file=sys.stderr)
-        raise LabError(
-            f"`go build` of lab/go/{module.name} failed, its last lines are above; if modules could not be fetched,"
-            " set GOPROXY to one this machine can reach"
-        )
-    progress(f"built {module.name} in {time.monotonic() - began:.0f} s")

@@ -50,10 +50,14 @@ class Module:
     links: tuple[str, ...] = ()
     """Names by which the multi-call binary of the module's own name is called."""
 
+    @property
+    def settings(self) -> list[str]:
+        """What `go build` and `go list` are given alike, so that both mean the same packages."""
+        return [*_FLAGS, f"-ldflags=-s -w {self.linker_flags}".rstrip()]
+
     def arguments(self, output: Path) -> list[str]:
         target = f"{output}/{self.name}" if self.packages == (".",) else f"{output}/"
-        flags = f"-ldflags=-s -w {self.linker_flags}".rstrip()
-        return ["build", "-v", *_FLAGS, flags, "-o", target, *self.packages]
+        return ["build", "-v", *self.settings, "-o", target, *self.packages]
 
 
 MODULES = (
