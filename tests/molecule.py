@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from lab.cluster import Lab
+from lab import Lab
 from lab.collection import linked_under
 
 ROOT = Path(__file__).resolve().parent.parent
