@@ -131,7 +131,7 @@ def main() -> int:
         step("What Kubernetes says", *kubectl, "get", "vm,vmi,pods", "-n", namespace, "-o", "wide")
         timeline: Timeline = observe(json.loads(capture(*lab, "status", "--output", "json")), kubectl, namespace, VM)
         print("\n==> Where the time of this start went\n" + timeline.table(), flush=True)
-    except QuickstartError as error:
+    except (QuickstartError, subprocess.CalledProcessError) as error:
         print(f"quickstart: error: {error}", file=sys.stderr)
         return 1
     print(f"\nAll of it took {time.monotonic() - started:.0f} s. The lab stays up: export KUBECONFIG={kubeconfig}")
