@@ -86,7 +86,7 @@ def launcher(kubectl: tuple[str, ...], namespace: str) -> str:
         raise QuickstartError(
             f"{namespace}/{VM} has no running launcher; kubectl describe vmi,pods -n {namespace} says why"
         )
-    return alive[0]
+    return str(alive[0])
 
 
 def show_console(kubectl: tuple[str, ...], namespace: str) -> None:
