@@ -46,7 +46,7 @@ from controlplane.virt_controller.settings import Settings
 from controlplane.virt_controller.tell import EventWriter
 from controlplane.virt_controller.vm.reconciler import VmReconciler
 from controlplane.virt_controller.vmi.reconciler import VmiReconciler
-from controlplane.virt_controller.wake import BY_NODE, connect, connect_nodes
+from controlplane.virt_controller.wake import BY_NODE, connect, connect_configuration, connect_nodes
 
 log = logging.getLogger(__name__)
 
@@ -146,6 +146,7 @@ class Process:
             wake_vmi=runners[1].add,
         )
         connect_nodes(nodes, runners[3].add)
+        connect_configuration(overlays[KUBEVIRT], vmis, runners[1].add)
         overlays[KUBEVIRT].subscribe(lambda key, _before, _after: runners[2].add(key))
         return runners
 
