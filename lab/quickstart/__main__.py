@@ -66,7 +66,9 @@ def deploy(lab: tuple[str, ...], kubeconfig: str, namespace: str) -> None:
         "--inventory",
         str(inventory),
         "--extra-vars",
-        json.dumps({"vm_name": VM, "vm_namespace": namespace, "launcher_image_build_python": sys.executable}),
+        json.dumps(
+            {"provision_name": VM, "provision_namespace": namespace, "launcher_image_build_python": sys.executable}
+        ),
         "virtops.kubevirt.quickstart",
         environment={
             "ANSIBLE_COLLECTIONS_PATH": str(linked_under(ROOT / ".cache/collections")),
