@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the environment of development takes out of a package of many collections. That Ansible finds it, the roles' tests show."""
+"""What the environment of development takes out of a package of many collections."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_nothing_of_another_version_stays(tmp_path: Path) -> None:
 
 
 def test_a_package_without_it_is_refused_by_name(tmp_path: Path) -> None:
-    with pytest.raises(bootstrap.BootstrapError, match="ansible-1.whl does not hold"):
+    with pytest.raises(bootstrap.BootstrapError, match=r"ansible-1\.whl does not hold"):
         bootstrap.take_collection(a_wheel(tmp_path, "ansible/a.py"), tmp_path / "site")
 
 

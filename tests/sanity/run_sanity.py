@@ -46,7 +46,8 @@ def build(root: Path, folder: Path) -> Path:
 
 def install(tarball: Path, folder: Path) -> Path:
     """Install a tarball below a folder, as `ansible-galaxy collection install` does; return the collection's folder."""
-    tool("ansible-galaxy", "collection", "install", "--offline", "--force", "-p", str(folder), str(tarball), cwd=folder)
+    options = ("--offline", "--no-deps", "--force", "-p", str(folder))  # what it needs is in our own environment
+    tool("ansible-galaxy", "collection", "install", *options, str(tarball), cwd=folder)
     return folder / INSTALLED
 
 

@@ -127,6 +127,12 @@ class Api:
         known = answer.get("resources") or ()
         return {one["kind"]: (one["name"], one["namespaced"]) for one in known if "/" not in one["name"]}
 
+    def version(self) -> str:
+        """Return what the server says of its version; "" when it does not."""
+        return str(
+            _expect_object("read the version", *self._transport.request("GET", "/version")).get("gitVersion") or ""
+        )
+
     def serves(self, group: str) -> bool:
         """Tell whether the server knows a group of kinds at all; what answers otherwise is no API server."""
         answer = _expect_object("discover the API's groups", *self._transport.request("GET", "/apis"))

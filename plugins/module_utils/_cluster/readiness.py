@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Say what an object of the installation is still waiting for. Pure; waiting itself is in objects.py."""
+"""Say what an object of the installation is still waiting for. Pure; waiting itself is in serving.py."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def missing(obj: Object) -> str | None:
 
     Kinds without a rule of their own serve as soon as they exist.
     """
-    rule = _RULES.get(obj.get("kind", ""))
+    rule = RULES.get(obj.get("kind", ""))
     return rule(obj) if rule else None
 
 
@@ -112,13 +112,14 @@ def not_ready(nodes: Sequence[Object]) -> list[str]:
     return sorted(one["metadata"]["name"] for one in nodes if not is_condition_true(one, "Ready"))
 
 
-_RULES: dict[str, Callable[[Object], str | None]] = {
-    "APIService": _api_service,
+RULES: dict[str, Callable[[Object], str | None]] = {
     "CustomResourceDefinition": _definition,
-    "DaemonSet": _daemon_set,
     "Deployment": _deployment,
+    "DaemonSet": _daemon_set,
+    "APIService": _api_service,
     "KubeVirt": _kubevirt,
 }
+"""By kind, in the order in which they rest on one another."""
 
 
 def pod_trouble(pod: Object) -> str | None:

@@ -13,15 +13,42 @@ import pytest
 import yaml
 
 ROLE = Path(__file__).resolve().parents[4] / "roles" / "control_plane"
-EMPTY: dict[str, Any] = {"owner": "none", "evidence": "", "version": None, "namespace": None, "namespace_owner": "none"}
+EMPTY: dict[str, Any] = {
+    "owner": "none",
+    "evidence": "",
+    "version": None,
+    "namespace": None,
+    "namespace_owner": "none",
+    "server_version": "1.36.3",
+    "nodes": ["a", "b"],
+    "nodes_without_image_volumes": [],
+}
+
+
+def boolean(value: Any) -> bool:
+    """Do what Ansible's filter does."""
+    return str(value).lower() in ("true", "yes", "on", "1")
+
+
+def constants() -> dict[str, Any]:
+    """Return the role's own variables that are not templates."""
+    known = yaml.safe_load((ROLE / "vars/main.yml").read_text())
+    return {name: value for name, value in known.items() if "{{" not in str(value)}
+
+
+def is_version(value: str, other: str, operator: str) -> bool:
+    """Do what Ansible's test does."""
+    one, two = ([int(part) for part in text.split(".")] for text in (value, other))
+    return {"<=": one <= two, ">=": one >= two, ">": one > two}[operator]
 
 
 def refusal(found: dict[str, Any] | None = None, **options: Any) -> str | None:
     """Return what the first assertion that does not hold says; None when all hold."""
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, autoescape=False)
-    environment.tests["version"] = lambda value, other, _operator: value == other  # Ansible's
+    environment.tests["version"] = is_version
+    environment.filters["bool"] = boolean
     defaults = yaml.safe_load((ROLE / "defaults/main.yml").read_text())
-    known = {"__control_plane_version": "0.1.0", "__control_plane_found": {**EMPTY, **(found or {})}}
+    known = {**constants(), "__control_plane_found": {**EMPTY, **(found or {})}}
     variables = {**defaults, **known, **options}
 
     def holds(conditions: str | list[str]) -> bool:
@@ -52,6 +79,49 @@ def test_a_namespace_that_somebody_else_made_is_refused_and_what_can_be_done_is_
     assert "kubectl label --overwrite namespace production app.kubernetes.io/managed-by=virtops.kubevirt" in said
     assert "privileged" in said
     assert "removed" in said
+
+
+@pytest.mark.parametrize("allowed", [False, "false", "no"])
+def test_an_older_version_does_not_take_the_place_of_a_newer_one(allowed: Any) -> None:
+    said = refusal({"owner": "ours", "version": "0.2.0"}, control_plane_allow_downgrade=allowed)
+
+    assert said is not None
+    assert "Version 0.2.0 of this control plane is installed, newer than 0.1.0 of this role" in said
+    assert "set control_plane_allow_downgrade to true" in said
+
+
+@pytest.mark.parametrize("allowed", [True, "true"])
+def test_an_older_version_takes_its_place_when_that_is_asked_for(allowed: Any) -> None:
+    assert refusal({"owner": "ours", "version": "0.2.0"}, control_plane_allow_downgrade=allowed) is None
+
+
+@pytest.mark.parametrize("version", ["1.35.9", "1.9.0"])
+def test_a_cluster_that_is_too_old_is_refused_with_what_to_do(version: str) -> None:
+    said = refusal({"server_version": version})
+
+    assert said is not None
+    assert f"Kubernetes {version}" in said
+    assert "upgrade it to that or a newer one" in said
+    assert "1.36" in said
+
+
+@pytest.mark.parametrize("version", ["1.36.0", "1.100.1", None], ids=["the floor", "newer", "none that is said"])
+def test_a_cluster_that_is_new_enough_is_taken(version: str | None) -> None:
+    assert refusal({"server_version": version}) is None
+
+
+def test_a_cluster_whose_runtimes_are_all_too_old_is_refused_and_one_with_a_newer_one_is_not() -> None:
+    old = ["a (containerd 1.7.27)", "b (containerd 2.0.5)"]
+    said = refusal({"nodes_without_image_volumes": old})
+
+    assert said is not None
+    assert "a (containerd 1.7.27), b (containerd 2.0.5)" in said
+    assert "Upgrade them to containerd 2.1" in said
+    assert refusal({"nodes_without_image_volumes": old[:1]}) is None
+
+
+def test_a_cluster_that_is_too_old_does_not_keep_from_removing() -> None:
+    assert refusal({"server_version": "1.30.0"}, control_plane_state="absent") is None
 
 
 def test_removal_looks_at_each_object_and_needs_no_refusal() -> None:
