@@ -45,6 +45,7 @@ MADE_KINDS = (
     MadeKind(_ADMISSION, "mutatingwebhookconfigurations", "MutatingWebhookConfiguration"),
     MadeKind(_ADMISSION, "validatingwebhookconfigurations", "ValidatingWebhookConfiguration"),
     MadeKind("apiregistration.k8s.io/v1", "apiservices", "APIService"),
+    MadeKind("monitoring.coreos.com/v1", "podmonitors", "PodMonitor", is_always_served=False),
     MadeKind("apps/v1", "daemonsets", "DaemonSet"),
     DEPLOYMENT,
     MadeKind("v1", "services", "Service"),

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ EMPTY: dict[str, Any] = {
     "server_version": "1.36.3",
     "nodes": ["a", "b"],
     "nodes_without_image_volumes": [],
+    "has_pod_monitors": False,
 }
 
 
@@ -46,9 +48,11 @@ def refusal(found: dict[str, Any] | None = None, **options: Any) -> str | None:
     """Return what the first assertion that does not hold says; None when all hold."""
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, autoescape=False)
     environment.tests["version"] = is_version
+    environment.tests["match"] = lambda value, pattern: re.match(pattern, value) is not None
     environment.filters["bool"] = boolean
+    environment.filters["difference"] = lambda ours, theirs: [one for one in ours if one not in theirs]
     defaults = yaml.safe_load((ROLE / "defaults/main.yml").read_text())
-    known = {**constants(), "__control_plane_found": {**EMPTY, **(found or {})}}
+    known = {**constants(), "__control_plane_mistyped": [], "__control_plane_found": {**EMPTY, **(found or {})}}
     variables = {**defaults, **known, **options}
 
     def holds(conditions: str | list[str]) -> bool:
@@ -122,6 +126,52 @@ def test_a_cluster_whose_runtimes_are_all_too_old_is_refused_and_one_with_a_newe
 
 def test_a_cluster_that_is_too_old_does_not_keep_from_removing() -> None:
     assert refusal({"server_version": "1.30.0"}, control_plane_state="absent") is None
+
+
+def test_a_variable_that_no_role_knows_is_refused_with_the_nearest_that_one_does() -> None:
+    said = refusal(__control_plane_mistyped=["control_plane_replica (is control_plane_replicas meant?)"])
+
+    assert said is not None
+    assert "control_plane_replica (is control_plane_replicas meant?)" in said
+    assert "control_plane_other_variables" in said
+
+
+DIGEST = "sha256:" + "0" * 64
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param({"control_plane_image_digests": {"control-plane": "0.1.0"}}, id="a tag"),
+        pytest.param({"control_plane_image_digests": {"control-plane": DIGEST[:-1]}}, id="a digest cut short"),
+        pytest.param({"control_plane_image_digests": {"virt-api": DIGEST}}, id="a component, not an image"),
+        pytest.param({"control_plane_image_revisions": {"virt-api": "1"}}, id="the revision of no image"),
+    ],
+)
+def test_what_names_no_image_or_is_no_digest_is_refused(options: dict[str, Any]) -> None:
+    said = refusal(**options)
+
+    assert said is not None
+    assert "control-plane, virt-launcher, test-guest" in said
+
+
+def test_digests_and_revisions_of_images_are_taken() -> None:
+    pins = {"control_plane_image_digests": {"virt-launcher": DIGEST}}
+
+    assert refusal(**pins, control_plane_image_revisions={"control-plane": "any text"}) is None
+
+
+@pytest.mark.parametrize(("wanted", "there"), [(True, True), (False, False), ("false", False)])
+def test_a_monitor_is_taken_where_it_is_known_or_not_wanted(wanted: Any, there: bool) -> None:
+    assert refusal({"has_pod_monitors": there}, control_plane_service_monitor=wanted) is None
+
+
+def test_a_monitor_is_refused_where_its_kind_is_not_installed() -> None:
+    said = refusal(control_plane_service_monitor="true")
+
+    assert said is not None
+    assert "monitoring.coreos.com" in said
+    assert "Install the Prometheus operator first" in said
 
 
 def test_removal_looks_at_each_object_and_needs_no_refusal() -> None:

@@ -15,7 +15,8 @@ ROLE = Path(__file__).resolve().parents[5] / "roles" / "control_plane"
 
 
 def kinds_of_the_role() -> set[tuple[str, str]]:
-    files = [*ROLE.glob("templates/*.j2"), *ROLE.glob("files/crds/*.yaml")]
+    passing = set(ROLE.glob("templates/smoke-test-*.j2"))
+    files = [*set(ROLE.glob("templates/*.j2")) - passing, *ROLE.glob("files/crds/*.yaml")]
     pairs = (re.findall(r"^apiVersion: (\S+)\nkind: (\S+)$", path.read_text(), re.MULTILINE) for path in files)
     return {pair for found in pairs for pair in found}
 
