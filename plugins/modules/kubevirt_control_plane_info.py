@@ -154,7 +154,7 @@ check_mode:
   type: bool
   sample: false
 not_ready_nodes:
-  description: Nodes that are not Ready, so that the control plane was not waited for there. It begins there when they are.
+  description: Nodes that are not Ready, or gone, so that the control plane was not waited for there. It begins there when they are.
   returned: success
   type: list
   elements: str
