@@ -162,8 +162,8 @@ not_ready_nodes:
 """
 
 from ..module_utils._client.argspec import auth_argument_spec
+from ..module_utils._client.frame import VirtModule, run
 from ..module_utils._cluster.inspect import run as inspect
-from ..module_utils._vm.frame import VirtModule, run
 
 
 def main() -> None:

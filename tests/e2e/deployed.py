@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from lab.build import ensure_programs
-from lab.cluster import Lab
+from lab import Lab
+from lab.cluster.inventory import render_inventory
 from lab.collection import linked_under
-from lab.inventory import render_inventory
+from lab.programs.ensure import ensure_programs
 from lab.progress import silent
 from tests.e2e.cluster import Cluster
 
@@ -42,7 +42,7 @@ def deployed(name: str, nodes: int = 1) -> Iterator[Cluster]:
         inventory = Path(directory) / "inventory.yml"
         inventory.write_text(render_inventory(lab))
         _deploy(inventory, lab.kubeconfig, linked_under(Path(directory)))
-        kubectl = ensure_programs(lab.cache, silent).kube_directory / "kubectl"
+        kubectl = ensure_programs(lab.cache, silent).kube("kubectl")
         yield Cluster(
             name=name,
             kubeconfig=lab.kubeconfig,

@@ -21,8 +21,8 @@ from typing import Any
 import pytest
 import yaml
 
-from lab.api import Api, ApiError
-from lab.cluster import Lab
+from lab import Lab
+from lab.cluster.api import Api, ApiError
 from lab.collection import linked_under
 from tests.ad_hoc import Result, run_module
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from lab import Lab, LabError
-from tests.lab.cluster import a_pod, fair, host_traces, run_pod, traces_of
+from tests.lab.real import a_pod, fair, host_traces, run_pod, traces_of
 
 pytestmark = pytest.mark.lab
 ATTEMPTS = 3

@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from controlplane.api.objects.decode import decode
+from controlplane.api.objects.decode import DecodeError, decode
+from controlplane.api.objects.event import Event
 from controlplane.api.objects.node import Node
-from controlplane.api.objects.pod import Pod
+from controlplane.api.objects.pod import Pod, Trouble, bounded
 from controlplane.api.objects.resources import Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.virt_controller.vmi.evidence import NodeState
@@ -21,6 +22,9 @@ from controlplane.virt_controller.vmi.world import pod_name
 
 LOOKED_BACK = 2
 """How many attempts before the current one may still have a Pod: one begins when the one before it has ended."""
+
+TOLD_IN_EVENTS = frozenset({"FailedMount", "FailedMapVolume", "FailedAttachVolume", "FailedCreatePodSandBox"})
+"""Reasons of Events about what a Pod waits for before its containers, of which its status says nothing."""
 
 Question = tuple[bool, frozenset[str]]
 """Is there a Pod of a VMI that is being deleted (or not), and that was granted to these Pods?"""
@@ -42,6 +46,8 @@ class Memory:
     """Granted Pods that ended and were removed, by UID."""
     pods: frozenset[Key] = frozenset()
     """What is looked at for this VMI: what happens to one of these is its business, whatever it says of its owner."""
+    heard: dict[str, Trouble] = field(default_factory=dict)
+    """What was said last about why a Pod does not start, by the Pod's UID: one at most."""
 
     def judge_node(self, name: str, raw: bytes | None) -> NodeState | None:
         """Say what is known of a Node. raw: as the cache has it."""
@@ -94,6 +100,25 @@ class Memories:
         self._looked_at.update(dict.fromkeys(seen - memory.pods, key))
         memory.pods = seen
         return memory
+
+    def note_event(self, raw: bytes) -> Key | None:
+        """Take in what is said about a Pod that does not start; return the VMI whose Pod it is, None for nobody's.
+
+        Only of Pods that are looked at, one word for each VMI: whoever may make Events can make any number of them.
+        """
+        try:
+            event = decode(raw, Event)
+        except (DecodeError, RecursionError):
+            return None
+        owner = self._looked_at.get(Key(event.metadata.namespace, event.involved_object.name))
+        memory = None if owner is None else self._by_vmi.get(owner)
+        if memory is None or event.reason not in TOLD_IN_EVENTS:
+            return None
+        heard = {event.involved_object.uid: Trouble(event.reason, bounded(event.message))}
+        if heard == memory.heard:
+            return None
+        memory.heard = heard
+        return owner
 
     def note_removal(self, key: Key, before: bytes | None, after: bytes | None) -> None:
         """Keep what the kubelet said last of a granted Pod that ended: nobody can be asked for it any more."""

@@ -93,6 +93,7 @@ class VmiReconciler:
             problems=_problems(raw, configuration) if vmi.status.attempt == 0 else (),
             is_absence_confirmed=question(vmi) in memory.absence,
             was_begun=memory.was_begun,
+            heard=memory.heard,
             deletes_sent=frozenset(pod.uid for pod in pods if self._pods.is_delete_sent(_pod_key(pod), pod.uid)),
         )
 
@@ -138,6 +139,10 @@ class VmiReconciler:
     def vmi_of(self, pod: Key) -> Key | None:
         """Return the VMI for which a Pod of this name is looked at."""
         return self._memories.vmi_of(pod)
+
+    def note_event(self, raw: bytes) -> Key | None:
+        """Take in an Event about a Pod; return the VMI that has to be looked at for it."""
+        return self._memories.note_event(raw)
 
     def _launchers(self, vmi: VirtualMachineInstance) -> tuple[Pod, ...]:
         """List the Pods that the VMI controls, and those it was granted, whatever they carry by now."""

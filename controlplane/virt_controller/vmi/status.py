@@ -221,7 +221,8 @@ def _trouble(world: World, step: Step, problem: Problem[Action] | None) -> Troub
         return Trouble("InvalidSpec", "the spec cannot be run: " + "; ".join(world.problems))
     if problem is not None:
         return Trouble(refusal_reason(problem), str(problem.error))
-    return find_start_trouble(world.source) if world.source is not None else None
+    pod = world.source
+    return None if pod is None else find_start_trouble(pod, world.heard.get(pod.uid))
 
 
 def refusal_reason(problem: Problem[Action]) -> str:

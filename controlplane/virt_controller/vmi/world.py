@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from kubevirt_api.names import LAUNCHER_ROLE
@@ -13,7 +14,7 @@ from kubevirt_api.names import ROLE as ROLE_LABEL
 
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.phase import AFTER_HAND_OVER
-from controlplane.api.objects.pod import Pod
+from controlplane.api.objects.pod import Pod, Trouble
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.virt_controller.vmi.evidence import Evidence, NodeState, weigh
 
@@ -47,6 +48,8 @@ class World:
     """The API server itself said that the Pod it depends on (deleting: any Pod of it) does not exist."""
     was_begun: bool = False
     """A Pod of the current attempt is known to have existed."""
+    heard: Mapping[str, Trouble] = field(default_factory=dict)
+    """What was said in Events about why a Pod does not start, by its UID."""
     deletes_sent: frozenset[str] = frozenset()
     """UIDs of Pods whose deletion was accepted and is not seen yet."""
 

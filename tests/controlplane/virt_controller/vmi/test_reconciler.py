@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from kubevirt_api.names import LAUNCHER_ROLE, NODE_NAME, ROLE, VMI_FINALIZER
 
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.pod import MESSAGE_LIMIT
 from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.engine.errors import ApiError, Forbidden, Invalid, NotFound, Throttled, Unavailable, Unjudged
 from controlplane.engine.plan import Outcome
@@ -603,3 +605,62 @@ async def test_why_a_machine_does_not_come_up_is_an_event_of_it_once(
     await stage.work()
     await stage.work()
     assert [(reason, message) for _unused, reason, message in stage.told.events] == [told]
+
+
+def about(pod: Json, *, reason: str = "FailedMount", message: str = 'secret "seed" not found', **other: str) -> bytes:
+    """An Event about a Pod, as the kubelet writes it."""
+    involved = {"kind": "Pod", "name": pod["metadata"]["name"], "uid": pod["metadata"]["uid"], **other}
+    metadata = {"name": "an-event", "namespace": "default"}
+    event = {"metadata": metadata, "involvedObject": involved, "reason": reason, "message": message}
+    return msgspec.json.encode(event)
+
+
+async def test_a_volume_that_cannot_be_mounted_is_told_by_an_event_alone(stage: Stage) -> None:
+    key = await stage.until_begun()
+    stage.place(key, {"phase": "Pending"})
+    assert stage.reconciler.note_event(about(stage.pod(key))) == WEB
+    await stage.work()
+    assert [one["reason"] for one in stage.status["conditions"] if one["type"] == "Synchronized"] == ["FailedMount"]
+    assert [told[1:] for told in stage.told.events] == [("FailedMount", 'secret "seed" not found')]
+
+    assert stage.reconciler.note_event(about(stage.pod(key))) is None, "the kubelet says it again and again"
+    stage.place(key)
+    await stage.work()
+    assert stage.status["phase"] == "Scheduled"
+    assert [one for one in stage.status["conditions"] if one["type"] == "Synchronized"] == []
+
+
+async def test_words_about_a_former_pod_of_the_name_are_not_about_this_one(stage: Stage) -> None:
+    key = await stage.until_begun()
+    stage.place(key, {"phase": "Pending"})
+    stage.reconciler.note_event(about(stage.pod(key), uid="of another life"))
+    await stage.work()
+    assert [one["type"] for one in stage.status["conditions"]] == ["Ready"]
+
+
+NOBODYS = {
+    "somebody else's Pod": {"metadata": {"name": "shop", "uid": "1"}},
+    "no Pod at all": {"metadata": {"name": "", "uid": ""}},
+}
+
+
+@pytest.mark.parametrize("pod", NOBODYS.values(), ids=NOBODYS.keys())
+async def test_what_is_said_of_others_is_not_kept(stage: Stage, pod: Json) -> None:
+    await stage.until_begun()
+    assert stage.reconciler.note_event(about(pod)) is None
+
+
+async def test_of_a_pod_only_what_its_status_does_not_say_is_heard(stage: Stage) -> None:
+    key = await stage.until_begun()
+    assert stage.reconciler.note_event(about(stage.pod(key), reason="Unhealthy")) is None
+    assert stage.reconciler.note_event(b'{"involvedObject": 7}') is None
+
+
+async def test_long_words_are_cut_before_they_are_kept(stage: Stage) -> None:
+    key = await stage.until_begun()
+    stage.place(key, {"phase": "Pending"})
+    stage.reconciler.note_event(about(stage.pod(key), message="no\x1b " * 100_000))
+    await stage.work()
+    (told,) = (one for one in stage.status["conditions"] if one["type"] == "Synchronized")
+    assert len(told["message"]) <= MESSAGE_LIMIT
+    assert told["message"].isprintable()

@@ -14,6 +14,7 @@ import pytest
 
 from controlplane.api.objects import conditions
 from controlplane.api.objects.phase import FINAL, TRANSITIONS, may_move
+from controlplane.api.objects.pod import Trouble
 from controlplane.api.objects.vmi.instance import VirtualMachineInstanceStatus
 from controlplane.engine.errors import Forbidden
 from controlplane.engine.plan import Problem
@@ -222,6 +223,8 @@ def test_nothing_is_written_between_the_two() -> None:
 WAITING = {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}
 CREATING = {"waiting": {"reason": "ContainerCreating"}}
 UNPLACED = (a_condition("PodScheduled", "False", "Unschedulable", "0/3 nodes are available"),)
+MOUNT = Trouble("FailedMount", 'secret "seed" not found')
+NO_SECRET = {POD_UID: MOUNT}
 QUOTA = Problem(CreatePod(1, because="x"), Forbidden("exceeded quota: pods=5"))
 
 TROUBLES: dict[str, tuple[World, Problem[Any] | None, tuple[str, str, str] | None]] = {
@@ -231,6 +234,23 @@ TROUBLES: dict[str, tuple[World, Problem[Any] | None, tuple[str, str, str] | Non
         ("Synchronized", "ImagePullBackOff", "no such image"),
     ),
     "being created": (vmi_world(LABELLED, a_pod(compute=CREATING)), None, None),
+    "no Secret": (
+        vmi_world(LABELLED, a_pod(compute=CREATING), heard=NO_SECRET),
+        None,
+        ("Synchronized", "FailedMount", 'secret "seed" not found'),
+    ),
+    "no Secret, and no container yet": (
+        vmi_world(LABELLED, a_pod(), heard=NO_SECRET),
+        None,
+        ("Synchronized", "FailedMount", 'secret "seed" not found'),
+    ),
+    "no Secret at first": (vmi_world(LABELLED, a_running_pod(), heard=NO_SECRET), None, None),
+    "no Secret for another Pod": (vmi_world(LABELLED, a_pod(compute=CREATING), heard={"other": MOUNT}), None, None),
+    "no image after no Secret": (
+        vmi_world(LABELLED, a_pod(compute=WAITING), heard=NO_SECRET),
+        None,
+        ("Synchronized", "ImagePullBackOff", "no such image"),
+    ),
     "no node": (
         vmi_world(a_vmi(**S), a_pod(conditions=UNPLACED)),
         None,
