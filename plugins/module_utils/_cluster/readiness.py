@@ -80,8 +80,8 @@ def without_silent_nodes(obj: Object, pods: Sequence[Object], nodes: Sequence[Ob
     """Say of a DaemonSet that is not ready whether all that is missing is missing on nodes that are not Ready.
 
     pods: its own. Returns those nodes; None when something is missing elsewhere too, there is no elsewhere, or nobody
-    can tell yet. A node that is not Ready gets its Pod when it is back; nobody waits for that. Nor for one that is gone:
-    of that its controller hears nothing, so that a Pod which was not placed yet stays until the DaemonSet changes.
+    can tell yet. A node that is not Ready gets its Pod when it is back; nobody waits for that. Nor for one that is
+    gone: of that its controller hears nothing, so that a Pod which was not placed stays until the DaemonSet changes.
     """
     newest = (obj["metadata"].get("annotations") or {}).get(_TEMPLATE)
     there = [one for one in pods if not one["metadata"].get("deletionTimestamp")]
