@@ -19,15 +19,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from lab.build import ensure_programs
-from lab.inventory import render_inventory
 
 from images.store import cache_directory
-from lab.cluster import Lab
+from lab import Lab
+from lab.cluster.inventory import render_inventory
+from lab.programs.ensure import ensure_programs
 from lab.progress import silent
+from tests.ansible_test import tracked
 from tests.e2e.cluster import Cluster
 from tests.e2e.readme import read_story
-from tests.sanity.run_sanity import tracked
 
 pytestmark = pytest.mark.lab
 
@@ -74,7 +74,7 @@ def lab() -> Iterator[Lab]:
 
 @pytest.fixture(scope="module")
 def cluster(lab: Lab) -> Cluster:
-    kubectl = ensure_programs(lab.cache, silent).kube_directory / "kubectl"
+    kubectl = ensure_programs(lab.cache, silent).kube("kubectl")
     program = (str(kubectl), "--kubeconfig", str(lab.kubeconfig))
     return Cluster(
         name=lab.name,
@@ -96,7 +96,7 @@ def reader(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Reader:
     shutil.copy(lab.kubeconfig, home / ".kube/config")
     for name, text in {**STORY.files, "inventory.yml": render_inventory(lab)}.items():
         (checkout / name).write_text(text)
-    kubectl = ensure_programs(lab.cache, silent).kube_directory
+    kubectl = ensure_programs(lab.cache, silent).kube("kubectl").parent
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE_", "K8S_", "KUBE"))}
     environment = {
         **kept,
