@@ -5,7 +5,7 @@
 
 `Lab` is the library, `python -m lab` the command. Nothing of the product is imported here."""
 
-from lab.cluster import Lab
+from lab.cluster.lab import Lab
 from lab.errors import LabError
 
 __all__ = ["Lab", "LabError"]

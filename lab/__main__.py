@@ -12,14 +12,15 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from lab import faults
-from lab.build import ensure_programs
-from lab.cluster import Lab
+from lab.cluster import faults
+from lab.cluster.inventory import render_inventory
+from lab.cluster.lab import Lab
+from lab.cluster.status import collect_status, render_status
 from lab.errors import LabError
-from lab.inventory import render_inventory
 from lab.paths import DEFAULT_NAME, STATE_ROOT, Cache
+from lab.programs.choice import choose
+from lab.programs.ensure import ensure_programs
 from lab.progress import silent, to_stderr
-from lab.status import collect_status, render_status
 
 
 def parser() -> argparse.ArgumentParser:
@@ -32,7 +33,9 @@ def parser() -> argparse.ArgumentParser:
     def add(name: str, text: str) -> argparse.ArgumentParser:
         return commands.add_parser(name, help=text, description=text, parents=[common])
 
-    add("build", "build the programs into the cache; seconds when nothing has changed")
+    build = add("build", "build the programs into the cache; seconds when nothing has changed")
+    text = "take this program for every lab and do not build it; NAME= goes back; repeatable, and remembered"
+    build.add_argument("--program", action="append", default=[], metavar="NAME=PATH", help=text)
     up = add("up", "start the lab, or mend and complete one that runs")
     up.add_argument("--nodes", type=int, help="how many nodes; 0 is a control plane only (default: 1, or as it is)")
     up.add_argument("--image", type=Path, action="append", default=[], help="OCI archive for every node; repeatable")
@@ -117,8 +120,12 @@ def _run(options: argparse.Namespace) -> int:
     lab = Lab(options.name, progress=progress)
     match options.command:
         case "build":
-            programs = ensure_programs(Cache.from_environment(), progress)
-            print(programs.kube_directory, programs.etcd_directory, programs.node_directory, sep="\n")
+            choose(lab.cache, options.program)
+            programs = ensure_programs(lab.cache, progress)
+            built = (programs.kube_directory, programs.etcd_directory, programs.node_directory)
+            print(*(directory for directory in built if directory.is_dir()), sep="\n")
+            for name, place in sorted(programs.named.items()):
+                print(f"not built: {name} from {place}")
         case "up":
             lab.up(
                 options.nodes,
@@ -155,7 +162,7 @@ def all_names() -> list[str]:
 
 def _kubectl(lab: Lab, options: argparse.Namespace) -> None:
     lab.describe()
-    program = str(ensure_programs(Cache.from_environment(), silent).kube_directory / "kubectl")
+    program = str(ensure_programs(Cache.from_environment(), silent).kube("kubectl"))
     os.environ["KUBECONFIG"] = str(lab.kubeconfig)
     os.execv(program, [program, *options.argv])  # noqa: S606  kubectl takes over: its output, its exit code
 

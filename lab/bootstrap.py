@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Install what this repository needs on a bare machine: distribution packages and .venv.
+"""Install what this repository needs on a bare machine: distribution packages, .venv, the collections that ours uses.
 
 Runs on the system's Python before anything else exists, so: standard library only, no import of ours. A second
 run with nothing to do takes milliseconds. What the cluster is made of is built by `lab build`, not here.
@@ -15,11 +15,16 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
+import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 PYTHON_FLOOR = (3, 11)
+COLLECTIONS = ROOT / "requirements-collections.txt"
+COLLECTION = "ansible_collections/kubernetes/core/"
+"""All that is taken out of what is pinned there, its licence with it."""
 
 # program, or header file, that proves a package is there -> Debian's name of the package
 PACKAGES = {
@@ -89,6 +94,31 @@ def make_venv() -> None:
     stamp.write_text(pins)
 
 
+def bring_collections() -> None:
+    """Put the pinned collection where .venv's Ansible finds it by itself, if it is not there already."""
+    stamp = VENV / ".collections"
+    pins = COLLECTIONS.read_text()
+    if stamp.exists() and stamp.read_text() == pins:
+        return
+    say(f"bringing {COLLECTION} (some seconds)")
+    with tempfile.TemporaryDirectory() as folder:
+        pip = [str(VENV / "bin/python"), "-m", "pip", "--quiet", "--disable-pip-version-check"]
+        _run([*pip, "download", "--no-deps", "--require-hashes", "--dest", folder, "--requirement", str(COLLECTIONS)])
+        (wheel,) = Path(folder).glob("*.whl")
+        take_collection(wheel, Path(sysconfig.get_path("purelib", vars={"base": str(VENV)})))
+    stamp.write_text(pins)
+
+
+def take_collection(wheel: Path, site_packages: Path) -> None:
+    """Unpack the collection's folder from a wheel, in the place of the one that is there."""
+    shutil.rmtree(site_packages / COLLECTION, ignore_errors=True)
+    with zipfile.ZipFile(wheel) as archive:
+        members = [name for name in archive.namelist() if name.startswith(COLLECTION)]
+        if not members:
+            raise BootstrapError(f"{wheel.name} does not hold {COLLECTION}; see {COLLECTIONS.name}")
+        archive.extractall(site_packages, members)
+
+
 def _run(command: list[str], environment: dict[str, str] | None = None) -> None:
     """Run a command with its output hidden unless it fails."""
     done = subprocess.run(
@@ -113,6 +143,7 @@ def main() -> int:
             )
         install_packages(missing_packages())
         make_venv()
+        bring_collections()
     except BootstrapError as error:
         print(f"bootstrap: error: {error}", file=sys.stderr)
         return 1

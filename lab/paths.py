@@ -33,6 +33,11 @@ class Cache:
         return self.root / "bin"
 
     @property
+    def named_programs(self) -> Path:
+        """Which programs the user has named instead of built ones."""
+        return self.root / "programs.json"
+
+    @property
     def images(self) -> Path:
         return self.root / "images"
 

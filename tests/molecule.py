@@ -1,25 +1,37 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run Molecule's scenarios, one after the other, from a checkout of any name: python -m tests.molecule [NAME ...]."""
+"""Run Molecule's scenarios, one after the other, from a checkout of any name: python -m tests.molecule [NAME ...].
+
+What the last task that failed said is said again at the very end: that end is what a CI shows.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from lab.cluster import Lab
+from lab import Lab
 from lab.collection import linked_under
 
 ROOT = Path(__file__).resolve().parent.parent
 SCENARIOS = ROOT / "extensions/molecule"
 
 
-def run(scenario: str, collections: Path) -> bool:
-    """Run one scenario with this checkout as the collection; its lab is removed whatever comes."""
+SHOWN = 40
+"""Lines of a failure that are said again."""
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def run(scenario: str, collections: Path) -> list[str] | None:
+    """Run one scenario with this checkout as the collection; its lab is removed whatever comes.
+
+    Returns None when it passed, else what was said about the last failure.
+    """
     environment = {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
@@ -29,15 +41,41 @@ def run(scenario: str, collections: Path) -> bool:
         "MOLECULE_GLOB": f"{SCENARIOS}/*/molecule.yml",
     }
     command = [sys.executable, "-m", "molecule", "test", "--scenario-name", scenario, "--destroy", "always"]
-    return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode == 0
+    said = []
+    with subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    ) as molecule:
+        assert molecule.stdout is not None
+        for line in molecule.stdout:
+            print(line, end="", flush=True)
+            said.append(_COLOUR.sub("", line).rstrip())
+    return None if molecule.returncode == 0 else last_failure(said)
+
+
+def last_failure(said: list[str]) -> list[str]:
+    """Return what stands around the last task that failed (those before were rescued); the end when no task did."""
+    found = [number for number, line in enumerate(said) if re.search(r"\b(fatal|failed): \[|ERROR!", line)]
+    return said[max(0, found[-1] - 5) :][:SHOWN] if found else said[-SHOWN:]
 
 
 def main() -> int:
     """Run the named scenarios, or all; the exit code says whether all passed."""
     names = sys.argv[1:] or sorted(path.parent.name for path in SCENARIOS.glob("*/molecule.yml"))
+    failed = {}
     with tempfile.TemporaryDirectory() as directory:
         collections = linked_under(Path(directory))
-        failed = [name for name in names if not run(name, collections)]
+        for name in names:
+            failure = run(name, collections)
+            if failure is not None:
+                failed[name] = failure
+    for name, failure in failed.items():
+        print(f"molecule: {name} failed:", *failure, sep="\n  ")
     print(f"molecule: {len(names) - len(failed)} passed, {len(failed)} failed {' '.join(failed)}".rstrip())
     return 1 if failed else 0
 

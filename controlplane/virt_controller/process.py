@@ -13,11 +13,14 @@ import asyncio
 import logging
 import random
 import uuid
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from kubevirt_api.names import LAUNCHER_ROLE, ROLE
 
 from controlplane.api.objects.resources import (
+    EVENT,
     KUBEVIRT,
     LEASE,
     NODE,
@@ -35,6 +38,7 @@ from controlplane.engine.runner import Runner
 from controlplane.health import Health
 from controlplane.kube.cache import by_node
 from controlplane.kube.client import Client, Selection
+from controlplane.kube.follow import Follower
 from controlplane.kube.leader import Leadership
 from controlplane.kube.watch import WatchCache
 from controlplane.metrics import Metrics
@@ -46,12 +50,13 @@ from controlplane.virt_controller.settings import Settings
 from controlplane.virt_controller.tell import EventWriter
 from controlplane.virt_controller.vm.reconciler import VmReconciler
 from controlplane.virt_controller.vmi.reconciler import VmiReconciler
-from controlplane.virt_controller.wake import BY_NODE, connect, connect_nodes
+from controlplane.virt_controller.wake import BY_NODE, connect, connect_configuration, connect_nodes
 
 log = logging.getLogger(__name__)
 
 COMPONENT = "virt-controller"
 WORKERS = 10
+ABOUT_PODS = Selection(EVENT, field_selector="type=Warning,involvedObject.kind=Pod")
 INDEXES = {VIRTUAL_MACHINE_INSTANCE: {BY_NODE: by_node}}
 
 
@@ -99,6 +104,7 @@ class Process:
             for runner in self._runners:
                 group.create_task(runner.run())
             group.create_task(self._events.run())
+            group.create_task(self._follower.run())
             group.create_task(keep_certificates(self._client, self._settings.namespace, self._clock))
 
     def _wire(self) -> tuple[Runner[Any, Any, Any], ...]:
@@ -145,7 +151,9 @@ class Process:
             wake_vm=runners[0].add,
             wake_vmi=runners[1].add,
         )
+        self._follower = Follower(self._client, ABOUT_PODS, partial(_hear, vmi, runners[1].add))
         connect_nodes(nodes, runners[3].add)
+        connect_configuration(overlays[KUBEVIRT], vmis, runners[1].add)
         overlays[KUBEVIRT].subscribe(lambda key, _before, _after: runners[2].add(key))
         return runners
 
@@ -172,3 +180,9 @@ class Process:
                 f"How often a {resource.kind} object could not be read and was passed over; should stay 0",
                 lambda cache=cache: cache.counters.unreadable,  # type: ignore[misc]
             )
+
+
+def _hear(vmis: VmiReconciler, wake: Callable[[Key], None], raw: bytes) -> None:
+    key = vmis.note_event(raw)
+    if key is not None:
+        wake(key)

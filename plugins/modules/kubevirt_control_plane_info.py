@@ -7,10 +7,10 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: kubevirt_control_plane_info
-short_description: Say whose control plane a cluster has
+short_description: Say whose control plane a cluster has, and wait until it serves
 description:
-  - Finds out whether a cluster has this collection's control plane, another KubeVirt or none, and which virtual
-    machines there are.
+  - Finds out whether a cluster has this collection's control plane, another KubeVirt or none, of which objects it is made, and
+    which virtual machines there are.
 author:
   - virtops (@virtops)
 extends_documentation_fragment:
@@ -22,6 +22,25 @@ options:
     description:
       - The namespace that is meant for the control plane, to be told whose it is.
     type: str
+  definitions:
+    description:
+      - The objects that the control plane shall have, to be told which others it has (RV(superfluous)) and which of these
+        names are taken by somebody else (RV(namesakes)). Only kind, namespace and name matter.
+    type: list
+    elements: dict
+    default: []
+  wait:
+    description:
+      - Whether to wait until all that carries the control plane's labels serves, which is until definitions are established,
+        components are rolled out, and API services and the control plane are available.
+      - A node that is not Ready is not waited for; it is in RV(not_ready_nodes). In check mode nothing is waited for.
+    type: bool
+    default: false
+  wait_timeout:
+    description:
+      - How many seconds to wait in all. What was still missing then is the error, with the trouble of each component's Pods.
+    type: int
+    default: 300
 """
 
 EXAMPLES = r"""
@@ -32,6 +51,11 @@ EXAMPLES = r"""
 - name: Say it
   ansible.builtin.debug:
     msg: "{{ found.owner }} {{ found.version }}"
+
+- name: Wait until the control plane serves
+  virtops.kubevirt.kubevirt_control_plane_info:
+    wait: true
+    wait_timeout: 120
 """
 
 RETURN = r"""
@@ -47,6 +71,12 @@ evidence:
   sample: CustomResourceDefinition kubevirts.kubevirt.io, managed by virt-operator
 version:
   description: The version of this collection's control plane.
+  returned: success
+  type: str
+  sample: 0.1.0
+definitions_version:
+  description:
+    - The version of its custom resource definitions. After a rollback they are newer than the rest; they are never made older.
   returned: success
   type: str
   sample: 0.1.0
@@ -69,7 +99,7 @@ workloads:
   elements: str
   sample: ["default/web"]
 workload_objects:
-  description: The same, as objects that C(kubevirt_objects) can remove.
+  description: The same, as objects that M(kubernetes.core.k8s) can remove.
   returned: success
   type: list
   elements: dict
@@ -78,22 +108,73 @@ node_patches:
   returned: success
   type: list
   elements: dict
-leftovers:
-  description: Objects of the cluster, not of a namespace, that carry the label of this collection's control plane.
+made:
+  description: Objects that carry the labels of this collection's control plane, in the order in which they can be deleted.
+  returned: success
+  type: list
+  elements: dict
+superfluous:
+  description:
+    - Those of them that O(definitions) does not have and that can go with an upgrade, because they hold no data. Empty without
+      O(definitions). What was not applied by this collection is a copy, and not among them.
+  returned: success
+  type: list
+  elements: dict
+namesakes:
+  description: Objects of O(definitions) that exist and do not carry these labels, so that they are somebody else's.
   returned: success
   type: list
   elements: str
-  sample: ["ClusterRole kubevirt-controller"]
+  sample: ["Namespace production"]
+server_version:
+  description: The release of Kubernetes; none if the server does not say one.
+  returned: success
+  type: str
+  sample: 1.36.3
+nodes:
+  description: All nodes.
+  returned: success
+  type: list
+  elements: str
+  sample: ["worker-1"]
+nodes_without_image_volumes:
+  description: Those of them whose container runtime is too old for image volumes, with its version.
+  returned: success
+  type: list
+  elements: str
+  sample: ["worker-3 (containerd 1.7.27)"]
+has_pod_monitors:
+  description: Whether the kinds of the Prometheus operator are served (group C(monitoring.coreos.com)).
+  returned: success
+  type: bool
+  sample: false
+check_mode:
+  description: Whether the task ran in check mode, so that what tasks before it said that they did was not done.
+  returned: success
+  type: bool
+  sample: false
+not_ready_nodes:
+  description: Nodes that are not Ready, or gone, so that the control plane was not waited for there. It begins there when they are.
+  returned: success
+  type: list
+  elements: str
+  sample: ["worker-3"]
 """
 
 from ..module_utils._client.argspec import auth_argument_spec
+from ..module_utils._client.frame import VirtModule, run
 from ..module_utils._cluster.inspect import run as inspect
-from ..module_utils._vm.frame import VirtModule, run
 
 
 def main() -> None:
     """Run the module."""
-    spec = {**auth_argument_spec(), "namespace": {"type": "str"}}
+    spec = {
+        **auth_argument_spec(),
+        "namespace": {"type": "str"},
+        "definitions": {"type": "list", "elements": "dict", "default": []},
+        "wait": {"type": "bool", "default": False},
+        "wait_timeout": {"type": "int", "default": 300},
+    }
     run(VirtModule(argument_spec=spec, supports_check_mode=True), inspect)
 
 

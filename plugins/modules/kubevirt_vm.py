@@ -599,7 +599,8 @@ causes:
   elements: dict
 """
 
-from ..module_utils._vm import argspec, batch, frame
+from ..module_utils._client import frame
+from ..module_utils._vm import argspec, batch
 
 
 def main():

@@ -80,7 +80,8 @@ resources:
   elements: dict
 """
 
-from ..module_utils._vm import argspec, frame, info
+from ..module_utils._client import frame
+from ..module_utils._vm import argspec, info
 
 
 def main():

@@ -24,8 +24,8 @@ from typing import Any
 
 import yaml
 
-from lab.api import Api, ApiError
-from lab.cluster import Lab
+from lab import Lab
+from lab.cluster.api import Api, ApiError
 from lab.collection import linked_under
 from lab.paths import Cache
 

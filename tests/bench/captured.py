@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from controlplane.domain import layout
-from lab.cluster import Lab
+from lab import Lab
 from tests.bench.seats import Seats
 from tests.controlplane.hypervisor import hostile
 from tests.e2e.cluster import Cluster

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from lab.cluster import Lab
+from lab import Lab
 from tests.bench.seats import VMIS, VMS, phase_of
 from tests.e2e.audit import writes
 from tests.e2e.cluster import Cluster

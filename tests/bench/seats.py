@@ -17,8 +17,8 @@ from typing import Any
 import libvirt
 
 from controlplane.domain import layout
-from lab.api import Api
-from lab.cluster import Lab
+from lab import Lab
+from lab.cluster.api import Api
 from tests.e2e.cluster import Cluster, NotYet
 from tests.e2e.machines import Manifest, a_vm
 

@@ -74,6 +74,36 @@ def test_a_kernel_that_is_not_there_ends_the_run_with_its_reason(cluster: Cluste
     cluster.wait_gone("vmi", name)
 
 
+def test_a_secret_that_is_missing_is_told_by_the_vm_until_it_is_there(cluster: Cluster) -> None:
+    vm = a_vm("no-secret", user_data="unused")
+    vm["spec"]["template"]["spec"]["volumes"][1] = {"name": "seed", "cloudInitNoCloud": {"secretRef": {"name": "seed"}}}
+    cluster.apply(vm)
+
+    def about_its_pod() -> bool:
+        events = cluster.list("events", "--field-selector", "reason=FailedMount")
+        return any(
+            "no-secret" in one["involvedObject"]["name"] for one in events if one["involvedObject"]["kind"] == "Pod"
+        )
+
+    def said() -> str:
+        conditions = (cluster.get("vm", "no-secret") or {}).get("status", {}).get("conditions", ())
+        return next((one["message"] for one in conditions if one.get("reason") == "FailedMount"), "")
+
+    cluster.eventually(about_its_pod, seconds=60, what="the kubelet says that it cannot mount")
+    began = time.monotonic()
+    assert '"seed" not found' in cluster.eventually(said, seconds=10, what="the VM says so")
+    assert time.monotonic() - began < 2.0
+
+    cluster.apply(
+        {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "seed", "namespace": "default"}}
+        | {"stringData": {"userdata": "#!/bin/sh\n"}}
+    )
+    cluster.running("no-secret", seconds=180)
+    cluster.eventually(lambda: not said(), seconds=10, what="it is said no more")
+    cluster.kubectl("delete", "vm/no-secret", "secret/seed")
+    cluster.wait_gone("vmi", "no-secret")
+
+
 @pytest.mark.parametrize("strategy", ["Halted", "Manual"])
 def test_a_paused_start_is_refused_and_takes_nothing_away(cluster: Cluster, strategy: str) -> None:
     """It is not built yet: neither accepted and forgotten, nor carried out unpaused."""

@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 import yaml
 
-from lab.api import Api, ApiError
-from lab.cluster import Lab
+from lab import Lab
+from lab.cluster.api import Api, ApiError
 from lab.collection import linked_under
 from tests.ad_hoc import Result, run_module
 
@@ -30,7 +30,7 @@ CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 VMS = "/apis/kubevirt.io/v1/namespaces/default/virtualmachines"
 INSTANCES = "/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances"
 
-OBJECTS = "kubevirt_objects"
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 NAMESPACED = ("kubevirt_vm", "kubevirt_vm_info", "kubevirt_vmi_info")
 
 Task = Callable[..., Result]
@@ -267,50 +267,35 @@ def test_many_are_made_read_and_deleted_at_once(task: Task) -> None:
     assert task(vms=vms, state="absent")["changed"] is False
 
 
-def a_map(name: str, **data: str) -> dict[str, Any]:
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}, "data": data}
+OURS = {"app.kubernetes.io/managed-by": "virtops.kubevirt", "app.kubernetes.io/part-of": "kubevirt"}
 
 
-def test_objects_are_applied_once_patched_and_removed(task: Task, api: Api) -> None:
-    objects = [a_map("first", key="1"), a_map("second")]
-    applied = task(OBJECTS, definitions=objects, labels={"part-of": "it"})
-    assert applied["changes"] == ["ConfigMap default/first", "ConfigMap default/second"]
-    assert task(OBJECTS, definitions=objects, labels={"part-of": "it"})["changed"] is False
-    assert task(OBJECTS, state="patched", definitions=[a_map("first", more="2"), a_map("none")])["changes"] == [
-        "ConfigMap default/first"
-    ]
-    found = api.get("/api/v1/namespaces/default/configmaps/first")
-    assert found is not None
-    assert (found["data"], found["metadata"]["labels"]) == ({"key": "1", "more": "2"}, {"part-of": "it"})
-    assert task(OBJECTS, state="absent", definitions=objects, wait=True)["changed"] is True
-    assert task(OBJECTS, state="absent", definitions=objects, wait=True)["changed"] is False
+def a_deployment(name: str) -> dict[str, Any]:
+    labels = {"app": "never"}
+    pod = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "one", "image": "registry/none:1"}]}}
+    metadata = {"name": name, "namespace": "default", "labels": OURS}
+    spec = {"selector": {"matchLabels": labels}, "template": pod}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
 
 
-def test_checking_objects_stores_nothing_even_of_kinds_that_come_with_them(task: Task, api: Api) -> None:
-    stranger = {"apiVersion": "example.com/v1", "kind": "Stranger", "metadata": {"name": "one"}}
-    checked = task(OBJECTS, "--check", definitions=[a_map("checked"), stranger])
-    assert checked["changes"] == ["ConfigMap default/checked", "Stranger one"]
-    assert api.get("/api/v1/namespaces/default/configmaps/checked") is None
-    refused = task(OBJECTS, definitions=[stranger])
-    assert refused["failed"]
-    assert "example.com/v1" in refused["msg"]
-
-
-def test_an_object_that_does_not_serve_in_time_is_named_with_what_it_lacks(task: Task) -> None:
-    labels = {"matchLabels": {"app": "never"}}
-    containers = [{"name": "one", "image": "registry/none:1"}]
-    deployment = {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "never", "namespace": "default"},
-        "spec": {
-            "selector": labels,
-            "template": {"metadata": {"labels": labels["matchLabels"]}, "spec": {"containers": containers}},
-        },
-    }
-    late = task(OBJECTS, definitions=[deployment], wait=True, wait_timeout=1)
+def test_what_does_not_serve_in_time_is_named_with_what_it_lacks(task: Task, api: Api) -> None:
+    api.create(DEPLOYMENTS, a_deployment("never"))
+    late = task("kubevirt_control_plane_info", namespace="default", wait=True, wait_timeout=1)
+    api.delete(f"{DEPLOYMENTS}/never")
     assert late["failed"]
     assert late["msg"].startswith("Deployment never: its controller has not seen the latest change yet")
+
+
+def test_what_was_made_and_what_only_has_the_name_are_told_apart(task: Task, api: Api) -> None:
+    wanted = [a_deployment("made"), a_deployment("foreign")]
+    api.create(DEPLOYMENTS, wanted[0])
+    api.create(DEPLOYMENTS, {**wanted[1], "metadata": {"name": "foreign", "namespace": "default"}})
+    found = task("kubevirt_control_plane_info", namespace="default", definitions=wanted)
+    for one in wanted:
+        api.delete(f"{DEPLOYMENTS}/{one['metadata']['name']}")
+    assert [one["metadata"]["name"] for one in found["made"]] == ["made"]
+    assert found["namesakes"] == ["Deployment default/foreign"]
+    assert found["superfluous"] == []
 
 
 def test_a_cluster_without_a_control_plane_says_so(task: Task) -> None:

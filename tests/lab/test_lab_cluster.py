@@ -16,12 +16,13 @@ from pathlib import Path
 import pytest
 
 from images.oci import Config, LayerWriter, write_archive
-from lab import Lab, cgroup, loops
-from lab.build import ensure_programs
+from lab import Lab
+from lab.cluster.inventory import render_inventory
 from lab.errors import ApiError
-from lab.inventory import render_inventory
+from lab.machines import cgroup, loops
+from lab.programs.ensure import ensure_programs
 from lab.progress import silent
-from tests.lab.cluster import PODS, a_pod, delete_pod, eventually, fair, run_pod
+from tests.lab.real import PODS, a_pod, delete_pod, eventually, fair, run_pod
 
 pytestmark = pytest.mark.lab
 

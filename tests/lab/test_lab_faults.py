@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from lab import Lab, LabError, faults
-from lab.status import collect_status
-from tests.lab.cluster import PODS, a_pod, eventually, fair, node_is_ready, run_pod
+from lab import Lab, LabError
+from lab.cluster import faults
+from lab.cluster.status import collect_status
+from tests.lab.real import PODS, a_pod, eventually, fair, node_is_ready, run_pod
 
 pytestmark = pytest.mark.lab
 

@@ -138,11 +138,14 @@ class Trouble(NamedTuple):
     message: str
 
 
-def find_start_trouble(pod: Pod) -> Trouble | None:
-    """Say what keeps the launcher's container from starting, if the kubelet names something."""
+def find_start_trouble(pod: Pod, heard: Trouble | None = None) -> Trouble | None:
+    """Say what keeps the launcher's container from starting, if the kubelet names something.
+
+    heard: what it said in an Event; of a volume that it cannot mount it says nothing else.
+    """
     waiting = pod.compute.waiting
     if waiting is None or waiting.reason in ("", "ContainerCreating", "PodInitializing"):
-        return None
+        return heard if pod.compute.running is None else None
     reason = word(waiting.reason)
     return Trouble(reason, bounded(waiting.message) or f"the launcher's container waits: {reason}")
 

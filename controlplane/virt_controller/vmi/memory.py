@@ -11,16 +11,17 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from controlplane.api.objects.decode import decode
+from controlplane.api.objects.decode import DecodeError, decode
+from controlplane.api.objects.event import Event
 from controlplane.api.objects.node import Node
-from controlplane.api.objects.pod import Pod
+from controlplane.api.objects.pod import Pod, Trouble, bounded
 from controlplane.api.objects.resources import Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.virt_controller.vmi.evidence import NodeState
-from controlplane.virt_controller.vmi.world import pod_name
+from controlplane.virt_controller.vmi.world import LOOKED_BACK, pod_name
 
-LOOKED_BACK = 2
-"""How many attempts before the current one may still have a Pod: one begins when the one before it has ended."""
+TOLD_IN_EVENTS = frozenset({"FailedMount", "FailedMapVolume", "FailedAttachVolume", "FailedCreatePodSandBox"})
+"""Reasons of Events about what a Pod waits for before its containers, of which its status says nothing."""
 
 Question = tuple[bool, frozenset[str]]
 """Is there a Pod of a VMI that is being deleted (or not), and that was granted to these Pods?"""
@@ -31,7 +32,8 @@ class Memory:
     """What was learned about one VMI."""
 
     uid: str
-    was_begun: bool = False
+    begun: int = 0
+    """The latest attempt of which a Pod is known to have existed."""
     absence: set[Question] = field(default_factory=set)
     """Questions to which the API server said "no Pod"."""
     gone_nodes: set[str] = field(default_factory=set)
@@ -42,6 +44,12 @@ class Memory:
     """Granted Pods that ended and were removed, by UID."""
     pods: frozenset[Key] = frozenset()
     """What is looked at for this VMI: what happens to one of these is its business, whatever it says of its owner."""
+    heard: dict[str, Trouble] = field(default_factory=dict)
+    """What was said last about why a Pod does not start, by the Pod's UID: one at most."""
+
+    def was_begun(self, attempt: int) -> bool:
+        """Tell whether an attempt is known to have had a Pod."""
+        return self.begun >= max(attempt, 1)
 
     def judge_node(self, name: str, raw: bytes | None) -> NodeState | None:
         """Say what is known of a Node. raw: as the cache has it."""
@@ -85,7 +93,7 @@ class Memories:
     def note_pods(self, vmi: VirtualMachineInstance, pods: Collection[Pod]) -> Memory:
         """Take in which Pods are looked at for a VMI, and that there are some."""
         memory = self.of(vmi)
-        memory.was_begun |= bool(pods)
+        memory.begun = max([memory.begun, *(_attempt_of(pod, vmi) for pod in pods)])
         memory.granted = frozenset(vmi.status.active_pods)
         seen = frozenset({*names(vmi), *(Key(pod.metadata.namespace, pod.metadata.name) for pod in pods)})
         for gone in memory.pods - seen:
@@ -94,6 +102,25 @@ class Memories:
         self._looked_at.update(dict.fromkeys(seen - memory.pods, key))
         memory.pods = seen
         return memory
+
+    def note_event(self, raw: bytes) -> Key | None:
+        """Take in what is said about a Pod that does not start; return the VMI whose Pod it is, None for nobody's.
+
+        Only of Pods that are looked at, one word for each VMI: whoever may make Events can make any number of them.
+        """
+        try:
+            event = decode(raw, Event)
+        except (DecodeError, RecursionError):
+            return None
+        owner = self._looked_at.get(Key(event.metadata.namespace, event.involved_object.name))
+        memory = None if owner is None else self._by_vmi.get(owner)
+        if memory is None or event.reason not in TOLD_IN_EVENTS:
+            return None
+        heard = {event.involved_object.uid: Trouble(event.reason, bounded(event.message))}
+        if heard == memory.heard:
+            return None
+        memory.heard = heard
+        return owner
 
     def note_removal(self, key: Key, before: bytes | None, after: bytes | None) -> None:
         """Keep what the kubelet said last of a granted Pod that ended: nobody can be asked for it any more."""
@@ -113,6 +140,15 @@ def question(vmi: VirtualMachineInstance) -> Question:
 
 def names(vmi: VirtualMachineInstance) -> list[Key]:
     """List the names that Pods of this run can have; a number that somebody else wrote costs no more than a few."""
+    return [Key(vmi.metadata.namespace, pod_name(vmi, number)) for number in _attempts(vmi)]
+
+
+def _attempts(vmi: VirtualMachineInstance) -> range:
     current = max(vmi.status.attempt, 1)
-    attempts = range(max(1, current - LOOKED_BACK), current + 1)
-    return [Key(vmi.metadata.namespace, pod_name(vmi, number)) for number in attempts]
+    return range(max(1, current - LOOKED_BACK), current + 1)
+
+
+def _attempt_of(pod: Pod, vmi: VirtualMachineInstance) -> int:
+    """Return which attempt a Pod was made for; the current one if its name does not tell."""
+    attempts = _attempts(vmi)
+    return next((number for number in attempts if pod.metadata.name == pod_name(vmi, number)), attempts[-1])

@@ -59,6 +59,8 @@ def derive_status(world: World, problem: Problem[Action] | None) -> VirtualMachi
         return _not_understood(world)
     step = next_step(world)
     new = old if step.phase == old.phase else _enter(world, step)
+    if world.waits_for_kvm_in_vain and new is old:
+        new = msgspec.structs.replace(old, attempt=world.attempt + 1)
     if not world.is_deleting or new.phase != old.phase:
         new = msgspec.structs.replace(new, conditions=_conditions(world, step, problem))
     return None if new == old else new
@@ -221,7 +223,8 @@ def _trouble(world: World, step: Step, problem: Problem[Action] | None) -> Troub
         return Trouble("InvalidSpec", "the spec cannot be run: " + "; ".join(world.problems))
     if problem is not None:
         return Trouble(refusal_reason(problem), str(problem.error))
-    return find_start_trouble(world.source) if world.source is not None else None
+    pod = world.source
+    return None if pod is None else find_start_trouble(pod, world.heard.get(pod.uid))
 
 
 def refusal_reason(problem: Problem[Action]) -> str:

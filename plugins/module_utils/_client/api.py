@@ -120,12 +120,11 @@ class Api:
         status, answer = self._transport.request("PUT", resource.path(name, subresource), body)
         _expect(f"{subresource} {resource.title(name)}", status, answer)
 
-    def kinds(self, api_version: str) -> dict[str, tuple[str, bool]]:
-        """Return the kinds of a group version: kind to plural and whether it is namespaced. NotFound for no group."""
-        path = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
-        answer = _expect_object(f"discover {api_version}", *self._transport.request("GET", path))
-        known = answer.get("resources") or ()
-        return {one["kind"]: (one["name"], one["namespaced"]) for one in known if "/" not in one["name"]}
+    def version(self) -> str:
+        """Return what the server says of its version; "" when it does not."""
+        return str(
+            _expect_object("read the version", *self._transport.request("GET", "/version")).get("gitVersion") or ""
+        )
 
     def serves(self, group: str) -> bool:
         """Tell whether the server knows a group of kinds at all; what answers otherwise is no API server."""

@@ -42,9 +42,11 @@ class Unavailable(VirtError):
 
 
 class ApiError(VirtError):
-    """The API server refused."""
+    """The API server refused. Without its status nobody could tell what passes from what does not."""
 
-    status = 0
+    def __init__(self, message: str, *, status: int, **facts: Any) -> None:
+        super().__init__(message, status=status, **facts)
+        self.status = status
 
 
 class NotFound(ApiError):
@@ -86,11 +88,9 @@ def refusal(attempt: str, status: int, answer: Any) -> ApiError:
         reason = "; ".join(f"{one['field']}: {one['message']}" for one in causes)
     else:
         reason = cut(str(body.get("message") or body.get("reason") or answer or "no reason given"))
-    error = _CLASSES.get(status, ApiError)(
+    return _CLASSES.get(status, ApiError)(
         f"cannot {attempt}: {reason}{_remedy(status)}", status=status, server_reason=body.get("reason"), causes=causes
     )
-    error.status = status
-    return error
 
 
 def _remedy(status: int) -> str:

@@ -1,60 +1,88 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read what installed.assess needs from a cluster. No decisions here."""
+"""Read what installed.assess and made.py need from a cluster. No decisions here."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from .._client.api import Api, Resource
 from .._client.errors import NotFound
-from .installed import MANAGED_BY, MANAGER, Installed, assess
+from . import made, versions
+from .installed import MANAGED_BY, MANAGER, assess
+from .kinds import DEFINITION, DEPLOYMENT, MADE_KINDS, NAMESPACE, MadeKind
+from .serving import wait_until_serving
 
-_DEFINITIONS = Resource("apiextensions.k8s.io/v1", "customresourcedefinitions", "CustomResourceDefinition", None)
-_NAMESPACES = Resource("v1", "namespaces", "Namespace", None)
-_DEPLOYMENTS = Resource("apps/v1", "deployments", "Deployment", None)
+Object = dict[str, Any]
 _NODES = Resource("v1", "nodes", "Node", None)
 _MACHINES = (
     Resource("kubevirt.io/v1", "virtualmachines", "VirtualMachine", None),
     Resource("kubevirt.io/v1", "virtualmachineinstances", "VirtualMachineInstance", None),
 )
-_ADMISSION = "admissionregistration.k8s.io/v1"
-_CLUSTER_WIDE = (
-    _DEFINITIONS,
-    _NAMESPACES,
-    Resource("scheduling.k8s.io/v1", "priorityclasses", "PriorityClass", None),
-    Resource("rbac.authorization.k8s.io/v1", "clusterroles", "ClusterRole", None),
-    Resource("rbac.authorization.k8s.io/v1", "clusterrolebindings", "ClusterRoleBinding", None),
-    Resource("apiregistration.k8s.io/v1", "apiservices", "APIService", None),
-    Resource(_ADMISSION, "mutatingwebhookconfigurations", "MutatingWebhookConfiguration", None),
-    Resource(_ADMISSION, "validatingwebhookconfigurations", "ValidatingWebhookConfiguration", None),
-    Resource(_ADMISSION, "validatingadmissionpolicies", "ValidatingAdmissionPolicy", None),
-    Resource(_ADMISSION, "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding", None),
-)
+_BY_KIND = {one.kind: one for one in MADE_KINDS}
 
 
-def inspect(api: Api, namespace: str | None = None) -> Installed:
-    """Look at a cluster and decide whose control plane it has, and whose a namespace is."""
-    ours = f"{MANAGED_BY}={MANAGER}"
-    return assess(
-        api.get(_DEFINITIONS, "kubevirts.kubevirt.io"),
-        namespace=api.get(_NAMESPACES, namespace) if namespace else None,
-        deployments=api.list(_DEPLOYMENTS, labels=ours),
+def run(params: Mapping[str, Any], api: Api, *, check_mode: bool, **_modes: bool) -> dict[str, Any]:
+    """Do what module kubevirt_control_plane_info does."""
+    is_awaited = params["wait"] and not check_mode  # for what was not done
+    managed, nodes = list_managed(api), api.list(_NODES)
+    installed = assess(
+        api.get(DEFINITION.resource(), "kubevirts.kubevirt.io"),
+        namespace=api.get(NAMESPACE.resource(), params["namespace"]) if params["namespace"] else None,
+        deployments=[one for one in managed if one["kind"] == DEPLOYMENT.kind],
         workloads=[obj for resource in _MACHINES for obj in _list_if_known(api, resource)],
-        nodes=api.list(_NODES),
-        leftovers=[obj for resource in _CLUSTER_WIDE for obj in api.list(resource, labels=ours)],
+        nodes=nodes,
     )
+    ours = made.made(managed, params["namespace"] or installed.namespace)
+    wanted = params["definitions"]
+    silent = wait_until_serving(api, ours, time.monotonic() + params["wait_timeout"]) if is_awaited else []
+    return {
+        "changed": False,
+        "check_mode": check_mode,
+        **installed.to_result(),
+        "made": [made.identity(one) for one in ours],
+        "superfluous": [made.identity(one) for one in made.superfluous(ours, wanted)],
+        "namesakes": made.namesakes(list(_others(api, ours, wanted)), ours, wanted),
+        "not_ready_nodes": silent,
+        "server_version": versions.release(api.version()),
+        "nodes": [one["metadata"]["name"] for one in nodes],
+        "nodes_without_image_volumes": versions.without_image_volumes(nodes),
+        "has_pod_monitors": api.serves("monitoring.coreos.com"),
+    }
 
 
-def _list_if_known(api: Api, resource: Resource) -> list[dict[str, Any]]:
+def list_managed(api: Api) -> list[Object]:
+    """Return all that carries our label, of the kinds that the role makes."""
+    ours = f"{MANAGED_BY}={MANAGER}"
+    return [obj for kind in MADE_KINDS for obj in _list_kind(api, kind, ours)]
+
+
+def _list_kind(api: Api, kind: MadeKind, labels: str) -> list[Object]:
+    if kind.is_always_served:
+        return api.list(kind.resource(), labels=labels)
+    return _list_if_known(api, kind.resource(), labels)
+
+
+def _list_if_known(api: Api, resource: Resource, labels: str | None = None) -> list[Object]:
     try:
-        return api.list(resource)
+        return api.list(resource, labels=labels)
     except NotFound:
         return []
 
 
-def run(params: Mapping[str, Any], api: Api, **_modes: bool) -> dict[str, Any]:
-    """Do what module kubevirt_control_plane_info does."""
-    return {"changed": False, **inspect(api, params["namespace"]).to_result()}
+def _others(api: Api, ours: Iterable[Object], wanted: Sequence[Object]) -> Iterable[Object]:
+    """Read what has the name of an object that is wanted, and is not among ours."""
+    known = {made.key(one) for one in ours}
+    for one in wanted:
+        kind = _BY_KIND.get(one["kind"])
+        if kind is None or made.key(one) in known:
+            continue
+        try:
+            found = api.get(kind.resource(one["metadata"].get("namespace")), one["metadata"]["name"])
+        except NotFound:
+            continue
+        if found is not None:
+            yield found

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -25,6 +26,9 @@ class Installed:
     """none, ours or other."""
     evidence: str
     version: str | None
+    """Of the components; of the definitions, where there are no components."""
+    definitions_version: str | None
+    """Of the definitions: newer than the components' when an older version was installed over a newer one."""
     namespace: str | None
     namespace_owner: str
     """Whose the namespace is that was asked about: none, ours or other."""
@@ -34,8 +38,6 @@ class Installed:
     """The same as objects to delete."""
     node_patches: list[dict[str, Any]]
     """Merge patches that take our labels and annotations off the nodes."""
-    leftovers: list[str]
-    """Cluster-wide objects that carry our label, kind and name."""
 
     def to_result(self) -> dict[str, Any]:
         """Return the module's result."""
@@ -49,31 +51,30 @@ def assess(
     deployments: Sequence[Object] = (),
     workloads: Sequence[Object] = (),
     nodes: Sequence[Object] = (),
-    leftovers: Sequence[Object] = (),
 ) -> Installed:
     """Decide from the CRD of the configuration, a namespace, virt-controller Deployments, VMs and VMIs, and nodes."""
     owner = _owner(definition)
     if definition is None:
-        evidence, version = "", None
+        evidence, of_definitions = "", None
     else:
         labels = definition["metadata"].get("labels") or {}
         manager = labels.get(MANAGED_BY, "")
         evidence = (
             f"CustomResourceDefinition {definition['metadata']['name']}, managed by {manager or 'an unknown installer'}"
         )
-        version = labels.get(VERSION) if owner == "ours" else None
+        of_definitions = labels.get(VERSION) if owner == "ours" else None
     mine = [one for one in deployments if _owner(one) == "ours"]
     loose = [one for one in workloads if one["kind"] == "VirtualMachine" or not _has_owner(one)]
     return Installed(
         owner=owner,
         evidence=evidence,
-        version=version,
+        version=_newest(mine) or of_definitions if owner == "ours" else None,
+        definitions_version=of_definitions,
         namespace=mine[0]["metadata"]["namespace"] if mine else None,
         namespace_owner=_owner(namespace),
         workloads=sorted(f"{one['metadata']['namespace']}/{one['metadata']['name']}" for one in loose),
         workload_objects=[_identity(one) for one in loose],
         node_patches=[patch for patch in map(_node_patch, nodes) if patch is not None],
-        leftovers=sorted(f"{one['kind']} {one['metadata']['name']}" for one in leftovers),
     )
 
 
@@ -81,6 +82,12 @@ def _owner(obj: Object | None) -> str:
     if obj is None:
         return "none"
     return "ours" if (obj["metadata"].get("labels") or {}).get(MANAGED_BY) == MANAGER else "other"
+
+
+def _newest(components: Sequence[Object]) -> str | None:
+    """Return the newest version of components; they differ when an upgrade was broken off."""
+    versions = [one["metadata"]["labels"][VERSION] for one in components if VERSION in one["metadata"]["labels"]]
+    return max(versions, key=lambda text: [int(part) for part in re.findall(r"\d+", text)], default=None)
 
 
 def _has_owner(obj: Object) -> bool:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Say what an object of the installation is still waiting for. Pure; waiting itself is in objects.py."""
+"""Say what an object of the installation is still waiting for. Pure; waiting itself is in serving.py."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def missing(obj: Object) -> str | None:
 
     Kinds without a rule of their own serve as soon as they exist.
     """
-    rule = _RULES.get(obj.get("kind", ""))
+    rule = RULES.get(obj.get("kind", ""))
     return rule(obj) if rule else None
 
 
@@ -80,12 +80,13 @@ def without_silent_nodes(obj: Object, pods: Sequence[Object], nodes: Sequence[Ob
     """Say of a DaemonSet that is not ready whether all that is missing is missing on nodes that are not Ready.
 
     pods: its own. Returns those nodes; None when something is missing elsewhere too, there is no elsewhere, or nobody
-    can tell yet. A node that is not Ready gets its Pod when it is back; nobody waits for that.
+    can tell yet. A node that is not Ready gets its Pod when it is back; nobody waits for that. Nor for one that is
+    gone: of that its controller hears nothing, so that a Pod which was not placed stays until the DaemonSet changes.
     """
-    silent = set(not_ready(nodes))
     newest = (obj["metadata"].get("annotations") or {}).get(_TEMPLATE)
     there = [one for one in pods if not one["metadata"].get("deletionTimestamp")]
     at = {_node_of(one) for one in there}
+    silent = {*not_ready(nodes), *(at - {one["metadata"]["name"] for one in nodes} - {""})}
     if _unseen(obj) or len(at) < obj.get("status", {}).get("desiredNumberScheduled", 0) or at <= silent:
         return None
     for pod in there:
@@ -112,13 +113,14 @@ def not_ready(nodes: Sequence[Object]) -> list[str]:
     return sorted(one["metadata"]["name"] for one in nodes if not is_condition_true(one, "Ready"))
 
 
-_RULES: dict[str, Callable[[Object], str | None]] = {
-    "APIService": _api_service,
+RULES: dict[str, Callable[[Object], str | None]] = {
     "CustomResourceDefinition": _definition,
-    "DaemonSet": _daemon_set,
     "Deployment": _deployment,
+    "DaemonSet": _daemon_set,
+    "APIService": _api_service,
     "KubeVirt": _kubevirt,
 }
+"""By kind, in the order in which they rest on one another."""
 
 
 def pod_trouble(pod: Object) -> str | None:

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the VM modules do, private to them. Imports nothing: a module's payload holds only what it reaches.
 
-argspec, frame: options and the module around them. request: options of one VM as a value. manifest, shape: options to
-object. keyed_lists, overlay: one object over another. compare, ownership, present, whole, power, goal: decisions, pure.
-service, operate: one VM, thin. batch, parallel: many. joint_wait, waiting: until it is so. diagnose, origin: why not.
-info: reading. redact, field_path: what is not shown.
+argspec: options. request: options of one VM as a value. manifest, shape: options to object. keyed_lists, overlay: one
+object over another. compare, ownership, present, whole, power, goal: decisions, pure. service, writing, operate: one
+VM, thin. batch: many. joint_wait, waiting: until it is so. diagnose, origin: why not. info: reading. field_path: what
+is hidden.
 """

@@ -9,10 +9,11 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from .._client import redact
 from .._client.api import Api
 from .._client.errors import ApiError, VirtError
-from . import cluster, compare, field_path, redact, service
-from .parallel import in_parallel
+from .._client.parallel import in_parallel
+from . import cluster, compare, field_path, service
 from .request import Terms, VmRequest, requests_from, terms_from
 from .service import Outcome
 

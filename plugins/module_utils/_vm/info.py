@@ -9,10 +9,10 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from .._client import paths
+from .._client import paths, redact
 from .._client.api import Api, Resource
 from .._client.errors import BadArgument, NotFound, VirtError
-from . import cluster, field_path, redact
+from . import cluster, field_path
 from .goal import Goal
 from .request import Terms, terms_from
 

@@ -11,11 +11,11 @@ from typing import Any
 
 from .._client.api import Api
 from .._client.errors import VirtError
+from .._client.parallel import in_parallel
 from ..kubevirt_api import printable_statuses, run_strategies
 from ..kubevirt_api.predicates import is_ready, is_up_to_date
 from . import cluster
 from .goal import Goal, goal_of
-from .parallel import in_parallel
 from .request import Terms, VmRequest
 from .service import Outcome
 from .waiting import wait_for

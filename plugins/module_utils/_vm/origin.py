@@ -27,9 +27,7 @@ def named(error: Invalid, request: VmRequest, body: dict[str, Any]) -> Invalid:
     if not found:
         return error
     told = "; ".join(f"{field} is what the option {option} says" for option, field in found.items())
-    fuller = Invalid(f"{error.message} ({told})", **error.facts)
-    fuller.status = error.status
-    return fuller
+    return Invalid(f"{error.message} ({told})", **error.facts)
 
 
 def option_of(field: str, options: frozenset[str], body: dict[str, Any]) -> str | None:

@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Bring one VM into its state: read, decide (present), write. Power states go on in operate; waiting is not done here.
+"""Bring one VM into its state: read, decide (present), write (writing). Power states go on in operate; waiting is not
+done here.
 
 A conflict drops the decision and begins anew with what is there by then.
 """
@@ -14,11 +15,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .._client.api import Api
-from .._client.errors import BadArgument, Conflict, Invalid, NotFound, VirtError
+from .._client.errors import Conflict, NotFound, VirtError
 from ..kubevirt_api import names
 from ..kubevirt_api.predicates import is_deleting
-from . import cluster, compare, field_path, present
-from .present import Write
+from . import cluster, present
 from .request import Terms, VmRequest
 
 ATTEMPTS = 8
@@ -109,76 +109,26 @@ def read(api: Api, request: VmRequest, terms: Terms) -> Object | None:
 
 
 def _step(state: str) -> Callable[[Api, VmRequest, Terms, Object | None], Outcome]:
-    if state in _STEPS:
-        return _STEPS[state]
+    if state == "present":
+        return ensure_present
+    if state == "absent":
+        from .writing import deleted
+
+        return deleted
     from .operate import powered  # the tables of the power states are for those who ask for one
 
     return powered
 
 
-def _absent(api: Api, request: VmRequest, terms: Terms, live: Object | None) -> Outcome:
-    if live is None:
-        return Outcome(changed=False)
-    if is_deleting(live):
-        return Outcome(changed=False, before=live)
-    resource = cluster.virtual_machines(request.namespace, terms.api_version)
-    there = api.delete(resource, live["metadata"]["name"], request.delete_options, dry_run=terms.check_mode)
-    return Outcome(changed=there, method="delete", before=live)
-
-
 def ensure_present(api: Api, request: VmRequest, terms: Terms, live: Object | None) -> Outcome:
     """Make the VM be as declared; `live` is how it is."""
-    if live is None:
-        _check_creatable(request)
-        from . import whole
+    if live is not None and not is_deleting(live):
+        write = present.for_existing(request, live)
+        if write is None:
+            return Outcome(changed=False, before=live, after=live)
+        from . import writing  # most runs find nothing to write
 
-        written = _send(api, request, terms, whole.for_creation(request))
-        return Outcome(changed=True, method="create", after=written)
-    if is_deleting(live):
-        raise VirtError(
-            f"VirtualMachine {request.title} is being deleted; wait for that (state=absent, wait=true) and try again"
-        )
-    write = present.for_existing(request, live)
-    if write is None:
-        return Outcome(changed=False, before=live, after=live)
-    written = _send(api, request, terms, write)
-    hidden = [list(path) for path in terms.hidden]
-    if compare.is_same_content(field_path.without(live, hidden), field_path.without(written, hidden)):
-        return Outcome(changed=False, before=live, after=written)
-    done = Outcome(changed=True, method=write.how, before=live, after=written)
-    if write.then is None or terms.check_mode:  # a dry run has stored nothing that something could follow on
-        return done
-    metadata = {**write.then.body["metadata"], "resourceVersion": written["metadata"]["resourceVersion"]}
-    try:
-        second = _send(api, request, terms, replace(write.then, body={**write.then.body, "metadata": metadata}))
-    except VirtError as error:
-        raise Interrupted(done, error) from error
-    return replace(done, after=second)
+        return writing.changed(api, request, terms, live, write)
+    from . import writing
 
-
-def _check_creatable(request: VmRequest) -> None:
-    if not request.has_machine:
-        raise BadArgument(
-            f"VirtualMachine {request.title} does not exist, and nothing says what it should be; give a definition, or"
-            " spec, or image, cpu and memory"
-        )
-
-
-def _send(api: Api, request: VmRequest, terms: Terms, write: Write) -> Object:
-    try:
-        return _send_one(api, request, terms, write)
-    except Invalid as error:
-        from . import origin  # the tables are for those who are refused
-
-        raise origin.named(error, request, write.body) from error
-
-
-def _send_one(api: Api, request: VmRequest, terms: Terms, write: Write) -> Object:
-    resource = cluster.virtual_machines(request.namespace, terms.api_version)
-    if write.how == "patch":
-        return api.patch(resource, request.name or "", write.body, dry_run=terms.check_mode)
-    send = {"create": api.create, "apply": api.apply, "replace": api.replace}[write.how]
-    return send(resource, write.body, dry_run=terms.check_mode)
-
-
-_STEPS = {"absent": _absent, "present": ensure_present}
+    return writing.created(api, request, terms, live)

@@ -14,8 +14,8 @@ import pytest
 
 from controlplane.api.registry import KINDS, Kind
 from controlplane.api.schema.crds import crd
-from lab.api import Api, ApiError
-from lab.cluster import Lab
+from lab import Lab
+from lab.cluster.api import Api, ApiError
 from tests.controlplane.api import golden
 
 pytestmark = pytest.mark.component

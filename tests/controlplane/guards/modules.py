@@ -12,7 +12,7 @@ _WHOLE = "plugins/module_utils/_vm/whole.py"
 _OWNERSHIP = "plugins/module_utils/_vm/ownership.py"
 _OVERLAY = "plugins/module_utils/_vm/overlay.py"
 _SERVICE = "plugins/module_utils/_vm/service.py"
-_REDACT = "plugins/module_utils/_vm/redact.py"
+_REDACT = "plugins/module_utils/_client/redact.py"
 _TESTS = "tests/unit/plugins/module_utils"
 _STORIES = (f"{_TESTS}/_vm/test_nothing_is_lost.py",)
 _BY_OWNERSHIP = (f"{_TESTS}/_vm/test_ownership.py",)
@@ -129,7 +129,7 @@ GUARDS: tuple[Guard, ...] = (
         line='    return key in ("data", "stringData") and obj.get("kind") == "Secret"',
         without="    return False",
         because="A Secret's values are secret.",
-        tests=(f"{_TESTS}/_vm/test_redact.py",),
+        tests=(f"{_TESTS}/_client/test_redact.py",),
     ),
     Guard(
         file="plugins/module_utils/_client/kubeconfig.py",

@@ -15,7 +15,47 @@ _CLIENT = "controlplane/kube/client.py"
 _BY_WATCH = ("tests/controlplane/kube/test_watch.py",)
 _BY_STORE = ("tests/controlplane/kube/test_cache.py",)
 
+_FOLLOW = "controlplane/kube/follow.py"
+_MEMORY = "controlplane/virt_controller/vmi/memory.py"
+_BY_FOLLOW = ("tests/controlplane/kube/test_follow.py",)
+_BY_REASONS = ("tests/controlplane/virt_controller/vmi/test_reconciler.py",)
+
 GUARDS: tuple[Guard, ...] = (
+    Guard(
+        file=_FOLLOW,
+        line="                if isinstance(error, Gone) or error.reason in (ANSWER_TOO_LARGE, NO_EVENT):",
+        without="                if isinstance(error, Gone):",
+        because="A line that can never be read would end every stream that is opened before it.",
+        tests=_BY_FOLLOW,
+    ),
+    Guard(
+        file=_FOLLOW,
+        line="            except UnreadableError:\n                continue",
+        without="            except ZeroDivisionError:\n                continue",
+        because="An object that cannot be read would end virt-controller.",
+        tests=_BY_FOLLOW,
+    ),
+    Guard(
+        file=_FOLLOW,
+        line="        if began == self._position:",
+        without="        if False:",
+        because="A server that ends every stream at once would be asked without end.",
+        tests=_BY_FOLLOW,
+    ),
+    Guard(
+        file=_MEMORY,
+        line="bounded(event.message)",
+        without="event.message",
+        because="Whoever may make an Event would fill our memory, and statuses that are then refused.",
+        tests=_BY_REASONS,
+    ),
+    Guard(
+        file=_MEMORY,
+        line=" or event.reason not in TOLD_IN_EVENTS:",
+        without=":",
+        because="A Pod's status says the rest, and says when it is over.",
+        tests=_BY_REASONS,
+    ),
     Guard(
         file=_WATCH,
         line="                if error.reason in _IN_THE_WAY:\n                    self._pass_line()\n",

@@ -27,8 +27,8 @@ from controlplane.kube.leader import Leadership, Terms
 from controlplane.kube.lease import Heartbeat
 from controlplane.kube.transport import Transport
 from controlplane.kube.watch import Timing, WatchCache
-from lab import faults
-from lab.cluster import Lab
+from lab import Lab
+from lab.cluster import faults
 
 pytestmark = pytest.mark.component
 

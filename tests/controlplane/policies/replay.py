@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from lab.cluster import Lab
+from lab import Lab
 
 Json = dict[str, Any]
 Facts = Mapping[str, Json]

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from controlplane.api.objects.phase import OWNERS, UNKNOWN, Owner, may_move
-from lab.cluster import Lab
+from lab import Lab
 from tests.controlplane.policies.cluster import (
     PHASES,
     WHERE,

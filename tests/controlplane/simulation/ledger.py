@@ -130,7 +130,8 @@ class Ledger:
         was_going = "deletionTimestamp" in before.get("metadata", {})
         if is_over and after is not None and not was_going and "deletionTimestamp" not in after["metadata"]:
             if one.owed_stop == _uid(after):
-                one.must_run = False if one.owed_after is None else one.must_run
+                if one.owed_after is None and one.must_run is not None:
+                    one.must_run = False
             elif one.strategy == "RerunOnFailure" and _phase(after) == "Failed":
                 one.causes.append("its last run failed")
                 one.must_run = True if one.must_run is not None else None

@@ -42,8 +42,8 @@ from controlplane.kube.watch import WatchCache
 from controlplane.virt_api.settings import SECRET_NAME
 from controlplane.virt_controller.certificates.observe import API_SERVICE, AUTHORITY_SECRET
 from controlplane.virt_controller.certificates.run import run as run_certificates
-from lab.build import ensure_programs
-from lab.cluster import Lab
+from lab import Lab
+from lab.programs.ensure import ensure_programs
 from lab.progress import silent
 from tests.controlplane.virt_api.test_manifests import render
 
@@ -80,7 +80,7 @@ class Installed:
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
     directory = tmp_path_factory.mktemp("virt-api")
     with Lab("virt-api").running(nodes=0, controllers=False) as lab:
-        kubectl = ensure_programs(lab.cache, silent).kube_directory / "kubectl"
+        kubectl = ensure_programs(lab.cache, silent).kube("kubectl")
         accounts = asyncio.run(install(lab, directory))
         with processes(lab, accounts):
             asyncio.run(wait_served(lab, directory))

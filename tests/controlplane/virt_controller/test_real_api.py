@@ -27,8 +27,8 @@ from controlplane.api.schema.crds import crd
 from controlplane.kube.client import Client
 from controlplane.kube.credentials import from_kubeconfig
 from controlplane.kube.transport import Request, Transport
-from lab.build import ensure_programs
-from lab.cluster import Lab
+from lab import Lab
+from lab.programs.ensure import ensure_programs
 from lab.progress import silent
 from tests.controlplane.virt_api.test_manifests import render
 
@@ -108,7 +108,7 @@ class Cluster:
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     directory = tmp_path_factory.mktemp("virt-controller")
     with Lab("virt-controller").running(nodes=0) as lab:
-        kubectl = ensure_programs(lab.cache, silent).kube_directory / "kubectl"
+        kubectl = ensure_programs(lab.cache, silent).kube("kubectl")
         made = Cluster(lab, kubectl, directory / "kubeconfig")
         for kind in KINDS:
             made.kubectl("create", "-f", "-", body=crd(kind))

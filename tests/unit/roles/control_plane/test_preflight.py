@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,45 @@ import pytest
 import yaml
 
 ROLE = Path(__file__).resolve().parents[4] / "roles" / "control_plane"
-EMPTY: dict[str, Any] = {"owner": "none", "evidence": "", "version": None, "namespace": None, "namespace_owner": "none"}
+EMPTY: dict[str, Any] = {
+    "owner": "none",
+    "evidence": "",
+    "version": None,
+    "namespace": None,
+    "namespace_owner": "none",
+    "server_version": "1.36.3",
+    "nodes": ["a", "b"],
+    "nodes_without_image_volumes": [],
+    "has_pod_monitors": False,
+}
+
+
+def boolean(value: Any) -> bool:
+    """Do what Ansible's filter does."""
+    return str(value).lower() in ("true", "yes", "on", "1")
+
+
+def constants() -> dict[str, Any]:
+    """Return the role's own variables that are not templates."""
+    known = yaml.safe_load((ROLE / "vars/main.yml").read_text())
+    return {name: value for name, value in known.items() if "{{" not in str(value)}
+
+
+def is_version(value: str, other: str, operator: str) -> bool:
+    """Do what Ansible's test does."""
+    one, two = ([int(part) for part in text.split(".")] for text in (value, other))
+    return {"<=": one <= two, ">=": one >= two, ">": one > two}[operator]
 
 
 def refusal(found: dict[str, Any] | None = None, **options: Any) -> str | None:
     """Return what the first assertion that does not hold says; None when all hold."""
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, autoescape=False)
-    environment.tests["version"] = lambda value, other, _operator: value == other  # Ansible's
+    environment.tests["version"] = is_version
+    environment.tests["match"] = lambda value, pattern: re.match(pattern, value) is not None
+    environment.filters["bool"] = boolean
+    environment.filters["difference"] = lambda ours, theirs: [one for one in ours if one not in theirs]
     defaults = yaml.safe_load((ROLE / "defaults/main.yml").read_text())
-    known = {"__control_plane_version": "0.1.0", "__control_plane_found": {**EMPTY, **(found or {})}}
+    known = {**constants(), "__control_plane_mistyped": [], "__control_plane_found": {**EMPTY, **(found or {})}}
     variables = {**defaults, **known, **options}
 
     def holds(conditions: str | list[str]) -> bool:
@@ -52,6 +83,95 @@ def test_a_namespace_that_somebody_else_made_is_refused_and_what_can_be_done_is_
     assert "kubectl label --overwrite namespace production app.kubernetes.io/managed-by=virtops.kubevirt" in said
     assert "privileged" in said
     assert "removed" in said
+
+
+@pytest.mark.parametrize("allowed", [False, "false", "no"])
+def test_an_older_version_does_not_take_the_place_of_a_newer_one(allowed: Any) -> None:
+    said = refusal({"owner": "ours", "version": "0.2.0"}, control_plane_allow_downgrade=allowed)
+
+    assert said is not None
+    assert "Version 0.2.0 of this control plane is installed, newer than 0.1.0 of this role" in said
+    assert "set control_plane_allow_downgrade to true" in said
+
+
+@pytest.mark.parametrize("allowed", [True, "true"])
+def test_an_older_version_takes_its_place_when_that_is_asked_for(allowed: Any) -> None:
+    assert refusal({"owner": "ours", "version": "0.2.0"}, control_plane_allow_downgrade=allowed) is None
+
+
+@pytest.mark.parametrize("version", ["1.35.9", "1.9.0"])
+def test_a_cluster_that_is_too_old_is_refused_with_what_to_do(version: str) -> None:
+    said = refusal({"server_version": version})
+
+    assert said is not None
+    assert f"Kubernetes {version}" in said
+    assert "upgrade it to that or a newer one" in said
+    assert "1.36" in said
+
+
+@pytest.mark.parametrize("version", ["1.36.0", "1.100.1", None], ids=["the floor", "newer", "none that is said"])
+def test_a_cluster_that_is_new_enough_is_taken(version: str | None) -> None:
+    assert refusal({"server_version": version}) is None
+
+
+def test_a_cluster_whose_runtimes_are_all_too_old_is_refused_and_one_with_a_newer_one_is_not() -> None:
+    old = ["a (containerd 1.7.27)", "b (containerd 2.0.5)"]
+    said = refusal({"nodes_without_image_volumes": old})
+
+    assert said is not None
+    assert "a (containerd 1.7.27), b (containerd 2.0.5)" in said
+    assert "Upgrade them to containerd 2.1" in said
+    assert refusal({"nodes_without_image_volumes": old[:1]}) is None
+
+
+def test_a_cluster_that_is_too_old_does_not_keep_from_removing() -> None:
+    assert refusal({"server_version": "1.30.0"}, control_plane_state="absent") is None
+
+
+def test_a_variable_that_no_role_knows_is_refused_with_the_nearest_that_one_does() -> None:
+    said = refusal(__control_plane_mistyped=["control_plane_replica (is control_plane_replicas meant?)"])
+
+    assert said is not None
+    assert "control_plane_replica (is control_plane_replicas meant?)" in said
+    assert "control_plane_other_variables" in said
+
+
+DIGEST = "sha256:" + "0" * 64
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param({"control_plane_image_digests": {"control-plane": "0.1.0"}}, id="a tag"),
+        pytest.param({"control_plane_image_digests": {"control-plane": DIGEST[:-1]}}, id="a digest cut short"),
+        pytest.param({"control_plane_image_digests": {"virt-api": DIGEST}}, id="a component, not an image"),
+        pytest.param({"control_plane_image_revisions": {"virt-api": "1"}}, id="the revision of no image"),
+    ],
+)
+def test_what_names_no_image_or_is_no_digest_is_refused(options: dict[str, Any]) -> None:
+    said = refusal(**options)
+
+    assert said is not None
+    assert "control-plane, virt-launcher, test-guest" in said
+
+
+def test_digests_and_revisions_of_images_are_taken() -> None:
+    pins = {"control_plane_image_digests": {"virt-launcher": DIGEST}}
+
+    assert refusal(**pins, control_plane_image_revisions={"control-plane": "any text"}) is None
+
+
+@pytest.mark.parametrize(("wanted", "there"), [(True, True), (False, False), ("false", False)])
+def test_a_monitor_is_taken_where_it_is_known_or_not_wanted(wanted: Any, there: bool) -> None:
+    assert refusal({"has_pod_monitors": there}, control_plane_service_monitor=wanted) is None
+
+
+def test_a_monitor_is_refused_where_its_kind_is_not_installed() -> None:
+    said = refusal(control_plane_service_monitor="true")
+
+    assert said is not None
+    assert "monitoring.coreos.com" in said
+    assert "Install the Prometheus operator first" in said
 
 
 def test_removal_looks_at_each_object_and_needs_no_refusal() -> None:

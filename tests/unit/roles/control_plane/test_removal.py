@@ -10,46 +10,74 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.api import FIELD_MANAGER
+from ansible_collections.virtops.kubevirt.plugins.module_utils._cluster.made import MARKS
 
 ROLE = Path(__file__).resolve().parents[4] / "roles" / "control_plane"
-OBJECTS = "virtops.kubevirt.kubevirt_objects"
+K8S = "kubernetes.core.k8s"
 USERS = "{{ __control_plane_found.workload_objects }}"
 """Machines, which users made; they go if control_plane_remove_with_workloads says so."""
+MADE = {"{{ __control_plane_serving.superfluous }}", "{{ __control_plane_left.made }}"}
+"""What module kubevirt_control_plane_info found to carry our marks."""
+KNOWN = yaml.safe_load((ROLE / "vars/main.yml").read_text())
 
 
-def deletions() -> list[Any]:
-    return [
-        pytest.param(task[OBJECTS], id=task["name"])
-        for path in sorted((ROLE / "tasks").glob("*.yml"))
-        for task in yaml.safe_load(path.read_text())
-        if task.get(OBJECTS, {}).get("state") == "absent" and task[OBJECTS]["definitions"] != USERS
-    ]
+def tasks(*names: str) -> list[dict[str, Any]]:
+    paths = [ROLE / "tasks" / name for name in names] or sorted((ROLE / "tasks").glob("*.yml"))
+    return [task for path in paths for task in yaml.safe_load(path.read_text())]
 
 
-@pytest.mark.parametrize("options", deletions())
-def test_only_what_carries_the_roles_marks_is_deleted(options: dict[str, Any]) -> None:
-    assert options["only_with_labels"] == "{{ __control_plane_marks }}"
+def deletions() -> list[str]:
+    found = [task[K8S] for task in tasks() if task.get(K8S, {}).get("state") == "absent"]
+    return [options["definition"] for options in found if options["definition"] != USERS]
 
 
-def test_deletions_are_found() -> None:
+def test_only_what_carries_the_roles_marks_is_deleted() -> None:
+    assert set(deletions()) == MADE
     assert len(deletions()) == 2
 
 
-def test_the_marks_are_on_all_that_is_applied_and_outlive_an_upgrade() -> None:
-    known = yaml.safe_load((ROLE / "vars/main.yml").read_text())
+def test_machines_are_deleted_only_after_the_refusal_to_do_so_unasked() -> None:
+    first, second, *_others = tasks("remove.yml")
 
-    assert known["__control_plane_marks"]["app.kubernetes.io/managed-by"] == "virtops.kubevirt"
-    assert "app.kubernetes.io/version" not in known["__control_plane_marks"]
-    assert known["__control_plane_labels"].startswith("{{ __control_plane_marks | combine(")
-    for name in ("install.yml", "configure.yml"):
-        for task in yaml.safe_load((ROLE / "tasks" / name).read_text()):
-            options = task.get(OBJECTS)
-            if options is not None and options.get("state") != "absent":
-                assert options["labels"] == "{{ __control_plane_labels }}"
+    assert "control_plane_remove_with_workloads | bool or" in first["ansible.builtin.assert"]["that"]
+    assert second[K8S]["definition"] == USERS
+
+
+def test_the_marks_are_on_all_that_is_applied_and_outlive_an_upgrade() -> None:
+    applied = [task[K8S] for task in tasks() if task.get(K8S, {}).get("apply")]
+
+    assert KNOWN["__control_plane_marks"] == MARKS
+    assert "app.kubernetes.io/version" not in MARKS
+    assert KNOWN["__control_plane_labels"].startswith("{{ __control_plane_marks | combine(")
+    assert [one["definition"].split()[1] for one in applied] == [
+        "__control_plane_configuration",
+        "__control_plane_definitions",
+        "__control_plane_definitions",
+    ]
+    for name in ("__control_plane_definitions", "__control_plane_configuration"):
+        assert "{'metadata': {'labels': __control_plane_labels}}, recursive=true)" in KNOWN[name]
+
+
+def test_it_writes_under_the_name_by_which_pruning_knows_its_objects() -> None:
+    assert KNOWN["__control_plane_apply"]["field_manager"] == FIELD_MANAGER
+    for task in tasks():
+        if task.get(K8S, {}).get("apply"):
+            assert task[K8S]["server_side_apply"] == "{{ __control_plane_apply }}"
 
 
 def test_handing_a_namespace_over_does_not_let_it_be_deleted_before_the_role_took_it() -> None:
     """A removal where nothing was ever installed: managed-by alone says that the role may, not that it did."""
-    known = yaml.safe_load((ROLE / "vars/main.yml").read_text())
+    assert len(MARKS) > 1
 
-    assert len(known["__control_plane_marks"]) > 1
+
+@pytest.mark.parametrize("task", [pytest.param(one, id=one["name"]) for one in tasks() if K8S in one])
+def test_no_result_and_no_diff_shows_what_is_in_a_secret(task: dict[str, Any]) -> None:
+    assert task[K8S]["hidden_fields"] == "{{ __control_plane_hidden_fields }}"
+    assert "data" in KNOWN["__control_plane_hidden_fields"]
+
+
+@pytest.mark.parametrize("task", [pytest.param(one, id=one["name"]) for one in tasks() if K8S in one])
+def test_every_call_goes_to_the_cluster_that_is_meant(task: dict[str, Any]) -> None:
+    assert task[K8S]["kubeconfig"] == "{{ control_plane_kubeconfig | default(omit, true) }}"
+    assert task[K8S]["context"] == "{{ control_plane_context | default(omit, true) }}"

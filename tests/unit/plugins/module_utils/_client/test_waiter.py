@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from ansible_collections.virtops.kubevirt.plugins.module_utils._client.api import Resource
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.api import Api, Resource
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import (
     ApiError,
     Forbidden,
+    NotFound,
     Unavailable,
     VirtError,
     refusal,
@@ -233,6 +234,21 @@ def test_what_the_api_refuses_for_good_is_raised(clock: Clock) -> None:
     with pytest.raises(Forbidden, match="no right"):
         wait(server, "a")
     assert server.open == 0
+
+
+class Gone:
+    """A transport whose server does not serve the kind any more."""
+
+    def request(self, *_request: Any, **_options: Any) -> tuple[int, Any]:
+        return 404, "404 page not found"
+
+
+def test_a_kind_that_is_gone_is_not_waited_for(clock: Clock) -> None:
+    """A removal waits for objects whose definition is removed meanwhile: this 404 does not pass."""
+    waiter = Waiter(Api(Gone()), THINGS, is_up, deadline=100, clock=clock, sleep=clock.sleep)
+    with pytest.raises(NotFound, match="does not know this kind"):
+        waiter.until(["a"])
+    assert clock.now == 0
 
 
 @pytest.mark.parametrize("error", [refusal("watch things", 410, EXPIRED)])

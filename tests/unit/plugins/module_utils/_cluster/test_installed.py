@@ -34,6 +34,30 @@ def test_owner_and_version(found: dict[str, Any] | None, owner: str, version: st
     assert (installed.owner, installed.version) == (owner, version)
 
 
+def deployment(version: str) -> dict[str, Any]:
+    labels = {**OURS, "app.kubernetes.io/version": version}
+    return {"metadata": {"name": "virt-api", "namespace": "virt", "labels": labels}}
+
+
+def test_the_version_is_that_of_the_components_where_there_are_any() -> None:
+    """After a rollback the definitions stay newer than the rest."""
+    installed = assess(definition(**{**OURS, "app.kubernetes.io/version": "0.2.0"}), deployments=[deployment("0.1.0")])
+
+    assert (installed.version, installed.definitions_version, installed.namespace) == ("0.1.0", "0.2.0", "virt")
+
+
+def test_an_upgrade_that_was_broken_off_counts_as_the_newer_version() -> None:
+    found = [deployment("0.10.0"), deployment("0.9.0")]
+
+    assert assess(definition(**OURS), deployments=found).version == "0.10.0"
+
+
+def test_somebody_elses_definitions_have_no_version_of_ours() -> None:
+    installed = assess(definition(**UPSTREAM), deployments=[deployment("0.1.0")])
+
+    assert (installed.version, installed.definitions_version) == (None, None)
+
+
 @pytest.mark.parametrize(
     ("labels", "owner"),
     [

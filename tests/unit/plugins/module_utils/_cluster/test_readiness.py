@@ -197,6 +197,8 @@ SILENT = on("b", ready=False, template="2")
         pytest.param(daemon_set(2, generation=2), [GOOD, SILENT], None, id="its controller has not seen the change"),
         pytest.param(daemon_set(1), [SILENT], None, id="it serves nowhere"),
         pytest.param(daemon_set(1), [GOOD], None, id="no silent node has one"),
+        pytest.param(daemon_set(2), [GOOD, held_back("gone")], ["gone"], id="a Pod for a node that is gone"),
+        pytest.param(daemon_set(2), [GOOD, held_back("")], None, id="a Pod for no node"),
     ],
 )
 def test_a_node_that_is_not_ready_is_not_waited_for(

@@ -1,0 +1,72 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a lab remembers of itself between commands: its index, its nodes, what was imported."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from lab.cluster.kubeconfig import write_private
+from lab.errors import LabError
+from lab.locks import locked
+from lab.machines import network
+from lab.machines.addresses import MAX_NODES, Addresses, choose_index
+from lab.paths import STATE_ROOT, Cache, State
+from lab.progress import Progress
+
+DEFAULT_NODE_GRACE_SECONDS = 20
+"""Longer than a busy two-core machine keeps a kubelet waiting, shorter than Kubernetes' 50."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Description:
+    index: int
+    nodes: int
+    node_grace_seconds: int = DEFAULT_NODE_GRACE_SECONDS
+    images: dict[str, str] = field(default_factory=dict)
+    """Reference by digest of each imported archive, in the order of import."""
+    programs: dict[str, str] = field(default_factory=dict)
+    """Path and version, by name, of what runs that the lab has not built itself."""
+
+    @property
+    def addresses(self) -> Addresses:
+        return Addresses(index=self.index)
+
+
+def load(state: State) -> Description | None:
+    """None when there is no such lab."""
+    try:
+        fields: dict[str, Any] = json.loads(state.description.read_text())
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise LabError(f"{state.description} is damaged ({error}); run `lab down --name {state.name}`") from error
+    return Description(**fields)
+
+
+def save(state: State, description: Description) -> None:
+    write_private(state.description, json.dumps(asdict(description)))
+
+
+def allocate(cache: Cache, state: State, *, nodes: int, node_grace_seconds: int, progress: Progress) -> Description:
+    """Reserve an address range for a new lab; two that start at once do not get the same."""
+    check_node_count(nodes)
+    with locked(cache, "labs", progress):
+        index = choose_index(used=_used_indexes(), host_networks=network.host_networks())
+        description = Description(index=index, nodes=nodes, node_grace_seconds=node_grace_seconds)
+        state.root.mkdir(parents=True, exist_ok=True, mode=0o755)
+        save(state, description)
+    return description
+
+
+def check_node_count(nodes: int) -> None:
+    if not 0 <= nodes <= MAX_NODES:
+        raise LabError(f"--nodes {nodes}: use 0 (control plane only) to {MAX_NODES}")
+
+
+def _used_indexes() -> list[int]:
+    found = [load(State(name=path.parent.name)) for path in STATE_ROOT.glob("*/lab.json")]
+    return [each.index for each in found if each is not None]

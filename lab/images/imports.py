@@ -1,0 +1,54 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Images into the containerd of a machine that runs, and what it has. What a new node starts with is in store.py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lab.images.archive import Archive
+from lab.images.containerd import CONTAINERD_SOCKET
+from lab.machines.machine import Machine
+
+
+def import_commands(archive: Archive, client: Path, socket: str, source: str) -> list[list[str]]:
+    """Command lines for one import; the first reads the archive from `source`, "-" for its standard input.
+
+    `--local` makes the digest record that of the manifest, so that NAME@sha256:... resolves, too. The second gives
+    the image its name, whatever annotation the archive's writer used, if any.
+    """
+    ctr = [str(client), "--address", socket, "--namespace", "k8s.io", "images"]
+    record = f"{archive.repository}@{archive.manifest}"
+    return [
+        [*ctr, "import", "--local", "--digests", "--base-name", archive.repository, source],
+        [*ctr, "tag", "--force", record, archive.reference],
+    ]
+
+
+def has_imported(machine: Machine, archive: Archive) -> bool:
+    return _mark(machine, archive).exists()
+
+
+def mark_imported(machine: Machine, archive: Archive) -> None:
+    mark = _mark(machine, archive)
+    mark.parent.mkdir(parents=True, exist_ok=True)
+    mark.touch()
+
+
+def _mark(machine: Machine, archive: Archive) -> Path:
+    return machine.paths.root / "imported" / archive.digest
+
+
+def import_into(machine: Machine, archive: Archive, client: Path) -> None:
+    load, tag = import_commands(archive, client, CONTAINERD_SOCKET, "-")
+    with archive.path.open("rb") as stream:
+        machine.run(load, stdin=stream.fileno())
+    machine.run(tag)
+    mark_imported(machine, archive)
+
+
+def list_references(machine: Machine, program: Path) -> list[str]:
+    command = [str(program), "--address", CONTAINERD_SOCKET, "--namespace", "k8s.io", "images", "list", "--quiet"]
+    names = machine.run(command).stdout.split()
+    return sorted(name for name in names if "@" not in name and not name.startswith("sha256:"))

@@ -1,0 +1,86 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is built: versions, Go modules, flags, and the hash that says whether it has been. Building is in build.py."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+KUBERNETES = "1.36.3"
+ETCD = "3.7.3"
+CONTAINERD = "2.3.7"
+CNI = "1.9.1"
+COREDNS = "1.14.7"
+
+KUBE_PROGRAMS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy", "kubectl")
+CNI_PROGRAMS = ("host-local", "loopback", "portmap", "ptp", "bridge")
+
+# One set of flags for all: another value of any of them means another five minutes.
+_FLAGS = ("-mod=readonly", "-buildvcs=false", "-trimpath", "-tags=providerless")
+ENVIRONMENT = {"GOFLAGS": "", "GOWORK": "off", "CGO_ENABLED": "0"}
+
+
+def _kube_linker_flags() -> str:
+    _unused, minor, _unused = KUBERNETES.split(".")
+    values = {
+        "gitVersion": f"v{KUBERNETES}",
+        "gitMajor": "1",
+        "gitMinor": minor,
+        "gitCommit": f"v{KUBERNETES}",
+        "gitTreeState": "clean",
+        "buildDate": "2026-01-01T00:00:00Z",
+    }
+    packages = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
+    return " ".join(f"-X {package}.{name}={value}" for package in packages for name, value in values.items())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Module:
+    """One of the Go modules below lab/go."""
+
+    name: str
+    packages: tuple[str, ...]
+    programs: tuple[str, ...]
+    """The names of what it makes."""
+    linker_flags: str = ""
+    links: tuple[str, ...] = ()
+    """Names by which the multi-call binary of the module's own name is called."""
+
+    @property
+    def settings(self) -> list[str]:
+        """What `go build` and `go list` are given alike, so that both mean the same packages."""
+        return [*_FLAGS, f"-ldflags=-s -w {self.linker_flags}".rstrip()]
+
+    def arguments(self, output: Path) -> list[str]:
+        target = f"{output}/{self.name}" if self.packages == (".",) else f"{output}/"
+        return ["build", "-v", *self.settings, "-o", target, *self.packages]
+
+
+MODULES = (
+    Module(name="etcd", packages=(".",), programs=("etcd",)),
+    Module(
+        name="node",
+        packages=("./init", "./pause", "./coredns", "tool"),
+        programs=("init", "pause", "coredns", "containerd", "containerd-shim-runc-v2", "ctr", *CNI_PROGRAMS),
+        linker_flags=f"-X github.com/containerd/containerd/v2/version.Version=v{CONTAINERD}"
+        f" -X github.com/containernetworking/plugins/pkg/utils/buildversion.BuildVersion=v{CNI}",
+    ),
+    Module(
+        name="kube", packages=(".",), programs=KUBE_PROGRAMS, linker_flags=_kube_linker_flags(), links=KUBE_PROGRAMS
+    ),
+)
+
+
+def source_hash(module: Module, directory: Path) -> str:
+    """Hash what decides the module's programs: its files, the flags and the machine's architecture."""
+    digest = hashlib.sha256()
+    for path in sorted(path for path in directory.rglob("*") if path.is_file()):
+        digest.update(f"{path.relative_to(directory)}\0{path.stat().st_size}\0".encode())
+        digest.update(path.read_bytes())
+    settings = [*module.arguments(Path("OUT")), *map("=".join, sorted(ENVIRONMENT.items())), os.uname().machine]
+    digest.update("\0".join((*settings, *module.links)).encode())
+    return digest.hexdigest()[:16]

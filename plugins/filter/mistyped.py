@@ -1,0 +1,66 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The filter mistyped: names that nobody knows, each with the nearest that somebody does. Pure."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable
+
+DOCUMENTATION = r"""
+name: mistyped
+short_description: Choose names that nobody knows, and say which known one is nearest
+version_added: 0.1.0
+author:
+  - virtops (@virtops)
+description:
+  - Takes names and the known ones, and returns a text for each that is not known.
+  - Role P(virtops.kubevirt.control_plane#role) refuses mistyped variables with it.
+options:
+  _input:
+    description: The names.
+    type: list
+    elements: str
+    required: true
+  known:
+    description: The known names.
+    type: list
+    elements: str
+    required: true
+positional: known
+"""
+
+EXAMPLES = r"""
+- name: Say what is mistyped
+  ansible.builtin.debug:
+    msg: "{{ ['node_kvm_require'] | virtops.kubevirt.mistyped(['node_kvm_required', 'node_kvm_python']) }}"
+    # ["node_kvm_require (is node_kvm_required meant?)"]
+"""
+
+RETURN = r"""
+_value:
+  description: A text for each name that is not known, in their order.
+  type: list
+  elements: str
+"""
+
+
+def mistyped(names: Iterable[str], known: Iterable[str]) -> list[str]:
+    """Return a text for each name that is not known."""
+    valid = list(known)
+    unknown = [str(name) for name in names if name not in valid]
+    return [name + _nearest(name, valid) for name in unknown]
+
+
+def _nearest(name: str, known: list[str]) -> str:
+    found = difflib.get_close_matches(name, known, n=1, cutoff=0.0)
+    return f" (is {found[0]} meant?)" if found else ""
+
+
+class FilterModule:
+    """What Ansible looks for."""
+
+    def filters(self) -> dict[str, Callable[..., list[str]]]:
+        """Return the filter."""
+        return {"mistyped": mistyped}

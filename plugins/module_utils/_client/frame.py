@@ -1,0 +1,53 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The module around the work: arguments in, result or one clear error out. The only file that knows AnsibleModule."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+from . import redact
+from .api import Api
+from .endpoint import resolve
+from .errors import VirtError
+
+
+class VirtModule(AnsibleModule):
+    """An AnsibleModule that knows what is secret before it checks, and may echo, its arguments."""
+
+    def _load_params(self) -> None:
+        super()._load_params()
+        known = set(self.argument_spec)
+        for option in self.argument_spec.values():
+            known.update(option.get("aliases") or ())
+        self.no_log_values.update(redact.secrets_in_arguments(self.params, frozenset(known)))
+
+
+def run(module: VirtModule, work: Callable[..., dict[str, Any]]) -> None:
+    """Call work(params, api, check_mode=, diff=) and exit the module with what it returns or raises."""
+    # plain containers: ansible-core 2.19 tags texts, and what is sent or compared must not care
+    params = {name: _plain(value) for name, value in module.params.items()}
+    config = {"kubeconfig": params.get("kubeconfig")}  # may have come from the environment
+    module.no_log_values.update(redact.secrets_in_arguments(config, frozenset(config)))
+    try:
+        endpoint = resolve(params, os.environ)
+        module.no_log_values.update(text for text in endpoint.secrets() if len(text) >= redact.SHORTEST)
+        for text in endpoint.warnings:
+            module.warn(text)
+        result = work(params, Api.connect(endpoint), check_mode=module.check_mode, diff=module._diff)
+    except VirtError as error:
+        module.fail_json(msg=error.message, **{key: value for key, value in error.facts.items() if key != "msg"})
+    module.exit_json(**result)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(inner) for inner in value]
+    return str(value) if isinstance(value, str) else value

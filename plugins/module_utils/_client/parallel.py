@@ -1,0 +1,44 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Several calls at once, each on a connection of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .api import Api
+from .errors import VirtError
+
+WORKERS = 8
+"""Connections at once; the API server's fair queueing makes more of them wait."""
+
+
+def in_parallel(api: Api, count: int, work: Callable[[Api, int], Any]) -> list[Any]:
+    """Call work(api of its own, index) for every index; an error takes the place of its result."""
+    results: list[Any] = [None] * count
+    indices = iter(range(count))
+
+    def worker(own: Api) -> None:
+        for index in indices:  # next() of a range iterator is atomic
+            try:
+                results[index] = work(own, index)
+            except VirtError as error:
+                results[index] = error
+
+    if count == 1:
+        worker(api)
+        return results
+    import threading
+
+    clones = [api.clone() for _unused in range(min(WORKERS, count) - 1)]
+    threads = [threading.Thread(target=worker, args=(own,), daemon=True) for own in clones]
+    for thread in threads:
+        thread.start()
+    worker(api)
+    for thread in threads:
+        thread.join()
+    for own in clones:
+        own.close()
+    return results

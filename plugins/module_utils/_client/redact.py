@@ -1,0 +1,125 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Find and hide secrets: cloud-init, credentials. Works on anything that came out of JSON or YAML."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from . import kubeconfig
+
+MARK = "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER"
+CHANGED_MARK = f"{MARK} (changed)"
+
+SHORTEST = 4
+"""Characters; shorter ones would blank out half of a result wherever they occur, and protect nothing."""
+
+_SECRETS = frozenset(
+    {
+        "userData", "userDataBase64", "networkData", "networkDataBase64", "extraHeaders",  # in a VM
+        "user_data", "network_data", "api_key", "password", "proxy_basic_auth", "basic_auth",  # options
+        "token", "client-key-data", "id-token", "refresh-token", "access-token", "client-secret",  # in a kubeconfig
+    }
+)  # fmt: skip
+_OBJECT_OPTIONS = ("definition", "spec", "cloud_init", "vms", "volumes", "kubeconfig")
+"""Options that hold secrets inside; given as text they cannot be looked into, so the text is one."""
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+def secrets_in(value: Any) -> Iterator[str]:
+    """Yield every secret text inside a value, and what it is base64 of."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if key in _SECRETS or _is_content(key, value):
+                yield from _texts(inner)
+            elif key == "exec" and isinstance(inner, dict):  # a kubeconfig's credential plugin
+                yield from _texts([one.get("value") for one in inner.get("env") or () if isinstance(one, dict)])
+                yield from secrets_in(inner)
+            elif key == _LAST_APPLIED:
+                yield from secrets_in(_parsed(inner))
+            else:
+                yield from secrets_in(inner)
+    elif isinstance(value, (list, tuple)):
+        for inner in value:
+            yield from secrets_in(inner)
+
+
+def secrets_in_arguments(arguments: dict[str, Any], known: frozenset[str]) -> set[str]:
+    """Return what must not be echoed from a module's arguments, before anything has checked them.
+
+    An unknown option may be a misspelt secret, so all of its texts count.
+    """
+    found = set(secrets_in(arguments))
+    for name, value in arguments.items():
+        if name.startswith("_ansible"):
+            continue
+        is_text = name in _OBJECT_OPTIONS and isinstance(value, str)
+        if name not in known or (is_text and not (name == "kubeconfig" and not kubeconfig.is_inline(value))):
+            found.update(_texts(value))
+    return found
+
+
+def redacted(obj: Any, unlike: Any = None) -> Any:
+    """Return a copy without secrets; those that do not occur in `unlike` (the older version) are marked as changed."""
+    return _redacted(obj, None if unlike is None else set(secrets_in(unlike)))
+
+
+def _redacted(value: Any, old: set[str] | None) -> Any:
+    if isinstance(value, list):
+        return [_redacted(one, old) for one in value]
+    if not isinstance(value, dict):
+        return value
+    shown = {}
+    for key, inner in value.items():
+        if key in _SECRETS and inner:
+            shown[key] = _mark(inner, old)
+        elif _is_content(key, value) and isinstance(inner, dict):
+            shown[key] = {name: _mark(text, old) for name, text in inner.items()}
+        elif key == _LAST_APPLIED:
+            shown[key] = MARK  # kubectl's copy of the whole manifest
+        else:
+            shown[key] = _redacted(inner, old)
+    return shown
+
+
+def _mark(secret: Any, old: set[str] | None) -> str:
+    return CHANGED_MARK if old is not None and not old.issuperset(_texts(secret)) else MARK
+
+
+def _is_content(key: str, obj: dict[str, Any]) -> bool:
+    """Tell whether a key is what a Secret is made for; its metadata is for everybody."""
+    return key in ("data", "stringData") and obj.get("kind") == "Secret"
+
+
+def _parsed(text: Any) -> Any:
+    try:
+        return json.loads(text)
+    except (TypeError, ValueError):
+        return None
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        if len(value) >= SHORTEST:
+            yield value
+            yield from _decoded(value)
+    elif isinstance(value, dict):
+        for inner in value.values():
+            yield from _texts(inner)
+    elif isinstance(value, (list, tuple)):
+        for inner in value:
+            yield from _texts(inner)
+
+
+def _decoded(text: str) -> Iterator[str]:
+    try:
+        plain = base64.b64decode(text, validate=True).decode()
+    except (binascii.Error, ValueError):
+        return
+    if len(plain) >= SHORTEST:
+        yield plain

@@ -1,0 +1,81 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Carry out what was decided about one VM: create, change, delete. Thin; a rival's write is a Conflict for service."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from .._client.api import Api
+from .._client.errors import BadArgument, Invalid, VirtError
+from ..kubevirt_api.predicates import is_deleting
+from . import cluster, compare, field_path
+from .present import Write
+from .request import Terms, VmRequest
+from .service import Interrupted, Outcome
+
+Object = dict[str, Any]
+
+
+def created(api: Api, request: VmRequest, terms: Terms, live: Object | None) -> Outcome:
+    """Create the VM; `live` is one of its name that is being deleted, if there is one."""
+    if live is not None:
+        raise VirtError(
+            f"VirtualMachine {request.title} is being deleted; wait for that (state=absent, wait=true) and try again"
+        )
+    if not request.has_machine:
+        raise BadArgument(
+            f"VirtualMachine {request.title} does not exist, and nothing says what it should be; give a definition, or"
+            " spec, or image, cpu and memory"
+        )
+    from . import whole
+
+    after = _send(api, request, terms, whole.for_creation(request))
+    return Outcome(changed=True, method="create", after=after)
+
+
+def changed(api: Api, request: VmRequest, terms: Terms, live: Object, write: Write) -> Outcome:
+    """Send what makes the VM be as declared, and what follows on it."""
+    written = _send(api, request, terms, write)
+    hidden = [list(path) for path in terms.hidden]
+    if compare.is_same_content(field_path.without(live, hidden), field_path.without(written, hidden)):
+        return Outcome(changed=False, before=live, after=written)
+    done = Outcome(changed=True, method=write.how, before=live, after=written)
+    if write.then is None or terms.check_mode:  # a dry run has stored nothing that something could follow on
+        return done
+    metadata = {**write.then.body["metadata"], "resourceVersion": written["metadata"]["resourceVersion"]}
+    try:
+        second = _send(api, request, terms, replace(write.then, body={**write.then.body, "metadata": metadata}))
+    except VirtError as error:
+        raise Interrupted(done, error) from error
+    return replace(done, after=second)
+
+
+def deleted(api: Api, request: VmRequest, terms: Terms, live: Object | None) -> Outcome:
+    """Delete the VM, if it is there and nobody did."""
+    if live is None:
+        return Outcome(changed=False)
+    if is_deleting(live):
+        return Outcome(changed=False, before=live)
+    resource = cluster.virtual_machines(request.namespace, terms.api_version)
+    there = api.delete(resource, live["metadata"]["name"], request.delete_options, dry_run=terms.check_mode)
+    return Outcome(changed=there, method="delete", before=live)
+
+
+def _send(api: Api, request: VmRequest, terms: Terms, write: Write) -> Object:
+    try:
+        return _send_one(api, request, terms, write)
+    except Invalid as error:
+        from . import origin  # the tables are for those who are refused
+
+        raise origin.named(error, request, write.body) from error
+
+
+def _send_one(api: Api, request: VmRequest, terms: Terms, write: Write) -> Object:
+    resource = cluster.virtual_machines(request.namespace, terms.api_version)
+    if write.how == "patch":
+        return api.patch(resource, request.name or "", write.body, dry_run=terms.check_mode)
+    send = {"create": api.create, "apply": api.apply, "replace": api.replace}[write.how]
+    return send(resource, write.body, dry_run=terms.check_mode)

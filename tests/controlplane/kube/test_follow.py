@@ -1,0 +1,164 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Listening without keeping, on a server that ends, forgets and refuses."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from controlplane.api.objects.resources import POD
+from controlplane.kube import follow
+from controlplane.kube.client import Selection
+from controlplane.kube.follow import BACK_OFF_LIMIT, Follower
+from tests.controlplane.kube.fake_api import FakeApi, a_client, status
+
+PODS = "/api/v1/namespaces/ns/pods"
+
+
+@dataclass
+class Listening:
+    """What was heard, and each time something is, or a pause begins, a moment to look."""
+
+    api: FakeApi
+    heard: list[str] = field(default_factory=list)
+    pauses: list[float] = field(default_factory=list)
+    _something: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def told(self, raw: bytes) -> None:
+        self.heard.append(json.loads(raw)["metadata"]["name"])
+        self._something.set()
+
+    async def sleep(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        self._something.set()
+        await asyncio.sleep(0)
+
+    async def until(self, is_so: Callable[[], Any]) -> None:
+        async with asyncio.timeout(5):
+            while not is_so():
+                self._something.clear()
+                try:
+                    async with asyncio.timeout(0.02):
+                        await self._something.wait()
+                except TimeoutError:
+                    continue
+
+    async def until_open(self, streams: int = 1) -> None:
+        await self.until(lambda: len(self.asked("watch=")) >= streams and self.api.streams)
+
+    def asked(self, part: str) -> list[str]:
+        return [path for _unused, path, *_unused in self.api.seen if part in path]
+
+
+@asynccontextmanager
+async def listening(api: FakeApi) -> AsyncIterator[Listening]:
+    async with a_client(api) as client:
+        found = Listening(api)
+        follower = Follower(client, Selection(POD, "ns"), found.told, jitter=lambda: 1.0, sleep=found.sleep)
+        running = asyncio.create_task(follower.run())
+        try:
+            yield found
+        finally:
+            running.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await running
+
+
+@pytest.fixture
+def api() -> FakeApi:
+    made = FakeApi()
+    made.put(f"{PODS}/before", {})
+    return made
+
+
+async def test_what_comes_is_told_and_what_was_there_is_not(api: FakeApi) -> None:
+    async with listening(api) as found:
+        await found.until_open()
+        api.put(f"{PODS}/a", {})
+        api.put(f"{PODS}/a", {"spec": {"x": 1}})
+        api.drop(f"{PODS}/a")
+        api.put(f"{PODS}/b", {})
+        await found.until(lambda: "b" in found.heard)
+
+    assert found.heard == ["a", "a", "b"], "that something is gone says nothing"
+    assert found.asked("limit=") == [f"{PODS}?limit=1"]
+
+
+async def test_a_stream_that_ends_is_taken_up_where_it_was(api: FakeApi) -> None:
+    async with listening(api) as found:
+        await found.until_open()
+        api.put(f"{PODS}/a", {})
+        await found.until(lambda: found.heard)
+        api.cut()
+        api.put(f"{PODS}/b", {})
+        await found.until(lambda: "b" in found.heard)
+
+    assert found.heard == ["a", "b"]
+    assert len(found.asked("limit=")) == 1
+    assert not found.pauses
+
+
+async def test_a_server_that_has_forgotten_where_we_were_is_listened_to_from_now_on(api: FakeApi) -> None:
+    async with listening(api) as found:
+        await found.until_open()
+        api.put(f"{PODS}/missed", {})
+        api.faults = [("GET", "watch=", status(410, "Expired"))]
+        api.compact()
+        await found.until(lambda: len(found.asked("limit=")) == 2)
+        await found.until(lambda: api.streams)
+        api.put(f"{PODS}/b", {})
+        await found.until(lambda: "b" in found.heard)
+
+    assert "b" in found.heard
+
+
+async def test_an_object_that_cannot_be_read_costs_itself(api: FakeApi) -> None:
+    async with listening(api) as found:
+        await found.until_open()
+        line = b'{"type":"ADDED","object":{"metadata":{"name":"deep","resourceVersion":"900","x":%s}}}\n'
+        api.raw_line(PODS, line % (b'{"x":' * 5000 + b"{}" + b"}" * 5000))
+        await found.until(lambda: found.pauses)
+        api.put(f"{PODS}/b", {})
+        await found.until(lambda: "b" in found.heard)
+
+    assert found.heard == ["b"]
+
+
+async def test_a_line_that_is_no_event_is_passed_by_what_comes_after_it(api: FakeApi) -> None:
+    async with listening(api) as found:
+        await found.until_open()
+        api.raw_line(PODS, b"nonsense\n")
+        await found.until(lambda: len(found.asked("limit=")) == 2)
+        await found.until(lambda: api.streams)
+        api.put(f"{PODS}/b", {})
+        await found.until(lambda: "b" in found.heard)
+
+
+@pytest.mark.parametrize("refusal", [status(403, "Forbidden"), status(503, "ServiceUnavailable")])
+async def test_a_refusal_is_asked_about_ever_less_often(api: FakeApi, refusal: dict[str, Any]) -> None:
+    api.faults = [("GET", "pods", refusal) for _unused in range(12)]
+    async with listening(api) as found:
+        await found.until_open()
+
+    assert found.pauses == sorted(found.pauses)
+    assert found.pauses[-1] == BACK_OFF_LIMIT
+    assert len(found.pauses) == 12
+
+
+async def test_a_server_that_ends_every_stream_at_once_is_not_asked_without_a_pause(api: FakeApi) -> None:
+    async with listening(api) as found:
+        for number in range(3):
+            await found.until_open(number + 1)
+            api.cut()
+            await found.until(lambda number=number: len(found.pauses) > number)  # type: ignore[misc]
+
+    assert found.pauses[:3] == sorted(found.pauses[:3])
+    assert found.pauses[0] >= follow.BACK_OFF_FIRST

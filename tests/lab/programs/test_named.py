@@ -1,0 +1,123 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which programs may take a built one's place, and what is said to the others."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from lab.errors import LabError
+from lab.programs.modules import KUBERNETES, MODULES
+from lab.programs.named import RULES, Named, check_kubernetes, examine, parse_named, stamp_of
+
+WriteProgram = Callable[[str, str], Path]
+
+# What released programs answer, in Debian's packages and in our own builds.
+ANSWERS = {
+    "etcd": ("etcd Version: 3.6.4\nGit SHA: Not provided", "3.6.4"),
+    "kubelet": ("Kubernetes v1.36.5", "1.36.5"),
+    "kubectl": ("Client Version: v1.36.3\nKustomize Version: v5.8.1", "1.36.3"),
+    "containerd": ("containerd github.com/containerd/containerd/v2 v2.3.7 ", "2.3.7"),
+    "containerd-shim-runc-v2": ("containerd-shim-runc-v2:\n  Version:  2.1.4~ds1\n  Revision: ", "2.1.4"),
+    "ctr": ("ctr github.com/containerd/containerd/v2 2.2.0", "2.2.0"),
+    "runc": ("runc version 1.1.5+ds1\ncommit: 1.1.5+ds1-1+deb12u1", "1.1.5"),
+    "coredns": ("CoreDNS-1.14.7\nlinux/amd64, go1.26.8, ", "1.14.7"),
+    "ptp": ("CNI ptp plugin v1.9.1\nCNI protocol versions supported: 0.1.0, 1.1.0", "1.9.1"),
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_program_of_a_release_is_taken(name: str, a_program: WriteProgram) -> None:
+    answer, version = ANSWERS[name]
+    path = a_program(name, answer)
+    assert examine(name, path) == Named(name=name, path=path, version=version, stamp=stamp_of(name, path))
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "said"),
+    [
+        ("kubelet", "Kubernetes v1.35.9", "its version is 1.35.9; the lab needs 1.36.0 or newer, below 2.0.0"),
+        ("containerd", "containerd github.com/containerd/containerd 1.7.24 x", "the lab needs 2.1.0 or newer"),
+        ("runc", "runc version 1.0.3", "the lab needs 1.1.0 or newer"),
+        ("kubelet", "etcd Version: 3.6.4", "not a kubelet of a release; `.*--version` says: etcd Version: 3.6.4"),
+        ("portmap", "CNI ptp plugin v1.9.1", "not a portmap of a release"),
+        ("etcd", "", "says: nothing"),
+    ],
+)
+def test_version_that_does_not_fit_is_refused(name: str, answer: str, said: str, a_program: WriteProgram) -> None:
+    path = a_program(name, answer)
+    with pytest.raises(LabError, match=f"^program {name}={re.escape(str(path))}: .*{said}"):
+        examine(name, path)
+
+
+def test_path_without_a_program_is_refused_with_the_way_back(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("no program")
+    back = "; `lab build --program etcd=` goes back to the lab's own"
+    for path, said in (
+        (tmp_path / "absent", "No such file or directory"),
+        (tmp_path / "text", "not an executable file"),
+        (tmp_path, "not an executable file"),
+    ):
+        with pytest.raises(LabError, match=re.escape(f"program etcd={path}: {said}{back}")):
+            examine("etcd", path)
+
+
+def test_program_of_another_architecture_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "etcd"
+    path.write_bytes(b"\x7fELF\x00")
+    path.chmod(0o755)
+    with pytest.raises(LabError, match="Exec format error"):
+        examine("etcd", path)
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("kubelet", "write NAME=PATH, such as kubelet=/usr/local/bin/kubelet"),
+        ("kublet=/x", "'kublet' cannot be named; what can be: .*kubelet"),
+        ("init=/x", "'init' cannot be named"),
+    ],
+)
+def test_word_that_names_nothing_is_refused(word: str, said: str) -> None:
+    with pytest.raises(LabError, match=f"^--program {word}: {said}"):
+        parse_named(word)
+
+
+def test_word_without_a_path_stands_for_the_built_program() -> None:
+    assert parse_named("kubelet=") == ("kubelet", None)
+    assert parse_named("kubelet=bin/x") == ("kubelet", Path("bin/x").absolute())
+
+
+def test_kubernetes_programs_are_of_one_minor_version() -> None:
+    minor = KUBERNETES.rpartition(".")[0]
+    same = [_named("kubelet", f"{minor}.9"), _named("etcd", "3.6.4")]
+    check_kubernetes(same)
+    check_kubernetes([_named(name, "1.99.0") for name in RULES if name.startswith("kube")])
+    with pytest.raises(LabError, match=r"program kubelet=/n/kubelet: .* one minor version, not .*1\.99: kubelet"):
+        check_kubernetes([_named("kubelet", "1.99.0")])
+
+
+def test_only_our_own_programs_cannot_be_named() -> None:
+    made = {name for module in MODULES for name in module.programs}
+    assert made - set(RULES) == {"init", "pause"}
+    assert set(RULES) - made == {"runc"}
+
+
+def test_plugin_is_not_asked_to_do_what_the_environment_says(
+    a_program: WriteProgram, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CNI_COMMAND", "ADD")
+    path = a_program("ptp", "CNI ptp plugin v1.9.1")
+    path.write_text(path.read_text().replace("cat", 'test -z "$CNI_COMMAND" && cat'))
+    assert examine("ptp", path).version == "1.9.1"
+    assert os.environ["CNI_COMMAND"] == "ADD"
+
+
+def _named(name: str, version: str) -> Named:
+    return Named(name=name, path=Path("/n", name), version=version, stamp="s")

@@ -1,0 +1,62 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a person who waits gets to see."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import pytest
+
+from lab.progress import EVERY_SECONDS, Count, silent, terminal_of, to_stderr
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_log_gets_a_count_every_ten_seconds() -> None:
+    said: list[str] = []
+    clock = Clock()
+    count = Count(said.append, clock=clock)
+    for second in range(25):
+        clock.now = float(second)
+        count.say(f"{second} of 25")
+    count.close()
+    assert EVERY_SECONDS == 10
+    assert said == ["10 of 25", "20 of 25"]
+
+
+def test_terminal_gets_each_count_in_place_and_is_left_clean() -> None:
+    said: list[str] = []
+    terminal = io.StringIO()
+    count = Count(said.append, terminal, clock=Clock())
+    for text in ("1 of 2", "1 of 2", "2 of 2"):
+        count.say(text)
+    count.close()
+    assert said == []
+    assert terminal.getvalue().count("\r\x1b[K") == 3
+    assert terminal.getvalue().count("1 of 2") == 1
+    assert terminal.getvalue().endswith("2 of 2\r\x1b[K")
+    assert "\n" not in terminal.getvalue()
+
+
+def test_line_is_cut_to_the_terminals_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    terminal = io.StringIO()
+    Count(silent, terminal).say("x" * 100)
+    assert len(terminal.getvalue().removeprefix("\r\x1b[K")) == 29
+
+
+def test_terminal_is_used_only_by_who_speaks_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    assert terminal_of(to_stderr) is None
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert terminal_of(to_stderr) is sys.stderr
+    assert terminal_of(silent) is None

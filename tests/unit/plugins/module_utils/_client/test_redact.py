@@ -1,0 +1,101 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Secrets are found wherever they are, and shown nowhere."""
+
+from __future__ import annotations
+
+import base64
+import json
+
+import pytest
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client import redact
+
+VM = {
+    "metadata": {"annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{canary}", "note": "seen"}},
+    "spec": {"volumes": [{"name": "c", "cloudInitNoCloud": {"userData": "canary", "secretRef": {"name": "s"}}}]},
+}
+
+
+def test_cloud_init_and_kubectls_copy_are_hidden_and_references_are_shown() -> None:
+    shown = redact.redacted(VM)
+    assert "canary" not in str(shown)
+    assert shown["spec"]["volumes"][0]["cloudInitNoCloud"]["secretRef"] == {"name": "s"}
+    assert shown["metadata"]["annotations"]["note"] == "seen"
+
+
+def test_a_diff_tells_that_a_secret_changed_without_showing_it() -> None:
+    new = {"cloudInitNoCloud": {"userData": "new canary", "networkData": "same"}}
+    shown = redact.redacted(new, unlike={"cloudInitNoCloud": {"userData": "old canary", "networkData": "same"}})
+    assert shown["cloudInitNoCloud"] == {"userData": redact.CHANGED_MARK, "networkData": redact.MARK}
+
+
+def test_base64_is_a_secret_in_both_forms() -> None:
+    found = set(redact.secrets_in({"userDataBase64": base64.b64encode(b"canary").decode()}))
+    assert "canary" in found
+
+
+def test_arguments_are_searched_before_they_are_checked() -> None:
+    found = redact.secrets_in_arguments(
+        {
+            "user_date": {"deep": ["misspelt canary"]},
+            "definition": '{"userData": "text canary"',
+            "kubeconfig": {"users": [{"user": {"token": "token canary"}}]},
+            "vms": [{"cloud_init": {"user_data": "listed canary"}}],
+            "host": "https://shown.example.org",
+            "_ansible_version": "2.19",
+        },
+        frozenset({"definition", "kubeconfig", "vms", "host"}),
+    )
+    assert {"misspelt canary", '{"userData": "text canary"', "token canary", "listed canary"} <= found
+    assert not found & {"https://shown.example.org", "2.19"}
+
+
+def test_a_path_of_a_kubeconfig_is_no_secret_and_an_inline_one_is() -> None:
+    known = frozenset({"kubeconfig"})
+    assert redact.secrets_in_arguments({"kubeconfig": "/home/u/.kube/config"}, known) == set()
+    assert redact.secrets_in_arguments({"kubeconfig": "{users: canary}"}, known) == {"{users: canary}"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("users:\n- name: u\n", id="YAML"),
+        pytest.param("current-context: canary", id="one line of YAML"),
+    ],
+)
+def test_a_kubeconfig_given_as_yaml_is_a_secret(text: str) -> None:
+    assert redact.secrets_in_arguments({"kubeconfig": text}, frozenset({"kubeconfig"})) == {text}
+
+
+def test_names_with_values_are_no_secrets_but_in_a_credential_plugin() -> None:
+    assert set(redact.secrets_in({"spec": {"env": [{"name": "region", "value": "europe"}]}})) == set()
+    plugin = {"exec": {"command": "login", "env": [{"name": "KEY", "value": "canary"}]}}
+    assert set(redact.secrets_in({"users": [{"user": plugin}]})) == {"canary"}
+
+
+SECRET = {
+    "kind": "Secret",
+    "metadata": {"name": "seen", "annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{canary}"}},
+    "stringData": {"key": "canary"},
+    "data": {"other": "Y2FuYXJ5"},
+}
+
+
+def test_a_secret_shows_its_metadata_and_the_names_of_its_keys() -> None:
+    assert {"canary", "Y2FuYXJ5"} <= set(redact.secrets_in({"definitions": [SECRET]}))
+    shown = redact.redacted(SECRET)
+    assert "canary" not in str(shown)
+    assert "Y2FuYXJ5" not in str(shown)
+    assert (shown["metadata"]["name"], list(shown["stringData"])) == ("seen", ["key"])
+    assert redact.redacted({"kind": "ConfigMap", "data": {"key": "seen"}})["data"] == {"key": "seen"}
+
+
+def test_kubectls_copy_is_searched_for_secrets() -> None:
+    copy = json.dumps(SECRET)
+    annotations = {"kubectl.kubernetes.io/last-applied-configuration": copy}
+    assert "canary" in set(redact.secrets_in({"kind": "Secret", "metadata": {"annotations": annotations}}))
+
+
+def test_very_short_texts_are_not_masked_everywhere() -> None:
+    assert set(redact.secrets_in({"password": "abc"})) == set()

@@ -1,0 +1,29 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""No kind that the role makes is missing where pruning and removal look."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from ansible_collections.virtops.kubevirt.plugins.module_utils._cluster.kinds import MADE_KINDS
+from ansible_collections.virtops.kubevirt.plugins.module_utils._cluster.readiness import RULES
+
+ROLE = Path(__file__).resolve().parents[5] / "roles" / "control_plane"
+
+
+def kinds_of_the_role() -> set[tuple[str, str]]:
+    passing = set(ROLE.glob("templates/smoke-test-*.j2"))
+    files = [*set(ROLE.glob("templates/*.j2")) - passing, *ROLE.glob("files/crds/*.yaml")]
+    pairs = (re.findall(r"^apiVersion: (\S+)\nkind: (\S+)$", path.read_text(), re.MULTILINE) for path in files)
+    return {pair for found in pairs for pair in found}
+
+
+def test_all_kinds_that_the_role_makes_are_known() -> None:
+    assert kinds_of_the_role() == {(one.api_version, one.kind) for one in MADE_KINDS}
+
+
+def test_all_kinds_that_are_waited_for_are_known() -> None:
+    assert set(RULES) <= {one.kind for one in MADE_KINDS}

@@ -1,0 +1,108 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Waiting until what the role made serves, and what is said when it does not."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.api import Resource
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import TimedOut
+from ansible_collections.virtops.kubevirt.plugins.module_utils._cluster.readiness import GENERATION
+from ansible_collections.virtops.kubevirt.plugins.module_utils._cluster.serving import wait_until_serving
+
+TEMPLATE = "deprecated.daemonset.template.generation"
+SELECTOR = {"selector": {"matchLabels": {"kubevirt.io": "it"}}, "replicas": 1}
+
+
+def condition(kind: str, status: str) -> dict[str, Any]:
+    return {"conditions": [{"type": kind, "status": status}]}
+
+
+class Cluster:
+    """Objects as they are now; no time passes in it."""
+
+    def __init__(self, *objects: dict[str, Any], pods: Any = (), nodes: Any = ()) -> None:
+        self.objects = objects
+        self.beside = {"Pod": list(pods), "Node": list(nodes)}
+
+    def read_all(self, resource: Resource, *, fields: str | None) -> tuple[list[dict[str, Any]], str]:
+        name = (fields or "").removeprefix("metadata.name=")
+        of_kind = [one for one in self.objects if one["kind"] == resource.kind]
+        return [one for one in of_kind if one["metadata"]["name"] == (name or one["metadata"]["name"])], "1"
+
+    def list(self, resource: Resource, *, labels: str = "") -> list[dict[str, Any]]:
+        assert (labels == "kubevirt.io=it") == (resource.kind == "Pod")
+        return self.beside[resource.kind]
+
+
+def an_object(kind: str, name: str, **parts: Any) -> dict[str, Any]:
+    return {"kind": kind, "metadata": {"name": name, "namespace": "kubevirt"}, "spec": SELECTOR, **parts}
+
+
+def wait(cluster: Cluster, *others: dict[str, Any]) -> list[str]:
+    return wait_until_serving(cluster, [*cluster.objects, *others], time.monotonic())
+
+
+COMPLETE = {"updatedReplicas": 1, "availableReplicas": 1, "replicas": 1}
+
+
+def test_what_serves_is_not_waited_for_and_what_has_no_rule_is_not_looked_at() -> None:
+    cluster = Cluster(an_object("Deployment", "virt-api", status=COMPLETE), an_object("Secret", "kubevirt-ca"))
+
+    assert wait(cluster) == []
+
+
+def test_all_that_is_missing_is_said_what_others_rest_on_first() -> None:
+    waiting = {"name": "it", "state": {"waiting": {"reason": "ErrImagePull", "message": "not found"}}}
+    cluster = Cluster(
+        an_object("APIService", "v1.subresources.kubevirt.io", status=condition("Available", "False")),
+        an_object("Deployment", "virt-api", status={}),
+        pods=[{"metadata": {"name": "virt-api-1"}, "status": {"containerStatuses": [waiting]}}],
+    )
+
+    with pytest.raises(TimedOut) as late:
+        wait(cluster)
+
+    assert late.value.message == (
+        "Deployment virt-api: 0 of 1 updated, 0 available, 0 in all; "
+        "Pod virt-api-1, container it: ErrImagePull not found; "
+        "APIService v1.subresources.kubevirt.io: Available is False: no reason given"
+    )
+
+
+def test_what_was_deleted_meanwhile_is_missing() -> None:
+    with pytest.raises(TimedOut, match="Deployment virt-api: it does not exist"):
+        wait(Cluster(), an_object("Deployment", "virt-api"))
+
+
+def on_two_nodes(second: str) -> Cluster:
+    """Return a DaemonSet that serves on node a, and not on b."""
+    rows = {"a": "True", "b": second}
+    status = {"desiredNumberScheduled": 2, "updatedNumberScheduled": 2, "numberReady": 1}
+    daemon_set = an_object("DaemonSet", "virt-node", status=status)
+    daemon_set["metadata"]["annotations"] = {TEMPLATE: "1"}
+    return Cluster(
+        daemon_set,
+        nodes=[{"metadata": {"name": name}, "status": condition("Ready", ready)} for name, ready in rows.items()],
+        pods=[
+            {
+                "metadata": {"name": f"virt-node-{name}", "labels": {GENERATION: "1"}},
+                "spec": {"nodeName": name},
+                "status": condition("Ready", str(name == "a")),
+            }
+            for name in rows
+        ],
+    )
+
+
+def test_a_daemon_set_serves_when_it_does_on_all_nodes_that_are_ready_and_the_others_are_named() -> None:
+    assert wait(on_two_nodes("Unknown")) == ["b"]
+
+
+def test_a_daemon_set_that_does_not_serve_on_a_node_that_is_ready_is_waited_for() -> None:
+    with pytest.raises(TimedOut, match="DaemonSet virt-node: 2 of 2 updated, 1 ready"):
+        wait(on_two_nodes("True"))

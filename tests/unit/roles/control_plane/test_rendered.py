@@ -1,0 +1,132 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What role control_plane makes of its options, rendered by Ansible itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROLE = Path(__file__).resolve().parents[4] / "roles" / "control_plane"
+DIGEST = "sha256:" + "0" * 64
+COMPONENTS = ("api", "controller", "handler", "node")
+OPTIONS = {
+    "control_plane_image_prefix": "registry.example/virt",
+    "control_plane_image_tag": "1.2.3",
+    "control_plane_image_digests": {"control-plane": DIGEST},
+    "control_plane_image_revisions": {"control-plane": "r1", "virt-launcher": "r2"},
+    "control_plane_service_monitor": "true",
+    "control_plane_network_policies": "false",
+    **{f"control_plane_{one}_annotations": {"example.com/part": one, "example.com/number": 1} for one in COMPONENTS},
+    **{f"control_plane_{one}_resources": {"limits": {"memory": f"{len(one)}Gi"}} for one in COMPONENTS},
+}
+FOUND = {"definitions_version": None, "namespace_owner": "none", "check_mode": False}
+CONTENT = "{{ {'definitions': __control_plane_definitions, 'known': __control_plane_known_variables} | to_json }}"
+
+
+def render(folder: Path, options: dict[str, Any], found: dict[str, Any] = FOUND) -> dict[str, Any]:
+    (folder / "templates").symlink_to(ROLE / "templates")
+    copy = {"content": CONTENT, "dest": str(folder / "made.json"), "mode": "0600"}
+    play = {
+        "hosts": "localhost",
+        "gather_facts": False,
+        "vars_files": [str(ROLE / "defaults/main.yml"), str(ROLE / "vars/main.yml")],
+        "tasks": [{"name": "Render", "ansible.builtin.copy": copy}],
+    }
+    (folder / "play.yml").write_text(yaml.safe_dump([play]))
+    extra = {**options, "role_path": str(ROLE), "__control_plane_found": found}
+    command = [sys.executable, "-m", "ansible", "playbook", "--extra-vars", json.dumps(extra), str(folder / "play.yml")]
+    done = subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, "ANSIBLE_LOCALHOST_WARNING": "false"}, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads((folder / "made.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return render(tmp_path_factory.mktemp("rendered"), OPTIONS)
+
+
+@pytest.fixture(scope="module")
+def pods(made: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the Pod templates by component."""
+    workloads = [one for one in made["definitions"] if one["kind"] in ("Deployment", "DaemonSet")]
+    return {one["metadata"]["name"].removeprefix("virt-"): one["spec"]["template"] for one in workloads}
+
+
+def test_an_image_with_a_digest_is_named_by_it_and_another_one_by_its_tag(pods: dict[str, Any]) -> None:
+    (container,), (first,) = (pods["node"]["spec"][part] for part in ("containers", "initContainers"))
+    (controller,) = pods["controller"]["spec"]["containers"]
+
+    assert container["image"] == f"registry.example/virt/control-plane@{DIGEST}"
+    assert first["image"] == "registry.example/virt/virt-launcher:1.2.3"
+    assert {"name": "VIRT_LAUNCHER_IMAGE", "value": first["image"]} in controller["env"]
+
+
+@pytest.mark.parametrize("component", COMPONENTS)
+def test_a_component_has_its_annotations_the_revision_of_its_images_and_its_resources(
+    component: str, pods: dict[str, Any]
+) -> None:
+    annotations = pods[component]["metadata"]["annotations"]
+
+    assert annotations == {
+        "example.com/part": component,
+        "example.com/number": "1",
+        "virtops.kubevirt/image-revision": "r1 r2" if component == "node" else "r1",
+    }
+    (container,) = pods[component]["spec"]["containers"]
+    assert container["resources"] == {"limits": {"memory": f"{len(component)}Gi"}}
+
+
+def test_a_monitor_comes_and_policies_go_as_is_wished(made: dict[str, Any]) -> None:
+    kinds = {one["kind"] for one in made["definitions"]}
+
+    assert "PodMonitor" in kinds
+    assert "NetworkPolicy" not in kinds
+
+
+def test_the_monitor_reads_a_port_that_the_components_which_it_chooses_have(
+    made: dict[str, Any], pods: dict[str, Any]
+) -> None:
+    (monitor,) = (one["spec"] for one in made["definitions"] if one["kind"] == "PodMonitor")
+    (expression,) = monitor["selector"]["matchExpressions"]
+    (endpoint,) = monitor["podMetricsEndpoints"]
+
+    for name in expression["values"]:
+        pod = pods[name.removeprefix("virt-")]
+        assert pod["metadata"]["labels"][expression["key"]] == name
+        assert endpoint["port"] in [port["name"] for port in pod["spec"]["containers"][0]["ports"]]
+
+
+def test_every_object_is_marked(made: dict[str, Any]) -> None:
+    for one in made["definitions"]:
+        labels = one["metadata"]["labels"]
+        assert labels["app.kubernetes.io/managed-by"] == "virtops.kubevirt"
+        assert labels["app.kubernetes.io/part-of"] == "kubevirt"
+
+
+def test_all_options_of_all_roles_and_the_facts_they_set_are_known(made: dict[str, Any]) -> None:
+    for role in ("control_plane", "launcher_image", "node_kvm"):
+        spec = yaml.safe_load((ROLE.parent / role / "meta/argument_specs.yml").read_text())
+        assert set(spec["argument_specs"]["main"]["options"]) <= set(made["known"])
+    assert {"node_kvm_usable", "launcher_image_digests"} <= set(made["known"])
+
+
+def test_by_default_there_is_no_monitor_and_no_annotation_and_definitions_are_never_made_older(tmp_path: Path) -> None:
+    made = render(tmp_path, {}, {**FOUND, "definitions_version": "99.0.0"})
+
+    kinds = {one["kind"] for one in made["definitions"]}
+    assert "NetworkPolicy" in kinds
+    assert not {"PodMonitor", "CustomResourceDefinition"} & kinds
+    for one in made["definitions"]:
+        if one["kind"] in ("Deployment", "DaemonSet"):
+            assert "annotations" not in one["spec"]["template"]["metadata"]
