@@ -88,7 +88,8 @@ class Ansible:
     def ask(self, module: str, **options: str) -> dict[str, object]:
         """Run a module of the collection; return its result."""
         name = f"virtops.kubevirt.{module}"
-        done = self.run("ansible", "localhost", "-o", "-m", name, "-a", json.dumps(options))
+        given = ["-a", json.dumps(options)] if options else []  # 2.17 takes empty braces for a word
+        done = self.run("ansible", "localhost", "-o", "-m", name, *given)
         if "SUCCESS => " not in done.stdout:
             raise StoryError(f"{module}: {done.stdout}")
         found: dict[str, object] = json.JSONDecoder().raw_decode(done.stdout.partition("SUCCESS => ")[2])[0]
