@@ -9,9 +9,10 @@ SEED ?= 1
 NAMESPACE ?= default
 PYTHON ?= python3
 VENV := .venv
+export NAMESPACE
 
 .DEFAULT_GOAL := help
-.PHONY: help deps quickstart test test-unit lint guards simulate bench clean
+.PHONY: help deps inputs quickstart test test-unit lint guards simulate bench clean
 
 help:  ## Say what can be made
 	@sed -n 's/^\([a-z-]*\):.*##/\1:/p' $(MAKEFILE_LIST)
@@ -19,8 +20,11 @@ help:  ## Say what can be made
 deps:  ## Install what the rest needs: distribution packages (as root) and .venv
 	@$(PYTHON) lab/bootstrap.py
 
-quickstart: deps  ## A real Kubernetes, the control plane, and a first VM, with one command
-	@$(VENV)/bin/python -m lab.quickstart --namespace $(NAMESPACE)
+quickstart: inputs deps  ## A real Kubernetes, the control plane, and a first VM: make quickstart NAMESPACE=shop
+	@$(VENV)/bin/python -m lab.quickstart --namespace "$$NAMESPACE"
+
+inputs:
+	@$(PYTHON) lab/quickstart/inputs.py
 
 test: deps  ## Everything that CI runs: lint, unit, component, lab, roles, e2e
 	@$(VENV)/bin/nox

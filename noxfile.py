@@ -22,7 +22,8 @@ os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}:/usr/s
 os.environ["PYTHONPATH"] = f"{ROOT}:{ROOT / 'plugins/module_utils'}"
 
 nox.options.default_venv_backend = "none"
-nox.options.sessions = ["lint", "unit", "guards", "sanity", "images", "component", "lab", "e2e", "molecule"]
+SESSIONS = "lint unit guards sanity galaxy docs images component lab e2e molecule"
+nox.options.sessions = SESSIONS.split()
 
 PYTEST = ("python", "-m", "pytest", "-q", "--durations=10")
 OUTSIDE = "component or lab or guest or root"
@@ -36,12 +37,13 @@ def lint(session: nox.Session) -> None:
     """Format, lint, types, import contracts, Ansible's and YAML's linters."""
     session.run("ruff", "format", "--check", ".")
     session.run("ruff", "check", ".")
-    session.run("mypy", "controlplane", "plugins/module_utils/kubevirt_api")
+    session.run("mypy", "controlplane", "plugins/module_utils/kubevirt_api", "lab")
     session.run("lint-imports")
     session.run("yamllint", "--strict", ".")
     with tempfile.TemporaryDirectory() as directory:
         session.run("ansible-lint", env={"ANSIBLE_COLLECTIONS_PATH": str(linked_under(Path(directory)))})
     session.run("antsibull-changelog", "lint")
+    session.run("python", "-m", "tests.sanity.changelog", "--check")
 
 
 @nox.session
@@ -61,8 +63,26 @@ def guards(session: nox.Session) -> None:
 
 @nox.session
 def sanity(session: nox.Session) -> None:
-    """ansible-test sanity on the built collection, without Docker."""
+    """ansible-test sanity, without Docker: `nox -s sanity -- --ansible-core 2.18` for another version."""
     session.run("python", "-m", "tests.sanity.run_sanity", *session.posargs)
+
+
+@nox.session
+def sanity_all(session: nox.Session) -> None:
+    """ansible-test sanity of every other supported ansible-core. Not in `make test`."""
+    session.run("python", "-m", "tests.sanity.run_sanity", "--ansible-core", "all", *session.posargs)
+
+
+@nox.session
+def galaxy(session: nox.Session) -> None:
+    """Build the tarball; what is in it, and Galaxy's importer."""
+    session.run("python", "-m", "tests.sanity.importer")
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """antsibull-docs: lint the documentation, and see that it renders."""
+    session.run("python", "-m", "tests.sanity.docsite", *session.posargs)
 
 
 @nox.session

@@ -12,7 +12,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from images.build import COLLECTION, DEFAULT_PREFIX, Built, Options, assemble, build
+from images.build import COLLECTION, DEFAULT_PREFIX, Built, Options, assemble, build, plan
+from images.mirrors import Mirrors
 from images.precompile import CompileError
 from images.recipes import NAMES, packages_file
 from images.rootfs import RootfsError, parse_packages
@@ -43,8 +44,12 @@ def _parser() -> argparse.ArgumentParser:
     making.add_argument("--output", type=Path, help="directory of the archives; by default in the cache")
     making.add_argument("--prefix", default=DEFAULT_PREFIX, help="what stands before the images' names")
     making.add_argument("--tag", default="", help="the images' tag; by default the collection's version")
-    making.add_argument("--mirror", default="", help="URL of a Debian mirror")
+    making.add_argument("--mirror", default="", help="URL of a Debian mirror; by default the one that apt uses here")
+    making.add_argument(
+        "--security-mirror", default="", help="URL of a mirror of Debian's security updates, beside --mirror"
+    )
     making.add_argument("--fresh", action="store_true", help="fetch the Debian packages anew")
+    making.add_argument("--check", action="store_true", help="make nothing, say what would be made")
     making.add_argument("--json", action="store_true", help="print what was made as JSON")
     making.set_defaults(run=_build)
     inside = commands.add_parser("assemble", help="make an image's layers inside a Containerfile's build stage")
@@ -63,11 +68,13 @@ def _parser() -> argparse.ArgumentParser:
 def _build(chosen: argparse.Namespace) -> None:
     store = Store(cache_directory(), lambda text: print(f"images: {text}", file=sys.stderr, flush=True))
     output = chosen.output or cache_directory() / "archives"
-    options = Options(chosen.prefix, chosen.tag, chosen.mirror, chosen.fresh)
+    mirrors = Mirrors(chosen.mirror, chosen.security_mirror)
+    options = Options(chosen.prefix, chosen.tag, mirrors, chosen.fresh)
+    make = plan if chosen.check else build
     built = []
     for name in chosen.only or NAMES:
         started = time.monotonic()
-        one = build(name, store, output, options)
+        one = make(name, store, output, options)
         built.append(one)
         if not chosen.json:
             print(_line(one, time.monotonic() - started), flush=True)
@@ -77,6 +84,8 @@ def _build(chosen: argparse.Namespace) -> None:
 
 def _line(built: Built, seconds: float) -> str:
     image = built.image
+    if not image.digest:
+        return f"{image.reference}  would be written"
     state = f"written in {seconds:.1f} s" if built.written else "unchanged"
     return f"{image.reference}  {image.digest[:19]}  {image.path.stat().st_size / 2**20:.0f} MiB  {image.path}  {state}"
 
@@ -89,7 +98,7 @@ def _described(built: Built) -> dict[str, object]:
         "digest": image.digest,
         "archive": str(image.path.resolve()),
         "built": built.written,
-        "size_bytes": image.path.stat().st_size,
+        "size_bytes": image.path.stat().st_size if image.path.exists() else 0,
     }
 
 

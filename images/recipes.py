@@ -32,7 +32,7 @@ _PATH_FILE = "usr/lib/python3/dist-packages/virtops.pth"
 _WHEELS = f"usr/local/lib/python{VERSION}/dist-packages"
 _SEARCH_PATH = "/usr/local/bin:/usr/bin:/usr/sbin"
 _PROBE = "roles/node_kvm/files/kvm_probe.py"
-_GUEST_DEBIAN = Debian("bookworm", ("amd64", "i386"), "http://deb.debian.org/debian")
+_GUEST_DEBIAN = Debian("bookworm", ("amd64", "i386"), has_updates=False)
 """The last Debian with a kernel for i386, without its updates: the guest is for tests, and serves nobody."""
 _LAUNCHER = 107
 _UNPRIVILEGED = 65532

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from images.mirrors import Mirrors, source_lines
+
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 OPTIONS = (
     "--variant=minbase",
@@ -27,12 +29,12 @@ _LINES_SHOWN = 15
 
 @dataclass(frozen=True, slots=True)
 class Debian:
-    """Which Debian an image is made from. mirror: the only one to read, or "" for Debian's own with its updates."""
+    """Which Debian an image is made from; from where it is fetched makes no other image of it."""
 
     suite: str = "trixie"
     architectures: tuple[str, ...] = ("amd64",)
     """The first is the one whose programs run while the root file system is made."""
-    mirror: str = ""
+    has_updates: bool = True
 
 
 TRIXIE = Debian()
@@ -61,8 +63,8 @@ def missing_prerequisites() -> list[str]:
     return problems
 
 
-def make_rootfs(packages: Sequence[str], path: Path, debian: Debian) -> None:
-    """Write a tar file of a minimal Debian with packages.
+def make_rootfs(packages: Sequence[str], path: Path, debian: Debian, mirrors: Mirrors) -> None:
+    """Write a tar file of a minimal Debian with packages, from mirrors, or from mmdebstrap's own where none is known.
 
     RootfsError with the remedy, or with the last lines that mmdebstrap printed.
     """
@@ -76,7 +78,7 @@ def make_rootfs(packages: Sequence[str], path: Path, debian: Debian) -> None:
         f"--include={','.join(packages)}",
         debian.suite,
         str(path),
-        *([debian.mirror] if debian.mirror else []),
+        *source_lines(debian.suite, mirrors, has_updates=debian.has_updates),
     ]
     environment = {"PATH": os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin", "LC_ALL": "C"}
     proxies = {name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")}
@@ -85,5 +87,6 @@ def make_rootfs(packages: Sequence[str], path: Path, debian: Debian) -> None:
     if done.returncode != 0:
         said = "\n".join(done.stderr.strip().splitlines()[-_LINES_SHOWN:])
         raise RootfsError(
-            f"mmdebstrap could not make a {debian.suite} root file system (is a Debian mirror reachable?):\n{said}"
+            f"mmdebstrap could not make a {debian.suite} root file system"
+            f" (is a Debian mirror reachable? asked: {mirrors.archive or 'its own choice'}):\n{said}"
         )

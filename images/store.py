@@ -40,17 +40,33 @@ def hash_of(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
+class NotMadeError(Exception):
+    """A store that is only read does not have a piece."""
+
+
 class Store:
     """Pieces in one directory. Two processes may use it: who comes second waits, then finds the piece made."""
 
-    def __init__(self, root: Path, say: Callable[[str], None] = lambda _unused: None) -> None:
+    def __init__(
+        self, root: Path, say: Callable[[str], None] = lambda _unused: None, *, is_read_only: bool = False
+    ) -> None:
         self.root = root
         self._say = say
+        self._is_read_only = is_read_only
+
+    def for_reading(self) -> Store:
+        """Return the same store as one that makes nothing and writes nothing."""
+        return Store(self.root, self._say, is_read_only=True)
 
     def piece(self, name: str, key: str, make: Callable[[Path], None], *, fresh: bool = False) -> Path:
-        """Return the piece with a key, made by `make(path)` if it is not there, or if `fresh` asks for a new one."""
-        self.root.mkdir(parents=True, exist_ok=True)
+        """Return the piece with a key, made by `make(path)` if it is not there, or if `fresh` asks for a new one.
+
+        NotMadeError if this store is only for reading.
+        """
         path = self.root / f"{name}-{key}"
+        if self._is_read_only and (fresh or not path.exists()):
+            raise NotMadeError(name)
+        self.root.mkdir(parents=True, exist_ok=True)
         if path.exists() and not fresh:
             return path
         with self._locked(name):
@@ -70,6 +86,8 @@ class Store:
         path = self.piece(name, key, make, fresh=fresh)
         noted = path.with_name(f"{path.name}.sha256")
         if not noted.exists() or noted.stat().st_mtime_ns < path.stat().st_mtime_ns:
+            if self._is_read_only:
+                raise NotMadeError(name)
             partial = noted.with_name(f".{noted.name}.{os.getpid()}")
             partial.write_text(Layer.measure(path).sha256)
             partial.replace(noted)

@@ -3,12 +3,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A read-only registry of the built images, for nodes that are to pull: python -m tests.registry ADDRESS FILE.
 
-Plain HTTP on a free port of ADDRESS. Port and pid go to FILE, as JSON. Serves what the OCI distribution specification
-calls pull: manifests by tag or digest, and blobs.
+Plain HTTP on a free port of ADDRESS. Port, pid and digests go to FILE, as JSON. Serves what the OCI distribution
+specification calls pull: manifests by tag or digest, and blobs. $REGISTRY_CREDENTIALS, `USER:PASSWORD`, says to whom.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import sys
@@ -52,8 +53,10 @@ class Handler(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
 
-    def __init__(self, shelves: dict[str, Shelf], *arguments: Any) -> None:
+    def __init__(self, shelves: dict[str, Shelf], wanted: str, *arguments: Any) -> None:
+        """wanted: the header Authorization, or "" if none is."""
         self._shelves = shelves
+        self._wanted = wanted
         super().__init__(*arguments)
 
     def do_HEAD(self) -> None:
@@ -66,6 +69,9 @@ class Handler(BaseHTTPRequestHandler):
         """Say nothing."""
 
     def _answer(self, *, with_body: bool) -> None:
+        if self._wanted and self.headers.get("Authorization", "") != self._wanted:
+            self._turn_away()
+            return
         found = (b"{}", "application/json", "") if self.path.rstrip("/") == "/v2" else self._find()
         body, kind, digest = found or (b'{"errors": [{"code": "NAME_UNKNOWN"}]}', "application/json", "")
         self.send_response(200 if found else 404)
@@ -76,6 +82,12 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if with_body:
             self.wfile.write(body)
+
+    def _turn_away(self) -> None:
+        self.send_response(401)
+        self.send_header("WWW-Authenticate", 'Basic realm="registry"')
+        self.send_header("Content-Length", "0")
+        self.end_headers()
 
     def _find(self) -> tuple[bytes, str, str] | None:
         """Read /v2/virtops/<image>/<manifests or blobs>/<tag or digest>."""
@@ -98,10 +110,20 @@ def main() -> int:
             for name in ("control-plane", "virt-launcher")
         }
         shelves = {name: read_archive(one.image.path) for name, one in built.items()}
-    server = ThreadingHTTPServer((sys.argv[1], 0), partial(Handler, shelves))
+    credentials = os.environ.get("REGISTRY_CREDENTIALS", "")
+    wanted = f"Basic {base64.b64encode(credentials.encode()).decode()}" if credentials else ""
+    server = ThreadingHTTPServer((sys.argv[1], 0), partial(Handler, shelves, wanted))
     told = Path(sys.argv[2])
     half = told.with_suffix(".new")
-    half.write_text(json.dumps({"port": server.server_port, "pid": os.getpid()}))
+    half.write_text(
+        json.dumps(
+            {
+                "port": server.server_port,
+                "pid": os.getpid(),
+                "digests": {name: shelf.manifest for name, shelf in shelves.items()},
+            }
+        )
+    )
     half.rename(told)
     server.serve_forever()
     return 0

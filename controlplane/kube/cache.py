@@ -156,9 +156,8 @@ _placed_decoder = msgspec.json.Decoder(_PeekPlaced)
 
 
 def by_node(seen: Peek) -> Iterable[str]:
-    """File an object under status.nodeName."""
-    name = _placed_decoder.decode(seen.raw).status.node_name
-    return (name,) if name else ()
+    """File an object under status.nodeName, one without a node under ""."""
+    return (_placed_decoder.decode(seen.raw).status.node_name,)
 
 
 class Store:

@@ -50,7 +50,7 @@ from controlplane.virt_controller.settings import Settings
 from controlplane.virt_controller.tell import EventWriter
 from controlplane.virt_controller.vm.reconciler import VmReconciler
 from controlplane.virt_controller.vmi.reconciler import VmiReconciler
-from controlplane.virt_controller.wake import BY_NODE, connect, connect_nodes
+from controlplane.virt_controller.wake import BY_NODE, connect, connect_configuration, connect_nodes
 
 log = logging.getLogger(__name__)
 
@@ -153,6 +153,7 @@ class Process:
         )
         self._follower = Follower(self._client, ABOUT_PODS, partial(_hear, vmi, runners[1].add))
         connect_nodes(nodes, runners[3].add)
+        connect_configuration(overlays[KUBEVIRT], vmis, runners[1].add)
         overlays[KUBEVIRT].subscribe(lambda key, _before, _after: runners[2].add(key))
         return runners
 

@@ -7,6 +7,7 @@ VM  changed -> VM
 VMI changed -> VMI, and the VM of its name (owner or not: its going frees the name)
 Pod changed -> the VMI that controls it, and the one for which it is looked at, whatever it says of its owner
 Node came, went, or was declared out of service -> the VMIs that were given to it
+KubeVirt's configuration changed -> the VMIs that have no node yet; the others keep what they were made with
 Node came, went, or its label says otherwise whether it takes machines -> the Node; what else happens to it is nobody's
 """
 
@@ -30,10 +31,15 @@ class _Owned(Struct, frozen=True, kw_only=True):
     metadata: ObjectMeta = ObjectMeta()
 
 
+class _Configured(Struct, frozen=True, kw_only=True):
+    spec: msgspec.Raw = msgspec.Raw(b"")
+
+
 BY_NODE = "node"
-"""Index of VMIs by status.nodeName."""
+"""Index of VMIs by status.nodeName; "" until they have one."""
 _node_decoder = msgspec.json.Decoder(Node)
 _decoder = msgspec.json.Decoder(_Owned)
+_spec_decoder = msgspec.json.Decoder(_Configured)
 
 
 def connect(
@@ -86,6 +92,21 @@ def connect_nodes(nodes: Cache, wake_node: Wake) -> None:
             wake_node(key)
 
     nodes.subscribe(on_node)
+
+
+def connect_configuration(kubevirts: Cache, vmis: Cache, wake_vmi: Wake) -> None:
+    """Subscribe for the VMI controller. vmis has the index BY_NODE."""
+
+    def on_kubevirt(_key: Key, before: bytes | None, after: bytes | None) -> None:
+        if _spec(before) != _spec(after):
+            for vmi in list(vmis.indexed(BY_NODE, "")):
+                wake_vmi(vmi)
+
+    kubevirts.subscribe(on_kubevirt)
+
+
+def _spec(raw: bytes | None) -> bytes | None:
+    return None if raw is None else bytes(_spec_decoder.decode(raw).spec)
 
 
 def _controlling_vmis(raw: bytes) -> list[str]:

@@ -3,4 +3,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A lab as a Kubernetes cluster: what runs in it, how it starts, how it is, how it is broken on purpose.
 
-lab.py is the front door; start.py is one run of `up`; control_plane.py and node.py are command lines."""
+lab.py is the front door; start.py is one run of `up`, start_nodes.py the nodes' part of it; control_plane.py
+and node.py are command lines."""

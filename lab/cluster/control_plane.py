@@ -27,8 +27,8 @@ AUDIT_POLICY: dict[str, Any] = {
     "omitStages": ["RequestReceived"],
     "rules": [{"level": "Metadata"}],
 }
-
-
+AUDIT_FILE_MEGABYTES, AUDIT_FILES_BEFORE = 64, 1
+"""128 MB at most: a lab with one VM writes some 20 MB an hour. One file holds any test's run."""
 WEBHOOK_STAGES = ("MutatingAdmissionWebhook", "ValidatingAdmissionWebhook")
 
 
@@ -114,8 +114,8 @@ class ControlPlane:
                 *self._api_server_identity(),
                 f"--audit-policy-file={self.audit_policy()}",
                 f"--audit-log-path={self.state.audit_log}",
-                "--audit-log-maxsize=100",
-                "--audit-log-maxbackup=2",
+                f"--audit-log-maxsize={AUDIT_FILE_MEGABYTES}",
+                f"--audit-log-maxbackup={AUDIT_FILES_BEFORE}",
             ],
         )
 

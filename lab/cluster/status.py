@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from lab.cluster.lab import Lab
-from lab.cluster.start import is_ready
+from lab.cluster.waiting import is_ready
 from lab.errors import ApiError
 from lab.machines import network
 from lab.machines.machine import Machine

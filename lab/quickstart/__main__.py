@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 
 from lab.collection import ROOT, linked_under
+from lab.quickstart.inputs import find_problem
 from lab.quickstart.timeline import Timeline, observe
 
 WORK = ROOT / ".cache/quickstart"
@@ -48,6 +49,12 @@ def capture(*command: str) -> str:
     return done.stdout
 
 
+def make_namespace(kubectl: tuple[str, ...], namespace: str) -> None:
+    """Make the VM's namespace unless it is there."""
+    if not capture(*kubectl, "get", "namespace", namespace, "--ignore-not-found", "--output", "name"):
+        step(f"The namespace {namespace}", *kubectl, "create", "namespace", namespace)
+
+
 def deploy(lab: tuple[str, ...], kubeconfig: str, namespace: str) -> None:
     """Run the playbook on the lab."""
     WORK.mkdir(parents=True, exist_ok=True)
@@ -59,7 +66,9 @@ def deploy(lab: tuple[str, ...], kubeconfig: str, namespace: str) -> None:
         "--inventory",
         str(inventory),
         "--extra-vars",
-        json.dumps({"vm_name": VM, "vm_namespace": namespace, "launcher_image_build_python": sys.executable}),
+        json.dumps(
+            {"provision_name": VM, "provision_namespace": namespace, "launcher_image_build_python": sys.executable}
+        ),
         "virtops.kubevirt.quickstart",
         environment={
             "ANSIBLE_COLLECTIONS_PATH": str(linked_under(ROOT / ".cache/collections")),
@@ -79,7 +88,7 @@ def launcher(kubectl: tuple[str, ...], namespace: str) -> str:
         raise QuickstartError(
             f"{namespace}/{VM} has no running launcher; kubectl describe vmi,pods -n {namespace} says why"
         )
-    return alive[0]
+    return str(alive[0])
 
 
 def show_console(kubectl: tuple[str, ...], namespace: str) -> None:
@@ -118,11 +127,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="quickstart", description=__doc__.partition("\n")[0])
     parser.add_argument("--namespace", default="default", help="namespace of the first VM")
     namespace = parser.parse_args().namespace
+    if problem := find_problem(namespace):
+        print(f"quickstart: error: {problem}", file=sys.stderr)
+        return 2
     lab = (sys.executable, "-m", "lab")
     kubectl = (*lab, "kubectl")
     started = time.monotonic()
     try:
         step("A real Kubernetes on this machine: one node", *lab, "up", "--nodes", "1")
+        make_namespace(kubectl, namespace)
         step("The images: control plane, launcher, a guest to try", sys.executable, "-m", "images", "build")
         kubeconfig = capture(*lab, "kubeconfig").strip()
         deploy(lab, kubeconfig, namespace)
@@ -131,7 +144,7 @@ def main() -> int:
         step("What Kubernetes says", *kubectl, "get", "vm,vmi,pods", "-n", namespace, "-o", "wide")
         timeline: Timeline = observe(json.loads(capture(*lab, "status", "--output", "json")), kubectl, namespace, VM)
         print("\n==> Where the time of this start went\n" + timeline.table(), flush=True)
-    except QuickstartError as error:
+    except (QuickstartError, subprocess.CalledProcessError) as error:
         print(f"quickstart: error: {error}", file=sys.stderr)
         return 1
     print(f"\nAll of it took {time.monotonic() - started:.0f} s. The lab stays up: export KUBECONFIG={kubeconfig}")

@@ -11,12 +11,15 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from lab.quickstart.audit import Audit, Entry, read_audit, seconds
+
+BEFORE_SECONDS = 300.0
+"""How long before its Pod a start may have been asked for: a first start waits for controllers."""
 MARKER = "virtops-guest: ready"
 SANDBOX = re.compile(r'time="([^"]+)".*RunPodSandbox for name:\\"([^\\"]+)\\".*returns sandbox id')
 
@@ -33,7 +36,7 @@ class Stage:
 class Sources:
     """What tells of a start. Lines of logs carry their own times."""
 
-    audit: tuple[dict[str, Any], ...]
+    audit: Audit
     pod: str
     launcher_log: tuple[str, ...]
     """Lines of kubectl logs --timestamps."""
@@ -46,6 +49,8 @@ class Timeline:
     """The moments of one start, in order."""
 
     stages: tuple[Stage, ...]
+    skipped: int = 0
+    """Entries of the audit log that could not be read. Most are requests of nobody: a wrong token is enough."""
 
     def table(self) -> str:
         """Return the moments as text: since the request, since the moment before, and a bar of tenths of a second."""
@@ -54,123 +59,124 @@ class Timeline:
             took = stage.at - before
             rows.append(f"    {stage.at:7.3f} s  +{took:6.3f}  {stage.name:<34} {'#' * round(took * 10)}")
             before = stage.at
+        if not rows:
+            rows = ["    no trace of it is left: the audit log keeps its newest part only"]
+        if self.skipped:
+            rows.append(f"    {self.skipped} entries of the audit log could not be read and were passed over")
         return "\n".join(rows)
-
-
-def seconds(stamp: str) -> float:
-    """Return an RFC 3339 time as seconds since the epoch."""
-    cut = re.sub(r"(\.\d{6})\d+", r"\1", stamp.replace("Z", "+00:00"))
-    return datetime.fromisoformat(cut).timestamp()
 
 
 def stages(sources: Sources, namespace: str, vm: str) -> Timeline:
     """Find the moments of a VM's newest start; those whose source has no trace are left out."""
-    start = _last(sources.audit, lambda one: _is(one, "virtualmachines", namespace, vm) and _is_users(one))
-    instance = _last(sources.audit, lambda one: _is(one, "virtualmachineinstances", namespace, vm, verb="create"))
-    if start is None or instance is None:
-        return Timeline(())
-    asked = seconds(start["requestReceivedTimestamp"])
-    born = seconds(instance["requestReceivedTimestamp"])
+    entries, skipped = sources.audit.entries, sources.audit.skipped
+    start = _last(entries, lambda one: _is(one, "virtualmachines", namespace, vm) and _is_users(one))
+    instance = _last(entries, lambda one: _is(one, "virtualmachineinstances", namespace, vm, verb="create"))
+    if instance is None:
+        return Timeline((), skipped)
+    born = instance.received
+    asked = start.received if start else born
     zero = min(asked, born)  # a restart is the controller's own: no request came before it
     moments = {
         "request answered (admission in it)": _answered(start) if asked < born else None,
         "VMI created": _answered(instance),
-        "Pod created": _answered(
-            _first(sources.audit, lambda one: _is(one, "pods", namespace, sources.pod, verb="create"))
-        ),
-        "Pod scheduled": _answered(_first(sources.audit, lambda one: _is(one, "pods/binding", namespace, sources.pod))),
+        "Pod created": _answered(_first(entries, lambda one: _is(one, "pods", namespace, sources.pod, verb="create"))),
+        "Pod scheduled": _answered(_first(entries, lambda one: _is(one, "pods/binding", namespace, sources.pod))),
         "sandbox ready": _sandbox(sources),
         "launcher's first line": _logged(sources.launcher_log, lambda _unused: True),
         "disks prepared": _logged(sources.launcher_log, lambda line: '"event":"prepared"' in line),
         "libvirtd up, connected": _handled(sources.handler_log, "launcher connected", namespace, vm, born),
         "domain created": _handled(sources.handler_log, "domain started", namespace, vm, born),
-        "phase Running": _answered(_first(sources.audit, lambda one: _is_running(one, namespace, vm, born))),
+        "phase Running": _answered(_first(entries, lambda one: _is_running(one, namespace, vm, born))),
         "guest's marker on its console": _logged(sources.launcher_log, lambda line: MARKER in line),
     }
     found = [Stage(name, at - zero) for name, at in moments.items() if at is not None and at >= zero]
-    return Timeline(tuple(sorted(found, key=lambda stage: stage.at)))
+    return Timeline(tuple(sorted(found, key=lambda stage: stage.at)), skipped)
 
 
-def _is(event: dict[str, Any], resource: str, namespace: str, name: str, verb: str | None = None) -> bool:
-    where = event.get("objectRef", {})
-    plural, _unused, sub = resource.partition("/")
-    return (
-        where.get("resource") == plural
-        and where.get("subresource", "") == sub
-        and where.get("namespace") == namespace
-        and where.get("name") == name
-        and event.get("responseStatus", {}).get("code", 0) < 300
-        and verb in (None, event.get("verb"))
-    )
+def _is(entry: Entry, resource: str, namespace: str, name: str, verb: str | None = None) -> bool:
+    wanted = (resource, namespace, name)
+    found = (entry.resource, entry.namespace, entry.name) == wanted
+    return found and entry.code < 300 and verb in (None, entry.verb)
 
 
-def _is_users(event: dict[str, Any]) -> bool:
-    writes = event["verb"] in ("create", "update", "patch")
-    return writes and not event["user"]["username"].startswith("system:serviceaccount:")
+def _is_users(entry: Entry) -> bool:
+    writes = entry.verb in ("create", "update", "patch")
+    return writes and not entry.user.startswith("system:serviceaccount:")
 
 
-def _is_running(event: dict[str, Any], namespace: str, vm: str, born: float) -> bool:
-    by_handler = event["user"]["username"].endswith(":kubevirt-handler")
-    mine = _is(event, "virtualmachineinstances/status", namespace, vm, verb="patch")
-    return mine and by_handler and seconds(event["requestReceivedTimestamp"]) >= born
+def _is_running(entry: Entry, namespace: str, vm: str, born: float) -> bool:
+    by_handler = entry.user.endswith(":kubevirt-handler")
+    mine = _is(entry, "virtualmachineinstances/status", namespace, vm, verb="patch")
+    return mine and by_handler and entry.received >= born
 
 
-def _first(events: Iterable[dict[str, Any]], wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any] | None:
-    return next((event for event in events if wanted(event)), None)
+def _first(entries: Iterable[Entry], wanted: Callable[[Entry], bool]) -> Entry | None:
+    return next((entry for entry in entries if wanted(entry)), None)
 
 
-def _last(events: Iterable[dict[str, Any]], wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any] | None:
-    return next((event for event in reversed(tuple(events)) if wanted(event)), None)
+def _last(entries: Sequence[Entry], wanted: Callable[[Entry], bool]) -> Entry | None:
+    return _first(reversed(entries), wanted)
 
 
-def _answered(event: dict[str, Any] | None) -> float | None:
-    return None if event is None else seconds(event["stageTimestamp"])
+def _answered(entry: Entry | None) -> float | None:
+    return None if entry is None else entry.answered
+
+
+def _at(stamp: str) -> float | None:
+    """None for a line that does not begin with its time: a log's first one may have lost its beginning."""
+    try:
+        return seconds(stamp)
+    except ValueError:
+        return None
 
 
 def _logged(lines: Iterable[str], wanted: Callable[[str], bool]) -> float | None:
-    return next((seconds(line.split(" ", 1)[0]) for line in lines if wanted(line)), None)
+    times = (_at(line.split(" ", 1)[0]) for line in lines if wanted(line))
+    return next((at for at in times if at is not None), None)
 
 
 def _sandbox(sources: Sources) -> float | None:
     found = (SANDBOX.search(line) for line in sources.container_log)
-    return next((seconds(one[1]) for one in found if one and one[2] == sources.pod), None)
+    return next((_at(one[1]) for one in found if one and one[2] == sources.pod), None)
 
 
 def _handled(lines: Iterable[str], event: str, namespace: str, vm: str, after: float) -> float | None:
     for line in lines:
         if f'"event":"{event}"' not in line or f'"{namespace}/{vm}"' not in line:
             continue
-        at = seconds(json.loads(line)["time"])
-        if at >= after:
+        found = re.search(r'"time":"([^"]+)"', line)
+        at = _at(found[1]) if found else None
+        if at is not None and at >= after:
             return at
     return None
 
 
 def observe(status: dict[str, Any], kubectl: tuple[str, ...], namespace: str, vm: str) -> Timeline:
     """Read the sources of a VM's newest start on a lab; status is what `lab status --output json` prints."""
-    pods = json.loads(_run(*kubectl, "get", "pods", "-n", namespace, "-l", f"vmi.kubevirt.io/id={vm}", "-o", "json"))[
-        "items"
-    ]
+    listed = _run(*kubectl, "get", "pods", "-n", namespace, "-l", f"vmi.kubevirt.io/id={vm}", "-o", "json")
+    pods = json.loads(listed)["items"]
+    if not pods:
+        return Timeline(())
     newest = max(pods, key=lambda pod: pod["metadata"]["creationTimestamp"])
-    node = next(one for one in status["nodes"] if one["name"] == newest["spec"]["nodeName"])
-    handlers = ("-n", "kubevirt", "-l", "kubevirt.io=virt-handler", "--tail=-1")
+    name, made = newest["metadata"]["name"], seconds(newest["metadata"]["creationTimestamp"])
+    logs = [Path(node["logs"]) for node in status["nodes"] if node["name"] == newest["spec"].get("nodeName")]
     sources = Sources(
-        audit=tuple(
-            json.loads(line)
-            for line in Path(status["audit_log"]).read_text().splitlines()
-            if "kubevirt" in line or "pods" in line
+        audit=read_audit(Path(status["audit_log"]), since=made - BEFORE_SECONDS),
+        pod=name,
+        launcher_log=_lines(*kubectl, "logs", "--timestamps", "-n", namespace, name, "-c", "compute"),
+        handler_log=_lines(*kubectl, "logs", "-n", "kubevirt", "-l", "kubevirt.io=virt-handler", "--tail=-1"),
+        container_log=tuple(
+            line for place in logs for line in (place / "containerd.log").read_text(errors="replace").splitlines()
         ),
-        pod=newest["metadata"]["name"],
-        launcher_log=tuple(
-            _run(
-                *kubectl, "logs", "--timestamps", "-n", namespace, newest["metadata"]["name"], "-c", "compute"
-            ).splitlines()
-        ),
-        handler_log=tuple(_run(*kubectl, "logs", *handlers).splitlines()),
-        container_log=tuple((Path(node["logs"]) / "containerd.log").read_text(errors="replace").splitlines()),
     )
     return stages(sources, namespace, vm)
 
 
 def _run(*command: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def _lines(*command: str) -> tuple[str, ...]:
+    """A log that cannot be had, as of a container that is gone, has no trace."""
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    return tuple(done.stdout.splitlines())

@@ -10,9 +10,10 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from lab import Lab
 from lab.cluster.inventory import render_inventory
@@ -31,9 +32,10 @@ DEPLOY = {
 
 
 @contextmanager
-def deployed(name: str, nodes: int = 1) -> Iterator[Cluster]:
+def deployed(name: str, nodes: int = 1, **options: Any) -> Iterator[Cluster]:
     """Have a lab with the control plane deployed inside the block, and nothing of it left after.
 
+    options: of the playbook, beside the usual ones.
     The nodes have the images from their first moment, so the playbook finds nothing to import: that it can is shown by
     the Molecule scenario of its role.
     """
@@ -41,7 +43,7 @@ def deployed(name: str, nodes: int = 1) -> Iterator[Cluster]:
     with tempfile.TemporaryDirectory(prefix=f"virtops-{name}-") as directory, lab.running(nodes, images=_archives()):
         inventory = Path(directory) / "inventory.yml"
         inventory.write_text(render_inventory(lab))
-        _deploy(inventory, lab.kubeconfig, linked_under(Path(directory)))
+        _deploy(inventory, lab.kubeconfig, linked_under(Path(directory)), {**DEPLOY, **options})
         kubectl = ensure_programs(lab.cache, silent).kube("kubectl")
         yield Cluster(
             name=name,
@@ -59,10 +61,10 @@ def _archives() -> list[Path]:
     return [Path(one["archive"]) for one in json.loads(done.stdout)]
 
 
-def _deploy(inventory: Path, kubeconfig: Path, search_path: Path) -> None:
+def _deploy(inventory: Path, kubeconfig: Path, search_path: Path, options: Mapping[str, Any]) -> None:
     """Run the deploy playbook; its output is the failure's text."""
     playbook = str(Path(sys.executable).parent / "ansible-playbook")
-    command = [playbook, "--inventory", str(inventory), "--extra-vars", json.dumps(DEPLOY), "virtops.kubevirt.deploy"]
+    command = [playbook, "--inventory", str(inventory), "--extra-vars", json.dumps(options), "virtops.kubevirt.deploy"]
     environment = {
         **os.environ,
         "ANSIBLE_COLLECTIONS_PATH": str(search_path),

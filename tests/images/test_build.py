@@ -15,12 +15,15 @@ import pytest
 
 from images import build as building
 from images.__main__ import main
-from images.build import Options, build, collection_version
+from images.build import Options, build, collection_version, plan
+from images.mirrors import Mirrors
 from images.oci import Config
 from images.recipes import Inputs, LayerRecipe, Recipe
 from images.rootfs import Debian
 from images.store import Store, hash_of
 from images.tree import Node, regular
+
+MACHINES = "http://mirror.example/of-this-machine"
 
 
 @pytest.fixture
@@ -32,10 +35,10 @@ def collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (root / "code.py").write_text("1")
     (root / "galaxy.yml").write_text("namespace: virtops\nversion: 1.2.3\n")
 
-    def make_rootfs(packages: Sequence[str], path: Path, debian: Debian) -> None:
+    def make_rootfs(packages: Sequence[str], path: Path, _debian: Debian, mirrors: Mirrors) -> None:
         with tarfile.open(path, "w") as tar:
             entry = tarfile.TarInfo("packages")
-            data = " ".join([*packages, debian.mirror]).encode()
+            data = " ".join([*packages, mirrors.archive]).encode()
             entry.size = len(data)
             tar.addfile(entry, io.BytesIO(data))
 
@@ -50,6 +53,7 @@ def collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         LayerRecipe("code", lambda where: hash_of(where / "code.py"), code_layer, uses_rootfs=False),
     )
     monkeypatch.setattr(building, "make_rootfs", make_rootfs)
+    monkeypatch.setattr(building, "of_this_machine", lambda: Mirrors(MACHINES))
     monkeypatch.setattr(building, "recipe", lambda name: Recipe(name, layers, Config()))
     return root
 
@@ -109,6 +113,55 @@ def test_an_archive_that_somebody_replaced_is_written_again(collection: Path, st
     assert build("toy", store, tmp_path / "out", Options(), collection).written
 
 
+def packages_of(archive: Path) -> str:
+    """Return what the toy's first layer holds."""
+    with tarfile.open(archive) as tar:
+        for member in tar.getmembers():
+            blob = tar.extractfile(member)
+            if blob is None or not member.name.startswith("blobs/") or tarfile.is_tarfile(blob) is False:
+                continue
+            blob.seek(0)
+            with tarfile.open(fileobj=blob) as layer:
+                if "packages" in layer.getnames():
+                    found = layer.extractfile("packages")
+                    assert found is not None
+                    return found.read().decode()
+    raise AssertionError("no layer of packages")
+
+
+def test_packages_come_from_the_mirror_of_this_machine(collection: Path, store: Store, tmp_path: Path) -> None:
+    built = build("toy", store, tmp_path / "out", Options(), collection)
+    assert packages_of(built.image.path) == f"tini {MACHINES}"
+
+
+def test_a_mirror_that_is_named_goes_before_it_and_is_fetched_from_at_once(
+    collection: Path, store: Store, tmp_path: Path
+) -> None:
+    build("toy", store, tmp_path / "out", Options(), collection)
+    options = Options(mirrors=Mirrors("http://mirror.example/named"))
+    assert packages_of(build("toy", store, tmp_path / "out", options, collection).image.path).endswith("/named")
+
+
+def test_a_plan_makes_nothing_and_says_what_would_be_made(
+    collection: Path, store: Store, said: list[str], tmp_path: Path
+) -> None:
+    planned = plan("toy", store, tmp_path / "out", Options(), collection)
+    assert (planned.written, planned.image.digest) == (True, "")
+    assert planned.image.reference == "localhost/virtops/toy:1.2.3"
+    assert (said, sorted(one.name for one in tmp_path.iterdir())) == ([], ["collection"])
+
+
+def test_a_plan_names_the_image_that_is_up_to_date(collection: Path, store: Store, tmp_path: Path) -> None:
+    built = build("toy", store, tmp_path / "out", Options(), collection)
+    planned = plan("toy", store, tmp_path / "out", Options(), collection)
+    assert (planned.written, planned.image) == (False, built.image)
+    assert plan("toy", store, tmp_path / "elsewhere", Options(), collection).written
+    assert plan("toy", store, tmp_path / "out", Options(fresh=True), collection).written
+    (collection / "code.py").write_text("2")
+    assert plan("toy", store, tmp_path / "out", Options(), collection).written
+    assert not (tmp_path / "elsewhere").exists()
+
+
 def test_names_are_those_that_the_caller_wants(collection: Path, store: Store, tmp_path: Path) -> None:
     built = build("toy", store, tmp_path, Options(prefix="registry.example:5000/vm", tag="latest"), collection)
     assert built.image.reference == "registry.example:5000/vm/toy:latest"
@@ -133,6 +186,20 @@ def test_a_problem_is_one_message_without_a_traceback(
     lines = capsys.readouterr().err.splitlines()
     assert lines[-1].startswith("images: cannot make a Debian root file system: mmdebstrap is not installed")
     assert not any("Traceback" in line for line in lines)
+
+
+def test_check_prints_what_would_be_made_and_needs_nothing_of_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("VIRTOPS_CACHE", str(tmp_path / "cache"))
+    assert main(["build", "--check", "--json", "--only", "virt-launcher", "--tag", "1"]) == 0
+    (one,) = json.loads(capsys.readouterr().out)
+    assert (one["built"], one["digest"], one["size_bytes"]) == (True, "", 0)
+    assert one["reference"] == "localhost/virtops/virt-launcher:1"
+    assert main(["build", "--check", "--only", "virt-launcher", "--tag", "1"]) == 0
+    assert capsys.readouterr().out == "localhost/virtops/virt-launcher:1  would be written\n"
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_packages_are_printed_for_whoever_installs_them(capsys: pytest.CaptureFixture[str]) -> None:

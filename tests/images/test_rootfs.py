@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from images import rootfs
+from images.mirrors import NO_MIRRORS, Mirrors
 
 
 def a_program(folder: Path, script: str, name: str = "mmdebstrap") -> None:
@@ -35,7 +36,7 @@ def test_a_package_list_has_comments_and_is_sorted() -> None:
 
 def test_everything_that_is_missing_is_said_at_once_with_the_remedy(programs: Path, tmp_path: Path) -> None:
     with pytest.raises(rootfs.RootfsError) as caught:
-        rootfs.make_rootfs(["tini"], tmp_path / "root.tar", rootfs.Debian())
+        rootfs.make_rootfs(["tini"], tmp_path / "root.tar", rootfs.Debian(), NO_MIRRORS)
     message = str(caught.value)
     assert "mmdebstrap is not installed: apt-get install mmdebstrap, or build the images with podman" in message
     assert "keyring.gpg is not there: apt-get install debian-archive-keyring" in message
@@ -47,25 +48,39 @@ def test_only_an_ordinary_user_needs_newuidmap(programs: Path, tmp_path: Path, m
     (programs / "newuidmap").unlink()
     monkeypatch.setattr("os.geteuid", lambda: 107)
     with pytest.raises(rootfs.RootfsError, match="newuidmap is not installed: apt-get install uidmap, or run as root"):
-        rootfs.make_rootfs(["tini"], tmp_path / "root.tar", rootfs.Debian())
+        rootfs.make_rootfs(["tini"], tmp_path / "root.tar", rootfs.Debian(), NO_MIRRORS)
     monkeypatch.setattr("os.geteuid", lambda: 0)
-    rootfs.make_rootfs(["tini"], tmp_path / "root.tar", rootfs.Debian())
+    rootfs.make_rootfs(["tini"], tmp_path / "root.tar", rootfs.Debian(), NO_MIRRORS)
 
 
-def test_mmdebstrap_gets_packages_suite_target_and_mirror(programs: Path, tmp_path: Path) -> None:
+def test_mmdebstrap_gets_packages_suite_target_and_sources(programs: Path, tmp_path: Path) -> None:
+    (tmp_path / "keyring.gpg").touch()
+    a_program(programs, f'for one in "$@"; do echo "$one"; done > {tmp_path}/arguments')
+    debian = rootfs.Debian("bookworm", ("amd64", "i386"))
+    mirrors = Mirrors("http://mirror.example/debian", "http://mirror.example/security")
+    rootfs.make_rootfs(["busybox", "tini"], tmp_path / "root.tar", debian, mirrors)
+    said = (tmp_path / "arguments").read_text().splitlines()
+    assert said[-7:] == [
+        "--architectures=amd64,i386",
+        "--include=busybox,tini",
+        "bookworm",
+        f"{tmp_path}/root.tar",
+        "deb http://mirror.example/debian bookworm main",
+        "deb http://mirror.example/debian bookworm-updates main",
+        "deb http://mirror.example/security bookworm-security main",
+    ]
+    assert "--variant=minbase" in said
+
+
+def test_where_no_mirror_is_known_mmdebstrap_chooses(programs: Path, tmp_path: Path) -> None:
     (tmp_path / "keyring.gpg").touch()
     a_program(programs, f'echo "$@" > {tmp_path}/arguments')
-    debian = rootfs.Debian("bookworm", ("amd64", "i386"), "http://mirror.example/debian")
-    rootfs.make_rootfs(["busybox", "tini"], tmp_path / "root.tar", debian)
-    said = (tmp_path / "arguments").read_text().strip()
-    assert said.endswith(
-        f"--architectures=amd64,i386 --include=busybox,tini bookworm {tmp_path}/root.tar http://mirror.example/debian"
-    )
-    assert "--variant=minbase" in said
+    rootfs.make_rootfs(["tini"], tmp_path / "root.tar", rootfs.Debian(), NO_MIRRORS)
+    assert (tmp_path / "arguments").read_text().endswith(f"trixie {tmp_path}/root.tar\n")
 
 
 def test_a_failure_carries_the_last_lines_that_mmdebstrap_said(programs: Path, tmp_path: Path) -> None:
     (tmp_path / "keyring.gpg").touch()
     a_program(programs, "echo 'E: Unable to locate package tiny' >&2; exit 25")
     with pytest.raises(rootfs.RootfsError, match=r"is a Debian mirror reachable.*\n.*Unable to locate package tiny"):
-        rootfs.make_rootfs(["tiny"], tmp_path / "root.tar", rootfs.Debian())
+        rootfs.make_rootfs(["tiny"], tmp_path / "root.tar", rootfs.Debian(), NO_MIRRORS)

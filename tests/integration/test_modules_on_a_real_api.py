@@ -9,9 +9,6 @@ What is proven here is what a fake cannot: field owners, dry run, strict validat
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -306,23 +303,3 @@ def test_a_cluster_without_a_control_plane_says_so(task: Task) -> None:
     found = task("kubevirt_control_plane_info", validate_certs=True)
     assert (found["owner"], found["version"], found["namespace"]) == ("other", None, None)
     assert "unknown installer" in found["evidence"]
-
-
-@pytest.mark.parametrize("target", [path.name for path in sorted((ROOT / "tests/integration/targets").iterdir())])
-def test_integration_target(target: str, lab: Lab, place: Path, tmp_path: Path) -> None:
-    """What ansible-test integration would run: the target as a role."""
-    play = tmp_path / "play.yml"
-    play.write_text(json.dumps([{"hosts": "localhost", "gather_facts": False, "roles": [target]}]))
-    done = subprocess.run(
-        [str(Path(sys.executable).parent / "ansible-playbook"), str(play)],
-        env={
-            **os.environ,
-            "ANSIBLE_COLLECTIONS_PATH": str(place),
-            "ANSIBLE_ROLES_PATH": str(ROOT / "tests/integration/targets"),
-            "K8S_AUTH_KUBECONFIG": str(lab.kubeconfig),
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from lab import Lab
-from lab.cluster.start import is_ready
+from lab.cluster.waiting import is_ready
 from lab.errors import ApiError
 from lab.images.system import PAUSE_IMAGE
 from lab.machines import network

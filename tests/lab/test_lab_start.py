@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 
 from lab import Lab, LabError
+from lab.cluster import description
+from lab.progress import silent
 from tests.lab.real import a_pod, fair, host_traces, run_pod, traces_of
 
 pytestmark = pytest.mark.lab
@@ -69,9 +71,11 @@ def test_node_joins_and_has_the_images_of_the_others(no_lab: Lab) -> None:
 
 
 def test_lab_does_not_shrink(no_lab: Lab) -> None:
-    no_lab.up(1)
-    with pytest.raises(LabError, match="cannot shrink"):
-        no_lab.up(0)
+    known = description.allocate(no_lab.cache, no_lab.state, nodes=2, node_grace_seconds=8, progress=silent)
+    for nodes in (0, 1):
+        with pytest.raises(LabError, match="has 2 nodes and cannot shrink"):
+            no_lab.up(nodes)
+    assert no_lab.describe() == known
 
 
 def test_down_of_no_lab_is_no_error(no_lab: Lab) -> None:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What must be in the collection's tarball, and what must not: the files that git tracks, but for tools' settings."""
+"""What must be in the collection's tarball, and what must not: of the tracked files those that its content uses."""
 
 from __future__ import annotations
 
@@ -11,8 +11,24 @@ from pathlib import Path
 
 MADE = frozenset({"MANIFEST.json", "FILES.json"})
 """By the build."""
-NOT_SHIPPED = frozenset({"galaxy.yml"})
-"""Its content is in MANIFEST.json."""
+SHIPPED = (
+    "CHANGELOG.rst",
+    "CODE_OF_CONDUCT.md",
+    "CONTRIBUTING.md",
+    "LICENSE",
+    "README.md",
+    "changelogs/",
+    "controlplane/",
+    "docs/",
+    "extensions/eda/",
+    "images/",
+    "meta/",
+    "playbooks/",
+    "plugins/",
+    "roles/",
+    "tests/config.yml",
+)
+"""How the paths begin that belong into the tarball; images/ builds the images from controlplane/ where a role runs."""
 SIZE_LIMIT = 20 << 20
 """Bytes; Galaxy takes no more."""
 
@@ -25,9 +41,10 @@ def packed(tarball: Path) -> dict[str, tarfile.TarInfo]:
 
 def problems(members: AbstractSet[str], tracked: AbstractSet[str]) -> list[str]:
     """Compare the tarball's paths with the tracked ones; return what is wrong, in words."""
-    expected = {path for path in tracked if not path.startswith(".")} - NOT_SHIPPED
-    found = [f"{path}: is tracked, but not in the tarball (build_ignore?)" for path in sorted(expected - members)]
-    found += [f"{path}: is in the tarball, but not tracked" for path in sorted(members - expected - MADE)]
+    expected = {path for path in tracked if path.startswith(SHIPPED)}
+    found = [f"{path}: is used, but not in the tarball (build_ignore?)" for path in sorted(expected - members)]
+    surplus = sorted(members - expected - MADE)
+    found += [f"{path}: is in the tarball, but nothing in it uses it (build_ignore?)" for path in surplus]
     roles = {path.split("/")[1] for path in members if path.startswith("roles/")}
     found += [f"roles/{role}: has no README.md" for role in sorted(roles) if f"roles/{role}/README.md" not in members]
     return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 from ansible_collections.virtops.kubevirt.tests.sanity.contents import problems
 
-TRACKED = frozenset({"galaxy.yml", "README.md", ".gitignore", "roles/a/README.md", "controlplane/x.py"})
+TRACKED = frozenset({"galaxy.yml", "README.md", ".gitignore", "roles/a/README.md", "controlplane/x.py", "tests/x.py"})
 PACKED = frozenset({"MANIFEST.json", "FILES.json", "README.md", "roles/a/README.md", "controlplane/x.py"})
 
 
@@ -16,8 +16,9 @@ PACKED = frozenset({"MANIFEST.json", "FILES.json", "README.md", "roles/a/README.
     ("packed", "words"),
     [
         pytest.param(PACKED, [], id="right"),
-        pytest.param(PACKED - {"controlplane/x.py"}, ["controlplane/x.py: is tracked, but not"], id="missing"),
-        pytest.param(PACKED | {".venv/x"}, [".venv/x: is in the tarball, but not tracked"], id="junk"),
+        pytest.param(PACKED - {"controlplane/x.py"}, ["controlplane/x.py: is used, but not"], id="missing"),
+        pytest.param(PACKED | {".venv/x"}, [".venv/x: is in the tarball, but nothing"], id="junk"),
+        pytest.param(PACKED | {"tests/x.py"}, ["tests/x.py: is in the tarball, but nothing"], id="the project's own"),
         pytest.param(
             PACKED | {"roles/b/x"}, ["roles/b/x: is in", "roles/b: has no README.md"], id="a role without README"
         ),

@@ -76,12 +76,17 @@ def _with_pod(world: World, pod: Pod) -> Plan[Action]:
         return _claim(pod)
     if pod.is_deleting or pod.is_over or pod.compute.terminated is not None:
         return Plan((Tell(because="its Pod ended before the guest was started"),))
+    if world.waits_for_kvm_in_vain:
+        return Plan((Tell(because="a further attempt, without KVM, is recorded before this one is given up"),))
     if pod.is_up:
         return Plan((GrantStart(pod, because="its launcher is up"),))
     return _label(world, pod.spec.node_name)
 
 
 def _without_pod(world: World) -> Plan[Action]:
+    if world.superseded:
+        leaving = [pod for pod in _staying(world) if pod in world.superseded]
+        return Plan(tuple(_delete(pod, "a further attempt was begun") for pod in leaving))
     if not world.was_begun:
         return Plan((CreatePod(world.attempt, because="the run has no launcher Pod yet"),))
     if not world.is_absence_confirmed:

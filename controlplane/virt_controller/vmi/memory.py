@@ -18,10 +18,7 @@ from controlplane.api.objects.pod import Pod, Trouble, bounded
 from controlplane.api.objects.resources import Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.virt_controller.vmi.evidence import NodeState
-from controlplane.virt_controller.vmi.world import pod_name
-
-LOOKED_BACK = 2
-"""How many attempts before the current one may still have a Pod: one begins when the one before it has ended."""
+from controlplane.virt_controller.vmi.world import LOOKED_BACK, pod_name
 
 TOLD_IN_EVENTS = frozenset({"FailedMount", "FailedMapVolume", "FailedAttachVolume", "FailedCreatePodSandBox"})
 """Reasons of Events about what a Pod waits for before its containers, of which its status says nothing."""
@@ -35,7 +32,8 @@ class Memory:
     """What was learned about one VMI."""
 
     uid: str
-    was_begun: bool = False
+    begun: int = 0
+    """The latest attempt of which a Pod is known to have existed."""
     absence: set[Question] = field(default_factory=set)
     """Questions to which the API server said "no Pod"."""
     gone_nodes: set[str] = field(default_factory=set)
@@ -48,6 +46,10 @@ class Memory:
     """What is looked at for this VMI: what happens to one of these is its business, whatever it says of its owner."""
     heard: dict[str, Trouble] = field(default_factory=dict)
     """What was said last about why a Pod does not start, by the Pod's UID: one at most."""
+
+    def was_begun(self, attempt: int) -> bool:
+        """Tell whether an attempt is known to have had a Pod."""
+        return self.begun >= max(attempt, 1)
 
     def judge_node(self, name: str, raw: bytes | None) -> NodeState | None:
         """Say what is known of a Node. raw: as the cache has it."""
@@ -91,7 +93,7 @@ class Memories:
     def note_pods(self, vmi: VirtualMachineInstance, pods: Collection[Pod]) -> Memory:
         """Take in which Pods are looked at for a VMI, and that there are some."""
         memory = self.of(vmi)
-        memory.was_begun |= bool(pods)
+        memory.begun = max([memory.begun, *(_attempt_of(pod, vmi) for pod in pods)])
         memory.granted = frozenset(vmi.status.active_pods)
         seen = frozenset({*names(vmi), *(Key(pod.metadata.namespace, pod.metadata.name) for pod in pods)})
         for gone in memory.pods - seen:
@@ -138,6 +140,15 @@ def question(vmi: VirtualMachineInstance) -> Question:
 
 def names(vmi: VirtualMachineInstance) -> list[Key]:
     """List the names that Pods of this run can have; a number that somebody else wrote costs no more than a few."""
+    return [Key(vmi.metadata.namespace, pod_name(vmi, number)) for number in _attempts(vmi)]
+
+
+def _attempts(vmi: VirtualMachineInstance) -> range:
     current = max(vmi.status.attempt, 1)
-    attempts = range(max(1, current - LOOKED_BACK), current + 1)
-    return [Key(vmi.metadata.namespace, pod_name(vmi, number)) for number in attempts]
+    return range(max(1, current - LOOKED_BACK), current + 1)
+
+
+def _attempt_of(pod: Pod, vmi: VirtualMachineInstance) -> int:
+    """Return which attempt a Pod was made for; the current one if its name does not tell."""
+    attempts = _attempts(vmi)
+    return next((number for number in attempts if pod.metadata.name == pod_name(vmi, number)), attempts[-1])

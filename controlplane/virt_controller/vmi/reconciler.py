@@ -92,7 +92,7 @@ class VmiReconciler:
             configuration=configuration,
             problems=_problems(raw, configuration) if vmi.status.attempt == 0 else (),
             is_absence_confirmed=question(vmi) in memory.absence,
-            was_begun=memory.was_begun,
+            was_begun=memory.was_begun(vmi.status.attempt),
             heard=memory.heard,
             deletes_sent=frozenset(pod.uid for pod in pods if self._pods.is_delete_sent(_pod_key(pod), pod.uid)),
         )
@@ -171,7 +171,7 @@ class VmiReconciler:
             if not is_controlled(decode(await self._api.get(POD, key), Pod), vmi):
                 raise Invalid(f"cannot create Pod {key}: one of this name exists and is not ours; delete it") from error
             raise Conflict(str(error)) from error
-        memory.was_begun = True
+        memory.begun = max(memory.begun, action.attempt)
 
     async def _claim(self, world: World, action: ClaimPod) -> None:
         pod = next(one for one in world.pods if one.uid == action.uid)

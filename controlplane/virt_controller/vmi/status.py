@@ -59,6 +59,8 @@ def derive_status(world: World, problem: Problem[Action] | None) -> VirtualMachi
         return _not_understood(world)
     step = next_step(world)
     new = old if step.phase == old.phase else _enter(world, step)
+    if world.waits_for_kvm_in_vain and new is old:
+        new = msgspec.structs.replace(old, attempt=world.attempt + 1)
     if not world.is_deleting or new.phase != old.phase:
         new = msgspec.structs.replace(new, conditions=_conditions(world, step, problem))
     return None if new == old else new

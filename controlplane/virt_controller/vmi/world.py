@@ -9,16 +9,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from kubevirt_api.names import LAUNCHER_ROLE
+from kubevirt_api.names import KVM_DEVICE, LAUNCHER_ROLE
 from kubevirt_api.names import ROLE as ROLE_LABEL
 
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
-from controlplane.api.objects.phase import AFTER_HAND_OVER
+from controlplane.api.objects.phase import AFTER_HAND_OVER, SCHEDULING
 from controlplane.api.objects.pod import Pod, Trouble
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.virt_controller.vmi.evidence import Evidence, NodeState, weigh
 
 DEFAULTS = KubeVirtConfiguration()
+LOOKED_BACK = 2
+"""How many attempts before the current one may still have a Pod: one begins when the one before it has ended."""
 
 
 class Role(Enum):
@@ -73,6 +75,24 @@ class World:
         name = pod_name(self.vmi, self.attempt)
         mine = (pod for pod in self.pods if self.role_of(pod) is Role.SOURCE)
         return next((pod for pod in mine if self.vmi.status.active_pods or pod.metadata.name == name), None)
+
+    @property
+    def superseded(self) -> tuple[Pod, ...]:
+        """Pods of earlier attempts. None of them was granted the start, or there would be no later one."""
+        earlier = {pod_name(self.vmi, number) for number in range(max(1, self.attempt - LOOKED_BACK), self.attempt)}
+        return tuple(pod for pod in self.pods if pod.metadata.name in earlier)
+
+    @property
+    def waits_for_kvm_in_vain(self) -> bool:
+        """Tell whether no node was found for its Pod, and it asks for what it does not need any more.
+
+        A Pod's resources cannot be changed. One that has a node is left as it is: its launcher may be up already.
+        """
+        pod = self.source
+        if pod is None or self.is_deleting or pod.is_deleting or self.vmi.status.phase != SCHEDULING:
+            return False
+        is_placed = bool(pod.spec.node_name)
+        return self.configuration.developer_configuration.use_emulation and pod.was_given(KVM_DEVICE) and not is_placed
 
     def role_of(self, pod: Pod) -> Role:
         """Say what a Pod is for: by the grant, never by what whoever may write Pods can put on one."""

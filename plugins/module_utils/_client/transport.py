@@ -30,7 +30,7 @@ ANSWER_LIMIT = 64 << 20
 """Bytes of one answer; 500 objects of the greatest size fit."""
 LINE_LIMIT = 4 << 20
 """Bytes of one watch event; the API server stores no object above 1.5 MiB."""
-PAUSES_SECONDS = (0.5, 1.0, 2.0)
+PAUSES_SECONDS = (0.5, 1.0, 2.0, 4.0, 4.0, 4.0)
 """Before a request is sent again that a server or proxy had no time for, where it does not ask for a pause itself."""
 LONGEST_PAUSE_SECONDS = 5
 _REPEATABLE = ("GET", "PATCH")

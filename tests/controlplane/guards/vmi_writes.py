@@ -10,6 +10,7 @@ from tests.controlplane.guards.guard import Guard
 _WORLD = "controlplane/virt_controller/vmi/world.py"
 _RECONCILER = "controlplane/virt_controller/vmi/reconciler.py"
 _MEMORY = "controlplane/virt_controller/vmi/memory.py"
+_DECIDE = "controlplane/virt_controller/vmi/decide.py"
 _BY_WORLD = (
     "tests/controlplane/virt_controller/vmi/test_world.py",
     "tests/controlplane/virt_controller/vmi/test_decide.py",
@@ -172,17 +173,45 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_MEMORY,
-        line="    attempts = range(max(1, current - LOOKED_BACK), current + 1)",
-        without="    attempts = range(max(1, current - 1_000), current + 1)",
+        line="    return range(max(1, current - LOOKED_BACK), current + 1)",
+        without="    return range(max(1, current - 1_000), current + 1)",
         because="A number that somebody else wrote into the status must not cost a million reads.",
         tests=_BY_RECONCILER,
     ),
     Guard(
         file=_MEMORY,
-        line="    attempts = range(max(1, current - LOOKED_BACK), current + 1)",
-        without="    attempts = range(current, current + 1)",
+        line="    return range(max(1, current - LOOKED_BACK), current + 1)",
+        without="    return range(current, current + 1)",
         because="A Pod of the attempt before may still be going.",
         tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=_MEMORY,
+        line="        return self.begun >= max(attempt, 1)",
+        without="        return self.begun > 0",
+        because="A further attempt would be over before it is begun: the Pod of the one before it is gone.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=_WORLD,
+        line="was_given(KVM_DEVICE) and not is_placed",
+        without="was_given(KVM_DEVICE)",
+        because="A Pod that has a node may have its launcher up; it would be given up for nothing.",
+        tests=_BY_WORLD,
+    ),
+    Guard(
+        file=_WORLD,
+        line="        if pod is None or self.is_deleting or pod.is_deleting or self.vmi.status.phase != SCHEDULING:\n",
+        without="        if pod is None:\n",
+        because="After the hand-over a further attempt would be another run beside the one that was granted.",
+        tests=_BY_WORLD,
+    ),
+    Guard(
+        file=_DECIDE,
+        line="    if world.superseded:\n",
+        without="    if False:\n",
+        because="The next Pod of a run would be made beside the one before it.",
+        tests=_BY_WORLD,
     ),
     Guard(
         file=_MEMORY,

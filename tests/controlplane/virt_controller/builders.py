@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from kubevirt_api.names import LAUNCHER_ROLE, NODE_NAME, ROLE, VM_FINALIZER, VMI_FINALIZER
+from kubevirt_api.names import KVM_DEVICE, LAUNCHER_ROLE, NODE_NAME, ROLE, VM_FINALIZER, VMI_FINALIZER
 
 from controlplane.api.objects.decode import decode, decode_vm, decode_vmi
 from controlplane.api.objects.pod import Pod
@@ -79,6 +79,7 @@ def a_pod(
     labels: Json | None = None,
     owner_name: str | None = "web",
     conditions: tuple[Json, ...] = (),
+    has_kvm: bool = False,
     **status: Any,
 ) -> Pod:
     meta: Json = {"name": pod_name(a_vmi(), attempt), "namespace": "default", "uid": uid}
@@ -91,7 +92,8 @@ def a_pod(
     status = {"phase": phase, "conditions": conditions, **status}
     if compute is not None:
         status["containerStatuses"] = [{"name": "compute", "state": compute}]
-    spec: Json = {"containers": [{"name": "compute", "image": "launcher:1"}]}
+    limits = {KVM_DEVICE: "1"} if has_kvm else {}
+    spec: Json = {"containers": [{"name": "compute", "image": "launcher:1", "resources": {"limits": limits}}]}
     if node:
         spec["nodeName"] = node
     return decode({"metadata": meta, "spec": spec, "status": status}, Pod)

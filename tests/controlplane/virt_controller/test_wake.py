@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
-from controlplane.virt_controller.wake import connect, connect_nodes
+import msgspec
+
+from controlplane.api.objects.resources import KUBEVIRT, NODE, POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.kube.cache import Store as CacheStore
+from controlplane.virt_controller.wake import connect, connect_configuration, connect_nodes
 from tests.controlplane.simulation.cache import LaggingCache
 from tests.controlplane.simulation.clock import SimulatedClock
 from tests.controlplane.simulation.store import RESOURCES, Store
@@ -32,6 +35,33 @@ class Stage:
             wake_vm=lambda key: self.woken.append(f"vm {key}"),
             wake_vmi=lambda key: self.woken.append(f"vmi {key}"),
         )
+
+
+def a_configuration(version: int, *, emulates: bool, phase: str = "") -> bytes:
+    meta = {"name": "kubevirt", "namespace": "kubevirt", "uid": "k", "resourceVersion": str(version)}
+    spec = {"configuration": {"developerConfiguration": {"useEmulation": emulates}}}
+    return msgspec.json.encode({"metadata": meta, "spec": spec, "status": {"phase": phase}})
+
+
+def test_a_configuration_wakes_what_has_no_node_yet() -> None:
+    """A Pod that was made by the former one may wait for ever; whoever has a node keeps what it was made with."""
+    stage, kubevirts, woken = Stage(), CacheStore(KUBEVIRT), []
+    for name, status in (("web", {"nodeName": "node-1"}), ("db", {"phase": "Scheduling"})):
+        stage.store.create(VIRTUAL_MACHINE_INSTANCE, "default", {"metadata": {"name": name}, "spec": {}})
+        stage.store.patch(VIRTUAL_MACHINE_INSTANCE, Key("default", name), {"status": status}, subresource="status")
+    stage.caches[VIRTUAL_MACHINE_INSTANCE].start()
+    connect_configuration(kubevirts, stage.caches[VIRTUAL_MACHINE_INSTANCE], lambda key: woken.append(str(key)))
+    for emulates, phase, wakes in (
+        (False, "", ["default/db"]),
+        (False, "Deployed", []),
+        (True, "Deployed", ["default/db"]),
+    ):
+        woken.clear()
+        kubevirts.put(a_configuration(len(phase) + emulates + 1, emulates=emulates, phase=phase))
+        assert woken == wakes, (emulates, phase)
+    woken.clear()
+    kubevirts.remove(Key("kubevirt", "kubevirt"))
+    assert woken == ["default/db"]
 
 
 def test_changes_wake_their_keys() -> None:

@@ -33,6 +33,8 @@ NODE = Node(state=STATE, addresses=PLAN, programs=PROGRAMS, number=2, runc="/usr
         ("api_server", "--enable-aggregator-routing=true"),
         ("api_server", "--requestheader-allowed-names=front-proxy-client"),
         ("api_server", "--audit-log-path=/var/lib/virtops-lab/t/audit/audit.log"),
+        ("api_server", "--audit-log-maxsize=64"),
+        ("api_server", "--audit-log-maxbackup=1"),
         ("controller_manager", "--node-monitor-grace-period=8s"),
         ("controller_manager", "--use-service-account-credentials=true"),
         ("scheduler", "--kube-api-qps=300"),

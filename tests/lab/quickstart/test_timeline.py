@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
+from lab.quickstart.audit import Audit, Entry, seconds
 from lab.quickstart.timeline import Sources, stages
 
 
@@ -15,30 +15,31 @@ def stamp(second: float) -> str:
     return f"2026-01-01T00:00:{second:09.6f}Z"
 
 
-def event(at: float, who: str, verb: str, resource: str, name: str = "web") -> dict[str, Any]:
-    plural, _unused, sub = resource.partition("/")
-    where = {"resource": plural, "namespace": "shop", "name": name, **({"subresource": sub} if sub else {})}
-    return {
-        "user": {"username": who},
-        "verb": verb,
-        "objectRef": where,
-        "responseStatus": {"code": 201},
-        "requestReceivedTimestamp": stamp(at - 0.01),
-        "stageTimestamp": stamp(at),
-    }
+def entry(at: float, who: str, verb: str, resource: str, name: str = "web") -> Entry:
+    answered = seconds(stamp(at))
+    return Entry(
+        user=who,
+        verb=verb,
+        resource=resource,
+        namespace="shop",
+        name=name,
+        code=201,
+        received=answered - 0.01,
+        answered=answered,
+    )
 
 
 CONTROLLER = "system:serviceaccount:kubevirt:kubevirt-controller"
 HANDLER = "system:serviceaccount:kubevirt:kubevirt-handler"
-AUDIT = (
-    event(1.01, "admin", "create", "virtualmachines"),
-    event(1.10, CONTROLLER, "create", "virtualmachineinstances"),
-    event(1.15, CONTROLLER, "create", "pods", "launcher-1"),
-    event(1.20, "system:kube-scheduler", "create", "pods/binding", "launcher-1"),
-    event(2.50, HANDLER, "patch", "virtualmachineinstances/status"),
+ENTRIES = (
+    entry(1.01, "admin", "create", "virtualmachines"),
+    entry(1.10, CONTROLLER, "create", "virtualmachineinstances"),
+    entry(1.15, CONTROLLER, "create", "pods", "launcher-1"),
+    entry(1.20, "system:kube-scheduler", "create", "pods/binding", "launcher-1"),
+    entry(2.50, HANDLER, "patch", "virtualmachineinstances/status"),
 )
 SOURCES = Sources(
-    audit=AUDIT,
+    audit=Audit(ENTRIES),
     pod="launcher-1",
     launcher_log=(
         f'{stamp(1.8)} {{"event":"prepared"}}',
@@ -74,8 +75,8 @@ def test_every_moment_is_found_in_order() -> None:
 
 def test_a_restart_is_counted_from_the_new_instance() -> None:
     """No request of a user came before it."""
-    again = event(9.0, CONTROLLER, "create", "virtualmachineinstances")
-    timeline = stages(replace(SOURCES, audit=(*AUDIT, again), launcher_log=(), handler_log=()), "shop", "web")
+    again = entry(9.0, CONTROLLER, "create", "virtualmachineinstances")
+    timeline = stages(replace(SOURCES, audit=Audit((*ENTRIES, again)), launcher_log=(), handler_log=()), "shop", "web")
 
     assert "VMI created" in [stage.name for stage in timeline.stages]
 
@@ -90,3 +91,31 @@ def test_the_table_has_a_mark_for_each_tenth_of_a_second() -> None:
     (row,) = [row for row in stages(SOURCES, "shop", "web").table().splitlines() if "guest's marker" in row]
 
     assert row.endswith("#" * 17)
+
+
+def test_start_whose_request_is_no_longer_in_the_log_is_counted_from_its_instance() -> None:
+    timeline = stages(replace(SOURCES, audit=Audit(ENTRIES[1:])), "shop", "web")
+
+    first, *_unused = timeline.stages
+    assert (first.name, round(first.at, 2)) == ("VMI created", 0.01)
+
+
+def test_log_lines_without_a_time_are_passed_over() -> None:
+    cut = replace(
+        SOURCES,
+        launcher_log=("its beginning was lost", *SOURCES.launcher_log),
+        handler_log=('"event":"domain started","key":"shop/web"', *SOURCES.handler_log),
+    )
+
+    assert stages(cut, "shop", "web") == stages(SOURCES, "shop", "web")
+
+
+def test_table_says_what_could_not_be_read() -> None:
+    table = stages(replace(SOURCES, audit=Audit(ENTRIES, skipped=3)), "shop", "web").table()
+
+    assert table.splitlines()[-1].strip() == "3 entries of the audit log could not be read and were passed over"
+    assert "could not be read" not in stages(SOURCES, "shop", "web").table()
+
+
+def test_table_of_a_start_that_left_no_trace_says_so() -> None:
+    assert "no trace of it is left" in stages(replace(SOURCES, audit=Audit()), "shop", "web").table()

@@ -11,6 +11,7 @@ from itertools import product
 import pytest
 from kubevirt_api.names import LAUNCHER_ROLE, MIGRATION_JOB, ROLE, VM_FINALIZER, VMI_FINALIZER
 
+from controlplane.api.objects.kubevirt import DeveloperConfiguration, KubeVirtConfiguration
 from controlplane.api.objects.phase import AFTER_HAND_OVER, OWNERS
 from controlplane.virt_controller.vmi.decide import RULES, decide
 from controlplane.virt_controller.vmi.evidence import NodeState
@@ -24,6 +25,10 @@ SENT = {"deletes_sent": frozenset({POD_UID})}
 ABSENT = {"is_absence_confirmed": True}
 BEGUN = {"was_begun": True}
 BOUND = a_pod(node="node-1")
+SECOND = a_vmi("Scheduling", attempt=2)
+EMULATED = {
+    "configuration": KubeVirtConfiguration(developer_configuration=DeveloperConfiguration(use_emulation=True)),
+}
 HERE, UNSEEN = NodeState("node-1"), NodeState("node-1", is_unseen=True)
 TARGET = a_pod("Failed", uid="target", attempt=2, node="node-2", labels={MIGRATION_JOB: "job"})
 NAMESAKE = a_running_pod(uid="target", labels={ROLE: LAUNCHER_ROLE, MIGRATION_JOB: "job"})
@@ -73,9 +78,32 @@ TABLE: dict[str, tuple[World, list[str]]] = {
         vmi_world(a_vmi(**SCHEDULING), NAMESAKE),
         ["GrantStart"],
     ),
-    "an earlier attempt's Pod is none to start in": (
-        vmi_world(a_vmi("Scheduling", attempt=2), a_running_pod()),
-        ["CreatePod"],
+    "an earlier attempt's Pod is none to start in: it goes first": (
+        vmi_world(SECOND, a_running_pod()),
+        ["DeletePod"],
+    ),
+    "an earlier attempt's Pod is going: wait": (vmi_world(SECOND, a_running_pod(deleting=True)), []),
+    "an earlier attempt's Pod was told to go: wait": (vmi_world(SECOND, a_running_pod(), **SENT), []),
+    "an earlier attempt's Pod is gone: create the next": (vmi_world(SECOND), ["CreatePod"]),
+    "Pod without a node asks for KVM under emulation: a further attempt is recorded": (
+        vmi_world(a_vmi(**SCHEDULING), a_pod(has_kvm=True), **EMULATED),
+        ["Tell"],
+    ),
+    "Pod with a node asks for KVM under emulation: it is left as it is": (
+        vmi_world(a_vmi(node="node-1", **SCHEDULING), a_pod(node="node-1", has_kvm=True), **EMULATED),
+        [],
+    ),
+    "Pod is up with KVM under emulation: grant the start": (
+        vmi_world(a_vmi(**SCHEDULING), a_running_pod(has_kvm=True), **EMULATED),
+        ["GrantStart"],
+    ),
+    "Pod without a node asks for KVM, which is wanted: wait": (
+        vmi_world(a_vmi(**SCHEDULING), a_pod(has_kvm=True)),
+        [],
+    ),
+    "Pod without a node and without KVM under emulation: wait": (
+        vmi_world(a_vmi(**SCHEDULING), a_pod(), **EMULATED),
+        [],
     ),
     # after the hand-over
     "running: nothing": (vmi_world(RUNNING, a_running_pod()), []),

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from kubevirt_api.names import LAUNCHER_ROLE, NODE_NAME, ROLE, VMI_FINALIZER
 
-from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.kubevirt import DeveloperConfiguration, KubeVirtConfiguration
 from controlplane.api.objects.pod import MESSAGE_LIMIT
 from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.engine.errors import ApiError, Forbidden, Invalid, NotFound, Throttled, Unavailable, Unjudged
@@ -38,6 +38,7 @@ class Stage(SmallWorld):
         meta = {"name": "web", "finalizers": [VMI_FINALIZER]}
         self.store.create(VIRTUAL_MACHINE_INSTANCE, "default", {"metadata": meta, "spec": spec})
         self.store.create(NODE, "", {"metadata": {"name": "node-1"}, "spec": {}})
+        self.configuration = KubeVirtConfiguration()
         self.reconciler = self.another()
         self.start()
 
@@ -50,7 +51,7 @@ class Stage(SmallWorld):
             api=self.api,
             clock=self.clock,
             events=self.told,
-            configuration=KubeVirtConfiguration,
+            configuration=lambda: self.configuration,
             launcher_image="launcher",
         )
 
@@ -131,6 +132,50 @@ async def test_a_start_takes_four_writes_each_on_the_version_that_was_seen(stage
     await stage.work()
     assert stage.calls == ["patch status of VirtualMachineInstance [uid+version]"]
     assert (stage.status["activePods"], stage.status["epoch"]) == ({uid: "node-1"}, 1)
+
+
+async def test_what_waits_for_kvm_notices_that_emulation_will_do(stage: Stage) -> None:
+    """One Pod at a time: the attempt is recorded, the Pod that was never placed goes, then the next one is made."""
+    first = await stage.until_begun()
+    assert stage.pod(first)["spec"]["containers"][0]["resources"]["limits"]["devices.kubevirt.io/kvm"] == "1"
+    stage.configuration = KubeVirtConfiguration(developer_configuration=DeveloperConfiguration(use_emulation=True))
+    calls = []
+    for _unused in range(4):
+        await stage.work()
+        calls += stage.calls
+    ((second, body),) = stage.store.list(POD)
+    assert (first.name[-2:], second.name[-2:]) == ("-1", "-2")
+    assert "devices.kubevirt.io/kvm" not in body["spec"]["containers"][0]["resources"]["limits"]
+    assert [one for one in calls if "Pod" in one] == ["delete Pod [uid]", "create Pod"]
+    assert calls[0] == "patch status of VirtualMachineInstance [uid+version]"
+    stage.place(second)
+    await stage.work()
+    assert (stage.status["phase"], stage.status["attempt"], stage.status["epoch"]) == ("Scheduled", 2, 1)
+
+
+async def test_a_further_attempt_whose_pod_somebody_deletes_is_over(stage: Stage) -> None:
+    """What was asked about the attempt before is no answer, and its Pod is none of this one."""
+    await stage.until_begun()
+    stage.configuration = KubeVirtConfiguration(developer_configuration=DeveloperConfiguration(use_emulation=True))
+    for _unused in range(4):
+        await stage.work()
+    ((second, _body),) = stage.store.list(POD)
+    stage.lose(second)
+    for _unused in range(3):
+        await stage.work()
+    assert (stage.status["phase"], stage.status["reason"], stage.store.list(POD)) == ("Failed", "PodDeleted", [])
+
+
+async def test_a_process_that_knows_nothing_goes_on_with_a_further_attempt(stage: Stage) -> None:
+    await stage.until_begun()
+    stage.configuration = KubeVirtConfiguration(developer_configuration=DeveloperConfiguration(use_emulation=True))
+    await stage.work()
+    assert stage.status["attempt"] == 2
+    stage.reconciler = stage.another()
+    for _unused in range(3):
+        await stage.work()
+    ((key, _body),) = stage.store.list(POD)
+    assert key.name.endswith("-2")
 
 
 async def test_nothing_is_concluded_before_everything_is_known(stage: Stage) -> None:

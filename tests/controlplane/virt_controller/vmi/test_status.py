@@ -13,6 +13,7 @@ import msgspec
 import pytest
 
 from controlplane.api.objects import conditions
+from controlplane.api.objects.kubevirt import DeveloperConfiguration, KubeVirtConfiguration
 from controlplane.api.objects.phase import FINAL, TRANSITIONS, may_move
 from controlplane.api.objects.pod import Trouble
 from controlplane.api.objects.vmi.instance import VirtualMachineInstanceStatus
@@ -353,3 +354,50 @@ def test_a_deleted_vmi_says_in_the_end_how_it_ended() -> None:
     said = conditions.find(status.conditions, "Synchronized")
     assert said is not None
     assert (status.phase, said.status, said.reason) == ("Failed", "False", "Deleted")
+
+
+WITHOUT_KVM = {
+    "configuration": KubeVirtConfiguration(developer_configuration=DeveloperConfiguration(use_emulation=True)),
+}
+NO_NODE_HAS_KVM = a_condition("PodScheduled", "False", "Unschedulable", "2 Insufficient devices.kubevirt.io/kvm")
+IN_VAIN = a_pod(has_kvm=True, conditions=(NO_NODE_HAS_KVM,))
+
+
+def test_a_pod_that_waits_for_kvm_is_given_up_for_a_further_attempt_when_emulation_will_do() -> None:
+    status = derive_status(vmi_world(a_vmi(**S), IN_VAIN, **WITHOUT_KVM), None)
+    assert status is not None
+    assert (status.phase, status.attempt) == ("Scheduling", 2)
+
+
+@pytest.mark.parametrize(
+    "world",
+    [
+        pytest.param(vmi_world(a_vmi(**S), IN_VAIN), id="KVM is wanted"),
+        pytest.param(vmi_world(a_vmi(**S), a_pod(node="node-1", has_kvm=True), **WITHOUT_KVM), id="it has a node"),
+        pytest.param(
+            vmi_world(a_vmi(**S), a_pod(conditions=(NO_NODE_HAS_KVM,)), **WITHOUT_KVM), id="it does not ask for KVM"
+        ),
+        pytest.param(vmi_world(a_vmi(deleting=True, **S), IN_VAIN, **WITHOUT_KVM), id="its VMI is to go"),
+        pytest.param(
+            vmi_world(a_vmi(**S), a_pod(has_kvm=True, deleting=True), **WITHOUT_KVM), id="somebody has deleted it"
+        ),
+        pytest.param(
+            vmi_world(a_vmi("Scheduled", **GRANTED), a_running_pod(has_kvm=True), **WITHOUT_KVM), id="granted"
+        ),
+        pytest.param(
+            vmi_world(a_vmi("Scheduled", **GRANTED), a_pod(has_kvm=True), **WITHOUT_KVM),
+            id="granted, and shows no node",
+        ),
+    ],
+)
+def test_no_other_pod_is_given_up(world: World) -> None:
+    status = derive_status(world, None)
+    assert status is None or status.attempt == 1
+
+
+def test_of_a_further_attempt_nothing_is_said_that_the_one_before_it_met() -> None:
+    told = a_vmi("Scheduling", attempt=2, conditions=[NO_NODE_HAS_KVM])
+    status = derive_status(vmi_world(told, **WITHOUT_KVM), None)
+    assert status is not None
+    assert [one.type for one in status.conditions] == ["Ready"]
+    assert status.phase == "Scheduling"

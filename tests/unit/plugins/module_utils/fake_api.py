@@ -13,7 +13,7 @@ import itertools
 import json
 import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -61,6 +61,8 @@ class World:
         self.kubevirt_installed = True
         self.is_api_server = True
         self.refuse_next: list[Refused] = []
+        self.mischief: Callable[[str, str], bytes | None] | None = None
+        """What a request is answered with by whatever stands before the API server: bytes; None: let through."""
         self.keyed_lists = False
         """Whether the CRD says that lists are maps by name."""
 
@@ -296,6 +298,7 @@ def _admit(vm: Object) -> None:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
     server: _Server
 
     def log_message(self, *_args: Any) -> None:
@@ -310,6 +313,13 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(payload)
 
+    def _not_found(self) -> None:
+        self.send_response(404)
+        self.send_header("Content-Type", "text/plain")
+        self.send_header("Content-Length", "18")
+        self.end_headers()
+        self.wfile.write(b"404 page not found")
+
     def _serve(self) -> None:
         world = self.server.world
         url = urlsplit(self.path)
@@ -320,6 +330,11 @@ class _Handler(BaseHTTPRequestHandler):
         with world.lock:
             world.requests.append((self.command, self.path))
             world.bodies.append(body)
+        foreign = world.mischief(self.command, self.path) if world.mischief else None
+        if foreign is not None:
+            self.close_connection = True
+            self.wfile.write(foreign)
+            return
         try:
             if world.refuse_next:
                 raise world.refuse_next.pop(0)
@@ -328,7 +343,10 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(refused.code, refused.status)
 
     def _route(self, world: World, parts: list[str], query: dict[str, str], body: Object) -> None:
-        if parts == ["apis"] and world.is_api_server:
+        if parts == ["apis"] and not world.is_api_server:
+            self._not_found()
+            return
+        if parts == ["apis"]:
             groups = [{"name": "apps"}, *([{"name": "kubevirt.io"}] if world.kubevirt_installed else [])]
             self._answer(200, {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
             return
@@ -338,11 +356,7 @@ class _Handler(BaseHTTPRequestHandler):
             namespace, rest = rest[1], rest[2:]
         plural, name = rest[0], rest[1] if len(rest) > 1 else None
         if parts[0] == "apis" and not world.kubevirt_installed:
-            self.send_response(404)
-            self.send_header("Content-Type", "text/plain")
-            self.send_header("Content-Length", "18")
-            self.end_headers()
-            self.wfile.write(b"404 page not found")
+            self._not_found()
         elif len(rest) > 2:
             world.operate(namespace, rest[1], rest[2], body)
             self._answer(202, None)

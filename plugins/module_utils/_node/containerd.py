@@ -1,0 +1,43 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""containerd's images by its client, ctr, in the namespace that Kubernetes uses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .program import run, words
+from .records import Record, removable, repository_of
+
+
+@dataclass(frozen=True)
+class Containerd:
+    """client: ctr, with arguments if it needs any. hosts_directory: the settings of registries on the node."""
+
+    client: str = "ctr"
+    hosts_directory: str = "/etc/containerd/certs.d"
+
+    def records(self) -> list[Record]:
+        """Return every name that there is. The third column is the digest; later ones have blanks."""
+        rows = [line.split() for line in self._images("list").splitlines()[1:]]
+        return [Record(row[0], row[2]) for row in rows if len(row) > 2]
+
+    def load(self, name: str, archive: str) -> None:
+        """Import an OCI archive. With `--local` name@digest is that of the manifest, so that it is found."""
+        self._images("import", "--local", "--digests", "--base-name", repository_of(name), archive)
+
+    def pull(self, name: str, username: str = "", password: str = "") -> None:
+        """Fetch an image from its registry. ctr asks for the password of a user."""
+        user = ["--user", username] if username else []
+        self._images("pull", "--hosts-dir", self.hosts_directory, *user, name, typed=password)
+
+    def remove(self, repository: str) -> list[str]:
+        """Remove all names of a repository, and wait until their content is collected. Return the names."""
+        names = removable(repository, self.records())
+        if names:
+            self._images("remove", "--sync", *names)
+        return names
+
+    def _images(self, verb: str, *arguments: str, typed: str = "") -> str:
+        return run([*words(self.client), "--namespace", "k8s.io", "images", verb, *arguments], typed=typed)

@@ -1,0 +1,140 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Bring an image to this node or take it away: decides whether anything is to be done, and has the runtime do it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+from .._client.errors import BadArgument, VirtError
+from .containerd import Containerd
+from .crio import SOCKET, Crio
+from .records import Record, digests_of, names_of, repository_of
+
+CONTAINERD, CRIO = "containerd", "cri-o"
+
+
+class Runtime(Protocol):
+    """What this file asks of a container runtime."""
+
+    def records(self) -> list[Record]:
+        """Return every name of every image."""
+
+    def load(self, name: str, archive: str) -> None:
+        """Import an archive."""
+
+    def pull(self, name: str, username: str = "", password: str = "") -> None:
+        """Fetch from a registry."""
+
+    def remove(self, repository: str) -> list[str]:
+        """Remove a repository with its content; return the names that went."""
+
+
+def runtime_spec() -> dict[str, Any]:
+    """Return the options that say which runtime it is and how to speak to it."""
+    return {
+        "runtime": {"type": "str", "choices": ["auto", CONTAINERD, CRIO], "default": "auto"},
+        "ctr": {"type": "str", "default": Containerd.client},
+        "crictl": {"type": "str", "default": Crio.client},
+        "importer": {"type": "str", "default": ""},
+        "registry_hosts": {"type": "path", "default": Containerd.hosts_directory},
+    }
+
+
+def image_spec() -> dict[str, Any]:
+    """Return the options of the module that changes images."""
+    return {
+        **runtime_spec(),
+        "name": {"type": "str", "required": True},
+        "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+        "archive": {"type": "path"},
+        "digest": {"type": "str"},
+        "pull": {"type": "str", "choices": ["missing", "always"], "default": "missing"},
+        "username": {"type": "str"},
+        "password": {"type": "str", "no_log": True},
+    }
+
+
+def kind_of_runtime(wanted: str, has_socket: Callable[[str], bool] = lambda path: Path(path).exists()) -> str:
+    """Return which runtime a node has: the one that was named, else CRI-O where its socket is, else containerd."""
+    if wanted != "auto":
+        return wanted
+    return CRIO if has_socket(SOCKET) else CONTAINERD
+
+
+def runtime_of(params: dict[str, Any]) -> Runtime:
+    """Return the node's runtime, as the options describe it."""
+    if kind_of_runtime(params["runtime"]) == CRIO:
+        return Crio(params["crictl"], params["importer"])
+    return Containerd(params["ctr"], params["registry_hosts"])
+
+
+def describe(params: dict[str, Any], *, check_mode: bool) -> dict[str, Any]:
+    """Say which runtime the node has, and which images."""
+    del check_mode  # it only reads
+    images: dict[str, list[str]] = {}
+    for record in _asked(runtime_of(params), params):
+        images.setdefault(record.name, []).append(record.digest)
+    return {"changed": False, "runtime": kind_of_runtime(params["runtime"]), "images": images}
+
+
+def ensure(params: dict[str, Any], *, check_mode: bool) -> dict[str, Any]:
+    """Bring an image, or take it away."""
+    runtime = runtime_of(params)
+    records = _asked(runtime, params)
+    if params["state"] == "absent":
+        names = names_of(repository_of(params["name"]), records)
+        if names and not check_mode:
+            names = runtime.remove(repository_of(params["name"]))
+        return {"changed": bool(names), "removed": names}
+    _refuse_half(params)
+    name, before = params["name"], digests_of(params["name"], records)
+    if not _is_wanted(params, before):
+        return {"changed": False, "digest": _digest(params, before)}
+    if check_mode:
+        return {"changed": True, "digest": params["digest"] or ""}
+    if params["archive"]:
+        runtime.load(name, params["archive"])
+    else:
+        runtime.pull(name, params["username"] or "", params["password"] or "")
+    after = digests_of(name, runtime.records())
+    if not after or (params["archive"] and params["digest"] and params["digest"] not in after):
+        raise VirtError(
+            f"{name} is not there after it was brought: the node has {', '.join(after) or 'nothing'} under it"
+        )
+    return {"changed": after != before, "digest": _digest(params, after)}
+
+
+def _is_wanted(params: dict[str, Any], present: list[str]) -> bool:
+    """Judge whether to act. An archive's digest says whether it is there; a registry is asked only if it must be."""
+    if params["archive"]:
+        return params["digest"] not in present
+    return not present or params["pull"] == "always"
+
+
+def _digest(params: dict[str, Any], present: list[str]) -> str:
+    return params["digest"] if params["digest"] in present else present[0]
+
+
+def _refuse_half(params: dict[str, Any]) -> None:
+    if params["archive"] and params["digest"] is None:
+        raise BadArgument("archive needs digest, the archive's own, to tell whether the node has it already")
+    if bool(params["username"]) != bool(params["password"]):
+        raise BadArgument("username and password go together")
+    if ":" in (params["username"] or ""):
+        raise BadArgument("username has a colon, which ends a name for a registry")
+
+
+def _asked(runtime: Runtime, params: dict[str, Any]) -> list[Record]:
+    try:
+        return runtime.records()
+    except VirtError as error:
+        kind = kind_of_runtime(params["runtime"])
+        option = "crictl" if kind == CRIO else "ctr"
+        raise VirtError(
+            f"{kind} on this node cannot list images: {error.message}. Name its client, with arguments if it needs any "
+            f"('k3s ctr'), in {option}, which is launcher_image_{option} of the role, or name another runtime"
+        ) from error

@@ -1,0 +1,70 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Run the program of a container runtime: what it prints, or one error that names it.
+
+A password is typed, never an argument. Arguments of a process can be read by everybody on the
+node while it runs; what it reads from its terminal cannot.
+"""
+
+from __future__ import annotations
+
+import os
+import pty
+import shlex
+import subprocess
+from collections.abc import Mapping, Sequence
+
+from .._client.errors import BadArgument, VirtError
+
+_LINES_SHOWN = 5
+
+
+def words(command: str) -> list[str]:
+    """Split a command that may have arguments ("k3s ctr")."""
+    found = shlex.split(command)
+    if not found:
+        raise BadArgument("the name of a program is empty")
+    return found
+
+
+def run(command: Sequence[str], *, typed: str = "", environment: Mapping[str, str] | None = None) -> str:
+    """Run a program and return what it printed. typed: what it asks for at its terminal.
+
+    VirtError with the last lines that it said.
+    """
+    given = {**os.environ, "LC_ALL": "C.UTF-8", **(environment or {})}
+    try:
+        done = _typing(command, typed, given) if typed else _plain(command, given)
+    except OSError as error:
+        raise VirtError(f"cannot run {command[0]}: {error.strerror or error}") from error
+    if done.returncode != 0:
+        said = "\n".join((done.stderr or done.stdout).strip().splitlines()[-_LINES_SHOWN:])
+        raise VirtError(f"{shlex.join(command)} failed with exit code {done.returncode}: {said}")
+    return done.stdout
+
+
+def _plain(command: Sequence[str], environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+        errors="replace",
+    )
+
+
+def _typing(command: Sequence[str], typed: str, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    if not typed.isprintable():
+        raise BadArgument("a password with control characters cannot be typed")
+    ours, terminal = pty.openpty()
+    try:
+        os.write(ours, typed.encode() + b"\n")
+        return subprocess.run(
+            command, stdin=terminal, capture_output=True, text=True, check=False, env=environment, errors="replace"
+        )
+    finally:
+        os.close(terminal)
+        os.close(ours)

@@ -1,0 +1,54 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where the kubelet keeps its Pods is said to virt-node by the role, and seen by it at one place whatever that is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controlplane.virt_node.settings import Settings
+from tests.controlplane.virt_api.test_manifests import render
+
+PLUGINS = "/var/lib/kubelet/device-plugins"
+"""A constant of Kubernetes' device plugin API: a kubelet's --root-dir does not move it."""
+
+
+def mounts(**options: Any) -> dict[str, tuple[str, str]]:
+    """Return volume -> path on the node, path in the container."""
+    (daemon,) = [one for one in render("virt-node.yaml.j2", **options) if one["kind"] == "DaemonSet"]
+    pod = daemon["spec"]["template"]["spec"]
+    inside = {one["name"]: one["mountPath"] for one in pod["containers"][0]["volumeMounts"]}
+    return {one["name"]: (one["hostPath"]["path"], inside[one["name"]]) for one in pod["volumes"] if "hostPath" in one}
+
+
+def test_the_usual_root_needs_no_option() -> None:
+    assert mounts()["pods"] == ("/var/lib/kubelet/pods", "/var/lib/kubelet/pods")
+
+
+@pytest.mark.parametrize("root", ["/var/lib/k0s/kubelet", "/var/snap/microk8s/common/var/lib/kubelet", "/data/a: b"])
+def test_another_root_moves_the_pods_and_not_the_device_plugins(root: str) -> None:
+    found = mounts(control_plane_kubelet_root=root)
+    assert found["pods"] == (f"{root}/pods", str(Settings().pods_directory))
+    assert found["device-plugins"] == (PLUGINS, str(Settings().device_plugins_directory))
+
+
+def test_the_root_stands_in_no_other_place() -> None:
+    """Whoever assumes it elsewhere has to take the option there, too."""
+    top = Path(__file__).resolve().parents[3]
+    sources = [
+        one for part in ("controlplane", "roles", "plugins") for one in (top / part).rglob("*") if one.suffix != ".pyc"
+    ]
+    naming = {str(one.relative_to(top)) for one in sources if one.is_file() and "var/lib/kubelet" in one.read_text()}
+    assert naming == {
+        "controlplane/virt_node/README.md",
+        "controlplane/virt_node/launcher_dir.py",  # an example in a docstring
+        "controlplane/virt_node/settings.py",
+        "roles/control_plane/README.md",
+        "roles/control_plane/defaults/main.yml",
+        "roles/control_plane/meta/argument_specs.yml",
+        "roles/control_plane/templates/virt-node.yaml.j2",
+    }

@@ -1,0 +1,187 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""README, typed as it stands by somebody with a cluster of their own, which happens to be a lab.
+
+The collection is installed from its tarball into a home that has nothing; kubectl and the kubeconfig are where
+everybody has them. Only the inventory is not README's: the lab's nodes have other names and no SSH.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from images.store import cache_directory
+from lab import Lab
+from lab.cluster.inventory import render_inventory
+from lab.programs.ensure import ensure_programs
+from lab.progress import silent
+from tests.ansible_test import tracked
+from tests.e2e.cluster import Cluster
+from tests.e2e.readme import read_story
+
+pytestmark = pytest.mark.lab
+
+ROOT = Path(__file__).resolve().parents[2]
+STORY = read_story()
+EMULATION = "control_plane_use_emulation=true"
+INSTALLED = ".ansible/collections/ansible_collections/virtops/kubevirt"
+CONTENT = (
+    "for what in 'images list -q' 'content list -q' 'snapshots list'; do ctr -n k8s.io $what; done"
+    " | cut -d' ' -f1 | sort; ls -d /run/virtops* 2>/dev/null; ls /var/lib/kubelet/device-plugins | grep -v checkpoint"
+)
+
+
+@dataclass
+class Reader:
+    """Somebody at a shell. said: what each command printed."""
+
+    home: Path
+    checkout: Path
+    environment: dict[str, str]
+    said: dict[str, str] = field(default_factory=dict)
+
+    def type(self, command: str) -> int:
+        """Type a command as README has it; return its exit code."""
+        done = subprocess.run(
+            ["/bin/bash", "-c", command],
+            cwd=self.checkout,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=900,
+            check=False,
+        )
+        self.said[command] = done.stdout
+        return done.returncode
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    with Lab("readme").running(1) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def cluster(lab: Lab) -> Cluster:
+    kubectl = ensure_programs(lab.cache, silent).kube("kubectl")
+    program = (str(kubectl), "--kubeconfig", str(lab.kubeconfig))
+    return Cluster(
+        name=lab.name,
+        kubeconfig=lab.kubeconfig,
+        audit_log=lab.audit_log,
+        nodes=tuple(lab.node_names()),
+        program=program,
+    )
+
+
+@pytest.fixture(scope="module")
+def reader(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Reader:
+    """A home with a kubeconfig, a checkout, and an inventory of the lab's nodes."""
+    home, checkout = tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("checkout")
+    for path in tracked(ROOT):
+        (checkout / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / path, checkout / path)
+    (home / ".kube").mkdir()
+    shutil.copy(lab.kubeconfig, home / ".kube/config")
+    for name, text in {**STORY.files, "inventory.yml": render_inventory(lab)}.items():
+        (checkout / name).write_text(text)
+    kubectl = ensure_programs(lab.cache, silent).kube("kubectl").parent
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE_", "K8S_", "KUBE"))}
+    environment = {
+        **kept,
+        "HOME": str(home),
+        "PATH": f"{Path(sys.executable).parent}:{kubectl}:{os.environ['PATH']}",
+        "PIP_TARGET": str(home / "packages"),
+        "VIRTOPS_CACHE": str(cache_directory().parent),  # what was built before need not be built again
+        "ANSIBLE_CONNECTION_PLUGINS": str(ROOT / "lab/ansible/connection_plugins"),
+    }
+    environment.pop("PYTHONPATH", None)
+    return Reader(home, checkout, environment)
+
+
+def content(lab: Lab) -> list[str]:
+    """List what a node has: images, their blobs and layers, our folder, sockets of device plugins."""
+    return lab.node("node-1").run(["/bin/sh", "-c", CONTENT]).stdout.split()
+
+
+def waits_for_kvm(cluster: Cluster) -> dict[str, object]:
+    """Create a VM where no node may be chosen, so that its Pod waits whether or not there is KVM."""
+    cluster.kubectl("cordon", *cluster.nodes)
+    disk = {"name": "root", "containerDisk": {"image": "localhost/virtops/test-guest:0.1.0"}}
+    domain = {"memory": {"guest": "64Mi"}, "devices": {"disks": [{"name": "root", "disk": {"bus": "virtio"}}]}}
+    spec = {"runStrategy": "Always", "template": {"spec": {"domain": domain, "volumes": [disk]}}}
+    meta = {"name": "waits", "namespace": "default"}
+    cluster.apply({"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "metadata": meta, "spec": spec})
+
+    def pod() -> dict[str, object] | None:
+        found = cluster.list("pods", "-n", "default", "-l", "vmi.kubevirt.io/id=waits")
+        return found[0] if found else None
+
+    return cluster.eventually(pod, seconds=60, what="the VM has a Pod")
+
+
+def limits(pod: dict) -> dict[str, str]:
+    return pod["spec"]["containers"][0]["resources"]["limits"]
+
+
+def test_the_commands_run_as_they_stand_and_leave_nothing(lab: Lab, cluster: Cluster, reader: Reader) -> None:
+    before = content(lab)
+    lacks_kvm = False
+    for command in STORY.commands:
+        code = reader.type(command)
+        said = reader.said[command]
+        if "virtops.kubevirt.deploy" in command and EMULATION not in command and code != 0:
+            lacks_kvm = True
+            assert "cannot run guests on KVM" in said, said[-6000:]
+            assert EMULATION in said.replace("\n", " "), "the remedy is said in full"
+            continue
+        if "virtops.kubevirt.remove" in command:
+            break
+        assert code == 0, f"{command}:\n{said[-6000:]}"
+    assert "first" in reader.said["kubectl get virtualmachines"]
+    for look in ("kubectl get virtualmachines", "kubectl get virtualmachine web"):
+        assert "Running" in reader.said[look]
+    probe = reader.checkout / "roles/node_kvm/files/kvm_probe.py"
+    answer = json.loads(subprocess.run([sys.executable, probe], capture_output=True, check=True).stdout)
+    assert lacks_kvm is not answer["usable"]
+    assert list((reader.home / INSTALLED).rglob("__pycache__")) == []
+    assert reader.type(STORY.commands[-1]) == 0, reader.said[STORY.commands[-1]][-6000:]
+    assert content(lab) == before
+
+
+def test_what_waits_for_kvm_notices_that_emulation_will_do(lab: Lab, cluster: Cluster, reader: Reader) -> None:
+    is_installed = (reader.home / INSTALLED).exists()
+    installs = [] if is_installed else [one for one in STORY.commands if one.startswith("ansible-galaxy")]
+    deploy = next(one for one in STORY.commands if EMULATION in one)
+    provision = next(one for one in STORY.commands if "virtops.kubevirt.provision" in one)
+    with_kvm = deploy.replace(EMULATION, "node_kvm_required=false")
+    for command in (*installs, deploy, provision, with_kvm):
+        assert reader.type(command) == 0, f"{command}:\n{reader.said[command][-6000:]}"
+    pod = waits_for_kvm(cluster)
+    vmi = cluster.get("vmi", "waits")
+    assert vmi is not None
+    assert limits(pod)["devices.kubevirt.io/kvm"] == "1"
+
+    assert reader.type(deploy) == 0, reader.said[deploy][-6000:]
+    cluster.eventually(
+        lambda: [
+            one
+            for one in cluster.list("pods", "-n", "default", "-l", "vmi.kubevirt.io/id=waits")
+            if "devices.kubevirt.io/kvm" not in limits(one)
+        ],
+        seconds=30,
+        what="its Pod is made anew without KVM",
+    )
+    cluster.kubectl("uncordon", *cluster.nodes)
+    assert cluster.running("waits")["metadata"]["uid"] == vmi["metadata"]["uid"], "the machine was not made anew"

@@ -1,0 +1,55 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`ansible-test integration` as whoever certifies the collection runs it: without a cluster, and with one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from lab.cluster import Lab
+from tests import ansible_test
+from tests.integration.test_modules_on_a_real_api import CRDS, is_served, until
+
+ROOT = Path(__file__).resolve().parents[2]
+TARGETS = sorted(path.name for path in (ROOT / "tests/integration/targets").iterdir())
+
+
+@pytest.fixture
+def collection(tmp_path: Path) -> Path:
+    return ansible_test.copy_checkout(tmp_path)
+
+
+@pytest.fixture
+def lab() -> Iterator[Lab]:
+    found = Lab("targets")
+    with found.running(nodes=0, controllers=False):
+        api = found.api()
+        for path in sorted((ROOT / "roles/control_plane/files/crds").glob("*.yaml")):
+            api.create(CRDS, yaml.safe_load(path.read_text()))
+        until(lambda: is_served(api))
+        api.close()
+        yield found
+
+
+def test_without_a_cluster_targets_are_skipped_and_nothing_fails(collection: Path) -> None:
+    done = ansible_test.run(collection, "integration")
+
+    assert done.returncode == 0
+    assert 'Excluding target tests marked "unsupported"' in done.stdout
+    assert all(target in done.stdout for target in TARGETS)
+
+
+@pytest.mark.component
+def test_with_a_cluster_that_a_file_names_every_target_passes(collection: Path, lab: Lab) -> None:
+    config = collection / "tests/integration/integration_config.yml"
+    config.write_text(yaml.safe_dump({"kubevirt_kubeconfig": str(lab.kubeconfig)}))
+
+    done = ansible_test.run(collection, "integration", "--allow-unsupported")
+
+    assert done.returncode == 0
+    assert all(f"Running {target} integration test role" in done.stdout for target in TARGETS)

@@ -1,0 +1,147 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""containerd and CRI-O: what their programs are called with. CRI-O's are known from their documentation, not run."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import BadArgument, VirtError
+from ansible_collections.virtops.kubevirt.plugins.module_utils._node.containerd import Containerd
+from ansible_collections.virtops.kubevirt.plugins.module_utils._node.crio import Crio
+from ansible_collections.virtops.kubevirt.plugins.module_utils._node.records import Record
+from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils._node.conftest import Node
+
+OURS = "localhost/virtops/virt-launcher"
+LISTED = f"""\
+REF TYPE DIGEST SIZE PLATFORMS LABELS
+{OURS}:1 application/vnd.oci.image.manifest.v1+json sha256:aa 121.8 MiB linux/amd64 io.cri-containerd.image=managed
+sha256:bb application/vnd.oci.image.manifest.v1+json sha256:aa 121.8 MiB linux/amd64 -
+"""
+CRICTL = "crictl --runtime-endpoint unix:///run/crio/crio.sock --image-endpoint unix:///run/crio/crio.sock"
+
+
+def test_containerd_lists_names_with_their_digests(node: Node) -> None:
+    node.has("ctr")
+    node.says("ctr", "list", LISTED)
+    assert Containerd().records() == [Record(f"{OURS}:1", "sha256:aa"), Record("sha256:bb", "sha256:aa")]
+    assert node.calls == ["ctr --namespace k8s.io images list"]
+
+
+def test_containerd_imports_under_the_repository(node: Node) -> None:
+    node.has("k3s")
+    Containerd("k3s ctr").load(f"{OURS}:1", "/tmp/a.tar")
+    assert node.calls == [f"k3s ctr --namespace k8s.io images import --local --digests --base-name {OURS} /tmp/a.tar"]
+
+
+def test_containerd_pulls_by_the_settings_of_the_node(node: Node) -> None:
+    node.has("ctr")
+    Containerd(hosts_directory="/etc/rke2/certs.d").pull(f"{OURS}:1")
+    assert node.calls == [f"ctr --namespace k8s.io images pull --hosts-dir /etc/rke2/certs.d {OURS}:1"]
+
+
+def test_a_password_is_typed_to_containerds_client_and_no_argument(node: Node) -> None:
+    node.has("ctr")
+    Containerd().pull(f"{OURS}:1", "nodes", "canary pass:word!")
+    assert node.typed == "canary pass:word!"
+    assert "--user nodes" in node.calls[0]
+    assert "canary" not in node.calls[0]
+
+
+def test_a_password_that_cannot_be_typed_is_refused_and_not_shown(node: Node) -> None:
+    node.has("ctr")
+    with pytest.raises(BadArgument, match="control characters") as caught:
+        Containerd().pull(f"{OURS}:1", "nodes", "canary\x03")
+    assert "canary" not in caught.value.message
+
+
+def test_containerd_removes_names_and_content_and_waits_for_it(node: Node) -> None:
+    node.has("ctr")
+    node.says("ctr", "list", LISTED)
+    assert Containerd().remove(OURS) == [f"{OURS}:1", "sha256:bb"]
+    assert node.calls[-1] == f"ctr --namespace k8s.io images remove --sync {OURS}:1 sha256:bb"
+    assert Containerd().remove("localhost/virtops/other") == []
+    assert node.calls[-1] == "ctr --namespace k8s.io images list"
+
+
+def images(*found: dict[str, object]) -> str:
+    return json.dumps({"images": list(found)})
+
+
+IMAGE = {"id": "cc", "repoTags": [f"{OURS}:1"], "repoDigests": [f"{OURS}@sha256:aa", f"{OURS}@sha256:list"]}
+
+
+def test_crio_lists_names_with_all_their_digests(node: Node) -> None:
+    node.has("crictl")
+    node.says("crictl", "images", images(IMAGE, {"id": "dd", "repoTags": None, "repoDigests": None}))
+    assert Crio().records() == [
+        Record(f"{OURS}:1", "sha256:aa"),
+        Record(f"{OURS}:1", "sha256:list"),
+        Record(f"{OURS}@sha256:aa", "sha256:aa"),
+        Record(f"{OURS}@sha256:list", "sha256:list"),
+    ]
+    assert node.calls == [f"{CRICTL} images --output json"]
+
+
+def test_crio_that_has_nothing_has_nothing(node: Node) -> None:
+    node.has("crictl")
+    node.says("crictl", "images", "{}")
+    assert Crio().records() == []
+
+
+def test_skopeo_imports_into_the_storage_of_crio(node: Node) -> None:
+    node.has("skopeo")
+    node.has("podman")
+    Crio().load(f"{OURS}:1", "/tmp/a.tar")
+    assert node.calls == [f"skopeo copy --quiet oci-archive:/tmp/a.tar containers-storage:{OURS}:1"]
+
+
+def test_podman_does_where_there_is_no_skopeo(node: Node) -> None:
+    node.has("podman")
+    node.says("podman", "pull", "cc")
+    Crio().load(f"{OURS}:1", "/tmp/a.tar")
+    assert node.calls == ["podman pull --quiet oci-archive:/tmp/a.tar", f"podman tag cc {OURS}:1"]
+
+
+def test_without_either_the_remedy_is_said(node: Node) -> None:
+    with pytest.raises(VirtError, match=r"skopeo or podman import archives .* install one .* or have the nodes pull"):
+        Crio().load(f"{OURS}:1", "/tmp/a.tar")
+
+
+def test_a_password_is_handed_to_crictl_and_no_argument(node: Node) -> None:
+    node.has("crictl")
+    Crio().pull(f"{OURS}:1", "nodes", "canary")
+    assert node.creds == "nodes:canary"
+    assert node.calls == [f"{CRICTL} pull {OURS}:1"]
+    Crio().pull(f"{OURS}:1")
+    assert node.creds == ""
+
+
+def test_crio_removes_an_image_that_is_nobody_elses_by_its_id(node: Node) -> None:
+    node.has("crictl")
+    node.says("crictl", "images", images(IMAGE))
+    assert Crio().remove(OURS) == ["cc"]
+    assert node.calls[-1] == f"{CRICTL} rmi cc"
+
+
+def test_crio_takes_only_our_name_off_an_image_that_has_another(node: Node) -> None:
+    node.has("crictl")
+    node.says("crictl", "images", images({**IMAGE, "repoTags": [f"{OURS}:1", "registry.example/copy:1"]}))
+    assert Crio().remove(OURS) == [f"{OURS}:1"]
+
+
+def test_what_a_program_says_when_it_fails_is_shown(node: Node) -> None:
+    node.has("ctr")
+    node.fails("ctr", "pull", "ctr: failed to resolve: 401 Unauthorized")
+    with pytest.raises(VirtError, match="exit code 7: ctr: failed to resolve: 401") as caught:
+        Containerd().pull(f"{OURS}:1", "nodes", "canary")
+    assert "canary" not in caught.value.message
+
+
+def test_a_program_that_is_not_there_is_named(node: Node) -> None:
+    with pytest.raises(VirtError, match="cannot run /nowhere/ctr: No such file"):
+        Containerd("/nowhere/ctr").records()
+    with pytest.raises(BadArgument, match="empty"):
+        Containerd(" ").records()

@@ -1,0 +1,74 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The guides' examples say what modules and roles know; `nox -s docs` sees to it that they render."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+GUIDES = sorted((ROOT / "docs/docsite/rst").glob("*.rst"))
+OURS = "virtops.kubevirt."
+
+
+def examples(guide: Path) -> list[Any]:
+    """Return the YAML blocks of a guide, loaded."""
+    blocks = re.findall(r"(?m)^\.\. code-block:: yaml\n\n((?:    .*\n|\n)+)", guide.read_text())
+    return [yaml.safe_load(textwrap.dedent(block)) for block in blocks]
+
+
+def tasks(example: Any) -> list[dict[str, Any]]:
+    """Return the tasks in an example: those of its plays, or its own."""
+    listed = example if isinstance(example, list) else []
+    return [task for one in listed for task in one.get("tasks", [one])]
+
+
+def options(module: str) -> set[str]:
+    """Return the options of a module and of its fragments."""
+    known: set[str] = set()
+    names = [f"modules/{module}", "doc_fragments/auth", "doc_fragments/wait"]
+    for text in ((ROOT / f"plugins/{name}.py").read_text() for name in names):
+        found = re.search(r'DOCUMENTATION = r"""\n(.*?)"""', text, re.DOTALL)
+        assert found
+        known |= set(yaml.safe_load(found.group(1))["options"])
+    return known
+
+
+def variables(role: str) -> set[str]:
+    """Return the variables of a role."""
+    specs = yaml.safe_load((ROOT / f"roles/{role}/meta/argument_specs.yml").read_text())
+    return set(specs["argument_specs"]["main"]["options"])
+
+
+@pytest.mark.parametrize("guide", GUIDES, ids=[guide.stem for guide in GUIDES])
+def test_examples_name_options_that_there_are(guide: Path) -> None:
+    found = [task for example in examples(guide) for task in tasks(example)]
+
+    assert found, "a guide shows how"
+    for task in found:
+        for key, value in task.items():
+            if key.startswith(OURS):
+                assert set(value or {}) <= options(key.removeprefix(OURS))
+        role = (task.get("ansible.builtin.include_role") or {}).get("name", "")
+        if role.startswith(OURS):
+            assert set(task["vars"]) <= variables(role.removeprefix(OURS))
+
+
+@pytest.mark.parametrize("guide", GUIDES, ids=[guide.stem for guide in GUIDES])
+def test_variables_on_command_lines_are_those_of_a_role(guide: Path) -> None:
+    named = set(re.findall(r"-e (\w+)=", guide.read_text()))
+
+    assert named <= {name for role in (ROOT / "roles").iterdir() for name in variables(role.name)}
+
+
+def test_every_guide_is_in_the_table_of_contents() -> None:
+    sections = yaml.safe_load((ROOT / "docs/docsite/extra-docs.yml").read_text())["sections"]
+
+    assert sorted(name for section in sections for name in section["toctree"]) == [guide.stem for guide in GUIDES]

@@ -1,0 +1,46 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""README's story is one that a test can follow: its commands and files are found, and what they name exists."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+from ansible_collections.virtops.kubevirt.tests.e2e.readme import read_story
+
+ROOT = Path(__file__).resolve().parents[2]
+STORY = read_story()
+
+
+def test_the_files_are_those_that_the_commands_use() -> None:
+    assert set(STORY.files) == {"inventory.yml", "web.yml"}
+    for name, text in STORY.files.items():
+        assert yaml.safe_load(text), name
+        assert any(name in command for command in STORY.commands)
+
+
+@pytest.mark.parametrize("command", [one for one in STORY.commands if "virtops.kubevirt." in one])
+def test_a_playbook_that_is_named_is_there_and_reads_the_inventory(command: str) -> None:
+    (name,) = [word for word in command.split() if word.startswith("virtops.kubevirt.")]
+    assert (ROOT / "playbooks" / f"{name.rpartition('.')[2]}.yml").is_file()
+    assert "-i inventory.yml" in command
+
+
+def test_the_story_ends_with_a_machine_that_is_looked_at_and_with_nothing() -> None:
+    looks = [one for one in STORY.commands if one.startswith("kubectl get virtualmachine")]
+    assert len(looks) == 2
+    assert "virtops.kubevirt.remove" in STORY.commands[-1]
+
+
+def test_the_tarball_is_the_one_that_is_built() -> None:
+    version = yaml.safe_load((ROOT / "galaxy.yml").read_text())["version"] if (ROOT / "galaxy.yml").exists() else None
+    assert version is None or any(f"virtops-kubevirt-{version}.tar.gz" in one for one in STORY.commands)
+
+
+def test_a_playbook_of_ours_has_hosts_by_variable_and_variables_with_a_prefix() -> None:
+    for path in sorted((ROOT / "playbooks").glob("*.yml")):
+        for play in yaml.safe_load(path.read_text()):
+            assert "import_playbook" in str(play) or "default(" in play["hosts"], path
