@@ -1,0 +1,49 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Installing and removing the control plane: nothing goes that somebody else made, or that holds data."""
+
+from __future__ import annotations
+
+from tests.controlplane.guards.guard import Guard
+
+_MADE = "plugins/module_utils/_cluster/made.py"
+_TESTS = ("tests/unit/plugins/module_utils/_cluster/test_made.py",)
+
+GUARDS: tuple[Guard, ...] = (
+    Guard(
+        file=_MADE,
+        line="    return all(labels.get(name) == value for name, value in MARKS.items())",
+        without="    return any(labels.get(name) == value for name, value in MARKS.items())",
+        because="A namespace that was handed over, and that no run has taken yet, would be deleted by a removal.",
+        tests=_TESTS,
+    ),
+    Guard(
+        file=_MADE,
+        line='is_marked(one) and one["metadata"].get("namespace") in places',
+        without="is_marked(one)",
+        because="What somebody copied with our labels into a namespace of their own would go with the control plane.",
+        tests=_TESTS,
+    ),
+    Guard(
+        file=_MADE,
+        line="names and key(one) not in names",
+        without="key(one) not in names",
+        because="Whoever only asks what is there would be told that all of it can go.",
+        tests=_TESTS,
+    ),
+    Guard(
+        file=_MADE,
+        line=' and one["kind"] in _PRUNED',
+        without="",
+        because="An upgrade would take definitions, and with them every machine, or Secrets that virt-controller made.",
+        tests=_TESTS,
+    ),
+    Guard(
+        file=_MADE,
+        line=" and _was_applied_by_us(one)",
+        without="",
+        because="A role that somebody copied from ours has our labels, and would go with the next upgrade.",
+        tests=_TESTS,
+    ),
+)
