@@ -46,8 +46,8 @@ def make(name: str) -> Path:
         shutil.rmtree(old)
     print(f"environments: making {name}", file=sys.stderr, flush=True)
     subprocess.run([python, "-m", "venv", str(folder)], check=True)
-    pip = [str(folder / "bin/python"), "-m", "pip", "--quiet", "--disable-pip-version-check", "install", "--no-deps"]
-    subprocess.run([*pip, "--requirement", str(pins)], check=True)
+    pip = [str(folder / "bin/python"), "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, "install", "--no-deps", "--no-compile", "--requirement", str(pins)], check=True)
     _share_collections(folder)
     (folder / "complete").touch()
     return folder

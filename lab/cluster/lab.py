@@ -21,7 +21,6 @@ from pathlib import Path
 from lab.cluster import description, preflight
 from lab.cluster.api import Api
 from lab.cluster.description import DEFAULT_NODE_GRACE_SECONDS, Description
-from lab.cluster.start import Starter
 from lab.errors import LabError
 from lab.images import imports
 from lab.images.archive import keep, read_archive
@@ -102,6 +101,9 @@ class Lab:
         node_grace_seconds: how long a node may be silent before it is NotReady.
         controllers: False leaves controller manager, scheduler and storage out: for tests of an API server only.
         """
+        # Half of what the package loads is for this alone, and Ansible runs `lab node exec` for every task on a node.
+        from lab.cluster.start import Starter  # noqa: PLC0415
+
         preflight.check_machine(own={each.name for each in recall(self.cache)})
         programs = ensure_programs(self.cache, self._progress)
         with self._lock():

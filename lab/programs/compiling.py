@@ -37,10 +37,10 @@ def compile_module(go: Go, module: Module, output: Path, progress: Progress) -> 
     count = Count(progress, terminal_of(progress))
     try:
         wanted = _missing_packages(go, module, count)
-        _build(go, module, output, wanted, count)
+        compiled = _build(go, module, output, wanted, count)
     finally:
         count.close()
-    progress(f"built {module.name} in {time.monotonic() - began:.0f} s ({len(wanted)} packages compiled)")
+    progress(f"built {module.name} in {time.monotonic() - began:.0f} s ({compiled} packages compiled)")
 
 
 def _missing_packages(go: Go, module: Module, count: Count) -> set[str]:
@@ -56,7 +56,7 @@ def _missing_packages(go: Go, module: Module, count: Count) -> set[str]:
     return set(_run_go(go, module, arguments, hear).split())
 
 
-def _build(go: Go, module: Module, output: Path, wanted: set[str], count: Count) -> None:
+def _build(go: Go, module: Module, output: Path, wanted: set[str], count: Count) -> int:
     compiled: set[str] = set()
 
     def hear(line: str) -> None:
@@ -64,6 +64,7 @@ def _build(go: Go, module: Module, output: Path, wanted: set[str], count: Count)
         count.say(describe(module.name, len(compiled), len(wanted)))
 
     _run_go(go, module, module.arguments(output), hear)
+    return len(compiled)
 
 
 def describe(name: str, compiled: int, wanted: int) -> str:

@@ -24,7 +24,7 @@ options:
   kubeconfig:
     description:
       - Path of a kubeconfig file, or several paths joined by V(:), or the configuration itself as a dictionary.
-      - Without it, and without O(host) and credentials, the service account of the Pod that the module runs in is used,
+      - Without it, and without O(host) and credentials, the service account of the Pod that this runs in is used,
         else the files named by E(KUBECONFIG), else V(~/.kube/config).
       - Can also be given by the environment variable E(K8S_AUTH_KUBECONFIG).
     type: raw

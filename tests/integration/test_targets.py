@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lab.cluster import Lab
+from lab import Lab
 from tests import ansible_test
 from tests.integration.test_modules_on_a_real_api import CRDS, is_served, until
 

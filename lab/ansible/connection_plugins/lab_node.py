@@ -39,6 +39,12 @@ options:
     type: str
     vars:
       - name: ansible_lab_sources
+  pipelining:
+    description: Hand a module to the node's Python on its input and not in a file, with one command and not with six.
+    default: true
+    type: boolean
+    vars:
+      - name: ansible_pipelining
 """
 
 import os

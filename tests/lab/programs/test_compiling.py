@@ -55,6 +55,13 @@ def test_packages_are_counted_against_those_the_cache_lacks(tmp_path: Path, coun
     assert said == ["built etcd in 0 s (3 packages compiled)"]
 
 
+def test_what_only_had_to_be_linked_is_not_said_to_be_compiled(tmp_path: Path) -> None:
+    """Go calls a program's own package stale when its file is not there."""
+    said: list[str] = []
+    compile_module(a_go(tmp_path, listing="echo main", building="true"), ETCD, tmp_path / "out", said.append)
+    assert said == ["built etcd in 0 s (0 packages compiled)"]
+
+
 def test_both_are_asked_about_the_same_packages(tmp_path: Path) -> None:
     compile_module(a_go(tmp_path, listing="true", building="true"), ETCD, tmp_path / "out", print)
     listed, built = (tmp_path / "asked").read_text().splitlines()

@@ -1,0 +1,67 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The environments beside .venv: what is pinned for them, and which Python they get."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from ansible_collections.virtops.kubevirt.tests import environments
+
+ROOT = Path(__file__).resolve().parents[2]
+FILES = sorted(environments.REQUIREMENTS.glob("*.txt"))
+
+
+def pins(file: Path) -> list[str]:
+    return [line for line in file.read_text().splitlines() if not line.startswith("#")]
+
+
+def a_program(path: Path, line: str) -> Path:
+    path.parent.mkdir(parents=True)
+    path.write_text(f"#!/bin/sh\n{line}\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.parametrize("file", FILES, ids=[file.stem for file in FILES])
+def test_every_package_is_pinned(file: Path) -> None:
+    assert [line for line in pins(file) if not re.fullmatch(r"[\w.-]+==[\w.]+", line)] == []
+
+
+@pytest.mark.parametrize("version", environments.ansible_cores())
+def test_an_environment_has_the_version_that_it_is_called_after(version: str) -> None:
+    (pin,) = (
+        line for line in pins(environments.REQUIREMENTS / f"ansible-core-{version}.txt") if "ansible-core" in line
+    )
+
+    assert pin.startswith(f"ansible-core=={version}.")
+
+
+def test_the_oldest_version_that_the_collection_claims_is_one_that_is_tried() -> None:
+    claimed = yaml.safe_load((ROOT / "meta/runtime.yml").read_text())["requires_ansible"]
+
+    assert claimed == f">={environments.ansible_cores()[0]}.0"
+
+
+def test_a_python_that_does_not_run_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    a_program(tmp_path / "shims" / f"python3.{environments.NEWEST[1]}", "exit 127")
+    good = a_program(tmp_path / "versions/3.12.1/bin/python3", f'exec {sys.executable} "$@"')
+    monkeypatch.setenv("PATH", str(tmp_path / "shims"))
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
+    monkeypatch.setattr(sys, "version_info", (3, 11, 0))
+
+    assert environments._interpreter((3, 12)) == str(good)
+
+
+def test_without_a_new_enough_python_the_text_says_which(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
+    monkeypatch.setattr(sys, "version_info", (3, 11, 0))
+
+    with pytest.raises(SystemExit, match=r"no Python 3\.12 or newer"):
+        environments._interpreter((3, 12))
