@@ -32,7 +32,7 @@ FOUND = {"definitions_version": None, "namespace_owner": "none", "check_mode": F
 CONTENT = "{{ {'definitions': __control_plane_definitions, 'known': __control_plane_known_variables} | to_json }}"
 
 
-def render(folder: Path, options: dict[str, Any], found: dict[str, Any] = FOUND) -> dict[str, Any]:
+def render(folder: Path, options: dict[str, Any], **found: Any) -> dict[str, Any]:
     (folder / "templates").symlink_to(ROLE / "templates")
     copy = {"content": CONTENT, "dest": str(folder / "made.json"), "mode": "0600"}
     play = {
@@ -42,7 +42,7 @@ def render(folder: Path, options: dict[str, Any], found: dict[str, Any] = FOUND)
         "tasks": [{"name": "Render", "ansible.builtin.copy": copy}],
     }
     (folder / "play.yml").write_text(yaml.safe_dump([play]))
-    extra = {**options, "role_path": str(ROLE), "__control_plane_found": found}
+    extra = {**options, "role_path": str(ROLE), "__control_plane_found": {**FOUND, **found}}
     command = [sys.executable, "-m", "ansible", "playbook", "--extra-vars", json.dumps(extra), str(folder / "play.yml")]
     done = subprocess.run(
         command, capture_output=True, text=True, env={**os.environ, "ANSIBLE_LOCALHOST_WARNING": "false"}, check=False
@@ -122,7 +122,7 @@ def test_all_options_of_all_roles_and_the_facts_they_set_are_known(made: dict[st
 
 
 def test_by_default_there_is_no_monitor_and_no_annotation_and_definitions_are_never_made_older(tmp_path: Path) -> None:
-    made = render(tmp_path, {}, {**FOUND, "definitions_version": "99.0.0"})
+    made = render(tmp_path, {}, definitions_version="99.0.0")
 
     kinds = {one["kind"] for one in made["definitions"]}
     assert "NetworkPolicy" in kinds

@@ -14,15 +14,11 @@ OURS = {"app.kubernetes.io/managed-by": "virtops.kubevirt", "app.kubernetes.io/p
 APPLIED = [{"manager": "virtops.kubevirt", "operation": "Apply"}, {"manager": "virt-controller", "operation": "Update"}]
 
 
-def an_object(
-    kind: str, name: str, namespace: str | None = None, labels: Any = OURS, fields: Any = APPLIED
-) -> dict[str, Any]:
-    metadata = {"name": name, "labels": labels, "managedFields": fields}
-    return {
-        "apiVersion": "v1",
-        "kind": kind,
-        "metadata": {**metadata, **({"namespace": namespace} if namespace else {})},
-    }
+def an_object(kind: str, name: str, namespace: str | None = None, **metadata: Any) -> dict[str, Any]:
+    """Return an object that we made, but for what is said of its metadata."""
+    place = {"namespace": namespace} if namespace else {}
+    known = {"name": name, "labels": OURS, "managedFields": APPLIED, **place, **metadata}
+    return {"apiVersion": "v1", "kind": kind, "metadata": known}
 
 
 def titles(objects: list[dict[str, Any]]) -> list[str]:
@@ -101,7 +97,7 @@ def test_what_holds_data_is_never_superfluous(kind: str) -> None:
     ],
 )
 def test_a_copy_that_somebody_made_with_our_labels_is_not_superfluous(fields: Any) -> None:
-    assert made.superfluous([an_object("ClusterRole", "my-copy", fields=fields)], [ROLE]) == []
+    assert made.superfluous([an_object("ClusterRole", "my-copy", managedFields=fields)], [ROLE]) == []
 
 
 def test_somebody_elses_object_of_a_wanted_name_is_named() -> None:
