@@ -28,6 +28,7 @@ ELSEWHERE = """\
 
 .. _ansible_configuration_settings:
 .. _common_return_values:
+.. _ansible_collections.kubernetes.core.k8s_module:
 
 Pages of Ansible's own documentation
 ====================================
