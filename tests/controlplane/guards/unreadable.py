@@ -154,4 +154,25 @@ GUARDS: tuple[Guard, ...] = (
         because="One object that is nested too deep must not cost the whole list.",
         tests=_BY_WATCH,
     ),
+    Guard(
+        file=_MEMORY,
+        line="        if memory.pod_uids and uid not in memory.pod_uids:",
+        without="        if False:",
+        because="Words about a Pod that is not there would take the place of those about the one that is.",
+        tests=_BY_REASONS,
+    ),
+    Guard(
+        file=_MEMORY,
+        line="        if uid in memory.heard and not is_said_again and monotonic - memory.heard_at < STANDS_SECONDS:",
+        without="        if False:",
+        because="Each Event of who makes any number of them would be a write, and two volumes would take turns.",
+        tests=_BY_REASONS,
+    ),
+    Guard(
+        file="controlplane/virt_controller/vmi/status.py",
+        line="find_start_trouble(pod, world.heard.get(pod.uid) or _heard_before(world))",
+        without="find_start_trouble(pod, world.heard.get(pod.uid))",
+        because="A new leader would take back what the one before it had heard.",
+        tests=_BY_REASONS,
+    ),
 )
