@@ -119,6 +119,10 @@ TABLE: dict[str, tuple[World, list[str]]] = {
         vmi_world(a_vmi("Failed", reason="InvalidDomain", **GRANTED), a_running_pod()),
         ["DeletePod"],
     ),
+    "final, and its launcher does not know it: delete": (
+        vmi_world(a_vmi("Failed", reason="GuestLost", **GRANTED), a_running_pod()),
+        ["DeletePod"],
+    ),
     # deletion
     "deleted: delete the Pod": (vmi_world(a_vmi("Running", deleting=True, **GRANTED), a_running_pod()), ["DeletePod"]),
     "deleted before the grant: no grant": (
