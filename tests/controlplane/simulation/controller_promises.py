@@ -27,7 +27,7 @@ from tests.controlplane.simulation.vmi_status_promises import ready_follows, vmi
 LOOKED_BACK = 2
 """Earlier attempts of a run that may still have a Pod."""
 HANDED_OVER = ("Scheduled", "Running", "Unknown")
-NEVER_STARTED = ("InvalidDomain", "InvalidSpec", "StartFailed")
+LEFT_WAITING = ("InvalidDomain", "InvalidSpec", "StartFailed", "GuestLost")
 """Reasons of a run whose launcher waits for ever: it has to be ended."""
 Rule = Callable[[Asked], str | None]
 
@@ -129,7 +129,7 @@ def _log_is_kept(asked: Asked) -> str | None:
         return "it has ended, and its log is thrown away"
     status = vmi.get("status", {})
     is_granted = pod["metadata"]["uid"] in (status.get("activePods") or {})
-    return "its guest's launcher ends by itself" if is_granted and status.get("reason") not in NEVER_STARTED else None
+    return "its guest's launcher ends by itself" if is_granted and status.get("reason") not in LEFT_WAITING else None
 
 
 def _end_is_proven(asked: Asked) -> str | None:
