@@ -15,6 +15,7 @@ import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 from controlplane.engine.errors import ApiError, Forbidden, Gone, NotFound, Unavailable, retry_after_seconds
+from controlplane.engine.ports import Clock
 from controlplane.kube.cache import number_of, peek
 from controlplane.kube.client import Client, Selection
 from controlplane.kube.errors import ANSWER_TOO_LARGE, NO_EVENT, translate_event
@@ -23,9 +24,11 @@ from controlplane.kube.unreadable import UnreadableError, read_event
 log = logging.getLogger(__name__)
 
 BACK_OFF_FIRST, BACK_OFF_LIMIT = 0.5, 30.0
-STREAM_SECONDS = 600
-SILENCE_SECONDS = 150.0
-"""Bookmarks come about once a minute."""
+STREAM_SECONDS, SILENCE_SECONDS = 120, 150.0
+"""An API server serves Events without its watch cache, so it sends no bookmarks: where nothing goes wrong nothing is
+said until the stream ends as it was asked to. Silence beyond that is a connection that is dead."""
+SHORTEST_STREAM_SECONDS = 1.0
+"""An empty stream that ends sooner is a fault, not the end of a watch."""
 
 
 class Follower:
@@ -37,12 +40,14 @@ class Follower:
         selection: Selection,
         told: Callable[[bytes], None],
         *,
+        clock: Clock,
         jitter: Callable[[], float] = random.random,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._client = client
         self._selection = selection
         self._told = told
+        self._clock = clock
         self._jitter = jitter
         self._sleep = sleep
         self._position = 0
@@ -69,11 +74,12 @@ class Follower:
             timeout_seconds=STREAM_SECONDS,
             silence_seconds=SILENCE_SECONDS,
         )
-        began = self._position
+        began, opened = self._position, self._clock.monotonic()
         async with stream as lines:
             await self._hear(lines)
-        if began == self._position:
+        if began == self._position and self._clock.monotonic() - opened < SHORTEST_STREAM_SECONDS:
             raise Unavailable(f"cannot watch {self._selection}: the server ended the stream and had said nothing")
+        self._failures = 0
 
     async def _hear(self, lines: AsyncIterator[bytes]) -> None:
         async for line in lines:

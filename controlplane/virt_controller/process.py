@@ -151,7 +151,7 @@ class Process:
             wake_vm=runners[0].add,
             wake_vmi=runners[1].add,
         )
-        self._follower = Follower(self._client, ABOUT_PODS, partial(_hear, vmi, runners[1].add))
+        self._follower = Follower(self._client, ABOUT_PODS, partial(_hear, vmi, runners[1].add), clock=self._clock)
         connect_nodes(nodes, runners[3].add)
         connect_configuration(overlays[KUBEVIRT], vmis, runners[1].add)
         overlays[KUBEVIRT].subscribe(lambda key, _before, _after: runners[2].add(key))

@@ -17,7 +17,7 @@ __all__ = [
     "BEFORE_HAND_OVER",
     "FAILED",
     "FINAL",
-    "NEVER_STARTED",
+    "LEFT_WAITING",
     "OWNERS",
     "PENDING",
     "RUNNING",
@@ -56,8 +56,9 @@ OWNERS: dict[str, Owner] = {
 BEFORE_HAND_OVER = frozenset(phase for phase, owner in OWNERS.items() if owner is Owner.CONTROLLER)
 AFTER_HAND_OVER = frozenset(phase for phase, owner in OWNERS.items() if owner is Owner.HANDLER)
 
-NEVER_STARTED = frozenset({"InvalidDomain", "InvalidSpec", "StartFailed"})
-"""Reasons with which virt-handler fails a run before its guest existed. Its launcher has nothing to wait for."""
+LEFT_WAITING = frozenset({"InvalidDomain", "InvalidSpec", "StartFailed", "GuestLost"})
+"""Reasons with which virt-handler fails a run whose launcher cannot know that it is over, and would wait for ever:
+before its guest existed, or when libvirt in it does not know the guest any more."""
 
 TRANSITIONS: dict[str, frozenset[str]] = {
     "": frozenset({PENDING, SCHEDULING, FAILED}),

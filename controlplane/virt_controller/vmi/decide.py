@@ -17,7 +17,7 @@ from kubevirt_api.names import NODE_NAME, VM_FINALIZER, VMI_FINALIZER
 
 from controlplane.api.objects.phase import (
     FAILED,
-    NEVER_STARTED,
+    LEFT_WAITING,
     PENDING,
     RUNNING,
     SCHEDULED,
@@ -170,7 +170,7 @@ def _label(world: World, node: str) -> Plan[Action]:
 
 def _idle(world: World) -> list[Pod]:
     """Pods of a finished run in which nothing was ever started: nobody else will end them."""
-    granted = () if world.vmi.status.reason in NEVER_STARTED else world.vmi.status.active_pods
+    granted = () if world.vmi.status.reason in LEFT_WAITING else world.vmi.status.active_pods
     return [pod for pod in _staying(world) if not pod.is_over and pod.uid not in granted]
 
 

@@ -23,6 +23,10 @@ from controlplane.virt_controller.vmi.world import LOOKED_BACK, pod_name
 TOLD_IN_EVENTS = frozenset({"FailedMount", "FailedMapVolume", "FailedAttachVolume", "FailedCreatePodSandBox"})
 """Reasons of Events about what a Pod waits for before its containers, of which its status says nothing."""
 
+STANDS_SECONDS = 150.0
+"""For so long after it was last heard a word about a Pod stands against others. The kubelet says each thing again after
+2 minutes at most, about each volume for itself: whoever tells the newest tells another every time."""
+
 Question = tuple[bool, frozenset[str]]
 """Is there a Pod of a VMI that is being deleted (or not), and that was granted to these Pods?"""
 
@@ -45,7 +49,10 @@ class Memory:
     pods: frozenset[Key] = frozenset()
     """What is looked at for this VMI: what happens to one of these is its business, whatever it says of its owner."""
     heard: dict[str, Trouble] = field(default_factory=dict)
-    """What was said last about why a Pod does not start, by the Pod's UID: one at most."""
+    """What is said about why a Pod does not start, by the Pod's UID: one at most."""
+    heard_at: float = float("-inf")
+    """When (monotonic) that was said last."""
+    pod_uids: frozenset[str] = frozenset()
 
     def was_begun(self, attempt: int) -> bool:
         """Tell whether an attempt is known to have had a Pod."""
@@ -95,6 +102,7 @@ class Memories:
         memory = self.of(vmi)
         memory.begun = max([memory.begun, *(_attempt_of(pod, vmi) for pod in pods)])
         memory.granted = frozenset(vmi.status.active_pods)
+        memory.pod_uids = frozenset(pod.uid for pod in pods)
         seen = frozenset({*names(vmi), *(Key(pod.metadata.namespace, pod.metadata.name) for pod in pods)})
         for gone in memory.pods - seen:
             self._looked_at.pop(gone, None)
@@ -103,10 +111,11 @@ class Memories:
         memory.pods = seen
         return memory
 
-    def note_event(self, raw: bytes) -> Key | None:
+    def note_event(self, raw: bytes, monotonic: float) -> Key | None:
         """Take in what is said about a Pod that does not start; return the VMI whose Pod it is, None for nobody's.
 
-        Only of Pods that are looked at, one word for each VMI: whoever may make Events can make any number of them.
+        Only of Pods that are looked at, one word for each VMI, which stands while it is said: whoever may make Events
+        can make any number of them, and each new word is a write.
         """
         try:
             event = decode(raw, Event)
@@ -116,11 +125,14 @@ class Memories:
         memory = None if owner is None else self._by_vmi.get(owner)
         if memory is None or event.reason not in TOLD_IN_EVENTS:
             return None
-        heard = {event.involved_object.uid: Trouble(event.reason, bounded(event.message))}
-        if heard == memory.heard:
+        uid, trouble = event.involved_object.uid, Trouble(event.reason, bounded(event.message))
+        if memory.pod_uids and uid not in memory.pod_uids:
+            return None  # before a Pod is seen its first words may come
+        is_said_again = memory.heard.get(uid) == trouble
+        if uid in memory.heard and not is_said_again and monotonic - memory.heard_at < STANDS_SECONDS:
             return None
-        memory.heard = heard
-        return owner
+        memory.heard, memory.heard_at = {uid: trouble}, monotonic
+        return None if is_said_again else owner
 
     def note_removal(self, key: Key, before: bytes | None, after: bytes | None) -> None:
         """Keep what the kubelet said last of a granted Pod that ended: nobody can be asked for it any more."""

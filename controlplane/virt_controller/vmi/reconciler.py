@@ -142,7 +142,7 @@ class VmiReconciler:
 
     def note_event(self, raw: bytes) -> Key | None:
         """Take in an Event about a Pod; return the VMI that has to be looked at for it."""
-        return self._memories.note_event(raw)
+        return self._memories.note_event(raw, self._clock.monotonic())
 
     def _launchers(self, vmi: VirtualMachineInstance) -> tuple[Pod, ...]:
         """List the Pods that the VMI controls, and those it was granted, whatever they carry by now."""

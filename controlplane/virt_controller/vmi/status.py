@@ -40,6 +40,7 @@ from controlplane.domain.layout import UID
 from controlplane.engine.plan import Problem
 from controlplane.virt_controller.stamps import render_stamp
 from controlplane.virt_controller.vmi.evidence import Dead, Unknown
+from controlplane.virt_controller.vmi.memory import TOLD_IN_EVENTS
 from controlplane.virt_controller.vmi.world import Action, CreatePod, World
 
 
@@ -224,7 +225,13 @@ def _trouble(world: World, step: Step, problem: Problem[Action] | None) -> Troub
     if problem is not None:
         return Trouble(refusal_reason(problem), str(problem.error))
     pod = world.source
-    return None if pod is None else find_start_trouble(pod, world.heard.get(pod.uid))
+    return None if pod is None else find_start_trouble(pod, world.heard.get(pod.uid) or _heard_before(world))
+
+
+def _heard_before(world: World) -> Trouble | None:
+    """Return what the leader before us heard of why the Pod does not start: it is said again only now and then."""
+    said = conditions.find(world.vmi.status.conditions, condition_types.SYNCHRONIZED)
+    return Trouble(said.reason, said.message) if said is not None and said.reason in TOLD_IN_EVENTS else None
 
 
 def refusal_reason(problem: Problem[Action]) -> str:

@@ -156,4 +156,18 @@ GUARDS: tuple[Guard, ...] = (
         because="Of a Pod that is not listed all has to be gone, not its QEMU alone.",
         tests=("tests/controlplane/virt_handler/vmi/test_verdict.py",),
     ),
+    Guard(
+        file=_RECONCILER,
+        line="        self._orphaned_since.pop(key, None)\n        self._note_phase",
+        without="        self._note_phase",
+        because="A VMI that is not shown now and then must not sum up to the minute after which its guest is ended.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file="controlplane/virt_handler/vmi/verdict.py",
+        line='(exited_well and pod.status.phase != "Failed")',
+        without="exited_well",
+        because="A launcher that was evicted has not succeeded, however quietly it went.",
+        tests=("tests/controlplane/virt_handler/vmi/test_verdict.py",),
+    ),
 )

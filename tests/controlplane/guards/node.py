@@ -215,4 +215,25 @@ GUARDS: tuple[Guard, ...] = (
         because="A reason that nobody knows must not be taken for an orderly end.",
         tests=_BY_HYPERVISOR,
     ),
+    Guard(
+        file=_SESSION,
+        line="has_run = self._sighting.has_run or _is_up(state)",
+        without="has_run = _is_up(state)",
+        because="A guest that ran is started again in its Pod when libvirt has forgotten that it ran.",
+        tests=("tests/controlplane/virt_handler/launchers/test_session_look.py",),
+    ),
+    Guard(
+        file=_SESSION,
+        line="guest.kill() if again >= 2 else guest.destroy()",
+        without="guest.destroy()",
+        because="A QEMU that does not hear would be there for ever.",
+        tests=("tests/controlplane/virt_handler/launchers/test_session_verbs.py",),
+    ),
+    Guard(
+        file=_REGISTRY,
+        line="session.is_over and not session.launcher().sighting.is_connected:",
+        without="session.is_over:",
+        because="Who hangs up when a Pod is gone cannot end the guest in it.",
+        tests=_BY_REGISTRY,
+    ),
 )

@@ -37,9 +37,16 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_FOLLOW,
-        line="        if began == self._position:",
+        line="        if began == self._position and self._clock.monotonic() - opened < SHORTEST_STREAM_SECONDS:",
         without="        if False:",
         because="A server that ends every stream at once would be asked without end.",
+        tests=_BY_FOLLOW,
+    ),
+    Guard(
+        file=_FOLLOW,
+        line="        if began == self._position and self._clock.monotonic() - opened < SHORTEST_STREAM_SECONDS:",
+        without="        if began == self._position:",
+        because="Events come without bookmarks: on a quiet cluster every stream would be a failure, and paused for.",
         tests=_BY_FOLLOW,
     ),
     Guard(
@@ -146,5 +153,26 @@ GUARDS: tuple[Guard, ...] = (
         without="        raise",
         because="One object that is nested too deep must not cost the whole list.",
         tests=_BY_WATCH,
+    ),
+    Guard(
+        file=_MEMORY,
+        line="        if memory.pod_uids and uid not in memory.pod_uids:",
+        without="        if False:",
+        because="Words about a Pod that is not there would take the place of those about the one that is.",
+        tests=_BY_REASONS,
+    ),
+    Guard(
+        file=_MEMORY,
+        line="        if uid in memory.heard and not is_said_again and monotonic - memory.heard_at < STANDS_SECONDS:",
+        without="        if False:",
+        because="Each Event of who makes any number of them would be a write, and two volumes would take turns.",
+        tests=_BY_REASONS,
+    ),
+    Guard(
+        file="controlplane/virt_controller/vmi/status.py",
+        line="find_start_trouble(pod, world.heard.get(pod.uid) or _heard_before(world))",
+        without="find_start_trouble(pod, world.heard.get(pod.uid))",
+        because="A new leader would take back what the one before it had heard.",
+        tests=_BY_REASONS,
     ),
 )

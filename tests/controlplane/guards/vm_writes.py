@@ -30,6 +30,13 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_RECONCILER,
+        line='if (fresh["uid"], fresh["resourceVersion"]) != (vm.metadata.uid, vm.metadata.resource_version):',
+        without='if (fresh["uid"], fresh["generation"]) != (vm.metadata.uid, vm.metadata.generation):',
+        because="A start is asked for, and taken back, in the status: no generation tells.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=_RECONCILER,
         line="return max(seen_at, self._vmis.position) >= asked_at",
         without="return True",
         because="A stop of an instance not seen yet would be taken for done, and a start by one that has failed since.",

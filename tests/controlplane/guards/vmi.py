@@ -149,7 +149,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_DECIDE,
-        line="    granted = () if world.vmi.status.reason in NEVER_STARTED else world.vmi.status.active_pods",
+        line="    granted = () if world.vmi.status.reason in LEFT_WAITING else world.vmi.status.active_pods",
         without="    granted = ()",
         because="The Pod that had the guest ends itself: deleting it would kill a guest that still shuts down.",
         tests=_BY_DECIDE,

@@ -227,4 +227,25 @@ GUARDS: tuple[Guard, ...] = (
         because="A Pod that is found is not absent, before the grant either: its run would fail for nothing.",
         tests=_BY_RECONCILER,
     ),
+    Guard(
+        file=_RECONCILER,
+        line="        memory.was_begun = True\n",
+        without="",
+        because="A Pod that was made and is gone before it was seen would be made again.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=_WORLD,
+        line="return bool(self.vmi.status.active_pods) or self.vmi.status.phase in AFTER_HAND_OVER",
+        without="return bool(self.vmi.status.active_pods)",
+        because="A run that was handed over ends by proof, whatever became of the word to whom.",
+        tests=_BY_WORLD,
+    ),
+    Guard(
+        file="controlplane/api/objects/phase.py",
+        line="SCHEDULED: frozenset({RUNNING, SUCCEEDED, FAILED, UNKNOWN}),",
+        without="SCHEDULED: frozenset({RUNNING, SUCCEEDED, FAILED}),",
+        because="A run whose Pod is lost before its guest was seen up would be Scheduled for ever, and say nothing.",
+        tests=("tests/controlplane/api/objects/test_phase.py",),
+    ),
 )

@@ -19,6 +19,7 @@ from controlplane.kube import follow
 from controlplane.kube.client import Selection
 from controlplane.kube.follow import BACK_OFF_LIMIT, Follower
 from tests.controlplane.kube.fake_api import FakeApi, a_client, status
+from tests.controlplane.simulation.clock import SimulatedClock
 
 PODS = "/api/v1/namespaces/ns/pods"
 
@@ -30,6 +31,7 @@ class Listening:
     api: FakeApi
     heard: list[str] = field(default_factory=list)
     pauses: list[float] = field(default_factory=list)
+    clock: SimulatedClock = field(default_factory=SimulatedClock)
     _something: asyncio.Event = field(default_factory=asyncio.Event)
 
     def told(self, raw: bytes) -> None:
@@ -62,7 +64,9 @@ class Listening:
 async def listening(api: FakeApi) -> AsyncIterator[Listening]:
     async with a_client(api) as client:
         found = Listening(api)
-        follower = Follower(client, Selection(POD, "ns"), found.told, jitter=lambda: 1.0, sleep=found.sleep)
+        follower = Follower(
+            client, Selection(POD, "ns"), found.told, clock=found.clock, jitter=lambda: 1.0, sleep=found.sleep
+        )
         running = asyncio.create_task(follower.run())
         try:
             yield found
@@ -162,3 +166,23 @@ async def test_a_server_that_ends_every_stream_at_once_is_not_asked_without_a_pa
 
     assert found.pauses[:3] == sorted(found.pauses[:3])
     assert found.pauses[0] >= follow.BACK_OFF_FIRST
+
+
+async def test_a_stream_in_which_nothing_was_said_is_taken_up_again_without_a_pause(api: FakeApi) -> None:
+    """Events come without bookmarks: where all is well, each stream is silent from its beginning to its end."""
+    async with listening(api) as found:
+        for number in range(3):
+            await found.until_open(number + 1)
+            found.clock.advance(follow.STREAM_SECONDS)
+            api.cut()
+        await found.until_open(4)
+        api.put(f"{PODS}/b", {})
+        await found.until(lambda: found.heard)
+
+    assert not found.pauses
+    assert found.heard == ["b"]
+    assert len(found.asked("limit=")) == 1
+
+
+def test_a_healthy_server_ends_a_silent_stream_before_it_is_given_up() -> None:
+    assert follow.STREAM_SECONDS < follow.SILENCE_SECONDS

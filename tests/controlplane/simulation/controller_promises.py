@@ -27,7 +27,7 @@ from tests.controlplane.simulation.vmi_status_promises import ready_follows, vmi
 LOOKED_BACK = 2
 """Earlier attempts of a run that may still have a Pod."""
 HANDED_OVER = ("Scheduled", "Running", "Unknown")
-NEVER_STARTED = ("InvalidDomain", "InvalidSpec", "StartFailed")
+LEFT_WAITING = ("InvalidDomain", "InvalidSpec", "StartFailed", "GuestLost")
 """Reasons of a run whose launcher waits for ever: it has to be ended."""
 Rule = Callable[[Asked], str | None]
 
@@ -129,7 +129,7 @@ def _log_is_kept(asked: Asked) -> str | None:
         return "it has ended, and its log is thrown away"
     status = vmi.get("status", {})
     is_granted = pod["metadata"]["uid"] in (status.get("activePods") or {})
-    return "its guest's launcher ends by itself" if is_granted and status.get("reason") not in NEVER_STARTED else None
+    return "its guest's launcher ends by itself" if is_granted and status.get("reason") not in LEFT_WAITING else None
 
 
 def _end_is_proven(asked: Asked) -> str | None:
@@ -249,10 +249,17 @@ def _is_over(pod: Json) -> bool:
 
 
 def _is_node_out(asked: Asked, name: str) -> bool:
-    answer = asked.ever.of(NODE.kind, Key("", name))
-    made = max(one.version for one in asked.store.histories[NODE.kind] if one.key.name == name and not one.before)
+    """Tell whether the API server said so of the Node as the process may know it.
+
+    One that was made anew after the answer, and that the cache does not show yet, takes nothing back.
+    """
+    key = Key("", name)
+    answer = asked.ever.of(NODE.kind, key)
+    made = [one.version for one in asked.store.histories[NODE.kind] if one.key == key and not one.before]
+    is_unseen = asked.seen(NODE, key) is None and asked.store.find(NODE, key) is not None
+    known = made[:-1] if is_unseen else made
     return (
         answer is not None
-        and answer.version >= made
+        and answer.version >= max(known, default=0)
         and (answer.found is None or has_taint(answer.found, OUT_OF_SERVICE))
     )

@@ -20,6 +20,8 @@ STARTING = State(Life.PAUSED, "starting_up")
 BOOTED = State(Life.RUNNING, "booted")
 ENDS = {"shut down": "shutdown", "crashed": "crashed", "destroyed": "destroyed", "start failed": "failed"}
 """How a guest ends, and libvirt's reason for it."""
+UNSEEN = OFF
+"""How a domain is whose guest ended while there was no libvirtd."""
 
 
 class DomainError(Exception):
@@ -67,8 +69,11 @@ class Launcher:
         return Observed(identity=identity, is_kvm=True, machine="pc-q35-10.0", has_acpi=True)
 
     def listen(self) -> None:
+        """Let a libvirtd begin. Of a guest that ended without one every other does not even know the domain."""
         self.is_listening = True
         self.daemon += 1
+        if self.has_run and self.state == UNSEEN and self.daemon % 2:
+            self.state = None
 
     def lose_daemon(self) -> None:
         self.is_listening = False
@@ -117,7 +122,7 @@ class Launcher:
         """End QEMU: shut down, crashed, destroyed."""
         if self.is_running_guest:
             self.is_starting = False
-            self._become(State(Life.SHUT_OFF, ENDS[how]))
+            self._become(State(Life.SHUT_OFF, ENDS[how]) if self.is_listening else UNSEEN)
 
     def end_if_over(self) -> bool:
         """Let the supervisor exit with the guest's verdict once there is one, or when it was told to."""

@@ -13,7 +13,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from kubevirt_api.names import LAUNCHER_ROLE, ROLE, VM_FINALIZER
+from kubevirt_api.names import LAUNCHER_ROLE, NODE_NAME, ROLE, VM_FINALIZER
 from kubevirt_api.run_strategies import ALWAYS, BUILT, HALTED
 
 from controlplane.api.objects.decode import decode_vm, decode_vmi
@@ -111,7 +111,8 @@ class People:
         spec: Json = {"domain": {"memory": {"guest": "64Mi"}}}
         if self._rng.random() < 0.3:
             spec["domain"]["memory"]["guest"] = INVALID_MEMORY
-        self._store.create(VIRTUAL_MACHINE_INSTANCE, key.namespace, {"metadata": {"name": key.name}, "spec": spec})
+        meta = {"name": key.name, "labels": {NODE_NAME: "copied"}}  # from one that ran somewhere
+        self._store.create(VIRTUAL_MACHINE_INSTANCE, key.namespace, {"metadata": meta, "spec": spec})
         return f"create VMI {key}"
 
     def squat(self, key: Key) -> str:

@@ -81,6 +81,9 @@ def _of_instance(told: Told) -> Iterator[str]:
     is_acted_on = told.own is not None or strategy not in COUNTED
     if recorded != (strategy if is_acted_on else told.vm.get("status", {}).get("runStrategy")):
         yield f"strategy {recorded} is recorded under {strategy}, {'with' if told.own else 'without'} an instance"
+    before, after = (one.get("status", {}).get("observedGeneration", 0) for one in (told.vm, told.after))
+    if told.own is None and before != after:
+        yield f"without an instance the generation that is observed goes from {before} to {after}"
     yield from _of_failed_starts(told)
     yield from _of_failure(told)
     if wrong := misdated(told.vm, told.after, OWN):
@@ -131,6 +134,9 @@ def _of_failure(told: Told) -> Iterator[str]:
         yield "it says that the last start failed, and none has"
     if _is_failed_start(told) and not reason:
         yield "its instance ended before it ran, and it does not say why"
+    waits = "startFailure" in told.after["status"] and (told.own is None or _phase(told.own) in OVER)
+    if waits and condition(told.vm, "Failure").get("reason") == "FailedStart" and not reason:
+        yield "the next start waits for the one that failed, and it does not say why any more"
 
 
 def _of_queue(told: Told) -> Iterator[str]:

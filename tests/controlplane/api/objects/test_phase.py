@@ -33,6 +33,13 @@ def test_phases_neither_go_back_nor_skip_the_hand_over(before: str, after: str) 
     assert not phase.may_move(before, after)
 
 
+@pytest.mark.parametrize("before", sorted(phase.AFTER_HAND_OVER))
+def test_a_run_that_was_handed_over_may_be_lost_and_found_in_whatever_phase(before: str) -> None:
+    """Its Pod may be removed before the guest was seen up, and nobody knows what became of it."""
+    assert phase.may_move(before, phase.UNKNOWN)
+    assert phase.may_move(before, phase.RUNNING)
+
+
 def test_every_phase_has_one_owner() -> None:
     assert set(phase.TRANSITIONS) == phase.BEFORE_HAND_OVER | phase.AFTER_HAND_OVER | phase.FINAL
     assert not phase.BEFORE_HAND_OVER & phase.AFTER_HAND_OVER

@@ -121,6 +121,20 @@ async def test_a_start_that_was_taken_back_is_not_carried_out(strategy: str) -> 
     assert stand.store.list(VMI) == []
 
 
+async def test_a_start_that_left_the_queue_alone_is_not_carried_out_either() -> None:
+    """What is asked for is in the status, which moves no generation."""
+    stand = VmStand("Manual")
+    start = {"status": {"runStrategy": "Manual", "stateChangeRequests": [{"action": "Start"}]}}
+    stand.store.patch(VM, WEB, start, subresource="status")
+    stand.catch_up()
+    generation = stand.vm["metadata"]["generation"]
+    stand.store.patch(VM, WEB, {"status": {"stateChangeRequests": None}}, subresource="status")
+    outcome = await stand.run()
+    assert stand.vm["metadata"]["generation"] == generation
+    assert isinstance(outcome.error, Conflict)
+    assert stand.store.list(VMI) == []
+
+
 async def test_a_stop_of_an_instance_that_is_not_seen_yet_is_not_taken_for_done() -> None:
     """Another leader made it; the watch of instances is behind that of machines."""
     stand = VmStand("Manual")

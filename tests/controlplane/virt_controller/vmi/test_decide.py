@@ -111,6 +111,10 @@ TABLE: dict[str, tuple[World, list[str]]] = {
         vmi_world(a_vmi("Running", **GRANTED), a_running_pod()),
         ["LabelNode"],
     ),
+    "running, label names another node: put it right": (
+        vmi_world(a_vmi("Running", node="node-2", **GRANTED), a_running_pod()),
+        ["LabelNode"],
+    ),
     "Pod lost its label while it runs: put it back": (vmi_world(RUNNING, STRIPPED), ["ClaimPod"]),
     "Pod not seen: ask the API server": (vmi_world(RUNNING, node=HERE), ["LookForPods"]),
     "Pod gone from the API: say what that means": (vmi_world(RUNNING, node=HERE, **ABSENT), ["Tell"]),
@@ -143,6 +147,10 @@ TABLE: dict[str, tuple[World, list[str]]] = {
         vmi_world(a_vmi("Failed", reason="InvalidDomain", **GRANTED), a_running_pod()),
         ["DeletePod"],
     ),
+    "final, and its launcher does not know it: delete": (
+        vmi_world(a_vmi("Failed", reason="GuestLost", **GRANTED), a_running_pod()),
+        ["DeletePod"],
+    ),
     # deletion
     "deleted: delete the Pod": (vmi_world(a_vmi("Running", deleting=True, **GRANTED), a_running_pod()), ["DeletePod"]),
     "deleted before the grant: no grant": (
@@ -162,6 +170,10 @@ TABLE: dict[str, tuple[World, list[str]]] = {
     ),
     "deleted, Pod gone, node not seen: ask for it": (
         vmi_world(a_vmi("Unknown", deleting=True, **GRANTED), node=UNSEEN, **ABSENT),
+        ["LookForNode"],
+    ),
+    "deleted, no Pod was named, node not seen: ask for it": (
+        vmi_world(a_vmi("Running", deleting=True, nodeName="node-1"), node=UNSEEN, **ABSENT),
         ["LookForNode"],
     ),
     "deleted, no Pod, final: let go": (vmi_world(a_vmi("Failed", deleting=True), **ABSENT), ["RemoveFinalizers"]),

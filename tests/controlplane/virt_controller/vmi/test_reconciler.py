@@ -9,16 +9,18 @@ import msgspec
 import pytest
 from kubevirt_api.names import LAUNCHER_ROLE, NODE_NAME, ROLE, VMI_FINALIZER
 
+from controlplane.api.objects.decode import decode_vmi
 from controlplane.api.objects.kubevirt import DeveloperConfiguration, KubeVirtConfiguration
 from controlplane.api.objects.pod import MESSAGE_LIMIT
-from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE_INSTANCE, Key, Resource
 from controlplane.engine.errors import ApiError, Forbidden, Invalid, NotFound, Throttled, Unavailable, Unjudged
 from controlplane.engine.plan import Outcome
 from controlplane.engine.reconcile import reconcile
+from controlplane.virt_controller.vmi.memory import STANDS_SECONDS
 from controlplane.virt_controller.vmi.reconciler import VmiReconciler
-from controlplane.virt_controller.vmi.world import DeletePod
+from controlplane.virt_controller.vmi.world import DeletePod, pod_name
 from tests.controlplane.simulation.store import Json
-from tests.controlplane.virt_controller.small_world import SmallWorld
+from tests.controlplane.virt_controller.small_world import SmallWorld, StoreApi
 
 WEB, NODE_1 = Key("default", "web"), Key("", "node-1")
 UP = {"containerStatuses": [{"name": "compute", "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}]}
@@ -652,6 +654,25 @@ async def test_why_a_machine_does_not_come_up_is_an_event_of_it_once(
     assert [(reason, message) for _unused, reason, message in stage.told.events] == [told]
 
 
+async def test_a_pod_that_is_gone_before_it_was_seen_is_not_made_again(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its deletion is told before the answer to its creation arrives."""
+    made: list[str] = []
+
+    async def create(direct: StoreApi, resource: Resource, namespace: str, body: Json) -> Json:
+        stored = direct.store.create(resource, namespace, body)
+        made.append(stored["metadata"]["name"])
+        stage.lose(Key(namespace, made[-1]))
+        return stored
+
+    monkeypatch.setattr(StoreApi, "create", create)
+    await stage.work()
+    await stage.work()
+    assert len(made) == 1
+    assert (stage.status["phase"], stage.status["reason"]) == ("Failed", "PodDeleted")
+
+
 def about(pod: Json, *, reason: str = "FailedMount", message: str = 'secret "seed" not found', **other: str) -> bytes:
     """An Event about a Pod, as the kubelet writes it."""
     involved = {"kind": "Pod", "name": pod["metadata"]["name"], "uid": pod["metadata"]["uid"], **other}
@@ -681,6 +702,59 @@ async def test_words_about_a_former_pod_of_the_name_are_not_about_this_one(stage
     stage.reconciler.note_event(about(stage.pod(key), uid="of another life"))
     await stage.work()
     assert [one["type"] for one in stage.status["conditions"]] == ["Ready"]
+
+
+async def test_words_about_no_pod_of_it_do_not_take_the_place_of_those_about_its_pod(stage: Stage) -> None:
+    """Whoever may make Events may name any UID."""
+    key = await stage.until_begun()
+    stage.place(key, {"phase": "Pending"})
+    await stage.work()
+    stage.reconciler.note_event(about(stage.pod(key)))
+    assert stage.reconciler.note_event(about(stage.pod(key), message="x", uid="of another life")) is None
+    await stage.work()
+    assert stage.said == ("FailedMount", 'secret "seed" not found')
+
+
+async def test_words_may_come_before_their_pod_is_seen(stage: Stage) -> None:
+    stage.direct.refusals["create Pod"] = Throttled("later")
+    await stage.work()
+    pod = {"metadata": {"name": pod_name(decode_vmi(stage.vmi), 1), "uid": "not seen yet"}}
+    assert stage.reconciler.note_event(about(pod)) == WEB
+
+
+async def test_two_volumes_that_cannot_be_mounted_do_not_take_turns(stage: Stage) -> None:
+    """The kubelet says each for itself, again and again. Each new word would be two writes and an Event."""
+    key = await stage.until_begun()
+    stage.place(key, {"phase": "Pending"})
+    await stage.work()
+    writes = []
+    for _unused in range(5):
+        for secret in ("user-data", "network-data"):
+            stage.reconciler.note_event(about(stage.pod(key), message=f"secret {secret} not found"))
+            await stage.work()
+            writes += stage.calls
+            stage.clock.advance(60)
+    assert stage.said == ("FailedMount", "secret user-data not found")
+    assert writes == ["patch status of VirtualMachineInstance [uid+version]"]
+
+    stage.clock.advance(STANDS_SECONDS)
+    assert stage.reconciler.note_event(about(stage.pod(key), message="secret network-data not found")) == WEB
+    await stage.work()
+    assert stage.said == ("FailedMount", "secret network-data not found"), "the other one is there by now"
+
+
+async def test_a_new_leader_goes_on_saying_what_the_one_before_it_has_heard(stage: Stage) -> None:
+    key = await stage.until_begun()
+    stage.place(key, {"phase": "Pending"})
+    stage.reconciler.note_event(about(stage.pod(key)))
+    await stage.work()
+    stage.reconciler = stage.another()
+    await stage.work()
+    assert stage.said == ("FailedMount", 'secret "seed" not found')
+
+    stage.place(key)
+    await stage.work()
+    assert stage.said == ("", "")
 
 
 NOBODYS = {

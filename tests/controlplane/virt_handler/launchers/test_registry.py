@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import AsyncIterator
 from contextlib import AbstractContextManager, suppress
@@ -15,6 +16,7 @@ import pytest
 
 from controlplane.api.objects.resources import Key
 from controlplane.node_link.messages import Masquerade, PodInterface
+from controlplane.virt_handler.launchers.ports import LauncherSocket
 from controlplane.virt_handler.launchers.registry import Registry
 from controlplane.virt_handler.launchers.session import Tools
 from controlplane.virt_handler.node_client import NodeClient
@@ -166,6 +168,40 @@ async def test_a_guest_that_ran_in_a_pod_is_remembered_when_the_pod_comes_back(n
     node.pods.remove(POD)
     node.pods.put(pod_object())
     assert [one.sighting.has_run for one in registry.launchers_of(VMI_UID)] == [True]
+
+
+class Reached(NodeClient):
+    """A node on which every launcher is there."""
+
+    async def open_socket(self, pod_uid: str) -> LauncherSocket:
+        return LauncherSocket(os.open("/dev/null", os.O_PATH | os.O_CLOEXEC))
+
+    async def give_capabilities(self, pod_uid: str, *, with_kvm: bool) -> None:
+        """Nothing is saved here."""
+
+
+async def test_a_launcher_that_is_reached_is_listened_to_until_it_hangs_up(node: Node) -> None:
+    """Its Pod may be gone from the API and its guest run: who hung up could not even end it."""
+    libvirtd = FakeLibvirtd(VMI_UID)
+    tools = Tools(Reached(node.virt_node.dial), FakeClock(), libvirtd.connect)
+    registry = Registry(node.pods, tools, lambda _unused: None)
+    task = asyncio.create_task(registry.run())
+    await asyncio.sleep(0)
+    node.pods.put(pod_object())
+    verbs = registry.session(POD_UID)
+    assert verbs is not None
+    verbs.admit()
+    await until(lambda: registry.connected == 1, "contact")
+
+    node.pods.remove(POD)
+    for _unused in range(5):
+        await asyncio.sleep(0)
+    assert registry.connected == 1
+    libvirtd.hang_up()
+    await until(lambda: len(registry) == 0, "its end")
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
 
 
 async def test_a_node_without_a_trace_of_a_pod_says_so(node: Node) -> None:

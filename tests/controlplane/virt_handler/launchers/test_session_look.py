@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager, suppress
 
 import pytest
 
-from controlplane.domain.state import State
+from controlplane.domain.state import Life, State
 from controlplane.virt_handler.launchers.ports import LauncherSocket
 from controlplane.virt_handler.launchers.session import Session, Tools
 from controlplane.virt_handler.node_client import NodeClient
@@ -21,6 +21,8 @@ from controlplane.virt_handler.vmi.verdict import Alive, Unknown, judge
 from controlplane.virt_handler.vmi.world import Sighting
 from tests.controlplane.virt_handler.builders import POD_UID, RUNNING, VMI_UID, a_pod, domain_text
 from tests.controlplane.virt_handler.fakes import FakeClock, FakeConnection, FakeLibvirtd, until
+
+DEFINED = State(Life.SHUT_OFF, "unknown")
 
 
 class Node(NodeClient):
@@ -68,6 +70,18 @@ async def test_a_description_is_read_once_in_a_connection_whatever_it_is(xml: st
         await session.refresh()
     assert guest.descriptions == 1
     assert (session.launcher().sighting.state == RUNNING) is (xml == domain_text())
+
+
+async def test_that_a_guest_ran_is_remembered_when_it_is_off() -> None:
+    """A domain that libvirt says was never on, in a Pod where one ran, must not be started again."""
+    libvirtd = FakeLibvirtd(VMI_UID)
+    session = a_session(libvirtd)
+    connection = session._connection = FakeConnection(libvirtd)
+    guest = await connection.define(domain_text())
+    for state, has_run in ((DEFINED, False), (RUNNING, True), (DEFINED, True)):
+        guest.life = state
+        await session.refresh()
+        assert session.launcher().sighting.has_run is has_run
 
 
 @pytest.mark.parametrize("now", [None, "another"], ids=["lost", "made anew"])

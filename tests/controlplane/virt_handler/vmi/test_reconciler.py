@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from controlplane.api.objects.meta import Condition
 from controlplane.api.objects.resources import Key
 from controlplane.engine.errors import Conflict, Unavailable
 from controlplane.engine.ports import Json
@@ -33,6 +34,7 @@ from tests.controlplane.virt_handler.builders import NODE, OTHER, POD_UID, VMI_U
 from tests.controlplane.virt_handler.fakes import FakeApi, FakeCache, FakeClock
 
 KEY = Key("default", "web")
+CRASHED = Told("Stopped", "The VirtualMachineInstance crashed.", is_warning=True)
 LOOK = LookForLauncher(POD_UID, "test")
 
 
@@ -134,6 +136,17 @@ def test_a_grace_period_begins_when_the_deletion_is_first_seen(node: Node) -> No
     first = node.world().deleting_since
     node.clock.seconds += 10
     assert node.world().deleting_since == first == node.clock.seconds - 10
+
+
+def test_an_orphan_s_minute_begins_anew_after_its_vmi_was_seen(node: Node) -> None:
+    """A watch that shows a VMI late now and then must not sum up to the minute after which its guest is ended."""
+    node.sessions.launchers = (a_launcher(),)
+    for _unused in range(3):
+        assert node.world().orphaned_since == node.clock.seconds
+        node.clock.seconds += 40
+        node.vmis.put(vmi_object("Running"))
+        assert node.world().vmi is not None
+        node.vmis.remove(KEY)
 
 
 async def test_looks_are_counted_and_shown(node: Node) -> None:
@@ -278,3 +291,31 @@ async def test_a_status_is_written_on_the_very_state_that_was_judged(node: Node)
     assert len(node.api.patches) == 1
     with pytest.raises(Conflict):
         await node.reconciler.write_status(world, status)
+
+
+ENDS: dict[str, tuple[str, str, tuple[str, ...], Told | None]] = {
+    "it runs": ("Running", "", (), Told("Started", "VirtualMachineInstance started.")),
+    "shut down": ("Succeeded", "", (), Told("Stopped", "The VirtualMachineInstance was shut down.")),
+    "crashed": ("Failed", "GuestCrashed", ("QEMU crashed or was killed",), CRASHED),
+    "failed, and says why": (
+        "Failed",
+        "PodFailed",
+        ("no disk",),
+        Told("Stopped", "The VirtualMachineInstance failed: no disk", is_warning=True),
+    ),
+    "failed, and does not say why": ("Failed", "PodFailed", (), CRASHED),
+    "lost": ("Unknown", "", (), None),
+}
+
+
+@pytest.mark.parametrize(("phase", "reason", "words", "told"), ENDS.values(), ids=ENDS.keys())
+async def test_a_phase_is_told_as_a_story(
+    node: Node, phase: str, reason: str, words: tuple[str, ...], told: Told | None
+) -> None:
+    node.api.store(vmi_object())
+    world = node.world()
+    assert world.vmi is not None
+    said = tuple(Condition(type="Synchronized", status="False", reason=reason, message=one) for one in words)
+    status = msgspec.structs.replace(world.vmi.status, phase=phase, reason=reason, conditions=said)
+    await node.reconciler.write_status(world, status)
+    assert node.told == ([] if told is None else [told])

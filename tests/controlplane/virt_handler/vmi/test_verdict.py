@@ -84,6 +84,11 @@ ROWS: dict[str, tuple[Launcher, Verdict]] = {
         a_launcher(pod=a_pod(phase="Failed", reason="Evicted", message="The node was low on memory.")),
         Dead("Failed", "Evicted", "The node was low on memory."),
     ),
+    "evicted, and its launcher went quietly": (
+        a_launcher(pod=a_pod(phase="Failed", reason="Evicted", message="The node was low on memory.", **ended(0))),
+        Dead("Failed", "Evicted", "The node was low on memory."),
+    ),
+    "launcher went quietly, Pod phase not told yet": (a_launcher(pod=a_pod(**ended(0))), Dead("Succeeded")),
     "refused by the kubelet after a reboot": (
         a_launcher(pod=a_pod(phase="Failed", reason="UnexpectedAdmissionError", message="no devices")),
         Dead("Failed", "UnexpectedAdmissionError", "no devices"),

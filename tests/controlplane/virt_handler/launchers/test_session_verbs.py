@@ -1,0 +1,70 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Ends and networks: what a session asks of libvirt and of the node, and what it makes of the answer."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from controlplane.node_link.messages import Masquerade, PodInterface
+from controlplane.virt_handler.launchers.ports import NodeAway, NodeError, NotThere, Refused
+from controlplane.virt_handler.launchers.session import Session, Tools
+from controlplane.virt_handler.node_client import NodeClient
+from controlplane.virt_handler.vmi.ports import NoContact, StartRefused
+from tests.controlplane.virt_handler.builders import RUNNING, VMI_UID, a_pod, a_vmi, domain_text
+from tests.controlplane.virt_handler.fakes import FakeClock, FakeConnection, FakeLibvirtd
+
+
+class Node(NodeClient):
+    """A node that has one answer."""
+
+    def __init__(self, answer: NodeError | None = None) -> None:
+        super().__init__(self._nowhere)
+        self._answer = answer
+
+    async def _nowhere(self) -> socket.socket:
+        raise ConnectionRefusedError
+
+    async def set_up_network(self, pod_uid: str, wanted: Masquerade) -> PodInterface:
+        if self._answer is not None:
+            raise self._answer
+        return PodInterface(("10.244.0.7",), 1450)
+
+
+def a_session(libvirtd: FakeLibvirtd, node: Node | None = None) -> Session:
+    return Session(a_pod(), VMI_UID, Tools(node or Node(), FakeClock(), libvirtd.connect), lambda: None)
+
+
+async def test_a_guest_that_does_not_end_is_killed_the_third_time() -> None:
+    libvirtd = FakeLibvirtd(VMI_UID)
+    session = a_session(libvirtd)
+    connection = session._connection = FakeConnection(libvirtd)
+    guest = await connection.define(domain_text())
+    for _unused in range(4):
+        guest.life = RUNNING
+        await session.destroy()
+    assert libvirtd.asked == ["destroy", "destroy", "kill", "kill"]
+
+
+async def test_a_network_is_set_up_once() -> None:
+    session = a_session(FakeLibvirtd(VMI_UID))
+    await session.prepare_network(a_vmi())
+    assert session.launcher().sighting.is_network_ready
+    session._tools = Tools(Node(Refused("again")), FakeClock(), FakeLibvirtd(VMI_UID).connect)
+    await session.prepare_network(a_vmi())
+
+
+@pytest.mark.parametrize(
+    ("answer", "meaning"),
+    [(NodeAway("away"), NoContact), (NotThere("no namespace"), NoContact), (Refused("a link"), StartRefused)],
+    ids=["virt-node is away", "the Pod has no network yet, or none any more", "it is not what it has to be"],
+)
+async def test_a_network_that_is_not_there_yet_is_no_refusal(answer: NodeError, meaning: type[Exception]) -> None:
+    """A refusal is told to the user, and stays in the status: what comes by itself is not worth that."""
+    session = a_session(FakeLibvirtd(VMI_UID), Node(answer))
+    with pytest.raises(meaning):
+        await session.prepare_network(a_vmi())
+    assert not session.launcher().sighting.is_network_ready
