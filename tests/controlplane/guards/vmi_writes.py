@@ -229,7 +229,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_RECONCILER,
-        line="        memory.was_begun = True\n",
+        line="        memory.begun = max(memory.begun, action.attempt)\n",
         without="",
         because="A Pod that was made and is gone before it was seen would be made again.",
         tests=_BY_RECONCILER,
