@@ -97,6 +97,7 @@ class People:
         spec: Json = {"template": {"spec": {"domain": {"memory": {"guest": "64Mi"}}, "nodeSelector": selector}}}
         if self._rng.random() < 0.2:
             spec["running"] = self._rng.random() < 0.5
+            spec["template"]["metadata"] = {"labels": {NODE_NAME: "copied"}}  # from an instance that ran somewhere
         else:
             spec["runStrategy"] = strategy
         meta: Json = {"name": key.name}
