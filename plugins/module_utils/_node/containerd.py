@@ -5,10 +5,14 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 
 from .program import run, words
 from .records import Record, removable, repository_of
+
+COLLECTED_SECONDS = 90
+"""About once a minute the kubelet takes away what a Pod that is gone has left; until then that holds its image."""
 
 
 @dataclass(frozen=True)
@@ -33,11 +37,23 @@ class Containerd:
         self._images("pull", "--hosts-dir", self.hosts_directory, *user, name, typed=password)
 
     def remove(self, repository: str) -> list[str]:
-        """Remove all names of a repository, and wait until their content is collected. Return the names."""
+        """Remove all names of a repository, and wait until their content is collected. Return the names.
+
+        What a container goes on using keeps its content, as long as it does.
+        """
         names = removable(repository, self.records())
+        deadline = time.monotonic() + COLLECTED_SECONDS
+        while self._is_used(names) and time.monotonic() < deadline:
+            time.sleep(1)
         if names:
             self._images("remove", "--sync", *names)
         return names
+
+    def _is_used(self, names: list[str]) -> bool:
+        if not names:
+            return False
+        listed = run([*words(self.client), "--namespace", "k8s.io", "containers", "list"])
+        return any(line.split()[1:2] and line.split()[1] in names for line in listed.splitlines()[1:])
 
     def _images(self, verb: str, *arguments: str, typed: str = "") -> str:
         return run([*words(self.client), "--namespace", "k8s.io", "images", verb, *arguments], typed=typed)

@@ -9,6 +9,7 @@ import json
 
 import pytest
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import BadArgument, VirtError
+from ansible_collections.virtops.kubevirt.plugins.module_utils._node import containerd
 from ansible_collections.virtops.kubevirt.plugins.module_utils._node.containerd import Containerd
 from ansible_collections.virtops.kubevirt.plugins.module_utils._node.crio import Crio
 from ansible_collections.virtops.kubevirt.plugins.module_utils._node.records import Record
@@ -64,6 +65,34 @@ def test_containerd_removes_names_and_content_and_waits_for_it(node: Node) -> No
     assert node.calls[-1] == f"ctr --namespace k8s.io images remove --sync {OURS}:1 sha256:bb"
     assert Containerd().remove("localhost/virtops/other") == []
     assert node.calls[-1] == "ctr --namespace k8s.io images list"
+
+
+def test_containerd_waits_for_containers_that_are_still_to_be_taken_away(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node.has("ctr")
+    node.says("ctr", "list", LISTED)
+    node.says("ctr", "containers", f"CONTAINER IMAGE RUNTIME\n11 {OURS}:1 io.containerd.runc.v2\n22 other:1 runc\n")
+    pauses: list[float] = []
+
+    def the_kubelet_comes_by(seconds: float) -> None:
+        pauses.append(seconds)
+        node.says("ctr", "containers", "CONTAINER IMAGE RUNTIME\n22 other:1 io.containerd.runc.v2\n")
+
+    monkeypatch.setattr(containerd.time, "sleep", the_kubelet_comes_by)
+    Containerd().remove(OURS)
+    assert pauses == [1]
+    assert node.calls[-1].startswith("ctr --namespace k8s.io images remove")
+
+
+def test_containerd_does_not_wait_for_ever_for_who_goes_on_using_an_image(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node.has("ctr")
+    node.says("ctr", "list", LISTED)
+    node.says("ctr", "containers", f"CONTAINER IMAGE RUNTIME\n11 {OURS}:1 io.containerd.runc.v2\n")
+    monkeypatch.setattr(containerd, "COLLECTED_SECONDS", 0)
+    assert Containerd().remove(OURS) == [f"{OURS}:1", "sha256:bb"]
 
 
 def images(*found: dict[str, object]) -> str:
