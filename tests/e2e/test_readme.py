@@ -36,7 +36,7 @@ STORY = read_story()
 EMULATION = "control_plane_use_emulation=true"
 INSTALLED = ".ansible/collections/ansible_collections/virtops/kubevirt"
 CONTENT = (
-    "for what in 'images list -q' 'content list -q' 'snapshots list'; do ctr -n k8s.io $what; done"
+    "{ ctr -n k8s.io images list -q; ctr -n k8s.io content list -q; ctr -n k8s.io snapshots list | grep Committed; }"
     " | cut -d' ' -f1 | sort; ls -d /run/virtops* 2>/dev/null; ls /var/lib/kubelet/device-plugins | grep -v checkpoint"
 )
 
@@ -111,7 +111,11 @@ def reader(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Reader:
 
 
 def content(lab: Lab) -> list[str]:
-    """List what a node has: images, their blobs and layers, our folder, sockets of device plugins."""
+    """List what a node has: images, their blobs and layers, our folder, sockets of device plugins.
+
+    What containers have written goes with them, and the sandbox of a Pod that is gone when the kubelet comes by,
+    once a minute: layers that are committed are those of images.
+    """
     return lab.node("node-1").run(["/bin/sh", "-c", CONTENT]).stdout.split()
 
 
