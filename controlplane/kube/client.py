@@ -28,6 +28,7 @@ from controlplane.kube.transport import Request, Transport
 MERGE_PATCH = "application/merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"  # JSON is YAML
 PAGE_ITEMS = 500
+SHORTEST_STREAM_SECONDS = 1.0  # an empty stream that ends sooner is a fault, not the end of a watch
 LEAST_ITEMS = 10
 PAGE_BYTES = 8 * 1024 * 1024  # what a page shall have about: it is in memory twice while it is taken in
 

@@ -41,6 +41,7 @@ _WEBHOOK = "failed calling webhook"  # the API server's words; the reason is tha
 NOT_SERVED = "NotServed"  # our word, as the reason of an Unavailable
 ANSWER_TOO_LARGE = "AnswerTooLarge"  # ours as well: more bytes than were asked for
 NO_EVENT = "NoEvent"  # and this: a line of a stream that does not show which object it is about
+IN_THE_WAY = frozenset({ANSWER_TOO_LARGE, NO_EVENT})  # what a stream ends with each time it is opened there
 POSITION_TOO_LARGE = "ResourceVersionTooLarge"  # the server's: it has not come as far as we were told elsewhere
 
 MAX_MESSAGE_CHARACTERS = 2048  # a server echoes what it was sent; that must not flood logs and conditions

@@ -17,8 +17,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from controlplane.engine.errors import ApiError, Forbidden, Gone, NotFound, Unavailable, retry_after_seconds
 from controlplane.engine.ports import Clock
 from controlplane.kube.cache import number_of, peek
-from controlplane.kube.client import Client, Selection
-from controlplane.kube.errors import ANSWER_TOO_LARGE, NO_EVENT, translate_event
+from controlplane.kube.client import SHORTEST_STREAM_SECONDS, Client, Selection
+from controlplane.kube.errors import IN_THE_WAY, NO_EVENT, translate_event
 from controlplane.kube.unreadable import UnreadableError, read_event
 
 log = logging.getLogger(__name__)
@@ -27,8 +27,6 @@ BACK_OFF_FIRST, BACK_OFF_LIMIT = 0.5, 30.0
 STREAM_SECONDS, SILENCE_SECONDS = 120, 150.0
 """An API server serves Events without its watch cache, so it sends no bookmarks: where nothing goes wrong nothing is
 said until the stream ends as it was asked to. Silence beyond that is a connection that is dead."""
-SHORTEST_STREAM_SECONDS = 1.0
-"""An empty stream that ends sooner is a fault, not the end of a watch."""
 
 
 class Follower:
@@ -60,7 +58,7 @@ class Follower:
             try:
                 await self._listen()
             except ApiError as error:
-                if isinstance(error, Gone) or error.reason in (ANSWER_TOO_LARGE, NO_EVENT):
+                if isinstance(error, Gone) or error.reason in IN_THE_WAY:
                     self._position = 0
                 await self._pause(error)
 

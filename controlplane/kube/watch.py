@@ -36,9 +36,19 @@ from controlplane.api.objects.resources import Key
 from controlplane.engine.errors import ApiError, Forbidden, Gone, NotFound, Unavailable, retry_after_seconds
 from controlplane.engine.ports import Clock
 from controlplane.kube.cache import Index, Store, key_of, number_of, peek
-from controlplane.kube.client import LEAST_ITEMS, PAGE_BYTES, PAGE_ITEMS, Client, Page, Selection, fit_limit
+from controlplane.kube.client import (
+    LEAST_ITEMS,
+    PAGE_BYTES,
+    PAGE_ITEMS,
+    SHORTEST_STREAM_SECONDS,
+    Client,
+    Page,
+    Selection,
+    fit_limit,
+)
 from controlplane.kube.errors import (
     ANSWER_TOO_LARGE,
+    IN_THE_WAY,
     NO_EVENT,
     NOT_SERVED,
     POSITION_TOO_LARGE,
@@ -50,11 +60,7 @@ from controlplane.kube.unreadable import Identity, Told, UnreadableError, identi
 log = logging.getLogger(__name__)
 
 
-SHORTEST_STREAM_SECONDS = 1.0  # an empty stream that ends sooner is a fault, not the end of a watch
 PAGE_MOST_BYTES = 4 * PAGE_BYTES  # unless the page is as short as pages get
-
-
-_IN_THE_WAY = frozenset({ANSWER_TOO_LARGE, NO_EVENT})  # of a stream: what it ends with each time it is opened there
 
 
 class HistoryRewoundError(Exception):
@@ -143,7 +149,7 @@ class WatchCache(Store):
                 await self._pause(error)
             except ApiError as error:
                 self._from_quorum |= causes_reason(error, POSITION_TOO_LARGE)
-                if error.reason in _IN_THE_WAY:
+                if error.reason in IN_THE_WAY:
                     self._pass_line()
                 await self._pause(error)
 

@@ -18,7 +18,7 @@ from controlplane.api.objects.pod import Pod, Trouble, bounded
 from controlplane.api.objects.resources import Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.virt_controller.vmi.evidence import NodeState
-from controlplane.virt_controller.vmi.world import LOOKED_BACK, pod_name
+from controlplane.virt_controller.vmi.world import attempts, pod_name
 
 TOLD_IN_EVENTS = frozenset({"FailedMount", "FailedMapVolume", "FailedAttachVolume", "FailedCreatePodSandBox"})
 """Reasons of Events about what a Pod waits for before its containers, of which its status says nothing."""
@@ -152,15 +152,10 @@ def question(vmi: VirtualMachineInstance) -> Question:
 
 def names(vmi: VirtualMachineInstance) -> list[Key]:
     """List the names that Pods of this run can have; a number that somebody else wrote costs no more than a few."""
-    return [Key(vmi.metadata.namespace, pod_name(vmi, number)) for number in _attempts(vmi)]
-
-
-def _attempts(vmi: VirtualMachineInstance) -> range:
-    current = max(vmi.status.attempt, 1)
-    return range(max(1, current - LOOKED_BACK), current + 1)
+    return [Key(vmi.metadata.namespace, pod_name(vmi, number)) for number in attempts(vmi)]
 
 
 def _attempt_of(pod: Pod, vmi: VirtualMachineInstance) -> int:
     """Return which attempt a Pod was made for; the current one if its name does not tell."""
-    attempts = _attempts(vmi)
-    return next((number for number in attempts if pod.metadata.name == pod_name(vmi, number)), attempts[-1])
+    possible = attempts(vmi)
+    return next((number for number in possible if pod.metadata.name == pod_name(vmi, number)), possible[-1])

@@ -79,7 +79,7 @@ class World:
     @property
     def superseded(self) -> tuple[Pod, ...]:
         """Pods of earlier attempts. None of them was granted the start, or there would be no later one."""
-        earlier = {pod_name(self.vmi, number) for number in range(max(1, self.attempt - LOOKED_BACK), self.attempt)}
+        earlier = {pod_name(self.vmi, number) for number in attempts(self.vmi)[:-1]}
         return tuple(pod for pod in self.pods if pod.metadata.name in earlier)
 
     @property
@@ -126,6 +126,12 @@ def is_marked(pod: Pod, vmi: VirtualMachineInstance) -> bool:
     """Tell whether a Pod has all that makes everybody know it as this VMI's: label, and owner by name and UID."""
     owner = pod.owner
     return is_watched(pod) and owner is not None and (owner.name, owner.uid) == (vmi.metadata.name, vmi.metadata.uid)
+
+
+def attempts(vmi: VirtualMachineInstance) -> range:
+    """Return which attempts may have a Pod, the current one last; a number that is not ours makes it no more."""
+    current = max(vmi.status.attempt, 1)
+    return range(max(1, current - LOOKED_BACK), current + 1)
 
 
 def pod_name(vmi: VirtualMachineInstance, attempt: int) -> str:

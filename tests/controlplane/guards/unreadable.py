@@ -23,7 +23,7 @@ _BY_REASONS = ("tests/controlplane/virt_controller/vmi/test_reconciler.py",)
 GUARDS: tuple[Guard, ...] = (
     Guard(
         file=_FOLLOW,
-        line="                if isinstance(error, Gone) or error.reason in (ANSWER_TOO_LARGE, NO_EVENT):",
+        line="                if isinstance(error, Gone) or error.reason in IN_THE_WAY:",
         without="                if isinstance(error, Gone):",
         because="A line that can never be read would end every stream that is opened before it.",
         tests=_BY_FOLLOW,
@@ -65,7 +65,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_WATCH,
-        line="                if error.reason in _IN_THE_WAY:\n                    self._pass_line()\n",
+        line="                if error.reason in IN_THE_WAY:\n                    self._pass_line()\n",
         without="",
         because="A line that can never be read would be read again for ever, and stop the cache for everybody.",
         tests=_BY_WATCH,

@@ -172,14 +172,14 @@ GUARDS: tuple[Guard, ...] = (
         tests=_BY_RECONCILER,
     ),
     Guard(
-        file=_MEMORY,
+        file=_WORLD,
         line="    return range(max(1, current - LOOKED_BACK), current + 1)",
         without="    return range(max(1, current - 1_000), current + 1)",
         because="A number that somebody else wrote into the status must not cost a million reads.",
         tests=_BY_RECONCILER,
     ),
     Guard(
-        file=_MEMORY,
+        file=_WORLD,
         line="    return range(max(1, current - LOOKED_BACK), current + 1)",
         without="    return range(current, current + 1)",
         because="A Pod of the attempt before may still be going.",

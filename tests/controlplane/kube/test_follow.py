@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,51 +19,31 @@ from controlplane.kube import follow
 from controlplane.kube.client import Selection
 from controlplane.kube.follow import BACK_OFF_LIMIT, Follower
 from tests.controlplane.kube.fake_api import FakeApi, a_client, status
+from tests.controlplane.kube.streaming import Streaming
 from tests.controlplane.simulation.clock import SimulatedClock
 
 PODS = "/api/v1/namespaces/ns/pods"
 
 
-@dataclass
-class Listening:
-    """What was heard, and each time something is, or a pause begins, a moment to look."""
+@dataclass(kw_only=True)
+class Listening(Streaming):
+    """What was heard."""
 
-    api: FakeApi
     heard: list[str] = field(default_factory=list)
-    pauses: list[float] = field(default_factory=list)
     clock: SimulatedClock = field(default_factory=SimulatedClock)
-    _something: asyncio.Event = field(default_factory=asyncio.Event)
 
     def told(self, raw: bytes) -> None:
         self.heard.append(json.loads(raw)["metadata"]["name"])
-        self._something.set()
-
-    async def sleep(self, seconds: float) -> None:
-        self.pauses.append(seconds)
-        self._something.set()
-        await asyncio.sleep(0)
-
-    async def until(self, is_so: Callable[[], Any]) -> None:
-        async with asyncio.timeout(5):
-            while not is_so():
-                self._something.clear()
-                try:
-                    async with asyncio.timeout(0.02):
-                        await self._something.wait()
-                except TimeoutError:
-                    continue
+        self.note()
 
     async def until_open(self, streams: int = 1) -> None:
-        await self.until(lambda: len(self.asked("watch=")) >= streams and self.api.streams)
-
-    def asked(self, part: str) -> list[str]:
-        return [path for _unused, path, *_unused in self.api.seen if part in path]
+        await self.until(lambda: len(self.requests("watch=")) >= streams and self.api.streams)
 
 
 @asynccontextmanager
 async def listening(api: FakeApi) -> AsyncIterator[Listening]:
     async with a_client(api) as client:
-        found = Listening(api)
+        found = Listening(api=api)
         follower = Follower(
             client, Selection(POD, "ns"), found.told, clock=found.clock, jitter=lambda: 1.0, sleep=found.sleep
         )
@@ -93,7 +73,7 @@ async def test_what_comes_is_told_and_what_was_there_is_not(api: FakeApi) -> Non
         await found.until(lambda: "b" in found.heard)
 
     assert found.heard == ["a", "a", "b"], "that something is gone says nothing"
-    assert found.asked("limit=") == [f"{PODS}?limit=1"]
+    assert found.requests("limit=") == [f"{PODS}?limit=1"]
 
 
 async def test_a_stream_that_ends_is_taken_up_where_it_was(api: FakeApi) -> None:
@@ -106,7 +86,7 @@ async def test_a_stream_that_ends_is_taken_up_where_it_was(api: FakeApi) -> None
         await found.until(lambda: "b" in found.heard)
 
     assert found.heard == ["a", "b"]
-    assert len(found.asked("limit=")) == 1
+    assert len(found.requests("limit=")) == 1
     assert not found.pauses
 
 
@@ -116,7 +96,7 @@ async def test_a_server_that_has_forgotten_where_we_were_is_listened_to_from_now
         api.put(f"{PODS}/missed", {})
         api.faults = [("GET", "watch=", status(410, "Expired"))]
         api.compact()
-        await found.until(lambda: len(found.asked("limit=")) == 2)
+        await found.until(lambda: len(found.requests("limit=")) == 2)
         await found.until(lambda: api.streams)
         api.put(f"{PODS}/b", {})
         await found.until(lambda: "b" in found.heard)
@@ -140,7 +120,7 @@ async def test_a_line_that_is_no_event_is_passed_by_what_comes_after_it(api: Fak
     async with listening(api) as found:
         await found.until_open()
         api.raw_line(PODS, b"nonsense\n")
-        await found.until(lambda: len(found.asked("limit=")) == 2)
+        await found.until(lambda: len(found.requests("limit=")) == 2)
         await found.until(lambda: api.streams)
         api.put(f"{PODS}/b", {})
         await found.until(lambda: "b" in found.heard)
@@ -181,7 +161,7 @@ async def test_a_stream_in_which_nothing_was_said_is_taken_up_again_without_a_pa
 
     assert not found.pauses
     assert found.heard == ["b"]
-    assert len(found.asked("limit=")) == 1
+    assert len(found.requests("limit=")) == 1
 
 
 def test_a_healthy_server_ends_a_silent_stream_before_it_is_given_up() -> None:

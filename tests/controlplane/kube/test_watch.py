@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +19,7 @@ from controlplane.kube import transport, watch
 from controlplane.kube.client import Selection, fit_limit
 from controlplane.kube.watch import HistoryRewoundError, Timing, WatchCache
 from tests.controlplane.kube.fake_api import FakeApi, Json, a_client, status
+from tests.controlplane.kube.streaming import Streaming
 
 PODS = "/api/v1/namespaces/ns/pods"
 LIST = f"{PODS}?limit"
@@ -37,41 +38,20 @@ class Clock:
         return self.seconds
 
 
-@dataclass
-class Watched:
-    """A running cache, its server, and a way to wait for what must come true."""
+@dataclass(kw_only=True)
+class Watched(Streaming):
+    """A running cache and its server."""
 
-    api: FakeApi
     cache: WatchCache
     clock: Clock
-    delays: list[float] = field(default_factory=list)
     changes: list[tuple[str, str]] = field(default_factory=list)
-    _something: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def note(self, key: Key, before: bytes | None, after: bytes | None) -> None:
+    def changed(self, key: Key, before: bytes | None, after: bytes | None) -> None:
         self.changes.append((key.name, "gone" if after is None else "new" if before is None else "changed"))
-        self._something.set()
-
-    async def sleep(self, seconds: float) -> None:
-        self.delays.append(seconds)
-        self._something.set()
-        await asyncio.sleep(0)
-
-    async def until(self, is_so: Callable[[], bool]) -> None:
-        async with asyncio.timeout(5):
-            while not is_so():
-                self._something.clear()
-                try:
-                    async with asyncio.timeout(0.02):
-                        await self._something.wait()
-                except TimeoutError:
-                    continue
+        self.note()
 
     def names(self) -> set[str]:
         return {key.name for key in self.cache.keys()}  # noqa: SIM118  -- no dict, a Cache
-
-    def requests(self, part: str) -> list[str]:
-        return [path for _unused, path, *_unused in self.api.seen if part in path]
 
 
 @asynccontextmanager
@@ -79,9 +59,9 @@ async def watching(api: FakeApi, timing: Timing = FAST, jitter: float = 0.5) -> 
     clock = Clock()
     async with a_client(api) as client:
         cache = WatchCache(client, Selection(POD, "ns"), clock, timing=timing, jitter=lambda: jitter)
-        watched = Watched(api, cache, clock)
+        watched = Watched(api=api, cache=cache, clock=clock)
         cache._sleep = watched.sleep
-        cache.subscribe(watched.note)
+        cache.subscribe(watched.changed)
         running = asyncio.create_task(cache.run())
         try:
             yield watched
@@ -422,7 +402,7 @@ async def test_lines_that_cannot_be_read_cost_ever_rarer_lists(api: FakeApi) -> 
             api.raw_line(PODS, b"<html>\n")
             await watched.until(lambda number=number: watched.cache.counters.lists == number + 1)  # type: ignore[misc]
 
-    assert watched.delays == pytest.approx([0.2, 0.4, 0.8, 1.6, 2.0, 2.0, 2.0])
+    assert watched.pauses == pytest.approx([0.2, 0.4, 0.8, 1.6, 2.0, 2.0, 2.0])
 
 
 DEEP = b'{"metadata":{"name":"%s","namespace":"ns","uid":"u","resourceVersion":"%d","managedFields":[%s]},"spec":{}}'
@@ -581,7 +561,7 @@ async def test_waiting_grows_to_its_limit_with_jitter_and_honours_the_server(api
     async with watching(api, Timing(back_off_first=0.2, back_off_limit=4.0), jitter=0.5) as watched:
         await watched.cache.wait_synced()
 
-    assert watched.delays == pytest.approx([0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 11.0])
+    assert watched.pauses == pytest.approx([0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 11.0])
 
 
 async def test_a_stream_that_ends_at_once_does_not_become_a_busy_loop(api: FakeApi) -> None:
@@ -591,7 +571,7 @@ async def test_a_stream_that_ends_at_once_does_not_become_a_busy_loop(api: FakeA
         api.cut()
         await watched.until(lambda: not api.faults)
 
-    assert len(watched.delays) >= 3
+    assert len(watched.pauses) >= 3
 
 
 async def test_silently_lost_events_are_repaired_and_counted(api: FakeApi) -> None:
