@@ -12,8 +12,8 @@ from typing import Any
 from .._client.api import Api, Resource
 from .._client.errors import NotFound
 from . import made, versions
-from .installed import MANAGED_BY, MANAGER, assess
-from .kinds import DEFINITION, DEPLOYMENT, MADE_KINDS, NAMESPACE, MadeKind
+from .installed import MANAGED_BY, MANAGER, assess, identity
+from .kinds import BY_KIND, DEFINITION, DEPLOYMENT, MADE_KINDS, NAMESPACE, MadeKind
 from .serving import wait_until_serving
 
 Object = dict[str, Any]
@@ -22,7 +22,6 @@ _MACHINES = (
     Resource("kubevirt.io/v1", "virtualmachines", "VirtualMachine", None),
     Resource("kubevirt.io/v1", "virtualmachineinstances", "VirtualMachineInstance", None),
 )
-_BY_KIND = {one.kind: one for one in MADE_KINDS}
 
 
 def run(params: Mapping[str, Any], api: Api, *, check_mode: bool, **_modes: bool) -> dict[str, Any]:
@@ -43,8 +42,8 @@ def run(params: Mapping[str, Any], api: Api, *, check_mode: bool, **_modes: bool
         "changed": False,
         "check_mode": check_mode,
         **installed.to_result(),
-        "made": [made.identity(one) for one in ours],
-        "superfluous": [made.identity(one) for one in made.superfluous(ours, wanted)],
+        "made": [identity(one) for one in ours],
+        "superfluous": [identity(one) for one in made.superfluous(ours, wanted)],
         "namesakes": made.namesakes(list(_others(api, ours, wanted)), ours, wanted),
         "not_ready_nodes": silent,
         "server_version": versions.release(api.version()),
@@ -77,7 +76,7 @@ def _others(api: Api, ours: Iterable[Object], wanted: Sequence[Object]) -> Itera
     """Read what has the name of an object that is wanted, and is not among ours."""
     known = {made.key(one) for one in ours}
     for one in wanted:
-        kind = _BY_KIND.get(one["kind"])
+        kind = BY_KIND.get(one["kind"])
         if kind is None or made.key(one) in known:
             continue
         try:

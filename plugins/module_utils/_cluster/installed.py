@@ -73,7 +73,7 @@ def assess(
         namespace=mine[0]["metadata"]["namespace"] if mine else None,
         namespace_owner=_owner(namespace),
         workloads=sorted(f"{one['metadata']['namespace']}/{one['metadata']['name']}" for one in loose),
-        workload_objects=[_identity(one) for one in loose],
+        workload_objects=[identity(one) for one in loose],
         node_patches=[patch for patch in map(_node_patch, nodes) if patch is not None],
     )
 
@@ -94,13 +94,10 @@ def _has_owner(obj: Object) -> bool:
     return any(ref.get("kind") == "VirtualMachine" for ref in obj["metadata"].get("ownerReferences") or ())
 
 
-def _identity(obj: Object) -> dict[str, Any]:
-    metadata = obj["metadata"]
-    return {
-        "apiVersion": obj["apiVersion"],
-        "kind": obj["kind"],
-        "metadata": {"name": metadata["name"], "namespace": metadata["namespace"]},
-    }
+def identity(obj: Object) -> dict[str, Any]:
+    """Return as much of an object as it takes to delete it."""
+    metadata = {name: obj["metadata"][name] for name in ("namespace", "name") if obj["metadata"].get(name)}
+    return {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "metadata": metadata}
 
 
 def _is_ours(key: str) -> bool:

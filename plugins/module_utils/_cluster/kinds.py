@@ -63,3 +63,4 @@ MADE_KINDS = (
     NAMESPACE,
     DEFINITION,
 )
+BY_KIND = {one.kind: one for one in MADE_KINDS}

@@ -81,9 +81,3 @@ def namesakes(found: Iterable[Object], ours: Iterable[Object], wanted: Iterable[
         for one in found
         if key(one) in names - mine and (one["metadata"].get("namespace") or "") not in going
     ]
-
-
-def identity(obj: Object) -> dict[str, Any]:
-    """Return as much of an object as it takes to delete it."""
-    metadata = {name: obj["metadata"][name] for name in ("namespace", "name") if obj["metadata"].get(name)}
-    return {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "metadata": metadata}

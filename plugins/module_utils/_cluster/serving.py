@@ -11,12 +11,11 @@ from typing import Any
 from .._client.api import Api, Resource
 from .._client.errors import TimedOut
 from .._client.waiter import Reached, Verdict, Waiter
-from .kinds import MADE_KINDS
+from .kinds import BY_KIND
 from .readiness import RULES, missing, not_ready, pod_trouble, without_silent_nodes
 
 Object = dict[str, Any]
 _NODES = Resource("v1", "nodes", "Node", None)
-_KINDS = {one.kind: one for one in MADE_KINDS}
 
 
 def wait_until_serving(api: Api, objects: Iterable[Mapping[str, Any]], deadline: float) -> list[str]:
@@ -33,7 +32,7 @@ def wait_until_serving(api: Api, objects: Iterable[Mapping[str, Any]], deadline:
     for kind in RULES:  # what others rest on comes first, so that its trouble does
         for (_kind, namespace), names in sorted(groups.items(), key=lambda one: one[0][1] or ""):
             if _kind == kind:
-                group = _Group(api, _KINDS[kind].resource(namespace), deadline)
+                group = _Group(api, BY_KIND[kind].resource(namespace), deadline)
                 troubles += group.wait(names)
                 silent |= group.silent
     if troubles:

@@ -42,18 +42,20 @@ class Containerd:
         What a container goes on using keeps its content, as long as it does.
         """
         names = removable(repository, self.records())
+        if not names:
+            return []
         deadline = time.monotonic() + COLLECTED_SECONDS
         while self._is_used(names) and time.monotonic() < deadline:
             time.sleep(1)
-        if names:
-            self._images("remove", "--sync", *names)
+        self._images("remove", "--sync", *names)
         return names
 
     def _is_used(self, names: list[str]) -> bool:
-        if not names:
-            return False
-        listed = run([*words(self.client), "--namespace", "k8s.io", "containers", "list"])
-        return any(line.split()[1:2] and line.split()[1] in names for line in listed.splitlines()[1:])
+        rows = [line.split() for line in self._ask("containers", "list").splitlines()[1:]]
+        return any(len(row) > 1 and row[1] in names for row in rows)
 
     def _images(self, verb: str, *arguments: str, typed: str = "") -> str:
-        return run([*words(self.client), "--namespace", "k8s.io", "images", verb, *arguments], typed=typed)
+        return self._ask("images", verb, *arguments, typed=typed)
+
+    def _ask(self, *arguments: str, typed: str = "") -> str:
+        return run([*words(self.client), "--namespace", "k8s.io", *arguments], typed=typed)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.virtops.kubevirt.plugins.module_utils._cluster.installed import assess
+from ansible_collections.virtops.kubevirt.plugins.module_utils._cluster.installed import assess, identity
 
 
 def definition(**labels: str) -> dict[str, Any]:
@@ -119,3 +119,15 @@ def test_only_our_keys_are_taken_off_a_node() -> None:
             },
         }
     ]
+
+
+def test_as_much_is_left_of_an_object_as_it_takes_to_delete_it() -> None:
+    metadata = {"namespace": "kubevirt", "name": "virt-api", "uid": "1"}
+    policy = {"apiVersion": "v1", "kind": "NetworkPolicy", "metadata": metadata, "spec": {}}
+    assert identity(policy) == {
+        "apiVersion": "v1",
+        "kind": "NetworkPolicy",
+        "metadata": {"namespace": "kubevirt", "name": "virt-api"},
+    }
+    everywhere = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"}}
+    assert identity(everywhere) == everywhere

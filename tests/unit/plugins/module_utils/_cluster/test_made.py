@@ -116,12 +116,3 @@ def test_what_is_not_wanted_and_what_goes_with_our_namespace_is_not_named() -> N
     other = an_object("ClusterRole", "other", labels=None)
 
     assert made.namesakes([ours, inside, other], [ours], [ours, inside]) == []
-
-
-def test_as_much_is_left_of_an_object_as_it_takes_to_delete_it() -> None:
-    assert made.identity({**POLICY, "spec": {}}) == {
-        "apiVersion": "v1",
-        "kind": "NetworkPolicy",
-        "metadata": {"namespace": "kubevirt", "name": "virt-api"},
-    }
-    assert made.identity(ROLE)["metadata"] == {"name": "kubevirt-controller"}
