@@ -22,18 +22,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from lab import Lab
-from lab.cluster.api import Api, ApiError
 from lab.collection import linked_under
 from lab.paths import Cache
+from tests.integration.served import serving
 
 ROOT = Path(__file__).resolve().parents[2]
 PEER = ("ansible==12.3.0", "kubernetes==37.0.2", "jsonpatch>=1.33")
 ROUNDS = 5
 NAMESPACE = "bench"
-CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 VMS = f"/apis/kubevirt.io/v1/namespaces/{NAMESPACE}/virtualmachines"
 OURS, THEIRS = "virtops.kubevirt.kubevirt_vm", "kubevirt.core.kubevirt_vm"
 MACHINE = {
@@ -100,29 +97,11 @@ def peer_environment(cache: Path) -> Path:
 @contextmanager
 def cluster() -> Iterator[Lab]:
     """Have an API server that serves our CRDs, with the VMs in it."""
-    lab = Lab("bench-noop")
-    with lab.running(nodes=0, controllers=False):
+    with serving("bench-noop") as lab:
         api = lab.api()
-        for path in sorted((ROOT / "roles/control_plane/files/crds").glob("*.yaml")):
-            api.create(CRDS, yaml.safe_load(path.read_text()))
         api.create("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
-        wait_until_served(api)
         api.close()
         yield lab
-
-
-def wait_until_served(api: Api) -> None:
-    """Wait until VMs can be listed; no event tells when a new kind is."""
-    deadline = time.monotonic() + 30
-    while True:
-        try:
-            if api.get(VMS) is not None:
-                return
-        except ApiError:
-            pass
-        if time.monotonic() > deadline:
-            raise TimeoutError("the API server does not serve VirtualMachines after 30 s")
-        time.sleep(0.05)
 
 
 class Runner:

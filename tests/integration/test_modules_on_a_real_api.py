@@ -16,17 +16,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from lab import Lab
-from lab.cluster.api import Api, ApiError
+from lab.cluster.api import Api
 from lab.collection import linked_under
 from tests.ad_hoc import Result, run_module
+from tests.integration.served import serving
 
 pytestmark = pytest.mark.component
 
 ROOT = Path(__file__).resolve().parents[2]
-CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 VMS = "/apis/kubevirt.io/v1/namespaces/default/virtualmachines"
 INSTANCES = "/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances"
 
@@ -38,13 +37,7 @@ Task = Callable[..., Result]
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    found = Lab("modules")
-    with found.running(nodes=0, controllers=False):
-        api = found.api()
-        for path in sorted((ROOT / "roles/control_plane/files/crds").glob("*.yaml")):
-            api.create(CRDS, yaml.safe_load(path.read_text()))
-        until(lambda: is_served(api))
-        api.close()
+    with serving("modules") as found:
         yield found
 
 
@@ -53,21 +46,6 @@ def api(lab: Lab) -> Iterator[Api]:
     found = lab.api()
     yield found
     found.close()
-
-
-def is_served(api: Api) -> bool:
-    """Tell whether the kinds are served; that comes some milliseconds after Established, and no event tells."""
-    try:
-        return api.get(VMS) is not None and api.get(INSTANCES) is not None
-    except ApiError:
-        return False
-
-
-def until(happened: Callable[[], bool], seconds: float = 30) -> None:
-    deadline = time.monotonic() + seconds
-    while not happened():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 @pytest.fixture(scope="module")

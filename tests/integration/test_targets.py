@@ -13,7 +13,7 @@ import yaml
 
 from lab import Lab
 from tests import ansible_test
-from tests.integration.test_modules_on_a_real_api import CRDS, is_served, until
+from tests.integration.served import serving
 
 ROOT = Path(__file__).resolve().parents[2]
 TARGETS = sorted(path.name for path in (ROOT / "tests/integration/targets").iterdir())
@@ -26,13 +26,7 @@ def collection(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def lab() -> Iterator[Lab]:
-    found = Lab("targets")
-    with found.running(nodes=0, controllers=False):
-        api = found.api()
-        for path in sorted((ROOT / "roles/control_plane/files/crds").glob("*.yaml")):
-            api.create(CRDS, yaml.safe_load(path.read_text()))
-        until(lambda: is_served(api))
-        api.close()
+    with serving("targets") as found:
         yield found
 
 

@@ -1,0 +1,50 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A real API server that serves our kinds, and nothing behind it: no control plane, no nodes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import yaml
+
+from lab import Lab
+from lab.cluster.api import Api, ApiError
+
+_DEFINITIONS = Path(__file__).resolve().parents[2] / "roles/control_plane/files/crds"
+_CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_KINDS = "/apis/kubevirt.io/v1"
+_SERVED = ("virtualmachines", "virtualmachineinstances")
+
+
+@contextmanager
+def serving(name: str) -> Iterator[Lab]:
+    """Run a lab of this name in which VMs and their instances can be made."""
+    lab = Lab(name)
+    with lab.running(nodes=0, controllers=False):
+        api = lab.api()
+        for path in sorted(_DEFINITIONS.glob("*.yaml")):
+            api.create(_CRDS, yaml.safe_load(path.read_text()))
+        _wait_until_served(api)
+        api.close()
+        yield lab
+
+
+def _wait_until_served(api: Api, seconds: float = 30) -> None:
+    """That comes some milliseconds after Established, and no event tells."""
+    deadline = time.monotonic() + seconds
+    while not _is_served(api):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"the API server does not serve VirtualMachines after {seconds:.0f} s")
+        time.sleep(0.02)
+
+
+def _is_served(api: Api) -> bool:
+    try:
+        return all(api.get(f"{_KINDS}/{plural}") is not None for plural in _SERVED)
+    except ApiError:
+        return False
