@@ -51,6 +51,10 @@ TABLE: dict[str, tuple[World, list[str]]] = {
         [],
     ),
     "Pod going: say so": (vmi_world(a_vmi(**SCHEDULING), a_pod(node="node-1", deleting=True)), ["Tell"]),
+    "launcher ended, something beside it runs on: say so": (
+        vmi_world(a_vmi(**SCHEDULING), a_pod("Running", node="node-1", compute={"terminated": {"exitCode": 1}})),
+        ["Tell"],
+    ),
     "Pod failed: say so": (vmi_world(a_vmi(**SCHEDULING), a_pod("Failed", node="node-1")), ["Tell"]),
     "Pod up and going: no grant": (vmi_world(a_vmi(**SCHEDULING), a_running_pod(deleting=True)), ["Tell"]),
     "Pod lost its label: put it back": (vmi_world(a_vmi(**SCHEDULING), STRIPPED), ["ClaimPod"]),
@@ -71,6 +75,10 @@ TABLE: dict[str, tuple[World, list[str]]] = {
         vmi_world(a_vmi(**SCHEDULING), a_pod(node="n" * 64)),
         [],
     ),
+    "Pod placed on a node whose name just fits": (
+        vmi_world(a_vmi(**SCHEDULING), a_pod(node="n" * 63)),
+        ["LabelNode"],
+    ),
     "Pod was there and is not seen: ask": (vmi_world(a_vmi(**SCHEDULING), **BEGUN), ["LookForPods"]),
     "Pod was deleted: never made again": (vmi_world(a_vmi(**SCHEDULING), **BEGUN, **ABSENT), ["Tell"]),
     "a migration's Pod is none to start in": (vmi_world(a_vmi(**SCHEDULING), TARGET), ["CreatePod"]),
@@ -80,6 +88,10 @@ TABLE: dict[str, tuple[World, list[str]]] = {
     ),
     "an earlier attempt's Pod is none to start in: it goes first": (
         vmi_world(SECOND, a_running_pod()),
+        ["DeletePod"],
+    ),
+    "of several Pods that of an earlier attempt goes, not one of another name": (
+        vmi_world(SECOND, a_running_pod(), a_running_pod(uid="another", attempt=9)),
         ["DeletePod"],
     ),
     "an earlier attempt's Pod is going: wait": (vmi_world(SECOND, a_running_pod(deleting=True)), []),
@@ -120,6 +132,10 @@ TABLE: dict[str, tuple[World, list[str]]] = {
     "Pod gone from the API: say what that means": (vmi_world(RUNNING, node=HERE, **ABSENT), ["Tell"]),
     "Pod gone, last words known: no need to ask": (
         vmi_world(RUNNING, node=HERE, last_words=(a_pod("Failed", node="node-1"),)),
+        ["Tell"],
+    ),
+    "Pod gone, last words known, its node not seen: no need to ask": (
+        vmi_world(RUNNING, node=UNSEEN, last_words=(a_pod("Failed", node="node-1"),)),
         ["Tell"],
     ),
     "Pod gone, its node not seen: ask for that, too": (vmi_world(RUNNING, node=UNSEEN, **ABSENT), ["LookForNode"]),

@@ -57,3 +57,18 @@ def test_a_person_reads_what_would_be_proof() -> None:
     assert isinstance(found, Unknown)
     for word in ("4711", "node node-1", "virt-handler", "Node object is deleted", "out-of-service"):
         assert word in found.trouble.message
+
+
+@pytest.mark.parametrize(
+    ("node", "is_asked_for"),
+    [
+        (HERE, False),
+        (UNSEEN, True),
+        (GONE, False),
+        (NodeState("node-1", looks_out_of_service=True), True),
+        (NodeState("node-1", looks_out_of_service=True, is_out_of_service=True), False),
+    ],
+    ids=["there", "not seen", "gone", "looks off", "off"],
+)
+def test_a_node_is_asked_for_as_long_as_only_the_cache_has_spoken(node: NodeState, is_asked_for: bool) -> None:
+    assert node.is_to_be_asked_for is is_asked_for

@@ -122,3 +122,4 @@ def test_a_long_name_becomes_a_label_value_that_is_still_unique() -> None:
     assert first != second
     assert len(first) == 63
     assert vmi_id("web") == "web"
+    assert vmi_id("n" * 63) == "n" * 63
