@@ -14,107 +14,19 @@ from controlplane.api.objects.kubevirt import DeveloperConfiguration, KubeVirtCo
 from controlplane.api.objects.pod import MESSAGE_LIMIT
 from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE_INSTANCE, Key, Resource
 from controlplane.engine.errors import ApiError, Forbidden, Invalid, NotFound, Throttled, Unavailable, Unjudged
-from controlplane.engine.plan import Outcome
 from controlplane.engine.reconcile import reconcile
 from controlplane.virt_controller.vmi.memory import STANDS_SECONDS
-from controlplane.virt_controller.vmi.reconciler import VmiReconciler
 from controlplane.virt_controller.vmi.world import DeletePod, pod_name
 from tests.controlplane.simulation.store import Json
-from tests.controlplane.virt_controller.small_world import SmallWorld, StoreApi
+from tests.controlplane.virt_controller.small_world import StoreApi
+from tests.controlplane.virt_controller.vmi.stage import WEB, Stage
 
-WEB, NODE_1 = Key("default", "web"), Key("", "node-1")
-UP = {"containerStatuses": [{"name": "compute", "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}]}
+NODE_1 = Key("", "node-1")
 FAILED = {"containerStatuses": [{"name": "compute", "state": {"terminated": {"exitCode": 1, "message": "no disk"}}}]}
 
 OWNER = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "name": "web"}
 FORMER = {**OWNER, "uid": "of another life", "controller": True}
 """A controlling VMI of the same name that is no more."""
-
-
-class Stage(SmallWorld):
-    """A VMI with its reconciler, and what other people do to its objects."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        spec = {"domain": {"memory": {"guest": "64Mi"}}}
-        meta = {"name": "web", "finalizers": [VMI_FINALIZER]}
-        self.store.create(VIRTUAL_MACHINE_INSTANCE, "default", {"metadata": meta, "spec": spec})
-        self.store.create(NODE, "", {"metadata": {"name": "node-1"}, "spec": {}})
-        self.configuration = KubeVirtConfiguration()
-        self.reconciler = self.another()
-        self.start()
-
-    def another(self) -> VmiReconciler:
-        """A process that knows nothing yet."""
-        return VmiReconciler(
-            vmis=self.overlays[VIRTUAL_MACHINE_INSTANCE],
-            pods=self.overlays[POD],
-            nodes=self.overlays[NODE],
-            api=self.api,
-            clock=self.clock,
-            events=self.told,
-            configuration=lambda: self.configuration,
-            launcher_image="launcher",
-        )
-
-    async def work(self) -> Outcome:
-        self.calls.clear()
-        outcome = await reconcile(self.reconciler, WEB)
-        self.catch_up()
-        return outcome
-
-    async def until_begun(self) -> Key:
-        await self.work()
-        ((key, _unused),) = self.store.list(POD)
-        return key
-
-    async def until_granted(self) -> Key:
-        key = await self.until_begun()
-        self.place(key)
-        await self.work()
-        assert self.status["phase"] == "Scheduled"
-        return key
-
-    async def until_running(self) -> Key:
-        key = await self.until_granted()
-        self.patch_status({"phase": "Running"})
-        self.catch_up()
-        return key
-
-    def place(self, key: Key, status: Json | None = None) -> None:
-        uid = self.pod(key)["metadata"]["uid"]
-        self.store.set_pod(key, uid, status={"phase": "Running", **(status or UP)}, node="node-1")
-        self.catch_up()
-
-    def lose(self, key: Key) -> None:
-        """Delete the Pod by force, as somebody does while its node is cut off."""
-        self.store.delete(POD, key, grace_period_seconds=0)
-        self.catch_up()
-
-    def patch_status(self, status: Json) -> None:
-        self.store.patch(VIRTUAL_MACHINE_INSTANCE, WEB, {"status": status}, subresource="status")
-
-    def delete(self) -> None:
-        self.store.delete(VIRTUAL_MACHINE_INSTANCE, WEB)
-        self.catch_up()
-
-    def pod(self, key: Key) -> Json:
-        return self.store.get(POD, key)
-
-    @property
-    def vmi(self) -> Json:
-        return self.store.get(VIRTUAL_MACHINE_INSTANCE, WEB)
-
-    @property
-    def status(self) -> Json:
-        status: Json = self.vmi["status"]
-        return status
-
-    @property
-    def said(self) -> tuple[str, str]:
-        """What the condition Synchronized says: reason, message."""
-        found = [one for one in self.status.get("conditions", ()) if one["type"] == "Synchronized"]
-        return (found[0]["reason"], found[0]["message"]) if found else ("", "")
 
 
 @pytest.fixture
@@ -180,8 +92,9 @@ async def test_a_process_that_knows_nothing_goes_on_with_a_further_attempt(stage
     assert key.name.endswith("-2")
 
 
-async def test_nothing_is_concluded_before_everything_is_known(stage: Stage) -> None:
-    stage.caches[POD].synced = False
+@pytest.mark.parametrize("unread", [POD, NODE, VIRTUAL_MACHINE_INSTANCE], ids=str)
+async def test_nothing_is_concluded_before_everything_is_known(stage: Stage, unread: Resource) -> None:
+    stage.caches[unread].synced = False
     outcome = await stage.work()
     assert (type(outcome.error), stage.calls) == (Unavailable, [])
 
@@ -783,3 +696,44 @@ async def test_long_words_are_cut_before_they_are_kept(stage: Stage) -> None:
     (told,) = (one for one in stage.status["conditions"] if one["type"] == "Synchronized")
     assert len(told["message"]) <= MESSAGE_LIMIT
     assert told["message"].isprintable()
+
+
+async def test_a_vmi_without_our_finalizer_gets_it_beside_those_of_others(stage: Stage) -> None:
+    stage.store.patch(VIRTUAL_MACHINE_INSTANCE, WEB, {"metadata": {"finalizers": ["backup.example/hold"]}})
+    stage.catch_up()
+    await stage.work()
+    assert stage.calls[0] == "patch VirtualMachineInstance [uid+version]"
+    assert stage.vmi["metadata"]["finalizers"] == ["backup.example/hold", VMI_FINALIZER]
+
+
+async def test_a_spec_is_judged_before_the_first_attempt_and_not_again(stage: Stage) -> None:
+    """What an earlier version let in runs on: a rule that came later ends nothing."""
+    await stage.until_running()
+    stage.store.patch(VIRTUAL_MACHINE_INSTANCE, WEB, {"spec": {"domain": {"memory": {"guest": "nonsense"}}}})
+    stage.catch_up()
+    assert stage.reconciler.observe(WEB).problems == ()
+    stage.patch_status({"phase": "", "attempt": 0})
+    stage.catch_up()
+    assert stage.reconciler.observe(WEB).problems != ()
+
+
+async def test_of_two_pods_the_one_that_lost_its_owner_gets_it_back(stage: Stage) -> None:
+    key = await stage.until_running()
+    meta = {**stage.pod(key)["metadata"], "name": "virt-launcher-a"}
+    kept = {one: meta[one] for one in ("name", "labels", "ownerReferences")}
+    stage.store.create(POD, "default", {"metadata": kept, "spec": {"nodeName": "node-1"}})
+    stage.store.patch(POD, key, {"metadata": {"labels": None}})
+    stage.catch_up()
+    await stage.work()
+    assert [call for call in stage.calls if "Pod" in call] == ["patch Pod [uid+version]"]
+    assert stage.pod(key)["metadata"]["labels"][ROLE] == LAUNCHER_ROLE
+
+
+async def test_somebody_else_s_pod_of_the_name_holds_no_deleted_vmi(stage: Stage) -> None:
+    key = await stage.until_begun()
+    stage.lose(key)
+    stage.store.create(POD, "default", {"metadata": {"name": key.name}, "spec": {}})
+    stage.delete()
+    for _unused in range(4):
+        await stage.work()
+    assert stage.store.list(VIRTUAL_MACHINE_INSTANCE) == []

@@ -1,0 +1,123 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What an answer says that the cache does not know yet, and when that is over."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pytest
+
+from controlplane.engine.answers import Answer, Record, Seen, is_last_state, look, read_answer, settle
+
+STAMP = "2026-01-01T00:00:00Z"
+ANSWER = Answer(version=10, raw=b"{}", owners=frozenset(), is_deleting=False)
+TOLD = Record("u", until=10, answer=ANSWER)
+SENT = Record("u", until=10, is_delete_sent=True)
+GONE = Record("u", until=10, is_gone=True)
+HERE, GOING = Seen(8, "u", is_deleting=False), Seen(8, "u", is_deleting=True)
+OTHER = Seen(8, "another", is_deleting=False)
+
+
+def an_object(**metadata: Any) -> dict[str, Any]:
+    return {"metadata": {"resourceVersion": "7", "uid": "u", **metadata}}
+
+
+def test_a_state_is_known_by_version_uid_and_whether_it_is_being_deleted() -> None:
+    assert look(msgspec.json.encode(an_object())) == Seen(7, "u", is_deleting=False)
+    assert look(msgspec.json.encode(an_object(deletionTimestamp=STAMP))) == Seen(7, "u", is_deleting=True)
+
+
+@pytest.mark.parametrize("raw", [b"{}", b"[]", b"{", b'{"metadata": {"uid": "u"}}'])
+def test_what_has_no_version_is_no_object(raw: bytes) -> None:
+    with pytest.raises(msgspec.DecodeError):
+        look(raw)
+
+
+def test_an_answer_is_read_once() -> None:
+    body = an_object(ownerReferences=[{"uid": "a"}, {"uid": "b"}], deletionTimestamp=STAMP)
+    assert read_answer(body) == Answer(7, msgspec.json.encode(body), frozenset({"a", "b"}), is_deleting=True)
+    assert read_answer(an_object()).owners == frozenset()
+    assert not read_answer(an_object()).is_deleting
+
+
+@pytest.mark.parametrize(
+    ("metadata", "is_last"),
+    [
+        ({}, False),
+        ({"deletionTimestamp": STAMP}, True),
+        ({"deletionTimestamp": STAMP, "finalizers": ["x"]}, False),
+        ({"deletionTimestamp": STAMP, "finalizers": []}, True),
+        ({"deletionTimestamp": STAMP, "deletionGracePeriodSeconds": 30}, False),
+        ({"deletionTimestamp": STAMP, "deletionGracePeriodSeconds": 0}, True),
+        ({"finalizers": []}, False),
+    ],
+)
+def test_the_write_that_takes_the_last_finalizer_ends_an_object(metadata: dict[str, Any], is_last: bool) -> None:
+    assert is_last_state(an_object(**metadata)) is is_last
+
+
+@pytest.mark.parametrize(("position", "is_kept"), [(9, True), (10, False), (11, False)])
+def test_an_answer_ends_when_the_cache_has_come_as_far(position: int, is_kept: bool) -> None:
+    assert (settle(TOLD, None, position) is not None) is is_kept
+
+
+@pytest.mark.parametrize(
+    ("cached", "position", "is_kept"),
+    [
+        (HERE, 9, True),
+        (HERE, 11, True),
+        (GOING, 9, False),
+        (GOING, 11, False),
+        (None, 11, False),
+        (OTHER, 11, False),
+    ],
+)
+def test_that_a_deletion_was_sent_is_known_until_it_is_seen_or_the_object_is_not(
+    cached: Seen | None, position: int, is_kept: bool
+) -> None:
+    assert (settle(SENT, cached, position) is not None) is is_kept
+
+
+def test_that_a_deletion_was_sent_is_known_by_an_answer_that_the_cache_does_not_have() -> None:
+    created_and_deleted = replace(SENT, answer=ANSWER)
+    left = settle(created_and_deleted, None, 9)
+    assert left is not None
+    assert left.is_delete_sent
+    answered = replace(SENT, answer=replace(ANSWER, is_deleting=True))
+    left = settle(answered, HERE, 9)
+    assert left is not None
+    assert not left.is_delete_sent, "the answer is newer than the cache, and says that it is being deleted"
+
+
+@pytest.mark.parametrize(
+    ("cached", "position", "is_kept"),
+    [
+        (HERE, 9, True),
+        (HERE, 11, True),
+        (None, 9, True),
+        (None, 10, False),
+        (OTHER, 9, True),
+        (OTHER, 11, False),
+    ],
+    ids=[
+        "shown, behind",
+        "shown, though it has come as far",
+        "not shown yet: it may come",
+        "never to come",
+        "another, behind",
+        "another",
+    ],
+)
+def test_what_is_gone_is_not_shown_while_the_cache_shows_it_or_may(
+    cached: Seen | None, position: int, is_kept: bool
+) -> None:
+    assert (settle(GONE, cached, position) is not None) is is_kept
+
+
+def test_nothing_is_shown_of_what_is_gone() -> None:
+    assert TOLD.shown is ANSWER
+    assert replace(TOLD, is_gone=True).shown is None
