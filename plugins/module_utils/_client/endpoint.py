@@ -12,8 +12,8 @@ from __future__ import annotations
 import base64
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from .errors import BadArgument
@@ -22,8 +22,7 @@ SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
-@dataclass(frozen=True)
-class Endpoint:
+class Endpoint(NamedTuple):
     """An API server and how to talk to it. `*_file` and `*_data` (PEM text) are alternatives, data wins."""
 
     server: str = ""
@@ -35,18 +34,21 @@ class Endpoint:
     cert_file: str | None = None
     cert_data: str | None = None
     key_file: str | None = None
-    key_data: str | None = field(default=None, repr=False)
-    token: str | None = field(default=None, repr=False)
+    key_data: str | None = None
+    token: str | None = None
     username: str | None = None
-    password: str | None = field(default=None, repr=False)
-    proxy: str | None = field(default=None, repr=False)
+    password: str | None = None
+    proxy: str | None = None
     no_proxy: str | None = None
-    proxy_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    headers: Mapping[str, str] = field(default_factory=dict)
+    proxy_headers: Mapping[str, str] = MappingProxyType({})
+    headers: Mapping[str, str] = MappingProxyType({})
     groups: tuple[str, ...] = ()
     """Groups to impersonate; a header that may repeat, so not in `headers`."""
     user_agent: str = "virtops.kubevirt"
     warnings: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Endpoint({self.server!r})"  # and no credentials
 
     def secrets(self) -> list[str]:
         """Return what nobody must see of it, wherever it was found."""
@@ -152,8 +154,7 @@ def _overlay(found: Endpoint, explicit: Endpoint) -> Endpoint:
         given["token"] = None
     if not explicit.verify:
         given["verify"] = False
-    return replace(
-        found,
+    return found._replace(
         **given,
         proxy_headers={**found.proxy_headers, **explicit.proxy_headers},
         headers={**found.headers, **explicit.headers},
@@ -163,7 +164,7 @@ def _overlay(found: Endpoint, explicit: Endpoint) -> Endpoint:
 
 def _checked(endpoint: Endpoint, params: Mapping[str, Any]) -> Endpoint:
     if params.get("validate_certs") is True:
-        endpoint = replace(endpoint, verify=True)
+        endpoint = endpoint._replace(verify=True)
     if not endpoint.server:
         raise BadArgument("no cluster is named: give host, or kubeconfig, or context, or set K8S_AUTH_KUBECONFIG")
     parts = urlsplit(endpoint.server if "://" in endpoint.server else f"https://{endpoint.server}")
@@ -182,4 +183,4 @@ def _checked(endpoint: Endpoint, params: Mapping[str, Any]) -> Endpoint:
         warnings.append("validate_certs is false: the API server's identity is not checked")
         if params.get("ca_cert"):
             warnings.append("ca_cert is ignored because validate_certs is false")
-    return replace(endpoint, server=parts.geturl().rstrip("/"), warnings=tuple(warnings))
+    return endpoint._replace(server=parts.geturl().rstrip("/"), warnings=tuple(warnings))

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import Any
 
 from .._client.api import Api
@@ -58,7 +57,7 @@ def wait_all(
             error.facts.setdefault("changed", outcome.changed)
             final.append(error)
         else:
-            final.append(replace(outcome, after=got[_name(outcome)]))
+            final.append(outcome._replace(after=got[_name(outcome)]))
     return final
 
 

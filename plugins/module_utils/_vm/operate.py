@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from .._client.api import Api
@@ -45,7 +44,7 @@ def _moved(api: Api, request: VmRequest, terms: Terms, done: Outcome, *, is_new:
     if terms.check_mode:
         return moved
     try:
-        return replace(moved, after=read(api, request, terms))
+        return moved._replace(after=read(api, request, terms))
     except VirtError as error:
         raise Interrupted(moved, error) from error
 

@@ -10,8 +10,7 @@ What rests on a list that was read carries its resourceVersion, so that nobody's
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..kubevirt_api import run_strategies
 from ..kubevirt_api.predicates import run_strategy
@@ -23,8 +22,7 @@ STRATEGY_FIELDS = ("running", "runStrategy")
 Object = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Write:
+class Write(NamedTuple):
     """A request: how is create, apply, patch or replace."""
 
     how: str

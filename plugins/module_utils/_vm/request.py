@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from .._client import paths
 from .._client.errors import BadArgument
@@ -22,8 +22,7 @@ PER_VM = (
 """Options of an entry of `vms`; those of the task stand in for what an entry leaves out."""
 
 
-@dataclass(frozen=True)
-class VmRequest:
+class VmRequest(NamedTuple):
     """One VM and what should become of it."""
 
     state: str
@@ -39,7 +38,7 @@ class VmRequest:
     options: frozenset[str] = frozenset()
     """Names of the options that were given."""
     force: bool = False
-    delete_options: Mapping[str, Any] = field(default_factory=dict)
+    delete_options: Mapping[str, Any] = MappingProxyType({})
     grace_period_seconds: int | None = None
 
     @property
@@ -48,8 +47,7 @@ class VmRequest:
         return f"{self.namespace}/{self.name or self.declared.vm['metadata'].get('generateName')}"
 
 
-@dataclass(frozen=True)
-class Terms:
+class Terms(NamedTuple):
     """What holds for all VMs of a task."""
 
     api_version: str = names.API_VERSION

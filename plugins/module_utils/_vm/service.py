@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from .._client.api import Api
 from .._client.errors import Conflict, NotFound, VirtError
@@ -30,8 +29,7 @@ LONGEST_PAUSE = 2.0
 Object = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What was done for one VM."""
 
     changed: bool
@@ -91,7 +89,7 @@ def _joined(begun: Outcome | None, outcome: Outcome) -> Outcome:
     """Return what all rounds did together."""
     if begun is None or not begun.changed:
         return outcome
-    return replace(outcome, changed=True, method=outcome.method or begun.method, before=begun.before)
+    return outcome._replace(changed=True, method=outcome.method or begun.method, before=begun.before)
 
 
 def _told(error: VirtError, begun: Outcome | None) -> VirtError:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from .._client.api import Api
@@ -47,10 +46,10 @@ def changed(api: Api, request: VmRequest, terms: Terms, live: Object, write: Wri
         return done
     metadata = {**write.then.body["metadata"], "resourceVersion": written["metadata"]["resourceVersion"]}
     try:
-        second = _send(api, request, terms, replace(write.then, body={**write.then.body, "metadata": metadata}))
+        second = _send(api, request, terms, write.then._replace(body={**write.then.body, "metadata": metadata}))
     except VirtError as error:
         raise Interrupted(done, error) from error
-    return replace(done, after=second)
+    return done._replace(after=second)
 
 
 def deleted(api: Api, request: VmRequest, terms: Terms, live: Object | None) -> Outcome:
