@@ -172,6 +172,23 @@ def test_the_first_write_records_attempt_and_both_phases() -> None:
     assert (status.runtime_user, status.memory and status.memory.guest_at_boot) == (107, "64Mi")
 
 
+@pytest.mark.parametrize(
+    ("cpu", "topology"),
+    [
+        (None, None),
+        ({}, (1, 1, 1)),
+        ({"cores": 2, "sockets": 3, "threads": 4}, (2, 3, 4)),
+        ({"sockets": 3}, (1, 3, 1)),
+    ],
+)
+def test_the_first_write_records_the_processors_that_the_pod_is_asked_for(
+    cpu: dict[str, int] | None, topology: tuple[int, int, int] | None
+) -> None:
+    domain = {"memory": {"guest": "64Mi"}, **({} if cpu is None else {"cpu": cpu})}
+    recorded = derived(vmi_world(a_vmi(spec={"domain": domain}))).current_cpu_topology
+    assert (recorded and (recorded.cores, recorded.sockets, recorded.threads)) == topology
+
+
 def test_the_start_is_granted_to_exactly_one_pod_in_one_write() -> None:
     old = a_vmi(conditions=[a_condition("PodScheduled", "False", "Unschedulable")], **S)
     status = grant(vmi_world(old, a_running_pod()), a_running_pod())
@@ -256,6 +273,17 @@ TROUBLES: dict[str, tuple[World, Problem[Any] | None, tuple[str, str, str] | Non
         vmi_world(a_vmi(**S), a_pod(conditions=UNPLACED)),
         None,
         ("PodScheduled", "Unschedulable", "0/3 nodes are available"),
+    ),
+    "no node, and failed since": (
+        vmi_world(a_vmi(**S), a_pod("Failed", conditions=UNPLACED, compute=ENDED)),
+        None,
+        ("Synchronized", "LauncherFailed", "volume root: not a disk image"),
+    ),
+    "it has a node": (vmi_world(LABELLED, a_pod(conditions=(a_condition("PodScheduled", "True"),))), None, None),
+    "it has a node, and nobody knows": (
+        vmi_world(LABELLED, a_pod(conditions=(a_condition("PodScheduled", "Unknown"),))),
+        None,
+        None,
     ),
     "Pod refused": (vmi_world(a_vmi(**S)), QUOTA, ("Synchronized", "FailedCreate", "exceeded quota: pods=5")),
     "label refused": (

@@ -1,15 +1,20 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The name of a launcher Pod."""
+"""Which Pods a run can have, and which is the one."""
 
 from __future__ import annotations
 
 import msgspec
 import pytest
 
-from controlplane.virt_controller.vmi.world import pod_name
-from tests.controlplane.virt_controller.builders import a_vmi
+from controlplane.api.objects.kubevirt import DeveloperConfiguration, KubeVirtConfiguration
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.virt_controller.vmi.world import attempts, pod_name
+from tests.controlplane.virt_controller.builders import POD_UID, a_pod, a_running_pod, a_vmi, vmi_world
+
+GRANT = {POD_UID: "node-1"}
+EMULATED = KubeVirtConfiguration(developer_configuration=DeveloperConfiguration(use_emulation=True))
 
 NAMES = {
     "short": ("web", "virt-launcher-web-bbbbbbbb-1"),
@@ -25,3 +30,56 @@ def test_the_pod_s_name_is_valid_and_always_the_same(name: str, expected: str) -
     vmi = msgspec.structs.replace(vmi, metadata=msgspec.structs.replace(vmi.metadata, name=name))
     assert pod_name(vmi, 1) == expected
     assert len(expected) <= 63
+
+
+@pytest.mark.parametrize(
+    ("attempt", "possible"), [(0, [1]), (1, [1]), (2, [1, 2]), (3, [1, 2, 3]), (9, [7, 8, 9]), (-5, [1])]
+)
+def test_the_current_attempt_and_the_two_before_it_may_have_a_pod(attempt: int, possible: list[int]) -> None:
+    assert list(attempts(a_vmi(attempt=attempt))) == possible
+
+
+def test_the_attempt_is_the_one_that_was_begun_or_the_first() -> None:
+    assert [vmi_world(a_vmi(attempt=number)).attempt for number in (0, 1, 3)] == [1, 1, 3]
+
+
+@pytest.mark.parametrize(
+    ("vmi", "is_granted"),
+    [
+        (a_vmi("Scheduling", attempt=1), False),
+        (a_vmi("Scheduling", attempt=1, activePods=GRANT), True),
+        (a_vmi("Scheduled"), True),
+        (a_vmi("Running"), True),
+        (a_vmi("Failed"), False),
+    ],
+    ids=["not yet", "a Pod is named", "handed over", "runs, whoever was named", "over"],
+)
+def test_whether_a_pod_was_given_the_right_to_start(vmi: VirtualMachineInstance, is_granted: bool) -> None:
+    assert vmi_world(vmi).is_granted is is_granted
+
+
+def test_before_the_grant_the_attempts_pod_has_the_guest_and_after_it_the_granted_one() -> None:
+    first, second = a_pod(attempt=1, uid="first"), a_pod(attempt=2, uid="second")
+    assert vmi_world(a_vmi("Scheduling", attempt=2), first, second).source is second
+    assert vmi_world(a_vmi("Scheduling", attempt=2), first, second).superseded == (first,)
+    assert vmi_world(a_vmi("Running", attempt=2, activePods={"first": "node-1"}), first, second).source is first
+    assert vmi_world(a_vmi("Scheduling", attempt=1), second).source is None
+
+
+@pytest.mark.parametrize(
+    ("vmi", "options", "is_in_vain"),
+    [
+        (a_vmi("Scheduling", attempt=1), {}, True),
+        (a_vmi("Scheduling", attempt=1), {"deleting": True}, False),
+        (a_vmi("Scheduling", attempt=1), {"node": "node-1"}, False),
+        (a_vmi("Scheduling", attempt=1, deleting=True), {}, False),
+        (a_vmi("Scheduled", attempt=1), {}, False),
+    ],
+    ids=["it waits", "its Pod is going", "it has a node", "it is going", "it was handed over"],
+)
+def test_a_pod_that_waits_for_kvm_without_need(
+    vmi: VirtualMachineInstance, options: dict[str, object], is_in_vain: bool
+) -> None:
+    world = vmi_world(vmi, a_pod(has_kvm=True, **options), configuration=EMULATED)
+    assert world.waits_for_kvm_in_vain is is_in_vain
+    assert not vmi_world(vmi, a_running_pod(), configuration=EMULATED).waits_for_kvm_in_vain
