@@ -137,6 +137,24 @@ async def test_a_pass_that_was_cut_off_comes_again() -> None:
     assert gate.inside == [WEB, WEB]
 
 
+async def test_a_runner_that_has_nothing_to_do_is_woken_by_what_comes() -> None:
+    gate, outcomes = Gate(), asyncio.Queue[Outcome]()
+    async with asyncio.timeout(10), running(gate, outcomes) as runner:
+        for _unused in range(2):
+            await asyncio.sleep(0)  # it waits by now, without a time to wake up
+            runner.add(WEB)
+            assert (await outcomes.get()).error is None
+
+
+async def test_what_is_due_sooner_is_not_slept_past() -> None:
+    gate, outcomes = Gate(), asyncio.Queue[Outcome]()
+    async with asyncio.timeout(10), running(gate, outcomes) as runner:
+        runner.add(DB, after=3600.0)
+        await asyncio.sleep(0)
+        runner.add(WEB)
+        assert (await outcomes.get()).error is None
+
+
 async def test_an_alarm_brings_a_key_back_without_a_change() -> None:
     gate, outcomes = Gate(), asyncio.Queue[Outcome]()
     async with running(gate, outcomes) as runner:

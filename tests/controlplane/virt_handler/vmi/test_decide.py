@@ -5,15 +5,20 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import msgspec
 import pytest
 
+from controlplane.api.objects.decode import decode as decode_object
 from controlplane.api.objects.phase import OWNERS
+from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.api.objects.vmi.status import PhaseTransition
 from controlplane.domain.state import Life, State
 from controlplane.engine.plan import Plan
 from controlplane.virt_handler.vmi.decide import BY_PHASE, decide, refuse_start
-from controlplane.virt_handler.vmi.status import derive_status
+from controlplane.virt_handler.vmi.status import PATIENCE_SECONDS, derive_status
 from controlplane.virt_handler.vmi.world import (
     Action,
     Destroy,
@@ -34,6 +39,7 @@ from controlplane.virt_handler.vmi.world import (
 )
 from tests.controlplane.virt_handler.builders import (
     NODE,
+    NOW,
     OFF,
     OTHER,
     POD_UID,
@@ -44,6 +50,7 @@ from tests.controlplane.virt_handler.builders import (
     a_vmi,
     a_world,
     ended,
+    pod_object,
     seen,
 )
 
@@ -446,3 +453,39 @@ def test_a_start_needs_the_grant_of_the_newest_vmi(vmi: VirtualMachineInstance, 
 def test_a_pod_of_another_vmi_is_never_started() -> None:
     launcher = a_launcher(seen(None), a_pod(owner_uid="dddd"))
     assert refuse_start(a_vmi(), NODE, launcher) == "the Pod belongs to another VMI"
+
+
+def test_a_pod_without_an_owner_is_never_started() -> None:
+    orphan = pod_object()
+    del orphan["metadata"]["ownerReferences"]
+    assert (
+        refuse_start(a_vmi(), NODE, a_launcher(seen(None), decode_object(orphan, Pod)))
+        == "the Pod belongs to another VMI"
+    )
+
+
+@pytest.mark.parametrize(("waited", "again"), [(0.0, PATIENCE_SECONDS), (7.0, PATIENCE_SECONDS - 7.0)])
+def test_who_waits_for_a_launcher_looks_when_patience_ends(waited: float, again: float) -> None:
+    assert decide(waiting_since(waited)).look_again_in == pytest.approx(again)
+
+
+@pytest.mark.parametrize("waited", [PATIENCE_SECONDS, PATIENCE_SECONDS + 0.5, 1000.0])
+def test_who_has_waited_long_looks_now_and_then(waited: float) -> None:
+    assert decide(waiting_since(waited)).look_again_in == PATIENCE_SECONDS
+
+
+def waiting_since(seconds: float) -> World:
+    """A VMI that was handed over so long ago, and whose launcher nobody has seen."""
+    stamp = datetime.fromtimestamp(NOW - seconds, UTC).isoformat()
+    handed_over = PhaseTransition(phase="Scheduled", phase_transition_timestamp=stamp)
+    vmi = a_vmi()
+    status = msgspec.structs.replace(vmi.status, phase_transition_timestamps=(handed_over,))
+    return a_world(msgspec.structs.replace(vmi, status=status), a_launcher(Sighting()))
+
+
+@pytest.mark.parametrize("verb", ["start", "resume", "prepare the network"])
+def test_contact_is_made_while_a_verb_is_under_way(verb: str) -> None:
+    """What waits for no launcher need not wait for its verb; nothing else is begun beside it."""
+    unreached = Sighting(is_here=True)
+    steps = decide(a_world(a_vmi(), a_launcher(unreached, doing=verb))).steps
+    assert [type(one) for one in steps] == [Dial]

@@ -78,6 +78,8 @@ def test_a_running_domain_makes_the_vmi_running_with_everything_in_one_write() -
     )
     assert status.machine is not None
     assert status.machine.type == "pc-q35-10.0"
+    assert status.memory is not None
+    assert (status.memory.guest_at_boot, status.memory.guest_current) == ("128Mi", "128Mi")
     assert {one.type: one.status for one in status.conditions} == {
         "SoftwareEmulation": "True",
         "LiveMigratable": "False",
