@@ -69,3 +69,42 @@ def test_an_instance_is_the_vm_s_by_its_controller_only() -> None:
     assert vm_world(a_vm(), a_vmi(owner=VM_UID)).own is not None
     assert vm_world(a_vm(), a_vmi(owner="another")).own is None
     assert vm_world(a_vm(), a_vmi(owner=None)).own is None
+
+
+@pytest.mark.parametrize(
+    ("world", "is_start", "is_stop"),
+    [(asked(), False, False), (asked(START), True, False), (asked(STOP, START, vmi=a_vmi("Running")), False, True)],
+    ids=["nothing is asked", "a start", "a restart: the stop first"],
+)
+def test_the_first_request_is_the_one_to_carry_out(world: World, is_start: bool, is_stop: bool) -> None:
+    assert (world.wants_start, world.wants_stop) == (is_start, is_stop)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "is_known"),
+    [
+        ("Always", True),
+        ("Halted", True),
+        ("Manual", True),
+        ("Once", True),
+        ("RerunOnFailure", True),
+        ("OfTomorrow", False),
+    ],
+)
+def test_a_strategy_of_another_version_is_not_guessed_at(strategy: str, is_known: bool) -> None:
+    assert vm_world(a_vm(strategy)).is_strategy_known is is_known
+
+
+@pytest.mark.parametrize(
+    ("world", "is_stopping"),
+    [
+        (vm_world(a_vm()), False),
+        (vm_world(a_vm(), a_vmi("Running")), False),
+        (vm_world(a_vm(), a_vmi("Running", deleting=True)), True),
+        (vm_world(a_vm(), a_vmi("Running"), is_delete_sent=True), True),
+        (vm_world(a_vm(), a_vmi("Running", owner="x", deleting=True)), False),
+    ],
+    ids=["none", "it runs", "it is going", "its delete was sent", "somebody else's is going"],
+)
+def test_whether_the_instance_is_on_its_way_out(world: World, is_stopping: bool) -> None:
+    assert world.is_stopping is is_stopping

@@ -26,6 +26,7 @@ from controlplane.virt_handler.vmi.world import (
     DestroyRemoved,
     Dial,
     Expected,
+    Launcher,
     LookForLauncher,
     NodeTrouble,
     PrepareNetwork,
@@ -453,6 +454,32 @@ def test_a_start_needs_the_grant_of_the_newest_vmi(vmi: VirtualMachineInstance, 
 def test_a_pod_of_another_vmi_is_never_started() -> None:
     launcher = a_launcher(seen(None), a_pod(owner_uid="dddd"))
     assert refuse_start(a_vmi(), NODE, launcher) == "the Pod belongs to another VMI"
+
+
+@pytest.mark.parametrize(
+    "launcher",
+    [
+        a_launcher(seen(None), gone=True),
+        a_launcher(seen(None), a_pod(deleting=True)),
+        a_launcher(seen(None), a_pod(phase="Failed")),
+    ],
+    ids=["gone", "being deleted", "over"],
+)
+def test_a_pod_that_is_going_is_never_started(launcher: Launcher) -> None:
+    assert refuse_start(a_vmi(), NODE, launcher) == "the Pod is going"
+    assert not [one for one in decide(a_world(a_vmi(), launcher)).steps if isinstance(one, StartDomain)]
+
+
+@pytest.mark.parametrize(
+    "launcher",
+    [
+        a_launcher(seen(None, is_network_ready=False), gone=True),
+        a_launcher(seen(None, is_network_ready=False), a_pod(phase="Failed")),
+    ],
+    ids=["gone", "over"],
+)
+def test_a_pod_that_is_over_gets_no_network(launcher: Launcher) -> None:
+    assert not [one for one in decide(a_world(a_vmi(), launcher)).steps if isinstance(one, PrepareNetwork)]
 
 
 def test_a_pod_without_an_owner_is_never_started() -> None:

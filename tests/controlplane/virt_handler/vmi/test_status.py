@@ -443,3 +443,11 @@ def test_a_second_pod_of_the_vmi_changes_nothing_about_the_granted_one() -> None
     running = after(a_vmi(), a_launcher(seen()))
     failed = a_launcher(pod=a_pod("cccc", phase="Failed", **ended(1)))
     assert derive_status(a_world(running, failed, a_launcher(seen())), None) is None
+
+
+def test_what_was_said_of_a_pause_is_not_repeated_without_a_launcher() -> None:
+    paused = {"type": "Paused", "status": "True", "reason": "PausedIOError"}
+    vmi = a_vmi("Running")
+    told = msgspec.structs.replace(vmi.status, conditions=(msgspec.convert(paused, Condition),))
+    status = derive_status(a_world(msgspec.structs.replace(vmi, status=told), are_launchers_known=False), None)
+    assert status is None or "Paused" not in [one.type for one in status.conditions]

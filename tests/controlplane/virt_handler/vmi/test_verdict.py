@@ -223,3 +223,12 @@ def test_a_removed_launcher_is_judged_by_all_that_is_left_of_it_though_its_sessi
     verdict = weigh(a_world(a_vmi("Running"), gone, look=a_look()))
     assert isinstance(verdict, Dead)
     assert verdict.reason == "LauncherGone"
+
+
+def test_no_pod_is_sought_for_a_vmi_that_was_not_handed_over() -> None:
+    assert sought_pod(a_world(None, a_launcher(seen(None, has_run=True)))) == ""
+    assert sought_pod(a_world(a_vmi("Running"), are_launchers_known=False)) == ""
+
+
+def test_a_domain_of_which_nothing_was_read_yet_is_not_taken_for_another_ones() -> None:
+    assert judge(a_launcher(seen(RUNNING, observed=None)), VMI_UID) == Alive(RUNNING)
