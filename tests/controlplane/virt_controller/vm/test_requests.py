@@ -7,9 +7,14 @@ dropped, and no state refuses start, stop and restart for ever. virt-api decides
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from controlplane.engine.patch import merge_patch
+from controlplane.virt_controller.vm.requests import asks_again, has_answered_start, has_stale_stop, next_run, why_drop
+from controlplane.virt_controller.vm.world import World
+from tests.controlplane.virt_controller.builders import VMI_UID, a_vm, a_vmi, vm_world
 from tests.controlplane.virt_controller.vm.play import SCENES, STRATEGIES, VERBS, ask, merge, run_to_rest, the_scene
 
 
@@ -76,3 +81,102 @@ def test_a_paused_start_starts_nothing_unpaused() -> None:
 
 def test_merging_is_what_the_server_does() -> None:
     assert merge({"a": {"b": 1, "c": 2}}, merge_patch({"a": {"b": 1, "c": 2}}, {"a": {"b": 3}})) == {"a": {"b": 3}}
+
+
+START, STOP, STOP_ANY, STOP_OTHER = (
+    {"action": "Start"},
+    {"action": "Stop", "uid": VMI_UID},
+    {"action": "Stop"},
+    {"action": "Stop", "uid": "another"},
+)
+
+
+def asked(*queue: dict[str, Any], strategy: str = "Manual", vmi: Any = None) -> World:
+    return vm_world(a_vm(strategy, stateChangeRequests=list(queue)), vmi)
+
+
+@pytest.mark.parametrize(
+    ("world", "is_stale"),
+    [
+        (asked(), False),
+        (asked(STOP_ANY), True),
+        (asked(STOP_OTHER), False),
+        (asked(STOP_ANY, vmi=a_vmi("Running")), False),
+        (asked(START, vmi=a_vmi("Running")), False),
+        (asked(STOP_OTHER, STOP_ANY, vmi=a_vmi("Running")), False),
+    ],
+    ids=[
+        "nothing",
+        "whatever was there is stopped",
+        "one that is named is stopped",
+        "not done yet",
+        "a start",
+        "one done, one not",
+    ],
+)
+def test_a_stop_that_names_nobody_is_stale_once_it_is_done(world: World, is_stale: bool) -> None:
+    assert has_stale_stop(world) is is_stale
+
+
+@pytest.mark.parametrize(
+    ("world", "is_answered"),
+    [
+        (asked(), False),
+        (asked(START), False),
+        (asked(START, vmi=a_vmi("Running")), True),
+        (asked(STOP_OTHER), False),
+        (asked(STOP_OTHER, START, vmi=a_vmi("Running")), True),
+        (asked(STOP, START, vmi=a_vmi("Running")), False),
+    ],
+    ids=["nothing", "not yet", "its instance lives", "a stop alone", "started anew", "to be stopped first"],
+)
+def test_a_start_is_answered_by_an_instance(world: World, is_answered: bool) -> None:
+    assert has_answered_start(world) is is_answered
+
+
+@pytest.mark.parametrize(
+    ("strategy", "phase", "queue", "is_asked"),
+    [
+        ("RerunOnFailure", "Failed", (), True),
+        ("RerunOnFailure", "Succeeded", (), False),
+        ("RerunOnFailure", "Running", (), False),
+        ("RerunOnFailure", "Failed", (STOP,), False),
+        ("Always", "Failed", (), False),
+        ("Manual", "Failed", (), False),
+    ],
+)
+def test_only_a_failed_run_that_is_to_be_repeated_asks_for_another(
+    strategy: str, phase: str, queue: tuple[dict[str, Any], ...], is_asked: bool
+) -> None:
+    own = a_vmi(phase)
+    assert asks_again(asked(*queue, strategy=strategy, vmi=own), own) is is_asked
+
+
+def test_an_instance_on_its_way_out_asks_for_none() -> None:
+    own = a_vmi("Failed", deleting=True)
+    assert not asks_again(asked(strategy="RerunOnFailure", vmi=own), own)
+
+
+def test_another_run_is_a_stop_of_this_one_and_a_start() -> None:
+    stop, start = next_run(a_vmi("Failed"))
+    assert (stop.action, stop.uid, start.action, start.uid) == ("Stop", VMI_UID, "Start", None)
+
+
+@pytest.mark.parametrize(
+    ("world", "words"),
+    [
+        (asked(), None),
+        (asked(START), None),
+        (asked(STOP, vmi=a_vmi("Running")), None),
+        (asked(START, strategy="Halted"), "run strategy is Halted"),
+        (asked(STOP, strategy="Halted", vmi=a_vmi("Running")), None),
+        (asked(STOP, strategy="Once", vmi=a_vmi("Running")), "run strategy is Once"),
+        (asked(START, strategy="Once"), None),
+        (asked({"action": "Start", "data": {"paused": "true"}}), "paused=true is not built"),
+        (asked({"action": "Start", "data": {"paused": "False"}}), None),
+        (asked({"action": "Dance"}), "no such request"),
+    ],
+)
+def test_why_a_request_is_dropped(world: World, words: str | None) -> None:
+    said = why_drop(world)
+    assert (said is None) if words is None else (said is not None and words in said)
