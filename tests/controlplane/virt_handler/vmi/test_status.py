@@ -451,3 +451,11 @@ def test_what_was_said_of_a_pause_is_not_repeated_without_a_launcher() -> None:
     told = msgspec.structs.replace(vmi.status, conditions=(msgspec.convert(paused, Condition),))
     status = derive_status(a_world(msgspec.structs.replace(vmi, status=told), are_launchers_known=False), None)
     assert status is None or "Paused" not in [one.type for one in status.conditions]
+
+
+def test_a_phase_that_is_entered_comes_after_those_that_were() -> None:
+    before = (PhaseTransition(phase="Scheduled", phase_transition_timestamp="2023-11-14T22:13:00Z"),)
+    vmi = a_vmi()
+    vmi = msgspec.structs.replace(vmi, status=msgspec.structs.replace(vmi.status, phase_transition_timestamps=before))
+    times = derived(vmi, a_launcher(seen())).phase_transition_timestamps
+    assert [one.phase for one in times] == ["Scheduled", "Running"]

@@ -10,7 +10,7 @@ import pytest
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import Life, State
 from controlplane.virt_handler.vmi.verdict import Alive, Dead, Unknown, Verdict, is_startable, judge, sought_pod, weigh
-from controlplane.virt_handler.vmi.world import Failure, Launcher, Sighting
+from controlplane.virt_handler.vmi.world import Failure, Launcher, Look, Sighting
 from tests.controlplane.virt_handler.builders import (
     OFF,
     POD_UID,
@@ -232,3 +232,36 @@ def test_no_pod_is_sought_for_a_vmi_that_was_not_handed_over() -> None:
 
 def test_a_domain_of_which_nothing_was_read_yet_is_not_taken_for_another_ones() -> None:
     assert judge(a_launcher(seen(RUNNING, observed=None)), VMI_UID) == Alive(RUNNING)
+
+
+@pytest.mark.parametrize(
+    ("look", "reason"),
+    [
+        (None, None),
+        (a_look(), "GuestLost"),
+        (a_look(directory=True, processes=3), "GuestLost"),
+        (a_look(directory=True, processes=3, emulators=1), None),
+    ],
+    ids=["not looked yet", "nothing is left", "its launcher is there, and no QEMU", "its QEMU runs"],
+)
+def test_a_guest_that_libvirt_lost_is_dead_when_its_qemu_is(look: Look | None, reason: str | None) -> None:
+    verdict = weigh(a_world(a_vmi("Running"), a_launcher(seen(None)), look=look))
+    assert (verdict.reason if isinstance(verdict, Dead) else None) == reason
+
+
+@pytest.mark.parametrize(
+    ("look", "reason"),
+    [
+        (None, None),
+        (a_look(), "LauncherGone"),
+        (a_look(directory=True), None),
+        (a_look(processes=1), None),
+        (a_look(processes=2, emulators=1), None),
+    ],
+    ids=["not looked yet", "nothing is left", "its directory", "a process", "its QEMU"],
+)
+def test_a_launcher_that_is_not_listed_is_gone_when_nothing_is_left_of_it(
+    look: Look | None, reason: str | None
+) -> None:
+    verdict = weigh(a_world(a_vmi("Running"), look=look))
+    assert (verdict.reason if isinstance(verdict, Dead) else None) == reason
