@@ -516,3 +516,7 @@ def test_contact_is_made_while_a_verb_is_under_way(verb: str) -> None:
     unreached = Sighting(is_here=True)
     steps = decide(a_world(a_vmi(), a_launcher(unreached, doing=verb))).steps
     assert [type(one) for one in steps] == [Dial]
+
+
+def test_a_guest_that_came_up_with_its_network_needs_no_other() -> None:
+    assert decide(a_world(a_vmi(), a_launcher(seen()))).steps == ()

@@ -16,15 +16,17 @@ from controlplane.api.objects.meta import Condition
 from controlplane.api.objects.vmi.instance import PhaseTransition, VirtualMachineInstance, VirtualMachineInstanceStatus
 from controlplane.domain.observed import Observed
 from controlplane.domain.state import Life, State
-from controlplane.engine.errors import Invalid
+from controlplane.engine.errors import Invalid, Unavailable
 from controlplane.engine.plan import Problem
 from controlplane.virt_handler.vmi.decide import decide
 from controlplane.virt_handler.vmi.status import derive_status
 from controlplane.virt_handler.vmi.world import (
+    Dial,
     Failure,
     Launcher,
     Look,
     NodeTrouble,
+    PrepareNetwork,
     Setback,
     Sighting,
     StartDomain,
@@ -459,3 +461,34 @@ def test_a_phase_that_is_entered_comes_after_those_that_were() -> None:
     vmi = msgspec.structs.replace(vmi, status=msgspec.structs.replace(vmi.status, phase_transition_timestamps=before))
     times = derived(vmi, a_launcher(seen())).phase_transition_timestamps
     assert [one.phase for one in times] == ["Scheduled", "Running"]
+
+
+@pytest.mark.parametrize(
+    ("state", "reason"),
+    [
+        (State(Life.RUNNING, "booted"), None),
+        (State(Life.SHUTTING_DOWN, "user"), None),
+        (State(Life.PAUSED, "user"), "PausedByUser"),
+        (State(Life.PAUSED, "ioerror"), "PausedIOError"),
+        (State(Life.PAUSED, "starting_up"), None),
+    ],
+)
+def test_only_a_guest_that_is_paused_is_said_to_be(state: State, reason: str | None) -> None:
+    status = derive(a_vmi("Running"), a_launcher(seen(state)))
+    listed = () if status is None else status.conditions
+    assert next((one.reason for one in listed if one.type == "Paused"), None) == reason
+
+
+@pytest.mark.parametrize(
+    ("step", "reasons"),
+    [
+        (StartDomain(POD_UID, "x"), ["StartFailed"]),
+        (PrepareNetwork(POD_UID, "x"), ["StartFailed"]),
+        (Dial(POD_UID, "x"), []),
+    ],
+)
+def test_what_failed_on_the_way_to_a_start_is_told_as_that(step: Any, reasons: list[str]) -> None:
+    world = a_world(a_vmi(), a_launcher(seen(None)))
+    status = derive_status(world, Problem(step, Unavailable("no")))
+    listed = () if status is None else status.conditions
+    assert [one.reason for one in listed if one.type == "Synchronized"] == reasons

@@ -190,6 +190,10 @@ def test_a_guest_that_shut_down_while_its_vmi_goes_has_succeeded() -> None:
 SOUGHT = {
     "runs": (a_vmi("Running"), a_launcher(seen()), ""),
     "libvirt lost its domain": (a_vmi("Running"), a_launcher(seen(None)), POD_UID),
+    "it has none before it was started": (a_vmi(), a_launcher(seen(None)), ""),
+    "it is defined and was never up": (a_vmi(), a_launcher(seen(DEFINED)), ""),
+    "its start failed": (a_vmi(), a_launcher(seen(State(Life.SHUT_OFF, "failed"))), ""),
+    "there is no contact": (a_vmi("Running"), a_launcher(seen(None, is_connected=False)), ""),
     "a new libvirt found its QEMU dead before it was seen up": (
         a_vmi(),
         a_launcher(seen(State(Life.SHUT_OFF, "daemon"))),
