@@ -20,6 +20,7 @@ EMPTY: dict[str, Any] = {
     "version": None,
     "namespace": None,
     "namespace_owner": "none",
+    "namespace_terminating": False,
     "server_version": "1.36.3",
     "nodes": ["a", "b"],
     "nodes_without_image_volumes": [],
@@ -83,6 +84,18 @@ def test_a_namespace_that_somebody_else_made_is_refused_and_what_can_be_done_is_
     assert "kubectl label --overwrite namespace production app.kubernetes.io/managed-by=virtops.kubevirt" in said
     assert "privileged" in said
     assert "removed" in said
+
+
+def test_a_namespace_that_is_being_deleted_is_refused_before_anything_is_written_and_does_not_keep_from_removing() -> (
+    None
+):
+    going = {"namespace_owner": "ours", "namespace_terminating": True}
+    said = refusal(going)
+
+    assert said is not None
+    assert "Namespace kubevirt is being deleted" in said
+    assert "Run this again when it is gone" in said
+    assert refusal(going, control_plane_state="absent") is None
 
 
 @pytest.mark.parametrize("allowed", [False, "false", "no"])
