@@ -8,6 +8,7 @@ One per file in tests/requirements, made when it is first needed, kept in .cache
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -36,21 +38,30 @@ def ansible_cores() -> list[str]:
 def make(name: str) -> Path:
     """Return the folder of an environment; it is made if it is not there as pinned. Others of that name go."""
     pins = REQUIREMENTS / f"{name}.txt"
-    python = _interpreter(OLDEST.get(name, (3, 0)))
+    # Not as it was called: a link to it, or another folder with the same, must not have what is in use made anew.
+    python = os.path.realpath(_interpreter(OLDEST.get(name, (3, 0))))
     key = hashlib.sha256(pins.read_bytes() + python.encode()).hexdigest()[:12]
     folder = CACHE / f"{name}-{key}"
-    if (folder / "complete").exists():
+    with _alone(name):
+        if not (folder / "complete").exists():
+            for old in CACHE.glob(f"{name}-????????????"):
+                shutil.rmtree(old)
+            print(f"environments: making {name}", file=sys.stderr, flush=True)
+            subprocess.run([python, "-m", "venv", str(folder)], check=True)
+            pip = [str(folder / "bin/python"), "-m", "pip", "--quiet", "--disable-pip-version-check"]
+            subprocess.run([*pip, "install", "--no-deps", "--no-compile", "--requirement", str(pins)], check=True)
+            (folder / "complete").touch()
         _share_collections(folder)
-        return folder
-    for old in CACHE.glob(f"{name}-????????????"):
-        shutil.rmtree(old)
-    print(f"environments: making {name}", file=sys.stderr, flush=True)
-    subprocess.run([python, "-m", "venv", str(folder)], check=True)
-    pip = [str(folder / "bin/python"), "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, "install", "--no-deps", "--no-compile", "--requirement", str(pins)], check=True)
-    _share_collections(folder)
-    (folder / "complete").touch()
     return folder
+
+
+@contextmanager
+def _alone(name: str) -> Iterator[None]:
+    """Wait until no other process makes this environment."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with (CACHE / f"{name}.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def _share_collections(folder: Path) -> None:

@@ -70,7 +70,9 @@ options:
     aliases: [verify_ssl]
   proxy:
     description:
-      - Address of an HTTP proxy. The usual environment variables of proxies are not read.
+      - Address of an HTTP proxy, such as V(http://proxy.example.org:3128); the port is 80 where it names none. User and
+        password may stand in it. Proxies that want TLS or SOCKS are refused. The usual environment variables of proxies
+        are not read.
       - Can also be given by the environment variable E(K8S_AUTH_PROXY).
     type: str
   no_proxy:

@@ -108,7 +108,9 @@ options:
         key: validate_certs
   proxy:
     description:
-      - Address of an HTTP proxy. The usual environment variables of proxies are not read.
+      - Address of an HTTP proxy, such as V(http://proxy.example.org:3128); the port is 80 where it names none. User and
+        password may stand in it. Proxies that want TLS or SOCKS are refused. The usual environment variables of proxies
+        are not read.
     type: str
     env:
       - name: K8S_AUTH_PROXY

@@ -92,6 +92,11 @@ namespace_owner:
   returned: success
   type: str
   sample: none
+namespace_terminating:
+  description: Whether O(namespace) is being deleted, so that nothing can be made in it.
+  returned: success
+  type: bool
+  sample: false
 workloads:
   description: Virtual machines, and instances without one, as namespace/name.
   returned: success

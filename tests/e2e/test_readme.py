@@ -50,7 +50,7 @@ class Reader:
     environment: dict[str, str]
     said: dict[str, str] = field(default_factory=dict)
 
-    def type(self, command: str) -> int:
+    def enter(self, command: str) -> int:
         """Type a command as README has it; return its exit code."""
         done = subprocess.run(
             ["/bin/bash", "-c", command],
@@ -145,7 +145,7 @@ def test_the_commands_run_as_they_stand_and_leave_nothing(lab: Lab, cluster: Clu
     lacks_kvm = False
     *story, removal = STORY.commands
     for command in story:
-        code = reader.type(command)
+        code = reader.enter(command)
         said = reader.said[command]
         if "virtops.kubevirt.deploy" in command and EMULATION not in command and code != 0:
             lacks_kvm = True
@@ -162,7 +162,7 @@ def test_the_commands_run_as_they_stand_and_leave_nothing(lab: Lab, cluster: Clu
     installed = reader.home / INSTALLED
     compiled = [one for part in ("images", "controlplane", "roles") for one in (installed / part).rglob("__pycache__")]
     assert compiled == [], "Ansible compiles its own plugins; what is built from is left as it was"
-    assert reader.type(removal) == 0, reader.said[removal][-6000:]
+    assert reader.enter(removal) == 0, reader.said[removal][-6000:]
     assert content(lab) == before
 
 
@@ -173,13 +173,13 @@ def test_what_waits_for_kvm_notices_that_emulation_will_do(lab: Lab, cluster: Cl
     provision = next(one for one in STORY.commands if "virtops.kubevirt.provision" in one)
     with_kvm = deploy.replace(EMULATION, "node_kvm_required=false")
     for command in (*installs, deploy, provision, with_kvm):
-        assert reader.type(command) == 0, f"{command}:\n{reader.said[command][-6000:]}"
+        assert reader.enter(command) == 0, f"{command}:\n{reader.said[command][-6000:]}"
     pod = waits_for_kvm(cluster)
     vmi = cluster.get("vmi", "waits")
     assert vmi is not None
     assert limits(pod)["devices.kubevirt.io/kvm"] == "1"
 
-    assert reader.type(deploy) == 0, reader.said[deploy][-6000:]
+    assert reader.enter(deploy) == 0, reader.said[deploy][-6000:]
     cluster.eventually(
         lambda: [
             one

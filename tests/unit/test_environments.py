@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -46,6 +47,26 @@ def test_the_oldest_version_that_the_collection_claims_is_one_that_is_tried() ->
     claimed = yaml.safe_load((ROOT / "meta/runtime.yml").read_text())["requires_ansible"]
 
     assert claimed == f">={environments.ansible_cores()[0]}.0"
+
+
+def test_the_same_python_by_another_path_does_not_make_anew_what_may_be_in_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+
+    def make(command: list[str], **_unused: object) -> None:
+        if command[1:3] == ["-m", "venv"]:
+            Path(command[3], "lib/python3.11/site-packages").mkdir(parents=True)
+            made.append(command[3])
+
+    monkeypatch.setattr(environments, "CACHE", tmp_path / "cache")
+    monkeypatch.setattr(subprocess, "run", make)
+    first = environments.make("docs")
+    (tmp_path / "python").symlink_to(sys.executable)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+
+    assert environments.make("docs") == first
+    assert made == [str(first)]
 
 
 def test_a_python_that_does_not_run_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -136,6 +136,13 @@ def _explicit(params: Mapping[str, Any]) -> Endpoint:
     )
 
 
+def _proxy_user(address: str) -> dict[str, str]:
+    from . import proxy  # few have one
+
+    user = proxy.user(proxy.parse(address))
+    return {"Proxy-Authorization": "Basic " + _base64(user)} if user else {}
+
+
 def _base64(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
 
@@ -173,6 +180,8 @@ def _checked(endpoint: Endpoint, params: Mapping[str, Any]) -> Endpoint:
     for name, value in (("api_key", endpoint.token), ("impersonate_user", endpoint.headers.get("Impersonate-User"))):
         if value and any(char in value for char in "\r\n\0"):
             raise BadArgument(f"{name}: a header value may not contain line breaks")
+    if endpoint.proxy:
+        endpoint = replace(endpoint, proxy_headers={**_proxy_user(endpoint.proxy), **endpoint.proxy_headers})
     warnings = list(endpoint.warnings)
     if parts.scheme == "http":
         if parts.hostname not in LOOPBACK:

@@ -1,11 +1,41 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which hosts are reached without the proxy."""
+"""A proxy's address, its user, and which hosts are reached without it."""
 
 from __future__ import annotations
 
 import ipaddress
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from .errors import BadArgument
+
+PORT = 80
+"""Of a proxy whose address names none; what kubectl takes."""
+
+
+def parse(given: str) -> SplitResult:
+    """Return the parts of a proxy's address; BadArgument, without the password in it, where none can be spoken to."""
+    try:
+        parts = urlsplit(given if "://" in given else f"http://{given}")
+        is_usable = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_usable = False
+    if not is_usable or parts.scheme != "http":
+        raise BadArgument(
+            "proxy: not an address like http://proxy.example.org:3128; only HTTP is spoken to a proxy, not TLS or SOCKS"
+        )
+    return parts
+
+
+def at(parts: SplitResult) -> tuple[str, int]:
+    """Return where the proxy is."""
+    return parts.hostname or "", parts.port or PORT
+
+
+def user(parts: SplitResult) -> str | None:
+    """Return user and password as the address has them, joined by a colon."""
+    return None if parts.username is None else f"{unquote(parts.username)}:{unquote(parts.password or '')}"
 
 
 def is_exempt(host: str, no_proxy: str) -> bool:

@@ -10,6 +10,7 @@ import binascii
 import json
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import unquote
 
 from . import kubeconfig
 
@@ -28,6 +29,8 @@ _SECRETS = frozenset(
 )  # fmt: skip
 _OBJECT_OPTIONS = ("definition", "spec", "cloud_init", "vms", "volumes", "kubeconfig")
 """Options that hold secrets inside; given as text they cannot be looked into, so the text is one."""
+_ADDRESSES = ("proxy", "proxy-url")
+"""Options and fields of a kubeconfig whose text may have a password in its middle."""
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
@@ -42,6 +45,8 @@ def secrets_in(value: Any) -> Iterator[str]:
                 yield from secrets_in(inner)
             elif key == _LAST_APPLIED:
                 yield from secrets_in(_parsed(inner))
+            elif key in _ADDRESSES and isinstance(inner, str):
+                yield from _passwords(inner)
             else:
                 yield from secrets_in(inner)
     elif isinstance(value, (list, tuple)):
@@ -114,6 +119,14 @@ def _texts(value: Any) -> Iterator[str]:
     elif isinstance(value, (list, tuple)):
         for inner in value:
             yield from _texts(inner)
+
+
+def _passwords(address: str) -> Iterator[str]:
+    before, _unused, _host = address.rpartition("@")
+    password = before.rpartition("//")[2].partition(":")[2]
+    for text in (password, unquote(password)):
+        if len(text) >= SHORTEST:
+            yield text
 
 
 def _decoded(text: str) -> Iterator[str]:

@@ -125,7 +125,7 @@ class Transport:
     def _open(self, timeout: float) -> http.client.HTTPConnection:
         proxy = self._proxy()
         host, port = self._url.hostname or "", self._url.port or (443 if self._context else 80)
-        at = (proxy.hostname or "", proxy.port or 3128) if proxy else (host, port)
+        at = proxy or (host, port)
         if self._context is not None:
             connection: http.client.HTTPConnection = _Https(
                 *at, timeout=timeout, context=self._context, server_name=self._endpoint.server_name or host
@@ -137,15 +137,14 @@ class Transport:
         self._connection = connection
         return connection
 
-    def _proxy(self) -> Any:
+    def _proxy(self) -> tuple[str, int] | None:
         if not self._endpoint.proxy:
             return None
-        from .proxy import is_exempt
+        from . import proxy
 
-        if is_exempt(self._url.hostname or "", self._endpoint.no_proxy or ""):
+        if proxy.is_exempt(self._url.hostname or "", self._endpoint.no_proxy or ""):
             return None
-        given = self._endpoint.proxy
-        return urlsplit(given if "://" in given else f"http://{given}")
+        return proxy.at(proxy.parse(self._endpoint.proxy))
 
     def _path(self, target: str) -> str:
         whole = self._url.path + target
@@ -202,17 +201,20 @@ class Transport:
         )
 
     def _unavailable(self, error: Exception) -> Unavailable:
-        server = self._endpoint.server
+        server, proxy = self._endpoint.server, self._proxy()
         if isinstance(error, ssl.SSLCertVerificationError):
             return Unavailable(
                 f"the certificate of {server} is not trusted: {error.verify_message}; give the cluster's CA in ca_cert"
             )
+        way = f" through the proxy {proxy[0]}:{proxy[1]}" if proxy else ""
+        check = "check proxy, host and kubeconfig" if proxy else "check host and kubeconfig"
         if isinstance(error, TimeoutError):
-            return Unavailable(f"{server} does not answer; check host and kubeconfig, and the network between")
+            return Unavailable(f"{server} does not answer{way}; {check}, and the network between")
         if isinstance(error, socket.gaierror):
-            return Unavailable(f"the host of {server} is not known: {error.strerror}; check host and kubeconfig")
+            asked = f"proxy {proxy[0]}" if proxy else f"host of {server}"
+            return Unavailable(f"the {asked} is not known: {error.strerror}; {check}")
         text = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        return Unavailable(f"cannot talk to {server}: {cut(text, 200)}; check host and kubeconfig")
+        return Unavailable(f"cannot talk to {server}{way}: {cut(text, 200)}; {check}")
 
 
 def _may_repeat(method: str, status: int) -> bool:

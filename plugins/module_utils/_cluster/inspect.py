@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from .._client import paths
 from .._client.api import Api, Resource
 from .._client.errors import NotFound
 from . import made, versions
@@ -26,6 +27,8 @@ _MACHINES = (
 
 def run(params: Mapping[str, Any], api: Api, *, check_mode: bool, **_modes: bool) -> dict[str, Any]:
     """Do what module kubevirt_control_plane_info does."""
+    if params["namespace"]:
+        paths.check_namespace("namespace", params["namespace"])
     is_awaited = params["wait"] and not check_mode  # for what was not done
     managed, nodes = list_managed(api), api.list(_NODES)
     installed = assess(

@@ -32,6 +32,8 @@ class Installed:
     namespace: str | None
     namespace_owner: str
     """Whose the namespace is that was asked about: none, ours or other."""
+    namespace_terminating: bool
+    """Whether that one is being deleted: nothing new can be made in it."""
     workloads: list[str]
     """namespace/name of every VM, and of every VMI that has no VM."""
     workload_objects: list[dict[str, Any]]
@@ -72,6 +74,7 @@ def assess(
         definitions_version=of_definitions,
         namespace=mine[0]["metadata"]["namespace"] if mine else None,
         namespace_owner=_owner(namespace),
+        namespace_terminating=namespace is not None and "deletionTimestamp" in namespace["metadata"],
         workloads=sorted(f"{one['metadata']['namespace']}/{one['metadata']['name']}" for one in loose),
         workload_objects=[identity(one) for one in loose],
         node_patches=[patch for patch in map(_node_patch, nodes) if patch is not None],

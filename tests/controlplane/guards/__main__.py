@@ -21,14 +21,19 @@ from tests.controlplane.guards.run import Verdict, judge, run_whole
 from tests.controlplane.guards.tests_run import load
 
 
-def main() -> int:
-    """Return 0 when every guard that was taken out was missed."""
+def main(words: Sequence[str] | None = None) -> int:
+    """Return 0 when every guard that was taken out was missed, 2 when there is none to take out."""
     parser = argparse.ArgumentParser(prog="guards", description=__doc__)
-    parser.add_argument("--workers", type=int, default=2, help="how many to take out at a time, each in its own copy")
+    parser.add_argument(
+        "--workers", type=_positive, default=2, help="how many to take out at a time, each in its own copy"
+    )
     parser.add_argument("--only", default="", help="those whose file or line contains this")
-    parser.add_argument("--sample", type=int, default=0, help="so many, chosen at random; 0: all")
-    asked = parser.parse_args()
+    parser.add_argument("--sample", type=_positive, help="so many, chosen at random; all of them by default")
+    asked = parser.parse_args(words)
     chosen = [one for one in GUARDS if asked.only in one.file or asked.only in one.line]
+    if not chosen:  # no test would be named, and pytest runs all when it is told none
+        sys.stderr.write(f"guards: no guard's file or line contains {asked.only!r}\n")
+        return 2
     if asked.sample:
         chosen = random.SystemRandom().sample(chosen, min(asked.sample, len(chosen)))
     missed = 0
@@ -37,7 +42,14 @@ def main() -> int:
         sys.stdout.write(_render(verdict))
         sys.stdout.flush()
     sys.stdout.write(f"{len(chosen) - missed} passed, {missed} failed\n")
-    return 1 if missed or not chosen else 0
+    return 1 if missed else 0
+
+
+def _positive(word: str) -> int:
+    number = int(word)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is not 1 or more")
+    return number
 
 
 def take_out(guards: Sequence[Guard], workers: int) -> Iterator[Verdict]:

@@ -20,6 +20,7 @@ EMPTY: dict[str, Any] = {
     "version": None,
     "namespace": None,
     "namespace_owner": "none",
+    "namespace_terminating": False,
     "server_version": "1.36.3",
     "nodes": ["a", "b"],
     "nodes_without_image_volumes": [],
@@ -52,7 +53,7 @@ def refusal(found: dict[str, Any] | None = None, **options: Any) -> str | None:
     environment.filters["bool"] = boolean
     environment.filters["difference"] = lambda ours, theirs: [one for one in ours if one not in theirs]
     defaults = yaml.safe_load((ROLE / "defaults/main.yml").read_text())
-    known = {**constants(), "__control_plane_mistyped": [], "__control_plane_found": {**EMPTY, **(found or {})}}
+    known = {**constants(), "__control_plane_found": {**EMPTY, **(found or {})}}
     variables = {**defaults, **known, **options}
 
     def holds(conditions: str | list[str]) -> bool:
@@ -83,6 +84,18 @@ def test_a_namespace_that_somebody_else_made_is_refused_and_what_can_be_done_is_
     assert "kubectl label --overwrite namespace production app.kubernetes.io/managed-by=virtops.kubevirt" in said
     assert "privileged" in said
     assert "removed" in said
+
+
+def test_a_namespace_that_is_being_deleted_is_refused_before_anything_is_written_and_does_not_keep_from_removing() -> (
+    None
+):
+    going = {"namespace_owner": "ours", "namespace_terminating": True}
+    said = refusal(going)
+
+    assert said is not None
+    assert "Namespace kubevirt is being deleted" in said
+    assert "Run this again when it is gone" in said
+    assert refusal(going, control_plane_state="absent") is None
 
 
 @pytest.mark.parametrize("allowed", [False, "false", "no"])
@@ -126,14 +139,6 @@ def test_a_cluster_whose_runtimes_are_all_too_old_is_refused_and_one_with_a_newe
 
 def test_a_cluster_that_is_too_old_does_not_keep_from_removing() -> None:
     assert refusal({"server_version": "1.30.0"}, control_plane_state="absent") is None
-
-
-def test_a_variable_that_no_role_knows_is_refused_with_the_nearest_that_one_does() -> None:
-    said = refusal(__control_plane_mistyped=["control_plane_replica (is control_plane_replicas meant?)"])
-
-    assert said is not None
-    assert "control_plane_replica (is control_plane_replicas meant?)" in said
-    assert "control_plane_other_variables" in said
 
 
 DIGEST = "sha256:" + "0" * 64

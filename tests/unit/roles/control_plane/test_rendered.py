@@ -29,7 +29,7 @@ OPTIONS = {
     **{f"control_plane_{one}_resources": {"limits": {"memory": f"{len(one)}Gi"}} for one in COMPONENTS},
 }
 FOUND = {"definitions_version": None, "namespace_owner": "none", "check_mode": False}
-CONTENT = "{{ {'definitions': __control_plane_definitions, 'known': __control_plane_known_variables} | to_json }}"
+CONTENT = "{{ {'definitions': __control_plane_definitions} | to_json }}"
 
 
 def render(folder: Path, options: dict[str, Any], **found: Any) -> dict[str, Any]:
@@ -112,13 +112,6 @@ def test_every_object_is_marked(made: dict[str, Any]) -> None:
         labels = one["metadata"]["labels"]
         assert labels["app.kubernetes.io/managed-by"] == "virtops.kubevirt"
         assert labels["app.kubernetes.io/part-of"] == "kubevirt"
-
-
-def test_all_options_of_all_roles_and_the_facts_they_set_are_known(made: dict[str, Any]) -> None:
-    for role in ("control_plane", "launcher_image", "node_kvm"):
-        spec = yaml.safe_load((ROLE.parent / role / "meta/argument_specs.yml").read_text())
-        assert set(spec["argument_specs"]["main"]["options"]) <= set(made["known"])
-    assert {"node_kvm_usable", "launcher_image_digests"} <= set(made["known"])
 
 
 def test_by_default_there_is_no_monitor_and_no_annotation_and_definitions_are_never_made_older(tmp_path: Path) -> None:

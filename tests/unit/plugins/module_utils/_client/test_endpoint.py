@@ -69,6 +69,13 @@ def test_impersonation_and_proxy_headers() -> None:
     assert found.proxy_headers == {"Proxy-Authorization": "Basic cDp3"}
 
 
+def test_a_proxy_s_user_may_stand_in_its_address_and_the_option_for_it_wins() -> None:
+    params = {"host": "https://h", "api_key": "t", "proxy": "http://p:w@proxy:3128"}
+    assert endpoint.resolve(params, {}).proxy_headers == {"Proxy-Authorization": "Basic cDp3"}
+    other = endpoint.resolve({**params, "proxy_headers": {"proxy_basic_auth": "o:o"}}, {})
+    assert other.proxy_headers == {"Proxy-Authorization": "Basic bzpv"}
+
+
 @pytest.mark.parametrize(
     ("params", "words"),
     [
@@ -76,6 +83,7 @@ def test_impersonation_and_proxy_headers() -> None:
         pytest.param({"host": "https://h", "api_key": "a\nb"}, "api_key: a header value may not", id="line break"),
         pytest.param({"host": "ftp://h", "api_key": "t"}, "host: not an address", id="another scheme"),
         pytest.param({"host": "https://u:p@h", "api_key": "t"}, "host: not an address", id="credentials in the host"),
+        pytest.param({"host": "https://h", "api_key": "t", "proxy": "socks5://p"}, "proxy: not an address", id="SOCKS"),
         pytest.param({}, "kubeconfig: no such file", id="nothing at all"),
         pytest.param({"kubeconfig": "/"}, "cannot read kubeconfig /: Is a directory", id="a directory"),
         pytest.param({"kubeconfig": 7}, "kubeconfig: neither a path nor a dictionary", id="a number"),

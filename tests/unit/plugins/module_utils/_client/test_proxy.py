@@ -1,12 +1,13 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Hosts that are reached without the proxy."""
+"""A proxy's address, and the hosts that are reached without it."""
 
 from __future__ import annotations
 
 import pytest
-from ansible_collections.virtops.kubevirt.plugins.module_utils._client.proxy import is_exempt
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import BadArgument
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.proxy import at, is_exempt, parse, user
 
 
 @pytest.mark.parametrize(
@@ -19,3 +20,34 @@ from ansible_collections.virtops.kubevirt.plugins.module_utils._client.proxy imp
 )  # fmt: skip
 def test_exemption(host: str, no_proxy: str, expected: bool) -> None:
     assert is_exempt(host, no_proxy) is expected
+
+
+@pytest.mark.parametrize(
+    ("address", "where", "who"),
+    [
+        ("http://proxy.example:3128", ("proxy.example", 3128), None),
+        ("http://proxy.example", ("proxy.example", 80), None),
+        ("proxy.example:3128", ("proxy.example", 3128), None),
+        ("http://[fd00::1]:8080/", ("fd00::1", 8080), None),
+        ("http://jane:p%40ss:w@proxy.example", ("proxy.example", 80), "jane:p@ss:w"),
+        ("http://jane@proxy.example", ("proxy.example", 80), "jane:"),
+    ],
+)
+def test_an_address_says_where_the_proxy_is_and_who_asks(address: str, where: tuple[str, int], who: str | None) -> None:
+    assert (at(parse(address)), user(parse(address))) == (where, who)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "socks5://u:canary@proxy:1080",
+        "https://u:canary@proxy",
+        "http://u:canary@proxy:port",
+        "http://u:canary@",
+        "http://[u:canary",
+    ],
+)
+def test_what_cannot_be_spoken_to_is_refused_without_its_password(address: str) -> None:
+    with pytest.raises(BadArgument, match="only HTTP is spoken to a proxy") as caught:
+        parse(address)
+    assert "canary" not in caught.value.message

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
+from typing import Any
 
 import pytest
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client import redact
@@ -99,3 +100,16 @@ def test_kubectls_copy_is_searched_for_secrets() -> None:
 
 def test_very_short_texts_are_not_masked_everywhere() -> None:
     assert set(redact.secrets_in({"password": "abc"})) == set()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({"proxy": "http://jane:canary@proxy:3128"}, {"canary"}),
+        ({"proxy": "jane:can%61ry@proxy"}, {"can%61ry", "canary"}),
+        ({"kubeconfig": {"clusters": [{"cluster": {"proxy-url": "http://jane:canary@proxy"}}]}}, {"canary"}),
+        ({"proxy": "http://proxy:3128", "no_proxy": "a:b@c"}, set()),
+    ],
+)
+def test_the_password_in_a_proxy_s_address_is_a_secret(arguments: dict[str, Any], expected: set[str]) -> None:
+    assert redact.secrets_in_arguments(arguments, frozenset({"proxy", "no_proxy", "kubeconfig"})) == expected

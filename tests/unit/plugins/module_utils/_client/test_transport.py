@@ -86,6 +86,32 @@ def test_nobody_listens() -> None:
         Transport(Endpoint(server="http://127.0.0.1:1")).request("GET", "/")
 
 
+@pytest.mark.parametrize(
+    ("proxy", "words"),
+    [
+        pytest.param(
+            "http://u:canary@127.0.0.1:1",
+            "cannot talk to https://api.invalid:6443 through the proxy 127.0.0.1:1: Connection refused; check proxy",
+            id="nobody listens",
+        ),
+        pytest.param("http://proxy.invalid", "the proxy proxy.invalid is not known", id="no such host"),
+    ],
+)
+def test_a_proxy_that_cannot_be_reached_is_named_without_its_password(proxy: str, words: str) -> None:
+    with pytest.raises(Unavailable) as caught:
+        Transport(Endpoint(server="https://api.invalid:6443", proxy=proxy)).request("GET", "/")
+    assert words in caught.value.message
+    assert "canary" not in caught.value.message
+
+
+def test_a_proxy_that_refuses_is_named() -> None:
+    refusal = answer("407 Proxy Authentication Required", b"", CLOSE)
+    with answering(refusal) as (url, heads), pytest.raises(Unavailable) as caught:
+        Transport(Endpoint(server="https://api.invalid:6443", proxy=url)).request("GET", "/")
+    assert heads[0].startswith(b"CONNECT api.invalid:6443 ")
+    assert f"through the proxy {url.removeprefix('http://')}: Tunnel connection failed: 407" in caught.value.message
+
+
 def test_headers_carry_identity_and_impersonation() -> None:
     ok: Any = answer("200 OK", b"{}", "Content-Type: application/json")
     with answering(ok) as (url, heads):

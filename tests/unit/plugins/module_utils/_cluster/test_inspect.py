@@ -1,14 +1,18 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is looked for in a cluster before its control plane may go."""
+"""What is looked for in a cluster before its control plane comes or goes."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 import yaml
-from ansible_collections.virtops.kubevirt.plugins.module_utils._cluster.inspect import _MACHINES
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.api import Api
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.endpoint import Endpoint
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import BadArgument
+from ansible_collections.virtops.kubevirt.plugins.module_utils._cluster.inspect import _MACHINES, run
 
 ROLE = Path(__file__).resolve().parents[5] / "roles" / "control_plane"
 
@@ -17,3 +21,12 @@ def test_no_kind_that_users_make_is_left_behind_unnoticed() -> None:
     kinds = yaml.safe_load((ROLE / "files" / "kinds.yaml").read_text())
 
     assert {one.plural for one in _MACHINES} == {one["plural"] for one in kinds if one["is_users"]}
+
+
+def test_a_name_that_no_namespace_can_have_is_refused_before_the_cluster_is_asked() -> None:
+    """The role would write definitions and rights first, and the API server refuse the namespace after them."""
+    params = {"namespace": "Kube_Virt", "definitions": [], "wait": False, "wait_timeout": 0}
+    nowhere = Api.connect(Endpoint(server="http://127.0.0.1:1"))
+
+    with pytest.raises(BadArgument, match="namespace 'Kube_Virt' is not a DNS label"):
+        run(params, nowhere, check_mode=False)

@@ -131,3 +131,14 @@ def test_as_much_is_left_of_an_object_as_it_takes_to_delete_it() -> None:
     }
     everywhere = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"}}
     assert identity(everywhere) == everywhere
+
+
+@pytest.mark.parametrize(
+    ("metadata", "is_going"),
+    [(None, False), ({"name": "virt"}, False), ({"name": "virt", "deletionTimestamp": "2026-01-01T00:00:00Z"}, True)],
+    ids=["none", "there", "going"],
+)
+def test_whether_a_namespace_is_being_deleted(metadata: dict[str, Any] | None, is_going: bool) -> None:
+    namespace = None if metadata is None else {"metadata": metadata}
+
+    assert assess(None, namespace=namespace).namespace_terminating is is_going

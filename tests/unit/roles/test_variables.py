@@ -1,0 +1,134 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every role refuses mistyped variables on the hosts that have them, before all else. Ansible itself says so."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[3]
+ROLES = ("control_plane", "launcher_image", "node_kvm")
+FACTS = ("launcher_image_digests", "node_kvm_usable", "node_kvm_reason")
+RIGHT = {
+    "control_plane_other_variables": ["launcher_image_of_mine"],
+    "launcher_image_of_mine": "mine",
+    "launcher_image_digests": {},
+    "launcher_image_names": ["test-guest"],
+    "node_kvm_usable": True,
+    "node_kvm_reason": "",
+    "control_plane_node_selector": {"a": "b"},
+}
+WRONG = {
+    "typo_for_nodes": ("launcher_image", {"launcher_image_name": ["test-guest"]}),
+    "typo_for_kvm": ("node_kvm", {"node_kvm_require": False}),
+    "typo_for_others": ("node_kvm", {"control_plane_use_emulatoin": True}),
+    "typo_for_the_client": ("control_plane", {"control_plane_replica": 1}),
+    "word_for_a_list": ("launcher_image", {"launcher_image_names": "test-guest"}),
+    "word_for_a_mapping": ("control_plane", {"control_plane_node_selector": "a=b"}),
+    "json_in_a_word": ("control_plane", {"control_plane_image_pull_secrets": '["registry"]'}),
+    "word_for_what_is_let_by": ("control_plane", {"control_plane_other_variables": "launcher_image_of_mine"}),
+}
+REFUSED = [
+    {
+        "name": "Run the role",
+        "block": [{"name": "It refuses", "ansible.builtin.include_role": {"name": "virtops.kubevirt.{{ role }}"}}],
+        "rescue": [{"name": "Keep why", "ansible.builtin.set_fact": {"said": "{{ ansible_failed_result.msg }}"}}],
+    }
+]
+TAKEN = [
+    {
+        "name": "Look at the variables of each role",
+        "ansible.builtin.include_role": {"name": "virtops.kubevirt.control_plane", "tasks_from": "variables.yml"},
+        "vars": {"__control_plane_options_of": "{{ item }}"},
+        "loop": list(ROLES),
+    },
+    {"name": "Keep that it passed", "ansible.builtin.set_fact": {"said": ""}},
+]
+KEEP = [
+    {
+        "name": "Keep what was said",
+        "ansible.builtin.copy": {
+            "content": "{{ dict(groups['all'] | zip(groups['all'] | map('extract', hostvars, 'said'))) | to_json }}",
+            "dest": "{{ playbook_dir }}/said.json",
+            "mode": "0600",
+        },
+        "run_once": True,
+    }
+]
+
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Return what was said to each host."""
+    folder = tmp_path_factory.mktemp("variables")
+    wrong = {name: {"role": role, **variables} for name, (role, variables) in WRONG.items()}
+    local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+    groups = {"right": {"hosts": {"all_right": RIGHT}}, "wrong": {"hosts": wrong}}
+    (folder / "hosts.yml").write_text(yaml.safe_dump({"all": {"vars": local, "children": groups}}))
+    plays = {"right": TAKEN, "wrong": REFUSED, "all": KEEP}
+    written = [{"hosts": hosts, "gather_facts": False, "tasks": tasks} for hosts, tasks in plays.items()]
+    (folder / "play.yml").write_text(yaml.safe_dump(written))
+    collection = folder / "ansible_collections/virtops/kubevirt"
+    collection.parent.mkdir(parents=True)
+    collection.symlink_to(ROOT)
+    environment = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(folder)}
+    command = [sys.executable, "-m", "ansible", "playbook", "-i", "hosts.yml", "play.yml"]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads((folder / "said.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("host", "words"),
+    [
+        ("typo_for_nodes", "knows: launcher_image_name (is launcher_image_names meant?)."),
+        ("typo_for_kvm", "knows: node_kvm_require (is node_kvm_required meant?)."),
+        ("typo_for_others", "knows: control_plane_use_emulatoin (is control_plane_use_emulation meant?)."),
+        ("typo_for_the_client", "knows: control_plane_replica (is control_plane_replicas meant?)."),
+        (
+            "word_for_a_list",
+            """not a text: launcher_image_names. With -e it is written as JSON: -e '{"launcher_image_names": ...}'""",
+        ),
+        ("word_for_a_mapping", "not a text: control_plane_node_selector."),
+        ("json_in_a_word", "not a text: control_plane_image_pull_secrets."),
+        ("word_for_what_is_let_by", "not a text: control_plane_other_variables."),
+    ],
+)
+def test_what_is_mistyped_is_refused_where_it_is_set(host: str, words: str, said: dict[str, str]) -> None:
+    assert words in said[host]
+
+
+def test_what_is_right_or_let_by_is_taken_by_each_role(said: dict[str, str]) -> None:
+    assert said["all_right"] == ""
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_role_looks_at_its_variables_before_it_does_anything(role: str) -> None:
+    first: dict[str, Any] = yaml.safe_load((ROOT / "roles" / role / "tasks/main.yml").read_text())[0]
+    assert first["name"] == "Look at the variables"
+    assert "when" not in first
+
+
+def test_every_role_s_options_are_known_and_so_is_which_of_them_are_structures() -> None:
+    specs = {
+        path.name: yaml.safe_load((path / "meta/argument_specs.yml").read_text())
+        for path in sorted(ROOT.glob("roles/*"))
+    }
+    options = {role: spec["argument_specs"]["main"]["options"] for role, spec in specs.items()}
+    written = yaml.safe_load((ROOT / "roles/control_plane/vars/main.yml").read_text())
+
+    assert set(options) == set(ROLES)
+    assert written["__control_plane_known_variables"] == [*(name for one in options.values() for name in one), *FACTS]
+    assert written["__control_plane_structures"] == {
+        role: [name for name, option in one.items() if option["type"] in ("list", "dict")]
+        for role, one in options.items()
+    }
