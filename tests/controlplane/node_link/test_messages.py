@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from typing import get_args
 
 import pytest
 
@@ -13,6 +14,7 @@ from controlplane.node_link.messages import (
     ADDRESSES_LIMIT,
     MESSAGE_LIMIT_BYTES,
     PORTS_LIMIT,
+    Cancel,
     Failed,
     Hello,
     KvmFinding,
@@ -23,6 +25,7 @@ from controlplane.node_link.messages import (
     PodInterface,
     Port,
     ProtocolError,
+    Request,
     SetUpNetwork,
     bounded_text,
     encode,
@@ -58,6 +61,12 @@ def test_what_virt_handler_sends_arrives_as_it_was(message: Hello | OpenSocket |
 )
 def test_what_virt_node_sends_arrives_as_it_was(message: NodeState | NetworkReady | Failed) -> None:
     assert read_from_node(encode(message)) == message
+
+
+def test_a_request_names_a_pod_by_its_uid_and_nothing_else() -> None:
+    """No path, process, interface or machine: who asks is known by the socket, and what for is looked up by root."""
+    fields = {name for one in (*get_args(Request), Cancel, Masquerade, Port) for name in one.__struct_fields__}
+    assert fields == {"id", "pod_uid", "with_kvm", "wanted", "cidr", "ports", "protocol", "number"}
 
 
 def a_request(**fields: object) -> bytes:
