@@ -50,10 +50,17 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file="controlplane/virt_handler/node_client.py",
-        line="        data = file.read(REPORT_LIMIT_BYTES + 1)",
-        without="        data = file.read()",
+        line="            data = file.read(REPORT_LIMIT_BYTES + 1)",
+        without="            data = file.read()",
         because="A launcher's report of any length is in virt-handler's memory.",
         tests=_BY_NAMES,
+    ),
+    Guard(
+        file="controlplane/virt_handler/node_client.py",
+        line="    finally:\n        os.close(descriptor)",
+        without="    finally:\n        pass",
+        because="Each report that cannot be read leaves a descriptor in virt-handler.",
+        tests=("tests/controlplane/virt_handler/test_node_client.py",),
     ),
     Guard(
         file="controlplane/domain/observed.py",

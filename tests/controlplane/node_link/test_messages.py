@@ -33,6 +33,7 @@ from controlplane.node_link.messages import (
     read_from_node,
 )
 
+NO_UTF_8 = b'{"type":"Failed","id":1,"kind":"failed","text":"\xff"}'
 UID = "bbbb0000-1111-2222-3333-444444444444"
 
 
@@ -78,6 +79,7 @@ def a_request(**fields: object) -> bytes:
     [
         b"",
         b"{",
+        a_request().replace(b"OpenSocket", b"\xff"),
         b"[" * 100_000,
         a_request(type="Reboot"),
         a_request(type="Opened"),
@@ -95,6 +97,7 @@ def a_request(**fields: object) -> bytes:
     ids=[
         "nothing",
         "no JSON",
+        "no UTF-8",
         "nested without end",
         "an unknown request",
         "an answer",
@@ -115,7 +118,9 @@ def test_virt_node_takes_nothing_else(data: bytes) -> None:
         read_from_handler(data)
 
 
-@pytest.mark.parametrize("data", [b"", b"[" * 100_000, encode(OpenSocket(1, UID)), b'{"type":"Done"}'], ids=repr)
+@pytest.mark.parametrize(
+    "data", [b"", b"\xff", NO_UTF_8, b"[" * 100_000, encode(OpenSocket(1, UID)), b'{"type":"Done"}'], ids=repr
+)
 def test_virt_handler_takes_no_request_and_no_half_answer(data: bytes) -> None:
     with pytest.raises(ProtocolError, match="no message"):
         read_from_node(data)
