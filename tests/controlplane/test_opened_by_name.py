@@ -23,7 +23,7 @@ from controlplane.virt_node import launcher_dir
 from tests.controlplane.guards.copy import ROOT
 
 CODE = ROOT / "controlplane"
-SERVING = ("virt_api", "listener.py", "health.py", "sockets.py", "metrics.py")
+SERVING = ("virt_api", "listener.py", "connection.py", "health.py", "sockets.py", "metrics.py")
 WATCHED = ("virt_node", "virt_handler", "node_link", "hypervisor", *SERVING)
 
 OF_OS = {one.__name__ for one in os.supports_dir_fd | os.supports_fd | os.supports_follow_symlinks} | {
