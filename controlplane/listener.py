@@ -19,6 +19,7 @@ from collections.abc import Awaitable, Callable
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
+from controlplane.connection import Connection
 from controlplane.descriptors import affordable
 from controlplane.shares import Shares
 from controlplane.sockets import bind
@@ -53,6 +54,9 @@ class Listener(web.Server):
         self._silent: dict[RequestHandler, asyncio.TimerHandle] = {}
         self._beginning: set[asyncio.Task[None]] = set()
         self._sockets: list[socket.socket] = []
+
+    def __call__(self) -> Connection:
+        return Connection(self, loop=asyncio.get_running_loop(), **self._kwargs)
 
     async def listen(self, address: str, port: int) -> int:
         """Listen on an address, "" for every one. Returns the port. Raises OSError when it is taken."""

@@ -181,6 +181,8 @@ class Failed(msgspec.Struct, frozen=True, tag=True):
 Answer = Opened | Done | NetworkReady | TracesFound | Failed
 FromNode = Hello | NodeState | Answer
 
+_UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""What is raised for bytes that are no message: of text that is no UTF-8 msgspec speaks by Python's own error."""
 _encoder = msgspec.json.Encoder()
 _from_handler: msgspec.json.Decoder[FromHandler] = msgspec.json.Decoder(FromHandler)
 _from_node: msgspec.json.Decoder[FromNode] = msgspec.json.Decoder(FromNode)
@@ -202,7 +204,7 @@ def read_from_handler(data: bytes) -> FromHandler:
     """Read what virt-handler sent. ProtocolError."""
     try:
         return _from_handler.decode(data)
-    except (msgspec.MsgspecError, RecursionError) as error:
+    except _UNREADABLE as error:
         raise ProtocolError(f"virt-handler sent no message: {error}") from error
 
 
@@ -210,7 +212,7 @@ def read_from_node(data: bytes) -> FromNode:
     """Read what virt-node sent. ProtocolError."""
     try:
         return _from_node.decode(data)
-    except (msgspec.MsgspecError, RecursionError) as error:
+    except _UNREADABLE as error:
         raise ProtocolError(f"virt-node sent no message: {error}") from error
 
 

@@ -269,10 +269,16 @@ def _error(answer: Failed) -> NodeError:
 
 
 def _read_whole(descriptor: int) -> bytes:
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+    """Read up to the limit and close. A file of Python's own is made of what is known to be one only."""
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise Refused("virt-node gave something else than a file")
-        data = file.read(REPORT_LIMIT_BYTES + 1)
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            data = file.read(REPORT_LIMIT_BYTES + 1)
+    except OSError as error:
+        raise NodeError(f"{layout.REPORT} cannot be read: {error.strerror}") from error
+    finally:
+        os.close(descriptor)
     if len(data) > REPORT_LIMIT_BYTES:
         raise Refused(f"{layout.REPORT} has more than {REPORT_LIMIT_BYTES} bytes")
     return data

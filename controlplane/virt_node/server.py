@@ -94,6 +94,8 @@ async def converse(connection: socket.socket, service: Service, offer: Offer) ->
         log.info("virt-handler is gone", extra={"because": str(gone.exceptions[0])})
     except* ProtocolError as error:
         log.warning("virt-handler is not listened to any more", extra={"because": str(error.exceptions[0])})
+    except* Exception:
+        log.exception("bug in a conversation with virt-handler")
     finally:
         channel.close()
 

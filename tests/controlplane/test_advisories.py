@@ -5,7 +5,8 @@
 
 Here is what can be seen without a node. What a launcher plants in its own directory is in
 virt_node/test_launcher_dir.py, what a captured node writes in policies/, whose pair is good for what in
-virt_controller/certificates/test_roles.py, who speaks for users in virt_api/test_server.py.
+virt_controller/certificates/test_roles.py, who speaks for users in virt_api/test_server.py. All, by what they were
+published as: docs/security.md.
 """
 
 from __future__ import annotations
@@ -66,6 +67,15 @@ def test_a_users_secret_is_read_by_nobody_of_ours() -> None:
     ):
         if body["kind"] == "ClusterRole":
             assert not [rule for rule in body["rules"] if "secrets" in rule["resources"]]
+
+
+@pytest.mark.parametrize("name", ["theirs/seed", "../theirs/seed", "..", "theirs%2Fseed", "theirs:seed", "/seed"])
+def test_what_a_tenant_names_is_looked_up_in_its_namespace(name: str) -> None:
+    """A tenant's word for a thing, taken for the thing itself, is anybody's thing."""
+    for seed in ({"secretRef": {"name": name}}, {"userData": "x", "networkDataSecretRef": {"name": name}}):
+        assert "DNS subdomain" in refused(f"{VOLUMES}/0", {"name": "root", "cloudInitNoCloud": seed})
+    assert "persistentVolumeClaim" in refused(VOLUMES, [{"name": "root", "persistentVolumeClaim": {"claimName": name}}])
+    assert launcher()["metadata"]["namespace"] == a_vmi().metadata.namespace
 
 
 def test_a_machine_names_nothing_of_its_host() -> None:
@@ -213,7 +223,7 @@ def test_every_write_of_a_node_is_held_against_that_node() -> None:
     }
 
     assert written == {"virtualmachineinstances", "nodes", "events", "leases"}
-    for resource in written - {"events"}:
+    for resource in written:
         (policy,) = (text for text in bound.values() if f'"{resource}"' in text)
         assert "authentication.kubernetes.io/node-name" in policy
         assert '"failurePolicy": "Fail"' in policy

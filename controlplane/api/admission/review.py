@@ -69,7 +69,7 @@ def parse_review(body: bytes) -> Request:
         old = _old(request.old_object)
     except RecursionError as error:
         raise UnreadableReviewError(f"nesting deeper than {MAX_DEPTH}; flatten the object", uid=uid) from error
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise UnreadableReviewError(f"not an AdmissionReview: {error}", uid=uid) from error
     return Request(
         operation=request.operation,

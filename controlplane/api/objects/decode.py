@@ -43,11 +43,10 @@ def decode_kubevirt(source: Source) -> KubeVirt:
 def decode(source: Source, kind: type[T]) -> T:
     """Read an object of some type; DecodeError says which field does not fit."""
     try:
-        if isinstance(source, bytes):
-            return _decoder(kind).decode(source)
-        return msgspec.convert(source, kind)
-    except msgspec.ValidationError:
-        return _without_nulls(source, kind)
+        try:
+            return _decoder(kind).decode(source) if isinstance(source, bytes) else msgspec.convert(source, kind)
+        except msgspec.ValidationError:
+            return _without_nulls(msgspec.json.decode(source) if isinstance(source, bytes) else source, kind)
     except (msgspec.DecodeError, UnicodeError) as error:
         raise DecodeError(f"{kind.__name__} is not JSON: {error}") from error
 
@@ -69,9 +68,8 @@ def _decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
     return _DECODERS[kind]
 
 
-def _without_nulls(source: Source, kind: type[T]) -> T:
+def _without_nulls(plain: dict[str, Any], kind: type[T]) -> T:
     """Try again with nulls taken for absent, as Go clients mean them."""
-    plain = msgspec.json.decode(source) if isinstance(source, bytes) else source
     try:
         return msgspec.convert(drop_nulls(plain), kind)
     except (msgspec.ValidationError, UnicodeError) as error:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from typing import get_args
 
 import pytest
 
@@ -13,6 +14,7 @@ from controlplane.node_link.messages import (
     ADDRESSES_LIMIT,
     MESSAGE_LIMIT_BYTES,
     PORTS_LIMIT,
+    Cancel,
     Failed,
     Hello,
     KvmFinding,
@@ -23,6 +25,7 @@ from controlplane.node_link.messages import (
     PodInterface,
     Port,
     ProtocolError,
+    Request,
     SetUpNetwork,
     bounded_text,
     encode,
@@ -30,6 +33,7 @@ from controlplane.node_link.messages import (
     read_from_node,
 )
 
+NO_UTF_8 = b'{"type":"Failed","id":1,"kind":"failed","text":"\xff"}'
 UID = "bbbb0000-1111-2222-3333-444444444444"
 
 
@@ -60,6 +64,12 @@ def test_what_virt_node_sends_arrives_as_it_was(message: NodeState | NetworkRead
     assert read_from_node(encode(message)) == message
 
 
+def test_a_request_names_a_pod_by_its_uid_and_nothing_else() -> None:
+    """No path, process, interface or machine: who asks is known by the socket, and what for is looked up by root."""
+    fields = {name for one in (*get_args(Request), Cancel, Masquerade, Port) for name in one.__struct_fields__}
+    assert fields == {"id", "pod_uid", "with_kvm", "wanted", "cidr", "ports", "protocol", "number"}
+
+
 def a_request(**fields: object) -> bytes:
     return json.dumps({"type": "OpenSocket", "id": 1, "pod_uid": UID, **fields}).encode()
 
@@ -69,6 +79,7 @@ def a_request(**fields: object) -> bytes:
     [
         b"",
         b"{",
+        a_request().replace(b"OpenSocket", b"\xff"),
         b"[" * 100_000,
         a_request(type="Reboot"),
         a_request(type="Opened"),
@@ -86,6 +97,7 @@ def a_request(**fields: object) -> bytes:
     ids=[
         "nothing",
         "no JSON",
+        "no UTF-8",
         "nested without end",
         "an unknown request",
         "an answer",
@@ -106,7 +118,9 @@ def test_virt_node_takes_nothing_else(data: bytes) -> None:
         read_from_handler(data)
 
 
-@pytest.mark.parametrize("data", [b"", b"[" * 100_000, encode(OpenSocket(1, UID)), b'{"type":"Done"}'], ids=repr)
+@pytest.mark.parametrize(
+    "data", [b"", b"\xff", NO_UTF_8, b"[" * 100_000, encode(OpenSocket(1, UID)), b'{"type":"Done"}'], ids=repr
+)
 def test_virt_handler_takes_no_request_and_no_half_answer(data: bytes) -> None:
     with pytest.raises(ProtocolError, match="no message"):
         read_from_node(data)

@@ -13,6 +13,7 @@ from controlplane.api.registry import KINDS
 from controlplane.api.schema.crds import crd
 from tests.controlplane.api.test_crds_served import CRDS
 from tests.controlplane.policies.controller_rows import CONTROLLER_ROWS
+from tests.controlplane.policies.event_rows import EVENT_ROWS, EVENTS, TO_BE_CHANGED, told
 from tests.controlplane.policies.handler_rows import CUSTOM, LEASE_ROWS, NODE_ROWS, READY, STARTED, VMI_ROWS, lease
 from tests.controlplane.policies.pod_rows import CONTROLLER, LAUNCHER, PLAIN, POD_ROWS, UNPLACED, launcher, plain
 from tests.controlplane.policies.replay import LEASES, NAMESPACE, NODES, PODS, VMIS, Facts, Json, Replay, Request
@@ -35,6 +36,7 @@ CANARIES = (
     NODE_ROWS["another node"],
     CONTROLLER_ROWS["machines there"],
     LEASE_ROWS["the leader's Lease"],
+    EVENT_ROWS["as a kubelet"],
     VMI_ROWS["epoch"],
     POD_ROWS["the label"],
     POD_ROWS["a launcher's label, with its status"],
@@ -44,6 +46,7 @@ TAKEN = (
     NODE_ROWS["it says that it serves"],
     CONTROLLER_ROWS["no machines there"],
     LEASE_ROWS["its heartbeat"],
+    EVENT_ROWS["a guest's story"],
     VMI_ROWS["what its guest tells"],
     POD_ROWS["a tenant's plain Pod"],
     POD_ROWS["virt-controller makes a launcher"],
@@ -113,6 +116,7 @@ def populate(send: Replay) -> None:
         send.admin("PATCH", f"{NODES}/{name}/status", {"status": {"capacity": ROOM, "allocatable": ROOM}})
     for name in ("virt-controller", "virt-handler-node-1", "virt-handler-node-2"):
         send.admin("POST", LEASES, lease(name))
+    send.admin("POST", EVENTS, told(metadata={"name": TO_BE_CHANGED, "namespace": "default"}))
     for name, phase in PHASES.items():
         make_instance(send, name.lower(), phase, "node-1")
     make_instance(send, "others", "Running", "node-2")

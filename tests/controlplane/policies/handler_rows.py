@@ -73,6 +73,8 @@ NODE_ROWS: dict[str, Row] = {
     "a very long annotation": patch(
         MINE, {"metadata": {"annotations": {"kubevirt.io/heartbeat": "x" * 1025}}}, "at most 1024 characters"
     ),
+    "very many labels": metadata(MINE, "at most 64", labels={f"kubevirt.io/{one}": "" for one in range(65)}),
+    "very many annotations": metadata(MINE, "at most 64", annotations={f"kubevirt.io/{one}": "" for one in range(65)}),
     "its node's status": patch(f"{MINE}/status", {"status": {"capacity": {"cpu": "999"}}}, ONLY_META),
     "a node made": (
         Request(
@@ -96,16 +98,31 @@ def lease(name: str, **spec: Any) -> Json:
     }
 
 
+def first_lease(**metadata: Any) -> Json:
+    return {**lease(""), "metadata": {"name": "virt-handler-node-3", **metadata}}
+
+
 OWN, LEADERS = f"{LEASES}/{lease_name('node-1')}", f"{LEASES}/virt-controller"
 BEAT = {"spec": {"holderIdentity": "pod", "leaseDurationSeconds": 40, "renewTime": "2026-01-01T00:00:00.000000Z"}}
 ONLY_OWN = f"may only write the Lease {NAMESPACE}/virt-handler-node-1"
+NO_NOTES = "nothing but the times and the holder of its Lease"
 
 LEASE_ROWS: dict[str, Row] = {
     "its heartbeat": patch(OWN, BEAT, None),
     "its first heartbeat": (
-        Request(Who(HANDLER.user, "node-3"), "POST", LEASES, lease("virt-handler-node-3")),
+        Request(Who(HANDLER.user, "node-3"), "POST", LEASES, first_lease(labels={"kubevirt.io": "virt-handler"})),
         None,
     ),
+    "its first Lease with another's label": (
+        Request(Who(HANDLER.user, "node-3"), "POST", LEASES, first_lease(labels={"kubevirt.io": "virt-api"})),
+        NO_NOTES,
+    ),
+    "its first Lease with an annotation": (
+        Request(Who(HANDLER.user, "node-3"), "POST", LEASES, first_lease(annotations={"a": "x" * 200_000})),
+        NO_NOTES,
+    ),
+    "its Lease with very many labels": metadata(OWN, NO_NOTES, labels={f"l{one}": "" for one in range(10_000)}),
+    "its Lease with a long annotation": metadata(OWN, NO_NOTES, annotations={"a": "x" * 200_000}),
     "the leader's Lease": patch(LEADERS, BEAT, ONLY_OWN),
     "the leader's Lease, made": (Request(HANDLER, "POST", LEASES, lease("virt-controller-2")), ONLY_OWN),
     "another node's Lease": patch(f"{LEASES}/virt-handler-node-2", BEAT, ONLY_OWN),
@@ -125,12 +142,7 @@ LEASE_ROWS: dict[str, Row] = {
     "its Lease with a finalizer": metadata(OWN, "neither finalizers nor owners", finalizers=["evil.example/stay"]),
     "its Lease with an owner": metadata(OWN, "neither finalizers nor owners", ownerReferences=[OWNER]),
     "its first Lease with a finalizer": (
-        Request(
-            Who(HANDLER.user, "node-3"),
-            "POST",
-            LEASES,
-            {**lease(""), "metadata": {"name": "virt-handler-node-3", "finalizers": ["evil.example/stay"]}},
-        ),
+        Request(Who(HANDLER.user, "node-3"), "POST", LEASES, first_lease(finalizers=["evil.example/stay"])),
         "neither finalizers nor owners",
     ),
     "its Lease deleted": (Request(CAPTURED, "DELETE", OWN), "may not delete a Lease"),

@@ -27,6 +27,7 @@ from tests.controlplane.policies.cluster import (
     wait,
 )
 from tests.controlplane.policies.controller_rows import CONTROLLER_ROWS
+from tests.controlplane.policies.event_rows import EVENT_ROWS
 from tests.controlplane.policies.handler_rows import BEAT, LEASE_ROWS, NODE_ROWS, OWN, VMI_ROWS, status
 from tests.controlplane.policies.pod_rows import CONTROLLER, EDITOR, KUBELET, NOW, POD_ROWS, eviction, launcher, plain
 from tests.controlplane.policies.replay import NAMESPACE, PODS, VMIS, Answer, Facts, Replay, Request
@@ -78,6 +79,12 @@ def test_virt_controller_says_of_a_node_only_that_no_machines_go_there(send: Rep
 @pytest.mark.parametrize("name", LEASE_ROWS)
 def test_a_node_writes_only_its_own_lease(send: Replay, facts: Facts, name: str) -> None:
     request, words = LEASE_ROWS[name]
+    check(send(request, facts), words)
+
+
+@pytest.mark.parametrize("name", EVENT_ROWS)
+def test_a_node_tells_only_of_its_machines_and_in_its_own_name(send: Replay, facts: Facts, name: str) -> None:
+    request, words = EVENT_ROWS[name]
     check(send(request, facts), words)
 
 

@@ -279,6 +279,25 @@ async def test_a_descriptor_that_is_missing_is_an_error() -> None:
         await asked_of(Liar(Opened(1)))
 
 
+async def test_a_directory_for_a_file_is_refused_and_closed(tmp_path: Path) -> None:
+    """It was an error of its own, and left a descriptor behind each time."""
+    directory = os.open(tmp_path, os.O_RDONLY)
+    before = descriptors()
+    with pytest.raises(Refused, match="something else than a file"):
+        await asked_of(Liar(Opened(1), descriptor=directory))
+    assert descriptors() == before
+    os.close(directory)
+
+
+async def test_a_file_that_cannot_be_read_is_the_nodes_error(tmp_path: Path) -> None:
+    written = os.open(tmp_path / "report", os.O_WRONLY | os.O_CREAT)
+    before = descriptors()
+    with pytest.raises(NodeError, match="cannot be read: Bad file descriptor"):
+        await asked_of(Liar(Opened(1), descriptor=written))
+    assert descriptors() == before
+    os.close(written)
+
+
 async def test_something_else_than_a_file_is_refused_unread() -> None:
     read, write = os.pipe()
     before = descriptors()

@@ -227,6 +227,24 @@ def test_a_file_that_is_there_already_stays(run: Path, directory: PodsDirectory)
     assert (run / "cache" / "q.xml").read_bytes() == b"1"
 
 
+def test_what_was_there_already_keeps_its_owner_and_mode(run: Path, directory: PodsDirectory) -> None:
+    """To make what is missing, and to take what is there for made, hands root's files to whoever planted a name."""
+    made = run.joinpath(*CACHE)
+    made.mkdir(parents=True)
+    for one in (run / "cache", made):
+        os.chown(one, 4711, 4711)
+        one.chmod(0o710)
+    (made / "q.xml").write_text("root's")
+    (made / "q.xml").chmod(0o600)
+
+    directory.write_files(UID, CACHE, {"q.xml": b"ours", "r.xml": b"ours"})
+
+    kept = [(one.stat().st_uid, stat.S_IMODE(one.stat().st_mode)) for one in (run / "cache", made, made / "q.xml")]
+    assert kept == [(4711, 0o710), (4711, 0o710), (0, 0o600)]
+    assert (made / "q.xml").read_text() == "root's"
+    assert (made / "r.xml").stat().st_uid == layout.UID
+
+
 def test_a_link_among_the_cache_directories_is_refused_and_its_target_untouched(
     run: Path, pods: Path, directory: PodsDirectory
 ) -> None:

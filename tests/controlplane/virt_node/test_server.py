@@ -47,8 +47,11 @@ class Slow:
 
     def __init__(self) -> None:
         self.open = 0
+        self.has_bug = False
 
     async def answer(self, request: Request) -> Reply:
+        if self.has_bug:
+            raise ZeroDivisionError
         if isinstance(request, FindTraces):
             return Reply(Done(request.id))
         if isinstance(request, OpenReport):
@@ -158,6 +161,26 @@ async def test_a_second_greeting_ends_it(handler: Handler) -> None:
 
 async def test_a_request_that_is_none_ends_it(handler: Handler) -> None:
     handler.socket.send(b'{"type":"Reboot"}')
+    assert await ends(handler)
+
+
+async def test_a_bug_ends_the_conversation_that_met_it_and_nothing_else(
+    handler: Handler, service: Slow, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Where it is raised further, it is the end of root's process, and of everything that it serves."""
+    handler.say(OpenSocket(1, UID))
+    await until(lambda: service.open == 1, "a request")
+    service.has_bug = True
+    handler.say(FindTraces(2, UID))
+    assert await ends(handler)
+    assert service.open == 0
+    assert "bug in a conversation with virt-handler" in caplog.text
+
+
+@pytest.mark.parametrize("data", [b"\xff", b'{"type":"FindTraces","id":1,"pod_uid":"\xff"}'], ids=repr)
+async def test_what_is_no_text_ends_it(handler: Handler, data: bytes) -> None:
+    """It was the end of virt-node."""
+    handler.socket.send(data)
     assert await ends(handler)
 
 

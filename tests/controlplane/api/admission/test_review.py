@@ -57,6 +57,8 @@ def test_a_request_is_read() -> None:
         pytest.param(body([]), "must be a JSON object", 400, id="list"),
         pytest.param(body("x"), "must be a JSON object", 400, id="text"),
         pytest.param(body({})[:-5], "not an AdmissionReview", 400, id="cut"),
+        pytest.param(body({"x": "?"}).replace(b"?", b"\xff"), "not an AdmissionReview", 400, id="no UTF-8"),
+        pytest.param(b'{"request": {"uid": "uid-1", "kind": "\xff"}}', "not an Adm", 400, id="no UTF-8 of its own"),
         pytest.param(b'{"request": {"uid": "uid-1"}}', "not an AdmissionReview", 400, id="no request"),
     ],
 )

@@ -46,6 +46,8 @@ def test_what_is_written_has_lists_kind_and_no_defaults() -> None:
     ("source", "where"),
     [
         pytest.param(b"{", "not JSON", id="cut short"),
+        pytest.param(b'{"metadata":{"name":"\xff"}}', "not JSON", id="no UTF-8"),
+        pytest.param(b'{"metadata":1,"spec":"\xff"}', "not JSON", id="no UTF-8 after a wrong type"),
         pytest.param(b'{"spec":{"template":{"spec":{"domain":[]}}}}', r"\$.spec.template.spec.domain", id="wrong type"),
         pytest.param(b'{"spec":{}}', "template", id="required field missing"),
     ],

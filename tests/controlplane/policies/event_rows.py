@@ -1,0 +1,100 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What virt-handler of node-1 may tell in Events, and what a captured one may not. None: it is taken.
+
+virt-controller believes an Event about why a Pod does not start, and people believe them all.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from controlplane.kube.events import Story, event_body
+from tests.controlplane.policies.handler_rows import CAPTURED, HANDLER, NOBODYS, OWNER, Row
+from tests.controlplane.policies.replay import Json, Request, Who
+
+EVENTS = "/api/v1/namespaces/default/events"
+NEWER = "/apis/events.k8s.io/v1/namespaces/default/events"
+STORY = Story("GuestCrashed", "the guest crashed", "Warning")
+IN_ITS_NAME = "in its own name and its node's"
+ABOUT_VMIS = "only about VirtualMachineInstances"
+NOTHING_MORE = "nothing but what it tells"
+ONLY_MAKES = "may only make Events"
+
+
+def told(**changed: Any) -> Json:
+    """Return the very Event that virt-handler makes, and what is changed in it."""
+    vmi = {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachineInstance",
+        "metadata": {"name": "running", "namespace": "default", "uid": "0000aaaa", "resourceVersion": "7"},
+    }
+    body = event_body(vmi, STORY, component="virt-handler", instance="node-1", now=1_800_000_000.0)
+    return {**body, **changed}
+
+
+def about(**changed: Any) -> Json:
+    return told(involvedObject={**told()["involvedObject"], **changed})
+
+
+def named(**changed: Any) -> Json:
+    return told(metadata={**told()["metadata"], **changed})
+
+
+def row(body: Json, words: str | None, who: Who | None = None) -> Row:
+    return Request(who or (HANDLER if words is None else CAPTURED), "POST", EVENTS, body), words
+
+
+KUBELETS = {
+    "involvedObject": {"apiVersion": "v1", "kind": "Pod", "name": "launcher", "namespace": "default"},
+    "source": {"component": "kubelet", "host": "node-2"},
+    "reason": "FailedMount",
+}
+TO_BE_CHANGED = "told"
+"""Name of an Event that is there."""
+
+EVENT_ROWS: dict[str, Row] = {
+    "a guest's story": row(told(), None),
+    "a longest story": row(told(message="x" * 1024), None),
+    "by a token without a node": row(told(), "names no node", NOBODYS),
+    "as another node's": row(told(), IN_ITS_NAME, Who(HANDLER.user, "node-2").unbound),
+    "as a kubelet, about a Pod": row(told(**KUBELETS), ABOUT_VMIS),
+    "as a kubelet": row(told(source={"component": "kubelet", "host": "node-1"}), IN_ITS_NAME),
+    "as virt-controller": row(told(reportingComponent="virt-controller"), IN_ITS_NAME),
+    "from nowhere": row(told(source={"component": "virt-handler"}), IN_ITS_NAME),
+    "by another instance": row(told(reportingInstance="node-2"), IN_ITS_NAME),
+    "about a Pod": row(about(apiVersion="v1", kind="Pod"), ABOUT_VMIS),
+    "about another group's machine": row(about(apiVersion="x.kubevirt.io/v1"), ABOUT_VMIS),
+    "about a field": row(about(fieldPath="x" * 10_000), ABOUT_VMIS),
+    "about a very long UID": row(about(uid="x" * 65), ABOUT_VMIS),
+    "with a finalizer": row(named(finalizers=["evil.example/stay"]), NOTHING_MORE),
+    "with an owner": row(named(ownerReferences=[OWNER]), NOTHING_MORE),
+    "with labels": row(named(labels={"x": "y"}), NOTHING_MORE),
+    "with annotations": row(named(annotations={"x": "y" * 100_000}), NOTHING_MORE),
+    "with another object": row(told(related={"kind": "Pod", "name": "x" * 100_000}), NOTHING_MORE),
+    "a book": row(told(message="x" * 1025), NOTHING_MORE),
+    "a very long reason": row(told(reason="x" * 65), NOTHING_MORE),
+    "in the newer group's words": (
+        Request(
+            CAPTURED,
+            "POST",
+            NEWER,
+            {
+                "apiVersion": "events.k8s.io/v1",
+                "kind": "Event",
+                "metadata": {"name": "x"},
+                "eventTime": "2026-01-01T00:00:00.000000Z",
+                "reportingController": "kubelet",
+                "reportingInstance": "node-2",
+                "action": "x",
+                "reason": "FailedMount",
+                "type": "Warning",
+                "regarding": {"kind": "Pod", "name": "launcher", "namespace": "default"},
+            },
+        ),
+        ABOUT_VMIS,
+    ),
+    "one changed": (Request(CAPTURED, "PATCH", f"{EVENTS}/{TO_BE_CHANGED}", {"message": "x"}), ONLY_MAKES),
+    "one deleted": (Request(CAPTURED, "DELETE", f"{EVENTS}/{TO_BE_CHANGED}"), ONLY_MAKES),
+}

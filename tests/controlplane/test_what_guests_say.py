@@ -1,0 +1,92 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which ways lead out of a guest, who reads what comes by them, and how much of it there can be in a status.
+
+What a launcher says over libvirt's own wire, and how fast, is in hypervisor/test_hostile.py.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+from xml.etree import ElementTree
+
+import msgspec
+import pytest
+
+from controlplane.domain.codec import render_text
+from controlplane.domain.observed import read_domain
+from controlplane.node_link.messages import ADDRESSES_LIMIT, PodInterface
+from controlplane.virt_handler.vmi.status import derive_status
+from controlplane.virt_handler.vmi.world import Failure
+from tests.controlplane.domain.golden_domains import CASES
+from tests.controlplane.test_advisories import VOLUMES, refused
+from tests.controlplane.test_opened_by_name import trees
+from tests.controlplane.virt_handler.builders import a_launcher, a_vmi, a_world, domain_text, seen
+
+DEVICES = "spec/template/spec/domain/devices"
+ASKS_A_GUEST = {
+    *("openChannel", "openConsole", "qemuAgentCommand", "agentSetResponseTimeout", "guestInfo", "guestVcpus"),
+    *("interfaceAddresses", "fsInfo", "fsFreeze", "fsThaw", "getTime", "setUserPassword", "authorizedSSHKeysGet"),
+    *("getHostname", "renameGuest", "screenshot", "memoryPeek", "blockPeek", "sendKey"),
+}
+"""Functions of libvirt whose answer is a guest's own words, or a stream of them."""
+STATUS_BYTES = 8 * 1024
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_only_channel_of_a_guest_is_its_agents(case: Any) -> None:
+    """Nobody of ours opens it. What a guest cannot write to cannot hold up or fill whoever reads."""
+    devices = ElementTree.fromstring(render_text(case.build())).find("devices")
+    assert devices is not None
+
+    names = [target.get("name") for target in devices.iterfind("channel/target")]
+    assert names == ["org.qemu.guest_agent.0"]
+    assert not [one.tag for one in devices if one.tag in ("vsock", "redirdev", "shmem", "filesystem", "hostdev")]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "named"),
+    [
+        (f"{DEVICES}/downwardMetrics", {}, "devices.downwardMetrics"),
+        (VOLUMES, [{"name": "root", "downwardMetrics": {}}], "volumes[0].downwardMetrics"),
+        (f"{DEVICES}/autoattachVSOCK", True, "devices.autoattachVSOCK"),
+    ],
+    ids=["a channel for metrics", "a disk of metrics", "vsock"],
+)
+def test_another_channel_is_refused_by_name(path: str, value: Any, named: str) -> None:
+    assert f"{named}: " in refused(path, value)
+
+
+def test_nobody_asks_a_guest_anything() -> None:
+    """Not in a call, and not by a name that is called later."""
+    said = {
+        (path, word)
+        for path, tree in trees(".")
+        for node in ast.walk(tree)
+        for word in (getattr(node, "attr", None), getattr(node, "value", None))
+        if isinstance(word, str) and word in ASKS_A_GUEST
+    }
+    assert not said
+
+
+def test_what_a_launcher_can_put_into_a_status_has_an_end() -> None:
+    """A VMI that outgrows an object of the API server cannot be written any more, by nobody."""
+    flood = "\u2622 <no>\n" * 100_000
+    xml = domain_text().replace("<features>", f"<os><type machine='{'q' * 10_000}'>hvm</type></os><features>")
+    addresses = tuple("fd00:1111:2222:3333:4444:5555:6666:7777" for _unused in range(ADDRESSES_LIMIT))
+    told = seen(
+        observed=read_domain(xml),
+        interface=PodInterface(addresses, 1450),
+        trouble=flood,
+        failure=Failure(flood, flood),
+    )
+    vmi = a_vmi("Scheduled")
+
+    status = derive_status(a_world(vmi, a_launcher(told)), None)
+
+    assert status is not None
+    assert status.phase == "Running"
+    assert len(msgspec.json.encode(status)) < STATUS_BYTES
+    assert [one.name for one in status.interfaces] == ["default"], "the machine's own, whatever its guest has made"
