@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,9 +15,7 @@ from kubevirt_api.names import LAUNCHER_ROLE, ROLE
 
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key, Resource
-from controlplane.engine.backoff import BackOff
 from controlplane.engine.overlay import Overlay, RememberingApi
-from controlplane.engine.queue import Queue
 from controlplane.virt_controller.tell import Kind, Regarding
 from controlplane.virt_controller.vm.reconciler import VmReconciler
 from controlplane.virt_controller.vmi.reconciler import VmiReconciler
@@ -29,6 +27,7 @@ from tests.controlplane.simulation.clock import WrongClock
 from tests.controlplane.simulation.controller_promises import broken_promise
 from tests.controlplane.simulation.process import Process
 from tests.controlplane.simulation.store import RESOURCES, Json, Store
+from tests.controlplane.simulation.watched_queue import WatchedQueue
 
 
 @dataclass(slots=True)
@@ -95,7 +94,8 @@ class Controller(Process):
         self.told = Told()
         api = RememberingApi(CallingApi(store), self.overlays)
         vms, vmis = build(overlays=self.overlays, api=api, clock=clock, events=self.told)
-        self.work = {"vm": (Queue(BackOff(rng.random)), vms), "vmi": (Queue(BackOff(rng.random)), vmis)}
+        complain = self.broken_promises.append
+        self.work = {"vm": (WatchedQueue(rng, complain), vms), "vmi": (WatchedQueue(rng, complain), vmis)}
         connect(
             vms=self.overlays[VIRTUAL_MACHINE],
             vmis=self.overlays[VIRTUAL_MACHINE_INSTANCE],
@@ -111,6 +111,10 @@ class Controller(Process):
     def view(self, key: Key, since: int) -> View:
         vms, vmis = self.overlays[VIRTUAL_MACHINE], self.overlays[VIRTUAL_MACHINE_INSTANCE]
         return View(vms.get(key), vmis.get(key), since)
+
+    def keys(self) -> Iterable[Key]:
+        known = (self.overlays[one].keys() for one in (VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE))
+        return sorted({key for some in known for key in some})
 
     def seen(self, resource: Resource, key: Key) -> Json | None:
         raw = self.overlays[resource].get(key)

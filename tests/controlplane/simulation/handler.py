@@ -6,16 +6,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
 from kubevirt_api.names import LAUNCHER_ROLE, ROLE
 
 from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE_INSTANCE, Key
-from controlplane.engine.backoff import BackOff
 from controlplane.engine.overlay import Overlay, RememberingApi
-from controlplane.engine.queue import Queue
 from controlplane.virt_handler.vmi.reconciler import VmiReconciler
 from controlplane.virt_handler.vmi.world import Launcher
 from tests.controlplane.simulation.answers import Asked, View
@@ -27,6 +25,7 @@ from tests.controlplane.simulation.node import Node
 from tests.controlplane.simulation.process import Process
 from tests.controlplane.simulation.session import FakeSessions
 from tests.controlplane.simulation.store import Json, Store
+from tests.controlplane.simulation.watched_queue import WatchedQueue
 
 BuildHandler = Callable[..., VmiReconciler]
 GRACE_SECONDS = 30
@@ -47,7 +46,7 @@ class Handler(Process):
         )
         self.caches = (pods, vmis)
         self._known = Overlay(vmis)
-        queue = Queue(BackOff(rng.random))
+        queue = WatchedQueue(rng, self.broken_promises.append)
         self.sessions = FakeSessions(pods, node, lambda key: queue.add(key, self.clock.monotonic()), self.spawn)
         api = RememberingApi(CallingApi(store), {VIRTUAL_MACHINE_INSTANCE: self._known})
         self.reconciler = build(node.name, self._known, self.sessions, api, node.clock, tell=_tell)
@@ -74,8 +73,11 @@ class Handler(Process):
         self.begins(asked.call.key)  # it may have seen more since its pass began
         return broken_promise(asked, self.node.name, self._launcher_of, self._grace_left)
 
-    def owes(self, key: Key) -> Owed | None:
-        if not self._known.synced:
+    def keys(self) -> Iterable[Key]:
+        return sorted({*self._known.keys(), *self.sessions.keys()})
+
+    def owes(self, work: str, key: Key) -> Owed | None:
+        if work != "vmi" or not self._known.synced:
             return None
         self.begins(key)
         vmi = self._vmi(key)

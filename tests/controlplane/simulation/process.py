@@ -10,33 +10,37 @@ lost or refused, and whether the process dies there. Nothing survives its death 
 from __future__ import annotations
 
 from collections.abc import Coroutine, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from controlplane.api.objects.resources import Key, Resource
+from controlplane.engine.errors import AlreadyExists, NoProgress, NotFound
 from controlplane.engine.plan import Outcome
-from controlplane.engine.queue import Queue
 from controlplane.engine.reconcile import reconcile
 from tests.controlplane.simulation.answers import Answers, Asked, View
 from tests.controlplane.simulation.breach import Breach
 from tests.controlplane.simulation.cache import LaggingCache
-from tests.controlplane.simulation.calls import Call, Fate, perform
+from tests.controlplane.simulation.calls import LOOK, READ, Call, Fate, perform
 from tests.controlplane.simulation.clock import WrongClock
 from tests.controlplane.simulation.handler_duties import Owed
 from tests.controlplane.simulation.store import Json, Store
+from tests.controlplane.simulation.undone import undone
+from tests.controlplane.simulation.watched_queue import WatchedQueue
 
 SHORTEST_SECONDS = 0.01
 """Of lateness that counts."""
 PASSES_AT_ONCE = 300
 """Over one key, while no time passes."""
+EXPECTED = (READ, LOOK, "create", "delete")
+"""Calls of which it may be an answer that there is no such object, or one already."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
     """A reconcile under way."""
 
-    queue: Queue | None
-    """None: nobody waits for its end, as of a verb of a launcher's session."""
+    work: str
+    """"": nobody waits for its end, as of a verb of a launcher's session."""
     key: Key
     coroutine: Coroutine[Call, Any, Outcome | None]
     since: int
@@ -44,6 +48,8 @@ class _Turn:
     answers: Answers
     began: float
     """By its own clock."""
+    troubles: list[str] = field(default_factory=list)
+    """Calls that came to nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +71,7 @@ class Process:
         self.clock = clock
         self.store = store
         self.caches: tuple[LaggingCache, ...] = ()
-        self.work: dict[str, tuple[Queue, Any]] = {}
+        self.work: dict[str, tuple[WatchedQueue, Any]] = {}
         self.passes: list[Pass] = []
         self.answers = Answers()
         self.bugs: list[str] = []
@@ -73,6 +79,8 @@ class Process:
         self.is_dead = False
         self._passes_begun: dict[tuple[str, Key], tuple[float, int]] = {}
         """When the last pass began, and how many did then."""
+        self._finished: dict[tuple[str, Key], float] = {}
+        """By how much its clock was off when the last pass over a key ended: who steps it sets no alarms anew."""
         self._turn: _Turn | None = None
         """The one that is being resumed."""
 
@@ -94,9 +102,13 @@ class Process:
         del asked
         return None
 
-    def owes(self, key: Key) -> Owed | None:
+    def keys(self) -> Iterable[Key]:
+        """List what it may have work about."""
+        return ()
+
+    def owes(self, work: str, key: Key) -> Owed | None:
         """Say what a key waits for that time alone brings: whoever owes that has to come back by itself."""
-        del key
+        del work, key
         return None
 
     def begin(self, name: str) -> bool:
@@ -108,7 +120,7 @@ class Process:
         self._note_pass(name, key)
         self.begins(key)
         coroutine = reconcile(reconciler, key)
-        self._resume(_Turn(queue, key, coroutine, self.store.version, Answers(), self.clock.now()), None, None)
+        self._resume(_Turn(name, key, coroutine, self.store.version, Answers(), self.clock.now()), None, None)
         return True
 
     def _note_pass(self, name: str, key: Key) -> None:
@@ -125,13 +137,15 @@ class Process:
         since, answers, began = (self.store.version, Answers(), self.clock.now())
         if by is not None:
             since, answers, began = by.since, by.answers, by.began
-        self._resume(_Turn(None, key, coroutine, since, answers, began), None, None)
+        self._resume(_Turn("", key, coroutine, since, answers, began), None, None)
 
     def carry_out(self, index: int, fate: Fate) -> None:
         """Let one waiting call happen and its pass go on to its next call or its end."""
         one = self.passes.pop(index)
         self.store.actor = self.role
         result, error = perform(one.call, fate)
+        if error is not None and not (isinstance(error, NotFound | AlreadyExists) and one.call.verb in EXPECTED):
+            one.turn.troubles.append(f"{one.call}: {type(error).__name__}")
         for answers in (one.turn.answers, self.answers):
             answers.take(one.call, result, error, self.store.version)
         self._resume(one.turn, result, error)
@@ -151,7 +165,7 @@ class Process:
         due = [one for queue in self.queues() if (one := queue.next_due()) is not None]
         return max(0.0, min(due) - self.clock.monotonic()) if due else None
 
-    def queues(self) -> Iterable[Queue]:
+    def queues(self) -> Iterable[WatchedQueue]:
         return [queue for queue, _unused in self.work.values()]
 
     def _resume(self, turn: _Turn, result: Any, error: Exception | None) -> None:
@@ -165,12 +179,12 @@ class Process:
         try:
             call = turn.coroutine.send(result) if error is None else turn.coroutine.throw(error)
         except StopIteration as end:
-            if turn.queue is not None:
-                outcome: Outcome = end.value
-                self._finish(turn, failed=outcome.error is not None, look_again_in=outcome.look_again_in)
+            if turn.work:
+                self._finish(turn, end.value)
         except Exception as bug:
             self.bugs.append(f"{turn.key}: {bug!r}")
-            self._finish(turn, failed=True, look_again_in=None)
+            if turn.work:
+                self._finish(turn, Outcome(error=bug))
         else:
             view = self.view(turn.key, turn.since)
             self.passes.append(Pass(turn, call, view))
@@ -179,13 +193,38 @@ class Process:
             if broken:
                 self.broken_promises.append(f"{call}: {broken}")
 
-    def _finish(self, turn: _Turn, *, failed: bool, look_again_in: float | None) -> None:
-        if turn.queue is not None:
-            now = self.clock.monotonic()
-            turn.queue.finish(turn.key, now, failed=failed, look_again_in=look_again_in)
-            due = turn.queue.next_due()
-            is_awake = failed or (due is not None and due <= now)
-            owed = None if is_awake else self.owes(turn.key)
-            if owed is not None and (look_again_in is None or look_again_in > owed.within + SHORTEST_SECONDS):
-                when = "never" if look_again_in is None else f"in {look_again_in:.1f} s, not in {owed.within:.1f}"
-                self.broken_promises.append(f"{turn.key}: {owed.what}, and somebody comes back {when}")
+    def _finish(self, turn: _Turn, outcome: Outcome) -> None:
+        now, key, failed = self.clock.monotonic(), turn.key, outcome.error is not None
+        queue = self.work[turn.work][0]
+        queue.finish(key, now, failed=failed, look_again_in=outcome.look_again_in)
+        self._finished[turn.work, key] = self.clock.offset
+        if turn.troubles and not failed:
+            self.broken_promises.append(f"{turn.work} {key}: {turn.troubles[0]}, and the pass counts as done")
+        if isinstance(outcome.error, NoProgress):
+            self.broken_promises.append(f"{turn.work} {key}: {outcome.error}")
+        due = queue.due_at(key)
+        if failed or (due is not None and due <= now):
+            return
+        owed = self.owes(turn.work, key)
+        if owed is not None and (due is None or due - now > owed.within + SHORTEST_SECONDS):
+            when = "never" if due is None else f"in {due - now:.1f} s, not in {owed.within:.1f}"
+            self.broken_promises.append(f"{key}: {owed.what}, and somebody comes back {when}")
+        self._look_for_undone(turn.work, key)
+
+    def look_for_undone(self) -> None:
+        """See that whatever there is to do is being done, or has its time; what is still to be heard may bring it."""
+        for name in () if any(one.is_behind for one in self.caches) else self.work:
+            for key in self.keys():
+                self._look_for_undone(name, key)
+
+    def _look_for_undone(self, name: str, key: Key) -> None:
+        queue, reconciler = self.work[name]
+        if queue.is_held(key) or queue.is_backing_off(key):
+            return
+        now, due = self.clock.monotonic(), queue.due_at(key)
+        is_clock_stepped = self._finished.get((name, key)) != self.clock.offset
+        if is_clock_stepped or (due is not None and due <= now):
+            return
+        left = undone(reconciler, key, None if due is None else due - now)
+        if left is not None:
+            self.broken_promises.append(f"{name} {key}: {left}")

@@ -231,6 +231,10 @@ class FakeSessions:
     def launchers_named(self, key: Key) -> tuple[Launcher, ...]:
         return self._select(lambda pod: pod.vmi_key == key)
 
+    def keys(self) -> set[Key]:
+        """List the VMIs that have, or had, a launcher here."""
+        return {one.pod.vmi_key for one in self._sessions.values() if one.pod.vmi_key is not None}
+
     async def find_traces(self, pod_uid: str) -> Traces:
         return await Call(LOOK, "launcher", Key("", pod_uid), lambda: self._traces(pod_uid), CannotLook)  # type: ignore[no-any-return]
 

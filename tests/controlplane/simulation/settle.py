@@ -113,6 +113,7 @@ class Settling:
         return [one for one in self._world.processes() if dead is None or one is not self._world.handlers[dead.name]]
 
     def _round(self) -> bool:
+        self._world.look_for_undone()
         nodes = [node for node in self._world.nodes if node is not self._rest.dead]
         moved = fair_round(
             self._world.store, self._reachable(), nodes, carry=self._carry, schedule=self._world.schedule

@@ -85,6 +85,11 @@ class World:
             if one.bugs:
                 raise Breach(f"bug: {one.name}: {one.bugs[0]}")
 
+    def look_for_undone(self) -> None:
+        """Check that nobody has forgotten what there is to do."""
+        for one in self.processes():
+            one.look_for_undone()
+
     def processes(self) -> list[Process]:
         return [*self.controllers, *(one for one in self.handlers.values() if not one.is_dead)]
 
