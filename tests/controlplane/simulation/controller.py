@@ -25,7 +25,9 @@ from tests.controlplane.simulation.cache import LaggingCache, everything
 from tests.controlplane.simulation.calls import CallingApi
 from tests.controlplane.simulation.clock import WrongClock
 from tests.controlplane.simulation.controller_promises import broken_promise
+from tests.controlplane.simulation.duties import Owed
 from tests.controlplane.simulation.process import Process
+from tests.controlplane.simulation.start_promises import owed_start
 from tests.controlplane.simulation.store import RESOURCES, Json, Store
 from tests.controlplane.simulation.watched_queue import WatchedQueue
 
@@ -119,6 +121,12 @@ class Controller(Process):
     def seen(self, resource: Resource, key: Key) -> Json | None:
         raw = self.overlays[resource].get(key)
         return None if raw is None else msgspec.json.decode(raw)
+
+    def owes(self, work: str, key: Key) -> Owed | None:
+        if work != "vm":
+            return None
+        vm, vmi = (self.seen(one, key) for one in (VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE))
+        return owed_start(vm, vmi, self.clock.now())
 
     def broken_promise(self, asked: Asked) -> str | None:
         return broken_promise(asked)

@@ -18,11 +18,17 @@ from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE, VIRTU
 from tests.controlplane.simulation.answers import Asked
 from tests.controlplane.simulation.kubernetes import OUT_OF_SERVICE, has_taint
 from tests.controlplane.simulation.ledger import asks_for_run, controlling_uid
-from tests.controlplane.simulation.start_promises import counts_up, end_is_noted, seconds_to_wait, start_is_taken_off
+from tests.controlplane.simulation.start_promises import (
+    counts_up,
+    end_is_noted,
+    seconds_to_wait,
+    start_is_taken_off,
+    waits_as_long_as_it_should,
+)
 from tests.controlplane.simulation.store import OVER, Json
 from tests.controlplane.simulation.truth import form
 from tests.controlplane.simulation.vm_status_promises import vm_status_follows
-from tests.controlplane.simulation.vmi_status_promises import ready_follows, vmi_status_follows
+from tests.controlplane.simulation.vmi_status_promises import ready_follows, vmi_status_follows, waiting_follows
 
 LOOKED_BACK = 2
 """Earlier attempts of a run that may still have a Pod."""
@@ -46,6 +52,12 @@ def _names_its_state(asked: Asked) -> str | None:
 
 def _names_its_object(asked: Asked) -> str | None:
     return None if asked.call.asked.get("uid") else "it names no uid"
+
+
+def _is_deleted_once(asked: Asked) -> str | None:
+    """What this process was told that it has deleted goes by itself."""
+    is_done = asked.ever.has_ended(asked.call.kind, asked.call.asked.get("uid", ""))
+    return "it has deleted this very object before" if is_done else None
 
 
 def _run_is_asked_for(asked: Asked) -> str | None:
@@ -152,7 +164,8 @@ def _end_is_proven(asked: Asked) -> str | None:
 
 
 def _ready_follows(asked: Asked) -> str | None:
-    return ready_follows(asked, _pod_names(asked.decided_on))
+    names = [*_pod_names(asked.decided_on)]
+    return ready_follows(asked, names) or waiting_follows(asked, names[-1])
 
 
 def _never_began(asked: Asked, vmi: Json) -> str | None:
@@ -177,7 +190,12 @@ def _absence_is_asked(asked: Asked) -> str | None:
 
 RULES: dict[tuple[str, str], tuple[Rule, ...]] = {
     ("patch", VIRTUAL_MACHINE.kind): (_names_its_state, _vm_has_no_instance),
-    ("patch status of", VIRTUAL_MACHINE.kind): (_names_its_state, counts_up, vm_status_follows),
+    ("patch status of", VIRTUAL_MACHINE.kind): (
+        _names_its_state,
+        counts_up,
+        waits_as_long_as_it_should,
+        vm_status_follows,
+    ),
     ("create", VIRTUAL_MACHINE_INSTANCE.kind): (_run_is_asked_for, _is_what_its_vm_says),
     ("create", POD.kind): (_is_made_once,),
     ("patch", VIRTUAL_MACHINE_INSTANCE.kind): (_names_its_state, _vmi_has_no_pod, _vm_lives),
@@ -188,9 +206,14 @@ RULES: dict[tuple[str, str], tuple[Rule, ...]] = {
         vmi_status_follows,
         _ready_follows,
     ),
-    ("delete", VIRTUAL_MACHINE_INSTANCE.kind): (_names_its_state, end_is_noted, start_is_taken_off),
+    ("delete", VIRTUAL_MACHINE_INSTANCE.kind): (
+        _names_its_state,
+        _is_deleted_once,
+        end_is_noted,
+        start_is_taken_off,
+    ),
     ("patch", POD.kind): (_names_its_state,),
-    ("delete", POD.kind): (_names_its_object, _log_is_kept),
+    ("delete", POD.kind): (_names_its_object, _is_deleted_once, _log_is_kept),
 }
 
 

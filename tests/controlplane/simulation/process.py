@@ -22,15 +22,16 @@ from tests.controlplane.simulation.breach import Breach
 from tests.controlplane.simulation.cache import LaggingCache
 from tests.controlplane.simulation.calls import LOOK, READ, Call, Fate, perform
 from tests.controlplane.simulation.clock import WrongClock
-from tests.controlplane.simulation.handler_duties import Owed
-from tests.controlplane.simulation.store import Json, Store
-from tests.controlplane.simulation.undone import undone
+from tests.controlplane.simulation.duties import Owed
+from tests.controlplane.simulation.store import RESOURCES, Json, Store
+from tests.controlplane.simulation.undone import Moment, undone
 from tests.controlplane.simulation.watched_queue import WatchedQueue
 
 SHORTEST_SECONDS = 0.01
 """Of lateness that counts."""
 PASSES_AT_ONCE = 300
 """Over one key, while no time passes."""
+BY_KIND = {one.kind: one for one in RESOURCES}
 EXPECTED = (READ, LOOK, "create", "delete")
 """Calls of which it may be an answer that there is no such object, or one already."""
 
@@ -59,6 +60,8 @@ class Pass:
     turn: _Turn
     call: Call
     view: View
+    known: str
+    """UID of the object that was shown under the call's key; "" for none."""
 
 
 class Process:
@@ -79,8 +82,8 @@ class Process:
         self.is_dead = False
         self._passes_begun: dict[tuple[str, Key], tuple[float, int]] = {}
         """When the last pass began, and how many did then."""
-        self._finished: dict[tuple[str, Key], float] = {}
-        """By how much its clock was off when the last pass over a key ended: who steps it sets no alarms anew."""
+        self._finished: dict[tuple[str, Key], Moment] = {}
+        """When the last pass over a key ended."""
         self._turn: _Turn | None = None
         """The one that is being resumed."""
 
@@ -147,7 +150,7 @@ class Process:
         if error is not None and not (isinstance(error, NotFound | AlreadyExists) and one.call.verb in EXPECTED):
             one.turn.troubles.append(f"{one.call}: {type(error).__name__}")
         for answers in (one.turn.answers, self.answers):
-            answers.take(one.call, result, error, self.store.version)
+            answers.take(one.call, result, error, self.store.version, known=one.known)
         self._resume(one.turn, result, error)
 
     def die(self, index: int | None, *, is_request_out: bool) -> None:
@@ -187,9 +190,12 @@ class Process:
                 self._finish(turn, Outcome(error=bug))
         else:
             view = self.view(turn.key, turn.since)
-            self.passes.append(Pass(turn, call, view))
-            now = max(turn.began, self.clock.now())
-            broken = self.broken_promise(Asked(call, view, turn.answers, self.answers, self.store, now, self.seen))
+            resource = BY_KIND.get(call.kind)
+            shown = None if resource is None else self.seen(resource, call.key)
+            self.passes.append(Pass(turn, call, view, "" if shown is None else shown["metadata"]["uid"]))
+            now, clock = max(turn.began, self.clock.now()), self.clock.now()
+            asked = Asked(call, view, turn.answers, self.answers, self.store, now, clock, self.seen)
+            broken = self.answers.outdated(call.kind, call.key, shown) or self.broken_promise(asked)
             if broken:
                 self.broken_promises.append(f"{call}: {broken}")
 
@@ -197,7 +203,7 @@ class Process:
         now, key, failed = self.clock.monotonic(), turn.key, outcome.error is not None
         queue = self.work[turn.work][0]
         queue.finish(key, now, failed=failed, look_again_in=outcome.look_again_in)
-        self._finished[turn.work, key] = self.clock.offset
+        self._finished[turn.work, key] = Moment(self.clock.now(), now, self.clock.offset)
         if turn.troubles and not failed:
             self.broken_promises.append(f"{turn.work} {key}: {turn.troubles[0]}, and the pass counts as done")
         if isinstance(outcome.error, NoProgress):
@@ -222,9 +228,10 @@ class Process:
         if queue.is_held(key) or queue.is_backing_off(key):
             return
         now, due = self.clock.monotonic(), queue.due_at(key)
-        is_clock_stepped = self._finished.get((name, key)) != self.clock.offset
-        if is_clock_stepped or (due is not None and due <= now):
+        last = self._finished.get((name, key))
+        is_stepped = last is not None and last.offset != self.clock.offset  # who steps it sets no alarms anew
+        if is_stepped or (due is not None and due <= now):
             return
-        left = undone(reconciler, key, None if due is None else due - now)
+        left = undone(reconciler, key, None if due is None else due - now, last)
         if left is not None:
             self.broken_promises.append(f"{name} {key}: {left}")

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
-from typing import Any
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec
 
 from controlplane.api.objects.decode import decode
 from controlplane.api.objects.pod import Pod
@@ -28,16 +29,37 @@ from tests.controlplane.simulation.node import Node
 
 START_ATTEMPTS = 3
 START_PATIENCE_SECONDS = 2.0
+FIRST_SECONDS, LAST_SECONDS = 0.05, 30.0
+"""Of the pause after a verb of which nothing came."""
+P = ParamSpec("P")
+
+
+def _counted(
+    verb: Callable[Concatenate[FakeSession, P], Coroutine[Any, Any, None]],
+) -> Callable[Concatenate[FakeSession, P], Coroutine[Any, Any, None]]:
+    """Let a session know what came of its verb."""
+
+    @wraps(verb)
+    async def counted(session: FakeSession, *given: P.args, **named: P.kwargs) -> None:
+        try:
+            await verb(session, *given, **named)
+        except (NoContact, StartRefused):
+            session.note_end(in_vain=True)
+            raise
+        session.note_end(in_vain=False)
+
+    return counted
 
 
 class FakeSession:
     """Contact with one launcher Pod. `pod` and `is_gone` are kept up to date by the sessions."""
 
-    def __init__(self, pod: Pod, node: Node, changed: Callable[[], None]) -> None:
+    def __init__(self, pod: Pod, node: Node, changed: Callable[[], None], complain: Callable[[str], None]) -> None:
         self.pod = pod
         self.is_gone = False
         self._node = node
         self._changed = changed
+        self._complain = complain
         self._sighting = Sighting()
         self._daemon = 0
         """The libvirtd that it is connected to; 0: none."""
@@ -47,6 +69,9 @@ class FakeSession:
         self._is_starting = False
         self._failed_starts: list[float] = []
         self._expected: Expected | None = None
+        self.in_vain = 0
+        """How many verbs in a row came to nothing."""
+        self.in_vain_at = 0.0
 
     @property
     def is_over(self) -> bool:
@@ -81,14 +106,18 @@ class FakeSession:
             return [self._publish_look]
         return [self._begin_look] if there is not None and self._seen != there.changes and not self._is_starting else []
 
+    @_counted
     async def prepare_network(self, _unused: VirtualMachineInstance) -> None:
         """It is virt-node that does it: without a connection of ours."""
+        self._note_attempt("prepare the network")
         if not self._sighting.is_network_ready:
             await Call("prepare network of", "domain", self.pod.vmi_key or Key("", ""), self._find, NoContact)
             self._publish(is_network_ready=True)
 
+    @_counted
     async def start(self, granted: Granted) -> None:
         """Define, start, and look: nothing seen in between is published."""
+        self._note_attempt("start")
         self._is_starting, self._look = True, None
         try:
             await granted()
@@ -103,15 +132,18 @@ class FakeSession:
             self._is_starting = False
         await self.refresh()
 
+    @_counted
     async def shut_down(self) -> None:
         self._publish(shutdown_asked_at=self._node.clock.monotonic())
         await self._end("shut down", lambda one: one.press_power())
 
+    @_counted
     async def destroy(self) -> None:
         self._publish(destroys=self._sighting.destroys + 1, destroy_asked_at=self._node.clock.monotonic())
         await self._end("destroy", lambda one: one.destroy())
         await self.refresh()
 
+    @_counted
     async def resume(self) -> None:
         self._publish(resume_asked_at=self._node.clock.monotonic())
         await self._call("resume", lambda _unused: None)
@@ -181,6 +213,24 @@ class FakeSession:
         has_run = self._sighting.has_run or is_up
         self._publish(has_run=has_run, is_connected=True, state=state, observed=observed, trouble="")
 
+    def pause_left(self) -> float:
+        """Tell how long nothing is tried again yet."""
+        if not self.in_vain:
+            return 0.0
+        whole = min(LAST_SECONDS, FIRST_SECONDS * 2.0 ** min(self.in_vain - 1, 30))
+        return whole - (self._node.clock.monotonic() - self.in_vain_at)
+
+    def note_end(self, *, in_vain: bool) -> None:
+        """Count a verb that has ended."""
+        self.in_vain = self.in_vain + 1 if in_vain else 0
+        self.in_vain_at = self._node.clock.monotonic()
+
+    def _note_attempt(self, verb: str) -> None:
+        if (left := self.pause_left()) > 0:
+            self._complain(
+                f"{self.pod.vmi_key}: asked to {verb} {left:.2f} s too early, {self.in_vain} came to nothing"
+            )
+
     def _note_failed_start(self, text: str) -> None:
         now = self._node.clock.monotonic()
         self._failed_starts.append(now)
@@ -206,8 +256,13 @@ class FakeSessions:
         node: Node,
         changed: Callable[[Key], None],
         spawn: Callable[[Key, Coroutine[Any, Any, None]], None],
+        complain: Callable[[str], None] = lambda _unused: None,
     ) -> None:
-        """spawn runs a verb beside the passes; the real Verbs see to it that there is one at a time."""
+        """spawn runs a verb beside the passes; the real Verbs see to it that there is one at a time.
+
+        complain: said what is asked for too early.
+        """
+        self._complain = complain
         self._pods = pods
         self._node = node
         self._changed = changed
@@ -230,6 +285,11 @@ class FakeSessions:
 
     def launchers_named(self, key: Key) -> tuple[Launcher, ...]:
         return self._select(lambda pod: pod.vmi_key == key)
+
+    def pause_left(self, pod_uid: str) -> float:
+        """Tell how long to wait yet after a verb of which nothing came."""
+        one = self._sessions.get(pod_uid)
+        return 0.0 if one is None else one.pause_left()
 
     def keys(self) -> set[Key]:
         """List the VMIs that have, or had, a launcher here."""
@@ -260,7 +320,7 @@ class FakeSessions:
     def _seen(self, pod: Pod, key: Key) -> None:
         session = self._sessions.get(pod.uid)
         if session is None:
-            session = self._sessions[pod.uid] = FakeSession(pod, self._node, lambda: self._changed(key))
+            session = self._sessions[pod.uid] = FakeSession(pod, self._node, lambda: self._changed(key), self._complain)
             self._verbs[pod.uid] = Verbs(
                 session, self._node.clock, lambda verb: self._spawn(key, verb), lambda: self._changed(key)
             )

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from tests.controlplane.simulation.afresh import work_found_afresh
 from tests.controlplane.simulation.breach import Breach
 from tests.controlplane.simulation.fair import fair_round
 from tests.controlplane.simulation.mishaps import Mishaps
@@ -107,6 +108,9 @@ class Settling:
         for change in store.history[before:]:
             if change.actor in OURS and not any(name in change.key.name.replace("-", ".") for name in restless):
                 raise Breach(f"write rate: {change.actor} writes {change.resource.kind} {change.key} at rest")
+        wanted = work_found_afresh(self._world, restless)
+        if wanted is not None:
+            raise Breach(f"restart: {wanted}")
 
     def _reachable(self) -> list[Process]:
         dead = self._rest.dead

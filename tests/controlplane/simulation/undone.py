@@ -9,6 +9,7 @@ do. What they decide may be wrong; that is for the promises to say.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 from controlplane.api.objects.resources import Key
@@ -19,8 +20,20 @@ SHORTEST_SECONDS = 0.01
 """Of lateness that counts."""
 
 
-def undone(reconciler: Any, key: Key, due_in: float | None) -> str | None:
-    """Say what is left to do about a key that nobody works on. due_in: when its turn comes; None: it does not."""
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A moment by a process's own clock, and by how much that was off."""
+
+    now: float
+    monotonic: float
+    offset: float
+
+
+def undone(reconciler: Any, key: Key, due_in: float | None, last: Moment | None) -> str | None:
+    """Say what is left to do about a key that nobody works on. due_in: when its turn comes; None: it does not.
+
+    last: when it was looked at last. What only time has made worth saying since then waits for the next look.
+    """
     try:
         world = reconciler.observe(key)
     except Unavailable:
@@ -35,6 +48,9 @@ def undone(reconciler: Any, key: Key, due_in: float | None) -> str | None:
         return f"it is to be looked at in {wanted:.2f} s, and somebody comes back {when}"
     if steps and wanted is None:
         return f"{type(steps[0]).__name__} is to be done ({steps[0].because}), and somebody comes back {when}"
+    if last is not None:
+        times = {"now": last.now, "monotonic": last.monotonic}
+        world = replace(world, **{name: then for name, then in times.items() if hasattr(world, name)})
     if not steps and reconciler.derive_status(world, None) is not None:
         return f"its status says something else than what is seen, and somebody comes back {when}"
     return None

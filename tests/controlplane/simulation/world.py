@@ -56,7 +56,7 @@ class World:
         """Phase changes by the fault before them."""
         self._fault = "none"
         self.trace: deque[str] = deque(maxlen=TRACE_LINES)
-        self._build, self._build_handler = build, build_handler
+        self.build, self.build_handler = build, build_handler
         self._started = 0
         self.draw_odds()
         self.start_controller()
@@ -104,10 +104,10 @@ class World:
         self._started += 1
         clock = WrongClock(self.true, self.rng.choice(OFFSETS), self.true.seconds - self.rng.choice((10.0, 1e6)))
         self.store.actor = "controller"
-        self.controllers.append(Controller(f"controller-{self._started}", self.store, clock, self.rng, self._build))
+        self.controllers.append(Controller(f"controller-{self._started}", self.store, clock, self.rng, self.build))
 
     def start_handler(self, node: Node) -> None:
-        self.handlers[node.name] = Handler(node, self.store, self.rng, self._build_handler)
+        self.handlers[node.name] = Handler(node, self.store, self.rng, self.build_handler)
 
     def schedule(self, chance: float = 0.0) -> str | None:
         return place(self.store, self.rng, chance)
