@@ -137,10 +137,12 @@ def _log_is_kept(asked: Asked) -> str | None:
     pod, vmi = asked.seen(POD, asked.call.key), None if asked.view.vmi is None else msgspec.json.decode(asked.view.vmi)
     if pod is None or vmi is None or "deletionTimestamp" in vmi["metadata"]:
         return None
-    if pod.get("status", {}).get("phase") in OVER:
-        return "it has ended, and its log is thrown away"
     status = vmi.get("status", {})
     is_granted = pod["metadata"]["uid"] in (status.get("activePods") or {})
+    if not is_granted and int(asked.call.key.name.rsplit("-", 1)[-1]) < int(status.get("attempt", 0)):
+        return None  # a further attempt was begun
+    if pod.get("status", {}).get("phase") in OVER:
+        return "it has ended, and its log is thrown away"
     return "its guest's launcher ends by itself" if is_granted and status.get("reason") not in LEFT_WAITING else None
 
 

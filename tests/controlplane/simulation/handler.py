@@ -24,7 +24,7 @@ from tests.controlplane.simulation.handler_duties import owed
 from tests.controlplane.simulation.handler_promises import broken_promise
 from tests.controlplane.simulation.node import Node
 from tests.controlplane.simulation.process import Process
-from tests.controlplane.simulation.session import FakeSessions
+from tests.controlplane.simulation.sessions import FakeSessions
 from tests.controlplane.simulation.store import Json, Store
 from tests.controlplane.simulation.watched_queue import WatchedQueue
 

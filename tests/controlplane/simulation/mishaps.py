@@ -162,6 +162,11 @@ class Mishaps:
             return f"libvirtd of {one.vmi}: dies, and its guest with it"
         return f"libvirtd of {one.vmi}: dies"
 
+    def emulation(self) -> str | None:
+        """A person lets guests do without KVM, or takes that back: Pods that no node fits are made anew."""
+        self._world.fault("emulation")
+        return f"user: {self._world.configuration.switch_emulation()}"
+
     def clock(self) -> str | None:
         self._rng.choice([one.clock for one in self._world.processes()]).offset = self._rng.choice(OFFSETS)
         self._world.fault("clock")

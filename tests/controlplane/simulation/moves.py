@@ -61,6 +61,7 @@ class Moves:
             "handler crash": mishaps.handler_crash,
             "daemon": mishaps.daemon,
             "clock": mishaps.clock,
+            "emulation": mishaps.emulation,
             "blind": mishaps.blind,
         }
 

@@ -51,6 +51,9 @@ class _Turn:
     """By its own clock."""
     troubles: list[str] = field(default_factory=list)
     """Calls that came to nothing."""
+    calls: list[Call] = field(default_factory=list)
+    stood: tuple[int, ...] = ()
+    """What others had told the process when it began."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,8 @@ class Process:
         self.bugs: list[str] = []
         self.broken_promises: list[str] = []
         self.is_dead = False
+        self._carried = 0
+        """How many calls were answered."""
         self._passes_begun: dict[tuple[str, Key], tuple[float, int]] = {}
         """When the last pass began, and how many did then."""
         self._finished: dict[tuple[str, Key], Moment] = {}
@@ -123,7 +128,8 @@ class Process:
         self._note_pass(name, key)
         self.begins(key)
         coroutine = reconcile(reconciler, key)
-        self._resume(_Turn(name, key, coroutine, self.store.version, Answers(), self.clock.now()), None, None)
+        turn = _Turn(name, key, coroutine, self.store.version, Answers(), self.clock.now(), stood=self._standing(None))
+        self._resume(turn, None, None)
         return True
 
     def _note_pass(self, name: str, key: Key) -> None:
@@ -147,6 +153,8 @@ class Process:
         one = self.passes.pop(index)
         self.store.actor = self.role
         result, error = perform(one.call, fate)
+        self._carried += 1
+        one.turn.calls.append(one.call)
         if error is not None and not (isinstance(error, NotFound | AlreadyExists) and one.call.verb in EXPECTED):
             one.turn.troubles.append(f"{one.call}: {type(error).__name__}")
         for answers in (one.turn.answers, self.answers):
@@ -167,6 +175,11 @@ class Process:
         """Tell in how many seconds something becomes due by itself."""
         due = [one for queue in self.queues() if (one := queue.next_due()) is not None]
         return max(0.0, min(due) - self.clock.monotonic()) if due else None
+
+    def _standing(self, turn: _Turn | None) -> tuple[int, ...]:
+        """Count what the process has heard, but for what was answered in one turn."""
+        own = 0 if turn is None else len(turn.calls)
+        return (self._carried - own, *(cache.position for cache in self.caches))
 
     def queues(self) -> Iterable[WatchedQueue]:
         return [queue for queue, _unused in self.work.values()]
@@ -206,7 +219,7 @@ class Process:
         self._finished[turn.work, key] = Moment(self.clock.now(), now, self.clock.offset)
         if turn.troubles and not failed:
             self.broken_promises.append(f"{turn.work} {key}: {turn.troubles[0]}, and the pass counts as done")
-        if isinstance(outcome.error, NoProgress):
+        if isinstance(outcome.error, NoProgress) and turn.stood == self._standing(turn):
             self.broken_promises.append(f"{turn.work} {key}: {outcome.error}")
         due = queue.due_at(key)
         if failed or (due is not None and due <= now):

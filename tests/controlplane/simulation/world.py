@@ -16,6 +16,7 @@ from tests.controlplane.simulation.answers import View
 from tests.controlplane.simulation.breach import Breach
 from tests.controlplane.simulation.calls import Fate
 from tests.controlplane.simulation.clock import SimulatedClock, WrongClock
+from tests.controlplane.simulation.configuration import Configuration
 from tests.controlplane.simulation.controller import Controller, Reconcilers, real_reconcilers
 from tests.controlplane.simulation.handler import BuildHandler, Handler, VmiReconciler
 from tests.controlplane.simulation.kubernetes import schedule as place
@@ -43,6 +44,7 @@ class World:
         self.rng = random.Random(seed)
         self.true = SimulatedClock()
         self.store = Store(self.true)
+        self.configuration = Configuration()
         self.ledger = Ledger()
         self.nodes = [Node(name, self.store, self.true, self.rng) for name in ("node-1", "node-2")]
         self.people = People(self.store, self.rng, NAMES, self.ledger)
@@ -104,7 +106,8 @@ class World:
         self._started += 1
         clock = WrongClock(self.true, self.rng.choice(OFFSETS), self.true.seconds - self.rng.choice((10.0, 1e6)))
         self.store.actor = "controller"
-        self.controllers.append(Controller(f"controller-{self._started}", self.store, clock, self.rng, self.build))
+        name = f"controller-{self._started}"
+        self.controllers.append(Controller(name, self.store, clock, self.rng, self.build, self.configuration))
 
     def start_handler(self, node: Node) -> None:
         self.handlers[node.name] = Handler(node, self.store, self.rng, self.build_handler)
