@@ -113,6 +113,8 @@ class Asked:
 
     call: Call
     view: View
+    at_first: View
+    """What it believed when the pass began."""
     in_pass: Answers
     ever: Answers
     """Since the process began."""

@@ -21,6 +21,7 @@ from tests.controlplane.simulation.ledger import asks_for_run, controlling_uid
 from tests.controlplane.simulation.start_promises import (
     counts_up,
     end_is_noted,
+    name_is_free,
     seconds_to_wait,
     start_is_taken_off,
     waits_as_long_as_it_should,
@@ -205,7 +206,7 @@ RULES: dict[tuple[str, str], tuple[Rule, ...]] = {
         waits_as_long_as_it_should,
         vm_status_follows,
     ),
-    ("create", VIRTUAL_MACHINE_INSTANCE.kind): (_run_is_asked_for, _is_what_its_vm_says),
+    ("create", VIRTUAL_MACHINE_INSTANCE.kind): (name_is_free, _run_is_asked_for, _is_what_its_vm_says),
     ("create", POD.kind): (_is_made_once,),
     ("patch", VIRTUAL_MACHINE_INSTANCE.kind): (_names_its_state, _vmi_has_no_pod, _vm_lives),
     ("patch status of", VIRTUAL_MACHINE_INSTANCE.kind): (

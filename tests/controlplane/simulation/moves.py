@@ -25,7 +25,7 @@ from tests.controlplane.simulation.world import World
 
 T = TypeVar("T")
 Move = Callable[[], str | None]
-LOOKS_EVERY = 8
+LOOKS_EVERY = 16
 """Steps between two looks for what was forgotten."""
 
 

@@ -47,6 +47,7 @@ class _Turn:
     since: int
     """The store's version when it began."""
     answers: Answers
+    view: View
     began: float
     """By its own clock."""
     troubles: list[str] = field(default_factory=list)
@@ -128,7 +129,9 @@ class Process:
         self._note_pass(name, key)
         self.begins(key)
         coroutine = reconcile(reconciler, key)
-        turn = _Turn(name, key, coroutine, self.store.version, Answers(), self.clock.now(), stood=self._standing(None))
+        since, now = self.store.version, self.clock.now()
+        view, stood = self.view(key, since), self._standing(None)
+        turn = _Turn(name, key, coroutine, since, Answers(), view, now, stood=stood)
         self._resume(turn, None, None)
         return True
 
@@ -146,7 +149,7 @@ class Process:
         since, answers, began = (self.store.version, Answers(), self.clock.now())
         if by is not None:
             since, answers, began = by.since, by.answers, by.began
-        self._resume(_Turn("", key, coroutine, since, answers, began), None, None)
+        self._resume(_Turn("", key, coroutine, since, answers, self.view(key, since), began), None, None)
 
     def carry_out(self, index: int, fate: Fate) -> None:
         """Let one waiting call happen and its pass go on to its next call or its end."""
@@ -207,7 +210,7 @@ class Process:
             shown = None if resource is None else self.seen(resource, call.key)
             self.passes.append(Pass(turn, call, view, "" if shown is None else shown["metadata"]["uid"]))
             now, clock = max(turn.began, self.clock.now()), self.clock.now()
-            asked = Asked(call, view, turn.answers, self.answers, self.store, now, clock, self.seen)
+            asked = Asked(call, view, turn.view, turn.answers, self.answers, self.store, now, clock, self.seen)
             broken = self.answers.outdated(call.kind, call.key, shown) or self.broken_promise(asked)
             if broken:
                 self.broken_promises.append(f"{call}: {broken}")

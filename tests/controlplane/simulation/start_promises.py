@@ -54,6 +54,14 @@ def waits_as_long_as_it_should(asked: Asked) -> str | None:
     return f"start {count} has failed, and the next one waits {waits:.0f} s, not {whole:.0f}"
 
 
+def name_is_free(asked: Asked) -> str | None:
+    """No instance is asked for under a name that is seen, all the time, to be taken."""
+    first, now = (None if one.vmi is None else msgspec.json.decode(one.vmi) for one in (asked.at_first, asked.view))
+    if first is None or now is None or first["metadata"]["uid"] != now["metadata"]["uid"]:
+        return None
+    return "an instance of its name is seen to be there"
+
+
 def owed_start(vm: Json | None, vmi: Json | None, now: float) -> Owed | None:
     """Say when somebody has to come back to a VM that waits for nothing but its next start."""
     if vm is None or vmi is not None or "deletionTimestamp" in vm["metadata"]:
