@@ -38,6 +38,8 @@ def broken_promise(
     match asked.call.verb, asked.call.kind:
         case "define" | "launch", "domain":
             return _start_is_granted(asked, node, launcher_of)
+        case "prepare network of", "domain":
+            return _guest_may_come(asked)
         case "destroy" | "shut down", "domain":
             return (
                 _end_has_a_cause(asked) or _end_is_timely(asked, grace_left) or _orphan_had_its_time(asked, unseen_for)
@@ -70,6 +72,12 @@ def _start_is_granted(asked: Asked, node: str, launcher_of: LauncherOf) -> str |
     if asked.call.verb == "define" and launcher is not None and launcher.sighting.failure is not None:
         return f"it can never be started: {launcher.sighting.failure.reason}"
     return None
+
+
+def _guest_may_come(asked: Asked) -> str | None:
+    """A network is for a guest that is to run: one that is to end needs none, and waits for none."""
+    vmi = _read(asked.view.vmi)
+    return "its VMI goes, or is over" if vmi is not None and _is_over(vmi) else None
 
 
 def _end_has_a_cause(asked: Asked) -> str | None:

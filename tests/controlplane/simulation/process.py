@@ -224,6 +224,9 @@ class Process:
             self.broken_promises.append(f"{turn.work} {key}: {turn.troubles[0]}, and the pass counts as done")
         if isinstance(outcome.error, NoProgress) and turn.stood == self._standing(turn):
             self.broken_promises.append(f"{turn.work} {key}: {outcome.error}")
+        wanted = outcome.look_again_in
+        if not failed and not turn.calls and wanted is not None and wanted <= 0:
+            self.broken_promises.append(f"spins: {turn.work} {key}: nothing is asked, and another look wanted at once")
         due = queue.due_at(key)
         if failed or (due is not None and due <= now):
             return
