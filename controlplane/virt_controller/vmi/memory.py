@@ -27,8 +27,8 @@ STANDS_SECONDS = 150.0
 """For so long after it was last heard a word about a Pod stands against others. The kubelet says each thing again after
 2 minutes at most, about each volume for itself: whoever tells the newest tells another every time."""
 
-Question = tuple[bool, frozenset[str]]
-"""Is there a Pod of a VMI that is being deleted (or not), and that was granted to these Pods?"""
+Question = tuple[bool, frozenset[str], int]
+"""Is there a Pod of a VMI that is being deleted (or not), was granted to these Pods, and has begun this attempt?"""
 
 
 @dataclass(slots=True)
@@ -147,7 +147,7 @@ class Memories:
 
 def question(vmi: VirtualMachineInstance) -> Question:
     """Say what an answer about a VMI's Pods would be an answer to."""
-    return vmi.metadata.deletion_timestamp is not None, frozenset(vmi.status.active_pods)
+    return vmi.metadata.deletion_timestamp is not None, frozenset(vmi.status.active_pods), attempts(vmi)[-1]
 
 
 def names(vmi: VirtualMachineInstance) -> list[Key]:

@@ -100,6 +100,13 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_MEMORY,
+        line="frozenset(vmi.status.active_pods), attempts(vmi)[-1]",
+        without="frozenset(vmi.status.active_pods), 0",
+        because="That the Pod of one attempt is gone says nothing of the next one's, which is there.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=_MEMORY,
         line="        if memory is None or memory.uid != vmi.metadata.uid:",
         without="        if memory is None:",
         because="A VMI must not inherit what was learned about the one of its name before.",

@@ -7,8 +7,9 @@ store: the API server. cache: watch streams that lag. controller: virt-controlle
 node: scheduler, kubelet, launcher, virt-handler, guest. people: users' operations. moments: what goes wrong when it
 matters. oracles: what must never happen, and what must have happened in the end. controller_promises, handler_promises:
 what each write must rest on, whatever comes of it: its preconditions, and the questions (answers) asked before.
-vm_status_promises, vmi_status_promises: that what is said follows from what was seen. handler_duties: what must not be
-forgotten until time has passed.
+vm_status_promises, vmi_status_promises, end_promises: that what is said follows from what was seen. handler_duties:
+what must not be forgotten until time has passed. watched_queue, undone: that no turn is late, and none forgotten.
+afresh: that who begins anew at rest finds nothing to do.
 world: the random schedule. mutants: bugs that must be found; measure: how surely they are.
 `make simulate STEPS=N SEED=S` runs it from the shell.
 """

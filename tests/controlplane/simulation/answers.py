@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from controlplane.api.objects.resources import Key, Resource
+from controlplane.api.objects.resources import POD, Key, Resource
 from controlplane.engine.errors import AlreadyExists, ApiError, Conflict, NotFound, Unavailable
-from tests.controlplane.simulation.calls import Call
+from tests.controlplane.simulation.calls import READ, Call
 from tests.controlplane.simulation.store import Json, Store
 
 NOT_REFUSED = (AlreadyExists, Conflict, NotFound, Unavailable)
@@ -29,18 +29,27 @@ class Answer:
     """The object, or what was found on the node; None: there is no such object."""
 
 
+@dataclass(frozen=True, slots=True)
+class _State:
+    uid: str
+    version: int
+    is_gone: bool
+
+
 class Answers:
     """The newest answer to each question."""
 
     def __init__(self) -> None:
         self._newest: dict[tuple[str, Key], Answer] = {}
+        self._newest_state: dict[tuple[str, Key], _State] = {}
         self._made: set[tuple[str, Key]] = set()
         self._ended: set[tuple[str, str]] = set()
         self.was_refused = False
         """A write was, for a reason that is the object's."""
 
-    def take(self, call: Call, result: Any, error: Exception | None, version: int) -> None:
-        """Note what came back from a question."""
+    def take(self, call: Call, result: Any, error: Exception | None, version: int, *, known: str = "") -> None:
+        """Note what came back from a question. known: UID of the object that was shown when it was asked."""
+        self._note_state(call, result, error, known)
         if call.is_question and (error is None or isinstance(error, NotFound)):
             self._newest[call.kind, call.key] = Answer(version, result)
         if call.verb == "create" and error is None:
@@ -49,6 +58,32 @@ class Answers:
             self._ended.add((call.kind, call.asked["uid"]))
         is_refusal = isinstance(error, ApiError) and not isinstance(error, NOT_REFUSED)
         self.was_refused |= call.is_write and is_refusal
+
+    def outdated(self, kind: str, key: Key, shown: Json | None) -> str | None:
+        """Say how what is shown of an object is older than the newest answer about it."""
+        newest = self._newest_state.get((kind, key))
+        if newest is None or shown is None or shown["metadata"]["uid"] != newest.uid:
+            return None
+        version = int(shown["metadata"]["resourceVersion"])
+        if newest.is_gone:
+            return f"{kind} {key} is shown, and it was answered that it is gone"
+        is_older = version < newest.version
+        return (
+            f"{kind} {key} is shown as of {version}, and its state of {newest.version} was answered"
+            if is_older
+            else None
+        )
+
+    def _note_state(self, call: Call, result: Any, error: Exception | None, known: str) -> None:
+        at = (call.kind, call.key)
+        if isinstance(error, NotFound) and call.verb in (READ, "delete") and known:
+            self._newest_state[at] = _State(known, 0, is_gone=True)
+        elif error is None and isinstance(result, dict):
+            meta, held = result["metadata"], self._newest_state.get(at)
+            version = int(meta["resourceVersion"])
+            if held is None or held.uid != meta["uid"] or (version > held.version and not held.is_gone):
+                is_gone = "deletionTimestamp" in meta and not meta.get("finalizers") and call.kind != POD.kind
+                self._newest_state[at] = _State(meta["uid"], version, is_gone=is_gone)
 
     def of(self, kind: str, key: Key) -> Answer | None:
         return self._newest.get((kind, key))
@@ -78,12 +113,16 @@ class Asked:
 
     call: Call
     view: View
+    at_first: View
+    """What it believed when the pass began."""
     in_pass: Answers
     ever: Answers
     """Since the process began."""
     store: Store
     now: float
     """By its own clock; what it said when the pass began, if that was later."""
+    clock: float
+    """By its own clock, at this very moment."""
     seen: Callable[[Resource, Key], Json | None]
     """What its cache, with the answers to its own writes, shows of an object."""
 

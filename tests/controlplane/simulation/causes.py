@@ -38,9 +38,16 @@ def pod_deleted(change: Change, store: Store) -> str | None:
     if vmi is None:
         owner = controlling_uid(change.before or {"metadata": {}})
         return None if owner is not None else f"Pod {change.key} is not ours and is deleted"
-    if "deletionTimestamp" in vmi["metadata"] or phase(vmi) in OVER:
+    if "deletionTimestamp" in vmi["metadata"] or phase(vmi) in OVER or _is_superseded(change, vmi):
         return None
     return f"Pod {change.key} is deleted under a live VMI"
+
+
+def _is_superseded(change: Change, vmi: Json) -> bool:
+    """Tell whether a later attempt was begun than that of a Pod, which was not given the start."""
+    status = vmi.get("status", {})
+    is_granted = (change.before or {})["metadata"]["uid"] in (status.get("activePods") or {})
+    return int(change.key.name.rsplit("-", 1)[-1]) < int(status.get("attempt", 0)) and not is_granted
 
 
 def guest_ended(vmi_uid: str, pod_uid: str, store: Store) -> str | None:

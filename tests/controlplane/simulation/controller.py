@@ -6,29 +6,32 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from kubevirt_api.names import LAUNCHER_ROLE, ROLE
 
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key, Resource
-from controlplane.engine.backoff import BackOff
 from controlplane.engine.overlay import Overlay, RememberingApi
-from controlplane.engine.queue import Queue
+from controlplane.engine.ports import Cache
 from controlplane.virt_controller.tell import Kind, Regarding
 from controlplane.virt_controller.vm.reconciler import VmReconciler
 from controlplane.virt_controller.vmi.reconciler import VmiReconciler
-from controlplane.virt_controller.wake import connect
+from controlplane.virt_controller.wake import connect, connect_configuration
 from tests.controlplane.simulation.answers import Asked, View
 from tests.controlplane.simulation.cache import LaggingCache, everything
 from tests.controlplane.simulation.calls import CallingApi
 from tests.controlplane.simulation.clock import WrongClock
+from tests.controlplane.simulation.configuration import Configuration
 from tests.controlplane.simulation.controller_promises import broken_promise
+from tests.controlplane.simulation.duties import Owed
 from tests.controlplane.simulation.process import Process
+from tests.controlplane.simulation.start_promises import owed_start
 from tests.controlplane.simulation.store import RESOURCES, Json, Store
+from tests.controlplane.simulation.watched_queue import WatchedQueue
 
 
 @dataclass(slots=True)
@@ -67,7 +70,7 @@ def vm_reconciler(kind: type[VmReconciler], **parts: Any) -> VmReconciler:
         api=parts["api"],
         clock=parts["clock"],
         events=parts["events"],
-        configuration=KubeVirtConfiguration,
+        configuration=parts.get("configuration", KubeVirtConfiguration),
     )
 
 
@@ -79,7 +82,7 @@ def vmi_reconciler(kind: type[VmiReconciler], **parts: Any) -> VmiReconciler:
         api=parts["api"],
         clock=parts["clock"],
         events=parts["events"],
-        configuration=KubeVirtConfiguration,
+        configuration=parts.get("configuration", KubeVirtConfiguration),
         launcher_image="launcher",
     )
 
@@ -87,15 +90,25 @@ def vmi_reconciler(kind: type[VmiReconciler], **parts: Any) -> VmiReconciler:
 class Controller(Process):
     role = "controller"
 
-    def __init__(self, name: str, store: Store, clock: WrongClock, rng: random.Random, build: Reconcilers) -> None:
+    def __init__(
+        self,
+        name: str,
+        store: Store,
+        clock: WrongClock,
+        rng: random.Random,
+        build: Reconcilers,
+        configuration: Configuration | None = None,
+    ) -> None:
         super().__init__(name, store, clock)
+        configuration = configuration or Configuration()
         by_resource = {one: LaggingCache(store, one, _is_launcher if one == POD else everything) for one in RESOURCES}
         self.caches = tuple(by_resource.values())
         self.overlays = {resource: Overlay(cache) for resource, cache in by_resource.items()}
         self.told = Told()
         api = RememberingApi(CallingApi(store), self.overlays)
-        vms, vmis = build(overlays=self.overlays, api=api, clock=clock, events=self.told)
-        self.work = {"vm": (Queue(BackOff(rng.random)), vms), "vmi": (Queue(BackOff(rng.random)), vmis)}
+        vms, vmis = build(overlays=self.overlays, api=api, clock=clock, events=self.told, configuration=configuration)
+        complain = self.broken_promises.append
+        self.work = {"vm": (WatchedQueue(rng, complain), vms), "vmi": (WatchedQueue(rng, complain), vmis)}
         connect(
             vms=self.overlays[VIRTUAL_MACHINE],
             vmis=self.overlays[VIRTUAL_MACHINE_INSTANCE],
@@ -105,6 +118,11 @@ class Controller(Process):
             wake_vm=lambda key: self.work["vm"][0].add(key, clock.monotonic()),
             wake_vmi=lambda key: self.work["vmi"][0].add(key, clock.monotonic()),
         )
+        connect_configuration(
+            cast(Cache, configuration),
+            self.overlays[VIRTUAL_MACHINE_INSTANCE],
+            lambda key: None if self.is_dead else self.work["vmi"][0].add(key, clock.monotonic()),
+        )
         for cache in self.caches:
             cache.start()
 
@@ -112,9 +130,19 @@ class Controller(Process):
         vms, vmis = self.overlays[VIRTUAL_MACHINE], self.overlays[VIRTUAL_MACHINE_INSTANCE]
         return View(vms.get(key), vmis.get(key), since)
 
+    def keys(self) -> Iterable[Key]:
+        known = (self.overlays[one].keys() for one in (VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE))
+        return sorted({key for some in known for key in some})
+
     def seen(self, resource: Resource, key: Key) -> Json | None:
         raw = self.overlays[resource].get(key)
         return None if raw is None else msgspec.json.decode(raw)
+
+    def owes(self, work: str, key: Key) -> Owed | None:
+        if work != "vm":
+            return None
+        vm, vmi = (self.seen(one, key) for one in (VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE))
+        return owed_start(vm, vmi, self.clock.now())
 
     def broken_promise(self, asked: Asked) -> str | None:
         return broken_promise(asked)

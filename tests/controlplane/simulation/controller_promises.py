@@ -12,17 +12,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import msgspec
-from kubevirt_api.names import VM_FINALIZER, VM_GENERATION, VMI_FINALIZER
+from kubevirt_api.names import ROLE, VM_FINALIZER, VM_GENERATION, VMI_FINALIZER
 
 from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
 from tests.controlplane.simulation.answers import Asked
 from tests.controlplane.simulation.kubernetes import OUT_OF_SERVICE, has_taint
 from tests.controlplane.simulation.ledger import asks_for_run, controlling_uid
-from tests.controlplane.simulation.start_promises import counts_up, end_is_noted, seconds_to_wait, start_is_taken_off
+from tests.controlplane.simulation.start_promises import (
+    counts_up,
+    end_is_noted,
+    name_is_free,
+    seconds_to_wait,
+    start_is_taken_off,
+    waits_as_long_as_it_should,
+)
 from tests.controlplane.simulation.store import OVER, Json
 from tests.controlplane.simulation.truth import form
 from tests.controlplane.simulation.vm_status_promises import vm_status_follows
-from tests.controlplane.simulation.vmi_status_promises import ready_follows, vmi_status_follows
+from tests.controlplane.simulation.vmi_status_promises import ready_follows, vmi_status_follows, waiting_follows
 
 LOOKED_BACK = 2
 """Earlier attempts of a run that may still have a Pod."""
@@ -46,6 +53,19 @@ def _names_its_state(asked: Asked) -> str | None:
 
 def _names_its_object(asked: Asked) -> str | None:
     return None if asked.call.asked.get("uid") else "it names no uid"
+
+
+def _is_deleted_once(asked: Asked) -> str | None:
+    """What this process was told that it has deleted goes by itself.
+
+    A Pod without our label is not seen, and when it is again, then as if it were new.
+    """
+    kind, uid = asked.call.kind, asked.call.asked.get("uid", "")
+    if not asked.ever.has_ended(kind, uid):
+        return None
+    states = [one.after for one in asked.store.histories[kind] if one.after and one.after["metadata"]["uid"] == uid]
+    was_hidden = kind == POD.kind and any(ROLE not in one["metadata"].get("labels", {}) for one in states)
+    return None if was_hidden else "it has deleted this very object before"
 
 
 def _run_is_asked_for(asked: Asked) -> str | None:
@@ -125,10 +145,12 @@ def _log_is_kept(asked: Asked) -> str | None:
     pod, vmi = asked.seen(POD, asked.call.key), None if asked.view.vmi is None else msgspec.json.decode(asked.view.vmi)
     if pod is None or vmi is None or "deletionTimestamp" in vmi["metadata"]:
         return None
-    if pod.get("status", {}).get("phase") in OVER:
-        return "it has ended, and its log is thrown away"
     status = vmi.get("status", {})
     is_granted = pod["metadata"]["uid"] in (status.get("activePods") or {})
+    if not is_granted and int(asked.call.key.name.rsplit("-", 1)[-1]) < int(status.get("attempt", 0)):
+        return None  # a further attempt was begun
+    if pod.get("status", {}).get("phase") in OVER:
+        return "it has ended, and its log is thrown away"
     return "its guest's launcher ends by itself" if is_granted and status.get("reason") not in LEFT_WAITING else None
 
 
@@ -152,7 +174,8 @@ def _end_is_proven(asked: Asked) -> str | None:
 
 
 def _ready_follows(asked: Asked) -> str | None:
-    return ready_follows(asked, _pod_names(asked.decided_on))
+    names = [*_pod_names(asked.decided_on)]
+    return ready_follows(asked, names) or waiting_follows(asked, names[-1])
 
 
 def _never_began(asked: Asked, vmi: Json) -> str | None:
@@ -177,8 +200,13 @@ def _absence_is_asked(asked: Asked) -> str | None:
 
 RULES: dict[tuple[str, str], tuple[Rule, ...]] = {
     ("patch", VIRTUAL_MACHINE.kind): (_names_its_state, _vm_has_no_instance),
-    ("patch status of", VIRTUAL_MACHINE.kind): (_names_its_state, counts_up, vm_status_follows),
-    ("create", VIRTUAL_MACHINE_INSTANCE.kind): (_run_is_asked_for, _is_what_its_vm_says),
+    ("patch status of", VIRTUAL_MACHINE.kind): (
+        _names_its_state,
+        counts_up,
+        waits_as_long_as_it_should,
+        vm_status_follows,
+    ),
+    ("create", VIRTUAL_MACHINE_INSTANCE.kind): (name_is_free, _run_is_asked_for, _is_what_its_vm_says),
     ("create", POD.kind): (_is_made_once,),
     ("patch", VIRTUAL_MACHINE_INSTANCE.kind): (_names_its_state, _vmi_has_no_pod, _vm_lives),
     ("patch status of", VIRTUAL_MACHINE_INSTANCE.kind): (
@@ -188,9 +216,14 @@ RULES: dict[tuple[str, str], tuple[Rule, ...]] = {
         vmi_status_follows,
         _ready_follows,
     ),
-    ("delete", VIRTUAL_MACHINE_INSTANCE.kind): (_names_its_state, end_is_noted, start_is_taken_off),
+    ("delete", VIRTUAL_MACHINE_INSTANCE.kind): (
+        _names_its_state,
+        _is_deleted_once,
+        end_is_noted,
+        start_is_taken_off,
+    ),
     ("patch", POD.kind): (_names_its_state,),
-    ("delete", POD.kind): (_names_its_object, _log_is_kept),
+    ("delete", POD.kind): (_names_its_object, _is_deleted_once, _log_is_kept),
 }
 
 

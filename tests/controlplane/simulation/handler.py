@@ -6,27 +6,27 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
 from kubevirt_api.names import LAUNCHER_ROLE, ROLE
 
 from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE_INSTANCE, Key
-from controlplane.engine.backoff import BackOff
 from controlplane.engine.overlay import Overlay, RememberingApi
-from controlplane.engine.queue import Queue
 from controlplane.virt_handler.vmi.reconciler import VmiReconciler
 from controlplane.virt_handler.vmi.world import Launcher
 from tests.controlplane.simulation.answers import Asked, View
 from tests.controlplane.simulation.cache import LaggingCache
 from tests.controlplane.simulation.calls import CallingApi
-from tests.controlplane.simulation.handler_duties import Owed, owed
+from tests.controlplane.simulation.duties import Owed
+from tests.controlplane.simulation.handler_duties import owed
 from tests.controlplane.simulation.handler_promises import broken_promise
 from tests.controlplane.simulation.node import Node
 from tests.controlplane.simulation.process import Process
-from tests.controlplane.simulation.session import FakeSessions
+from tests.controlplane.simulation.sessions import FakeSessions
 from tests.controlplane.simulation.store import Json, Store
+from tests.controlplane.simulation.watched_queue import WatchedQueue
 
 BuildHandler = Callable[..., VmiReconciler]
 GRACE_SECONDS = 30
@@ -47,13 +47,17 @@ class Handler(Process):
         )
         self.caches = (pods, vmis)
         self._known = Overlay(vmis)
-        queue = Queue(BackOff(rng.random))
-        self.sessions = FakeSessions(pods, node, lambda key: queue.add(key, self.clock.monotonic()), self.spawn)
+        queue = WatchedQueue(rng, self.broken_promises.append)
+        self.sessions = FakeSessions(
+            pods, node, lambda key: queue.add(key, self.clock.monotonic()), self.spawn, self.broken_promises.append
+        )
         api = RememberingApi(CallingApi(store), {VIRTUAL_MACHINE_INSTANCE: self._known})
         self.reconciler = build(node.name, self._known, self.sessions, api, node.clock, tell=_tell)
         self.work = {"vmi": (queue, self.reconciler)}
         self._going: dict[str, float] = {}
         """When (monotonic) a pass first saw the deletion of a VMI, by its UID."""
+        self._unseen: dict[Key, float] = {}
+        """Since when (monotonic) no VMI of a key is seen to be this node's."""
         self._known.subscribe(self._changed)
         for cache in self.caches:
             cache.start()
@@ -66,21 +70,35 @@ class Handler(Process):
         self.caches[1].lose_sight()
 
     def begins(self, key: Key) -> None:
-        vmi = self._vmi(key)
+        vmi = self._note_sight(key)
         if vmi is not None and "deletionTimestamp" in vmi["metadata"]:
             self._going.setdefault(vmi["metadata"]["uid"], self.clock.monotonic())
 
     def broken_promise(self, asked: Asked) -> str | None:
         self.begins(asked.call.key)  # it may have seen more since its pass began
-        return broken_promise(asked, self.node.name, self._launcher_of, self._grace_left)
+        unseen = self._unseen.get(asked.call.key)
+        unseen_for = None if unseen is None else self.clock.monotonic() - unseen
+        return broken_promise(asked, self.node.name, self._launcher_of, self._grace_left, unseen_for)
 
-    def owes(self, key: Key) -> Owed | None:
-        if not self._known.synced:
+    def keys(self) -> Iterable[Key]:
+        return sorted({*self._known.keys(), *self.sessions.keys()})
+
+    def owes(self, work: str, key: Key) -> Owed | None:
+        if work != "vmi" or not self._known.synced:
             return None
         self.begins(key)
         vmi = self._vmi(key)
         left = None if vmi is None else self._grace_left(vmi)
-        return owed(vmi, self.sessions.launchers_named(key), self.node.name, left)
+        return owed(vmi, self.sessions.launchers_named(key), self.node.name, left, self.sessions.pause_left)
+
+    def _note_sight(self, key: Key) -> Json | None:
+        """Take note whether a VMI of the key is seen to be this node's; return it."""
+        vmi = self._vmi(key)
+        if vmi is None or vmi.get("status", {}).get("nodeName") != self.node.name:
+            self._unseen.setdefault(key, self.clock.monotonic())
+        else:
+            self._unseen.pop(key, None)
+        return vmi
 
     def _vmi(self, key: Key) -> Json | None:
         raw = self._known.get(key)
@@ -99,6 +117,7 @@ class Handler(Process):
     def _changed(self, key: Key, before: bytes | None, after: bytes | None) -> None:
         if before is not None and after is None:
             self.reconciler.forget(before)
+        self._note_sight(key)
         self.work["vmi"][0].add(key, self.clock.monotonic())
 
 

@@ -8,27 +8,25 @@ At rest all of this has been done, by it or by the kubelet, which ends what it f
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
 
 from controlplane.virt_handler.vmi.world import Launcher
+from tests.controlplane.simulation.duties import Owed
 from tests.controlplane.simulation.launcher import STARTING
 from tests.controlplane.simulation.store import OVER, Json
 
 GOING_ON = ("Scheduled", "Running", "Unknown")
-ORPHANS, LOOKS, POWER_BUTTON, END, START = 60.0, 15.0, 5.0, 10.0, 30.0
+ORPHANS, LOOKS, POWER_BUTTON, END = 60.0, 15.0, 5.0, 10.0
 """Seconds within which virt-handler comes back to what waits."""
 
 
-@dataclass(frozen=True, slots=True)
-class Owed:
-    """What waits, and within how many seconds somebody has to come back to it."""
-
-    what: str
-    within: float
+PauseLeft = Callable[[str], float]
+"""How long to wait yet after a verb of which nothing came, by the Pod's UID."""
 
 
-def owed(vmi: Json | None, launchers: Collection[Launcher], node: str, grace_left: float | None) -> Owed | None:
+def owed(
+    vmi: Json | None, launchers: Collection[Launcher], node: str, grace_left: float | None, pause_left: PauseLeft
+) -> Owed | None:
     """Say what waits. vmi: of the key, as it is seen; launchers: of Pods that name it."""
     if any(one.doing for one in launchers):
         return None  # its end wakes the key
@@ -48,7 +46,7 @@ def owed(vmi: Json | None, launchers: Collection[Launcher], node: str, grace_lef
         is_asked = grace_left is None or grace_left > 0
         return Owed("a guest runs that is to end", min(POWER_BUTTON, grace_left or POWER_BUTTON) if is_asked else END)
     is_waiting = phase == "Scheduled" and not is_going and _may_start(own[0])
-    return Owed("its start has come to nothing", START) if is_waiting else None
+    return Owed("its start has come to nothing", max(0.0, pause_left(own[0].pod.uid))) if is_waiting else None
 
 
 def _has_guest(launcher: Launcher) -> bool:

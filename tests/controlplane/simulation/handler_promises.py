@@ -17,6 +17,7 @@ from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.virt_handler.vmi.world import Launcher
 from tests.controlplane.simulation.answers import Asked
+from tests.controlplane.simulation.end_promises import end_follows
 from tests.controlplane.simulation.launcher import STARTING
 from tests.controlplane.simulation.store import OVER, Json
 from tests.controlplane.simulation.vmi_status_promises import vmi_status_follows
@@ -27,17 +28,29 @@ LauncherOf = Callable[[str], Launcher | None]
 
 GraceLeft = Callable[[Json], float | None]
 """How much is left of a VMI's grace period; None while its deletion was not seen."""
+ORPHAN_SECONDS = 60.0
 
 
-def broken_promise(asked: Asked, node: str, launcher_of: LauncherOf, grace_left: GraceLeft) -> str | None:
-    """Say what is wrong about asking for this; None when nothing is."""
+def broken_promise(
+    asked: Asked, node: str, launcher_of: LauncherOf, grace_left: GraceLeft, unseen_for: float | None
+) -> str | None:
+    """Say what is wrong about asking for this; None when nothing is. unseen_for: seconds without a VMI of the key."""
     match asked.call.verb, asked.call.kind:
         case "define" | "launch", "domain":
             return _start_is_granted(asked, node, launcher_of)
+        case "prepare network of", "domain":
+            return _guest_may_come(asked)
         case "destroy" | "shut down", "domain":
-            return _end_has_a_cause(asked) or _end_is_timely(asked, grace_left)
+            return (
+                _end_has_a_cause(asked) or _end_is_timely(asked, grace_left) or _orphan_had_its_time(asked, unseen_for)
+            )
         case "patch status of", _:
-            return _names_its_state(asked) or _phase_is_seen(asked, launcher_of) or vmi_status_follows(asked)
+            return (
+                _names_its_state(asked)
+                or _phase_is_seen(asked, launcher_of)
+                or end_follows(asked, launcher_of)
+                or vmi_status_follows(asked)
+            )
         case "patch" | "create" | "delete", _:
             return "virt-handler writes nothing but status"
     return None
@@ -56,7 +69,15 @@ def _start_is_granted(asked: Asked, node: str, launcher_of: LauncherOf) -> str |
     launcher = launcher_of(uids["pod_uid"])
     if asked.call.verb == "define" and (launcher is None or launcher.is_gone or _is_ending(launcher.pod)):
         return "its Pod is gone, going or over"
+    if asked.call.verb == "define" and launcher is not None and launcher.sighting.failure is not None:
+        return f"it can never be started: {launcher.sighting.failure.reason}"
     return None
+
+
+def _guest_may_come(asked: Asked) -> str | None:
+    """A network is for a guest that is to run: one that is to end needs none, and waits for none."""
+    vmi = _read(asked.view.vmi)
+    return "its VMI goes, or is over" if vmi is not None and _is_over(vmi) else None
 
 
 def _end_has_a_cause(asked: Asked) -> str | None:
@@ -89,6 +110,15 @@ def _end_is_timely(asked: Asked, grace_left: GraceLeft) -> str | None:
     return None
 
 
+def _orphan_had_its_time(asked: Asked, unseen_for: float | None) -> str | None:
+    """A guest whose VMI is not seen is let run for a minute: mostly the VMI is only late."""
+    keys = (*_pod_keys(asked, asked.call.asked["pod_uid"]),)
+    is_for_its_pod = any(asked.in_pass.of(POD.kind, key) is not None for key in keys)
+    if unseen_for is None or is_for_its_pod or unseen_for >= ORPHAN_SECONDS:
+        return None
+    return f"its VMI is not seen since {unseen_for:.1f} s"
+
+
 def _names_its_state(asked: Asked) -> str | None:
     missing = [one for one in ("uid", "resource_version") if not asked.call.asked.get(one)]
     return f"it names no {' and no '.join(missing)}" if missing else None
@@ -102,7 +132,8 @@ def _phase_is_seen(asked: Asked, launcher_of: LauncherOf) -> str | None:
     (pod_uid,) = vmi["status"]["activePods"]
     reason = said.get("reason", "")
     if said["phase"] == "Running":
-        return _guest_is_seen(launcher_of(pod_uid))
+        is_first = vmi["status"]["phase"] == "Scheduled"
+        return _guest_is_seen(launcher_of(pod_uid), is_first=is_first)
     if reason not in ("LauncherGone", "GuestLost"):
         return None
     look = asked.ever.of("launcher", Key("", pod_uid))
@@ -118,7 +149,9 @@ def _phase_is_seen(asked: Asked, launcher_of: LauncherOf) -> str | None:
     return f"{reason}, and the last look found {found}" if any(left) else None
 
 
-def _guest_is_seen(launcher: Launcher | None) -> str | None:
+def _guest_is_seen(launcher: Launcher | None, *, is_first: bool) -> str | None:
+    if launcher is not None and launcher.doing and is_first:
+        return f"Running, and somebody is yet to {launcher.doing}"
     seen = None if launcher is None else launcher.sighting
     if seen is None or not seen.is_connected or seen.state is None or not seen.state.life.is_up:
         return "Running, and no guest is seen"

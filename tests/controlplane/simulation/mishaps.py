@@ -15,6 +15,9 @@ from tests.controlplane.simulation.process import Process
 from tests.controlplane.simulation.store import NODE, Key
 from tests.controlplane.simulation.world import OFFSETS, World
 
+ENDS_WITH_LIBVIRTD = 0.4
+"""How often whatever ends a launcher's libvirtd ends its guest as well."""
+
 
 class Mishaps:
     def __init__(self, world: World) -> None:
@@ -146,7 +149,7 @@ class Mishaps:
         return f"{one.name}: is shown no VMIs"
 
     def daemon(self) -> str | None:
-        """A launcher's libvirtd dies; the guest lives on, and its supervisor starts another."""
+        """A launcher's libvirtd dies, and its supervisor starts another. The guest lives on, or ends in between."""
         up = [one for node in self._world.nodes for one in node.launchers.values() if one.is_listening]
         steady = [one for one in up if not one.is_starting]
         if not steady:
@@ -154,7 +157,15 @@ class Mishaps:
         one = self._rng.choice(steady)
         one.lose_daemon()
         self._world.fault("libvirtd")
+        if self._rng.random() < ENDS_WITH_LIBVIRTD:
+            one.end_guest("crashed")
+            return f"libvirtd of {one.vmi}: dies, and its guest with it"
         return f"libvirtd of {one.vmi}: dies"
+
+    def emulation(self) -> str | None:
+        """A person lets guests do without KVM, or takes that back: Pods that no node fits are made anew."""
+        self._world.fault("emulation")
+        return f"user: {self._world.configuration.switch_emulation()}"
 
     def clock(self) -> str | None:
         self._rng.choice([one.clock for one in self._world.processes()]).offset = self._rng.choice(OFFSETS)

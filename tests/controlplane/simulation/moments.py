@@ -40,6 +40,7 @@ CHANGES: dict[tuple[str, str, str], tuple[Change, ...]] = {
     ("controller", "delete", POD.kind): (_on_pods(HandsOnPods.replace),),
     ("controller", READ, VIRTUAL_MACHINE.kind): WANTED,
     ("controller", "create", VIRTUAL_MACHINE_INSTANCE.kind): WANTED,
+    ("controller", "patch status of", VIRTUAL_MACHINE.kind): (People.stop, People.start, People.restart),
     ("controller", "delete", VIRTUAL_MACHINE_INSTANCE.kind): (People.leave, People.switch, People.delete_vmi),
     ("controller", READ, VIRTUAL_MACHINE_INSTANCE.kind): (People.squat, People.leave),
     ("controller", "patch status of", VIRTUAL_MACHINE_INSTANCE.kind): STARTED,

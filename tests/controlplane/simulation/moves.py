@@ -25,6 +25,8 @@ from tests.controlplane.simulation.world import World
 
 T = TypeVar("T")
 Move = Callable[[], str | None]
+LOOKS_EVERY = 16
+"""Steps between two looks for what was forgotten."""
 
 
 class Moves:
@@ -59,6 +61,7 @@ class Moves:
             "handler crash": mishaps.handler_crash,
             "daemon": mishaps.daemon,
             "clock": mishaps.clock,
+            "emulation": mishaps.emulation,
             "blind": mishaps.blind,
         }
 
@@ -70,6 +73,8 @@ class Moves:
                 (said for name in self._world.odds.order() if (said := self._by_name[name]()) is not None), None
             )
         self._world.note(text)
+        if self._world.steps % LOOKS_EVERY == 0:
+            self._world.look_for_undone()
         self._world.after_step()
 
     def _shuffled(self, some: Sequence[T]) -> list[T]:

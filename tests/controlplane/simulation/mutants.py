@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from controlplane.domain.state import State
+from controlplane.engine import reconcile as reconcile_module
+from controlplane.engine.overlay import Overlay
+from controlplane.engine.queue import Queue
 from controlplane.virt_controller.vm import reconciler as vm_module
 from controlplane.virt_controller.vm import world as vm_world
 from controlplane.virt_controller.vm.reconciler import VmReconciler
@@ -23,7 +26,7 @@ from controlplane.virt_handler.vmi import decide as handler_decide
 from controlplane.virt_handler.vmi import reconciler as handler_module
 from controlplane.virt_handler.vmi import verdict
 from controlplane.virt_handler.vmi import world as handler_world
-from tests.controlplane.simulation import planted
+from tests.controlplane.simulation import planted, planted_lateness
 from tests.controlplane.simulation.controller import vm_reconciler, vmi_reconciler
 from tests.controlplane.simulation.run import Failure, Simulation
 
@@ -105,6 +108,15 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "node searched too briefly": Mutant(swapped=((handler_world.Traces, "is_clean", property(lambda _unused: True)),)),
     "Running from a provisional look": Mutant(swapped=((State, "is_starting", property(lambda _unused: False)),)),
+    "an alarm forgotten": Mutant(swapped=((Queue, "finish", planted_lateness.alarm_forgotten),)),
+    "a change put off until the alarm": Mutant(swapped=((Queue, "add", planted_lateness.put_off),)),
+    "a step of which nothing comes taken for done": Mutant(
+        swapped=((reconcile_module, "_without_progress", planted_lateness.satisfied),)
+    ),
+    "Pods and VMIs deleted again and again": Mutant(
+        swapped=((Overlay, "is_delete_sent", planted_lateness.never_sent),)
+    ),
+    "the minute of an orphan of long ago": Mutant(handler=planted_lateness.RemembersOrphans),
     "final phases left again": Mutant(
         swapped=((status, "is_final", lambda _unused: False), (status, "may_move", lambda *_unused: True))
     ),

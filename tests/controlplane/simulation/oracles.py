@@ -53,10 +53,22 @@ class Oracles:
     def check(self, view: View = NOBODY) -> None:
         """Raise Breach if something is true that must never be. view: what the writer of this step believed."""
         new, self._seen = self._store.history[self._seen :], len(self._store.history)
-        found = [self._guests_break(view), self._endings_break(), *(self._change_breaks(one, view) for one in new)]
+        found = [
+            self._guests_break(view),
+            self._endings_break(),
+            self._idle_writes_break(),
+            *(self._change_breaks(one, view) for one in new),
+        ]
         for text in found:
             if text:
                 raise Breach(text)
+
+    def _idle_writes_break(self) -> str | None:
+        """Nobody of ours writes what is there already."""
+        idle, self._store.idle_writes = self._store.idle_writes, []
+        return next(
+            (f"write rate: {actor} patches {what} with what it says" for actor, what in idle if actor in OURS), None
+        )
 
     def _endings_break(self) -> str | None:
         """I3: virt-handler ends a guest only for a cause that is in an object."""

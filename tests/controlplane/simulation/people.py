@@ -52,7 +52,7 @@ class People:
             self.switch,
             self.start,
             self.stop,
-            self._restart,
+            self.restart,
             self.delete_vmi,
             self.pods.delete,
             self.pods.force_delete,
@@ -86,7 +86,7 @@ class People:
         """Ask one machine for something, or change one's mind about it."""
         self._store.actor = "user"
         there = [key for key, _unused in self._store.list(VIRTUAL_MACHINE)]
-        doings = (self.start, self.stop, self._restart, self._restart, self.switch, self._change_template)
+        doings = (self.start, self.stop, self.restart, self.restart, self.switch, self._change_template)
         return self._rng.choice(doings)(self._rng.choice(there)) if there else NOTHING
 
     def _create_vm(self, key: Key) -> str:
@@ -173,13 +173,13 @@ class People:
         options = StopOptions(grace_period=self._rng.choice((None, None, 0, 5)))
         return self._ask(key, "stop", lambda vm, vmi: decide_stop(vm, vmi, options))
 
-    def _restart(self, key: Key) -> str:
+    def restart(self, key: Key) -> str:
         options = RestartOptions(grace_period=self._rng.choice((None, 0)))
         return self._ask(key, "restart", lambda vm, vmi: decide_restart(vm, vmi, options))
 
     def _start_again_and_again(self, key: Key) -> str:
         """Change one's mind at once."""
-        done = [self._rng.choice((self.start, self.stop, self._restart))(key) for _unused in range(2)]
+        done = [self._rng.choice((self.start, self.stop, self.restart))(key) for _unused in range(2)]
         kept = [one for one in done if one != NOTHING]
         return " and ".join(kept) if kept else NOTHING
 

@@ -11,33 +11,52 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
-from typing import Any
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec
 
-from controlplane.api.objects.decode import decode
 from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.resources import Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import State
-from controlplane.virt_handler.launchers.verbs import Verbs
-from controlplane.virt_handler.vmi.ports import CannotLook, Granted, NoContact, StartRefused
-from controlplane.virt_handler.vmi.world import Expected, Failure, Launcher, Sighting, Traces
+from controlplane.virt_handler.vmi.ports import Granted, NoContact, StartRefused
+from controlplane.virt_handler.vmi.world import Expected, Failure, Launcher, Sighting
 from tests.controlplane.simulation import launcher as host
-from tests.controlplane.simulation.cache import LaggingCache
-from tests.controlplane.simulation.calls import LOOK, Call
+from tests.controlplane.simulation.calls import Call
 from tests.controlplane.simulation.node import Node
 
 START_ATTEMPTS = 3
 START_PATIENCE_SECONDS = 2.0
+FIRST_SECONDS, LAST_SECONDS = 0.05, 30.0
+"""Of the pause after a verb of which nothing came."""
+P = ParamSpec("P")
+
+
+def _counted(
+    verb: Callable[Concatenate[FakeSession, P], Coroutine[Any, Any, None]],
+) -> Callable[Concatenate[FakeSession, P], Coroutine[Any, Any, None]]:
+    """Let a session know what came of its verb."""
+
+    @wraps(verb)
+    async def counted(session: FakeSession, *given: P.args, **named: P.kwargs) -> None:
+        try:
+            await verb(session, *given, **named)
+        except (NoContact, StartRefused):
+            session.note_end(in_vain=True)
+            raise
+        session.note_end(in_vain=False)
+
+    return counted
 
 
 class FakeSession:
     """Contact with one launcher Pod. `pod` and `is_gone` are kept up to date by the sessions."""
 
-    def __init__(self, pod: Pod, node: Node, changed: Callable[[], None]) -> None:
+    def __init__(self, pod: Pod, node: Node, changed: Callable[[], None], complain: Callable[[str], None]) -> None:
         self.pod = pod
         self.is_gone = False
         self._node = node
         self._changed = changed
+        self._complain = complain
         self._sighting = Sighting()
         self._daemon = 0
         """The libvirtd that it is connected to; 0: none."""
@@ -47,6 +66,9 @@ class FakeSession:
         self._is_starting = False
         self._failed_starts: list[float] = []
         self._expected: Expected | None = None
+        self.in_vain = 0
+        """How many verbs in a row came to nothing."""
+        self.in_vain_at = 0.0
 
     @property
     def is_over(self) -> bool:
@@ -81,14 +103,18 @@ class FakeSession:
             return [self._publish_look]
         return [self._begin_look] if there is not None and self._seen != there.changes and not self._is_starting else []
 
+    @_counted
     async def prepare_network(self, _unused: VirtualMachineInstance) -> None:
         """It is virt-node that does it: without a connection of ours."""
+        self._note_attempt("prepare the network")
         if not self._sighting.is_network_ready:
             await Call("prepare network of", "domain", self.pod.vmi_key or Key("", ""), self._find, NoContact)
             self._publish(is_network_ready=True)
 
+    @_counted
     async def start(self, granted: Granted) -> None:
         """Define, start, and look: nothing seen in between is published."""
+        self._note_attempt("start")
         self._is_starting, self._look = True, None
         try:
             await granted()
@@ -103,15 +129,18 @@ class FakeSession:
             self._is_starting = False
         await self.refresh()
 
+    @_counted
     async def shut_down(self) -> None:
         self._publish(shutdown_asked_at=self._node.clock.monotonic())
         await self._end("shut down", lambda one: one.press_power())
 
+    @_counted
     async def destroy(self) -> None:
         self._publish(destroys=self._sighting.destroys + 1, destroy_asked_at=self._node.clock.monotonic())
         await self._end("destroy", lambda one: one.destroy())
         await self.refresh()
 
+    @_counted
     async def resume(self) -> None:
         self._publish(resume_asked_at=self._node.clock.monotonic())
         await self._call("resume", lambda _unused: None)
@@ -181,6 +210,24 @@ class FakeSession:
         has_run = self._sighting.has_run or is_up
         self._publish(has_run=has_run, is_connected=True, state=state, observed=observed, trouble="")
 
+    def pause_left(self) -> float:
+        """Tell how long nothing is tried again yet."""
+        if not self.in_vain:
+            return 0.0
+        whole = min(LAST_SECONDS, FIRST_SECONDS * 2.0 ** min(self.in_vain - 1, 30))
+        return whole - (self._node.clock.monotonic() - self.in_vain_at)
+
+    def note_end(self, *, in_vain: bool) -> None:
+        """Count a verb that has ended."""
+        self.in_vain = self.in_vain + 1 if in_vain else 0
+        self.in_vain_at = self._node.clock.monotonic()
+
+    def _note_attempt(self, verb: str) -> None:
+        if (left := self.pause_left()) > 0:
+            self._complain(
+                f"{self.pod.vmi_key}: asked to {verb} {left:.2f} s too early, {self.in_vain} came to nothing"
+            )
+
     def _note_failed_start(self, text: str) -> None:
         now = self._node.clock.monotonic()
         self._failed_starts.append(now)
@@ -195,92 +242,3 @@ class FakeSession:
         if after != self._sighting:
             self._sighting = after
             self._changed()
-
-
-class FakeSessions:
-    """The launcher Pods of a node, as a cache shows them; a session each. As the real registry."""
-
-    def __init__(
-        self,
-        pods: LaggingCache,
-        node: Node,
-        changed: Callable[[Key], None],
-        spawn: Callable[[Key, Coroutine[Any, Any, None]], None],
-    ) -> None:
-        """spawn runs a verb beside the passes; the real Verbs see to it that there is one at a time."""
-        self._pods = pods
-        self._node = node
-        self._changed = changed
-        self._spawn = spawn
-        self._sessions: dict[str, FakeSession] = {}
-        self._verbs: dict[str, Verbs] = {}
-        pods.subscribe(self._take)
-
-    node_trouble = ""
-
-    @property
-    def synced(self) -> bool:
-        return self._pods.synced
-
-    def session(self, pod_uid: str) -> Verbs | None:
-        return self._verbs.get(pod_uid)
-
-    def launchers_of(self, vmi_uid: str) -> tuple[Launcher, ...]:
-        return self._select(lambda pod: pod.owner is not None and pod.owner.uid == vmi_uid)
-
-    def launchers_named(self, key: Key) -> tuple[Launcher, ...]:
-        return self._select(lambda pod: pod.vmi_key == key)
-
-    async def find_traces(self, pod_uid: str) -> Traces:
-        return await Call(LOOK, "launcher", Key("", pod_uid), lambda: self._traces(pod_uid), CannotLook)  # type: ignore[no-any-return]
-
-    def steps(self) -> list[Callable[[], None]]:
-        """List what the sessions' own tasks can do now."""
-        self._drop_ended()
-        return [step for one in self._sessions.values() for step in one.steps()]
-
-    def _traces(self, pod_uid: str) -> Traces:
-        there = self._node.launchers.get(pod_uid)
-        if there is None:
-            return Traces(has_directory=False, processes=0)
-        emulators = 1 if there.is_running_guest else 0
-        return Traces(there.has_directory, 2 if there.is_up else 0, emulators)
-
-    def _take(self, _unused: Key, before: bytes | None, after: bytes | None) -> None:
-        old, new = _read(before), _read(after)
-        if old is not None and (new is None or new.uid != old.uid):
-            self._gone(old)
-        if new is not None and new.owner is not None and new.vmi_key is not None:
-            self._seen(new, new.vmi_key)
-
-    def _seen(self, pod: Pod, key: Key) -> None:
-        session = self._sessions.get(pod.uid)
-        if session is None:
-            session = self._sessions[pod.uid] = FakeSession(pod, self._node, lambda: self._changed(key))
-            self._verbs[pod.uid] = Verbs(
-                session, self._node.clock, lambda verb: self._spawn(key, verb), lambda: self._changed(key)
-            )
-        else:
-            session.pod, session.is_gone = pod, False  # it may be listed again
-        self._changed(key)
-
-    def _gone(self, pod: Pod) -> None:
-        session = self._sessions.get(pod.uid)
-        if session is None or pod.vmi_key is None:
-            return
-        session.is_gone = True
-        self._changed(pod.vmi_key)
-
-    def _drop_ended(self) -> None:
-        for uid, one in tuple(self._sessions.items()):
-            if one.is_gone and not one.is_connected and not self._verbs[uid].is_busy:
-                del self._sessions[uid], self._verbs[uid]
-                if one.pod.vmi_key is not None:
-                    self._changed(one.pod.vmi_key)
-
-    def _select(self, is_wanted: Callable[[Pod], bool]) -> tuple[Launcher, ...]:
-        return tuple(self._verbs[uid].launcher() for uid, one in self._sessions.items() if is_wanted(one.pod))
-
-
-def _read(raw: bytes | None) -> Pod | None:
-    return None if raw is None else decode(raw, Pod)

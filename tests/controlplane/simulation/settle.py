@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from tests.controlplane.simulation.afresh import work_found_afresh
 from tests.controlplane.simulation.breach import Breach
 from tests.controlplane.simulation.fair import fair_round
 from tests.controlplane.simulation.mishaps import Mishaps
@@ -107,12 +108,16 @@ class Settling:
         for change in store.history[before:]:
             if change.actor in OURS and not any(name in change.key.name.replace("-", ".") for name in restless):
                 raise Breach(f"write rate: {change.actor} writes {change.resource.kind} {change.key} at rest")
+        wanted = work_found_afresh(self._world, restless)
+        if wanted is not None:
+            raise Breach(f"restart: {wanted}")
 
     def _reachable(self) -> list[Process]:
         dead = self._rest.dead
         return [one for one in self._world.processes() if dead is None or one is not self._world.handlers[dead.name]]
 
     def _round(self) -> bool:
+        self._world.look_for_undone()
         nodes = [node for node in self._world.nodes if node is not self._rest.dead]
         moved = fair_round(
             self._world.store, self._reachable(), nodes, carry=self._carry, schedule=self._world.schedule

@@ -13,10 +13,14 @@ from datetime import datetime
 import msgspec
 
 from tests.controlplane.simulation.answers import Asked
-from tests.controlplane.simulation.ledger import controlling_uid, strategy_of
+from tests.controlplane.simulation.duties import Owed
+from tests.controlplane.simulation.ledger import asks_for_run, controlling_uid, strategy_of
 from tests.controlplane.simulation.store import OVER, Json
 
 BACKED_OFF = ("Always", "RerunOnFailure")
+FIRST_SECONDS, LONGEST_SECONDS = 10.0, 300.0
+STAMP_SECONDS = 1.5
+"""A time stamp has whole seconds."""
 
 
 def seconds_to_wait(vm: Json, now: float) -> float:
@@ -35,6 +39,35 @@ def counts_up(asked: Asked) -> str | None:
     was = before.get("consecutiveFailCount", 0)
     count = said.get("consecutiveFailCount", was)
     return None if count == was + 1 else f"a start has failed, and the count goes from {was} to {count}"
+
+
+def waits_as_long_as_it_should(asked: Asked) -> str | None:
+    """The next start waits 10 s, twice as long after each failure, at most 300 s; up to a quarter less."""
+    said = asked.call.asked["patch"].get("status", {}).get("startFailure") or {}
+    if not said.get("retryAfterTimestamp"):
+        return None
+    count = said.get("consecutiveFailCount", _failure(asked.decided_on).get("consecutiveFailCount", 1))
+    whole = min(LONGEST_SECONDS, FIRST_SECONDS * 2.0 ** min(count - 1, 10))
+    waits = datetime.fromisoformat(said["retryAfterTimestamp"]).timestamp() - asked.clock
+    if whole * 0.75 - STAMP_SECONDS <= waits <= whole + STAMP_SECONDS:
+        return None
+    return f"start {count} has failed, and the next one waits {waits:.0f} s, not {whole:.0f}"
+
+
+def name_is_free(asked: Asked) -> str | None:
+    """No instance is asked for under a name that is seen, all the time, to be taken."""
+    first, now = (None if one.vmi is None else msgspec.json.decode(one.vmi) for one in (asked.at_first, asked.view))
+    if first is None or now is None or first["metadata"]["uid"] != now["metadata"]["uid"]:
+        return None
+    return "an instance of its name is seen to be there"
+
+
+def owed_start(vm: Json | None, vmi: Json | None, now: float) -> Owed | None:
+    """Say when somebody has to come back to a VM that waits for nothing but its next start."""
+    if vm is None or vmi is not None or "deletionTimestamp" in vm["metadata"]:
+        return None
+    left = seconds_to_wait(vm, now)
+    return Owed("its next start is waited for", left) if left > 0 and asks_for_run(vm) else None
 
 
 def end_is_noted(asked: Asked) -> str | None:

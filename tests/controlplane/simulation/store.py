@@ -50,6 +50,8 @@ class Store:
         self.actor = ""
         """Who acts now; set before each act."""
         self.history: list[Change] = []
+        self.idle_writes: list[tuple[str, str]] = []
+        """Who asked for a patch that changes nothing, and of what."""
         self.histories: dict[str, list[Change]] = {one.kind: [] for one in RESOURCES}
 
     def get(self, resource: Resource, key: Key) -> Json:
@@ -102,6 +104,8 @@ class Store:
         if resource in WITH_STATUS:
             new = {**old, "status": new.get("status", {})} if subresource else {**new, "status": old.get("status", {})}
         meta = new["metadata"]
+        if sum(bool(one.get("controller")) for one in meta.get("ownerReferences") or ()) > 1:
+            raise Invalid(f"{resource.kind} {key}: only one reference can have controller set to true")
         if "deletionTimestamp" in old["metadata"]:
             if set(meta.get("finalizers", ())) - set(old["metadata"].get("finalizers", ())):
                 raise Invalid(f"{resource.kind} {key}: no new finalizers can be added if the object is being deleted")
@@ -110,6 +114,7 @@ class Store:
         if resource in WITH_STATUS and new.get("spec") != old.get("spec"):
             meta["generation"] = meta.get("generation", 1) + 1
         if new == old:
+            self.idle_writes.append((self.actor, f"{resource.kind} {key}"))
             return old
         return self._put(resource, key, new)
 

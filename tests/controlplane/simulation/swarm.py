@@ -39,6 +39,7 @@ USUAL = {
     "handler crash": 0.04,
     "daemon": 0.05,
     "clock": 0.02,
+    "emulation": 0.04,
     "blind": 0.05,
 }
 NAMES = tuple(USUAL)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 
 from controlplane.api.objects.resources import POD, Key
 from tests.controlplane.simulation.answers import Asked
+from tests.controlplane.simulation.ledger import controlling_uid
 from tests.controlplane.simulation.store import OVER, Json, merged
 from tests.controlplane.simulation.truth import condition, misdated
 
@@ -43,6 +44,31 @@ def ready_follows(asked: Asked, names: Iterable[str]) -> str | None:
     return f"it is said to be ready: {said}, and what is seen is {expected}"
 
 
+def waiting_follows(asked: Asked, name: str) -> str | None:
+    """Until the hand-over a VMI says what its Pod, as it is seen, says of why it does not come up. name: the Pod's."""
+    before = asked.decided_on
+    after = merged(before, {"status": asked.call.asked["patch"].get("status", {})})
+    if after["status"].get("phase") != "Scheduling" or "deletionTimestamp" in after["metadata"]:
+        return None
+    pod = asked.seen(POD, Key(asked.call.key.namespace, name))
+    if pod is not None and controlling_uid(pod) != after["metadata"]["uid"]:
+        pod = None
+    theirs = {} if pod is None else condition(pod, "PodScheduled")
+    expected = theirs.get("reason", "") if theirs.get("status") == "False" else ""
+    said = condition(after, "PodScheduled").get("reason", "")
+    if said != expected:
+        return f"its Pod is {expected or 'placed'}, and it says {said or 'nothing'}"
+    waits = _waits_for(pod)
+    if waits and not asked.in_pass.was_refused and condition(after, "Synchronized").get("reason") != waits:
+        return f"its Pod waits for {waits}, and it says {condition(after, 'Synchronized') or 'nothing'}"
+    return None
+
+
+def _waits_for(pod: Json | None) -> str:
+    states = () if pod is None else pod["status"].get("containerStatuses", ())
+    return next((str(one["state"]["waiting"]["reason"]) for one in states if "waiting" in one["state"]), "")
+
+
 def _wrong(before: Json, after: Json) -> Iterator[str]:
     old, new = before.get("status", {}), after["status"]
     was, phase = old.get("phase", ""), new.get("phase", "")
@@ -58,8 +84,23 @@ def _wrong(before: Json, after: Json) -> Iterator[str]:
             yield f"the start is granted, and {told[0]} is still said to be {condition(after, told[0])}"
     if was != "Running" and phase == "Running" and condition(after, "Synchronized"):
         yield f"it is said to run, and {condition(after, 'Synchronized')}"
+    if was != "Unknown" and phase == "Unknown" and new.get("reason") != LOST:
+        yield f"it is not known how it is, for {new.get('reason') or 'no reason'}"
+    yield from _of_machine(before, after)
     if phase in OVER and phase != was and condition(after, "Ready").get("status") == "True":
         yield f"it is {phase} and ready"
+
+
+def _of_machine(before: Json, after: Json) -> Iterator[str]:
+    """What it was made with is said from the first attempt on, and what runs once it runs."""
+    new, memory = after["status"], after["status"].get("memory") or {}
+    guest = after["spec"]["domain"]["memory"]["guest"]
+    if new.get("attempt") and memory.get("guestAtBoot") != guest:
+        yield f"its guest has {guest}, and it says {memory or 'nothing'}"
+    if new.get("phase") != "Running" or before.get("status", {}).get("phase") == "Running":
+        return
+    if memory.get("guestCurrent") != guest or not (new.get("machine") or {}).get("type"):
+        yield f"it is said to run with {memory} on {new.get('machine') or 'no machine'}"
 
 
 def _of_entries(old: Json, new: Json) -> Iterator[str]:

@@ -16,6 +16,7 @@ from tests.controlplane.simulation.answers import View
 from tests.controlplane.simulation.breach import Breach
 from tests.controlplane.simulation.calls import Fate
 from tests.controlplane.simulation.clock import SimulatedClock, WrongClock
+from tests.controlplane.simulation.configuration import Configuration
 from tests.controlplane.simulation.controller import Controller, Reconcilers, real_reconcilers
 from tests.controlplane.simulation.handler import BuildHandler, Handler, VmiReconciler
 from tests.controlplane.simulation.kubernetes import schedule as place
@@ -43,6 +44,7 @@ class World:
         self.rng = random.Random(seed)
         self.true = SimulatedClock()
         self.store = Store(self.true)
+        self.configuration = Configuration()
         self.ledger = Ledger()
         self.nodes = [Node(name, self.store, self.true, self.rng) for name in ("node-1", "node-2")]
         self.people = People(self.store, self.rng, NAMES, self.ledger)
@@ -56,7 +58,7 @@ class World:
         """Phase changes by the fault before them."""
         self._fault = "none"
         self.trace: deque[str] = deque(maxlen=TRACE_LINES)
-        self._build, self._build_handler = build, build_handler
+        self.build, self.build_handler = build, build_handler
         self._started = 0
         self.draw_odds()
         self.start_controller()
@@ -85,6 +87,11 @@ class World:
             if one.bugs:
                 raise Breach(f"bug: {one.name}: {one.bugs[0]}")
 
+    def look_for_undone(self) -> None:
+        """Check that nobody has forgotten what there is to do."""
+        for one in self.processes():
+            one.look_for_undone()
+
     def processes(self) -> list[Process]:
         return [*self.controllers, *(one for one in self.handlers.values() if not one.is_dead)]
 
@@ -99,10 +106,11 @@ class World:
         self._started += 1
         clock = WrongClock(self.true, self.rng.choice(OFFSETS), self.true.seconds - self.rng.choice((10.0, 1e6)))
         self.store.actor = "controller"
-        self.controllers.append(Controller(f"controller-{self._started}", self.store, clock, self.rng, self._build))
+        name = f"controller-{self._started}"
+        self.controllers.append(Controller(name, self.store, clock, self.rng, self.build, self.configuration))
 
     def start_handler(self, node: Node) -> None:
-        self.handlers[node.name] = Handler(node, self.store, self.rng, self._build_handler)
+        self.handlers[node.name] = Handler(node, self.store, self.rng, self.build_handler)
 
     def schedule(self, chance: float = 0.0) -> str | None:
         return place(self.store, self.rng, chance)

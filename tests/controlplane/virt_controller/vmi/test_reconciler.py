@@ -16,7 +16,7 @@ from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE_INSTAN
 from controlplane.engine.errors import ApiError, Forbidden, Invalid, NotFound, Throttled, Unavailable, Unjudged
 from controlplane.engine.reconcile import reconcile
 from controlplane.virt_controller.vmi.memory import STANDS_SECONDS
-from controlplane.virt_controller.vmi.world import DeletePod, pod_name
+from controlplane.virt_controller.vmi.world import DeletePod, LookForPods, pod_name
 from tests.controlplane.simulation.store import Json
 from tests.controlplane.virt_controller.small_world import StoreApi
 from tests.controlplane.virt_controller.vmi.stage import WEB, Stage
@@ -429,6 +429,26 @@ async def test_absence_is_asked_anew_for_every_grant_and_for_the_end(stage: Stag
     stage.delete()
     await stage.work()
     assert stage.calls.count("get Pod") == 1
+
+
+async def test_absence_is_asked_anew_for_a_further_attempt(stage: Stage) -> None:
+    """Another leader has begun it, and its Pod has lost our label since: nobody has said that it is gone."""
+    first = await stage.until_begun()
+    body = stage.pod(first)
+    stage.lose(first)
+    world = stage.reconciler.observe(WEB)
+    assert world is not None
+    await stage.reconciler.apply(world, LookForPods(because="its Pod is not in the cache"))
+    meta = {one: body["metadata"][one] for one in ("labels", "ownerReferences")}
+    second = {"name": first.name.removesuffix("1") + "2", **meta}
+    stage.store.create(POD, "default", {"metadata": second, "spec": {}})
+    stage.patch_status({"attempt": 2})
+    stage.catch_up()
+    stage.reconciler.observe(WEB)
+    stage.caches[POD].forget()  # as a watch that selects by label shows it
+    await stage.work()
+    assert "get Pod" in stage.calls
+    assert stage.status["phase"] == "Scheduling"
 
 
 async def test_a_granted_pod_without_owner_is_still_there(stage: Stage) -> None:

@@ -1,0 +1,63 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What processes that begin anew would find to do at rest: nothing, whatever the ones that run have learned."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Collection
+from typing import Any
+
+from tests.controlplane.simulation.clock import WrongClock
+from tests.controlplane.simulation.controller import Controller
+from tests.controlplane.simulation.handler import Handler
+from tests.controlplane.simulation.process import Process
+from tests.controlplane.simulation.world import World
+
+ROUNDS = 100
+"""In which it has read what it wants to read."""
+
+
+def work_found_afresh(world: World, restless: Collection[str]) -> str | None:
+    """Say what a new process would write. restless: names of what has work for ever. Nothing is changed by asking."""
+    seed, clock = random.Random(world.seed), WrongClock(world.true, world.controllers[-1].clock.offset)
+    began: list[Process] = [
+        Controller("a new controller", world.store, clock, seed, world.build, world.configuration),
+        *(Handler(node, world.store, seed, world.build_handler) for node in world.nodes),
+    ]
+    found = (_work_of(one, lambda name: any(each in name.replace("-", ".") for each in restless)) for one in began)
+    return next(filter(None, found), None)
+
+
+def _work_of(one: Process, is_restless: Callable[[str], bool]) -> str | None:
+    wanted = None
+    for _unused in range(ROUNDS):
+        wanted = _write_wanted(one, is_restless)
+        if wanted is not None or not _go_on(one):
+            break
+    for left in one.passes:
+        left.turn.coroutine.close()
+    return wanted or next(iter((*one.bugs, *one.broken_promises)), None)
+
+
+def _write_wanted(one: Process, is_restless: Callable[[str], bool]) -> str | None:
+    for each in [each for each in one.passes if not each.call.is_question]:
+        if not is_restless(each.call.key.name):
+            return f"{one.name} would {each.call}, at rest: {each.call.asked.get('patch') or ''}"
+        one.passes.remove(each)
+        each.turn.coroutine.close()
+    return None
+
+
+def _go_on(one: Process) -> bool:
+    """Let it read, and look at its launchers; tell whether there was something to do."""
+    moved = sum(one.begin(name) for name in one.work) > 0
+    steps: list[Any] = one.sessions.steps() if isinstance(one, Handler) else []
+    for step in steps:
+        step()
+    for _unused in range(len(one.passes)):
+        if one.passes[0].call.is_question:
+            one.carry_out(0, "done")
+            moved = True
+    return moved or bool(steps)

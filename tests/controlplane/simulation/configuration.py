@@ -1,0 +1,40 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The configuration, as people change it: whether guests may do without KVM. Everybody knows it at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from controlplane.api.objects.kubevirt import DeveloperConfiguration, KubeVirtConfiguration
+from controlplane.api.objects.resources import Key
+
+KEY = Key("kubevirt", "kubevirt")
+Callback = Callable[[Key, bytes | None, bytes | None], None]
+
+
+class Configuration:
+    """What the reconcilers are given, and the part of a cache that tells of its changes."""
+
+    def __init__(self) -> None:
+        self._use_emulation = False
+        self._callbacks: list[Callback] = []
+
+    def __call__(self) -> KubeVirtConfiguration:
+        return KubeVirtConfiguration(developer_configuration=DeveloperConfiguration(use_emulation=self._use_emulation))
+
+    def subscribe(self, callback: Callback) -> None:
+        self._callbacks.append(callback)
+
+    def switch_emulation(self) -> str:
+        before = self._raw()
+        self._use_emulation = not self._use_emulation
+        for callback in self._callbacks:
+            callback(KEY, before, self._raw())
+        return f"switch emulation {'on' if self._use_emulation else 'off'}"
+
+    def _raw(self) -> bytes:
+        return msgspec.json.encode({"spec": {"useEmulation": self._use_emulation}})

@@ -1,0 +1,48 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How a run ended, as virt-handler tells it, against what libvirt was seen to say. handler_promises calls it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from controlplane.domain.state import Life
+from controlplane.virt_handler.vmi.world import Launcher
+from tests.controlplane.simulation.answers import Asked
+from tests.controlplane.simulation.store import OVER, Json
+
+SHUT_DOWN, CRASHED, DESTROYED = "shutdown", "crashed", "destroyed"
+"""What libvirt says of a domain that is off."""
+
+
+def end_follows(asked: Asked, launcher_of: Callable[[str], Launcher | None]) -> str | None:
+    """Say what is wrong about the end that is told."""
+    said, vmi = asked.call.asked["patch"].get("status", {}), asked.decided_on
+    if said.get("phase") not in OVER or len(vmi["status"].get("activePods") or {}) != 1:
+        return None
+    (pod_uid,) = vmi["status"]["activePods"]
+    launcher = launcher_of(pod_uid)
+    seen = None if launcher is None else launcher.sighting
+    if launcher is None or seen is None or not seen.is_connected or seen.state is None:
+        return None
+    if seen.state.life is not Life.SHUT_OFF:
+        return f"{said['phase']}, and its domain is {seen.state.life.value}"
+    expected = _expected(seen.state.reason, launcher, vmi)
+    told = (said["phase"], said.get("reason", vmi["status"].get("reason", "")))
+    return None if expected is None or told == expected else f"{told}, and {seen.state.reason} means {expected}"
+
+
+def _expected(reason: str, launcher: Launcher, vmi: Json) -> tuple[str, str] | None:
+    """Return the phase and its reason; None where what is seen alone does not tell."""
+    is_going = "deletionTimestamp" in vmi["metadata"]
+    if reason == SHUT_DOWN:
+        return "Succeeded", vmi["status"].get("reason", "")
+    if reason not in (CRASHED, DESTROYED):
+        return None
+    if launcher.is_gone:
+        return "Failed", "PodRemoved"
+    is_hurried = reason == CRASHED or vmi["spec"].get("terminationGracePeriodSeconds") == 0
+    if is_going and is_hurried:
+        return "Failed", "Deleted"
+    return "Failed", "GuestCrashed" if reason == CRASHED else "ShutdownTimedOut"

@@ -1,0 +1,48 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Bugs planted on purpose that make work late, early, or twice. Those that make it wrong are in planted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from controlplane.api.objects.resources import Key
+from controlplane.engine.plan import Outcome
+from controlplane.engine.queue import Queue
+from controlplane.virt_handler.vmi import reconciler as handler_module
+from controlplane.virt_handler.vmi import world as handler_world
+
+
+def alarm_forgotten(queue: Queue, key: Key, now: float, *, failed: bool, look_again_in: float | None = None) -> None:
+    """Finish a turn, and come back only when it failed."""
+    _finish(queue, key, now, failed=failed, look_again_in=look_again_in if failed else None)
+
+
+def put_off(queue: Queue, key: Key, now: float, *, after: float = 0.0) -> None:
+    """Let a change wait for the alarm that is set already."""
+    if key not in queue._due:
+        _add(queue, key, now, after=after)
+
+
+def satisfied(_plan: Any) -> Outcome:
+    """Take a step of which nothing came for done."""
+    return Outcome()
+
+
+def never_sent(*_unused: Any) -> bool:
+    """Forget which deletes were sent."""
+    return False
+
+
+class RemembersOrphans(handler_module.VmiReconciler):
+    """Counts the minute of an orphan from when it was one for the first time."""
+
+    def observe(self, key: Key) -> handler_world.World | None:
+        before = dict(self._orphaned_since)
+        world = super().observe(key)
+        self._orphaned_since = {**self._orphaned_since, **before}
+        return world
+
+
+_finish, _add = Queue.finish, Queue.add

@@ -1,0 +1,45 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The model of the queue says nothing about the real one, and something about one that is late."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from controlplane.api.objects.resources import Key
+from controlplane.engine.queue import Queue
+from tests.controlplane.simulation.planted_lateness import alarm_forgotten, put_off
+from tests.controlplane.simulation.watched_queue import WatchedQueue
+
+A, B = Key("default", "a"), Key("default", "b")
+
+
+def work(queue: WatchedQueue, seed: int) -> None:
+    """Ask for turns, take them, and end them, at random."""
+    rng, now, held = random.Random(seed), 0.0, []
+    for _unused in range(300):
+        now += rng.choice((0.0, 0.01, 5.0))
+        queue.add(rng.choice((A, B)), now, after=rng.choice((0.0, 0.0, 3.0)))
+        key = queue.take(now)
+        if key is not None:
+            held.append(key)
+        if held and rng.random() < 0.7:
+            queue.finish(held.pop(0), now, failed=rng.random() < 0.3, look_again_in=rng.choice((None, 0.0, 10.0)))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_real_queue_is_as_its_model(seed: int) -> None:
+    said: list[str] = []
+    work(WatchedQueue(random.Random(seed), said.append), seed)
+    assert said == []
+
+
+@pytest.mark.parametrize(("name", "bug"), [("finish", alarm_forgotten), ("add", put_off)])
+def test_a_turn_that_is_late_is_told(name: str, bug: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Queue, name, bug)
+    said: list[str] = []
+    work(WatchedQueue(random.Random(1), said.append), 1)
+    assert "and the next turn is due at" in said[0]

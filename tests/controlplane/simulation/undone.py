@@ -1,0 +1,56 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a process still has to do by its own lights, though nobody has turned to it: a wake or an alarm went missing.
+
+The reconcilers decide by levels, not by events: whoever is not at work on a key, and does not wait, finds nothing to
+do. What they decide may be wrong; that is for the promises to say.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from controlplane.api.objects.resources import Key
+from controlplane.engine.errors import Unavailable
+from controlplane.engine.plan import Tell
+
+SHORTEST_SECONDS = 0.01
+"""Of lateness that counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A moment by a process's own clock, and by how much that was off."""
+
+    now: float
+    monotonic: float
+    offset: float
+
+
+def undone(reconciler: Any, key: Key, due_in: float | None, last: Moment | None) -> str | None:
+    """Say what is left to do about a key that nobody works on. due_in: when its turn comes; None: it does not.
+
+    last: when it was looked at last. What only time has made worth saying since then waits for the next look.
+    """
+    try:
+        world = reconciler.observe(key)
+    except Unavailable:
+        return None
+    if world is None:
+        return None
+    plan = reconciler.decide(world)
+    steps = [one for one in plan.steps if not isinstance(one, Tell)]
+    wanted = plan.look_again_in
+    when = "never" if due_in is None else f"in {due_in:.2f} s"
+    if wanted is not None and (due_in is None or due_in > max(0.0, wanted) + SHORTEST_SECONDS):
+        return f"it is to be looked at in {wanted:.2f} s, and somebody comes back {when}"
+    if steps and wanted is None:
+        return f"{type(steps[0]).__name__} is to be done ({steps[0].because}), and somebody comes back {when}"
+    if last is not None:
+        times = {"now": last.now, "monotonic": last.monotonic}
+        world = replace(world, **{name: then for name, then in times.items() if hasattr(world, name)})
+    if not steps and reconciler.derive_status(world, None) is not None:
+        return f"its status says something else than what is seen, and somebody comes back {when}"
+    return None
