@@ -181,7 +181,7 @@ def _checked(endpoint: Endpoint, params: Mapping[str, Any]) -> Endpoint:
         if value and any(char in value for char in "\r\n\0"):
             raise BadArgument(f"{name}: a header value may not contain line breaks")
     if endpoint.proxy:
-        endpoint = replace(endpoint, proxy_headers={**_proxy_user(endpoint.proxy), **endpoint.proxy_headers})
+        endpoint = endpoint._replace(proxy_headers={**_proxy_user(endpoint.proxy), **endpoint.proxy_headers})
     warnings = list(endpoint.warnings)
     if parts.scheme == "http":
         if parts.hostname not in LOOPBACK:

@@ -112,8 +112,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_SERVICE,
-        line="    return replace(outcome, changed=True, method",
-        without="    return replace(outcome, method",
+        line="    return outcome._replace(changed=True, method",
+        without="    return outcome._replace(method",
         because="What was changed before a conflict was changed.",
         tests=_BY_SERVICE,
     ),
