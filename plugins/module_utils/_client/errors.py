@@ -85,15 +85,22 @@ def refusal(attempt: str, status: int, answer: Any) -> ApiError:
     ]
     causes = [one for one in causes if one["field"] != "<nil>"] or causes  # "some rules were not checked"
     if causes:
-        reason = "; ".join(f"{one['field']}: {one['message']}" for one in causes)
+        reason = "; ".join(
+            one["message"] if one["field"] == "?" else f"{one['field']}: {one['message']}" for one in causes
+        )
     else:
         reason = cut(str(body.get("message") or body.get("reason") or answer or "no reason given"))
     return _CLASSES.get(status, ApiError)(
-        f"cannot {attempt}: {reason}{_remedy(status)}", status=status, server_reason=body.get("reason"), causes=causes
+        f"cannot {attempt}: {reason}{_remedy(status, reason)}",
+        status=status,
+        server_reason=body.get("reason"),
+        causes=causes,
     )
 
 
-def _remedy(status: int) -> str:
+def _remedy(status: int, reason: str) -> str:
+    if status == 500 and "failed calling webhook" in reason:
+        return " (what judges such objects does not answer; look at the control plane's Pods, of virt-api for ours)"
     if status == 401:
         return " (the API server does not know the user; check the credentials)"
     if status == 403:

@@ -27,6 +27,16 @@ def test_causes_come_instead_of_a_message_that_may_hold_the_object() -> None:
     assert error.facts["causes"] == [{"field": "spec.x", "message": "unknown"}]
 
 
+def test_a_webhook_that_does_not_answer_is_told_from_a_refusal() -> None:
+    """As the API server says it: a cause without a field."""
+    why = 'failed calling webhook "virtualmachines-mutator.kubevirt.io": no endpoints available for service "virt-api"'
+    body = {"reason": "InternalError", "details": {"causes": [{"message": why}]}}
+    error = errors.refusal("apply X", 500, body)
+
+    assert error.message.startswith(f"cannot apply X: {why} (")
+    assert "look at the control plane's Pods" in error.message
+
+
 def test_foreign_text_is_cut_and_made_printable() -> None:
     error = errors.refusal("apply X", 500, "a\x1b[31m\n" + "b" * 5000)
     assert "\x1b" not in error.message
