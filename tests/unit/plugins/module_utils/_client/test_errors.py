@@ -27,6 +27,34 @@ def test_causes_come_instead_of_a_message_that_may_hold_the_object() -> None:
     assert error.facts["causes"] == [{"field": "spec.x", "message": "unknown"}]
 
 
+@pytest.mark.parametrize(
+    ("why", "remedy"),
+    [
+        (
+            'vms is forbidden: User "jane" cannot list resource "vms" in API group "kubevirt.io"',
+            " (ask the cluster's adm",
+        ),
+        ('forbidden: User "jane" cannot get path "/apis"', " (ask the cluster's administrator"),
+        ("metadata.namespace: namespace team is being terminated", " (it takes nothing new; try again when it is gone"),
+        ('vms "web" is forbidden: exceeded quota: few, requested: count/vms=1, used: 1, limited: 1', None),
+    ],
+)
+def test_what_is_forbidden_has_the_remedy_that_fits(why: str, remedy: str | None) -> None:
+    message = errors.refusal("apply X", 403, {"message": why}).message
+
+    assert message.partition(why)[2].startswith(remedy) if remedy else message.endswith(why)
+
+
+def test_a_webhook_that_does_not_answer_is_told_from_a_refusal() -> None:
+    """As the API server says it: a cause without a field."""
+    why = 'failed calling webhook "virtualmachines-mutator.kubevirt.io": no endpoints available for service "virt-api"'
+    body = {"reason": "InternalError", "details": {"causes": [{"message": why}]}}
+    error = errors.refusal("apply X", 500, body)
+
+    assert error.message.startswith(f"cannot apply X: {why} (")
+    assert "look at the control plane's Pods" in error.message
+
+
 def test_foreign_text_is_cut_and_made_printable() -> None:
     error = errors.refusal("apply X", 500, "a\x1b[31m\n" + "b" * 5000)
     assert "\x1b" not in error.message
