@@ -152,6 +152,8 @@ def _phase_is_seen(asked: Asked, launcher_of: LauncherOf) -> str | None:
 def _guest_is_seen(launcher: Launcher | None, *, is_first: bool) -> str | None:
     if launcher is not None and launcher.doing and is_first:
         return f"Running, and somebody is yet to {launcher.doing}"
+    if launcher is not None and launcher.is_gone:
+        return "Running, and its Pod was removed: its guest is about to be ended"
     seen = None if launcher is None else launcher.sighting
     if seen is None or not seen.is_connected or seen.state is None or not seen.state.life.is_up:
         return "Running, and no guest is seen"

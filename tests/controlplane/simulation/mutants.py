@@ -116,7 +116,6 @@ MUTANTS: dict[str, Mutant] = {
     "Pods and VMIs deleted again and again": Mutant(
         swapped=((Overlay, "is_delete_sent", planted_lateness.never_sent),)
     ),
-    "the minute of an orphan of long ago": Mutant(handler=planted_lateness.RemembersOrphans),
     "final phases left again": Mutant(
         swapped=((status, "is_final", lambda _unused: False), (status, "may_move", lambda *_unused: True))
     ),

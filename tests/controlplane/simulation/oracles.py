@@ -220,12 +220,14 @@ class Oracles:
         return None
 
     def _numbers_break(self, change: Change) -> str | None:
-        """attempt and epoch never go back."""
+        """attempt and epoch never go back, and skip nothing."""
         if change.after is None:
             return None
         uid, now = change.after["metadata"]["uid"], _numbers(change.after)
         old = self._numbers.get(uid, (0, 0))
         self._numbers[uid] = (max(old[0], now[0]), max(old[1], now[1]))
+        if any(after > before + 1 for before, after in zip(old, now, strict=True)):
+            return f"attempt: {change.key} went on from {old} to {now}"
         return f"attempt: {change.key} went back from {old} to {now}" if now[0] < old[0] or now[1] < old[1] else None
 
     def _pod_breaks(self, change: Change) -> str | None:

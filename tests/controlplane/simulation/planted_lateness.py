@@ -10,8 +10,6 @@ from typing import Any
 from controlplane.api.objects.resources import Key
 from controlplane.engine.plan import Outcome
 from controlplane.engine.queue import Queue
-from controlplane.virt_handler.vmi import reconciler as handler_module
-from controlplane.virt_handler.vmi import world as handler_world
 
 
 def alarm_forgotten(queue: Queue, key: Key, now: float, *, failed: bool, look_again_in: float | None = None) -> None:
@@ -33,16 +31,6 @@ def satisfied(_plan: Any) -> Outcome:
 def never_sent(*_unused: Any) -> bool:
     """Forget which deletes were sent."""
     return False
-
-
-class RemembersOrphans(handler_module.VmiReconciler):
-    """Counts the minute of an orphan from when it was one for the first time."""
-
-    def observe(self, key: Key) -> handler_world.World | None:
-        before = dict(self._orphaned_since)
-        world = super().observe(key)
-        self._orphaned_since = {**self._orphaned_since, **before}
-        return world
 
 
 _finish, _add = Queue.finish, Queue.add
