@@ -80,7 +80,7 @@ class Service:
             return _failed(request, "gone", str(error))
         except TimeoutError:
             return _failed(request, "failed", "no end of it within its time")
-        except Exception as error:  # libnftables and the kernel have errors of many families
+        except Exception as error:  # pyroute2, libnftables and the kernel have errors of many families
             log.warning("a request failed", extra={"request": type(request).__name__, "error": str(error)})
             return _failed(request, "failed", str(error) or type(error).__name__)
 
