@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import subprocess
 import sys
 from collections.abc import Coroutine
 from types import ModuleType
@@ -48,3 +49,10 @@ def test_a_process_that_serves_many_has_descriptors_for_them(
 
     logging.getLogger("hpack").setLevel(level)
     assert (code, done) == (0, ["allowed many", "served"])
+
+
+@pytest.mark.parametrize("module", ["sqlite3", "aiohttp", "libvirt", "kubernetes"])
+def test_virt_node_loads_nothing_that_it_does_not_need(module: str) -> None:
+    """It is on every node, and root."""
+    program = f"import sys, controlplane.virt_node.__main__; sys.exit({module!r} in sys.modules)"
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
