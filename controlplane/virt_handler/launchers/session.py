@@ -163,7 +163,11 @@ class Session:
             except HypervisorError as error:
                 self._note_failed_start(error)
                 raise StartRefused(str(error)) from error
-        await self.refresh()
+        try:
+            await self.refresh()
+        except NoContact:
+            self._publish(has_run=True)  # libvirt said so; the next one may not even know the domain
+            raise
         if is_startable(self._sighting):  # or it would be started again at once, for ever
             undone = HypervisorError("libvirt answered that it has started the domain, but the domain is off")
             self._note_failed_start(undone)

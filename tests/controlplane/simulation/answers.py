@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from kubevirt_api.names import ROLE
+
 from controlplane.api.objects.resources import POD, Key, Resource
 from controlplane.engine.errors import AlreadyExists, ApiError, Conflict, NotFound, Unavailable
 from tests.controlplane.simulation.calls import READ, Call
@@ -59,13 +61,15 @@ class Answers:
         is_refusal = isinstance(error, ApiError) and not isinstance(error, NOT_REFUSED)
         self.was_refused |= call.is_write and is_refusal
 
-    def outdated(self, kind: str, key: Key, shown: Json | None) -> str | None:
+    def outdated(self, store: Store, kind: str, key: Key, shown: Json | None) -> str | None:
         """Say how what is shown of an object is older than the newest answer about it."""
         newest = self._newest_state.get((kind, key))
         if newest is None or shown is None or shown["metadata"]["uid"] != newest.uid:
             return None
         version = int(shown["metadata"]["resourceVersion"])
         if newest.is_gone:
+            if was_hidden(store, kind, newest.uid):
+                return None
             return f"{kind} {key} is shown, and it was answered that it is gone"
         is_older = version < newest.version
         return (
@@ -95,6 +99,14 @@ class Answers:
     def has_ended(self, kind: str, uid: str) -> bool:
         """Tell whether it was told that it deleted that object."""
         return (kind, uid) in self._ended
+
+
+def was_hidden(store: Store, kind: str, uid: str) -> bool:
+    """Tell whether a Pod had no label of ours for a while: when it is seen again, then as if it were new."""
+    if kind != POD.kind:
+        return False
+    states = (one.after for one in store.histories[kind] if one.after and one.after["metadata"]["uid"] == uid)
+    return any(ROLE not in one["metadata"].get("labels", {}) for one in states)
 
 
 @dataclass(frozen=True, slots=True)

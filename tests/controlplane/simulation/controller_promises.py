@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import msgspec
-from kubevirt_api.names import ROLE, VM_FINALIZER, VM_GENERATION, VMI_FINALIZER
+from kubevirt_api.names import VM_FINALIZER, VM_GENERATION, VMI_FINALIZER
 
 from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
-from tests.controlplane.simulation.answers import Asked
+from tests.controlplane.simulation.answers import Asked, was_hidden
 from tests.controlplane.simulation.kubernetes import OUT_OF_SERVICE, has_taint
 from tests.controlplane.simulation.ledger import asks_for_run, controlling_uid
 from tests.controlplane.simulation.start_promises import (
@@ -56,16 +56,11 @@ def _names_its_object(asked: Asked) -> str | None:
 
 
 def _is_deleted_once(asked: Asked) -> str | None:
-    """What this process was told that it has deleted goes by itself.
-
-    A Pod without our label is not seen, and when it is again, then as if it were new.
-    """
+    """What this process was told that it has deleted goes by itself."""
     kind, uid = asked.call.kind, asked.call.asked.get("uid", "")
-    if not asked.ever.has_ended(kind, uid):
+    if not asked.ever.has_ended(kind, uid) or was_hidden(asked.store, kind, uid):
         return None
-    states = [one.after for one in asked.store.histories[kind] if one.after and one.after["metadata"]["uid"] == uid]
-    was_hidden = kind == POD.kind and any(ROLE not in one["metadata"].get("labels", {}) for one in states)
-    return None if was_hidden else "it has deleted this very object before"
+    return "it has deleted this very object before"
 
 
 def _run_is_asked_for(asked: Asked) -> str | None:

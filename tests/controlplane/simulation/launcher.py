@@ -124,13 +124,20 @@ class Launcher:
             self.is_starting = False
             self._become(State(Life.SHUT_OFF, ENDS[how]) if self.is_listening else UNSEEN)
 
+    @property
+    def is_over(self) -> bool:
+        """Whether its supervisor has a reason to exit."""
+        return self.is_up and not self.is_running_guest and (self._outcome is not None or self.is_told_to_end)
+
+    @property
+    def _outcome(self) -> str | None:
+        return None if self.state is None else derive_outcome(self.state, is_acpi_expected=True)
+
     def end_if_over(self) -> bool:
         """Let the supervisor exit with the guest's verdict once there is one, or when it was told to."""
-        if not self.is_up or self.is_running_guest:
+        if not self.is_over:
             return False
-        outcome = None if self.state is None else derive_outcome(self.state, is_acpi_expected=True)
-        if outcome is None and not self.is_told_to_end:
-            return False
+        outcome = self._outcome
         self.exit(0 if outcome != "Failed" else 1, "" if outcome != "Failed" else "the guest crashed")
         return True
 

@@ -128,9 +128,7 @@ class Node:
             self._report(pod, "Running")
 
     def _can_go_on(self, one: Launcher) -> bool:
-        if one.is_starting or not one.is_listening:
-            return True
-        return not one.is_running_guest and (one.is_told_to_end or (one.state is not None and one.has_run))
+        return one.is_starting or not one.is_listening or one.is_over
 
     def _is_due(self, pod: Json) -> bool:
         if pod["spec"].get("nodeName") != self.name:

@@ -211,7 +211,7 @@ class Process:
             self.passes.append(Pass(turn, call, view, "" if shown is None else shown["metadata"]["uid"]))
             now, clock = max(turn.began, self.clock.now()), self.clock.now()
             asked = Asked(call, view, turn.view, turn.answers, self.answers, self.store, now, clock, self.seen)
-            broken = self.answers.outdated(call.kind, call.key, shown) or self.broken_promise(asked)
+            broken = self.answers.outdated(self.store, call.kind, call.key, shown) or self.broken_promise(asked)
             if broken:
                 self.broken_promises.append(f"{call}: {broken}")
 

@@ -127,7 +127,11 @@ class FakeSession:
                 raise StartRefused(str(error)) from error
         finally:
             self._is_starting = False
-        await self.refresh()
+        try:
+            await self.refresh()
+        except NoContact:
+            self._publish(has_run=True)
+            raise
 
     @_counted
     async def shut_down(self) -> None:

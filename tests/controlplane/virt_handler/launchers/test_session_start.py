@@ -12,9 +12,10 @@ import pytest
 
 from controlplane.api.objects.decode import decode_vmi
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.hypervisor.errors import Disconnected
 from controlplane.virt_handler.launchers.session import Session, Tools
 from controlplane.virt_handler.node_client import NodeClient
-from controlplane.virt_handler.vmi.ports import StartRefused
+from controlplane.virt_handler.vmi.ports import NoContact, StartRefused
 from tests.controlplane.virt_handler.builders import RUNNING, VMI_UID, a_pod, vmi_object
 from tests.controlplane.virt_handler.fakes import FakeClock, FakeConnection, FakeLibvirtd
 
@@ -54,6 +55,16 @@ async def granted() -> VirtualMachineInstance:
 async def test_a_start_is_done_when_the_guest_is_seen_up(session: Session) -> None:
     await session.start(granted)
     assert session.launcher().sighting.state == RUNNING
+
+
+async def test_a_start_that_is_answered_is_a_run_though_nobody_has_seen_it(
+    session: Session, libvirtd: FakeLibvirtd
+) -> None:
+    """libvirtd dies with its guest; the next one does not know the domain, and would be told to start it."""
+    libvirtd.look_error = Disconnected("eof")
+    with pytest.raises(NoContact):
+        await session.start(granted)
+    assert session.launcher().sighting.has_run
 
 
 async def test_a_start_that_is_answered_and_not_done_is_refused(session: Session, libvirtd: FakeLibvirtd) -> None:

@@ -56,7 +56,7 @@ def children() -> set[int]:
 @pytest.mark.parametrize(
     ("run_guest", "reason"),
     [
-        pytest.param(hang, "KVM hangs: a virtual processor did not finish within 2.7 s", id="KVM_RUN never returns"),
+        pytest.param(hang, "KVM hangs: a virtual processor did not finish within 2.1 s", id="KVM_RUN never returns"),
         pytest.param(die, "the process that ran a virtual processor died", id="the child dies"),
         pytest.param(refuse, "KVM refused to make a virtual machine: Invalid argument", id="an ioctl fails"),
         pytest.param(break_down, "the probe itself failed", id="a fault of the probe"),
