@@ -159,6 +159,10 @@ TABLE: dict[str, tuple[World, list[str]]] = {
     "deleted, foreign: let go": (vm_world(a_vm(deleting=True), FOREIGN), ["RemoveFinalizer"]),
     "deleted, cut loose: let go": (vm_world(a_vm(deleting=True), ORPHAN), ["RemoveFinalizer"]),
     "deleted with orphan: set it free": (vm_world(a_vm(deleting=True, finalizers=ORPHANING), RUNNING), ["ReleaseVmi"]),
+    "deleted with orphan, own going: set it free all the same": (
+        vm_world(a_vm(deleting=True, finalizers=ORPHANING), GOING),
+        ["ReleaseVmi"],
+    ),
     "deleted with orphan, free: go": (
         vm_world(a_vm(deleting=True, finalizers=ORPHANING), ORPHAN),
         ["RemoveFinalizer"],
