@@ -88,6 +88,8 @@ def _without_pod(world: World) -> Plan[Action]:
         leaving = [pod for pod in _staying(world) if pod in world.superseded]
         return Plan(tuple(_delete(pod, "a further attempt was begun") for pod in leaving))
     if not world.was_begun:
+        if world.attempt > 1 and not world.is_absence_confirmed:
+            return Plan((LookForPods(because="the Pod of an earlier attempt may only not be seen"),))
         return Plan((CreatePod(world.attempt, because="the run has no launcher Pod yet"),))
     if not world.is_absence_confirmed:
         return Plan((LookForPods(because="its Pod is not in the cache"),))

@@ -27,8 +27,9 @@ STANDS_SECONDS = 150.0
 """For so long after it was last heard a word about a Pod stands against others. The kubelet says each thing again after
 2 minutes at most, about each volume for itself: whoever tells the newest tells another every time."""
 
-Question = tuple[bool, frozenset[str], int]
-"""Is there a Pod of a VMI that is being deleted (or not), was granted to these Pods, and has begun this attempt?"""
+Question = tuple[bool, frozenset[str], int, bool]
+"""Is there a Pod of a VMI that is being deleted (or not), was granted to these Pods, is at this attempt, and has had a
+Pod of it (or not yet)?"""
 
 
 @dataclass(slots=True)
@@ -145,9 +146,10 @@ class Memories:
             memory.last_words[pod.uid] = pod
 
 
-def question(vmi: VirtualMachineInstance) -> Question:
+def question(vmi: VirtualMachineInstance, memory: Memory) -> Question:
     """Say what an answer about a VMI's Pods would be an answer to."""
-    return vmi.metadata.deletion_timestamp is not None, frozenset(vmi.status.active_pods), attempts(vmi)[-1]
+    granted, was_begun = frozenset(vmi.status.active_pods), memory.was_begun(vmi.status.attempt)
+    return vmi.metadata.deletion_timestamp is not None, granted, attempts(vmi)[-1], was_begun
 
 
 def names(vmi: VirtualMachineInstance) -> list[Key]:

@@ -91,7 +91,7 @@ class VmiReconciler:
             now=self._clock.now(),
             configuration=configuration,
             problems=_problems(raw, configuration) if vmi.status.attempt == 0 else (),
-            is_absence_confirmed=question(vmi) in memory.absence,
+            is_absence_confirmed=question(vmi, memory) in memory.absence,
             was_begun=memory.was_begun(vmi.status.attempt),
             heard=memory.heard,
             deletes_sent=frozenset(pod.uid for pod in pods if self._pods.is_delete_sent(_pod_key(pod), pod.uid)),
@@ -206,7 +206,8 @@ class VmiReconciler:
             is_any_enough = world.is_deleting or not granted
             if found.uid in granted or (is_any_enough and is_controlled(found, vmi)):
                 return
-        self._memories.of(vmi).absence.add(question(vmi))
+        memory = self._memories.of(vmi)
+        memory.absence.add(question(vmi, memory))
 
     async def _look_for_node(self, world: World, action: LookForNode) -> None:
         memory = self._memories.of(world.vmi)

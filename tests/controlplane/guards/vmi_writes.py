@@ -93,16 +93,30 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_RECONCILER,
-        line="            is_absence_confirmed=question(vmi) in memory.absence,",
+        line="            is_absence_confirmed=question(vmi, memory) in memory.absence,",
         without="            is_absence_confirmed=bool(memory.absence),",
         because="An answer about one grant, or asked before the deletion, is none about another.",
         tests=_BY_RECONCILER,
     ),
     Guard(
         file=_MEMORY,
-        line="frozenset(vmi.status.active_pods), attempts(vmi)[-1]",
-        without="frozenset(vmi.status.active_pods), 0",
+        line="granted, attempts(vmi)[-1], was_begun",
+        without="granted, 0, was_begun",
         because="That the Pod of one attempt is gone says nothing of the next one's, which is there.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=_MEMORY,
+        line="granted, attempts(vmi)[-1], was_begun",
+        without="granted, attempts(vmi)[-1], True",
+        because="What was answered before a Pod was made would be its death.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file="controlplane/virt_controller/vmi/decide.py",
+        line="        if world.attempt > 1 and not world.is_absence_confirmed:",
+        without="        if False:",
+        because="The Pod of the attempt before may only have lost our label: there would be two.",
         tests=_BY_RECONCILER,
     ),
     Guard(

@@ -110,7 +110,8 @@ class BelievesItsCache(VmiReconciler):
     """Takes the silence of its cache for the API server's word that no Pod is left."""
 
     async def _look_for_pods(self, world: vmi_world.World) -> None:
-        self._memories.of(world.vmi).absence.add(vmi_module.question(world.vmi))
+        memory = self._memories.of(world.vmi)
+        memory.absence.add(vmi_module.question(world.vmi, memory))
 
 
 def every_node_gone(memory: memory_module.Memory, name: str, raw: bytes | None) -> Any:

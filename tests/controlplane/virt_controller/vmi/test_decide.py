@@ -96,7 +96,8 @@ TABLE: dict[str, tuple[World, list[str]]] = {
     ),
     "an earlier attempt's Pod is going: wait": (vmi_world(SECOND, a_running_pod(deleting=True)), []),
     "an earlier attempt's Pod was told to go: wait": (vmi_world(SECOND, a_running_pod(), **SENT), []),
-    "an earlier attempt's Pod is gone: create the next": (vmi_world(SECOND), ["CreatePod"]),
+    "an earlier attempt's Pod is not seen: ask": (vmi_world(SECOND), ["LookForPods"]),
+    "an earlier attempt's Pod is gone: create the next": (vmi_world(SECOND, **ABSENT), ["CreatePod"]),
     "Pod without a node asks for KVM under emulation: a further attempt is recorded": (
         vmi_world(a_vmi(**SCHEDULING), a_pod(has_kvm=True), **EMULATED),
         ["Tell"],

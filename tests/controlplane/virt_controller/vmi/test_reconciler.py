@@ -60,7 +60,7 @@ async def test_what_waits_for_kvm_notices_that_emulation_will_do(stage: Stage) -
     ((second, body),) = stage.store.list(POD)
     assert (first.name[-2:], second.name[-2:]) == ("-1", "-2")
     assert "devices.kubevirt.io/kvm" not in body["spec"]["containers"][0]["resources"]["limits"]
-    assert [one for one in calls if "Pod" in one] == ["delete Pod [uid]", "create Pod"]
+    assert [one for one in calls if "Pod" in one] == ["delete Pod [uid]", "get Pod", "get Pod", "create Pod"]
     assert calls[0] == "patch status of VirtualMachineInstance [uid+version]"
     stage.place(second)
     await stage.work()
@@ -446,6 +446,37 @@ async def test_absence_is_asked_anew_for_a_further_attempt(stage: Stage) -> None
     stage.catch_up()
     stage.reconciler.observe(WEB)
     stage.caches[POD].forget()  # as a watch that selects by label shows it
+    await stage.work()
+    assert "get Pod" in stage.calls
+    assert stage.status["phase"] == "Scheduling"
+
+
+async def test_the_pod_of_a_former_attempt_that_is_not_seen_goes_before_the_next_is_made(stage: Stage) -> None:
+    """Its delete was lost on the way, and it has lost our label since."""
+    first = await stage.until_begun()
+    stage.patch_status({"attempt": 2})
+    stage.store.patch(POD, first, {"metadata": {"labels": None}})
+    stage.catch_up()
+    stage.caches[POD].forget()  # as a watch that selects by label shows it
+    await stage.work()
+    assert "create Pod" not in stage.calls
+    for _unused in range(4):
+        await stage.work()
+    ((second, _body),) = stage.store.list(POD)
+    assert (first.name[-2:], second.name[-2:]) == ("-1", "-2")
+
+
+async def test_that_there_was_no_pod_before_one_was_made_is_not_its_death(stage: Stage) -> None:
+    first = await stage.until_begun()
+    stage.lose(first)
+    stage.patch_status({"attempt": 2})
+    stage.catch_up()
+    for _unused in range(3):
+        await stage.work()
+    ((second, _body),) = stage.store.list(POD)
+    stage.store.patch(POD, second, {"metadata": {"labels": None}})
+    stage.catch_up()
+    stage.caches[POD].forget()
     await stage.work()
     assert "get Pod" in stage.calls
     assert stage.status["phase"] == "Scheduling"
