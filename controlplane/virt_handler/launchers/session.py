@@ -80,6 +80,8 @@ class Session:
         self._failed_starts: list[float] = []
         self._pauses = Pauses(tools.random)
         self._connected_at: float | None = None
+        self._is_start_in_doubt = False
+        """A start was not answered, and nobody has looked since."""
         self._is_unreadable = False
         """The domain's description on this connection was bad: it is not read again."""
 
@@ -148,6 +150,11 @@ class Session:
         What may take long comes first, the grant last: nothing that is revoked meanwhile is started.
         """
         connection = self._require()
+        if self._is_start_in_doubt:
+            await self.refresh()
+            self._is_start_in_doubt = False
+            if not is_startable(self._sighting):
+                return  # it took effect, and may be over already: another one would be another run
         report = await self._read_report()
         async with self._looking:
             text = self._describe(await granted(), report)
@@ -159,6 +166,7 @@ class Session:
             except WrongState:
                 log.info("the domain runs already", extra=self._who)
             except (Disconnected, TimedOut) as error:
+                self._is_start_in_doubt = True
                 raise NoContact(str(error)) from error
             except HypervisorError as error:
                 self._note_failed_start(error)

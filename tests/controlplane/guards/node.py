@@ -24,6 +24,13 @@ _BY_HYPERVISOR = ("tests/controlplane/hypervisor",)
 GUARDS: tuple[Guard, ...] = (
     Guard(
         file=_SESSION,
+        line="        if self._is_start_in_doubt:\n            await self.refresh()\n",
+        without="        if False:\n            await self.refresh()\n",
+        because="A start whose answer was lost may have taken effect, and be over: another one would be another run.",
+        tests=("tests/controlplane/virt_handler/launchers/test_session_start.py",),
+    ),
+    Guard(
+        file=_SESSION,
         line="            self._publish(has_run=True)  # libvirt said so; the next one may not even know the domain\n",
         without="",
         because="A guest that ended with its libvirtd before it was seen would be started again in the same run.",

@@ -19,6 +19,7 @@ from controlplane.api.objects.resources import Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import State
 from controlplane.virt_handler.vmi.ports import Granted, NoContact, StartRefused
+from controlplane.virt_handler.vmi.verdict import is_startable
 from controlplane.virt_handler.vmi.world import Expected, Failure, Launcher, Sighting
 from tests.controlplane.simulation import launcher as host
 from tests.controlplane.simulation.calls import Call
@@ -64,6 +65,7 @@ class FakeSession:
         self._look: tuple[State | None] | None = None
         """A look that is begun and not published yet."""
         self._is_starting = False
+        self._is_start_in_doubt = False
         self._failed_starts: list[float] = []
         self._expected: Expected | None = None
         self.in_vain = 0
@@ -115,6 +117,11 @@ class FakeSession:
     async def start(self, granted: Granted) -> None:
         """Define, start, and look: nothing seen in between is published."""
         self._note_attempt("start")
+        if self._is_start_in_doubt:
+            await self.refresh()
+            self._is_start_in_doubt = False
+            if not is_startable(self._sighting):
+                return
         self._is_starting, self._look = True, None
         try:
             await granted()
@@ -125,6 +132,9 @@ class FakeSession:
             if not error.is_wrong_state:
                 self._note_failed_start(str(error))
                 raise StartRefused(str(error)) from error
+        except NoContact:
+            self._is_start_in_doubt = True
+            raise
         finally:
             self._is_starting = False
         try:

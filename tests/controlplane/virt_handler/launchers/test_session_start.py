@@ -12,12 +12,13 @@ import pytest
 
 from controlplane.api.objects.decode import decode_vmi
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
-from controlplane.hypervisor.errors import Disconnected
+from controlplane.domain.state import Life, State
+from controlplane.hypervisor.errors import Disconnected, TimedOut
 from controlplane.virt_handler.launchers.session import Session, Tools
 from controlplane.virt_handler.node_client import NodeClient
 from controlplane.virt_handler.vmi.ports import NoContact, StartRefused
 from tests.controlplane.virt_handler.builders import RUNNING, VMI_UID, a_pod, vmi_object
-from tests.controlplane.virt_handler.fakes import FakeClock, FakeConnection, FakeLibvirtd
+from tests.controlplane.virt_handler.fakes import FakeClock, FakeConnection, FakeGuest, FakeLibvirtd
 
 
 class Node(NodeClient):
@@ -65,6 +66,44 @@ async def test_a_start_that_is_answered_is_a_run_though_nobody_has_seen_it(
     with pytest.raises(NoContact):
         await session.start(granted)
     assert session.launcher().sighting.has_run
+
+
+async def test_after_a_start_without_an_answer_comes_a_look_and_no_other_start(
+    session: Session, libvirtd: FakeLibvirtd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The guest came up and has shut down again meanwhile: another start would be another run."""
+    start = FakeGuest.start
+
+    async def unanswered(guest: FakeGuest) -> None:
+        await start(guest)
+        raise TimedOut("no answer within 30 s")
+
+    monkeypatch.setattr(FakeGuest, "start", unanswered)
+    with pytest.raises(NoContact):
+        await session.start(granted)
+    assert libvirtd.guest is not None
+    await libvirtd.guest.shutdown()
+
+    await session.start(granted)
+
+    assert libvirtd.guest.starts == 1
+    assert session.launcher().sighting.state == State(Life.SHUT_OFF, "shutdown")
+
+
+async def test_a_start_that_never_arrived_is_made_again(
+    session: Session, libvirtd: FakeLibvirtd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def lost(_guest: FakeGuest) -> None:
+        raise TimedOut("no answer within 30 s")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(FakeGuest, "start", lost)
+        with pytest.raises(NoContact):
+            await session.start(granted)
+
+    await session.start(granted)
+
+    assert session.launcher().sighting.state == RUNNING
 
 
 async def test_a_start_that_is_answered_and_not_done_is_refused(session: Session, libvirtd: FakeLibvirtd) -> None:
