@@ -10,6 +10,7 @@ from collections.abc import Callable
 from controlplane.domain.state import Life
 from controlplane.virt_handler.vmi.world import Launcher
 from tests.controlplane.simulation.answers import Asked
+from tests.controlplane.simulation.launcher import is_provisional
 from tests.controlplane.simulation.store import OVER, Json
 
 SHUT_DOWN, CRASHED, DESTROYED = "shutdown", "crashed", "destroyed"
@@ -26,7 +27,7 @@ def end_follows(asked: Asked, launcher_of: Callable[[str], Launcher | None]) -> 
     seen = None if launcher is None else launcher.sighting
     if launcher is None or seen is None or not seen.is_connected or seen.state is None:
         return None
-    if seen.state.life is not Life.SHUT_OFF:
+    if seen.state.life is not Life.SHUT_OFF and not is_provisional(seen.state):
         return f"{said['phase']}, and its domain is {seen.state.life.value}"
     expected = _expected(seen.state.reason, launcher, vmi)
     told = (said["phase"], said.get("reason", vmi["status"].get("reason", "")))

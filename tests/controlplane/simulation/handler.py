@@ -21,7 +21,7 @@ from tests.controlplane.simulation.cache import LaggingCache
 from tests.controlplane.simulation.calls import CallingApi
 from tests.controlplane.simulation.duties import Owed
 from tests.controlplane.simulation.handler_duties import owed
-from tests.controlplane.simulation.handler_promises import broken_promise
+from tests.controlplane.simulation.handler_promises import ENDING, broken_promise
 from tests.controlplane.simulation.node import Node
 from tests.controlplane.simulation.process import Process
 from tests.controlplane.simulation.sessions import FakeSessions
@@ -75,7 +75,8 @@ class Handler(Process):
             self._going.setdefault(vmi["metadata"]["uid"], self.clock.monotonic())
 
     def broken_promise(self, asked: Asked) -> str | None:
-        self.begins(asked.call.key)  # it may have seen more since its pass began
+        if asked.call.verb in ENDING:
+            self.begins(asked.call.key)  # it may have seen more since its pass began; in a start it looks only after it
         unseen = self._unseen.get(asked.call.key)
         unseen_for = None if unseen is None else self.clock.monotonic() - unseen
         return broken_promise(asked, self.node.name, self._launcher_of, self._grace_left, unseen_for)

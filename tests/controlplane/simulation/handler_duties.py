@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection
 
 from controlplane.virt_handler.vmi.world import Launcher
 from tests.controlplane.simulation.duties import Owed
-from tests.controlplane.simulation.launcher import STARTING
+from tests.controlplane.simulation.launcher import is_provisional
 from tests.controlplane.simulation.store import OVER, Json
 
 GOING_ON = ("Scheduled", "Running", "Unknown")
@@ -51,9 +51,7 @@ def owed(
 
 def _has_guest(launcher: Launcher) -> bool:
     seen = launcher.sighting
-    if not seen.is_connected or seen.state is None or not seen.state.life.is_up:
-        return False
-    return (seen.state.life, seen.state.reason) != (STARTING.life, STARTING.reason)
+    return seen.is_connected and seen.state is not None and seen.state.life.is_up and not is_provisional(seen.state)
 
 
 def _may_start(launcher: Launcher) -> bool:

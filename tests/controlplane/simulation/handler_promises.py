@@ -18,7 +18,7 @@ from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE_INSTANCE, Ke
 from controlplane.virt_handler.vmi.world import Launcher
 from tests.controlplane.simulation.answers import Asked
 from tests.controlplane.simulation.end_promises import end_follows
-from tests.controlplane.simulation.launcher import STARTING
+from tests.controlplane.simulation.launcher import is_provisional
 from tests.controlplane.simulation.store import OVER, Json
 from tests.controlplane.simulation.vmi_status_promises import vmi_status_follows
 
@@ -28,6 +28,8 @@ LauncherOf = Callable[[str], Launcher | None]
 
 GraceLeft = Callable[[Json], float | None]
 """How much is left of a VMI's grace period; None while its deletion was not seen."""
+ENDING = ("shut down", "destroy")
+"""Verbs that end a guest."""
 ORPHAN_SECONDS = 60.0
 
 
@@ -40,7 +42,7 @@ def broken_promise(
             return _start_is_granted(asked, node, launcher_of)
         case "prepare network of", "domain":
             return _guest_may_come(asked)
-        case "destroy" | "shut down", "domain":
+        case verb, "domain" if verb in ENDING:
             return (
                 _end_has_a_cause(asked) or _end_is_timely(asked, grace_left) or _orphan_had_its_time(asked, unseen_for)
             )
@@ -157,9 +159,7 @@ def _guest_is_seen(launcher: Launcher | None, *, is_first: bool) -> str | None:
     seen = None if launcher is None else launcher.sighting
     if seen is None or not seen.is_connected or seen.state is None or not seen.state.life.is_up:
         return "Running, and no guest is seen"
-    # Not by State.is_starting: a bug may be planted there.
-    is_provisional = (seen.state.life, seen.state.reason) == (STARTING.life, STARTING.reason)
-    return "Running, and the guest is seen to be starting" if is_provisional else None
+    return "Running, and the guest is seen to be starting" if is_provisional(seen.state) else None
 
 
 def _unlisted_at(asked: Asked, pod_uid: str) -> int:

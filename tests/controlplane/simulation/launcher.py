@@ -24,6 +24,11 @@ UNSEEN = OFF
 """How a domain is whose guest ended while there was no libvirtd."""
 
 
+def is_provisional(state: State) -> bool:
+    """Tell whether QEMU is being started. Not by State.is_starting: a bug may be planted there."""
+    return (state.life, state.reason) == (STARTING.life, STARTING.reason)
+
+
 class DomainError(Exception):
     """libvirt refuses. is_wrong_state: the domain is not in a state for it."""
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from controlplane.domain.state import State
-from controlplane.engine import reconcile as reconcile_module
 from controlplane.engine.overlay import Overlay
 from controlplane.engine.queue import Queue
 from controlplane.virt_controller.vm import reconciler as vm_module
@@ -110,9 +109,6 @@ MUTANTS: dict[str, Mutant] = {
     "Running from a provisional look": Mutant(swapped=((State, "is_starting", property(lambda _unused: False)),)),
     "an alarm forgotten": Mutant(swapped=((Queue, "finish", planted_lateness.alarm_forgotten),)),
     "a change put off until the alarm": Mutant(swapped=((Queue, "add", planted_lateness.put_off),)),
-    "a step of which nothing comes taken for done": Mutant(
-        swapped=((reconcile_module, "_without_progress", planted_lateness.satisfied),)
-    ),
     "Pods and VMIs deleted again and again": Mutant(
         swapped=((Overlay, "is_delete_sent", planted_lateness.never_sent),)
     ),

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 from controlplane.api.objects.resources import Key
-from controlplane.engine.plan import Outcome
 from controlplane.engine.queue import Queue
 
 
@@ -21,11 +20,6 @@ def put_off(queue: Queue, key: Key, now: float, *, after: float = 0.0) -> None:
     """Let a change wait for the alarm that is set already."""
     if key not in queue._due:
         _add(queue, key, now, after=after)
-
-
-def satisfied(_plan: Any) -> Outcome:
-    """Take a step of which nothing came for done."""
-    return Outcome()
 
 
 def never_sent(*_unused: Any) -> bool:
