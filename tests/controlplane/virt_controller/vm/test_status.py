@@ -164,6 +164,12 @@ def test_a_failed_start_without_words_of_its_own_is_told_too() -> None:
     assert failure_of(status) == ("FailedStart", "its instance ended before the guest ran")
 
 
+@pytest.mark.parametrize("how", ["Succeeded", "Failed"])
+@pytest.mark.parametrize("strategy", ["Always", "Manual", "Once"])
+def test_the_end_of_a_guest_that_ran_is_no_failed_start(strategy: str, how: str) -> None:
+    assert failure_of(settled(vm_world(a_vm(strategy), a_vmi(how, ran=True)))) is None
+
+
 def test_an_unknown_strategy_is_said_and_nothing_is_taken_for_done() -> None:
     """It comes from a newer API: whatever this version recorded would be a guess."""
     asked = {"stateChangeRequests": [{"action": "Stop", "uid": "older"}, {"action": "Start"}]}

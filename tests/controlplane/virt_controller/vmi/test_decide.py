@@ -170,6 +170,13 @@ TABLE: dict[str, tuple[World, list[str]]] = {
     ),
     # deletion
     "deleted: delete the Pod": (vmi_world(a_vmi("Running", deleting=True, **GRANTED), a_running_pod()), ["DeletePod"]),
+    "deleted, and the target of a migration is the last Pod: it goes as well": (
+        vmi_world(
+            a_vmi("Running", deleting=True, **GRANTED),
+            a_running_pod(uid="target", attempt=2, labels={ROLE: LAUNCHER_ROLE, MIGRATION_JOB: "job"}),
+        ),
+        ["DeletePod"],
+    ),
     "deleted before the grant: no grant": (
         vmi_world(a_vmi(deleting=True, **SCHEDULING), a_running_pod()),
         ["DeletePod"],
