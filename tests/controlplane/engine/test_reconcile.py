@@ -19,8 +19,9 @@ from controlplane.engine.errors import (
     Throttled,
     Unavailable,
 )
+from controlplane.engine.plan import Plan, Tell
 from controlplane.engine.reconcile import reconcile
-from tests.controlplane.engine.world import Count, Counting
+from tests.controlplane.engine.world import Add, Count, Counting
 
 WEB = Key("default", "web")
 
@@ -112,6 +113,19 @@ async def test_a_status_that_is_right_holds_no_step_up() -> None:
     counting = Counting(goal=1, told="0 of 1", tells_first=True)
     await reconcile(counting, WEB)
     assert counting.writes == ["add", "1 of 1"]
+
+
+class OnlyTells(Counting):
+    """What is wrong is told, and there is nothing to do about it."""
+
+    def decide(self, _world: Count) -> Plan[Add]:
+        return Plan((Tell(because="it cannot be done"),))
+
+
+async def test_a_plan_that_only_tells_what_is_told_already_ends_the_pass() -> None:
+    counting = OnlyTells(goal=1, told="0 of 1")
+    outcome = await reconcile(counting, WEB)
+    assert (counting.writes, outcome.error, outcome.look_again_in) == ([], None, None)
 
 
 async def test_a_step_of_which_nothing_comes_is_not_taken_again_and_again() -> None:

@@ -390,14 +390,16 @@ def test_a_vmi_that_was_given_up_is_running_again_when_its_guest_is_seen() -> No
 @pytest.mark.parametrize("phase", ["Scheduled", "Running", "Unknown"])
 def test_a_node_that_has_nothing_of_the_granted_pod_says_so(phase: str) -> None:
     vmi = a_vmi(phase)
-    ready = msgspec.structs.replace(vmi.status, conditions=(READY,))
-    status = derive_status(a_world(msgspec.structs.replace(vmi, status=ready), look=a_look()), None)
+    was_ready = msgspec.structs.replace(vmi.status, conditions=(READY,))
+    status = derive_status(a_world(msgspec.structs.replace(vmi, status=was_ready), look=a_look()), None)
     assert status is not None
     assert (status.phase, status.reason) == ("Failed", "LauncherGone")
     said = conditions.find(status.conditions, "Synchronized")
     assert said is not None
     assert said.message == f"Pod {POD_UID} was removed, and this node has neither its directory nor a process of it"
-    assert not conditions.is_true(status.conditions, "Ready")
+    ready = conditions.find(status.conditions, "Ready")
+    assert ready is not None
+    assert (ready.status, ready.reason) == ("False", "GuestNotRunning")
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
@@ -61,6 +63,10 @@ ROWS: dict[str, tuple[Launcher, Verdict]] = {
     ),
     "another VMI's identity": (
         a_launcher(seen(observed=observed(uid="other"))),
+        Unknown("the launcher's domain carries another identity"),
+    ),
+    "no identity": (
+        a_launcher(seen(CRASHED, observed=replace(observed(), identity=None))),
         Unknown("the launcher's domain carries another identity"),
     ),
     "another Pod's identity": (
