@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import paths
 from .endpoint import Endpoint
 from .errors import NotFound, Unavailable, refusal
 from .transport import Transport
+
+if TYPE_CHECKING:
+    from .websocket import WebSocket
 
 FIELD_MANAGER = "virtops.kubevirt"
 APPLY = "application/apply-patch+yaml"  # JSON is YAML
@@ -119,6 +122,20 @@ class Api:
         """Ask for an operation (start, stop, restart...)."""
         status, answer = self._transport.request("PUT", resource.path(name, subresource), body)
         _expect(f"{subresource} {resource.title(name)}", status, answer)
+
+    def ask(self, resource: Resource, name: str, subresource: str, body: Object | None = None) -> Object:
+        """Return what a subresource says, which may want to know more than its path tells (a GET with a body)."""
+        status, answer = self._transport.request("GET", resource.path(name, subresource), body)
+        return _expect_object(f"read {subresource} of {resource.title(name)}", status, answer)
+
+    def open_websocket(self, resource: Resource, name: str, subresource: str, protocol: str) -> WebSocket:
+        """Open a stream of an object (console, VNC, a port) over a connection that is the caller's to close."""
+        from . import websocket
+
+        attempt = f"open {subresource} of {resource.title(name)}"
+        status, answer = websocket.upgrade(self._transport, resource.path(name, subresource), protocol, attempt)
+        opened: WebSocket = answer if status == 101 else _expect(attempt, status, answer)
+        return opened
 
     def version(self) -> str:
         """Return what the server says of its version; "" when it does not."""

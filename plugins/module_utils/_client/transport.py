@@ -65,7 +65,7 @@ class Transport:
             deadline = time.monotonic() + TIMEOUT_SECONDS
             asked = ""
             try:
-                response = self._send(method, target, payload, content_type, TIMEOUT_SECONDS)
+                response = self._send(method, target, payload, self._headers(content_type, payload), TIMEOUT_SECONDS)
                 raw = self._read(response, deadline)
             except Unavailable as error:
                 if pause is None or not _was_cut(error) or method not in _REPEATABLE:
@@ -84,11 +84,25 @@ class Transport:
 
         Of a refusal, what `request` returns. timeout_seconds: of silence.
         """
-        response = self._send("GET", target, None, "", timeout_seconds)
+        response = self._send("GET", target, None, self._headers(), timeout_seconds)
         if response.status != 200:
             raw = self._read(response, time.monotonic() + TIMEOUT_SECONDS)
             return response.status, self._decoded(response, raw)
         return response.status, self._lines(response)
+
+    def upgrade(self, target: str, headers: tuple[tuple[str, str], ...]) -> tuple[int, Any]:
+        """Ask for another protocol; return status and, at 101, the answer's headers, the socket and its reader.
+
+        Those are the caller's from then on, who reads through the reader alone: it may hold first bytes already.
+        Of a refusal, what `request` returns.
+        """
+        response = self._send("GET", target, None, [*self._headers(), *headers], TIMEOUT_SECONDS)
+        if response.status != 101:
+            raw = self._read(response, time.monotonic() + TIMEOUT_SECONDS)
+            return response.status, self._decoded(response, raw)
+        connection, self._connection = self._connection, None
+        reader, response.fp = response.fp, None  # or the end of the answer would close it
+        return 101, (response.headers, connection and connection.sock, reader)
 
     def _lines(self, response: http.client.HTTPResponse) -> Iterator[bytes]:
         try:
@@ -103,7 +117,7 @@ class Transport:
             self.close()
 
     def _send(
-        self, method: str, target: str, payload: bytes | None, content_type: str, timeout: float
+        self, method: str, target: str, payload: bytes | None, headers: list[tuple[str, str]], timeout: float
     ) -> http.client.HTTPResponse:
         kept = self._connection is not None
         try:
@@ -112,14 +126,14 @@ class Transport:
             if connection.sock is not None:
                 connection.sock.settimeout(timeout)
             connection.putrequest(method, self._path(target), skip_accept_encoding=True)
-            for name, value in self._headers(content_type, payload):
+            for name, value in headers:
                 connection.putheader(name, value)
             connection.endheaders(payload)
             return connection.getresponse()
         except (OSError, http.client.HTTPException) as error:
             self.close()
             if kept and method == "GET" and not isinstance(error, TimeoutError):
-                return self._send(method, target, payload, content_type, timeout)  # the server closed an idle one
+                return self._send(method, target, payload, headers, timeout)  # the server closed an idle one
             raise self._unavailable(error) from error
 
     def _open(self, timeout: float) -> http.client.HTTPConnection:
@@ -152,7 +166,7 @@ class Transport:
             return f"http://{self._url.netloc}{whole}"
         return whole
 
-    def _headers(self, content_type: str, payload: bytes | None) -> list[tuple[str, str]]:
+    def _headers(self, content_type: str = "", payload: bytes | None = None) -> list[tuple[str, str]]:
         headers = [("Accept", "application/json"), ("User-Agent", self._endpoint.user_agent)]
         headers += self._endpoint.headers.items()
         headers += [("Impersonate-Group", group) for group in self._endpoint.groups]

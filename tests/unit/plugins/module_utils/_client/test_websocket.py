@@ -1,0 +1,118 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A stream of an object, from a server of another make (aiohttp), and from what is no such server."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+import pytest
+from aiohttp import WSMsgType, web
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.api import Api, Resource
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.endpoint import Endpoint
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import ApiError, NotFound, Unavailable
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.transport import Transport
+
+PLAIN = "plain.kubevirt.io"
+PATH = "/apis/subresources.kubevirt.io/v1/namespaces/default/virtualmachineinstances/web"
+VMI = Resource("subresources.kubevirt.io/v1", "virtualmachineinstances", "VirtualMachineInstance", "default")
+FORBIDDEN = {"kind": "Status", "status": "Failure", "code": 403, "message": "no", "reason": "Forbidden"}
+
+
+async def echo(request: web.Request) -> web.WebSocketResponse:
+    """Say hello with the handshake, then everything once more."""
+    stream = web.WebSocketResponse(protocols=(PLAIN,))
+    await stream.prepare(request)
+    await stream.send_bytes(b"hello")
+    async for message in stream:
+        if message.type is WSMsgType.BINARY:
+            await stream.send_bytes(message.data)
+    return stream
+
+
+async def other_protocol(request: web.Request) -> web.WebSocketResponse:
+    stream = web.WebSocketResponse()
+    await stream.prepare(request)
+    return stream
+
+
+async def impostor(_request: web.Request) -> web.Response:
+    return web.Response(
+        status=101, headers={"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Accept": "x"}
+    )
+
+
+async def refuse(_request: web.Request) -> web.Response:
+    return web.json_response(FORBIDDEN, status=403)
+
+
+async def tell(request: web.Request) -> web.Response:
+    return web.json_response({"kind": "Told", "asked": await request.json() if request.can_read_body else None})
+
+
+@contextmanager
+def serving() -> Iterator[Api]:
+    app = web.Application()
+    routes = {"console": echo, "vnc": other_protocol, "usbredir": impostor, "portforward": refuse, "sev": tell}
+    app.add_routes([web.get(f"{PATH}/{name}", handler) for name, handler in routes.items()])
+    loop = asyncio.new_event_loop()
+    runner = web.AppRunner(app, handle_signals=False)
+    loop.run_until_complete(runner.setup())
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    loop.run_until_complete(site.start())
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    api = Api(Transport(Endpoint(server=site.name)))
+    try:
+        yield api
+    finally:
+        api.close()
+        asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+@pytest.fixture(name="api")
+def _api() -> Iterator[Api]:
+    with serving() as api:
+        yield api
+
+
+def test_a_stream_is_opened_and_nothing_that_came_with_the_handshake_is_lost(api: Api) -> None:
+    stream = api.open_websocket(VMI, "web", "console", PLAIN)
+    with closing(stream):
+        assert stream.reader.read(7) == b"\x82\x05hello"
+        stream.socket.sendall(b"\x82\x83\0\0\0\0abc")  # a client's frame is masked, here with nothing
+        assert stream.reader.read(5) == b"\x82\x03abc"
+
+
+def test_what_is_asked_next_goes_over_another_connection(api: Api) -> None:
+    with closing(api.open_websocket(VMI, "web", "console", PLAIN)) as stream:
+        assert api.ask(VMI, "web", "sev") == {"kind": "Told", "asked": None}
+        assert stream.reader.read(7) == b"\x82\x05hello"
+
+
+@pytest.mark.parametrize("subresource", ["vnc", "usbredir"])
+def test_an_answer_that_is_no_such_stream_is_refused(api: Api, subresource: str) -> None:
+    with pytest.raises(Unavailable, match="unexpected answer, no WebSocket that speaks plain"):
+        api.open_websocket(VMI, "web", subresource, PLAIN)
+
+
+def test_a_refused_stream_says_why(api: Api) -> None:
+    with pytest.raises(ApiError, match="cannot open portforward of VirtualMachineInstance default/web: no"):
+        api.open_websocket(VMI, "web", "portforward", PLAIN)
+    assert api.ask(VMI, "web", "sev") == {"kind": "Told", "asked": None}
+
+
+def test_a_question_may_have_a_body(api: Api) -> None:
+    assert api.ask(VMI, "web", "sev", {"nonce": "x"})["asked"] == {"nonce": "x"}
+
+
+def test_a_subresource_that_nobody_serves_is_named(api: Api) -> None:
+    with pytest.raises((NotFound, Unavailable)):
+        api.ask(VMI, "web", "memorydump")
