@@ -58,6 +58,8 @@ class Launcher:
     hesitation: int = 0
     """How often QEMU puts off being up, while nobody asks libvirtd for the end of the start."""
     has_run: bool = False
+    has_ended_unseen: bool = False
+    """While there was no libvirtd."""
     is_deaf: bool = False
     changes: int = 0
     """Grows with every event that libvirt sends."""
@@ -127,6 +129,7 @@ class Launcher:
         """End QEMU: shut down, crashed, destroyed."""
         if self.is_running_guest:
             self.is_starting = False
+            self.has_ended_unseen = not self.is_listening
             self._become(State(Life.SHUT_OFF, ENDS[how]) if self.is_listening else UNSEEN)
 
     @property

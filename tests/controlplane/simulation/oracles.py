@@ -46,6 +46,8 @@ class Oracles:
         self._guests: set[tuple[str, str]] = set()
         self.phases_seen: Counter[tuple[str, str]] = Counter()
         self.last_phases = ("", "")
+        self._ran: set[str] = set()
+        """UIDs of VMIs that were said to be Running."""
         self.is_one_leader_since = 0
         """The store's version since when only one virt-controller acts."""
         self.now = 0.0
@@ -102,7 +104,8 @@ class Oracles:
             return f"grant: {one.vmi} is started in a Pod that was not granted the run"
         if not causes.was_granted(one.vmi, one.vmi_uid, self._store, view):
             return f"grant: {one.vmi} is started after its VMI took the start back"
-        if one.has_run:
+        # Of a guest that ended beside a dead libvirtd, before anybody could say that it runs, nothing is left to see.
+        if one.has_run and not (one.has_ended_unseen and one.vmi_uid not in self._ran):
             return f"once per run: {one.vmi} is started again after its guest had ended"
         return None
 
@@ -164,6 +167,8 @@ class Oracles:
             return None
         self.last_phases = (phase(before), phase(after))
         self.phases_seen[self.last_phases] += 1
+        if phase(after) == RUNNING:
+            self._ran.add(after["metadata"]["uid"])
         if not may_move(phase(before), phase(after)):
             return f"I7 phases: {change.key} went from {phase(before) or 'none'} to {phase(after) or 'none'}"
         if phase(after) == FAILED and not says_why(after):
