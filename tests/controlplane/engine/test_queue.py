@@ -123,3 +123,15 @@ def test_looking_again_later_leaves_nothing_behind_when_events_come_sooner() -> 
             most = max(most, len(queue._heap))
     assert most <= 4, "as many stale entries as live ones, at most"
     assert (queue.next_due(), queue.take(1298), queue.take(1299), queue.take(1299)) == (1299, None, WEB, DB)
+
+
+def test_of_many_that_change_their_minds_the_next_one_due_still_comes_first() -> None:
+    """Entries that no longer count are thrown out now and then; what is left stays in order."""
+    queue = a_queue()
+    queue.add(WEB, 0, after=100)
+    queue.add(DB, 0, after=90)
+    sooner = Key("default", "sooner")
+    for after in range(80, 60, -1):
+        queue.add(sooner, 0, after=after)
+        assert queue.next_due() == after
+    assert [queue.take(95), queue.take(95), queue.take(95), queue.take(100)] == [sooner, DB, None, WEB]

@@ -16,7 +16,9 @@ import pytest
 from controlplane.api.objects.resources import Key
 from controlplane.engine.backoff import BackOff
 from controlplane.engine.clock import SystemClock
+from controlplane.engine.errors import ApiError, Conflict
 from controlplane.engine.plan import Outcome, Plan, Problem
+from controlplane.engine.ports import Clock
 from controlplane.engine.queue import Queue
 from controlplane.engine.runner import Runner
 
@@ -32,6 +34,8 @@ class Gate:
         self.open = asyncio.Event()
         self.todo: set[Key] = set()
         self.bug: Exception | None = None
+        self.refusal: ApiError | None = None
+        """Of the next write."""
 
     def observe(self, key: Key) -> Key:
         if self.bug is not None:
@@ -50,19 +54,22 @@ class Gate:
         self.inside.append(world)
         self.entered.set()
         await self.open.wait()
+        if self.refusal is not None:
+            refusal, self.refusal = self.refusal, None
+            raise refusal
         self.todo.discard(world)
 
 
 @asynccontextmanager
 async def running(
-    gate: Gate, outcomes: asyncio.Queue[Outcome], limit: int = 10
+    gate: Gate, outcomes: asyncio.Queue[Outcome], limit: int = 10, clock: Clock | None = None
 ) -> AsyncIterator[Runner[Any, Any, Any]]:
     queue = Queue(BackOff(lambda: 0.0, base_seconds=0.002))
     runner: Runner[Any, Any, Any] = Runner(
         "gate",
         gate,
         queue,
-        SystemClock(),
+        clock or SystemClock(),
         limit=limit,
         observed=lambda _name, outcome, _s: outcomes.put_nowait(outcome),
     )
@@ -103,6 +110,42 @@ async def test_the_limit_holds() -> None:
         for _unused in range(2):
             await outcomes.get()
     assert gate.inside == [WEB, DB]
+
+
+class CountingClock(SystemClock):
+    def __init__(self) -> None:
+        self.looked = 0
+
+    def monotonic(self) -> float:
+        self.looked += 1
+        return super().monotonic()
+
+
+async def test_while_all_workers_are_busy_nobody_looks_for_work() -> None:
+    gate, outcomes, clock = Gate(), asyncio.Queue[Outcome](), CountingClock()
+    gate.todo = {WEB, DB}
+    async with running(gate, outcomes, limit=1, clock=clock) as runner:
+        runner.add(WEB)
+        runner.add(DB)
+        await gate.entered.wait()
+        before = clock.looked
+        for _unused in range(50):
+            await asyncio.sleep(0)
+        assert clock.looked - before < 5
+        gate.open.set()
+        for _unused in range(2):
+            await outcomes.get()
+
+
+async def test_after_a_conflict_a_key_comes_again_by_itself() -> None:
+    gate, outcomes = Gate(), asyncio.Queue[Outcome]()
+    gate.todo, gate.refusal = {WEB}, Conflict("somebody else was first")
+    gate.open.set()
+    async with asyncio.timeout(10), running(gate, outcomes) as runner:
+        runner.add(WEB)
+        assert isinstance((await outcomes.get()).error, Conflict)
+        assert (await outcomes.get()).error is None
+    assert gate.inside == [WEB, WEB]
 
 
 async def test_a_bug_is_logged_and_its_key_comes_again(caplog: pytest.LogCaptureFixture) -> None:

@@ -127,6 +127,20 @@ def test_only_what_proves_something_about_a_node_wakes_its_instances() -> None:
     assert stage.woken == ["vmi default/web"] * 2
 
 
+def test_a_node_that_is_deleted_while_it_serves_wakes_its_instances() -> None:
+    stage = Stage()
+    stage.store.create(VIRTUAL_MACHINE_INSTANCE, "default", {"metadata": {"name": "web"}, "spec": {}})
+    status = {"status": {"nodeName": "node-1"}}
+    stage.store.patch(VIRTUAL_MACHINE_INSTANCE, Key("default", "web"), status, subresource="status")
+    stage.store.create(NODE, "", {"metadata": {"name": "node-1"}, "spec": {}})
+    for one in stage.caches.values():
+        one.start()
+    stage.woken.clear()
+    stage.store.delete(NODE, Key("", "node-1"))
+    stage.caches[NODE].advance()
+    assert stage.woken == ["vmi default/web"]
+
+
 def test_a_node_is_looked_at_when_it_comes_goes_or_says_otherwise_whether_it_takes_machines() -> None:
     woken: list[str] = []
     store = Store(SimulatedClock())

@@ -158,6 +158,20 @@ async def test_a_stop_whose_instance_the_api_server_does_not_know_is_done() -> N
     assert not stand.vm["status"].get("stateChangeRequests")
 
 
+async def test_what_was_answered_about_an_instance_of_then_does_not_count_for_one_of_now() -> None:
+    stand = VmStand("Manual")
+    stop = {"status": {"runStrategy": "Manual", "stateChangeRequests": [{"action": "Stop", "uid": "gone"}]}}
+    stand.store.patch(VM, WEB, stop, subresource="status")
+    stand.catch_up(VM)
+    await stand.run()
+    stand.make_vmi(stand.owner())
+    again = {"status": {"stateChangeRequests": [{"action": "Stop", "uid": stand.vmi["metadata"]["uid"]}]}}
+    stand.store.patch(VM, WEB, again, subresource="status")
+    stand.catch_up(VM)
+    await stand.run()
+    assert "deletionTimestamp" in stand.vmi["metadata"]
+
+
 async def test_an_instance_that_seems_to_live_and_has_failed_since_is_followed_by_the_next() -> None:
     """It has answered the start; here the watch of instances is behind, and the run after it must not be missed."""
     stand = VmStand("RerunOnFailure")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from kubevirt_api.names import LAUNCHER_ROLE, NODE_NAME, ROLE, VMI_FINALIZER
+from kubevirt_api.names import LAUNCHER_ROLE, NODE_NAME, ROLE, VM_FINALIZER, VMI_FINALIZER
 
 from controlplane.api.objects.decode import decode_vmi
 from controlplane.api.objects.kubevirt import DeveloperConfiguration, KubeVirtConfiguration
@@ -209,7 +209,7 @@ async def test_the_last_word_counts_for_a_launcher_that_ended_beside_a_sidecar(s
 
 
 async def test_other_people_s_finalizers_stay(stage: Stage) -> None:
-    finalizers = [VMI_FINALIZER, "backup.example/hold"]
+    finalizers = [VMI_FINALIZER, VM_FINALIZER, "backup.example/hold"]
     stage.store.patch(VIRTUAL_MACHINE_INSTANCE, WEB, {"metadata": {"finalizers": finalizers}})
     stage.delete()
     await stage.work()

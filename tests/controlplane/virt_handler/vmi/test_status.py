@@ -209,6 +209,13 @@ def test_a_start_that_was_refused_in_its_own_time_says_why() -> None:
     assert (found.status, found.reason, found.message) == ("False", "StartFailed", "cannot start domain: no space left")
 
 
+def test_a_guest_that_runs_is_not_said_to_have_failed_its_start() -> None:
+    """Somebody else's start was first, or the refusal came with a guest that is up."""
+    setback = Setback("cannot start domain: it is active", is_refusal=True, at=1000.0)
+    status = derived(a_vmi(), a_launcher(seen(), setback=setback))
+    assert (status.phase, conditions.find(status.conditions, "Synchronized")) == ("Running", None)
+
+
 def test_a_contact_that_broke_is_no_trouble_of_the_vmi() -> None:
     setback = Setback("no answer within 60 s", is_refusal=False, at=1000.0)
     assert derive(a_vmi(), a_launcher(seen(None), setback=setback)) is None
@@ -243,6 +250,18 @@ def test_a_ready_pod_makes_the_vmi_ready_in_the_same_write() -> None:
     )
     status = derived(a_vmi(), replace(launcher, pod=pod))
     assert conditions.is_true(status.conditions, "Ready")
+
+
+def test_a_guest_whose_pod_is_going_does_not_become_ready() -> None:
+    launcher = a_launcher(seen())
+    going = msgspec.structs.replace(
+        launcher.pod,
+        metadata=msgspec.structs.replace(launcher.pod.metadata, deletion_timestamp="2026-01-01T00:00:00Z"),
+        status=msgspec.structs.replace(launcher.pod.status, conditions=(READY,)),
+    )
+    status = derived(a_vmi(), replace(launcher, pod=going))
+    assert status.phase == "Running"
+    assert not conditions.is_true(status.conditions, "Ready")
 
 
 def test_the_end_of_a_run_takes_its_readiness_back_in_the_same_write() -> None:
