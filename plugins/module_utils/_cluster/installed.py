@@ -54,7 +54,7 @@ def assess(
     workloads: Sequence[Object] = (),
     nodes: Sequence[Object] = (),
 ) -> Installed:
-    """Decide from the CRD of the configuration, a namespace, virt-controller Deployments, VMs, sets and VMIs, and nodes."""
+    """Decide from the CRD of the configuration, a namespace, virt-controller Deployments, machines, and nodes."""
     owner = _owner(definition)
     if definition is None:
         evidence, of_definitions = "", None
