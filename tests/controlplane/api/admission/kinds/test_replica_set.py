@@ -85,6 +85,14 @@ def test_the_selector_may_change_with_the_template() -> None:
     assert not judge(changed, GOOD).allowed
 
 
+def test_a_template_without_labels_is_refused_even_if_the_selector_asks_for_none() -> None:
+    """What it makes would be told from nobody else's by what it lacks."""
+    none = {"matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]}
+    bare = golden.changed(golden.changed(GOOD, "spec/selector", none), "spec/template/metadata/labels", {})
+
+    assert [problem.path for problem in judge(bare).problems] == ["spec.template.metadata.labels"]
+
+
 def test_a_label_that_does_not_reach_the_pod_gets_a_warning() -> None:
     (warning,) = judge(GOOD).warnings
 
