@@ -10,6 +10,6 @@ out.
 Never more than wanted, whatever is lost and whoever leads: before instances are made, their number is written into the
 set's status, for one resourceVersion of the set (BeginBatch). Their names follow from the set's UID and the batch's
 number. So of two leaders one begins; whoever goes on, after a lost answer too, makes those of the same names, which the
-API server lets exist once; and the next batch begins when all of the last one were seen. No count is kept in a process,
-and no time is waited for.
+API server lets exist once; and the next batch begins when all of the last one were seen. Who needs fewer than were
+begun asks first which of them exist. No count is kept in a process, and no time is waited for.
 """

@@ -19,6 +19,7 @@ from controlplane.virt_controller.replicaset.world import (
     CreateVmi,
     DeleteVmi,
     LookAtSet,
+    LookForVmi,
     ReleaseVmi,
     World,
 )
@@ -36,11 +37,11 @@ def decide(world: World) -> Plan[Action]:
     if claims or world.replica_set.spec.paused:
         return _at_once(world, claims)
     missing = world.replica_set.spec.replicas - len(world.active)
-    if missing <= 0 or world.unmade:
-        return _at_once(world, (*_deletes(world, -missing), *_creates(world, missing)))
-    if not world.is_past_known:
+    if missing and not world.is_past_known:
         return _at_once(world, _deletes(world, 0), look_again_in=LOOK_AGAIN_SECONDS)
-    return Plan((BeginBatch(min(missing, BURST), _count(world)),))
+    if missing > 0 and not world.unmade:
+        return Plan((BeginBatch(min(missing, BURST), _count(world)),))
+    return _at_once(world, (*_deletes(world, -missing), *_creates(world, missing)))
 
 
 def _at_once(world: World, actions: tuple[Action, ...], look_again_in: float | None = None) -> Plan[Action]:
@@ -59,9 +60,14 @@ def _claims(world: World) -> tuple[Action, ...]:
 
 
 def _creates(world: World, missing: int) -> tuple[Action, ...]:
-    """Make what was begun, always in the same order: whoever makes fewer than all makes the same ones."""
+    """Make what was begun. Where fewer are missing by now, it must be known first which of them exist unseen."""
+    if missing <= 0:
+        return ()
+    unsure = [name for name in world.unmade if name not in world.absent]
+    if len(world.unmade) > missing and unsure:
+        return tuple(LookForVmi(name, "more were begun than are missing by now") for name in unsure)
     because = _count(world)
-    return tuple(CreateVmi(name, because) for name in world.unmade[: max(0, missing)])
+    return tuple(CreateVmi(name, because) for name in world.unmade[:missing])
 
 
 def _deletes(world: World, surplus: int) -> tuple[Action, ...]:

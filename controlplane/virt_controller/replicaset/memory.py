@@ -9,7 +9,7 @@ set's status said that it is complete: what the cache of instances has read beyo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from controlplane.api.objects.replica_set import VirtualMachineInstanceReplicaSet
 from controlplane.api.objects.resources import Key
@@ -23,6 +23,8 @@ class _Memory:
     """UID, batches and size of the last, as they were last seen or written."""
     version: int
     """What was made before was made before this position in the server's history."""
+    absent: set[str] = field(default_factory=set)
+    """Names of the batch under which the API server found nothing, since this process last tried to make one."""
     current: str = ""
     """resourceVersion of the set that the API server itself has told."""
 
@@ -46,6 +48,17 @@ class Memories:
         """Take note of the set as this process has just written it: it knows what it knew before."""
         memory = self._by_key[key]
         memory.progress, memory.current = _progress(stored), stored.metadata.resource_version
+
+    def absent(self, key: Key, seen: VirtualMachineInstanceReplicaSet) -> frozenset[str]:
+        """Return the names of the batch that are known to be free."""
+        return frozenset(self._of(key, seen).absent)
+
+    def note_absent(self, key: Key, name: str) -> None:
+        self._by_key[key].absent.add(name)
+
+    def note_attempt(self, key: Key, name: str) -> None:
+        """Take note that an instance is about to be made: whatever the answer, its name may be taken then."""
+        self._by_key[key].absent.discard(name)
 
     def forget(self, key: Key) -> None:
         self._by_key.pop(key, None)

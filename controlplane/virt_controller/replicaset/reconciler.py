@@ -43,6 +43,7 @@ from controlplane.virt_controller.replicaset.world import (
     CreateVmi,
     DeleteVmi,
     LookAtSet,
+    LookForVmi,
     ReleaseVmi,
     World,
 )
@@ -101,6 +102,7 @@ class ReplicaSetReconciler:
             members=members,
             orphans=tuple(one for one in orphans if controller_of(one.metadata) is None),
             unmade=tuple(name for name in names if self._vmis.get(Key(key.namespace, name)) is None),
+            absent=self._memories.absent(key, replica_set),
             now=self._clock.now(),
             deletes_sent=frozenset(one.metadata.uid for one in members if self._is_delete_sent(one)),
             problems=tuple(str(one) for one in problems),
@@ -122,6 +124,8 @@ class ReplicaSetReconciler:
                 await self.write_status(world, begun(world, action))
             case LookAtSet():
                 await self._look(world.replica_set)
+            case LookForVmi():
+                await self._look_for(_key(world.replica_set), action.name)
             case CreateVmi():
                 await self._create(world, action)
             case DeleteVmi():
@@ -167,11 +171,19 @@ class ReplicaSetReconciler:
             raise Conflict(f"cannot act on VirtualMachineInstanceReplicaSet {_key(seen)}: it has changed meanwhile")
         self._memories.note_told(_key(seen), seen, fresh["resourceVersion"])
 
+    async def _look_for(self, key: Key, name: str) -> None:
+        """Ask; what is found is in the overlay afterwards."""
+        try:
+            await self._api.get(VIRTUAL_MACHINE_INSTANCE, Key(key.namespace, name))
+        except NotFound:
+            self._memories.note_absent(key, name)
+
     async def _create(self, world: World, action: CreateVmi) -> None:
         replica_set = world.replica_set
         seed = f"{replica_set.metadata.uid}/{action.name}"
         body = default_instance(build_vmi(replica_set, world.template, action.name), self._configuration(), seed)
         key = Key(replica_set.metadata.namespace, action.name)
+        self._memories.note_attempt(_key(replica_set), action.name)
         try:
             made = await self._api.create(VIRTUAL_MACHINE_INSTANCE, key.namespace, body)
         except AlreadyExists as error:

@@ -24,6 +24,8 @@ class World:
     """Instances of its namespace that nobody controls."""
     unmade: tuple[str, ...] = ()
     """Names of the batch that was begun, under which nothing exists as far as is known."""
+    absent: frozenset[str] = frozenset()
+    """Those of them of which the API server has said so, since this process last tried to make one."""
     now: float
     """Seconds since the epoch."""
     deletes_sent: frozenset[str] = frozenset()
@@ -85,6 +87,14 @@ class LookAtSet:
 
 
 @dataclass(frozen=True, slots=True)
+class LookForVmi:
+    """Ask the API server, not the cache, whether an instance of this name exists."""
+
+    name: str
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
 class CreateVmi:
     name: str
     because: str
@@ -110,4 +120,4 @@ class ReleaseVmi:
     because: str
 
 
-Action = BeginBatch | LookAtSet | CreateVmi | DeleteVmi | AdoptVmi | ReleaseVmi
+Action = BeginBatch | LookAtSet | LookForVmi | CreateVmi | DeleteVmi | AdoptVmi | ReleaseVmi

@@ -19,6 +19,7 @@ from controlplane.virt_controller.replicaset.world import (
     CreateVmi,
     DeleteVmi,
     LookAtSet,
+    LookForVmi,
     ReleaseVmi,
     World,
 )
@@ -40,6 +41,8 @@ def word(action: Any) -> str:
     match action:
         case BeginBatch():
             return f"begin {action.size}"
+        case LookForVmi():
+            return f"look for {action.name}"
         case CreateVmi():
             return f"create {action.name}"
         case DeleteVmi() | AdoptVmi() | ReleaseVmi():
@@ -83,16 +86,32 @@ def test_no_more_than_a_burst_is_deleted_at_once() -> None:
     ("replicas", "members", "expected"),
     [
         pytest.param(2, [], ["create x", "create y"], id="all of the batch"),
-        pytest.param(1, [], ["create x"], id="fewer are wanted by now: the first"),
-        pytest.param(3, [A, B], ["create x"], id="some came otherwise"),
+        pytest.param(1, [], ["look for x", "look for y"], id="fewer are wanted by now"),
+        pytest.param(3, [A, B], ["look for x", "look for y"], id="some came otherwise"),
         pytest.param(5, [], ["create x", "create y"], id="more are wanted by now: the batch first"),
         pytest.param(2, [A, B], [], id="none is wanted any more"),
         pytest.param(1, [A, B], ["delete a"], id="too many by now"),
-        pytest.param(1, [OVER], ["delete over", "create x"], id="who is over goes even if a quota refuses the next"),
+        pytest.param(
+            2, [OVER], ["delete over", "create x", "create y"], id="who is over goes first: a quota may count"
+        ),
     ],
 )
 def test_what_was_begun_is_made_before_more_is_begun(replicas: int, members: list[Member], expected: list[str]) -> None:
     assert words(decide(a_world(a_set(replicas), *members, unmade=("x", "y")))) == expected
+
+
+@pytest.mark.parametrize(
+    ("absent", "expected"),
+    [
+        ("", ["look for x", "look for y", "look for z"]),
+        ("xz", ["look for y"]),
+        ("xyz", ["create x", "create y"]),
+    ],
+)
+def test_fewer_than_were_begun_are_made_once_it_is_known_which_exist(absent: str, expected: list[str]) -> None:
+    """One may exist whose answer was lost. Whoever makes another one in its place makes one too many."""
+    world = a_world(a_set(2), unmade=("x", "y", "z"), absent=frozenset(absent))
+    assert words(decide(world)) == expected
 
 
 @pytest.mark.parametrize(
@@ -146,10 +165,19 @@ def test_nothing_is_begun_while_what_was_made_before_may_not_be_seen_yet() -> No
     assert (unsure.steps, unsure.look_again_in) == ((), 1.0)
 
 
-def test_meanwhile_what_was_begun_goes_on_and_who_is_over_goes() -> None:
-    assert words(decide(a_world(a_set(1), unmade=("x",), is_past_known=False))) == ["create x"]
+def test_nor_is_what_was_begun_gone_on_with() -> None:
+    """Fewer may be wanted since, and those that are there unseen."""
+    assert words(decide(a_world(a_set(1), unmade=("x",), is_past_known=False))) == []
+
+
+def test_nor_is_anybody_too_many() -> None:
+    """Some of those who are seen may be gone, and the others be all that there are."""
+    assert words(decide(a_world(a_set(0), A, is_past_known=False))) == []
+
+
+def test_meanwhile_who_is_over_goes() -> None:
     assert words(decide(a_world(a_set(2), A, OVER, is_past_known=False))) == ["delete over"]
-    assert words(decide(a_world(a_set(0), A, is_past_known=False))) == ["delete a"]
+    assert words(decide(a_world(a_set(1), A, OVER, is_past_known=False))) == ["delete over"]
 
 
 def test_who_was_told_to_go_counts_no_more_before_it_is_seen() -> None:

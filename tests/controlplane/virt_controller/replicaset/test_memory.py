@@ -81,6 +81,17 @@ def test_a_set_is_current_as_the_api_server_has_told_it_or_stored_it() -> None:
     assert memories.is_current(WEB, at(12, batches=1))
 
 
+def test_a_name_is_free_until_this_process_tries_to_take_it() -> None:
+    memories, begun = Memories(), at(10, batches=1, size=2)
+    assert memories.absent(WEB, begun) == set()
+    for name in ("x", "y"):
+        memories.note_absent(WEB, name)
+    assert memories.absent(WEB, begun) == {"x", "y"}
+    memories.note_attempt(WEB, "x")
+    assert memories.absent(WEB, begun) == {"y"}
+    assert memories.absent(WEB, at(20, batches=1)) == set(), "another leader was at work"
+
+
 def test_what_is_gone_is_forgotten() -> None:
     memories = Memories()
     memories.note_told(WEB, at(10), "10")

@@ -265,9 +265,51 @@ async def test_a_leader_that_comes_goes_on_with_what_was_begun() -> None:
     await stand.run()
     assert len(stand.vmis) == 1
     successor.catch_up(SET)
-    for _unused in range(2):
-        await successor.run(catch_up=False)
+    assert (await successor.run(catch_up=False), len(stand.vmis)) == (Outcome(look_again_in=1.0), 1)
+    successor.catch_up()
+    await successor.run()
     assert (len(stand.vmis), stand.set["status"]["batches"]) == (3, 1)
+
+
+async def test_one_that_was_made_unseen_counts_when_fewer_are_wanted_by_then() -> None:
+    """Of two that were begun one exists, and its answer was lost; the names tell nobody which."""
+    stand = Stand(2)
+    lose_answer(stand, "create")
+    await stand.run(catch_up=False)
+    stand.change(replicas=1)
+    stand.catch_up(SET)
+    await stand.run(catch_up=False)
+    assert len(stand.vmis) == 1
+    assert stand.calls.count("get VirtualMachineInstance") == 2
+
+
+async def test_a_name_that_was_free_may_be_taken_after_an_answer_was_lost() -> None:
+    """Two were begun, one is wanted; it is made unseen, and of the other name only what was known before is known."""
+    stand = Stand(2)
+    stand.direct.refusals["create VirtualMachineInstance"] = Forbidden("exceeded quota")
+    await stand.run()
+    stand.direct.refusals.clear()
+    stand.change(replicas=1)
+    stand.catch_up()
+    lose_answer(stand, "create")
+    await stand.run(catch_up=False)
+    (first,) = stand.vmis
+    stand.calls.clear()
+    await stand.run(catch_up=False)
+    assert list(stand.vmis) == [first]
+    assert stand.calls.count("get VirtualMachineInstance") == 1
+    assert "create VirtualMachineInstance" not in stand.calls
+
+
+async def test_where_none_exists_one_of_them_is_made() -> None:
+    stand = Stand(2)
+    stand.direct.refusals["create VirtualMachineInstance"] = Forbidden("exceeded quota")
+    await stand.run()
+    stand.direct.refusals.clear()
+    stand.change(replicas=1)
+    stand.catch_up()
+    await stand.run()
+    assert len(stand.vmis) == 1
 
 
 @pytest.mark.parametrize("what", ["fewer", "paused", "deleted", "another"])
