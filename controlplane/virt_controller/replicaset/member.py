@@ -5,12 +5,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 from kubevirt_api import condition_types
 
 from controlplane.api.objects import conditions
 from controlplane.api.objects.meta import Condition, Node, ObjectMeta
 from controlplane.api.objects.phase import is_final
+from controlplane.api.objects.resources import Key
+from controlplane.engine.ports import Cache
 
 
 class MemberStatus(Node, frozen=True, kw_only=True):
@@ -52,6 +56,31 @@ Gist = tuple[object, ...]
 def read_member(raw: bytes) -> Member:
     """Read an instance. Raises msgspec.DecodeError for what does not fit."""
     return _decoder.decode(raw)
+
+
+class Members:
+    """Instances as they were last read: what has not changed since is not decoded again."""
+
+    def __init__(self, vmis: Cache) -> None:
+        self._vmis = vmis
+        self._held: dict[Key, tuple[bytes, Member]] = {}
+        vmis.subscribe(self._forget)
+
+    def read(self, keys: Iterable[Key]) -> tuple[Member, ...]:
+        """Read those that there are, by name. Raises msgspec.DecodeError for what does not fit."""
+        return tuple(self._member(key, raw) for key in sorted(keys) if (raw := self._vmis.get(key)) is not None)
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def _member(self, key: Key, raw: bytes) -> Member:
+        held = self._held.get(key)
+        if held is None or held[0] is not raw:
+            held = self._held[key] = raw, read_member(raw)
+        return held[1]
+
+    def _forget(self, key: Key, _before: bytes | None, _after: bytes | None) -> None:
+        self._held.pop(key, None)
 
 
 def gist(member: Member) -> Gist:

@@ -9,7 +9,7 @@ Writes for a set that is scaled up by n: the status twice (begun, and how many t
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, assert_never
 
 import msgspec
@@ -33,7 +33,7 @@ from controlplane.engine.ports import Api, Clock
 from controlplane.virt_controller.owner import controller_of, owner_reference
 from controlplane.virt_controller.replicaset.decide import decide
 from controlplane.virt_controller.replicaset.instance import build_vmi, names_of_batch
-from controlplane.virt_controller.replicaset.member import UNCONTROLLED, Member, read_member
+from controlplane.virt_controller.replicaset.member import UNCONTROLLED, Member, Members
 from controlplane.virt_controller.replicaset.memory import Memories
 from controlplane.virt_controller.replicaset.status import begun, derive_status, refusal
 from controlplane.virt_controller.replicaset.world import (
@@ -71,6 +71,7 @@ class ReplicaSetReconciler:
         self._events = events
         self._configuration = configuration
         self._memories = Memories()
+        self._members = Members(vmis)
 
     def observe(self, key: Key) -> World | None:
         """Read the caches. Unavailable while they are not complete: then absence means nothing."""
@@ -91,8 +92,9 @@ class ReplicaSetReconciler:
     def _world(self, key: Key, raw: bytes) -> World:
         replica_set = decode(raw, VirtualMachineInstanceReplicaSet)
         uid, spec = replica_set.metadata.uid, replica_set.spec
-        members = tuple(one for one in self._read(self._vmis.indexed("owner", uid)) if _is_controlled(one, uid))
-        orphans = self._read(self._vmis.indexed(UNCONTROLLED, key.namespace))
+        owned = self._members.read(self._vmis.indexed("owner", uid))
+        orphans = self._members.read(self._vmis.indexed(UNCONTROLLED, key.namespace))
+        members = tuple(one for one in owned if _is_controlled(one, uid))
         labels = spec.template.metadata.labels
         problems = check_selector(spec.selector, labels, "spec.selector", "spec.template.metadata.labels")
         names = names_of_batch(replica_set)
@@ -157,9 +159,6 @@ class ReplicaSetReconciler:
     def tell_refusal(self, world: World, problem: Problem[Action]) -> None:
         reason, message = refusal(problem)
         self._events.record(_regarding(world.replica_set), "Warning", reason, message)
-
-    def _read(self, keys: Iterable[Key]) -> tuple[Member, ...]:
-        return tuple(read_member(raw) for raw in map(self._vmis.get, sorted(keys)) if raw is not None)
 
     def _is_delete_sent(self, one: Member) -> bool:
         return self._vmis.is_delete_sent(_key(one), one.metadata.uid)

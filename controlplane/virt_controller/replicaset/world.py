@@ -5,16 +5,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 from controlplane.api.objects.replica_set import VirtualMachineInstanceReplicaSet
 from controlplane.api.objects.selector import matches
 from controlplane.virt_controller.replicaset.member import Member
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+class _Groups(NamedTuple):
+    active: tuple[Member, ...]
+    spent: tuple[Member, ...]
+    strangers: tuple[Member, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class World:
+    """Without slots: who counts is asked several times, and is worked out once of thousands."""
+
     replica_set: VirtualMachineInstanceReplicaSet
     template: bytes = b"{}"
     """spec.template.spec as the API server has it, JSON."""
@@ -44,28 +53,36 @@ class World:
     @property
     def active(self) -> tuple[Member, ...]:
         """Members that count: selected, neither over nor going nor about to."""
-        return tuple(one for one in self._staying if not one.is_over and not one.is_losing_its_pod)
+        return self._groups.active
 
     @property
     def spent(self) -> tuple[Member, ...]:
         """Members that are to be replaced: they are over, or lose their Pod."""
-        return tuple(one for one in self._staying if one.is_over or one.is_losing_its_pod)
+        return self._groups.spent
 
     @property
     def strangers(self) -> tuple[Member, ...]:
         """Members that are not selected any more."""
-        return tuple(one for one in self.members if not one.is_deleting and not self._is_selected(one))
+        return self._groups.strangers
 
     @property
     def recruits(self) -> tuple[Member, ...]:
         """Instances that are selected and belong to nobody."""
         return tuple(one for one in self.orphans if not one.is_deleting and self._is_selected(one))
 
-    @property
-    def _staying(self) -> Iterator[Member]:
+    @cached_property
+    def _groups(self) -> _Groups:
+        active, spent, strangers = [], [], []
         for one in self.members:
-            if not one.is_deleting and one.metadata.uid not in self.deletes_sent and self._is_selected(one):
-                yield one
+            if one.is_deleting or one.metadata.uid in self.deletes_sent:
+                continue
+            if not self._is_selected(one):
+                strangers.append(one)
+            elif one.is_over or one.is_losing_its_pod:
+                spent.append(one)
+            else:
+                active.append(one)
+        return _Groups(tuple(active), tuple(spent), tuple(strangers))
 
     def _is_selected(self, one: Member) -> bool:
         return matches(self.replica_set.spec.selector, one.metadata.labels)

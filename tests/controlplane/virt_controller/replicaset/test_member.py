@@ -10,7 +10,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from controlplane.virt_controller.replicaset.member import gist, read_member
+from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.kube.cache import Store
+from controlplane.virt_controller.replicaset.member import Members, gist, read_member
 from tests.controlplane.virt_controller.builders import STAMP
 from tests.controlplane.virt_controller.replicaset.stage import POD_GOES, READY
 
@@ -42,3 +44,22 @@ def changed(part: str, **fields: Any) -> dict[str, Any]:
 def test_only_what_a_set_decides_by_is_in_the_gist(other: dict[str, Any], differs: bool) -> None:
     before, after = (gist(read_member(msgspec.json.encode(one))) for one in (BASE, other))
     assert (before != after) is differs
+
+
+def test_what_has_not_changed_is_not_decoded_again_and_what_is_gone_not_kept() -> None:
+    store = Store(VIRTUAL_MACHINE_INSTANCE)
+    members, key = Members(store), Key("default", "a")
+
+    def put(version: int) -> None:
+        meta = {**META, "namespace": "default", "resourceVersion": str(version)}
+        store.put(msgspec.json.encode({**BASE, "metadata": meta}))
+
+    put(1)
+    (first,) = members.read([key])
+    assert members.read([key])[0] is first
+    put(2)
+    (second,) = members.read([key])
+    assert second.metadata.resource_version == "2"
+    store.remove(key)
+    assert members.read([key]) == ()
+    assert not members
