@@ -17,10 +17,11 @@ from typing import NamedTuple
 from kubevirt_api import names
 from msgspec import Struct
 
-from controlplane.api.admission.kinds import kubevirt, vm, vmi
+from controlplane.api.admission.kinds import kubevirt, replica_set, vm, vmi
 from controlplane.api.admission.rules import Rules
 from controlplane.api.objects.kubevirt import KubeVirt
 from controlplane.api.objects.meta import Object
+from controlplane.api.objects.replica_set import VirtualMachineInstanceReplicaSet
 from controlplane.api.objects.resources import Resource
 from controlplane.api.objects.vm import VirtualMachine
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
@@ -34,6 +35,14 @@ class Column(NamedTuple):
     path: str
     type: str = "string"
     priority: int = 0
+
+
+class Scale(NamedTuple):
+    """Where the subresource `scale` finds its numbers: what `kubectl scale` and autoscalers read and write."""
+
+    spec_replicas: str = ".spec.replicas"
+    status_replicas: str = ".status.replicas"
+    label_selector: str = ".status.labelSelector"
 
 
 AGE = Column("Age", ".metadata.creationTimestamp", "date")
@@ -57,6 +66,8 @@ class Kind:
     """Paths that field selectors may use."""
     versions: tuple[str, ...] = (names.VERSION, names.OLD_VERSION)
     """The first is stored; the others are served with the same schema, deprecated."""
+    scale: Scale | None = None
+    """Such objects can be scaled."""
     label: str = names.ROLE
     """On the CRD."""
     is_users: bool = True
@@ -107,6 +118,18 @@ KINDS: tuple[Kind, ...] = (
             Column("Paused", condition("Paused"), priority=1),
         ),
         selectable=(".status.phase", ".status.nodeName"),
+    ),
+    Kind(
+        root=VirtualMachineInstanceReplicaSet,
+        rules=replica_set.RULES,
+        short_names=("vmirs", "vmirss"),
+        columns=(
+            Column("Desired", ".spec.replicas", "integer"),
+            Column("Current", ".status.replicas", "integer"),
+            Column("Ready", ".status.readyReplicas", "integer"),
+            AGE,
+        ),
+        scale=Scale(),
     ),
     Kind(
         root=KubeVirt,

@@ -39,10 +39,20 @@ class Tell:
 
 
 @dataclass(frozen=True, slots=True)
+class Each(Generic[ActionT]):
+    """A step of many actions, none of which depends on another: that one is refused holds none of the others up.
+
+    A conflict or a vanished object holds none up either; no answer does: who does not hear one will not hear the next.
+    """
+
+    actions: tuple[ActionT, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Plan(Generic[ActionT]):
     """What to do now, in this order, and when to look again without being called."""
 
-    steps: tuple[ActionT | Tell, ...] = ()
+    steps: tuple[ActionT | Each[ActionT] | Tell, ...] = ()
     look_again_in: float | None = None
     """Seconds; None means: wait for a change."""
 

@@ -18,10 +18,11 @@ from controlplane.engine.errors import (
     NoProgress,
     NotFound,
     NotLeader,
+    Throttled,
     Unavailable,
     retry_after_seconds,
 )
-from controlplane.engine.plan import ActionT, Outcome, Plan, Problem, Reconciler, StatusT, Tell, WorldT
+from controlplane.engine.plan import ActionT, Each, Outcome, Plan, Problem, Reconciler, StatusT, Tell, WorldT
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +31,10 @@ DROPPED = (Conflict, NotFound, NotLeader, Unavailable)
 
 ROUNDS = 4
 """How often one pass may look again at the result of its own writes before others get their turn."""
+
+REFUSALS = 10
+"""So many actions of one step are refused before the rest is not tried in this pass: what refuses those, e.g. a quota,
+would refuse most of the others."""
 
 
 class _Came(Enum):
@@ -77,7 +82,9 @@ async def reconcile(reconciler: Reconciler[WorldT, ActionT, StatusT], key: Key) 
 
 def _without_progress(plan: Plan[ActionT]) -> Outcome:
     """Stop taking a step of which nothing comes: until the plan itself wants to look again, else with a back-off."""
-    error = None if plan.look_again_in is not None else NoProgress(f"nothing came of {plan.steps[0]}")
+    first = plan.steps[0]
+    taken = first.actions[0] if isinstance(first, Each) else first
+    error = None if plan.look_again_in is not None else NoProgress(f"nothing came of {taken}")
     return Outcome(plan.look_again_in, error)
 
 
@@ -91,21 +98,39 @@ async def _carry_out(
             if await _tell(reconciler, key, None):
                 return _Came.TOLD
             continue
-        log.info("act", extra={"key": str(key), "action": type(step).__name__, "because": step.because})
-        try:
-            await reconciler.apply(world, step)
-        except DROPPED:
-            raise
-        except ApiError as error:
-            problem = Problem(step, error)
-            reconciler.tell_refusal(world, problem)
+        problem = await _apply(reconciler, key, world, step.actions if isinstance(step, Each) else (step,))
+        if problem is not None:
             await _tell(reconciler, key, problem)
-            raise _Refused(error) from error
+            raise _Refused(problem.error) from problem.error
         acted = True
     # What is true now is worth telling only when nothing is left to do.
     if acted:
         return _Came.ACTED
     return _Came.TOLD if await _tell(reconciler, key, None) else _Came.NOTHING
+
+
+async def _apply(
+    reconciler: Reconciler[WorldT, ActionT, StatusT], key: Key, world: WorldT, actions: tuple[ActionT, ...]
+) -> Problem[ActionT] | None:
+    """Take actions that do not depend on each other. Each refusal is told; the first one is returned."""
+    refused: list[Problem[ActionT]] = []
+    missed: ApiError | None = None
+    for action in actions:
+        log.info("act", extra={"key": str(key), "action": type(action).__name__, "because": action.because})
+        try:
+            await reconciler.apply(world, action)
+        except (Conflict, NotFound) as error:
+            missed = missed or error
+        except DROPPED:
+            raise
+        except ApiError as error:
+            refused.append(Problem(action, error))
+            reconciler.tell_refusal(world, refused[-1])
+            if len(refused) == REFUSALS or isinstance(error, Throttled):
+                break
+    if missed is not None and not refused:
+        raise missed
+    return refused[0] if refused else None
 
 
 async def _tell(reconciler: Reconciler[WorldT, ActionT, StatusT], key: Key, problem: Problem[ActionT] | None) -> bool:

@@ -160,6 +160,12 @@ def by_node(seen: Peek) -> Iterable[str]:
     return (_placed_decoder.decode(seen.raw).status.node_name,)
 
 
+def by_lack_of_controller(seen: Peek) -> Iterable[str]:
+    """File an object that no owner controls under its namespace."""
+    owners = seen.metadata.owner_references or ()
+    return () if any(one.controller for one in owners) else (seen.metadata.namespace,)
+
+
 class Store:
     """The objects, the indexes, the subscribers. synced is set by whoever feeds it."""
 

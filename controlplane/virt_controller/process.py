@@ -27,6 +27,7 @@ from controlplane.api.objects.resources import (
     POD,
     VIRTUAL_MACHINE,
     VIRTUAL_MACHINE_INSTANCE,
+    VIRTUAL_MACHINE_INSTANCE_REPLICA_SET,
     Key,
 )
 from controlplane.api.version import VERSION
@@ -36,7 +37,7 @@ from controlplane.engine.ports import Clock
 from controlplane.engine.queue import Queue
 from controlplane.engine.runner import Runner
 from controlplane.health import Health
-from controlplane.kube.cache import by_node
+from controlplane.kube.cache import by_lack_of_controller, by_node
 from controlplane.kube.client import Client, Selection
 from controlplane.kube.follow import Follower
 from controlplane.kube.leader import Leadership
@@ -46,18 +47,26 @@ from controlplane.virt_controller.certificates.run import run as keep_certificat
 from controlplane.virt_controller.kubevirt.configuration import Configuration
 from controlplane.virt_controller.kubevirt.reconciler import KubeVirtReconciler
 from controlplane.virt_controller.node.reconciler import NodeReconciler
+from controlplane.virt_controller.replicaset.member import UNCONTROLLED
+from controlplane.virt_controller.replicaset.reconciler import ReplicaSetReconciler
 from controlplane.virt_controller.settings import Settings
 from controlplane.virt_controller.tell import EventWriter
 from controlplane.virt_controller.vm.reconciler import VmReconciler
 from controlplane.virt_controller.vmi.reconciler import VmiReconciler
-from controlplane.virt_controller.wake import BY_NODE, connect, connect_configuration, connect_nodes
+from controlplane.virt_controller.wake import (
+    BY_NODE,
+    connect,
+    connect_configuration,
+    connect_nodes,
+    connect_replica_sets,
+)
 
 log = logging.getLogger(__name__)
 
 COMPONENT = "virt-controller"
 WORKERS = 10
 ABOUT_PODS = Selection(EVENT, field_selector="type=Warning,involvedObject.kind=Pod")
-INDEXES = {VIRTUAL_MACHINE_INSTANCE: {BY_NODE: by_node}}
+INDEXES = {VIRTUAL_MACHINE_INSTANCE: {BY_NODE: by_node, UNCONTROLLED: by_lack_of_controller}}
 
 
 class Process:
@@ -70,6 +79,7 @@ class Process:
         selections = (
             Selection(VIRTUAL_MACHINE),
             Selection(VIRTUAL_MACHINE_INSTANCE),
+            Selection(VIRTUAL_MACHINE_INSTANCE_REPLICA_SET),
             Selection(POD, label_selector=f"{ROLE}={LAUNCHER_ROLE}"),
             Selection(NODE),
             Selection(KUBEVIRT, namespace=settings.namespace),
@@ -127,6 +137,15 @@ class Process:
             launcher_image=self._settings.launcher_image,
             image_pull_secrets=self._settings.image_pull_secrets,
         )
+        replica_sets = overlays[VIRTUAL_MACHINE_INSTANCE_REPLICA_SET]
+        replica_set = ReplicaSetReconciler(
+            replica_sets=replica_sets,
+            vmis=vmis,
+            api=api,
+            clock=self._clock,
+            events=self._events,
+            configuration=configuration,
+        )
         kubevirt = KubeVirtReconciler(kubevirts=overlays[KUBEVIRT], api=api, clock=self._clock, version=VERSION)
         self._nodes = NodeReconciler(
             nodes=nodes,
@@ -141,6 +160,7 @@ class Process:
             self._runner("vmi", vmi),
             self._runner("kubevirt", kubevirt),
             self._runner("node", self._nodes),
+            self._runner("replicaset", replica_set),
         )
         connect(
             vms=vms,
@@ -153,6 +173,7 @@ class Process:
         )
         self._follower = Follower(self._client, ABOUT_PODS, partial(_hear, vmi, runners[1].add), clock=self._clock)
         connect_nodes(nodes, runners[3].add)
+        connect_replica_sets(replica_sets=replica_sets, vmis=vmis, wake=runners[4].add)
         connect_configuration(overlays[KUBEVIRT], vmis, runners[1].add)
         overlays[KUBEVIRT].subscribe(lambda key, _before, _after: runners[2].add(key))
         return runners

@@ -8,6 +8,8 @@ VMI changed -> VMI, and the VM of its name (owner or not: its going frees the na
 Pod changed -> the VMI that controls it, and the one for which it is looked at, whatever it says of its owner
 Node came, went, or was declared out of service -> the VMIs that were given to it
 KubeVirt's configuration changed -> the VMIs that have no node yet; the others keep what they were made with
+VirtualMachineInstanceReplicaSet changed -> it
+VMI changed in what a set decides by -> the set that controls it; one that nobody controls, the sets of its namespace
 Node came, went, or its label says otherwise whether it takes machines -> the Node; what else happens to it is nobody's
 """
 
@@ -21,8 +23,14 @@ from kubevirt_api.names import SCHEDULABLE
 from controlplane.api.objects.meta import Node as Struct
 from controlplane.api.objects.meta import ObjectMeta
 from controlplane.api.objects.node import Node
-from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.api.objects.resources import (
+    VIRTUAL_MACHINE_INSTANCE,
+    VIRTUAL_MACHINE_INSTANCE_REPLICA_SET,
+    Key,
+)
 from controlplane.engine.ports import Cache
+from controlplane.virt_controller.owner import controller_of
+from controlplane.virt_controller.replicaset.member import Member, gist, read_member
 
 Wake = Callable[[Key], None]
 
@@ -103,6 +111,30 @@ def connect_configuration(kubevirts: Cache, vmis: Cache, wake_vmi: Wake) -> None
                 wake_vmi(vmi)
 
     kubevirts.subscribe(on_kubevirt)
+
+
+def connect_replica_sets(*, replica_sets: Cache, vmis: Cache, wake: Wake) -> None:
+    """Subscribe for the replica set controller."""
+
+    def on_set(key: Key, _before: bytes | None, _after: bytes | None) -> None:
+        wake(key)
+
+    def on_vmi(key: Key, before: bytes | None, after: bytes | None) -> None:
+        states = [None if raw is None else read_member(raw) for raw in (before, after)]
+        was, now = (None if one is None else gist(one) for one in states)
+        if was != now:
+            for one in {found for state in states if state is not None for found in _sets(key.namespace, state)}:
+                wake(one)
+
+    def _sets(namespace: str, member: Member) -> list[Key]:
+        owner = controller_of(member.metadata)
+        if owner is None:
+            known = replica_sets.keys()
+            return [one for one in known if one.namespace == namespace]
+        return [Key(namespace, owner.name)] if owner.kind == VIRTUAL_MACHINE_INSTANCE_REPLICA_SET.kind else []
+
+    replica_sets.subscribe(on_set)
+    vmis.subscribe(on_vmi)
 
 
 def _spec(raw: bytes | None) -> bytes | None:

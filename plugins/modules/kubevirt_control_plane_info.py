@@ -98,7 +98,7 @@ namespace_terminating:
   type: bool
   sample: false
 workloads:
-  description: Virtual machines, and instances without one, as namespace/name.
+  description: Virtual machines, replica sets, and instances without a virtual machine, as namespace/name.
   returned: success
   type: list
   elements: str

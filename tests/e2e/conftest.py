@@ -14,6 +14,8 @@ import pytest
 from tests.e2e.cluster import Cluster
 from tests.e2e.deployed import deployed
 
+MACHINES = "virtualmachineinstancereplicasets,virtualmachines,virtualmachineinstances"
+
 
 @pytest.fixture(scope="session")
 def shared_cluster() -> Iterator[Cluster]:
@@ -25,4 +27,4 @@ def shared_cluster() -> Iterator[Cluster]:
 def cluster(shared_cluster: Cluster) -> Iterator[Cluster]:
     """A cluster without machines; a module that breaks it overrides this by one of its own."""
     yield shared_cluster
-    shared_cluster.kubectl("delete", "virtualmachines,virtualmachineinstances", "--all", "--all-namespaces")
+    shared_cluster.kubectl("delete", MACHINES, "--all", "--all-namespaces")

@@ -36,6 +36,9 @@ class Resource:
 
 VIRTUAL_MACHINE = Resource("kubevirt.io", "v1", "virtualmachines", "VirtualMachine")
 VIRTUAL_MACHINE_INSTANCE = Resource("kubevirt.io", "v1", "virtualmachineinstances", "VirtualMachineInstance")
+VIRTUAL_MACHINE_INSTANCE_REPLICA_SET = Resource(
+    "kubevirt.io", "v1", "virtualmachineinstancereplicasets", "VirtualMachineInstanceReplicaSet"
+)
 KUBEVIRT = Resource("kubevirt.io", "v1", "kubevirts", "KubeVirt")
 POD = Resource("", "v1", "pods", "Pod")
 NODE = Resource("", "v1", "nodes", "Node", namespaced=False)

@@ -61,8 +61,21 @@ def _version(kind: Kind, version: str, schema: Schema) -> dict[str, Any]:
         "storage": True,
         "additionalPrinterColumns": columns,
         **({"selectableFields": selectable} if selectable else {}),
-        "subresources": {"status": {}},
+        "subresources": {"status": {}, **_scale(kind)},
         "schema": {"openAPIV3Schema": schema},
+    }
+
+
+def _scale(kind: Kind) -> dict[str, Any]:
+    if kind.scale is None:
+        return {}
+    paths = kind.scale
+    return {
+        "scale": {
+            "specReplicasPath": paths.spec_replicas,
+            "statusReplicasPath": paths.status_replicas,
+            "labelSelectorPath": paths.label_selector,
+        }
     }
 
 

@@ -14,8 +14,9 @@ from typing import Any
 
 from kubevirt_api.names import TEMPLATE_HASH, VM_GENERATION, VMI_FINALIZER
 
-from controlplane.api.objects.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE
+from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE
 from controlplane.api.objects.vm import VirtualMachine
+from controlplane.virt_controller.owner import owner_reference
 from controlplane.virt_controller.vm.template import plain_template, template_hash
 
 FIRMWARE_NAMESPACE = uuid.UUID("6a1a24a1-4061-4607-8bf4-a3963d0c5895")
@@ -42,16 +43,4 @@ def build_vmi(vm: VirtualMachine, template: bytes) -> dict[str, Any]:
             "ownerReferences": [owner_reference(vm)],
         },
         "spec": {**spec, "domain": {**domain, "firmware": {**firmware, "uuid": firmware.get("uuid") or stable}}},
-    }
-
-
-def owner_reference(vm: VirtualMachine) -> dict[str, Any]:
-    """Build the reference by which a VM controls its instance."""
-    return {
-        "apiVersion": VIRTUAL_MACHINE.api_version,
-        "kind": VIRTUAL_MACHINE.kind,
-        "name": vm.metadata.name,
-        "uid": vm.metadata.uid,
-        "controller": True,
-        "blockOwnerDeletion": True,
     }

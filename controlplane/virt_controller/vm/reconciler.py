@@ -39,9 +39,10 @@ from controlplane.engine.overlay import Overlay
 from controlplane.engine.patch import merge_patch
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Clock
+from controlplane.virt_controller.owner import owner_reference
 from controlplane.virt_controller.tell import Events, Regarding, tell_troubles
 from controlplane.virt_controller.vm.decide import decide
-from controlplane.virt_controller.vm.instance import build_vmi, owner_reference
+from controlplane.virt_controller.vm.instance import build_vmi
 from controlplane.virt_controller.vm.refusal import explain
 from controlplane.virt_controller.vm.status import derive_status
 from controlplane.virt_controller.vm.template import stored_template

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kubevirt_api.condition_types import FAILED_CREATE, FAILED_UPDATE
+from kubevirt_api.condition_types import FAILED_CREATE, FAILED_DELETE, FAILED_UPDATE
 
-from controlplane.engine.errors import ApiError, Forbidden, Invalid, Throttled, Unjudged
 from controlplane.engine.plan import Problem
+from controlplane.virt_controller.remedy import explain_refusal
 from controlplane.virt_controller.vm.world import Action, CreateVmi, DeleteVmi
 
 
@@ -25,28 +25,10 @@ class Refusal:
 
 def explain(problem: Problem[Action]) -> Refusal:
     """Put a refusal into words."""
-    message = str(problem.error)
-    remedy = _remedy(problem)
-    text = f"{message}; {remedy}" if remedy else message
+    text = explain_refusal(problem.error, is_create=isinstance(problem.step, CreateVmi))
     match problem.step:
         case CreateVmi():
             return Refusal(FAILED_CREATE, FAILED_CREATE, text)
         case DeleteVmi():
-            return Refusal("FailedDelete", "FailedDelete", text)
+            return Refusal(FAILED_DELETE, FAILED_DELETE, text)
     return Refusal("FailedUpdateError", FAILED_UPDATE, text)
-
-
-def _remedy(problem: Problem[Action]) -> str:
-    error: ApiError = problem.error
-    match error:
-        case Forbidden():
-            return "look at the namespace's ResourceQuota, and at what virt-controller's account may do"
-        case Invalid() if isinstance(problem.step, CreateVmi):
-            return "correct spec.template"
-        case Invalid():
-            return "compare the installed CRDs with the control plane's version"
-        case Unjudged():
-            return "look at the Pods behind that webhook, or at its configuration"
-        case Throttled():
-            return "it is tried again by itself"
-    return ""

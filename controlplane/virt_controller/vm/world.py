@@ -10,10 +10,10 @@ from enum import Enum, auto
 
 from kubevirt_api.run_strategies import ALWAYS, BUILT, ONCE, RERUN_ON_FAILURE
 
-from controlplane.api.objects.meta import ObjectMeta, OwnerReference
 from controlplane.api.objects.requests import pending
 from controlplane.api.objects.vm import StateChangeRequest, VirtualMachine
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.virt_controller.owner import controller_of
 
 BACKED_OFF = frozenset({ALWAYS, RERUN_ON_FAILURE})
 """Strategies under which starts that failed delay the next one."""
@@ -102,11 +102,6 @@ def claim_of(vm: VirtualMachine, vmi: VirtualMachineInstance | None) -> Claim:
     if owner is None:
         return Claim.ORPHAN
     return Claim.OWN if owner.uid == vm.metadata.uid else Claim.FOREIGN
-
-
-def controller_of(meta: ObjectMeta) -> OwnerReference | None:
-    """Return the owner that controls an object, if it has one."""
-    return next((owner for owner in meta.owner_references if owner.controller), None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,10 +17,11 @@ from controlplane.api.launch_plan import PLAN_ANNOTATION, render_plan
 from controlplane.api.objects.decode import encode
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.pod import COMPUTE
-from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE_INSTANCE
+from controlplane.api.objects.resources import POD
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance, VirtualMachineInstanceSpec
 from controlplane.api.pod_metadata import passed_annotations, passed_labels
 from controlplane.domain import layout
+from controlplane.virt_controller.owner import owner_reference
 from controlplane.virt_controller.vmi.launch import Launch, derive_launch
 
 Json = dict[str, Any]
@@ -72,18 +73,6 @@ def _metadata(vmi: VirtualMachineInstance, launch: Launch) -> Json:
             DEFAULT_CONTAINER: COMPUTE,
         },
         "ownerReferences": [owner_reference(vmi)],
-    }
-
-
-def owner_reference(vmi: VirtualMachineInstance) -> Json:
-    """Build the reference by which a VMI controls its Pods."""
-    return {
-        "apiVersion": VIRTUAL_MACHINE_INSTANCE.api_version,
-        "kind": VIRTUAL_MACHINE_INSTANCE.kind,
-        "name": vmi.metadata.name,
-        "uid": vmi.metadata.uid,
-        "controller": True,
-        "blockOwnerDeletion": True,
     }
 
 

@@ -23,9 +23,10 @@ from controlplane.engine.overlay import Overlay
 from controlplane.engine.patch import merge_patch
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Clock
+from controlplane.virt_controller.owner import owner_reference
 from controlplane.virt_controller.tell import Events, Regarding, tell_troubles
 from controlplane.virt_controller.vmi.decide import decide
-from controlplane.virt_controller.vmi.launcher_pod import build_launcher_pod, owner_reference
+from controlplane.virt_controller.vmi.launcher_pod import build_launcher_pod
 from controlplane.virt_controller.vmi.memory import Memories, names, question
 from controlplane.virt_controller.vmi.status import derive_status, grant, refusal_reason
 from controlplane.virt_controller.vmi.world import (

@@ -25,7 +25,7 @@ from controlplane.api.objects.phase import (
 )
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import Life
-from controlplane.engine.plan import Plan, Tell
+from controlplane.engine.plan import Each, Plan, Tell
 from controlplane.virt_handler.vmi import resume
 from controlplane.virt_handler.vmi.status import PATIENCE_SECONDS, missed_node, seconds_since_hand_over
 from controlplane.virt_handler.vmi.verdict import Alive, Unknown, Verdict, is_startable, judge, sought_pod, weigh
@@ -51,7 +51,7 @@ DESTROY_AGAIN_SECONDS = 10.0
 AGAIN_SECONDS, AGAIN_LAST_SECONDS = 0.05, 30.0
 """A start or a network of which nothing came is tried again after so long, doubling up to the last."""
 ORPHAN_SECONDS = 60.0
-_NO_VERBS = (Tell, LookForLauncher, Dial, ReadVmi)
+_NO_VERBS = (Tell, Each, LookForLauncher, Dial, ReadVmi)
 """Steps that wait for no launcher."""
 LOOK_SECONDS = (1.0, 2.0, 4.0, 8.0, 15.0)
 """Between looks for a launcher that is not listed: nothing tells when the kubelet is done with it."""

@@ -20,6 +20,8 @@ from .serving import wait_until_serving
 Object = dict[str, Any]
 _NODES = Resource("v1", "nodes", "Node", None)
 _MACHINES = (
+    # Sets are deleted before their instances, which they would replace.
+    Resource("kubevirt.io/v1", "virtualmachineinstancereplicasets", "VirtualMachineInstanceReplicaSet", None),
     Resource("kubevirt.io/v1", "virtualmachines", "VirtualMachine", None),
     Resource("kubevirt.io/v1", "virtualmachineinstances", "VirtualMachineInstance", None),
 )

@@ -35,7 +35,7 @@ class Installed:
     namespace_terminating: bool
     """Whether that one is being deleted: nothing new can be made in it."""
     workloads: list[str]
-    """namespace/name of every VM, and of every VMI that has no VM."""
+    """namespace/name of every VM and replica set, and of every VMI that has no VM: a set does not wait for its own."""
     workload_objects: list[dict[str, Any]]
     """The same as objects to delete."""
     node_patches: list[dict[str, Any]]
@@ -54,7 +54,7 @@ def assess(
     workloads: Sequence[Object] = (),
     nodes: Sequence[Object] = (),
 ) -> Installed:
-    """Decide from the CRD of the configuration, a namespace, virt-controller Deployments, VMs and VMIs, and nodes."""
+    """Decide from the CRD of the configuration, a namespace, virt-controller Deployments, machines, and nodes."""
     owner = _owner(definition)
     if definition is None:
         evidence, of_definitions = "", None

@@ -19,8 +19,8 @@ from controlplane.engine.errors import (
     Throttled,
     Unavailable,
 )
-from controlplane.engine.plan import Plan, Tell
-from controlplane.engine.reconcile import reconcile
+from controlplane.engine.plan import Each, Plan, Tell
+from controlplane.engine.reconcile import REFUSALS, reconcile
 from tests.controlplane.engine.world import Add, Count, Counting
 
 WEB = Key("default", "web")
@@ -138,3 +138,49 @@ async def test_a_step_of_which_nothing_comes_is_not_taken_again_and_again() -> N
 async def test_a_step_that_is_to_be_repeated_now_and_then_is_no_failure() -> None:
     outcome = await reconcile(Counting(goal=1, is_stuck=True, look_again_in=10.0), WEB)
     assert (outcome.error, outcome.look_again_in) == (None, 10.0)
+
+
+class AllAtOnce(Counting):
+    """All that is missing is added in one step."""
+
+    def decide(self, world: Count) -> Plan[Add]:
+        missing = tuple(Add(to=value) for value in range(world.value, self.goal))
+        return Plan((Each(missing),) if missing else ())
+
+
+async def test_the_actions_of_one_step_are_all_taken() -> None:
+    counting = AllAtOnce(goal=3)
+    outcome = await reconcile(counting, WEB)
+    assert counting.writes == ["add", "add", "add", "3 of 3"]
+    assert outcome.error is None
+
+
+@pytest.mark.parametrize("error", [Forbidden("quota"), Invalid("name")], ids=repr)
+async def test_what_refuses_one_of_many_keeps_none_of_the_others_back(error: ApiError) -> None:
+    counting = AllAtOnce(goal=3, fail_with=[None, error])
+    outcome = await reconcile(counting, WEB)
+    assert counting.writes == ["add", "add", f"2 of 3, {error}"]
+    assert counting.refusals == [f"Add: {error}"]
+    assert outcome.error is error
+
+
+@pytest.mark.parametrize("error", [Conflict("old"), NotFound("gone")], ids=repr)
+async def test_one_of_many_that_has_changed_meanwhile_is_looked_at_again(error: ApiError) -> None:
+    counting = AllAtOnce(goal=3, fail_with=[error])
+    outcome = await reconcile(counting, WEB)
+    assert (counting.writes, counting.refusals, outcome.error) == (["add", "add"], [], error)
+
+
+@pytest.mark.parametrize("error", [NotLeader("deposed"), Unavailable("no answer")], ids=repr)
+async def test_who_is_not_answered_does_not_try_the_others(error: ApiError) -> None:
+    counting = AllAtOnce(goal=3, fail_with=[None, error])
+    outcome = await reconcile(counting, WEB)
+    assert (counting.writes, counting.refusals, outcome.error) == (["add"], [], error)
+
+
+@pytest.mark.parametrize(("error", "times"), [(Forbidden("quota"), REFUSALS), (Throttled("later"), 1)], ids=repr)
+async def test_what_refuses_all_is_not_asked_about_each(error: ApiError, times: int) -> None:
+    counting = AllAtOnce(goal=100, fail_with=[error] * times)
+    outcome = await reconcile(counting, WEB)
+    assert (counting.writes, len(counting.refusals)) == ([f"0 of 100, {error}"], times)
+    assert outcome.error is error

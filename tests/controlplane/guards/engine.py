@@ -49,7 +49,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_RECONCILE,
-        line="            raise _Refused(error) from error\n        acted = True",
+        line="            raise _Refused(problem.error) from problem.error\n        acted = True",
         without="        acted = True",
         because="After a refused step the next one must not be taken: it may rest on it.",
         tests=_BY_RECONCILE,
@@ -73,9 +73,30 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_RECONCILE,
-        line="            reconciler.tell_refusal(world, problem)\n",
+        line="            reconciler.tell_refusal(world, refused[-1])\n",
         without="",
         because="A refused write that nobody tells leaves the user without a reason.",
+        tests=_BY_RECONCILE,
+    ),
+    Guard(
+        file=_RECONCILE,
+        line="        except (Conflict, NotFound) as error:\n            missed = missed or error\n",
+        without="        except (Conflict, NotFound):\n            raise\n",
+        because="One object that has changed meanwhile must not hold up all others of a step.",
+        tests=_BY_RECONCILE,
+    ),
+    Guard(
+        file=_RECONCILE,
+        line="            if len(refused) == REFUSALS or isinstance(error, Throttled):",
+        without="            if False:",
+        because="A quota that is used up would be asked hundreds of times in each pass.",
+        tests=_BY_RECONCILE,
+    ),
+    Guard(
+        file=_RECONCILE,
+        line="    if missed is not None and not refused:",
+        without="    if False:",
+        because="A step whose every action met a conflict has done nothing and must back off.",
         tests=_BY_RECONCILE,
     ),
     Guard(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from tests.controlplane.guards.guard import Guard
 
 _DECIDE = "controlplane/virt_controller/vm/decide.py"
+_OWNER = "controlplane/virt_controller/owner.py"
 _WORLD = "controlplane/virt_controller/vm/world.py"
 _QUEUE = "controlplane/api/objects/requests.py"
 _REQUESTS = "controlplane/virt_controller/vm/requests.py"
@@ -178,7 +179,7 @@ GUARDS: tuple[Guard, ...] = (
         tests=_BY_DECIDE,
     ),
     Guard(
-        file=_WORLD,
+        file=_OWNER,
         line="    return next((owner for owner in meta.owner_references if owner.controller), None)",
         without="    return next((owner for owner in meta.owner_references), None)",
         because="Only the owner that controls may act, not one that is merely listed.",

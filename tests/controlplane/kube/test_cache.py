@@ -16,7 +16,16 @@ import pytest
 from controlplane.api.launch_plan import PLAN_ANNOTATION
 from controlplane.api.objects.resources import NODE, POD, Key
 from controlplane.engine.ports import Cache
-from controlplane.kube.cache import LAST_APPLIED, MOST_LEVELS, Peek, Store, by_label, number_of, trim
+from controlplane.kube.cache import (
+    LAST_APPLIED,
+    MOST_LEVELS,
+    Peek,
+    Store,
+    by_label,
+    by_lack_of_controller,
+    number_of,
+    trim,
+)
 from controlplane.kube.unreadable import UnreadableError
 
 KEY = Key("ns", "web")
@@ -46,6 +55,16 @@ def test_what_was_put_is_found_by_key_and_by_its_values() -> None:
     assert set(store.indexed("app", "x")) == {KEY}
     assert set(store.indexed("owner", "o1")) == set(store.indexed("owner", "o2")) == {KEY}
     assert not store.indexed("app", "y")
+
+
+def test_what_no_owner_controls_is_found_by_its_namespace() -> None:
+    store = Store(POD, {"free": by_lack_of_controller})
+    store.put(a_pod("free"))
+    store.put(a_pod("owned", ownerReferences=[{"uid": "o1"}]))
+    store.put(a_pod("controlled", ownerReferences=[{"uid": "o1"}, {"uid": "o2", "controller": True}]))
+
+    assert {key.name for key in store.indexed("free", "ns")} == {"free", "owned"}
+    assert not store.indexed("free", "other")
 
 
 def test_a_changed_object_is_filed_anew() -> None:

@@ -14,13 +14,22 @@ import msgspec
 from kubevirt_api.names import LAUNCHER_ROLE, ROLE
 
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
-from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key, Resource
+from controlplane.api.objects.resources import (
+    NODE,
+    POD,
+    VIRTUAL_MACHINE,
+    VIRTUAL_MACHINE_INSTANCE,
+    VIRTUAL_MACHINE_INSTANCE_REPLICA_SET,
+    Key,
+    Resource,
+)
 from controlplane.engine.overlay import Overlay, RememberingApi
 from controlplane.engine.ports import Cache
+from controlplane.virt_controller.replicaset.reconciler import ReplicaSetReconciler
 from controlplane.virt_controller.tell import Kind, Regarding
 from controlplane.virt_controller.vm.reconciler import VmReconciler
 from controlplane.virt_controller.vmi.reconciler import VmiReconciler
-from controlplane.virt_controller.wake import connect, connect_configuration
+from controlplane.virt_controller.wake import connect, connect_configuration, connect_replica_sets
 from tests.controlplane.simulation.answers import Asked, View
 from tests.controlplane.simulation.cache import LaggingCache, everything
 from tests.controlplane.simulation.calls import CallingApi
@@ -30,7 +39,7 @@ from tests.controlplane.simulation.controller_promises import broken_promise
 from tests.controlplane.simulation.duties import Owed
 from tests.controlplane.simulation.process import Process
 from tests.controlplane.simulation.start_promises import owed_start
-from tests.controlplane.simulation.store import RESOURCES, Json, Store
+from tests.controlplane.simulation.store import Json, Store
 from tests.controlplane.simulation.watched_queue import WatchedQueue
 
 
@@ -101,7 +110,8 @@ class Controller(Process):
     ) -> None:
         super().__init__(name, store, clock)
         configuration = configuration or Configuration()
-        by_resource = {one: LaggingCache(store, one, _is_launcher if one == POD else everything) for one in RESOURCES}
+        watched = store.resources
+        by_resource = {one: LaggingCache(store, one, _is_launcher if one == POD else everything) for one in watched}
         self.caches = tuple(by_resource.values())
         self.overlays = {resource: Overlay(cache) for resource, cache in by_resource.items()}
         self.told = Told()
@@ -123,8 +133,24 @@ class Controller(Process):
             self.overlays[VIRTUAL_MACHINE_INSTANCE],
             lambda key: None if self.is_dead else self.work["vmi"][0].add(key, clock.monotonic()),
         )
+        if VIRTUAL_MACHINE_INSTANCE_REPLICA_SET in watched:
+            self._keep_sets(rng, api, configuration)
         for cache in self.caches:
             cache.start()
+
+    def _keep_sets(self, rng: random.Random, api: RememberingApi, configuration: Configuration) -> None:
+        sets, vmis = (self.overlays[one] for one in (VIRTUAL_MACHINE_INSTANCE_REPLICA_SET, VIRTUAL_MACHINE_INSTANCE))
+        reconciler = ReplicaSetReconciler(
+            replica_sets=sets,
+            vmis=vmis,
+            api=api,
+            clock=self.clock,
+            events=self.told,
+            configuration=configuration,
+        )
+        queue = WatchedQueue(rng, self.broken_promises.append)
+        self.work["replicaset"] = (queue, reconciler)
+        connect_replica_sets(replica_sets=sets, vmis=vmis, wake=lambda key: queue.add(key, self.clock.monotonic()))
 
     def view(self, key: Key, since: int) -> View:
         vms, vmis = self.overlays[VIRTUAL_MACHINE], self.overlays[VIRTUAL_MACHINE_INSTANCE]

@@ -9,7 +9,7 @@ import random
 from collections.abc import Iterator
 
 from controlplane.api.objects.resources import NODE, POD, Key, Resource
-from tests.controlplane.simulation.store import OVER, RESOURCES, Json, Store
+from tests.controlplane.simulation.store import OVER, Json, Store
 
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 UNREACHABLE = "node.kubernetes.io/unreachable"
@@ -105,7 +105,7 @@ def _is_lost(store: Store, node: str, *, is_going: bool) -> bool:
 
 
 def _all(store: Store) -> Iterator[tuple[Resource, Key, Json]]:
-    for resource in RESOURCES:
+    for resource in store.resources:
         for key, body in store.list(resource):
             yield resource, key, body
 

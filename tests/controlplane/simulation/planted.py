@@ -17,9 +17,9 @@ from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE_INSTANCE, Ke
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.patch import merge_patch
 from controlplane.engine.plan import Plan, Tell
+from controlplane.virt_controller.owner import owner_reference
 from controlplane.virt_controller.vm import reconciler as vm_module
 from controlplane.virt_controller.vm import world as vm_world
-from controlplane.virt_controller.vm.instance import owner_reference
 from controlplane.virt_controller.vm.reconciler import VmReconciler
 from controlplane.virt_controller.vmi import evidence
 from controlplane.virt_controller.vmi import memory as memory_module

@@ -14,15 +14,25 @@ from typing import Any
 
 import msgspec
 
-from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key, Resource
+from controlplane.api.objects.resources import (
+    NODE,
+    POD,
+    VIRTUAL_MACHINE,
+    VIRTUAL_MACHINE_INSTANCE,
+    VIRTUAL_MACHINE_INSTANCE_REPLICA_SET,
+    Key,
+    Resource,
+)
 from controlplane.engine.errors import AlreadyExists, Conflict, Invalid, NotFound
 from controlplane.virt_controller.stamps import render_stamp
 from tests.controlplane.simulation.clock import SimulatedClock
 
 Json = dict[str, Any]
 
-WITH_STATUS = (VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE)
+WITH_STATUS = (VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, VIRTUAL_MACHINE_INSTANCE_REPLICA_SET)
 RESOURCES = (VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, POD, NODE)
+WITH_SETS = (*RESOURCES, VIRTUAL_MACHINE_INSTANCE_REPLICA_SET)
+"""For worlds with replica sets; the others do without another cache in each process."""
 OVER = ("Succeeded", "Failed")
 
 
@@ -41,10 +51,11 @@ class Change:
 
 
 class Store:
-    def __init__(self, clock: SimulatedClock) -> None:
+    def __init__(self, clock: SimulatedClock, resources: tuple[Resource, ...] = RESOURCES) -> None:
         self._clock = clock
-        self._objects: dict[str, dict[Key, Json]] = {one.kind: {} for one in RESOURCES}
-        self._raw: dict[str, dict[Key, bytes]] = {one.kind: {} for one in RESOURCES}
+        self.resources = resources
+        self._objects: dict[str, dict[Key, Json]] = {one.kind: {} for one in resources}
+        self._raw: dict[str, dict[Key, bytes]] = {one.kind: {} for one in resources}
         self._uids = 0
         self.version = 0
         self.actor = ""
@@ -52,7 +63,7 @@ class Store:
         self.history: list[Change] = []
         self.idle_writes: list[tuple[str, str]] = []
         """Who asked for a patch that changes nothing, and of what."""
-        self.histories: dict[str, list[Change]] = {one.kind: [] for one in RESOURCES}
+        self.histories: dict[str, list[Change]] = {one.kind: [] for one in resources}
 
     def get(self, resource: Resource, key: Key) -> Json:
         """Read a copy, to be changed at will."""

@@ -15,7 +15,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.api.objects.resources import (
+    POD,
+    VIRTUAL_MACHINE,
+    VIRTUAL_MACHINE_INSTANCE,
+    VIRTUAL_MACHINE_INSTANCE_REPLICA_SET,
+    Key,
+)
 from tests.controlplane.simulation.clock import SimulatedClock, WrongClock
 from tests.controlplane.simulation.controller import Controller, real_reconcilers
 from tests.controlplane.simulation.fair import fair_round
@@ -23,9 +29,15 @@ from tests.controlplane.simulation.handler import Handler
 from tests.controlplane.simulation.launcher import Launcher
 from tests.controlplane.simulation.node import Node
 from tests.controlplane.simulation.process import Process
-from tests.controlplane.simulation.store import Change, Json, Store
+from tests.controlplane.simulation.store import WITH_SETS, Change, Json, Store
 
-NAMES = {"VirtualMachine": "vm", "VirtualMachineInstance": "vmi", "Pod": "pod", "Node": "node"}
+NAMES = {
+    "VirtualMachine": "vm",
+    "VirtualMachineInstance": "vmi",
+    "VirtualMachineInstanceReplicaSet": "vmirs",
+    "Pod": "pod",
+    "Node": "node",
+}
 ROUNDS = 200
 
 
@@ -39,7 +51,7 @@ class Calm(random.Random):
 class Stage:
     def __init__(self) -> None:
         self.clock = SimulatedClock()
-        self.store = Store(self.clock)
+        self.store = Store(self.clock, WITH_SETS)
         self.node = Node("node-1", self.store, self.clock, Calm(0))
         self.controller = Controller("controller", self.store, WrongClock(self.clock), Calm(0), real_reconcilers)
         self.handler = Handler(self.node, self.store, Calm(0))
@@ -145,6 +157,8 @@ def _describe(change: Change) -> str | None:
 
 def _word(body: Json) -> str:
     status = body.get("status", {})
+    if "labelSelector" in status:
+        return f"{status.get('replicas', 0)} of {body['spec']['replicas']}, {status.get('readyReplicas', 0)} ready"
     word = str(status.get("printableStatus") or status.get("phase") or "new")
     if body["metadata"].get("deletionTimestamp") and "printableStatus" not in status:
         word += ", going"
@@ -182,6 +196,28 @@ class Users:
         self._stage.act(
             f"a user asks for a {word} of vm/web",
             lambda: self._store.patch(VIRTUAL_MACHINE, WEB, patch, subresource="status"),
+        )
+
+    def create_set(self, replicas: int) -> None:
+        labels = {"app": "web"}
+        template = {"metadata": {"labels": labels}, "spec": {"domain": {"memory": {"guest": "64Mi"}}}}
+        spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
+        body = {"metadata": {"name": "web"}, "spec": spec}
+        self._stage.act(
+            f"a user creates vmirs/web with {replicas} replicas",
+            lambda: self._store.create(VIRTUAL_MACHINE_INSTANCE_REPLICA_SET, "default", body),
+        )
+
+    def scale(self, replicas: int) -> None:
+        patch = {"spec": {"replicas": replicas}}
+        self._stage.act(
+            f"a user scales vmirs/web to {replicas}",
+            lambda: self._store.patch(VIRTUAL_MACHINE_INSTANCE_REPLICA_SET, WEB, patch),
+        )
+
+    def delete_set(self) -> None:
+        self._stage.act(
+            "a user deletes vmirs/web", lambda: self._store.delete(VIRTUAL_MACHINE_INSTANCE_REPLICA_SET, WEB)
         )
 
     def create_vmi(self) -> None:

@@ -91,6 +91,13 @@ def pod_deleted_under_a_running_guest(stage: Stage, users: Users) -> None:
     stage.act("a node is drained: the Pod is deleted", lambda: stage.store.delete(POD, key))
 
 
+def replicas_come_end_and_go(stage: Stage, users: Users) -> None:
+    users.create_set(2)
+    stage.act("a guest crashes", lambda: stage.guests()[0].end_guest("crashed"))
+    users.scale(1)
+    users.delete_set()
+
+
 STORIES: tuple[Callable[[Stage, Users], None], ...] = (
     run_and_stop,
     guest_powers_off_under_always,
@@ -103,6 +110,7 @@ STORIES: tuple[Callable[[Stage, Users], None], ...] = (
     cascade_delete,
     orphan_and_adopt,
     pod_deleted_under_a_running_guest,
+    replicas_come_end_and_go,
 )
 
 

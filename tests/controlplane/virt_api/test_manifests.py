@@ -101,6 +101,10 @@ def test_users_may_make_each_kind_that_is_theirs_and_read_each_that_is_not() -> 
         assert ((plural, "deletecollection") in granted["admin"]) is kind.is_users
         assert {(plural, "get"), (plural, "list")} <= granted["edit"] & granted["view"]
         assert (plural, "create") not in granted["view"]
+        is_scaled = kind.scale is not None
+        assert ((f"{plural}/scale", "patch") in granted["edit"] & granted["admin"]) is is_scaled
+        assert ((f"{plural}/scale", "get") in granted["view"]) is is_scaled
+        assert (f"{plural}/scale", "patch") not in granted["view"]
 
 
 @pytest.mark.parametrize("hook", [hook for _unused, hook in hooks()], ids=lambda hook: hook["name"])

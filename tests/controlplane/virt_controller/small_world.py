@@ -59,10 +59,11 @@ class StoreApi:
 
 
 class SmallWorld:
-    def __init__(self) -> None:
+    def __init__(self, resources: tuple[Resource, ...] = RESOURCES, store: Store | None = None) -> None:
+        """store: another process's, to look at the same objects."""
         self.clock = SimulatedClock()
-        self.store = Store(self.clock)
-        self.caches = {resource: LaggingCache(self.store, resource) for resource in RESOURCES}
+        self.store = Store(self.clock, resources) if store is None else store
+        self.caches = {resource: LaggingCache(self.store, resource) for resource in resources}
         self.overlays = {resource: Overlay(cache) for resource, cache in self.caches.items()}
         self.direct = StoreApi(self.store)
         self.api = RememberingApi(self.direct, self.overlays)
@@ -79,7 +80,7 @@ class SmallWorld:
 
     def catch_up(self, *resources: Resource) -> None:
         """Let these caches (none named: all) read on to the present."""
-        for resource in resources or RESOURCES:
+        for resource in resources or self.caches:
             while self.caches[resource].is_behind:
                 self.caches[resource].advance()
             self.caches[resource].bookmark()

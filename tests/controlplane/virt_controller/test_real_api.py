@@ -205,5 +205,80 @@ def test_a_node_whose_virt_handler_is_silent_takes_no_new_machines(cluster: Clus
     assert cluster.get("node", "silent")["metadata"]["labels"]["zone"] == "a"
 
 
+SET = {
+    "apiVersion": "kubevirt.io/v1",
+    "kind": "VirtualMachineInstanceReplicaSet",
+    "metadata": {"name": "web", "namespace": "default"},
+    "spec": {
+        "selector": {"matchLabels": {"app": "web"}},
+        "template": {
+            "metadata": {"labels": {"app": "web"}},
+            "spec": {"domain": {"memory": {"guest": "64Mi"}, "devices": {}}, "nodeSelector": {"nowhere": "true"}},
+        },
+    },
+}
+HPA = {
+    "apiVersion": "autoscaling/v2",
+    "kind": "HorizontalPodAutoscaler",
+    "metadata": {"name": "web", "namespace": "default"},
+    "spec": {
+        "scaleTargetRef": {"apiVersion": SET["apiVersion"], "kind": SET["kind"], "name": "web"},
+        "maxReplicas": 5,
+        "metrics": [
+            {
+                "type": "Resource",
+                "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}},
+            }
+        ],
+    },
+}
+
+
+def test_a_set_is_scaled_by_kubectl_and_seen_by_autoscalers(cluster: Cluster) -> None:
+    """With every right that virt-controller needs for it: status, instances, owners; and what becomes of them."""
+    with cluster.controller("one", 18111):
+        cluster.kubectl("create", "-f", "-", body=SET)
+        cluster.wait("vmirs/web", ".status.replicas", "1")
+        assert cluster.get("vmirs", "web")["spec"]["replicas"] == 1, "the API server fills it in"
+        cluster.kubectl("scale", "vmirs/web", "--replicas=3")
+        cluster.wait("vmirs/web", ".status.replicas", "3")
+        scale = json.loads(cluster.kubectl("get", "--raw", f"{SETS}/web/scale"))
+        assert scale["status"] == {"replicas": 3, "selector": "app=web"}
+        cluster.kubectl("create", "-f", "-", body=HPA)
+        cluster.kubectl("wait", "hpa/web", "--for=condition=AbleToScale", "--timeout=40s")
+        cluster.kubectl("delete", "hpa", "web")
+
+        three = set(instances(cluster))
+        assert len(three) == 3
+        cluster.kubectl("scale", "vmirs/web", "--replicas=1")
+        cluster.kubectl("wait", *(f"vmi/{name}" for name in sorted(three)[:2]), "--for=delete", "--timeout=20s")
+        (last,) = instances(cluster)
+        cluster.kubectl("delete", "vmirs", "web", "--cascade=orphan", "--timeout=50s")
+        assert "ownerReferences" not in cluster.get("vmi", last)["metadata"]
+        cluster.kubectl("create", "-f", "-", body=SET)
+        cluster.wait("vmirs/web", ".status.replicas", "1")
+        assert instances(cluster) == [last], "it was adopted"
+        cluster.kubectl("delete", "vmirs", "web")
+        cluster.kubectl("wait", f"vmi/{last}", "--for=delete", "--timeout=50s")
+
+
+SETS = "/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstancereplicasets"
+
+
+def instances(cluster: Cluster) -> list[str]:
+    listed = json.loads(cluster.kubectl("get", "vmi", "-l", "app=web", "-o", "json"))["items"]
+    return [one["metadata"]["name"] for one in listed]
+
+
+def test_a_set_of_more_than_ten_thousand_is_refused_by_the_server_itself(cluster: Cluster) -> None:
+    cluster.kubectl(
+        "create", "-f", "-", body={**SET, "metadata": {"name": "idle"}, "spec": {**SET["spec"], "paused": True}}
+    )
+    for replicas in (-1, 10_001, 2**31 - 1):
+        with pytest.raises(AssertionError, match=r"spec\.replicas|replicas"):
+            cluster.kubectl("scale", "vmirs/idle", f"--replicas={replicas}")
+    cluster.kubectl("delete", "vmirs", "idle")
+
+
 def named(version: str, kind: str, name: str, **metadata: Any) -> dict[str, Any]:
     return {"apiVersion": version, "kind": kind, "metadata": {"name": name, **metadata}}

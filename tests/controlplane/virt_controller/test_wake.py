@@ -9,12 +9,20 @@ from collections.abc import Callable
 
 import msgspec
 
-from controlplane.api.objects.resources import KUBEVIRT, NODE, POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.api.objects.resources import (
+    KUBEVIRT,
+    NODE,
+    POD,
+    VIRTUAL_MACHINE,
+    VIRTUAL_MACHINE_INSTANCE,
+    VIRTUAL_MACHINE_INSTANCE_REPLICA_SET,
+    Key,
+)
 from controlplane.kube.cache import Store as CacheStore
-from controlplane.virt_controller.wake import connect, connect_configuration, connect_nodes
+from controlplane.virt_controller.wake import connect, connect_configuration, connect_nodes, connect_replica_sets
 from tests.controlplane.simulation.cache import LaggingCache
 from tests.controlplane.simulation.clock import SimulatedClock
-from tests.controlplane.simulation.store import RESOURCES, Store
+from tests.controlplane.simulation.store import RESOURCES, WITH_SETS, Store
 
 WEB = Key("default", "web")
 
@@ -159,3 +167,46 @@ def test_a_node_is_looked_at_when_it_comes_goes_or_says_otherwise_whether_it_tak
     assert happens(lambda: store.patch(NODE, key, label)) == 1
     assert happens(lambda: store.patch(NODE, key, {"metadata": {"labels": {"zone": "a"}}})) == 0
     assert happens(lambda: store.delete(NODE, key)) == 1
+
+
+def test_what_a_set_decides_by_wakes_it_and_nothing_else_does() -> None:
+    """It may have thousands of instances, each of which is written ten times while it starts."""
+    store, woken = Store(SimulatedClock(), WITH_SETS), []
+    sets, vmis = (LaggingCache(store, one) for one in (VIRTUAL_MACHINE_INSTANCE_REPLICA_SET, VIRTUAL_MACHINE_INSTANCE))
+    connect_replica_sets(replica_sets=sets, vmis=vmis, wake=lambda key: woken.append(str(key)))
+
+    def happens(write: Callable[[], object]) -> list[str]:
+        woken.clear()
+        write()
+        for cache in (sets, vmis):
+            cache.advance()
+        return sorted(woken)
+
+    def make(name: str, namespace: str = "default", *owners: dict[str, object]) -> Callable[[], object]:
+        body = {"metadata": {"name": name, "ownerReferences": list(owners)}, "spec": {}}
+        return lambda: store.create(VIRTUAL_MACHINE_INSTANCE, namespace, body)
+
+    def write(name: str, **patch: object) -> Callable[[], object]:
+        key, where = Key("default", name), "status" if "status" in patch else ""
+        return lambda: store.patch(VIRTUAL_MACHINE_INSTANCE, key, patch, subresource=where)
+
+    for namespace, name in (("default", "web"), ("default", "db"), ("shop", "web")):
+        body = {"metadata": {"name": name}, "spec": {}}
+        made = happens(lambda at=namespace, what=body: store.create(VIRTUAL_MACHINE_INSTANCE_REPLICA_SET, at, what))
+        assert made == [f"{namespace}/{name}"]
+    owner = {"kind": "VirtualMachineInstanceReplicaSet", "name": "web", "uid": "u", "controller": True}
+    ready = [{"type": "Ready", "status": "True"}]
+    assert happens(make("a", "default", owner)) == ["default/web"]
+    assert happens(write("a", status={"phase": "Scheduling"})) == []
+    assert happens(write("a", status={"phase": "Running", "nodeName": "n"})) == []
+    assert happens(write("a", status={"conditions": ready})) == ["default/web"]
+    assert happens(write("a", status={"phase": "Failed"})) == ["default/web"]
+    assert happens(write("a", metadata={"ownerReferences": None})) == ["default/db", "default/web"], (
+        "who lost and may win"
+    )
+    assert happens(write("a", metadata={"annotations": {"a": "b"}})) == []
+    assert happens(write("a", metadata={"labels": {"a": "b"}})) == ["default/db", "default/web"]
+    assert happens(make("of a machine", "default", {**owner, "kind": "VirtualMachine"})) == []
+    assert happens(make("in another namespace", "kube")) == []
+    assert happens(write("a", metadata={"ownerReferences": [owner]})) == ["default/db", "default/web"]
+    assert happens(lambda: store.delete(VIRTUAL_MACHINE_INSTANCE, Key("default", "a"))) == ["default/web"]

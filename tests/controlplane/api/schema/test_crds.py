@@ -52,7 +52,8 @@ def test_both_versions_share_one_schema_and_v1_is_stored(kind: Kind) -> None:
         True,
     )
     assert new["schema"] == old["schema"]
-    assert new["subresources"] == old["subresources"] == {"status": {}}
+    assert new["subresources"] == old["subresources"]
+    assert new["subresources"]["status"] == {}
 
 
 @BY_KIND
@@ -107,6 +108,7 @@ def test_columns_are_upstreams() -> None:
             ("Live-Migratable", 1),
             ("Paused", 1),
         ],
+        "VirtualMachineInstanceReplicaSet": [("Desired", 0), ("Current", 0), ("Ready", 0), ("Age", 0)],
         "KubeVirt": [("Age", 0), ("Phase", 0)],
     }
 
@@ -119,8 +121,33 @@ def test_instances_are_selectable_by_phase_and_node_in_both_versions(version: in
     assert by_kind == {
         "VirtualMachine": None,
         "VirtualMachineInstance": [{"jsonPath": ".status.phase"}, {"jsonPath": ".status.nodeName"}],
+        "VirtualMachineInstanceReplicaSet": None,
         "KubeVirt": None,
     }
+
+
+def test_what_can_be_scaled_says_where_its_numbers_are() -> None:
+    """An autoscaler counts the Pods that the selector names; kubectl scale writes the wanted number."""
+    by_kind = {one.resource.kind: crd(one)["spec"]["versions"][0]["subresources"].get("scale") for one in KINDS}
+
+    assert by_kind == {
+        "VirtualMachine": None,
+        "VirtualMachineInstance": None,
+        "VirtualMachineInstanceReplicaSet": {
+            "specReplicasPath": ".spec.replicas",
+            "statusReplicasPath": ".status.replicas",
+            "labelSelectorPath": ".status.labelSelector",
+        },
+        "KubeVirt": None,
+    }
+
+
+def test_the_number_of_replicas_is_bounded_and_there_in_every_set() -> None:
+    """Without the number in the object the API server does not scale it."""
+    (sets,) = (one for one in KINDS if one.resource.kind == "VirtualMachineInstanceReplicaSet")
+    replicas = schema_of(sets)["properties"]["spec"]["properties"]["replicas"]
+
+    assert (replicas["minimum"], replicas["maximum"], replicas["default"]) == (0, 10_000, 1)
 
 
 @BY_KIND

@@ -23,6 +23,10 @@ def test_no_kind_that_users_make_is_left_behind_unnoticed() -> None:
     assert {one.plural for one in _MACHINES} == {one["plural"] for one in kinds if one["is_users"]}
 
 
+def test_sets_are_deleted_before_the_instances_that_they_would_replace() -> None:
+    assert _MACHINES[0].plural == "virtualmachineinstancereplicasets"
+
+
 def test_a_name_that_no_namespace_can_have_is_refused_before_the_cluster_is_asked() -> None:
     """The role would write definitions and rights first, and the API server refuse the namespace after them."""
     params = {"namespace": "Kube_Virt", "definitions": [], "wait": False, "wait_timeout": 0}

@@ -98,6 +98,16 @@ def test_a_vmi_of_a_vm_is_not_a_workload_of_its_own() -> None:
     assert assess(definition(**OURS), workloads=found).workloads == ["shop/loose", "shop/web"]
 
 
+def test_a_replica_set_and_its_instances_are_waited_for() -> None:
+    """A set is gone at once when it is deleted; its machines still shut down."""
+    found = [
+        machine("VirtualMachineInstanceReplicaSet", "set"),
+        machine("VirtualMachineInstance", "one", owner="VirtualMachineInstanceReplicaSet"),
+    ]
+
+    assert assess(definition(**OURS), workloads=found).workloads == ["shop/one", "shop/set"]
+
+
 def test_workloads_come_as_objects_to_delete() -> None:
     assert assess(definition(**OURS), workloads=[machine("VirtualMachine", "web")]).workload_objects == [
         {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "metadata": {"name": "web", "namespace": "shop"}}

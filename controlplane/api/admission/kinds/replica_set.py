@@ -1,0 +1,45 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The rules of VirtualMachineInstanceReplicaSet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kubevirt_api.names import RESERVED_ANNOTATIONS
+
+from controlplane.api.admission.problem import Problem
+from controlplane.api.admission.rules import Json, Rules
+from controlplane.api.admission.validate.machine import check_machine
+from controlplane.api.admission.validate.metadata import check_reserved, check_template_metadata, warn_of_held_back
+from controlplane.api.admission.validate.selector import check_selector
+from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.replica_set import VirtualMachineInstanceReplicaSetSpec
+from controlplane.api.schema.cel import add_machine_rules
+from controlplane.api.schema.openapi import Schema
+
+TEMPLATE = "spec.template"
+
+
+def _check(spec: VirtualMachineInstanceReplicaSetSpec, configuration: KubeVirtConfiguration) -> Iterator[Problem]:
+    given, path = spec.template.metadata, f"{TEMPLATE}.metadata"
+    yield from check_selector(spec.selector, given.labels, "spec.selector", f"{path}.labels")
+    yield from check_template_metadata(given, path)
+    yield from check_reserved(given.annotations, {}, f"{path}.annotations", reserved=RESERVED_ANNOTATIONS)
+    yield from check_machine(spec.template.spec, configuration, f"{TEMPLATE}.spec")
+
+
+def _warn(replica_set: Json) -> Iterator[str]:
+    template = replica_set["spec"].get("template")
+    if isinstance(template, dict):
+        yield from warn_of_held_back(template.get("metadata"), f"{TEMPLATE}.metadata")
+
+
+def _add_schema_rules(spec: Schema) -> None:
+    add_machine_rules(spec["properties"]["template"]["properties"]["spec"])
+    # By the API server, not by a webhook: a set without the number could not be scaled.
+    spec["properties"]["replicas"]["default"] = 1
+
+
+RULES = Rules(spec=_check, warn=_warn, add_schema_rules=_add_schema_rules)

@@ -1,0 +1,38 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rules about a label selector and the labels that it must select: for admission, and before virt-controller acts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from controlplane.api.admission.problem import Problem, below
+from controlplane.api.admission.validate.metadata import check_labels
+from controlplane.api.objects.selector import WITH_VALUES, LabelSelector, matches
+
+
+def check_selector(
+    selector: LabelSelector, labels: Mapping[str, str], path: str, labels_path: str
+) -> Iterator[Problem]:
+    """Check a selector that must mean something, and the labels of what is made for it."""
+    if not selector.match_labels and not selector.match_expressions:
+        text = "is empty and would select everything in the namespace; set matchLabels to labels of the template"
+        yield Problem(path, text, "FieldValueRequired")
+        return
+    found = [*_parts(selector, path)]
+    yield from found
+    if not found and not (labels and matches(selector, labels)):
+        text = "does not select what the template makes; give the template the labels that the selector asks for"
+        yield Problem(labels_path, text)
+
+
+def _parts(selector: LabelSelector, path: str) -> Iterator[Problem]:
+    yield from check_labels(selector.match_labels, below(path, "matchLabels"))
+    for index, one in enumerate(selector.match_expressions):
+        here = below(below(path, "matchExpressions"), index)
+        for value in one.values or ("",):
+            yield from check_labels({one.key: value}, here)
+        if (one.operator in WITH_VALUES) != bool(one.values):
+            needs = "needs at least one value" if one.operator in WITH_VALUES else "takes no values; remove them"
+            yield Problem(below(here, "values"), f"{one.operator} {needs}")

@@ -1,0 +1,72 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Label selectors: which objects one means, and how Kubernetes spells it. Whether one makes sense is admission's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+import msgspec
+
+from controlplane.api.objects.meta import Node
+from controlplane.api.schema.bounds import LabelMap, bounded, one_of
+
+IN, NOT_IN, EXISTS, DOES_NOT_EXIST = "In", "NotIn", "Exists", "DoesNotExist"
+WITH_VALUES = frozenset({IN, NOT_IN})
+
+LabelValue = Annotated[str, bounded(max_length=63)]
+
+
+class LabelSelectorRequirement(Node, frozen=True, kw_only=True):
+    """What one label must be."""
+
+    key: Annotated[str, bounded(max_length=317, required=True)]
+    """The label."""
+    operator: Annotated[str, one_of(IN, NOT_IN, EXISTS, DOES_NOT_EXIST)]
+    """In, NotIn, Exists or DoesNotExist."""
+    values: Annotated[tuple[LabelValue, ...], bounded(max_items=256)] = ()
+    """With In and NotIn: the values that are meant. Without the label, NotIn is met."""
+
+
+class LabelSelector(Node, frozen=True, kw_only=True):
+    """Which labels an object must have. All of it must be met."""
+
+    match_labels: LabelMap = msgspec.field(default_factory=dict)
+    """Labels with their values."""
+    match_expressions: Annotated[tuple[LabelSelectorRequirement, ...], bounded(max_items=256)] = ()
+    """Further requirements."""
+
+
+def matches(selector: LabelSelector, labels: Mapping[str, str]) -> bool:
+    """Tell whether labels meet a selector. An empty one is met by all; an operator that is not known, by none."""
+    if any(labels.get(name) != value for name, value in selector.match_labels.items()):
+        return False
+    return all(_is_met(one, labels) for one in selector.match_expressions)
+
+
+def render(selector: LabelSelector) -> str:
+    """Spell a selector as Kubernetes does in queries, e.g. app=web,tier in (a,b),!old."""
+    parts = [(name, f"{name}={value}") for name, value in selector.match_labels.items()]
+    parts += [(one.key, _render(one)) for one in selector.match_expressions]
+    return ",".join(text for _unused, text in sorted(parts))
+
+
+def _is_met(one: LabelSelectorRequirement, labels: Mapping[str, str]) -> bool:
+    match one.operator:
+        case "In":
+            return one.key in labels and labels[one.key] in one.values
+        case "NotIn":
+            return one.key not in labels or labels[one.key] not in one.values
+        case "Exists":
+            return one.key in labels
+        case "DoesNotExist":
+            return one.key not in labels
+    return False
+
+
+def _render(one: LabelSelectorRequirement) -> str:
+    if one.operator not in WITH_VALUES:
+        return one.key if one.operator == EXISTS else f"!{one.key}"
+    return f"{one.key} {one.operator.lower()} ({','.join(sorted(one.values))})"

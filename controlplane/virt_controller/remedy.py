@@ -1,0 +1,29 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a person can do about a write that the API server refused: pure."""
+
+from __future__ import annotations
+
+from controlplane.engine.errors import ApiError, Forbidden, Invalid, Throttled, Unjudged
+
+
+def explain_refusal(error: ApiError, *, is_create: bool) -> str:
+    """Put a refusal into words: the server's, and what can be done. is_create: what is made from a template."""
+    remedy = _remedy(error, is_create=is_create)
+    return f"{error}; {remedy}" if remedy else str(error)
+
+
+def _remedy(error: ApiError, *, is_create: bool) -> str:
+    match error:
+        case Forbidden():
+            return "look at the namespace's ResourceQuota, and at what virt-controller's account may do"
+        case Invalid() if is_create:
+            return "correct spec.template"
+        case Invalid():
+            return "compare the installed CRDs with the control plane's version"
+        case Unjudged():
+            return "look at the Pods behind that webhook, or at its configuration"
+        case Throttled():
+            return "it is tried again by itself"
+    return ""

@@ -1,0 +1,99 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a set of instances may say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from controlplane.api.admission.verdict import Request, Settings, Verdict, review
+from tests.controlplane.api import golden
+
+SETTINGS = Settings()
+GOOD = golden.load("vmi-replicaset-cirros")
+LABEL = "kubevirt.io/vmReplicaSet"
+REQUIREMENT = {"key": LABEL, "operator": "Exists"}
+
+
+def judge(obj: dict[str, Any], old: dict[str, Any] | None = None) -> Verdict:
+    operation = "CREATE" if old is None else "UPDATE"
+    return review(Request(operation=operation, kind=GOOD["kind"], user="u", uid="1", obj=obj, old=old), SETTINGS)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "field", "words"),
+    [
+        ("spec/replicas", -1, "spec.replicas", "from 0 to 10000"),
+        ("spec/replicas", 10_001, "spec.replicas", "from 0 to 10000"),
+        ("spec/replicas", 2**31, "spec.replicas", "from 0 to 10000"),
+        ("spec/replicas", "3", "spec.replicas", "must be a whole number"),
+        ("spec/paused", "yes", "spec.paused", "true or false"),
+        ("spec/selector", ..., "spec.selector", "is required"),
+        ("spec/selector", {}, "spec.selector", "would select everything"),
+        ("spec/selector/matchLabels", {"a b": "c"}, "spec.selector.matchLabels[a b]", "label key"),
+        ("spec/selector/matchLabels", {LABEL: "other"}, "spec.template.metadata.labels", "does not select"),
+        ("spec/selector/matchExpressions", [{**REQUIREMENT, "operator": "Like"}], "operator", "In, NotIn, Exists"),
+        ("spec/selector/matchExpressions", [{**REQUIREMENT, "operator": "In"}], "values", "at least one value"),
+        ("spec/selector/matchExpressions", [{**REQUIREMENT, "values": ["a"]}], "values", "takes no values"),
+        ("spec/selector/matchExpressions", [{**REQUIREMENT, "key": "a b"}], "matchExpressions[0][a b]", "label key"),
+        ("spec/selector/matchExpressions", [{"key": LABEL}], "operator", "is required"),
+        (
+            "spec/selector/matchExpressions",
+            [{"key": LABEL, "operator": "In", "values": ["a\nb"]}],
+            f"matchExpressions[0][{LABEL}]",
+            "label value",
+        ),
+        ("spec/template", ..., "spec.template", "is required"),
+        ("spec/template/metadata", ..., "spec.template.metadata.labels", "does not select"),
+        ("spec/template/metadata/labels", {LABEL: "x"}, "spec.template.metadata.labels", "does not select"),
+        ("spec/template/metadata/labels/kubevirt.io~nodeName", "n", "labels[kubevirt.io/nodeName]", "reserved"),
+        ("spec/template/metadata/annotations/kubevirt.io~vm-generation", "1", "kubevirt.io/vm-generation]", "reserved"),
+        ("spec/template/spec/domain/memory", {"guest": "lots"}, "spec.template.spec.domain.memory.guest", "quantity"),
+        ("spec/template/spec/domain/cpu", {"cores": 256}, "spec.template.spec.domain.cpu", "255"),
+        ("spec/template/spec/volumes/0/name", "other", "spec.template.spec", ""),
+        ("spec/replica", 3, "spec.replica", "did you mean replicas"),
+    ],
+)
+def test_what_is_wrong_with_a_set_is_refused_with_field_and_remedy(
+    path: str, value: Any, field: str, words: str
+) -> None:
+    changed = golden.changed(GOOD, path, value)
+    for holder in ("labels", "annotations"):
+        listed = changed["spec"].get("template", {}).get("metadata", {}).get(holder)
+        if listed is not None:
+            changed["spec"]["template"]["metadata"][holder] = {k.replace("~", "/"): v for k, v in listed.items()}
+
+    told = [(problem.path, problem.message) for problem in judge(changed).problems]
+
+    assert [where for where, message in told if field in where and words in message], told
+
+
+@pytest.mark.parametrize("replicas", [0, 1, 10_000, ...])
+def test_any_number_up_to_ten_thousand_may_be_asked_for(replicas: Any) -> None:
+    assert judge(golden.changed(GOOD, "spec/replicas", replicas)).allowed
+
+
+def test_the_selector_may_change_with_the_template() -> None:
+    """As upstream: what is not selected any more is let go of."""
+    labels = {"app": "web"}
+    changed = golden.changed(GOOD, "spec/selector/matchLabels", labels)
+
+    assert judge(golden.changed(changed, "spec/template/metadata/labels", labels), GOOD).allowed
+    assert not judge(changed, GOOD).allowed
+
+
+def test_a_template_without_labels_is_refused_even_if_the_selector_asks_for_none() -> None:
+    """What it makes would be told from nobody else's by what it lacks."""
+    none = {"matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]}
+    bare = golden.changed(golden.changed(GOOD, "spec/selector", none), "spec/template/metadata/labels", {})
+
+    assert [problem.path for problem in judge(bare).problems] == ["spec.template.metadata.labels"]
+
+
+def test_a_label_that_does_not_reach_the_pod_gets_a_warning() -> None:
+    (warning,) = judge(GOOD).warnings
+
+    assert warning.startswith(f"spec.template.metadata: not passed on to the launcher Pod: {LABEL}")

@@ -1,0 +1,80 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a set makes, and under which names."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+import pytest
+
+from controlplane.virt_controller.replicaset.instance import build_vmi, names_of_batch
+from tests.controlplane.virt_controller.replicaset.stage import LABELS, SET_UID, a_set
+
+
+def names(uid: str = SET_UID, batches: int = 1, size: int = 1, **template: Any) -> tuple[str, ...]:
+    found = a_set(batches=batches, batchSize=size)
+    meta = msgspec.structs.replace(found.metadata, uid=uid)
+    given = msgspec.structs.replace(found.spec.template.metadata, **template)
+    spec = msgspec.structs.replace(found.spec, template=msgspec.structs.replace(found.spec.template, metadata=given))
+    return names_of_batch(msgspec.structs.replace(found, metadata=meta, spec=spec))
+
+
+def test_the_same_batch_has_the_same_names_whoever_asks() -> None:
+    assert names(size=3) == names(size=3)
+    assert names(size=3)[:2] == names(size=2)
+
+
+def test_no_two_places_batches_or_sets_share_a_name() -> None:
+    found = [*names(size=250), *names(batches=2, size=250), *names(uid="another", size=250)]
+    assert len(set(found)) == 750
+
+
+@pytest.mark.parametrize(
+    ("template", "begins"),
+    [
+        pytest.param({}, "web", id="the set's name"),
+        pytest.param({"generate_name": "node-"}, "node-", id="the template's generateName"),
+        pytest.param({"name": "db", "generate_name": "node-"}, "db", id="the template's name"),
+        pytest.param({"name": "d" * 250}, "d" * 55, id="a long one is cut"),
+    ],
+)
+def test_a_name_begins_as_upstreams_and_has_no_dash_added(template: dict[str, str], begins: str) -> None:
+    (name,) = names(**template)
+    assert re.fullmatch(re.escape(begins) + "[bcdfghjklmnpqrstvwxz2456789]{8}", name)
+    assert len(name) <= 63
+
+
+def test_what_somebody_else_wrote_as_the_size_of_a_batch_has_an_end() -> None:
+    assert names(size=0) == ()
+    assert names(size=-1) == ()
+    assert len(names(size=20_000)) == 250
+
+
+def test_an_instance_is_the_template_as_it_was_stored() -> None:
+    given = {"name": "x", "labels": LABELS, "annotations": {"a": "b"}}
+    made = build_vmi(a_set(template={"metadata": given}), b'{"domain":{"newer":1},"a":null}', "n")
+    assert made["spec"] == {"domain": {"newer": 1}}
+    owner = {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachineInstanceReplicaSet",
+        "name": "web",
+        "uid": SET_UID,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+    assert made["metadata"] == {
+        "name": "n",
+        "namespace": "default",
+        "labels": LABELS,
+        "annotations": {"a": "b"},
+        "finalizers": ["kubevirt.io/foregroundDeleteVirtualMachine"],
+        "ownerReferences": [owner],
+    }
+
+
+def test_a_set_without_a_number_wants_one() -> None:
+    assert a_set().spec.replicas == 1

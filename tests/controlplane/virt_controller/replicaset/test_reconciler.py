@@ -1,0 +1,481 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the replica set reconciler writes, on an API that refuses and loses answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, VIRTUAL_MACHINE_INSTANCE_REPLICA_SET, Key
+from controlplane.engine.errors import Conflict, Forbidden, Invalid, NotLeader, Unavailable
+from controlplane.engine.plan import Outcome
+from controlplane.engine.reconcile import reconcile
+from controlplane.virt_controller.replicaset.reconciler import ReplicaSetReconciler
+from tests.controlplane.simulation.store import WITH_SETS, Json, Store
+from tests.controlplane.virt_controller.replicaset.stage import LABELS, READY
+from tests.controlplane.virt_controller.small_world import SmallWorld
+
+WEB = Key("default", "web")
+SET, VMI = VIRTUAL_MACHINE_INSTANCE_REPLICA_SET, VIRTUAL_MACHINE_INSTANCE
+BY_TESTS = pytest.mark.parametrize("caught_up", [True, False], ids=["seen by then", "not seen yet"])
+
+
+class Process(SmallWorld):
+    """A virt-controller, as far as it is about the set `web`."""
+
+    def __init__(self, store: Store | None = None) -> None:
+        super().__init__(WITH_SETS, store)
+        self.reconciler = ReplicaSetReconciler(
+            replica_sets=self.overlays[SET],
+            vmis=self.overlays[VMI],
+            api=self.api,
+            clock=self.clock,
+            events=self.told,
+            configuration=KubeVirtConfiguration,
+        )
+
+    async def run(self, *, catch_up: bool = True) -> Outcome:
+        outcome = await reconcile(self.reconciler, WEB)
+        if catch_up:
+            self.catch_up()
+        return outcome
+
+    def reasons(self) -> list[str]:
+        return [reason for _unused, reason, _unused in self.told.events]
+
+
+class Stand(Process):
+    """The set `web`, its instances, and a process."""
+
+    def __init__(self, replicas: int = 1, **spec: Any) -> None:
+        super().__init__()
+        self.make_set(replicas, **spec)
+        self.start()
+
+    def make_set(self, replicas: int, **spec: Any) -> None:
+        template = {"metadata": {"labels": LABELS}, "spec": {"domain": {"memory": {"guest": "64Mi"}}}}
+        body = {"replicas": replicas, "selector": {"matchLabels": LABELS}, "template": template, **spec}
+        self.store.create(SET, "default", {"metadata": {"name": "web"}, "spec": body})
+
+    def make_vmi(self, name: str, *owners: Json, **meta: Any) -> None:
+        meta = {"name": name, "labels": LABELS, "ownerReferences": list(owners), "finalizers": ["test/keep"], **meta}
+        self.store.create(VMI, "default", {"metadata": meta, "spec": {"domain": {}}})
+        self.report(name, phase="Running")
+
+    def report(self, name: str, **status: Any) -> None:
+        self.store.patch(VMI, Key("default", name), {"status": status}, subresource="status")
+
+    def change(self, **spec: Any) -> None:
+        self.store.patch(SET, WEB, {"spec": spec})
+
+    def owner(self, **changed: Any) -> Json:
+        uid, kind = self.set["metadata"]["uid"], "VirtualMachineInstanceReplicaSet"
+        return {"kind": kind, "name": "web", "uid": uid, "controller": True, **changed}
+
+    @property
+    def set(self) -> Json:
+        return self.store.get(SET, WEB)
+
+    @property
+    def vmis(self) -> dict[str, Json]:
+        return {key.name: body for key, body in self.store.list(VMI)}
+
+    @property
+    def staying(self) -> list[str]:
+        return [name for name, one in self.vmis.items() if "deletionTimestamp" not in one["metadata"]]
+
+    def owners_of(self, name: str) -> list[str]:
+        return [one["name"] for one in self.vmis[name]["metadata"].get("ownerReferences", [])]
+
+
+def lose_answer(stand: Stand, verb: str) -> None:
+    """Let the next write of this kind happen, and its answer get lost."""
+    done = getattr(stand.store, verb)
+
+    def lost(*args: Any, **options: Any) -> Json:
+        setattr(stand.store, verb, done)
+        done(*args, **options)
+        raise Unavailable("connection reset")
+
+    setattr(stand.store, verb, lost)
+
+
+async def test_a_set_is_scaled_up_by_a_write_a_batch_and_a_write() -> None:
+    stand = Stand(3)
+    outcome = await stand.run()
+    assert (outcome.error, len(stand.vmis)) == (None, 3)
+    status = "patch status of VirtualMachineInstanceReplicaSet [uid+version]"
+    assert stand.calls == [status, *["create VirtualMachineInstance"] * 3, status]
+    assert stand.set["status"] == {"replicas": 3, "labelSelector": "app=web", "batches": 1}
+    assert stand.reasons() == ["SuccessfulCreate"] * 3
+
+
+async def test_what_it_makes_is_a_machine_of_its_own() -> None:
+    stand = Stand(2)
+    await stand.run()
+    one, other = stand.vmis.values()
+    assert one["metadata"]["labels"] == LABELS
+    assert one["metadata"]["ownerReferences"][0]["uid"] == stand.set["metadata"]["uid"]
+    uuids = {vmi["spec"]["domain"]["firmware"]["uuid"] for vmi in (one, other)}
+    assert len(uuids) == 2, "defaults are filled in, and no two guests are the same"
+
+
+async def test_a_set_is_scaled_down_by_state() -> None:
+    stand = Stand(3)
+    await stand.run()
+    for name in stand.vmis:
+        stand.report(name, phase="Running", conditions=[READY])
+    stand.change(replicas=1)
+    stand.catch_up()
+    first = sorted(stand.vmis)
+    stand.calls.clear()
+    await stand.run()
+    assert stand.staying == first[2:]
+    assert stand.calls[:3] == [
+        "get VirtualMachineInstanceReplicaSet",
+        *["delete VirtualMachineInstance [uid+version]"] * 2,
+    ]
+    assert (stand.set["status"]["replicas"], stand.set["status"]["readyReplicas"]) == (1, 1)
+    assert stand.reasons()[-2:] == ["SuccessfulDelete"] * 2
+
+
+async def test_at_rest_nothing_is_asked_and_nothing_written() -> None:
+    stand = Stand(2)
+    await stand.run()
+    stand.calls.clear()
+    assert await stand.run() == Outcome()
+    assert stand.calls == []
+
+
+async def test_who_is_over_is_replaced_under_another_name_and_deleted() -> None:
+    stand = Stand(1)
+    await stand.run()
+    (first,) = stand.vmis
+    stand.report(first, phase="Failed")
+    stand.catch_up()
+    await stand.run()
+    (second,) = stand.staying
+    assert second != first
+
+
+async def test_a_quota_that_refuses_one_keeps_none_of_the_others_back() -> None:
+    stand = Stand(3)
+    refused = iter([None, Forbidden("exceeded quota"), None])
+    create = stand.store.create
+
+    def limited(*args: Any) -> Json:
+        error = next(refused, None)
+        if error is not None:
+            raise error
+        return create(*args)
+
+    stand.store.create = limited  # type: ignore[method-assign]
+    outcome = await stand.run()
+    assert isinstance(outcome.error, Forbidden)
+    assert len(stand.vmis) == stand.set["status"]["replicas"] == 2
+    (failure,) = stand.set["status"]["conditions"]
+    assert (failure["type"], failure["reason"]) == ("ReplicaFailure", "FailedCreate")
+    assert stand.reasons().count("FailedCreate") == 1
+    await stand.run()
+    assert len(stand.vmis) == 3
+    assert stand.set["status"] == {"replicas": 3, "labelSelector": "app=web", "batches": 1}
+
+
+async def test_who_is_over_makes_room_where_a_quota_refuses_the_next() -> None:
+    stand = Stand(1)
+    await stand.run()
+    (first,) = stand.vmis
+    stand.report(first, phase="Failed")
+    stand.catch_up()
+    stand.direct.refusals["create VirtualMachineInstance"] = Forbidden("exceeded quota")
+    await stand.run()
+    assert stand.staying == []
+
+
+@BY_TESTS
+async def test_a_create_whose_answer_was_lost_is_found_and_no_other_is_made(caught_up: bool) -> None:
+    stand = Stand(2)
+    await stand.run()
+    stand.change(replicas=4)
+    stand.catch_up()
+    lose_answer(stand, "create")
+    outcome = await stand.run(catch_up=caught_up)
+    assert isinstance(outcome.error, Unavailable)
+    for _unused in range(3):
+        await stand.run(catch_up=caught_up)
+    assert len(stand.vmis) == 4
+
+
+@BY_TESTS
+async def test_a_batch_whose_beginning_was_not_answered_is_begun_once(caught_up: bool) -> None:
+    stand = Stand(2)
+    lose_answer(stand, "patch")
+    await stand.run(catch_up=caught_up)
+    outcome = await stand.run(catch_up=caught_up)
+    assert isinstance(outcome.error, Conflict) is not caught_up
+    stand.catch_up()
+    await stand.run()
+    assert (len(stand.vmis), stand.set["status"]["batches"]) == (2, 1)
+
+
+@BY_TESTS
+async def test_a_delete_whose_answer_was_lost_takes_no_other_along(caught_up: bool) -> None:
+    stand = Stand(3)
+    await stand.run()
+    stand.change(replicas=2)
+    stand.catch_up()
+    lose_answer(stand, "delete")
+    for _unused in range(3):
+        await stand.run(catch_up=caught_up)
+    assert len(stand.staying) == 2
+
+
+async def test_a_leader_that_comes_begins_nothing_before_it_has_seen_what_was_made() -> None:
+    """Its watch of instances is behind; the names that are open are made again, and found."""
+    stand = Stand(2)
+    successor = Process(stand.store)
+    successor.start()
+    await stand.run()
+    successor.catch_up(SET)
+    outcome = await successor.run(catch_up=False)
+    assert (outcome, len(stand.vmis)) == (Outcome(look_again_in=1.0), 2)
+    successor.catch_up()
+    assert (await successor.run(), len(stand.vmis)) == (Outcome(), 2)
+
+
+async def test_a_leader_that_comes_goes_on_with_what_was_begun() -> None:
+    stand = Stand(3)
+    successor = Process(stand.store)
+    successor.start()
+    created = iter([None, NotLeader("deposed")])
+    create = stand.store.create
+
+    def deposed(*args: Any) -> Json:
+        error = next(created, None)
+        if error is not None:
+            raise error
+        return create(*args)
+
+    stand.store.create = deposed  # type: ignore[method-assign]
+    await stand.run()
+    assert len(stand.vmis) == 1
+    successor.catch_up(SET)
+    assert (await successor.run(catch_up=False), len(stand.vmis)) == (Outcome(look_again_in=1.0), 1)
+    successor.catch_up()
+    await successor.run()
+    assert (len(stand.vmis), stand.set["status"]["batches"]) == (3, 1)
+
+
+async def test_one_that_was_made_unseen_counts_when_fewer_are_wanted_by_then() -> None:
+    """Of two that were begun one exists, and its answer was lost; the names tell nobody which."""
+    stand = Stand(2)
+    lose_answer(stand, "create")
+    await stand.run(catch_up=False)
+    stand.change(replicas=1)
+    stand.catch_up(SET)
+    await stand.run(catch_up=False)
+    assert len(stand.vmis) == 1
+    assert stand.calls.count("get VirtualMachineInstance") == 2
+
+
+async def test_a_name_that_was_free_may_be_taken_after_an_answer_was_lost() -> None:
+    """Two were begun, one is wanted; it is made unseen, and of the other name only what was known before is known."""
+    stand = Stand(2)
+    stand.direct.refusals["create VirtualMachineInstance"] = Forbidden("exceeded quota")
+    await stand.run()
+    stand.direct.refusals.clear()
+    stand.change(replicas=1)
+    stand.catch_up()
+    lose_answer(stand, "create")
+    await stand.run(catch_up=False)
+    (first,) = stand.vmis
+    stand.calls.clear()
+    await stand.run(catch_up=False)
+    assert list(stand.vmis) == [first]
+    assert stand.calls.count("get VirtualMachineInstance") == 1
+    assert "create VirtualMachineInstance" not in stand.calls
+
+
+async def test_where_none_exists_one_of_them_is_made() -> None:
+    stand = Stand(2)
+    stand.direct.refusals["create VirtualMachineInstance"] = Forbidden("exceeded quota")
+    await stand.run()
+    stand.direct.refusals.clear()
+    stand.change(replicas=1)
+    stand.catch_up()
+    await stand.run()
+    assert len(stand.vmis) == 1
+
+
+@pytest.mark.parametrize("what", ["fewer", "paused", "deleted", "another"])
+async def test_nothing_is_made_or_deleted_for_a_set_that_has_changed_meanwhile(what: str) -> None:
+    """By a leader whose watch of sets is behind: it was scaled, paused, or is another by now."""
+    stand = Stand(2)
+    await stand.run()
+    stand.change(replicas=1)
+    stand.catch_up()
+    changes: dict[str, Callable[[], object]] = {
+        "fewer": lambda: stand.change(replicas=2),
+        "paused": lambda: stand.change(paused=True),
+        "deleted": lambda: stand.store.delete(SET, WEB),
+        "another": lambda: (stand.store.delete(SET, WEB), stand.make_set(0)),
+    }
+    changes[what]()
+    outcome = await stand.run(catch_up=False)
+    assert outcome.error is not None
+    assert len(stand.staying) == 2
+
+
+async def test_a_batch_is_not_begun_on_an_old_copy_of_the_set() -> None:
+    stand = Stand(5)
+    stand.change(replicas=1)
+    outcome = await stand.run()
+    assert isinstance(outcome.error, Conflict)
+    await stand.run()
+    assert len(stand.vmis) == 1
+
+
+async def test_nor_for_another_set_of_the_name() -> None:
+    stand = Stand(5)
+    stand.store.delete(SET, WEB)
+    stand.make_set(0)
+    assert isinstance((await stand.run(catch_up=False)).error, Conflict)
+    assert "status" not in stand.set
+
+
+async def test_an_instance_that_was_let_go_meanwhile_is_not_deleted() -> None:
+    stand = Stand(0)
+    stand.make_vmi("a", stand.owner())
+    stand.catch_up()
+    free = {"metadata": {"ownerReferences": None, "labels": {"app": None}}}
+    call = "delete VirtualMachineInstance"
+    stand.direct.meanwhile[call] = lambda: stand.store.patch(VMI, Key("default", "a"), free)
+    assert isinstance((await stand.run()).error, Conflict)
+    assert stand.staying == ["a"]
+
+
+async def test_an_instance_that_is_gone_already_is_no_trouble() -> None:
+    stand = Stand(0)
+    stand.make_vmi("a", stand.owner(), finalizers=[])
+    stand.catch_up()
+    stand.direct.meanwhile["delete VirtualMachineInstance"] = lambda: stand.store.delete(VMI, Key("default", "a"))
+    assert (await stand.run()).error is None
+    assert "SuccessfulDelete" not in stand.reasons()
+
+
+async def test_what_belongs_to_nobody_is_adopted_and_counts() -> None:
+    stand = Stand(2)
+    stand.make_vmi("a", {"kind": "Team", "name": "shop", "uid": "t"})
+    stand.make_vmi("b", labels={"app": "other"})
+    stand.make_vmi("c", {"kind": "VirtualMachine", "name": "c", "uid": "v", "controller": True})
+    stand.catch_up()
+    await stand.run()
+    assert {name: stand.owners_of(name) for name in "abc"} == {"a": ["shop", "web"], "b": [], "c": ["c"]}
+    assert len(stand.vmis) == 4, "one was made beside the adopted one"
+
+
+async def test_who_was_adopted_by_somebody_else_meanwhile_stays_so() -> None:
+    stand = Stand(1)
+    stand.make_vmi("a")
+    stand.catch_up()
+    other = {"kind": "VirtualMachine", "name": "a", "uid": "v", "controller": True}
+    take = {"metadata": {"ownerReferences": [other]}}
+    call = "patch VirtualMachineInstance"
+    stand.direct.meanwhile[call] = lambda: stand.store.patch(VMI, Key("default", "a"), take)
+    assert isinstance((await stand.run()).error, Conflict)
+    assert stand.owners_of("a") == ["a"]
+
+
+async def test_a_set_that_is_going_adopts_nobody() -> None:
+    """The cache does not know yet: the API server itself is asked."""
+    stand = Stand(1)
+    stand.make_vmi("a")
+    stand.catch_up()
+    stand.store.delete(SET, WEB, propagation="Orphan")
+    assert isinstance((await stand.run()).error, Conflict)
+    assert stand.owners_of("a") == []
+
+
+async def test_who_is_not_selected_any_more_is_let_go_and_replaced() -> None:
+    stand = Stand(1)
+    stand.make_vmi("a", {"kind": "Team", "name": "shop", "uid": "t"}, stand.owner())
+    stand.store.patch(VMI, Key("default", "a"), {"metadata": {"labels": {"app": "db"}}})
+    stand.catch_up()
+    await stand.run()
+    assert stand.owners_of("a") == ["shop"]
+    assert len(stand.staying) == 2
+
+
+@pytest.mark.parametrize("owner", [{"uid": "another"}, {"controller": False}, {"kind": "ReplicaSet"}], ids=str)
+async def test_whose_an_instance_is_goes_by_uid_kind_and_control(owner: Json) -> None:
+    stand = Stand(0)
+    stand.make_vmi("a", stand.owner(**owner), labels={"app": "other"})
+    stand.catch_up()
+    await stand.run()
+    assert stand.staying == ["a"]
+    assert len(stand.owners_of("a")) == 1
+
+
+async def test_a_name_that_somebody_else_has_taken_is_left_to_them() -> None:
+    stand = Stand(2)
+    stand.direct.refusals["create VirtualMachineInstance"] = Invalid("not now")
+    await stand.run()
+    world = stand.reconciler.observe(WEB)
+    assert world is not None
+    stand.make_vmi(world.unmade[0], {"kind": "VirtualMachine", "name": "x", "uid": "v", "controller": True})
+    stand.direct.refusals.clear()
+    for _unused in range(3):
+        await stand.run(catch_up=False)
+    assert len(stand.vmis) == 3
+    assert stand.set["status"]["batches"] == 2
+
+
+async def test_a_pause_is_told_once_and_so_is_its_end() -> None:
+    stand = Stand(1, paused=True)
+    for _unused in range(2):
+        await stand.run()
+    assert stand.reasons() == ["SuccessfulPaused"]
+    assert stand.vmis == {}
+    stand.change(paused=False)
+    stand.catch_up()
+    await stand.run()
+    assert stand.reasons() == ["SuccessfulPaused", "SuccessfulResumed", "SuccessfulCreate"]
+    assert "conditions" not in stand.set["status"]
+
+
+async def test_a_selector_that_admission_would_have_refused_makes_nothing_and_is_told() -> None:
+    stand = Stand(1, selector={})
+    stand.make_vmi("a")
+    stand.catch_up()
+    await stand.run()
+    (failure,) = stand.set["status"]["conditions"]
+    assert "would select everything" in failure["message"]
+    assert stand.owners_of("a") == []
+
+
+async def test_what_does_not_fit_its_schema_is_left_alone() -> None:
+    stand = Stand(1)
+    stand.make_vmi("a", stand.owner())
+    stand.report("a", phase=["Running"])
+    stand.catch_up()
+    assert await stand.run() == Outcome()
+    assert stand.calls == []
+
+
+async def test_before_everything_is_known_nothing_is_judged() -> None:
+    stand = Stand(1)
+    stand.caches[VMI].synced = False
+    assert isinstance((await stand.run()).error, Unavailable)
+    assert stand.calls == []
+
+
+async def test_a_set_that_is_gone_is_nobodys_work() -> None:
+    stand = Stand(1)
+    stand.store.delete(SET, WEB)
+    stand.catch_up()
+    assert await stand.run() == Outcome()

@@ -1,0 +1,88 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How a set is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from controlplane.api.objects.decode import encode
+from controlplane.engine.errors import Forbidden, Invalid, Throttled
+from controlplane.engine.plan import Problem, Tell
+from controlplane.virt_controller.replicaset.status import begun, derive_status
+from controlplane.virt_controller.replicaset.world import AdoptVmi, BeginBatch, CreateVmi, DeleteVmi
+from tests.controlplane.virt_controller.builders import STAMP
+from tests.controlplane.virt_controller.replicaset.stage import POD_GOES, READY, a_member, a_set, a_world
+
+TOLD = {"labelSelector": "app=web"}
+A, B = a_member("a", ready=READY), a_member("b")
+PAUSED = {"type": "ReplicaPaused", "status": "True", "reason": "Paused", "message": "Controller got paused"}
+
+
+def status_of(*args: Any, problem: Any = None, **parts: Any) -> dict[str, Any] | None:
+    found = derive_status(a_world(*args, **parts), problem)
+    return None if found is None else encode(found)
+
+
+def test_it_counts_who_stays_and_who_is_ready() -> None:
+    gone = (a_member("over", "Failed"), a_member("going", deleting=True), a_member("drained", ready=POD_GOES))
+    assert status_of(a_set(5), A, B, *gone) == {**TOLD, "replicas": 2, "readyReplicas": 1}
+
+
+def test_a_status_that_is_right_is_not_written() -> None:
+    first = derive_status(a_world(a_set(2), A, B), None)
+    assert first is not None
+    assert status_of(a_set(2, **encode(first)), A, B) is None
+
+
+def test_the_selector_is_told_as_text() -> None:
+    expression = {"key": "zone", "operator": "In", "values": ["b", "a"]}
+    selector = {"matchLabels": {"app": "web"}, "matchExpressions": [expression]}
+    found = status_of(a_set(selector=selector))
+    assert found == {"labelSelector": "app=web,zone in (a,b)"}
+
+
+def test_a_pause_is_told_and_taken_back() -> None:
+    paused = {**PAUSED, "lastTransitionTime": STAMP}
+    assert status_of(a_set(paused=True)) == {**TOLD, "conditions": [paused]}
+    assert status_of(a_set(conditions=[paused], **TOLD)) == TOLD
+
+
+@pytest.mark.parametrize(
+    ("step", "error", "reason", "words"),
+    [
+        (CreateVmi("x", "y"), Forbidden("exceeded quota"), "FailedCreate", "exceeded quota; look at the namespace's"),
+        (CreateVmi("x", "y"), Invalid("bad name"), "FailedCreate", "bad name; correct spec.template"),
+        (BeginBatch(1, "y"), Throttled("later"), "FailedCreate", "later; it is tried again by itself"),
+        (DeleteVmi(A, "y"), Forbidden("no"), "FailedDelete", "no; look at"),
+        (AdoptVmi(A, "y"), Forbidden("no"), "FailedUpdate", "no; look at"),
+        (Tell("y"), Invalid("no"), "FailedUpdate", "no; compare the installed CRDs"),
+    ],
+)
+def test_a_refusal_is_told_until_nothing_is_refused(step: Any, error: Any, reason: str, words: str) -> None:
+    found = status_of(a_set(), problem=Problem(step, error))
+    assert found is not None
+    (failure,) = found["conditions"]
+    assert (failure["type"], failure["status"], failure["reason"]) == ("ReplicaFailure", "True", reason)
+    assert failure["message"].startswith(words)
+    assert status_of(a_set(conditions=[failure], **TOLD)) == TOLD
+
+
+def test_a_selector_that_means_nothing_is_told_as_a_failure() -> None:
+    found = status_of(a_set(), problems=("spec.selector: is empty",))
+    assert found is not None
+    assert found["conditions"][0]["message"] == "spec.selector: is empty"
+
+
+def test_a_batch_is_begun_with_the_next_number() -> None:
+    found = begun(a_world(a_set(5, batches=6), A), BeginBatch(4, "y"))
+    assert encode(found) == {**TOLD, "replicas": 1, "readyReplicas": 1, "batches": 7, "batchSize": 4}
+
+
+def test_a_batch_is_open_until_something_exists_under_each_of_its_names() -> None:
+    half = a_set(batches=7, batchSize=4, **TOLD)
+    assert status_of(half, unmade=("x",)) is None
+    assert status_of(half) == {**TOLD, "batches": 7}
