@@ -36,9 +36,11 @@ def deployed(name: str, nodes: int = 1, **options: Any) -> Iterator[Cluster]:
     """Have a lab with the control plane deployed inside the block, and nothing of it left after.
 
     options: of the playbook, beside the usual ones.
+    Two checkouts on one machine keep apart by E2E_LAB_PREFIX.
     The nodes have the images from their first moment, so the playbook finds nothing to import: that it can is shown by
     the Molecule scenario of its role.
     """
+    name = os.environ.get("E2E_LAB_PREFIX", "") + name
     lab = Lab(name)
     with tempfile.TemporaryDirectory(prefix=f"virtops-{name}-") as directory, lab.running(nodes, images=_archives()):
         inventory = Path(directory) / "inventory.yml"
