@@ -13,7 +13,7 @@ UNBUILT: dict[str, frozenset[str]] = {
     for name, fields in {
         "VirtualMachineSpec": "dataVolumeTemplates instancetype preference updateVolumesStrategy",
         "VirtualMachineInstanceSpec": """
-            accessCredentials livenessProbe readinessProbe resourceClaims serviceAccountName startStrategy
+            accessCredentials livenessProbe readinessProbe resourceClaims serviceAccountName
             topologySpreadConstraints utilityVolumes""",
         "DomainSpec": "chassis ioThreads ioThreadsPolicy launchSecurity rebootPolicy",
         "Cpu": "dedicatedCpuPlacement features isolateEmulatorThread maxSockets numa realtime",

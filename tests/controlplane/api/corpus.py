@@ -176,7 +176,7 @@ COMPUTE = [
     Row("io threads", f"{DOMAIN}/ioThreadsPolicy", "turbo", "domain.ioThreadsPolicy", "not built"),
     Row("eviction by prayer", f"{SPEC}/evictionStrategy", "Pray", "spec.evictionStrategy", "allowed: None"),
     Row("eviction by migration", f"{SPEC}/evictionStrategy", "LiveMigrate", "spec.evictionStrategy", "not built"),
-    Row("paused start", f"{SPEC}/startStrategy", "Paused", "spec.startStrategy", "not built"),
+    Row("lazy start", f"{SPEC}/startStrategy", "Lazy", "spec.startStrategy", "allowed: Paused"),
     Row("a probe", f"{SPEC}/livenessProbe", {"httpGet": {}, "exec": {}}, "spec.livenessProbe", "not built"),
     Row(
         "node selector of 64 characters", f"{SPEC}/nodeSelector", {"a": "b" * 64}, "spec.nodeSelector[a]", "at most 63"
