@@ -14,7 +14,7 @@ from tests.e2e.machines import a_vm
 
 pytestmark = pytest.mark.lab
 
-NAME = "button"
+NAME, PATIENT = "button", "patient"
 
 
 def press(cluster: Cluster, verb: str, body: str = "{}", name: str = NAME) -> None:
@@ -78,6 +78,24 @@ def test_a_guest_boots_again_in_its_pod(machine: Cluster, console: Console, verb
     vmi = machine.get("vmi", NAME)
     assert vmi is not None
     assert vmi["status"]["phase"] == "Running"
+
+
+def test_a_machine_that_is_started_paused_begins_when_it_is_unpaused(machine: Cluster) -> None:
+    machine.apply(a_vm(PATIENT, runStrategy="Halted"))
+
+    machine.subresource(PATIENT, "start", body='{"paused": true}')
+    machine.wait("vm", PATIENT, ".status.printableStatus", "Paused", seconds=90)
+    vm = machine.get("vm", PATIENT)
+    assert vm is not None
+    assert vm["spec"]["runStrategy"] == "Always"
+    assert not vm["status"].get("stateChangeRequests")
+    pod = machine.launcher(PATIENT)["metadata"]["name"]
+    press(machine, "unpause", name=PATIENT)
+
+    with machine.console(pod) as console:
+        console.expect(READY)
+    machine.wait("vm", PATIENT, ".status.printableStatus", "Running")
+    machine.kubectl("delete", "vm", PATIENT)
 
 
 def test_what_is_not_there_is_said(machine: Cluster) -> None:
