@@ -70,7 +70,7 @@ GUARDS: tuple[Guard, ...] = (
         line="is_paused=vmi.spec.is_start_paused",
         without="is_paused=False",
         because="A guest that was to wait runs.",
-        tests=("tests/controlplane/virt_handler/test_story_start.py",),
+        tests=("tests/controlplane/virt_handler/launchers/test_session_start.py",),
     ),
     Guard(
         file=_VERBS,

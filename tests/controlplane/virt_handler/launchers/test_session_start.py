@@ -106,6 +106,17 @@ async def test_a_start_that_never_arrived_is_made_again(
     assert session.launcher().sighting.state == RUNNING
 
 
+@pytest.mark.parametrize(("strategy", "life"), [("", RUNNING), ("Paused", State(Life.PAUSED, "user"))])
+async def test_a_guest_that_is_to_wait_does(session: Session, strategy: str, life: State) -> None:
+    async def granted() -> VirtualMachineInstance:
+        return a_vmi(startStrategy=strategy)
+
+    await session.start(granted)
+
+    assert session.launcher().sighting.state == life
+    assert session.launcher().sighting.has_run
+
+
 async def test_a_start_that_is_answered_and_not_done_is_refused(session: Session, libvirtd: FakeLibvirtd) -> None:
     """Else whoever decides would ask for the next one at once."""
     libvirtd.is_off_again = True
