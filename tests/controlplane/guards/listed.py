@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from tests.controlplane.guards import (
     admission,
+    agent,
     cache,
     certificates,
     client,
@@ -40,6 +41,7 @@ from tests.controlplane.guards.guard import Guard
 
 GUARDS: tuple[Guard, ...] = (
     *admission.GUARDS,
+    *agent.GUARDS,
     *cache.GUARDS,
     *certificates.GUARDS,
     *client.GUARDS,
