@@ -262,6 +262,9 @@ async def test_a_pod_that_is_listed_in_the_moment_in_which_its_contact_has_ended
     assert POD_UID in registry._tasks
     node.pods.put(pod_object())
     await until(lambda: registry.connected == 1, "contact")
+    node.pods.remove(POD)
+    libvirtd.hang_up()
+    await until(lambda: len(registry) == 0, "its end")  # the word of the first end is not taken for the second's
 
 
 async def test_everyone_is_looked_at_when_virt_node_comes_and_goes(node: Node, registry: Registry) -> None:
