@@ -58,6 +58,7 @@ async def call(
     Raises HypervisorError; TimedOut after the deadline: what the call comes to then is dropped, its effect unknown.
     """
     work = _Work(doing, lambda: function(*arguments), wire, discard)
+    until = asyncio.get_running_loop().time() + deadline_seconds
     try:
         async with asyncio.timeout(deadline_seconds):
             return await work.outcome
@@ -67,6 +68,8 @@ async def call(
     except asyncio.CancelledError:
         if discard is not None:  # nobody else knows of its wire
             work.give_up("nobody waits for it any more")
+        else:
+            work.end_by(until)
         raise
     finally:
         work.look_away()
@@ -110,6 +113,15 @@ class _Work(Generic[Result]):
         if self._thread.is_alive():
             _interrupt(self._thread)
             self._loop.call_later(_AGAIN_SECONDS, self.give_up, because)
+
+    def end_by(self, until: float) -> None:
+        """Keep to the deadline though nobody waits: who is silent then has one thread more, each time. until: the
+        loop's seconds."""
+        self._loop.call_at(until, self._give_up_late)
+
+    def _give_up_late(self) -> None:
+        if self._thread.is_alive():
+            self.give_up("it did not answer in time")
 
     def _look(self, after: float) -> None:
         """Charge what the thread has used so far, and come again while it is there."""

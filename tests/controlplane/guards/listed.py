@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from tests.controlplane.guards import (
     admission,
+    agent,
     cache,
     certificates,
     client,
@@ -26,6 +27,7 @@ from tests.controlplane.guards import (
     node,
     node_paths,
     nodes_listed,
+    probes,
     processes,
     replica_set,
     unreadable,
@@ -40,6 +42,7 @@ from tests.controlplane.guards.guard import Guard
 
 GUARDS: tuple[Guard, ...] = (
     *admission.GUARDS,
+    *agent.GUARDS,
     *cache.GUARDS,
     *certificates.GUARDS,
     *client.GUARDS,
@@ -59,6 +62,7 @@ GUARDS: tuple[Guard, ...] = (
     *node.GUARDS,
     *node_paths.GUARDS,
     *nodes_listed.GUARDS,
+    *probes.GUARDS,
     *processes.GUARDS,
     *replica_set.GUARDS,
     *unreadable.GUARDS,

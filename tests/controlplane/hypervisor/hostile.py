@@ -17,7 +17,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-PROGRAM, KEEPALIVE = 0x20008086, 0x6B656570
+PROGRAM, QEMU, KEEPALIVE = 0x20008086, 0x20008087, 0x6B656570
+ASK_AGENT = 3
+"""Of the program QEMU."""
 CALL, REPLY, EVENT = 0, 1, 2
 OPEN, CLOSE, DEFINE, XML, LOOKUP, RESUME, FEATURE, AUTHENTICATE = 1, 2, 11, 14, 23, 28, 60, 66
 VERSION, START, STATE, DESTROY, SHUT_DOWN = 157, 196, 212, 234, 258
@@ -33,6 +35,8 @@ def string(text: bytes) -> bytes:
     return struct.pack(">I", len(text)) + text + b"\0" * (-len(text) % 4)
 
 
+OPTIONAL = struct.pack(">i", 1)
+"""Before a value that might be missing."""
 DOMAIN = string(b"web") + b"u" * 16 + struct.pack(">i", -1)
 FIT_XML = b"<domain type='qemu'><name>web</name><os><type machine='q35'>hvm</type></os></domain>"
 
@@ -75,6 +79,8 @@ class Caller:
         """Answer as a good libvirtd does."""
         if program == KEEPALIVE:
             self.wire.sendall(message(2, EVENT, 0, b"", KEEPALIVE))
+        elif program == QEMU:
+            self.wire.sendall(message(procedure, REPLY, serial, OPTIONAL + string(b'{"return":{}}'), QEMU))
         else:
             self.wire.sendall(message(procedure, REPLY, serial, ANSWERS[procedure](serial)))
 
@@ -206,6 +212,23 @@ def fail(procedure: int, serial: int, because: bytes) -> bytes:
     error = struct.pack(">ii", 1, 10) + some + string(because) + struct.pack(">i", 2) + none * 4
     payload = error + struct.pack(">ii", 0, 0) + none
     return _HEADER.pack(_HEADER.size + len(payload), PROGRAM, 1, procedure, REPLY, serial, _FAILED) + payload
+
+
+def answer_agent(answer: bytes) -> Behaviour:
+    """Give this for what the guest's agent says."""
+
+    def behave(caller: Caller, program: int, procedure: int, serial: int) -> bool:
+        if program != QEMU:
+            return False
+        caller.wire.sendall(message(procedure, REPLY, serial, OPTIONAL + string(answer), QEMU))
+        return True
+
+    return behave
+
+
+def silent_agent(caller: Caller, program: int, procedure: int, serial: int) -> bool:  # noqa: ARG001
+    """Take what is asked of the agent, and answer everything else."""
+    return program == QEMU
 
 
 GOOD: Behaviour = deaf_to()
