@@ -12,7 +12,7 @@ import libvirt
 
 from controlplane.domain.state import Life, State
 from controlplane.hypervisor.calls import DEADLINE_SECONDS, call
-from controlplane.hypervisor.errors import AgentSilent, Disconnected
+from controlplane.hypervisor.errors import AgentSilent, Disconnected, NotText
 from controlplane.hypervisor.wire import Wire
 
 START_SECONDS = 60.0
@@ -107,7 +107,7 @@ class Guest:
             answer: str = await self._do(
                 doing, lambda domain: _put_to_agent(domain, command, seconds), deadline_seconds=deadline
             )
-        except UnicodeError:
+        except NotText:
             raise AgentSilent(f"cannot {doing}: its answer is not text") from None
         if len(answer) > ANSWER_LIMIT:
             raise AgentSilent(

@@ -28,7 +28,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_GUEST,
-        line="        except UnicodeError:\n",
+        line="        except NotText:\n",
         without="        except ZeroDivisionError:\n",
         because="An agent that answers in no text would end the session with its launcher.",
         tests=_BY_HYPERVISOR,

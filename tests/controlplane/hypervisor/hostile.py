@@ -185,23 +185,6 @@ def describe(xml: bytes) -> Behaviour:
     return behave
 
 
-def answer_agent(answer: bytes) -> Behaviour:
-    """Give this for what the guest's agent says."""
-
-    def behave(caller: Caller, program: int, procedure: int, serial: int) -> bool:
-        if program != QEMU:
-            return False
-        caller.wire.sendall(message(procedure, REPLY, serial, OPTIONAL + string(answer), QEMU))
-        return True
-
-    return behave
-
-
-def silent_agent(caller: Caller, program: int, procedure: int, serial: int) -> bool:
-    """Take what is asked of the agent, and answer everything else."""
-    return program == QEMU
-
-
 NOT_TEXT = b"w\xff\xfe"
 """What Python cannot read as UTF-8, which is what libvirt says that its strings are."""
 
@@ -229,6 +212,23 @@ def fail(procedure: int, serial: int, because: bytes) -> bytes:
     error = struct.pack(">ii", 1, 10) + some + string(because) + struct.pack(">i", 2) + none * 4
     payload = error + struct.pack(">ii", 0, 0) + none
     return _HEADER.pack(_HEADER.size + len(payload), PROGRAM, 1, procedure, REPLY, serial, _FAILED) + payload
+
+
+def answer_agent(answer: bytes) -> Behaviour:
+    """Give this for what the guest's agent says."""
+
+    def behave(caller: Caller, program: int, procedure: int, serial: int) -> bool:
+        if program != QEMU:
+            return False
+        caller.wire.sendall(message(procedure, REPLY, serial, OPTIONAL + string(answer), QEMU))
+        return True
+
+    return behave
+
+
+def silent_agent(caller: Caller, program: int, procedure: int, serial: int) -> bool:
+    """Take what is asked of the agent, and answer everything else."""
+    return program == QEMU
 
 
 GOOD: Behaviour = deaf_to()
