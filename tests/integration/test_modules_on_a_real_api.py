@@ -30,7 +30,7 @@ VMS = "/apis/kubevirt.io/v1/namespaces/default/virtualmachines"
 INSTANCES = "/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances"
 
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
-NAMESPACED = ("kubevirt_vm", "kubevirt_vm_info", "kubevirt_vmi_info")
+NAMESPACED = ("kubevirt_vm", "kubevirt_vm_info", "kubevirt_vmi", "kubevirt_vmi_info")
 
 Task = Callable[..., Result]
 
@@ -243,6 +243,22 @@ def test_many_are_made_read_and_deleted_at_once(task: Task) -> None:
     assert [one["method"] for one in gone["results"]] == ["delete"] * 12
     assert task("kubevirt_vm_info", label_selectors=["app=many"])["resources"] == []
     assert task(vms=vms, state="absent")["changed"] is False
+
+
+def test_an_instance_is_created_labelled_refused_and_deleted(task: Task, api: Api) -> None:
+    machine = {"name": "bare", "memory": "256Mi", "image": "registry/guest:1"}
+    assert task("kubevirt_vmi", "--check", **machine)["changed"] is True
+    assert api.get(f"{INSTANCES}/bare") is None
+    assert task("kubevirt_vmi", **machine)["method"] == "create"
+    assert task("kubevirt_vmi", **machine)["changed"] is False
+    assert task("kubevirt_vmi", labels={"app": "bare"}, **machine)["method"] == "patch"
+    other = {**machine, "memory": "512Mi"}
+    assert "spec.domain.memory.guest differ" in task("kubevirt_vmi", **other)["msg"]
+    assert task("kubevirt_vmi", force=True, **other)["method"] == "replace"
+    assert task("kubevirt_vmi", force=True, **other)["changed"] is False
+    assert "is not looked at by virt-controller yet" in task("kubevirt_vmi", name="bare", state="paused")["msg"]
+    assert task("kubevirt_vmi", name="bare", state="absent", wait=True)["method"] == "delete"
+    assert task("kubevirt_vmi", name="bare", state="absent", wait=True)["changed"] is False
 
 
 OURS = {"app.kubernetes.io/managed-by": "virtops.kubevirt", "app.kubernetes.io/part-of": "kubevirt"}

@@ -14,6 +14,7 @@ from .._client.api import FIELD_MANAGER
 from ..kubevirt_api import names, run_strategies
 from ..kubevirt_api.predicates import run_strategy
 from . import compare, manifest, overlay, ownership
+from .cluster import VM
 from .keyed_lists import KEYS
 from .present import STRATEGY_FIELDS, Write, guarded, is_set_aside
 from .request import VmRequest
@@ -29,21 +30,28 @@ Object = dict[str, Any]
 def for_creation(request: VmRequest) -> Write:
     """Return the write that makes the VM."""
     body: Object = overlay.over_live({}, request.declared.vm)
+    if request.kind is VM:
+        body["spec"] = _with_first_strategy(request, body)
+    if request.name is None:
+        return Write("create", body)
+    return Write("apply", _noted(body, body))
+
+
+def _with_first_strategy(request: VmRequest, body: Object) -> Object:
     spec = {key: value for key, value in (body.get("spec") or {}).items() if key not in STRATEGY_FIELDS}
     spec["runStrategy"] = _first_strategy(request)
     if "running" in (body.get("spec") or {}) and run_strategy(body) == spec["runStrategy"]:
         spec["running"] = body["spec"]["running"]  # spelt as declared
         del spec["runStrategy"]
-    body["spec"] = spec
-    if request.name is None:
-        return Write("create", body)
-    return Write("apply", _noted(body, body))
+    return spec
 
 
 def _first_strategy(request: VmRequest) -> str:
     spec = request.declared.vm.get("spec") or {}
     is_given = any(spec.get(key) is not None for key in STRATEGY_FIELDS)
     wanted = run_strategy(request.declared.vm) if is_given else DEFAULT_RUN_STRATEGY
+    if request.start_paused and wanted in (run_strategies.ALWAYS, run_strategies.HALTED):
+        return run_strategies.HALTED  # a start of its own follows
     if not is_set_aside(request.state, wanted):
         return wanted
     return run_strategies.HALTED if request.state == "stopped" else DEFAULT_RUN_STRATEGY
