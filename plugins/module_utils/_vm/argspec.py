@@ -67,6 +67,23 @@ def vmi_spec() -> dict[str, Any]:
     }
 
 
+def replicaset_spec() -> dict[str, Any]:
+    """Return the options of kubevirt_replicaset."""
+    return {
+        **auth_argument_spec(),
+        **wait_spec(),
+        "wait_condition": _wait_condition(),
+        **_identity(),
+        **_machine(),
+        "replicas": {"type": "int"},
+        "paused": {"type": "bool"},
+        "selector": {"type": "dict"},
+        "state": {"type": "str", "choices": ["absent", "present"], "default": "present"},
+        "force": {"type": "bool", "default": False},
+        "delete_options": {"type": "dict", "options": _delete_options()},
+    }
+
+
 def info_spec() -> dict[str, Any]:
     """Return the options of kubevirt_vmi_info; kubevirt_vm_info has one more."""
     return {

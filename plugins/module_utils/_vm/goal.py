@@ -80,10 +80,13 @@ def _judge(goal: Goal, vm: Object | None, vmi: Object | None) -> Verdict:
     if goal.kind == "gone":
         is_other = vm is not None and goal.uid not in (None, vm["metadata"].get("uid"))
         return Verdict(done=vm is None or is_other, missing="it is still there")
-    if vm is None and goal.may_come:
-        return Verdict(missing="it is not there")
     if vm is None:
-        return Verdict(hopeless="somebody deleted it meanwhile")
+        hopeless = None if goal.may_come else "somebody deleted it meanwhile"
+        return Verdict(hopeless=hopeless, missing="it is not there")
+    if goal.kind == "replicas":
+        from . import replica_set  # most goals are others
+
+        return replica_set.judge(vm)
     if goal.kind in guest_goal.KINDS:
         return guest_goal.judge(goal.kind, vmi, may_come=goal.may_come)
     return Verdict(done=True) if goal.kind == "there" else _judge_power(goal, vm, vmi)

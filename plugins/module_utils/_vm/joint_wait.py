@@ -14,8 +14,9 @@ from .._client.errors import VirtError
 from .._client.parallel import in_parallel
 from ..kubevirt_api import printable_statuses, run_strategies
 from ..kubevirt_api.predicates import is_ready, is_up_to_date
-from .cluster import VMI
+from .cluster import REPLICA_SET, VM, VMI
 from .goal import Goal, goal_of, judge
+from .replica_set import is_paused
 from .request import Terms, VmRequest
 from .service import Outcome
 from .waiting import wait_for
@@ -82,12 +83,14 @@ def _goal(request: VmRequest, outcome: Outcome | VirtError, terms: Terms) -> Goa
 def _goal_of(request: VmRequest, outcome: Outcome) -> Goal | None:
     if request.kind is VMI and request.state == "present":
         return Goal("instance")
+    if request.kind is REPLICA_SET and request.state == "present":
+        return None if is_paused(outcome.after or {}) else Goal("replicas")
     return goal_of(request.state, outcome.after or outcome.before, outcome.old_instance_uid)
 
 
 def _is_reached(request: VmRequest, goal: Goal, obj: Object) -> bool:
     """Tell whether what was read before anything was asked for shows the goal."""
-    if request.kind is VMI:
+    if request.kind is not VM:
         return judge(goal, obj, obj).done
     status = obj.get("status") or {}
     if goal.kind == "running" and is_ready(obj) and status.get("printableStatus") == printable_statuses.RUNNING:

@@ -17,7 +17,7 @@ from typing import Any
 from .._client.errors import BadArgument
 from ..kubevirt_api import names
 from . import overlay, shape
-from .cluster import VM, VMI, Kind
+from .cluster import REPLICA_SET, VM, VMI, Kind
 from .keyed_lists import Path, key_of
 
 SIZE_LIMIT = 1 << 20
@@ -64,6 +64,9 @@ def build(params: Mapping[str, Any], kind: Kind = VM) -> Declared:
     spec = vm.get("spec") or {}
     if kind is VM:
         _run_strategy(spec, params)
+    if kind is REPLICA_SET:
+        given = {key: params[key] for key in ("replicas", "paused", "selector") if params.get(key) is not None}
+        spec = {**spec, **given}
     if spec:
         vm["spec"] = spec
     if len(json.dumps(vm, default=str)) > SIZE_LIMIT:

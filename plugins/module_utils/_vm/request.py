@@ -181,9 +181,10 @@ def _check(params: Mapping[str, Any], built: dict[str, Any], state: str, kind: K
             f"start_paused: a machine whose run strategy is {run_strategy(built)} starts by itself, and not paused;"
             " declare startStrategy in spec instead"
         )
+    for option in ("replicas", "grace_period_seconds"):
+        if (params.get(option) or 0) < 0:
+            raise BadArgument(f"{option} is {params[option]}: it must not be negative")
     grace = params.get("grace_period_seconds")
-    if grace is not None and grace < 0:
-        raise BadArgument(f"grace_period_seconds is {grace}: it must not be negative")
     if state == "restarted" and grace:
         raise BadArgument("grace_period_seconds: a restart is either graceful (leave it out) or immediate (0)")
 

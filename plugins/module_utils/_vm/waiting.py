@@ -75,11 +75,25 @@ class _Wait:
         for name in gone:
             if name in uids:
                 done[name] = self._pods_left(name, uids[name])
+            elif self.resource.kind == cluster.REPLICA_SET.name:
+                done[name] = self._members_left(name)
         return done
+
+    def _members_left(self, name: str) -> VirtError | None:
+        """Wait for the instances of a replica set; each stays until its Pods are gone."""
+        seen = self.seen.get(name)
+        if seen is None:
+            return None
+        from .replica_set import instances
+
+        members = instances(self.api, seen, self.resource.namespace or "")
+        return self._all_left(name, "instance", self._instances, members)
 
     def _instance_uid(self, name: str) -> str | None:
         """Return the UID by which the Pods of what is being deleted are known."""
         obj = self.seen.get(name)
+        if self.resource.kind == cluster.REPLICA_SET.name:
+            return None
         if self._has_instances:
             vm, obj = obj, self.api.get(self._instances, name)
             if not _is_owned(obj, vm):
@@ -91,15 +105,18 @@ class _Wait:
         resource = cluster.pods(self.resource.namespace or "")
         try:
             pods = self.api.list(resource, labels=f"{names.CREATED_BY}={uid}")
-            goals = {pod["metadata"]["name"]: Goal("gone", uid=pod["metadata"].get("uid")) for pod in pods}
-            waiter = Waiter(self.api, resource, lambda pod, obj: judge(goals[pod], obj, None), deadline=self.deadline)
-            ended = waiter.until(goals) if goals else {}
+            return self._all_left(name, "launcher Pod", resource, pods)
         except Forbidden:
             return None
-        for one in ended.values():
-            if not one.verdict.done:
-                return self._left_behind(name, "launcher Pod", one)
-        return None
+
+    def _all_left(self, name: str, what: str, resource: Resource, objects: list[Object]) -> VirtError | None:
+        """Wait until none of these is there; return what to say of the first that still is."""
+        goals = {one["metadata"]["name"]: Goal("gone", uid=one["metadata"].get("uid")) for one in objects}
+        if not goals:
+            return None
+        waiter = Waiter(self.api, resource, lambda one, obj: judge(goals[one], obj, None), deadline=self.deadline)
+        left = [one for one in waiter.until(goals).values() if not one.verdict.done]
+        return self._left_behind(name, what, left[0]) if left else None
 
     def _judge(self, name: str, obj: Object | None) -> Verdict:
         goal = self.goals[name]
@@ -126,12 +143,20 @@ class _Wait:
         if reached is not None and reached.trouble:
             return kind(f"{self.resource.title(name)} {text}, as far as could be seen: {reached.trouble}")
         seen = self.seen.get(name)
-        facts = diagnose.explain(self.api, seen, self.resource.namespace or "", name, self.resource.kind)
+        facts = self._explained(name)
         missing = reached.verdict.missing if reached is not None else ""
         why = missing or facts["reason"] if seen is None else facts["reason"]
         if reached is not None and self.goals[name].condition and "condition" in missing:
             why = missing
         return kind(f"{self.resource.title(name)} {text}: {why}", **facts)
+
+    def _explained(self, name: str) -> dict[str, Any]:
+        namespace = self.resource.namespace or ""
+        if self.resource.kind == cluster.REPLICA_SET.name:
+            from . import replica_set
+
+            return replica_set.explain(self.api, self.seen.get(name), namespace)
+        return diagnose.explain(self.api, self.seen.get(name), namespace, name, self.resource.kind)
 
     def _left_behind(self, name: str, what: str, reached: Reached) -> VirtError:
         title, seconds = self.resource.title(name), self.timeout_seconds
@@ -147,6 +172,6 @@ def _is_owned(vmi: Object | None, vm: Object | None) -> bool:
 
 
 def _wanted(goal: Goal) -> str:
-    if goal.kind in ("instance", "there"):
+    if goal.kind in ("instance", "there", "replicas"):
         return "ready"
     return "running anew" if goal.not_instance else goal.kind

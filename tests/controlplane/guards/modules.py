@@ -23,11 +23,41 @@ _STORIES = (f"{_TESTS}/_vm/test_nothing_is_lost.py",)
 _BY_OWNERSHIP = (f"{_TESTS}/_vm/test_ownership.py",)
 _BY_SERVICE = (f"{_TESTS}/_vm/test_service.py",)
 
+_REPLICA_SET = "plugins/module_utils/_vm/replica_set.py"
+_BY_SET = (f"{_TESTS}/_vm/test_replica_set.py",)
 _BY_INSTANCE = (f"{_TESTS}/_vm/test_instance.py",)
 _BY_OPERATE = (f"{_TESTS}/_vm/test_operate.py",)
 _BY_GOAL = (f"{_TESTS}/_vm/test_goal.py",)
 
 GUARDS: tuple[Guard, ...] = (
+    Guard(
+        file=_WHOLE,
+        line='        for keys in (STRATEGY_FIELDS, ("replicas",), ("selector",))',
+        without="        for keys in (STRATEGY_FIELDS,)",
+        because="A change of something else would undo what an autoscaler did, or orphan a set's instances.",
+        tests=_BY_SET,
+    ),
+    Guard(
+        file=_OWNERSHIP,
+        line='        ("spec", "replicas"), ("spec", "selector"),',
+        without="",
+        because="Not to declare how many instances there are to be would set it to one.",
+        tests=_BY_SET,
+    ),
+    Guard(
+        file=_REPLICA_SET,
+        line="    if has == ready == wanted(obj):",
+        without="    if ready >= wanted(obj):",
+        because="A set would pass for scaled down while guests that are too many still run.",
+        tests=_BY_SET,
+    ),
+    Guard(
+        file=_WAITING,
+        line="                done[name] = self._members_left(name)",
+        without="                pass",
+        because="Deletion would be reported while the set's guests still run.",
+        tests=_BY_SET,
+    ),
     Guard(
         file=_INSTANCE,
         line='{"preconditions": {"uid": live["metadata"]["uid"]}}',

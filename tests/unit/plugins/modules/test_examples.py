@@ -23,7 +23,7 @@ from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import (
 )
 from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.cluster import Kind
 from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.instance_power import is_paused
-from ansible_collections.virtops.kubevirt.plugins.modules import kubevirt_vm, kubevirt_vmi
+from ansible_collections.virtops.kubevirt.plugins.modules import kubevirt_replicaset, kubevirt_vm, kubevirt_vmi
 from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_api import World, serving
 
 
@@ -45,6 +45,7 @@ def guest(world: World, name: str) -> dict[str, Any]:
     return world.objects["virtualmachineinstances", "default", name]
 
 
+SETS = "virtualmachineinstancereplicasets"
 THREE = {"node-1", "node-2", "node-3"}
 DONE: dict[str, Callable[[World], bool]] = {
     "Create a virtual machine and wait until it is ready": lambda world: running(world) == {"web"},
@@ -69,10 +70,28 @@ OF_INSTANCES: dict[str, Callable[[World], bool]] = {
     "Declare one as the API has it, whose guest begins paused": lambda world: is_paused(guest(world, "second")),
     "End the guest and wait until nothing of it is left": lambda world: instances(world) == {"second"},
 }
+OF_SETS: dict[str, Callable[[World], bool]] = {
+    "Keep two guests running and wait until they are ready": lambda world: ready_replicas(world) == 2,
+    "Scale them to three": lambda world: ready_replicas(world) == 3,
+    "Have nobody make or delete instances for a while": lambda world: replica_set(world)["spec"]["paused"],
+    "Go on": lambda world: not replica_set(world)["spec"]["paused"],
+    "Declare one as the API has it": lambda world: ready_replicas(world, "others") == 1,
+    "Delete the set with its instances": lambda world: (SETS, "default", "workers") not in world.objects,
+}
 MODULES: dict[str, tuple[ModuleType, dict[str, Any], Kind, dict[str, Callable[[World], bool]]]] = {
     "kubevirt_vm": (kubevirt_vm, argspec.vm_spec(), cluster.VM, DONE),
     "kubevirt_vmi": (kubevirt_vmi, argspec.vmi_spec(), cluster.VMI, OF_INSTANCES),
+    "kubevirt_replicaset": (kubevirt_replicaset, argspec.replicaset_spec(), cluster.REPLICA_SET, OF_SETS),
 }
+
+
+def replica_set(world: World, name: str = "workers") -> dict[str, Any]:
+    return world.objects[SETS, "default", name]
+
+
+def ready_replicas(world: World, name: str = "workers") -> int:
+    found: int = replica_set(world, name)["status"]["readyReplicas"]
+    return found
 
 
 def memory(vmi: dict[str, Any]) -> str:

@@ -42,6 +42,12 @@ def of_instances(api: Api) -> Task:
     return _tasks(api, cluster.VMI)
 
 
+@pytest.fixture
+def of_sets(api: Api) -> Task:
+    """Run one task of kubevirt_replicaset."""
+    return _tasks(api, cluster.REPLICA_SET)
+
+
 def _tasks(api: Api, kind: cluster.Kind) -> Task:
     def run(*, check_mode: bool = False, diff: bool = False, **params: Any) -> dict[str, Any]:
         defaults = {"state": "present", "wait_timeout": 2, "hidden_fields": ["metadata.managedFields"]}

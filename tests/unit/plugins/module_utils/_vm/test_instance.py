@@ -61,6 +61,22 @@ def test_force_makes_it_anew_where_it_differs_or_is_over(world: World, of_instan
     assert world.objects[KEY]["metadata"]["uid"] != old
 
 
+def test_what_somebody_made_meanwhile_is_not_deleted(world: World, of_instances: Task) -> None:
+    of_instances(**MACHINE)
+
+    def others(command: str, _path: str) -> None:
+        if command == "DELETE":
+            world.mischief = None
+            world.drop(*KEY)
+            made = {"name": "web", "namespace": "default"}
+            spec = {"domain": {"memory": {"guest": "2Gi"}, "devices": {}}}
+            world.put(KEY[0], {"metadata": made, "spec": spec, "status": {"phase": "Running", "conditions": []}})
+
+    world.mischief = others
+    assert of_instances(force=True, memory="2Gi")["changed"] is False
+    assert len(world.sent("DELETE")) == 1
+
+
 def test_what_does_not_go_is_not_made_anew(world: World, of_instances: Task) -> None:
     of_instances(**MACHINE)
     world.delete = lambda *_args: {}  # type: ignore[method-assign]
