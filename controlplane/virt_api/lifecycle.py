@@ -68,6 +68,8 @@ def decide_start(vm: VirtualMachine, vmi: VirtualMachineInstance | None, options
     _refuse(machine, why_no_start(machine))
     if machine.strategy == HALTED and not options.paused:
         return (_switch(vm, on=True),)
+    if options.paused and vm.spec.template.spec.liveness_probe is not None:
+        raise RefusedError("a paused guest passes no livenessProbe; start it unpaused, or remove the probe")
     generation = vm.metadata.generation if machine.strategy == HALTED else None
     start = encode(start_request(is_paused=options.paused, generation=generation))
     if machine.vmi is not None:

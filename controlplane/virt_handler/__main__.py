@@ -96,7 +96,7 @@ class Handler:
             limit=_WORKERS,
             observed=self._metrics.observed,
         )
-        known.subscribe(self._vmi_changed)
+        known.subscribe(lambda key, _before, _after: self._enqueue(key))
         self._door_tls = DoorTls(pair)
         self._door = Door(
             self._door_tls,
@@ -118,10 +118,9 @@ class Handler:
             await self._door.open(self._settings.address, self._settings.door_port)
             caches = (self._pods.run, self._vmis.run, self._callers.run)
             async with asyncio.TaskGroup() as group:
-                for job in (self._node.run, *caches, self._registry.run, self._runner.run):
+                for job in (self._node.run, *caches, self._registry.run, self._work):
                     group.create_task(job())
                 group.create_task(self._heartbeat.run())
-                group.create_task(self._look_at_all())
                 group.create_task(self._offer_node(group))
         finally:
             await self._leave()
@@ -145,17 +144,13 @@ class Handler:
     def _enqueue(self, key: Key) -> None:
         self._runner.add(key)
 
-    def _vmi_changed(self, key: Key, before: bytes | None, after: bytes | None) -> None:
-        if before is not None and after is None:
-            self._reconciler.forget(before)
-        self._runner.add(key)
-
-    async def _look_at_all(self) -> None:
+    async def _work(self) -> None:
         """Begin once everything is known: before that, absence means nothing."""
         await self._vmis.wait_synced()
         await self._pods.wait_synced()
         for key in {*self._vmis.keys(), *self._registry.keys()}:
             self._runner.add(key)
+        await self._runner.run()
 
     async def _offer_node(self, group: asyncio.TaskGroup) -> None:
         """Say that this node can take machines once its devices are offered, and on what they would run; anew when a

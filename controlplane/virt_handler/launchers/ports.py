@@ -103,6 +103,9 @@ class Node(Protocol):
     def trouble(self) -> str:
         """Why nothing is done now; "" while there is contact."""
 
+    def subscribe(self, callback: Callable[[], None]) -> None:
+        """Call back whenever contact has come or gone."""
+
     async def open_socket(self, pod_uid: str) -> LauncherSocket:
         """Wait for libvirtd's socket."""
 

@@ -22,7 +22,7 @@ from controlplane.domain.observed import Observed, UnreadableError, read_domain
 from controlplane.domain.state import Life, State
 from controlplane.engine.ports import Clock
 from controlplane.handler_link import Verb
-from controlplane.hypervisor.errors import Disconnected, HypervisorError, InvalidDomain, TimedOut, WrongState
+from controlplane.hypervisor.errors import Disconnected, HypervisorError, InvalidDomain, NotText, TimedOut, WrongState
 from controlplane.hypervisor.events import ConnectionClosed, Event
 from controlplane.virt_handler.launchers.description import describe_domain, has_kvm, masquerade_of
 from controlplane.virt_handler.launchers.pace import RESYNC_SECONDS, Looks, Pauses
@@ -324,7 +324,7 @@ class Session:
             return None
         try:
             return await asyncio.to_thread(read_domain, await guest.xml())
-        except UnreadableError as error:
+        except (UnreadableError, NotText) as error:
             self._is_unreadable = True
             log.warning("a launcher describes its domain badly", extra={**self._who, "error": bounded(str(error))})
             return None

@@ -54,6 +54,8 @@ AGAIN_SECONDS, AGAIN_LAST_SECONDS = 0.05, 30.0
 ORPHAN_SECONDS = 60.0
 _NO_VERBS = (Tell, Each, LookForLauncher, Dial, ReadVmi)
 """Steps that wait for no launcher."""
+UNKNOWN_SECONDS = 10.0
+"""While the node's Pods cannot be listed: nobody tells when they can again."""
 LOOK_SECONDS = (1.0, 2.0, 4.0, 8.0, 15.0)
 """Between looks for a launcher that is not listed: nothing tells when the kubelet is done with it."""
 
@@ -61,6 +63,8 @@ LOOK_SECONDS = (1.0, 2.0, 4.0, 8.0, 15.0)
 def decide(world: World) -> Plan[Action]:
     """Choose the next step."""
     plan = _decide(world)
+    if not world.are_launchers_known:
+        plan = Plan(plan.steps, min(UNKNOWN_SECONDS, plan.look_again_in or UNKNOWN_SECONDS))
     busy = {one.pod.uid for one in world.launchers if one.doing}
     steps = tuple(one for one in plan.steps if isinstance(one, _NO_VERBS) or one.pod_uid not in busy)
     return plan if steps == plan.steps else Plan(steps, plan.look_again_in)

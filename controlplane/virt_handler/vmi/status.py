@@ -123,6 +123,7 @@ def _conditions(
 ) -> conditions.Conditions:
     stamp = _stamp(world.now)
     listed = new.conditions
+    stale = _stale(world, verdict, listed)
     for kind, found in (
         (condition_types.SOFTWARE_EMULATION, _emulation(world, verdict)),
         (condition_types.LIVE_MIGRATABLE, _migratable(verdict)),
@@ -135,7 +136,7 @@ def _conditions(
     ):
         if found is not None:
             listed = conditions.put(listed, found, stamp)
-        elif isinstance(verdict, Alive) and kind in (condition_types.PAUSED, condition_types.SYNCHRONIZED):
+        elif kind in stale:
             listed = conditions.remove(listed, kind)
     return listed
 
@@ -244,6 +245,15 @@ def missed_node(world: World) -> NodeTrouble | None:
     """Tell what is the matter with virt-node once that lasts: it is away for a moment at every roll-out."""
     away = world.node_trouble
     return away if away is not None and world.monotonic - away.since >= PATIENCE_SECONDS else None
+
+
+def _stale(world: World, verdict: Verdict, listed: conditions.Conditions) -> tuple[str, ...]:
+    """Name the conditions that are taken back where there is nothing better to say."""
+    if isinstance(verdict, Alive):
+        return condition_types.PAUSED, condition_types.SYNCHRONIZED
+    told = conditions.find(listed, condition_types.SYNCHRONIZED)
+    is_node_missed = told is not None and told.reason == VIRT_NODE_NOT_READY
+    return (condition_types.SYNCHRONIZED,) if is_node_missed and world.node_trouble is None else ()
 
 
 def _lost(world: World, new: VirtualMachineInstanceStatus, verdict: Verdict) -> Condition | None:

@@ -24,6 +24,27 @@ _BY_REQUESTS = ("tests/controlplane/virt_controller/vm/test_requests.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
+        file="controlplane/api/admission/validate/probes.py",
+        line="    if liveness is not None and spec.is_start_paused:",
+        without="    if False:",
+        because="A guest is ended for not living before anybody could unpause it.",
+        tests=("tests/controlplane/api/admission/validate/test_probes.py",),
+    ),
+    Guard(
+        file="controlplane/virt_api/power.py",
+        line='    if verb == "pause" and liveness is not None and liveness.handlers != ("guestAgentPing",):',
+        without="    if False:",
+        because="A person pauses a guest, and the kubelet ends it for that.",
+        tests=("tests/controlplane/virt_api/test_guests.py",),
+    ),
+    Guard(
+        file=_LIFECYCLE,
+        line="    if options.paused and vm.spec.template.spec.liveness_probe is not None:",
+        without="    if False:",
+        because="A start is taken that nobody can carry out.",
+        tests=("tests/controlplane/virt_api/test_lifecycle.py",),
+    ),
+    Guard(
         file=_DECIDE,
         line="    if is_held(world.vmi, launcher.sighting):\n        return Plan()\n",
         without="",

@@ -179,6 +179,21 @@ async def test_a_machine_that_does_not_run_is_refused_with_upstreams_code(
         assert "VMI is not running" in status["message"]
 
 
+HTTP = {"httpGet": {"port": 80}}
+
+
+@pytest.mark.parametrize(
+    ("verb", "probe", "code"),
+    [("pause", HTTP, 403), ("pause", {"guestAgentPing": {}}, 200), ("unpause", HTTP, 200), ("reset", HTTP, 200)],
+)
+async def test_a_guest_that_would_be_ended_for_being_paused_is_not(
+    stage: Stage, verb: str, probe: Json, code: int
+) -> None:
+    stage.served.api.put(VMI, a_vmi() | {"spec": {"domain": {"devices": {}}, "livenessProbe": probe}})
+    assert (await stage.call(verb))[0] == code
+    assert len(stage.asked) == (code == 200)
+
+
 @pytest.mark.parametrize(
     "status",
     [

@@ -135,6 +135,17 @@ def test_a_paused_start_is_queued(strategy: str, phase: str | None, expected: An
         assert decide_start(a_vm(strategy), vmi, StartOptions(paused=True)) == expected
 
 
+def test_a_machine_with_a_liveness_probe_is_not_started_paused() -> None:
+    """Its instance would be refused, and the request be carried out by nobody."""
+    probing = {**TEMPLATE["spec"], "livenessProbe": {"guestAgentPing": {}}}
+    vm = decode_vm(
+        {"metadata": {"name": "web"}, "spec": {"template": {"spec": probing}, "runStrategy": "Manual"}, "status": {}}
+    )
+    with pytest.raises(RefusedError, match="passes no livenessProbe"):
+        decide_start(vm, None, StartOptions(paused=True))
+    assert decide_start(vm, None, StartOptions()) == (queue(START),)
+
+
 def test_a_paused_start_of_a_halted_machine_keeps_others_out_until_it_is_taken_back() -> None:
     vm = a_vm("Halted", stateChangeRequests=[PAUSED_OF_NOW])
     for paused in (True, False):
