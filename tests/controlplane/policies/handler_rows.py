@@ -51,10 +51,11 @@ ONLY_OURS = "only change labels that begin with kubevirt.io/"
 ONLY_NOTES = "only change annotations that begin with kubevirt.io/"
 ONLY_META = "may only patch labels and annotations of its node"
 FAR = {"metadata": {"labels": {"kubevirt.io/schedulable": "false"}}}
+DOOR = node.door_annotations("fd00::7", 8186, b"c" * 700)
 NO_KVM = KvmFinding(is_usable=False, reason="the node has no /dev/kvm")
 
 NODE_ROWS: dict[str, Row] = {
-    "it says that it serves": patch(MINE, node.serving_patch(NO_KVM, 0), None),
+    "it says that it serves": patch(MINE, node.serving_patch(NO_KVM, 0, DOOR), None),
     "it says that it leaves": patch(MINE, node.leaving_patch(), None),
     "it takes a label of ours off": patch(MINE, {"metadata": {"labels": {"kubevirt.io/kvm-usable": None}}}, None),
     "another node": patch(THEIRS, FAR, 'of node "node-1" may not change node "node-2"'),

@@ -18,6 +18,7 @@ from controlplane.domain.state import Life, State, derive_outcome
 OFF = State(Life.SHUT_OFF, "unknown")
 STARTING = State(Life.PAUSED, "starting_up")
 BOOTED = State(Life.RUNNING, "booted")
+BY_USER, BY_ERROR = State(Life.PAUSED, "user"), State(Life.PAUSED, "ioerror")
 ENDS = {"shut down": "shutdown", "crashed": "crashed", "destroyed": "destroyed", "start failed": "failed"}
 """How a guest ends, and libvirt's reason for it."""
 UNSEEN = OFF
@@ -61,6 +62,10 @@ class Launcher:
     has_ended_unseen: bool = False
     """While there was no libvirtd."""
     is_deaf: bool = False
+    waits: bool = False
+    """It is to be paused from its start on."""
+    is_overruled: bool = False
+    """A guest that a person had paused was let go on by us."""
     changes: int = 0
     """Grows with every event that libvirt sends."""
     is_told_to_end: bool = False
@@ -89,11 +94,11 @@ class Launcher:
         if self.state is None:
             self._become(OFF)
 
-    def launch(self) -> None:
+    def launch(self, *, waits: bool) -> None:
         """Execute QEMU: the domain is active from here on, whatever becomes of the start."""
         if self.is_running_guest:
             raise DomainError("domain is already running", is_wrong_state=True)
-        self.is_starting = True
+        self.is_starting, self.waits = True, waits
         self._become(STARTING)
 
     def finish_start(self) -> None:
@@ -105,7 +110,28 @@ class Launcher:
             self._become(State(Life.SHUT_OFF, ENDS["start failed"]))
             raise DomainError("could not open kernel file")
         self.has_run = True
-        self._become(BOOTED)
+        self._become(BY_USER if self.waits else BOOTED)
+
+    def fail_disk(self) -> None:
+        """Let the guest meet an I/O error, which pauses it."""
+        if self.state == BOOTED:
+            self._become(BY_ERROR)
+
+    def pause(self) -> None:
+        """Do as a person asks. One that is paused already stays so for the reason that it has."""
+        if self.state == BOOTED:
+            self._become(BY_USER)
+
+    def unpause(self) -> None:
+        """Do as a person asks."""
+        if self.state == BY_USER:
+            self._become(BOOTED)
+
+    def resume(self) -> None:
+        """Let go on what is paused, for whatever reason, as virt-handler asks."""
+        self.is_overruled |= self.state == BY_USER
+        if self.state in (BY_USER, BY_ERROR):
+            self._become(BOOTED)
 
     def go_on_starting(self) -> None:
         """Let QEMU take its time, or be up, with or without anybody who waits for it."""
@@ -117,7 +143,7 @@ class Launcher:
     def press_power(self) -> None:
         if not self.is_running_guest:
             raise DomainError("domain is not running", is_wrong_state=True)
-        if not self.is_deaf and not self.is_starting:
+        if not self.is_deaf and self.state == BOOTED:  # one that is paused hears nothing
             self.end_guest("shut down")
 
     def destroy(self) -> None:

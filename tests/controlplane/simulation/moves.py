@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from tests.controlplane.simulation.cache import LaggingCache
 from tests.controlplane.simulation.handler import Handler
@@ -18,6 +18,7 @@ from tests.controlplane.simulation.kubernetes import (
     collect_pods,
     evict,
 )
+from tests.controlplane.simulation.launcher import Launcher
 from tests.controlplane.simulation.mishaps import Mishaps
 from tests.controlplane.simulation.moments import Moments
 from tests.controlplane.simulation.swarm import SLOW_DELIVERY
@@ -185,6 +186,17 @@ class Moves:
         if not guests:
             return None
         one = self._rng.choice(guests)
-        how = self._rng.choice(("shut down", "crashed"))
-        one.end_guest(how)
+        how = self._rng.choice(("shut down", "crashed", "I/O error", "pause", "unpause"))
+        if how == "I/O error":
+            one.fail_disk()
+        elif how in ("pause", "unpause"):
+            return self._press(one, how)
+        else:
+            one.end_guest(how)
         return f"guest of {one.vmi}: {how}"
+
+    def _press(self, guest: Launcher, verb: Literal["pause", "unpause"]) -> str | None:
+        """Have a person ask for it, who is answered by a virt-handler that is in contact, or by nobody."""
+        alive = [one for one in self._world.handlers.values() if not one.is_dead]
+        done = [one for one in alive if one.sessions.press(guest.pod_uid, verb)]
+        return f"user: {verb} the guest of {guest.vmi}" if done else None

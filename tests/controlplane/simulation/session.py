@@ -12,12 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec
+from typing import Any, Concatenate, Literal, ParamSpec
 
 from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.resources import Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import State
+from controlplane.virt_handler.vmi.person import hold_after
 from controlplane.virt_handler.vmi.ports import Granted, NoContact, StartRefused
 from controlplane.virt_handler.vmi.verdict import is_startable
 from controlplane.virt_handler.vmi.world import Expected, Failure, Launcher, Sighting
@@ -124,9 +125,9 @@ class FakeSession:
                 return
         self._is_starting, self._look = True, None
         try:
-            await granted()
+            waits = (await granted()).spec.is_start_paused
             await self._call("define", lambda one: one.define())
-            await self._call("launch", lambda one: one.launch())
+            await self._call("launch", lambda one: one.launch(waits=waits))
             await self._call("finish start of", lambda one: one.finish_start() if one.is_starting else None)
         except host.DomainError as error:
             if not error.is_wrong_state:
@@ -157,7 +158,21 @@ class FakeSession:
     @_counted
     async def resume(self) -> None:
         self._publish(resume_asked_at=self._node.clock.monotonic())
-        await self._call("resume", lambda _unused: None)
+        await self._call("resume", lambda one: one.resume())
+
+    def press(self, verb: Literal["pause", "unpause"]) -> bool:
+        """Do at once what a person asks for by virt-api; False when there is no contact. What was seen is published."""
+        there = self._there()
+        if not self._daemon or there is None or not there.is_listening or there.daemon != self._daemon:
+            return False
+        if self._is_starting or not there.is_running_guest or there.is_starting:
+            return False
+        there.pause() if verb == "pause" else there.unpause()
+        self._seen, self._look = there.changes, None
+        held = verb == "pause" and there.state == host.BY_ERROR
+        self._publish(is_held=held)
+        self._publish_state(there.state)
+        return True
 
     async def refresh(self) -> None:
         daemon = self._daemon
@@ -222,7 +237,8 @@ class FakeSession:
         observed = there.observed() if state is not None and there is not None else None
         is_up = state is not None and state.life.is_up and not state.is_starting
         has_run = self._sighting.has_run or is_up
-        self._publish(has_run=has_run, is_connected=True, state=state, observed=observed, trouble="")
+        held = hold_after(self._sighting.is_held, state)
+        self._publish(has_run=has_run, is_connected=True, state=state, observed=observed, is_held=held, trouble="")
 
     def pause_left(self) -> float:
         """Tell how long nothing is tried again yet."""

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import structs
 
@@ -54,6 +54,11 @@ class FakeSessions:
 
     def session(self, pod_uid: str) -> Verbs | None:
         return self._verbs.get(pod_uid)
+
+    def press(self, pod_uid: str, verb: Literal["pause", "unpause"]) -> bool:
+        """Do as a person asks by virt-api; False when nobody can: no contact, or another verb is under way."""
+        verbs = self._verbs.get(pod_uid)
+        return verbs is not None and not verbs.is_busy and self._sessions[pod_uid].press(verb)
 
     def launchers_of(self, vmi_uid: str) -> tuple[Launcher, ...]:
         return self._select(lambda pod: pod.owner is not None and pod.owner.uid == vmi_uid)
