@@ -181,7 +181,10 @@ async def test_one_verb_at_a_time_also_for_a_person() -> None:
     await asking
 
 
-async def test_a_person_who_does_not_wait_does_not_end_the_verb() -> None:
+@pytest.mark.parametrize("error", [None, NoContact("broke")], ids=["done", "broke"])
+async def test_a_person_who_does_not_wait_does_not_end_the_verb(
+    error: Exception | None, caplog: pytest.LogCaptureFixture
+) -> None:
     stage = Stage()
     asking = asyncio.create_task(stage.verbs.obey("reset", None))
     await asyncio.sleep(0)
@@ -189,8 +192,8 @@ async def test_a_person_who_does_not_wait_does_not_end_the_verb() -> None:
     with pytest.raises(asyncio.CancelledError):
         await asking
     assert stage.doing == "reset"
-    await stage.end(NoContact("broke"))
-    assert stage.doing == ""
+    await stage.end(error)
+    assert (stage.doing, caplog.records) == ("", [])
 
 
 async def test_a_bug_in_what_a_person_asked_is_said_and_logged(caplog: pytest.LogCaptureFixture) -> None:
