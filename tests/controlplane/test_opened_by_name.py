@@ -23,7 +23,7 @@ from controlplane.virt_node import launcher_dir
 from tests.controlplane.guards.copy import ROOT
 
 CODE = ROOT / "controlplane"
-SERVING = ("virt_api", "listener.py", "connection.py", "health.py", "sockets.py", "metrics.py")
+SERVING = ("virt_api", "listener.py", "connection.py", "health.py", "sockets.py", "metrics.py", "peers.py")
 WATCHED = ("virt_node", "virt_handler", "node_link", "hypervisor", *SERVING)
 
 OF_OS = {one.__name__ for one in os.supports_dir_fd | os.supports_fd | os.supports_follow_symlinks} | {
@@ -95,7 +95,7 @@ BY_NAME: Listed = {
         "os.fdopen(descriptor, 'rb', closefd=False)": "no name: a descriptor",
     },
     "virt_handler/launchers/session.py": {"self._tools.connect(found.path)": "no name: a descriptor"},
-    "virt_api/tls.py": {"context.load_cert_chain(f'/proc/self/fd/{descriptor}')": "no name: memory of our own"},
+    "peers.py": {"context.load_cert_chain(f'/proc/self/fd/{descriptor}')": "no name: memory of our own"},
     "listener.py": {"bind(address, port)": "no name: an address"},
     "sockets.py": {"listening.bind(where)": "no name: an address"},
 }
@@ -104,6 +104,7 @@ READ_WHOLE: Listed = {
     "virt_node/capabilities.py": {"one.read_bytes()": "an init container's of our own Pod, after a look at its size"},
     "virt_node/kvm.py": {"process.communicate()": "a program's of our own image"},
     "virt_node/network/links.py": {"path.read_text()": "the kernel's: a sysctl"},
+    "virt_handler/own_pair.py": {"child.communicate()": "a program's of our own image, for so long"},
     "virt_launcher/capabilities.py": {"Path('/proc/self/mounts').read_text()": "the kernel's"},
     "virt_launcher/prepare.py": {
         "process.communicate(timeout=_QEMU_IMG_SECONDS)": "a program's of our own image, for so long",

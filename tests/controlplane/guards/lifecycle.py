@@ -15,13 +15,6 @@ _BY_REMEDIES = ("tests/controlplane/virt_controller/vm/test_remedies.py",)
 GUARDS: tuple[Guard, ...] = (
     Guard(
         file=_LIFECYCLE,
-        line="    if options.paused:\n        raise NotBuiltError",
-        without="    if False:\n        raise NotBuiltError",
-        because="A start that asks for a paused machine must not start it running.",
-        tests=_BY_LIFECYCLE,
-    ),
-    Guard(
-        file=_LIFECYCLE,
         line="    if strategy not in BUILT:",
         without="    if False:",
         because="A request under a strategy that is not built would wait for ever.",
@@ -57,7 +50,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_LIFECYCLE,
-        line="    if machine.strategy == HALTED:\n        return (_switch(vm, on=True),)\n",
+        line="    if machine.strategy == HALTED and not options.paused:\n        return (_switch(vm, on=True),)\n",
         without="",
         because="A start of a halted machine queued for nobody blocks every later request.",
         tests=_BY_LIFECYCLE,

@@ -196,7 +196,10 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_LISTENER,
-        line="        if not self._room.take(peer, 1):\n            connection.close()\n            return\n",
+        line=(
+            "        if not self._room.take(peer, 1) and not self._makes_room(peer):\n"
+            "            connection.close()\n            return\n"
+        ),
         without="        self._room.take(peer, 1)\n",
         because="Whoever reaches the port must not have connections without end, handshake or none.",
         tests=_BY_LISTENER,
