@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from tests.controlplane.guards import (
     admission,
+    advisories,
     agent,
     cache,
     certificates,
@@ -43,6 +44,7 @@ from tests.controlplane.guards.guard import Guard
 
 GUARDS: tuple[Guard, ...] = (
     *admission.GUARDS,
+    *advisories.GUARDS,
     *agent.GUARDS,
     *cache.GUARDS,
     *certificates.GUARDS,
