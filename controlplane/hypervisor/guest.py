@@ -79,9 +79,21 @@ class Guest:
         """End QEMU when `destroy` could not: SIGKILL after 10 s. What it had not flushed is lost."""
         await self._call("kill", "destroyFlags", 0, deadline_seconds=45)
 
+    async def pause(self) -> None:
+        """Stop the guest's processors. One that is paused already stays so for the reason that it has."""
+        await self._call("pause", "suspend")
+
     async def resume(self) -> None:
         """Let a paused guest go on."""
         await self._call("resume", "resume")
+
+    async def reset(self) -> None:
+        """Press the reset button: the guest is not asked. WrongState when it is not running."""
+        await self._call("reset", "reset", 0)
+
+    async def reboot(self) -> None:
+        """Press the power button, and have the guest boot again when it has shut down. It may ignore it. WrongState."""
+        await self._call("reboot", "reboot", libvirt.VIR_DOMAIN_REBOOT_ACPI_POWER_BTN)
 
     async def state(self) -> State:
         """Ask what it does."""

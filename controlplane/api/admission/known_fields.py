@@ -13,7 +13,7 @@ UNBUILT: dict[str, frozenset[str]] = {
     for name, fields in {
         "VirtualMachineSpec": "dataVolumeTemplates instancetype preference updateVolumesStrategy",
         "VirtualMachineInstanceSpec": """
-            accessCredentials resourceClaims serviceAccountName startStrategy
+            accessCredentials resourceClaims serviceAccountName
             topologySpreadConstraints utilityVolumes""",
         "DomainSpec": "chassis ioThreads ioThreadsPolicy launchSecurity rebootPolicy",
         "Cpu": "dedicatedCpuPlacement features isolateEmulatorThread maxSockets numa realtime",

@@ -27,6 +27,7 @@ from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import Life
 from controlplane.engine.plan import Each, Plan, Tell
 from controlplane.virt_handler.vmi import resume
+from controlplane.virt_handler.vmi.person import is_held
 from controlplane.virt_handler.vmi.status import PATIENCE_SECONDS, missed_node, seconds_since_hand_over
 from controlplane.virt_handler.vmi.verdict import Alive, Unknown, Verdict, is_startable, judge, sought_pod, weigh
 from controlplane.virt_handler.vmi.world import (
@@ -240,6 +241,8 @@ def _paced(world: World, launcher: Launcher, action: Action) -> Plan[Action]:
 def _with_io_errors(world: World, launcher: Launcher, verdict: Alive) -> Plan[Action]:
     """Let a guest go on that was paused by an I/O error, ever less often; whoever else paused it has their reason."""
     wait = resume.seconds_until_next(launcher.sighting, world.monotonic)
+    if is_held(world.vmi, launcher.sighting):
+        return Plan()
     if (verdict.state.life, verdict.state.reason) != (Life.PAUSED, "ioerror"):
         left = resume.seconds_on_trial(launcher.sighting, world.monotonic)
         return Plan(look_again_in=left if left > 0 else None)

@@ -25,6 +25,14 @@ class StartRefused(Exception):
     """The domain was not started. The text says why."""
 
 
+class Busy(NoContact):
+    """Another verb is under way: nothing was asked."""
+
+
+class VerbRefused(Exception):
+    """The guest's state does not allow what a person asked for. The text says why."""
+
+
 class CannotLook(Exception):
     """The node could not be searched: nothing follows from that."""
 

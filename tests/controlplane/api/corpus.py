@@ -179,7 +179,7 @@ COMPUTE = [
     Row("io threads", f"{DOMAIN}/ioThreadsPolicy", "turbo", "domain.ioThreadsPolicy", "not built"),
     Row("eviction by prayer", f"{SPEC}/evictionStrategy", "Pray", "spec.evictionStrategy", "allowed: None"),
     Row("eviction by migration", f"{SPEC}/evictionStrategy", "LiveMigrate", "spec.evictionStrategy", "not built"),
-    Row("paused start", f"{SPEC}/startStrategy", "Paused", "spec.startStrategy", "not built"),
+    Row("lazy start", f"{SPEC}/startStrategy", "Lazy", "spec.startStrategy", "allowed: Paused"),
     Row("a probe that asks twice", LIVENESS, {"tcpSocket": {"port": 80}, "exec": {"command": ["a"]}}, *ONE_HANDLER),
     Row("a probe that asks nothing", LIVENESS, {"periodSeconds": 5}, "spec.livenessProbe", "set one of exec"),
     Row("a ping with settings", LIVENESS, {"guestAgentPing": {"a": 1}}, "guestAgentPing", "takes no settings"),

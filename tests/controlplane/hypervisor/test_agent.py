@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""libvirt's real client, when it asks a guest's agent: what is handed on, and what silence leaves."""
+"""libvirt's real client, when it asks a guest's agent: what is handed on, and what silence leaves behind."""
 
 from __future__ import annotations
 
