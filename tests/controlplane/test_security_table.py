@@ -22,7 +22,7 @@ PUBLISHED = {
 }
 
 SHOWS_BOTH_SIDES = {"policies/test_policies.py", "virt_node/test_launcher_dir.py"}
-"""Tests that the guards cannot run: they need an API server, or root. What is let pass is in there beside what is not."""
+"""Tests that the guards cannot run: they need an API server, or root. What is let pass stands beside what is not."""
 
 
 @cache
