@@ -179,9 +179,9 @@ GUARDS: tuple[Guard, ...] = (
         tests=(f"{_T}test_opened_by_name.py::test_nothing_is_read_without_a_bound",),
     ),
     Guard(
-        file="controlplane/domain/builders/console.py",
-        line='name="org.qemu.guest_agent.0")),)\n',
-        without='name="org.github.vhostmd.1")),)\n',
+        file="controlplane/domain/model/console.py",
+        line='AGENT_CHANNEL = "org.qemu.guest_agent.0"\n',
+        without='AGENT_CHANNEL = "org.github.vhostmd.1"\n',
         because="CVE-2026-13322: a channel on which somebody of ours listens.",
         tests=(f"{_T}test_what_guests_say.py::test_the_only_channel_of_a_guest_is_its_agents",),
     ),

@@ -285,7 +285,7 @@ async def test_what_is_no_text_is_an_error_like_another(spawn: SPAWN, capfd: pyt
 async def test_a_libvirtd_that_says_nothing_is_asked_every_15_seconds(
     spawn: SPAWN, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And given up when it did not answer twice. Each asking wakes two processes: with a hundred guests that is felt."""
+    """Given up when it did not answer twice. Each asking wakes two processes: with a hundred guests that is felt."""
     asked: list[tuple[int, int]] = []
     monkeypatch.setattr(libvirt.virConnect, "setKeepAlive", lambda _unused, *every: asked.append(every))
     made = await open_connection(spawn().uri)
