@@ -52,9 +52,11 @@ ONLY_NOTES = "only change annotations that begin with kubevirt.io/"
 ONLY_META = "may only patch labels and annotations of its node"
 FAR = {"metadata": {"labels": {"kubevirt.io/schedulable": "false"}}}
 NO_KVM = KvmFinding(is_usable=False, reason="the node has no /dev/kvm")
+DOOR = node.door_annotations("2001:db8:1111:2222:3333:4444:5555:6666", 65535, bytes(768))
+"""With the longest certificate that there is room for."""
 
 NODE_ROWS: dict[str, Row] = {
-    "it says that it serves": patch(MINE, node.serving_patch(NO_KVM, 0), None),
+    "it says that it serves": patch(MINE, node.serving_patch(NO_KVM, 0, DOOR), None),
     "it says that it leaves": patch(MINE, node.leaving_patch(), None),
     "it takes a label of ours off": patch(MINE, {"metadata": {"labels": {"kubevirt.io/kvm-usable": None}}}, None),
     "another node": patch(THEIRS, FAR, 'of node "node-1" may not change node "node-2"'),
