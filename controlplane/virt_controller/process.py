@@ -24,6 +24,7 @@ from controlplane.api.objects.resources import (
     KUBEVIRT,
     LEASE,
     NODE,
+    PERSISTENT_VOLUME_CLAIM,
     POD,
     VIRTUAL_MACHINE,
     VIRTUAL_MACHINE_INSTANCE,
@@ -44,6 +45,7 @@ from controlplane.kube.leader import Leadership
 from controlplane.kube.watch import WatchCache
 from controlplane.metrics import Metrics
 from controlplane.virt_controller.certificates.run import run as keep_certificates
+from controlplane.virt_controller.claims import BY_CLAIM, by_claim_of_vm, by_claim_of_vmi, reader_of
 from controlplane.virt_controller.kubevirt.configuration import Configuration
 from controlplane.virt_controller.kubevirt.reconciler import KubeVirtReconciler
 from controlplane.virt_controller.metrics.machines import Machines
@@ -58,6 +60,7 @@ from controlplane.virt_controller.vmi.reconciler import VmiReconciler
 from controlplane.virt_controller.wake import (
     BY_NODE,
     connect,
+    connect_claims,
     connect_configuration,
     connect_nodes,
     connect_replica_sets,
@@ -68,7 +71,10 @@ log = logging.getLogger(__name__)
 COMPONENT = "virt-controller"
 WORKERS = 10
 ABOUT_PODS = Selection(EVENT, field_selector="type=Warning,involvedObject.kind=Pod")
-INDEXES = {VIRTUAL_MACHINE_INSTANCE: {BY_NODE: by_node, UNCONTROLLED: by_lack_of_controller}}
+INDEXES = {
+    VIRTUAL_MACHINE: {BY_CLAIM: by_claim_of_vm},
+    VIRTUAL_MACHINE_INSTANCE: {BY_NODE: by_node, UNCONTROLLED: by_lack_of_controller, BY_CLAIM: by_claim_of_vmi},
+}
 
 
 class Process:
@@ -84,6 +90,7 @@ class Process:
             Selection(VIRTUAL_MACHINE_INSTANCE_REPLICA_SET),
             Selection(POD, label_selector=f"{ROLE}={LAUNCHER_ROLE}"),
             Selection(NODE),
+            Selection(PERSISTENT_VOLUME_CLAIM),
             Selection(KUBEVIRT, namespace=settings.namespace),
             Selection(LEASE, namespace=settings.namespace),
         )
@@ -125,8 +132,15 @@ class Process:
         configuration = Configuration(self._caches[KUBEVIRT])
         vms, vmis = overlays[VIRTUAL_MACHINE], overlays[VIRTUAL_MACHINE_INSTANCE]
         pods, nodes = overlays[POD], overlays[NODE]
+        claims = self._caches[PERSISTENT_VOLUME_CLAIM]
         vm = VmReconciler(
-            vms=vms, vmis=vmis, api=api, clock=self._clock, events=self._events, configuration=configuration
+            vms=vms,
+            vmis=vmis,
+            api=api,
+            clock=self._clock,
+            events=self._events,
+            configuration=configuration,
+            claims=reader_of(claims),
         )
         vmi = VmiReconciler(
             vmis=vmis,
@@ -138,6 +152,7 @@ class Process:
             configuration=configuration,
             launcher_image=self._settings.launcher_image,
             image_pull_secrets=self._settings.image_pull_secrets,
+            claims=reader_of(claims),
         )
         replica_sets = overlays[VIRTUAL_MACHINE_INSTANCE_REPLICA_SET]
         replica_set = ReplicaSetReconciler(
@@ -174,6 +189,7 @@ class Process:
             wake_vmi=runners[1].add,
         )
         self._follower = Follower(self._client, ABOUT_PODS, partial(_hear, vmi, runners[1].add), clock=self._clock)
+        connect_claims(claims=claims, vms=vms, vmis=vmis, wake_vm=runners[0].add, wake_vmi=runners[1].add)
         connect_nodes(nodes, runners[3].add)
         connect_replica_sets(replica_sets=replica_sets, vmis=vmis, wake=runners[4].add)
         connect_configuration(overlays[KUBEVIRT], vmis, runners[1].add)

@@ -8,6 +8,7 @@ VMI changed -> VMI, and the VM of its name (owner or not: its going frees the na
 Pod changed -> the VMI that controls it, and the one for which it is looked at, whatever it says of its owner
 Node came, went, or was declared out of service -> the VMIs that were given to it
 KubeVirt's configuration changed -> the VMIs that have no node yet; the others keep what they were made with
+A claim came, went, or got its volume -> the VMIs and VMs that name it
 VirtualMachineInstanceReplicaSet changed -> it
 VMI changed in what a set decides by -> the set that controls it; one that nobody controls, the sets of its namespace
 Node came, went, or its label says otherwise whether it takes machines -> the Node; what else happens to it is nobody's
@@ -20,6 +21,7 @@ from collections.abc import Callable
 import msgspec
 from kubevirt_api.names import SCHEDULABLE
 
+from controlplane.api.objects.claim import PersistentVolumeClaim
 from controlplane.api.objects.meta import Node as Struct
 from controlplane.api.objects.meta import ObjectMeta
 from controlplane.api.objects.node import Node
@@ -29,6 +31,7 @@ from controlplane.api.objects.resources import (
     Key,
 )
 from controlplane.engine.ports import Cache
+from controlplane.virt_controller.claims import BY_CLAIM
 from controlplane.virt_controller.owner import controller_of
 from controlplane.virt_controller.replicaset.member import Member, gist, read_member
 
@@ -45,6 +48,7 @@ class _Configured(Struct, frozen=True, kw_only=True):
 
 BY_NODE = "node"
 """Index of VMIs by status.nodeName; "" until they have one."""
+_claim_decoder = msgspec.json.Decoder(PersistentVolumeClaim)
 _node_decoder = msgspec.json.Decoder(Node)
 _decoder = msgspec.json.Decoder(_Owned)
 _spec_decoder = msgspec.json.Decoder(_Configured)
@@ -113,6 +117,20 @@ def connect_configuration(kubevirts: Cache, vmis: Cache, wake_vmi: Wake) -> None
     kubevirts.subscribe(on_kubevirt)
 
 
+def connect_claims(*, claims: Cache, vms: Cache, vmis: Cache, wake_vm: Wake, wake_vmi: Wake) -> None:
+    """Subscribe for those that wait for a claim. vms and vmis have the index BY_CLAIM."""
+
+    def on_claim(key: Key, before: bytes | None, after: bytes | None) -> None:
+        if _gist(before) == _gist(after):
+            return
+        for vmi in list(vmis.indexed(BY_CLAIM, str(key))):
+            wake_vmi(vmi)
+        for vm in list(vms.indexed(BY_CLAIM, str(key))):
+            wake_vm(vm)
+
+    claims.subscribe(on_claim)
+
+
 def connect_replica_sets(*, replica_sets: Cache, vmis: Cache, wake: Wake) -> None:
     """Subscribe for the replica set controller."""
 
@@ -135,6 +153,14 @@ def connect_replica_sets(*, replica_sets: Cache, vmis: Cache, wake: Wake) -> Non
 
     replica_sets.subscribe(on_set)
     vmis.subscribe(on_vmi)
+
+
+def _gist(raw: bytes | None) -> tuple[bool, bool] | None:
+    """What a claim says that somebody waits for: None that it is gone; else whether it is going, and bound."""
+    if raw is None:
+        return None
+    claim = _claim_decoder.decode(raw)
+    return claim.metadata.deletion_timestamp is not None, claim.is_bound
 
 
 def _spec(raw: bytes | None) -> bytes | None:

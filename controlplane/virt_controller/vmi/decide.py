@@ -90,6 +90,8 @@ def _without_pod(world: World) -> Plan[Action]:
     if not world.was_begun:
         if world.attempt > 1 and not world.is_absence_confirmed:
             return Plan((LookForPods(because="the Pod of an earlier attempt may only not be seen"),))
+        if world.missing_claims:
+            return Plan((Tell(because="a claim that it names is not there"),))
         return Plan((CreatePod(world.attempt, because="the run has no launcher Pod yet"),))
     if not world.is_absence_confirmed:
         return Plan((LookForPods(because="its Pod is not in the cache"),))

@@ -14,6 +14,7 @@ from typing import Any
 from kubevirt_api import names
 
 from controlplane.api.launch_plan import PLAN_ANNOTATION, render_plan
+from controlplane.api.objects.claim import Claims
 from controlplane.api.objects.decode import encode
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.pod import COMPUTE
@@ -21,6 +22,7 @@ from controlplane.api.objects.resources import POD
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance, VirtualMachineInstanceSpec
 from controlplane.api.pod_metadata import passed_annotations, passed_labels
 from controlplane.domain import layout
+from controlplane.domain.volumes.registry import NO_CLAIMS
 from controlplane.virt_controller.owner import owner_reference
 from controlplane.virt_controller.vmi.launch import Launch, derive_launch
 
@@ -38,13 +40,19 @@ def build_launcher_pod(
     image: str,
     configuration: KubeVirtConfiguration,
     image_pull_secrets: tuple[str, ...] = (),
+    claims: Claims = NO_CLAIMS,
 ) -> Json:
     """Build the Pod. ValueError names what in the VMI cannot be built.
 
     image_pull_secrets: of the launcher image; the VMI may name others for its own images.
     """
     launch = derive_launch(
-        vmi, attempt=attempt, image=image, configuration=configuration, image_pull_secrets=image_pull_secrets
+        vmi,
+        attempt=attempt,
+        image=image,
+        configuration=configuration,
+        image_pull_secrets=image_pull_secrets,
+        claims=claims,
     )
     return {
         "apiVersion": POD.api_version,
@@ -123,6 +131,7 @@ def _pod_security(spec: VirtualMachineInstanceSpec) -> Json:
 
 
 def _compute(launch: Launch) -> Json:
+    devices = [one.device for one in launch.mounted if one.device is not None]
     return {
         "name": COMPUTE,
         "image": launch.image,
@@ -137,8 +146,9 @@ def _compute(launch: Launch) -> Json:
         "volumeMounts": [
             {"name": layout.RUN_VOLUME, "mountPath": layout.RUN},
             {"name": layout.PLAN_VOLUME, "mountPath": layout.PLAN_DIRECTORY, "readOnly": True},
-            *(one.mount for one in launch.mounted),
+            *(one.mount for one in launch.mounted if one.mount is not None),
         ],
+        **({"volumeDevices": devices} if devices else {}),
     }
 
 

@@ -23,6 +23,7 @@ from controlplane.engine.overlay import Overlay
 from controlplane.engine.patch import merge_patch
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Clock
+from controlplane.virt_controller.claims import ReadClaims, no_claims
 from controlplane.virt_controller.owner import owner_reference
 from controlplane.virt_controller.tell import Events, Regarding, tell_troubles
 from controlplane.virt_controller.vmi.decide import decide
@@ -60,10 +61,12 @@ class VmiReconciler:
         configuration: Callable[[], KubeVirtConfiguration],
         launcher_image: str,
         image_pull_secrets: tuple[str, ...] = (),
+        claims: ReadClaims = no_claims,
     ) -> None:
         self._vmis = vmis
         self._pods = pods
         self._nodes = nodes
+        self._read_claims = claims
         self._api = api
         self._clock = clock
         self._events = events
@@ -95,6 +98,7 @@ class VmiReconciler:
             is_absence_confirmed=question(vmi, memory) in memory.absence,
             was_begun=memory.was_begun(vmi.status.attempt),
             heard=memory.heard,
+            claims=self._read_claims(vmi.metadata.namespace, vmi.spec.volumes),
             deletes_sent=frozenset(pod.uid for pod in pods if self._pods.is_delete_sent(_pod_key(pod), pod.uid)),
         )
 
@@ -161,6 +165,7 @@ class VmiReconciler:
                 image=self._launcher_image,
                 image_pull_secrets=self._image_pull_secrets,
                 configuration=world.configuration,
+                claims=world.claims,
             )
         except ValueError as error:
             raise Invalid(f"cannot build the launcher Pod of {_key(vmi)}: {error}") from error

@@ -43,6 +43,8 @@ from controlplane.virt_controller.vmi.evidence import Dead, Unknown
 from controlplane.virt_controller.vmi.memory import TOLD_IN_EVENTS
 from controlplane.virt_controller.vmi.world import Action, CreatePod, World
 
+_CLAIMS_SHOWN = 3
+
 
 class Step(NamedTuple):
     """The phase to be in, and what went wrong if that is the reason."""
@@ -207,6 +209,8 @@ def _ready(world: World, phase: str) -> Condition:
 
 
 def _unplaced(world: World, phase: str) -> Condition | None:
+    if world.source is None and phase == SCHEDULING and (missing := _missing_claim(world)) is not None:
+        return _false(condition_types.POD_SCHEDULED, Trouble(condition_types.UNSCHEDULABLE, missing.message))
     if world.source is None or phase != SCHEDULING:
         return None
     theirs = conditions.find(world.source.status.conditions, condition_types.POD_SCHEDULED)
@@ -225,7 +229,19 @@ def _trouble(world: World, step: Step, problem: Problem[Action] | None) -> Troub
     if problem is not None:
         return Trouble(refusal_reason(problem), str(problem.error))
     pod = world.source
-    return None if pod is None else find_start_trouble(pod, world.heard.get(pod.uid) or _heard_before(world))
+    if pod is None:
+        return _missing_claim(world)
+    return find_start_trouble(pod, world.heard.get(pod.uid) or _heard_before(world))
+
+
+def _missing_claim(world: World) -> Trouble | None:
+    missing = world.missing_claims
+    if not missing:
+        return None
+    names = ", ".join(f"{world.vmi.metadata.namespace}/{one}" for one in missing[:_CLAIMS_SHOWN])
+    more = f" and {len(missing) - _CLAIMS_SHOWN} more" if len(missing) > _CLAIMS_SHOWN else ""
+    text = f"PersistentVolumeClaim {names}{more} not found: it starts when there are such"
+    return Trouble(condition_types.FAILED_PVC_NOT_FOUND, text)
 
 
 def _heard_before(world: World) -> Trouble | None:

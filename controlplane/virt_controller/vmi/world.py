@@ -12,10 +12,12 @@ from enum import Enum, auto
 from kubevirt_api.names import KVM_DEVICE, LAUNCHER_ROLE
 from kubevirt_api.names import ROLE as ROLE_LABEL
 
+from controlplane.api.objects.claim import Claims, claim_names
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.phase import AFTER_HAND_OVER, SCHEDULING
 from controlplane.api.objects.pod import Pod, Trouble
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.domain.volumes.registry import NO_CLAIMS
 from controlplane.virt_controller.vmi.evidence import Evidence, NodeState, weigh
 
 DEFAULTS = KubeVirtConfiguration()
@@ -52,6 +54,8 @@ class World:
     """A Pod of the current attempt is known to have existed."""
     heard: Mapping[str, Trouble] = field(default_factory=dict)
     """What was said in Events about why a Pod does not start, by its UID."""
+    claims: Claims = field(default_factory=lambda: NO_CLAIMS)
+    """PersistentVolumeClaims that the spec names, as far as they are known to exist."""
     deletes_sent: frozenset[str] = frozenset()
     """UIDs of Pods whose deletion was accepted and is not seen yet."""
 
@@ -81,6 +85,11 @@ class World:
         """Pods of earlier attempts. None of them was granted the start, or there would be no later one."""
         earlier = {pod_name(self.vmi, number) for number in attempts(self.vmi)[:-1]}
         return tuple(pod for pod in self.pods if pod.metadata.name in earlier)
+
+    @property
+    def missing_claims(self) -> tuple[str, ...]:
+        """Claims that the spec names and nobody has seen. Its Pod waits for them: what they are decides what it has."""
+        return tuple(name for name in claim_names(self.vmi.spec.volumes) if name not in self.claims)
 
     @property
     def waits_for_kvm_in_vain(self) -> bool:
