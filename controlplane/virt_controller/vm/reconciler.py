@@ -43,7 +43,7 @@ from controlplane.virt_controller.claims import ReadClaims, no_claims
 from controlplane.virt_controller.owner import owner_reference
 from controlplane.virt_controller.tell import Events, Regarding, tell_troubles
 from controlplane.virt_controller.vm.decide import decide
-from controlplane.virt_controller.vm.instance import build_vmi
+from controlplane.virt_controller.vm.instance import build_vmi, switched_on
 from controlplane.virt_controller.vm.refusal import explain
 from controlplane.virt_controller.vm.status import derive_status
 from controlplane.virt_controller.vm.template import stored_template
@@ -58,6 +58,7 @@ from controlplane.virt_controller.vm.world import (
     LookForVmi,
     ReleaseVmi,
     RemoveFinalizer,
+    SwitchOn,
     World,
     claim_of,
 )
@@ -124,7 +125,9 @@ class VmReconciler:
             case RemoveFinalizer():
                 await self._remove_finalizer(vm)
             case CreateVmi():
-                await self._create(world)
+                await self._create(world, action)
+            case SwitchOn():
+                await self._patch(vm, {"spec": switched_on(vm)})
             case LookForVmi():
                 await self._look(vm)
             case AdoptVmi():
@@ -177,10 +180,11 @@ class VmReconciler:
         if (fresh["uid"], fresh["resourceVersion"]) != (vm.metadata.uid, vm.metadata.resource_version):
             raise Conflict(f"cannot start VirtualMachine {_key(vm)}: it has changed meanwhile")
 
-    async def _create(self, world: World) -> None:
+    async def _create(self, world: World, action: CreateVmi) -> None:
         vm = world.vm
         await self._insist_on_being_current(vm)
-        body = default_instance(build_vmi(vm, world.template), self._configuration(), seed=vm.metadata.uid)
+        manifest = build_vmi(vm, world.template, is_paused=action.is_paused)
+        body = default_instance(manifest, self._configuration(), seed=vm.metadata.uid)
         try:
             made = await self._api.create(VIRTUAL_MACHINE_INSTANCE, vm.metadata.namespace, body)
         except AlreadyExists as error:

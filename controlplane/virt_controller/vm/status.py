@@ -113,7 +113,7 @@ def _requests(world: World) -> tuple[StateChangeRequest, ...]:
     if not world.is_strategy_known:
         return world.vm.status.state_change_requests
     if world.own is not None and asks_again(world, world.own):
-        return next_run(world.own)
+        return next_run(world, world.own)
     return world.pending_requests
 
 

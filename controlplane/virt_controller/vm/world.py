@@ -119,6 +119,15 @@ class RemoveFinalizer:
 @dataclass(frozen=True, slots=True)
 class CreateVmi:
     because: str
+    is_paused: bool = False
+    """Its guest waits for an unpause, whatever the template says."""
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchOn:
+    """Set the run strategy of a halted VM to Always, as an ordinary start of one does."""
+
+    because: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,4 +163,6 @@ class DropRequest:
     because: str
 
 
-Action = AddFinalizer | RemoveFinalizer | CreateVmi | LookForVmi | AdoptVmi | ReleaseVmi | DeleteVmi | DropRequest
+Action = (
+    AddFinalizer | RemoveFinalizer | CreateVmi | SwitchOn | LookForVmi | AdoptVmi | ReleaseVmi | DeleteVmi | DropRequest
+)

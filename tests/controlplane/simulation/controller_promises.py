@@ -21,6 +21,8 @@ from tests.controlplane.simulation.ledger import asks_for_run, controlling_uid
 from tests.controlplane.simulation.start_promises import (
     counts_up,
     end_is_noted,
+    is_paused_as_asked,
+    is_switched_on_as_asked,
     name_is_free,
     seconds_to_wait,
     start_is_taken_off,
@@ -194,14 +196,19 @@ def _absence_is_asked(asked: Asked) -> str | None:
 
 
 RULES: dict[tuple[str, str], tuple[Rule, ...]] = {
-    ("patch", VIRTUAL_MACHINE.kind): (_names_its_state, _vm_has_no_instance),
+    ("patch", VIRTUAL_MACHINE.kind): (_names_its_state, _vm_has_no_instance, is_switched_on_as_asked),
     ("patch status of", VIRTUAL_MACHINE.kind): (
         _names_its_state,
         counts_up,
         waits_as_long_as_it_should,
         vm_status_follows,
     ),
-    ("create", VIRTUAL_MACHINE_INSTANCE.kind): (name_is_free, _run_is_asked_for, _is_what_its_vm_says),
+    ("create", VIRTUAL_MACHINE_INSTANCE.kind): (
+        name_is_free,
+        _run_is_asked_for,
+        _is_what_its_vm_says,
+        is_paused_as_asked,
+    ),
     ("create", POD.kind): (_is_made_once,),
     ("patch", VIRTUAL_MACHINE_INSTANCE.kind): (_names_its_state, _vmi_has_no_pod, _vm_lives),
     ("patch status of", VIRTUAL_MACHINE_INSTANCE.kind): (
