@@ -98,6 +98,11 @@ class Told:
     os: OsInfo | None = None
     interfaces: Interfaces | None = None
 
+    @property
+    def is_whole(self) -> bool:
+        """Everything was told once."""
+        return self.info is not None and self.os is not None and self.interfaces is not None
+
 
 def question(command: str) -> str:
     """Spell a command without arguments as the agent reads it."""

@@ -12,7 +12,7 @@ import libvirt
 
 from controlplane.domain.state import Life, State
 from controlplane.hypervisor.calls import DEADLINE_SECONDS, call
-from controlplane.hypervisor.errors import AgentSilent, Disconnected
+from controlplane.hypervisor.errors import AnswerTooLong, Disconnected, HypervisorError
 from controlplane.hypervisor.wire import Wire
 
 START_SECONDS = 60.0
@@ -96,10 +96,10 @@ class Guest:
     async def ask_agent(self, command: str, seconds: int) -> str:
         """Put a command (JSON, one line) to the guest's agent, and return its answer: the guest's words, not yet read.
 
-        seconds: how long the agent has; an agent that was silent before gets 5 s more. AgentSilent: there is none, it
-        does not answer, or with more than ANSWER_LIMIT characters or none that are text; libvirtd is fine then.
-        HypervisorError: the agent refuses the command. An asker that is cancelled leaves a question under way: whoever
-        bounds what is outstanding counts it until it has ended.
+        seconds: how long the agent has; an agent that was silent before gets 5 s more. AgentSilent: there is none, or
+        it does not answer, while libvirtd is fine. AnswerTooLong: more than ANSWER_LIMIT characters. HypervisorError:
+        the agent refuses the command, or answers in no text. An asker that is cancelled leaves a question under way:
+        whoever bounds what is outstanding counts it until it has ended.
         """
         doing = f"ask the agent of domain {self.name}"
         deadline = self._deadline + _SYNCHRONIZING_SECONDS + seconds
@@ -108,11 +108,10 @@ class Guest:
                 doing, lambda domain: _put_to_agent(domain, command, seconds), deadline_seconds=deadline
             )
         except UnicodeError:
-            raise AgentSilent(f"cannot {doing}: its answer is not text") from None
+            raise HypervisorError(f"cannot {doing}: its answer is not text") from None
         if len(answer) > ANSWER_LIMIT:
-            raise AgentSilent(
-                f"cannot {doing}: its answer has {len(answer)} characters, at most {ANSWER_LIMIT} are read"
-            )
+            said = f"its answer has {len(answer)} characters, at most {ANSWER_LIMIT} are read"
+            raise AnswerTooLong(f"cannot {doing}: {said}")
         return answer
 
     def let_go(self) -> None:
