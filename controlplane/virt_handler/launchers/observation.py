@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 
 from controlplane.api.objects.pod import bounded
 from controlplane.domain.observed import Observed, UnreadableError, read_domain
+from controlplane.hypervisor.errors import NotText
 from controlplane.hypervisor.events import AgentChanged, Event
 from controlplane.virt_handler.launchers.ports import Guest
 
@@ -46,13 +47,11 @@ class Observation:
             return known
         self._is_stale = False
         try:
-            text = await guest.xml()
-        except BaseException:
-            self._is_stale = True
-            raise
-        try:
-            return await asyncio.to_thread(read_domain, text)
-        except UnreadableError as error:
+            return await asyncio.to_thread(read_domain, await guest.xml())
+        except (UnreadableError, NotText) as error:
             self._is_unreadable = True
             log.warning("a launcher describes its domain badly", extra={**who, "error": bounded(str(error))})
             return known
+        except BaseException:
+            self._is_stale = True
+            raise
