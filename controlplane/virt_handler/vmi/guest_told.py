@@ -26,7 +26,7 @@ KINDS = (condition_types.AGENT_CONNECTED, condition_types.AGENT_VERSION_NOT_SUPP
 
 
 def with_guests_word(status: VirtualMachineInstanceStatus, told: Told) -> VirtualMachineInstanceStatus:
-    """Say what the agent has told, and nothing of what an agent that is gone told."""
+    """Say what the agent has told; one that is gone has told nothing."""
     return msgspec.structs.replace(
         status, guest_os_info=_system(told), interfaces=_merged(status.interfaces, _interfaces(told))
     )
@@ -57,7 +57,7 @@ def agent_conditions(status: VirtualMachineInstanceStatus, told: Told) -> tuple[
 
 def _system(told: Told) -> GuestOsInfo:
     said = told.os
-    if said is None or not told.is_connected:
+    if said is None:
         return GuestOsInfo()
     return GuestOsInfo(
         name=said.name,
@@ -72,7 +72,7 @@ def _system(told: Told) -> GuestOsInfo:
 
 
 def _interfaces(told: Told) -> tuple[Interface, ...]:
-    return told.interfaces.listed if told.is_connected and told.interfaces is not None else ()
+    return () if told.interfaces is None else told.interfaces.listed
 
 
 def _merged(

@@ -67,7 +67,11 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_AGENT,
-        line="        if guest is None:\n            self._tell(replace(self._told, is_connected=True))\n            return None\n",
+        line=(
+            "        if guest is None:\n"
+            "            self._tell(replace(self._told, is_connected=True))\n"
+            "            return None\n"
+        ),
         without="        assert guest is not None\n",
         because="A guest that is paused would be asked, and counted as silent.",
         tests=_BY_AGENT,
@@ -109,8 +113,17 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_OBSERVATION,
-        line="        self._is_stale = False\n        try:\n            return await asyncio.to_thread(read_domain, await guest.xml())\n",
-        without="        try:\n            text = await guest.xml()\n            self._is_stale = False\n            return await asyncio.to_thread(read_domain, text)\n",
+        line=(
+            "        self._is_stale = False\n"
+            "        try:\n"
+            "            return await asyncio.to_thread(read_domain, await guest.xml())\n"
+        ),
+        without=(
+            "        try:\n"
+            "            text = await guest.xml()\n"
+            "            self._is_stale = False\n"
+            "            return await asyncio.to_thread(read_domain, text)\n"
+        ),
         because="An agent that comes while another look is under way would be lost.",
         tests=_BY_OBSERVATION,
     ),
@@ -175,13 +188,6 @@ GUARDS: tuple[Guard, ...] = (
         line="    if is_cut:\n",
         without="    if False:\n",
         because="Nobody would know that a guest has more than its status shows.",
-        tests=_BY_TOLD,
-    ),
-    Guard(
-        file=_TOLD,
-        line="    if said is None or not told.is_connected:",
-        without="    if said is None:",
-        because="What an agent that is gone has said would stand there for good.",
         tests=_BY_TOLD,
     ),
     Guard(
