@@ -18,9 +18,6 @@ from controlplane.domain.state import Life, State
 from controlplane.handler_link import Verb
 from controlplane.virt_handler.vmi.world import Sighting
 
-BY_USER = "PausedByUser"
-"""Reason of the condition Paused."""
-
 
 def is_held(vmi: VirtualMachineInstance | None, sighting: Sighting) -> bool:
     """Tell whether a person has paused the guest and nobody has unpaused it since, whatever else has paused it."""
@@ -30,7 +27,7 @@ def is_held(vmi: VirtualMachineInstance | None, sighting: Sighting) -> bool:
     if state.reason == "user" or sighting.is_held is not None:
         return state.reason == "user" or sighting.is_held is True
     told = None if vmi is None else conditions.find(vmi.status.conditions, condition_types.PAUSED)
-    return told is not None and (told.status, told.reason) == ("True", BY_USER)
+    return told is not None and (told.status, told.reason) == ("True", condition_types.PAUSED_BY_USER)
 
 
 def hold_after(held: bool | None, state: State | None) -> bool | None:

@@ -27,7 +27,7 @@ from controlplane.domain.mac import guest_mac
 from controlplane.domain.state import Life
 from controlplane.engine.plan import Problem
 from controlplane.virt_handler.vmi import guest_told, resume
-from controlplane.virt_handler.vmi.person import BY_USER, is_held
+from controlplane.virt_handler.vmi.person import is_held
 from controlplane.virt_handler.vmi.verdict import Alive, Dead, Unknown, Verdict, sought_pod, weigh
 from controlplane.virt_handler.vmi.world import Action, Launcher, NodeTrouble, PrepareNetwork, StartDomain, World
 
@@ -35,9 +35,9 @@ TCG_MESSAGE = "QEMU emulates the processor (TCG): slow, and not an isolation bou
 PATIENCE_SECONDS = 30.0
 """After the hand-over a launcher answers in half a second. After this long the VMI says what it waits for."""
 VIRT_NODE_NOT_READY = "VirtNodeNotReady"
-_PAUSES = {"user": BY_USER, "ioerror": "PausedIOError"}
+_PAUSES = {"user": condition_types.PAUSED_BY_USER, "ioerror": "PausedIOError"}
 _PAUSE_MESSAGES = {
-    BY_USER: "VMI was paused by user",
+    condition_types.PAUSED_BY_USER: "VMI was paused by user",
     "PausedIOError": "VMI was paused, low-level IO error detected",
 }
 
@@ -201,7 +201,11 @@ def _migratable(verdict: Verdict) -> Condition | None:
 def _paused(world: World, verdict: Verdict) -> Condition | None:
     if not isinstance(verdict, Alive) or verdict.state.life is not Life.PAUSED or world.launcher is None:
         return None
-    reason = BY_USER if is_held(world.vmi, world.launcher.sighting) else _PAUSES.get(verdict.state.reason)
+    reason = (
+        condition_types.PAUSED_BY_USER
+        if is_held(world.vmi, world.launcher.sighting)
+        else _PAUSES.get(verdict.state.reason)
+    )
     if reason is None:
         return None
     return Condition(type=condition_types.PAUSED, status="True", reason=reason, message=_PAUSE_MESSAGES[reason])

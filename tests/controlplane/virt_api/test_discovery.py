@@ -43,6 +43,10 @@ def test_only_what_is_built_is_announced() -> None:
         "virtualmachines/start",
         "virtualmachines/stop",
         "virtualmachines/restart",
+        "virtualmachineinstances/pause",
+        "virtualmachineinstances/unpause",
+        "virtualmachineinstances/reset",
+        "virtualmachineinstances/softreboot",
     }
     assert all(each["verbs"] == ["update"] and each["namespaced"] for each in listed["resources"])
 
