@@ -35,6 +35,12 @@ def find_guest(vmi: VirtualMachineInstance, verb: Verb) -> Guest:
             raise PowerRefusedError(NOT_RUNNING, 400)  # upstream's code
     elif status.phase != RUNNING:
         raise PowerRefusedError(NOT_RUNNING)
+    return name_guest(vmi)
+
+
+def name_guest(vmi: VirtualMachineInstance) -> Guest:
+    """Name the guest of an instance. PowerRefusedError when nothing runs."""
+    status = vmi.status
     pods = [uid for uid, node in status.active_pods.items() if node == status.node_name]
     if not status.node_name or len(pods) != 1:
         raise PowerRefusedError(NOT_RUNNING)

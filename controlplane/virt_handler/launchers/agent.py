@@ -13,14 +13,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TypeVar
 
 from controlplane.api.objects.pod import bounded
 from controlplane.domain import agent
-from controlplane.domain.agent import Interfaces, Told, UnreadableAnswer
+from controlplane.domain.agent import Interfaces, Told
+from controlplane.domain.agent_answer import UnreadableAnswer
 from controlplane.engine.ports import Clock
 from controlplane.hypervisor.errors import AgentSilent, AnswerTooLong, Disconnected, HypervisorError, TimedOut
 from controlplane.virt_handler.launchers.pace import Looks, Rounds
@@ -32,10 +33,16 @@ Answer = TypeVar("Answer")
 QUESTIONS = 4
 """Questions under way at once on a node: an answer may take 4 MiB, and a silent agent takes its time."""
 ANSWER_SECONDS = 5
+FRESH_SECONDS = 10.0
+"""So long an answer to a person is good for others; upstream asks an agent for its users so often."""
 _ALL_EVERY = 15
 """So many rounds after it was told, what seldom changes is asked again: half an hour at the usual pace."""
 _TURNS, _TURNS_RATE = 6, 1 / 60
 """Rounds that an agent can have out of turn by coming and going, and how many come back in a second."""
+
+
+class NoAgent(Exception):
+    """There is no agent to ask, or the guest does not run."""
 
 
 class Agent:
@@ -53,12 +60,16 @@ class Agent:
         """None: nobody has looked yet, on this connection."""
         self._news = asyncio.Event()
         self._told = Told()
+        self._inquiry = asyncio.Lock()
+        self._answers: dict[str, tuple[float, str | None]] = {}
+        """To what a person asked, by command: when, and what; None: the agent refuses it."""
 
     def look(self, guest: Guest | None, *, is_connected: bool) -> None:
         """Take note of what was seen of the domain. guest: whom to ask; None while it does not run."""
         is_news = (self._is_connected, self._guest is None) != (is_connected, guest is None)
         self._guest, self._is_connected = guest, is_connected
         if is_news:
+            self._answers.clear()
             self._news.set()
 
     async def follow(self) -> None:
@@ -125,6 +136,34 @@ class Agent:
             raise
         except (HypervisorError, UnreadableAnswer) as error:
             log.debug("an agent does not tell", extra={"command": command, "error": bounded(str(error))})
+            return None
+
+    async def inquire(self, commands: Sequence[str]) -> Mapping[str, str]:
+        """Ask what a person wants to know; return the answers by command, without those that the agent refuses.
+
+        What was answered a moment ago is answered again: whoever may look at a machine could else keep its launcher,
+        and us, busy. NoAgent: there is none to ask. HypervisorError: it does not answer.
+        """
+        async with self._inquiry:
+            answers: dict[str, str] = {}
+            for command in commands:
+                guest, now = self._guest, self._clock.monotonic()
+                if not self._is_connected:
+                    raise NoAgent("VMI does not have guest agent connected")
+                if guest is None:
+                    raise NoAgent("VMI is paused: its guest agent cannot answer")
+                if command not in self._answers or now - self._answers[command][0] >= FRESH_SECONDS:
+                    self._answers[command] = (now, await self._ask_or_none(guest, command))
+                if (answer := self._answers[command][1]) is not None:
+                    answers[command] = answer
+            return answers
+
+    async def _ask_or_none(self, guest: Guest, command: str) -> str | None:
+        try:
+            return await self.ask(guest, command)
+        except (AgentSilent, TimedOut, Disconnected):
+            raise
+        except HypervisorError:
             return None
 
     async def ask(self, guest: Guest, command: str) -> str:

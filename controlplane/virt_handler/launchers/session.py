@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -23,7 +23,7 @@ from controlplane.engine.ports import Clock
 from controlplane.handler_link import Verb
 from controlplane.hypervisor.errors import Disconnected, HypervisorError, InvalidDomain, TimedOut, WrongState
 from controlplane.hypervisor.events import ConnectionClosed, Event
-from controlplane.virt_handler.launchers.agent import QUESTIONS, Agent
+from controlplane.virt_handler.launchers.agent import QUESTIONS, Agent, NoAgent
 from controlplane.virt_handler.launchers.description import describe_domain, has_kvm, masquerade_of
 from controlplane.virt_handler.launchers.observation import Observation
 from controlplane.virt_handler.launchers.pace import RESYNC_SECONDS, Looks, Pauses
@@ -228,6 +228,18 @@ class Session:
             case "softreboot":
                 await self._press(lambda guest: guest.reboot())
         await self.refresh()
+
+    async def inquire(self, commands: Sequence[str]) -> Mapping[str, str]:
+        """Ask the guest's agent; the answers by command. VerbRefused, NoContact."""
+        self._require()
+        if not is_own(self.launcher(), self._vmi_uid):
+            raise VerbRefused("VMI is not running")
+        try:
+            return await self._agent.inquire(commands)
+        except NoAgent as error:
+            raise VerbRefused(str(error)) from error
+        except HypervisorError as error:
+            raise NoContact(str(error)) from error
 
     async def refresh(self) -> None:
         """Ask libvirt what the domain does, and publish it. NoContact."""

@@ -13,6 +13,13 @@ _AGENT = "controlplane/virt_handler/launchers/agent.py"
 _OBSERVATION = "controlplane/virt_handler/launchers/observation.py"
 _PACE = "controlplane/virt_handler/launchers/pace.py"
 _WORDS = "controlplane/domain/agent.py"
+_DETAILS = "controlplane/domain/guest_details.py"
+_INQUIRY = "controlplane/virt_handler/inquiry.py"
+_API_INQUIRY = "controlplane/virt_api/inquiry.py"
+_BY_DETAILS = ("tests/controlplane/domain/test_guest_details.py",)
+_BY_INQUIRY = ("tests/controlplane/virt_handler/test_inquiry.py",)
+_BY_API_INQUIRY = ("tests/controlplane/virt_api/test_inquiry.py",)
+_ANSWER = "controlplane/domain/agent_answer.py"
 _TOLD = "controlplane/virt_handler/vmi/guest_told.py"
 _STATUS = "controlplane/virt_handler/vmi/status.py"
 _BY_AGENT = ("tests/controlplane/virt_handler/launchers/test_agent.py",)
@@ -135,7 +142,7 @@ GUARDS: tuple[Guard, ...] = (
         tests=_BY_OBSERVATION,
     ),
     Guard(
-        file=_WORDS,
+        file=_ANSWER,
         line="    except (ValueError, RecursionError) as error:",
         without="    except ValueError as error:",
         because="An answer that nests deeply would be taken for a bug of ours, and end what the agent tells.",
@@ -143,20 +150,20 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_WORDS,
-        line=' or "%" in text:',
+        line=' or "%" in said:',
         without=":",
         because="An address with a zone of the guest's would stand in a status, with any text behind it.",
         tests=_BY_WORDS,
     ),
     Guard(
-        file=_WORDS,
+        file=_ANSWER,
         line="if one.isprintable()).strip()",
         without="if one).strip()",
         because="What turns the direction of writing would reach people's terminals.",
         tests=_BY_WORDS,
     ),
     Guard(
-        file=_WORDS,
+        file=_ANSWER,
         line=".strip()[:limit]",
         without=".strip()",
         because="A guest's name of 1024 characters would have the whole status refused.",
@@ -196,5 +203,61 @@ GUARDS: tuple[Guard, ...] = (
         without="is_told = new.phase == RUNNING and told is not None",
         because="Without contact a status would be changed by what was heard before.",
         tests=_BY_TOLD,
+    ),
+    Guard(
+        file=_AGENT,
+        line=">= FRESH_SECONDS:",
+        without=">= 0:",
+        because="Whoever may look at a machine could keep its launcher busy, and have its connection cut.",
+        tests=_BY_AGENT,
+    ),
+    Guard(
+        file=_AGENT,
+        line="            self._answers.clear()\n",
+        without="            pass\n",
+        because="A guest that was started anew would be answered for by what it was before.",
+        tests=_BY_AGENT,
+    ),
+    Guard(
+        file=_DETAILS,
+        line="is_number and 0 <= value < _SECONDS_LIMIT",
+        without="is_number",
+        because="A number of four hundred digits would be an error of ours.",
+        tests=_BY_DETAILS,
+    ),
+    Guard(
+        file=_DETAILS,
+        line=" and abs(offset) <= _DAY_SECONDS",
+        without="",
+        because="A number of four thousand digits would be shown to people.",
+        tests=_BY_DETAILS,
+    ),
+    Guard(
+        file=_DETAILS,
+        line="    while len(msgspec.json.encode(details)) > limit_bytes:",
+        without="    while keep < 0:",
+        because="A guest that tells much would have virt-api take its node's answer for none.",
+        tests=_BY_DETAILS,
+    ),
+    Guard(
+        file=_INQUIRY,
+        line=" or not is_own(session.launcher(), guest.vmi_uid):",
+        without=":",
+        because="A Pod that only looks like a launcher would answer for a guest.",
+        tests=_BY_INQUIRY,
+    ),
+    Guard(
+        file=_API_INQUIRY,
+        line="            return _untold(bounded(why) or",
+        without="            return _untold(why or",
+        because="A captured node would write on people's terminals.",
+        tests=_BY_API_INQUIRY,
+    ),
+    Guard(
+        file=_API_INQUIRY,
+        line="        if vmi.status.phase != RUNNING:",
+        without="        if False:",
+        because="A guest that does not run would be asked for.",
+        tests=_BY_API_INQUIRY,
     ),
 )

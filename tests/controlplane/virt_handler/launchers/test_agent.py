@@ -16,7 +16,7 @@ from controlplane.domain import agent as words
 from controlplane.domain.agent import Interfaces, Told
 from controlplane.hypervisor.errors import AgentSilent, AnswerTooLong
 from controlplane.virt_handler.launchers import pace
-from controlplane.virt_handler.launchers.agent import Agent
+from controlplane.virt_handler.launchers.agent import FRESH_SECONDS, Agent, NoAgent
 from tests.controlplane.virt_handler.builders import VMI_UID, domain_text
 from tests.controlplane.virt_handler.fakes import FakeAgent, FakeClock, FakeConnection, FakeGuest, FakeLibvirtd, until
 
@@ -213,3 +213,45 @@ async def test_a_bug_in_asking_costs_nobody_the_contact(caplog: pytest.LogCaptur
     async with asked.following():
         asked.agent.look(await a_guest(agent), is_connected=True)
         await until(lambda: "bug in asking an agent" in caplog.text, "the line")
+
+
+async def test_a_person_is_told_what_the_agent_answers_and_for_a_moment_the_same() -> None:
+    """Whoever may look at a machine must not be able to keep its launcher busy."""
+    asked, agent = Asked(), FakeAgent(get_users=None)
+    asked.agent.look(await a_guest(agent), is_connected=True)
+    wanted = [words.OS, "guest-get-users"]
+    many = await asyncio.gather(*(asked.agent.inquire(wanted) for _unused in range(5)))
+    assert [set(one) for one in many] == [{words.OS}] * 5, "what it refuses is missing"
+    assert agent.asked == wanted
+    asked.clock.seconds += FRESH_SECONDS
+    await asked.agent.inquire(wanted)
+    assert agent.asked == wanted * 2
+
+
+async def test_another_agent_is_asked_anew() -> None:
+    asked, agent = Asked(), FakeAgent()
+    guest = await a_guest(agent)
+    for is_connected in (True, False, True):
+        asked.agent.look(guest, is_connected=is_connected)
+        if is_connected:
+            await asked.agent.inquire([words.OS])
+    assert agent.asked == [words.OS] * 2
+
+
+@pytest.mark.parametrize(
+    ("is_connected", "runs", "said"), [(False, True, "does not have guest agent"), (True, False, "VMI is paused")]
+)
+async def test_where_nobody_can_answer_nobody_is_asked(is_connected: bool, runs: bool, said: str) -> None:
+    asked, agent = Asked(), FakeAgent()
+    asked.agent.look(await a_guest(agent) if runs else None, is_connected=is_connected)
+    with pytest.raises(NoAgent, match=said):
+        await asked.agent.inquire([words.OS])
+    assert not agent.asked
+
+
+async def test_an_agent_that_is_silent_costs_a_person_one_question() -> None:
+    asked, agent = Asked(), FakeAgent(get_osinfo=AgentSilent("no answer"))
+    asked.agent.look(await a_guest(agent), is_connected=True)
+    with pytest.raises(AgentSilent):
+        await asked.agent.inquire([words.OS, words.INFO])
+    assert agent.asked == [words.OS]
