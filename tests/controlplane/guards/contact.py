@@ -36,7 +36,7 @@ GUARDS: tuple[Guard, ...] = (
         tests=_BY_HOSTILE,
     ),
     Guard(
-        file="controlplane/virt_handler/launchers/session.py",
+        file="controlplane/virt_handler/launchers/observation.py",
         line="        except (UnreadableError, NotText) as error:\n",
         without="        except UnreadableError as error:\n",
         because="A launcher whose description is no text must not cost a new contact at each look.",

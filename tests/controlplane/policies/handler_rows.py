@@ -16,6 +16,7 @@ from kubevirt_api.names import HANDLER_ACCOUNT
 
 from controlplane.api.objects.decode import decode_vmi, encode
 from controlplane.api.objects.lease import lease_name
+from controlplane.domain.agent import Info, Interface, Interfaces, OsInfo, Told
 from controlplane.domain.state import Life, State
 from controlplane.engine.patch import merge_patch
 from controlplane.virt_handler import node
@@ -151,18 +152,29 @@ LEASE_ROWS: dict[str, Row] = {
 }
 
 
-def written(path: str, state: State) -> Callable[[Facts], Json]:
-    """Return the very status that virt-handler writes when it has seen its guest so."""
+def written(path: str, state: State, told: Told | None = None) -> Callable[[Facts], Json]:
+    """Return the very status that virt-handler writes when it has seen its guest so, and heard this of its agent."""
 
     def body(facts: Facts) -> Json:
         vmi = decode_vmi(facts[path.removesuffix("/status")])
         (pod_uid,), uid = vmi.status.active_pods, vmi.metadata.uid
-        sighting = seen(state, observed=observed(uid=uid, pod_uid=pod_uid))
+        sighting = seen(state, observed=observed(uid=uid, pod_uid=pod_uid), told=told)
         said = derive_status(a_world(vmi, a_launcher(sighting, a_pod(pod_uid, owner_uid=uid))), None)
         assert said is not None
         return {"status": merge_patch(encode(vmi.status), encode(said))}
 
     return body
+
+
+TOLD = Told(
+    is_connected=True,
+    info=Info("1.0", ("guest-ping",)),
+    os=OsInfo(*("\u20ac" * 128 for _unused in range(8))),
+    interfaces=Interfaces(
+        tuple(Interface("\u20ac" * 64, "02:00:00:00:00:01", ("10.0.0.1",) * 8) for _unused in range(64)), is_cut=True
+    ),
+)
+"""As much as there can be."""
 
 
 def condition(kind: str, value: str = "False", **more: str) -> Json:
@@ -181,6 +193,8 @@ NOT_NOW = "is not virt-handler's to write"
 VMI_ROWS: dict[str, Row] = {
     "a guest was seen running": patch(NEW, written(NEW, RUNNING), None),
     "a guest was found again": patch(LOST, written(LOST, RUNNING), None),
+    "a guest's agent has told a lot": patch(WEB, written(WEB, RUNNING, TOLD), None),
+    "a guest's agent is gone": patch(WEB, written(WEB, State(Life.PAUSED, "user"), Told()), None),
     "a guest was paused": patch(WEB, written(WEB, State(Life.PAUSED, "user")), None),
     "a guest shut down": patch(WEB, written(WEB, State(Life.SHUT_OFF, "shutdown")), None),
     "a guest crashed": patch(WEB, written(WEB, State(Life.CRASHED, "crashed")), None),
