@@ -28,6 +28,7 @@ from controlplane.api.objects.vmi.domain import (
 )
 from controlplane.api.objects.vmi.status import (
     CpuTopology,
+    FailedAttempt,
     InterfaceStatus,
     MemoryStatus,
     PhaseTransition,
@@ -49,6 +50,7 @@ __all__ = [
     "DiskTarget",
     "DomainSpec",
     "EmptyDisk",
+    "FailedAttempt",
     "Features",
     "Firmware",
     "Interface",
