@@ -65,6 +65,7 @@ NODE_ROWS: dict[str, Row] = {
     "an owner": metadata(MINE, "neither finalizers nor owners of a node", ownerReferences=[OWNER]),
     "a role": patch(MINE, {"metadata": {"labels": {"node-role.kubernetes.io/control-plane": ""}}}, ONLY_OURS),
     "a label that only looks like ours": patch(MINE, {"metadata": {"labels": {"evil-kubevirt.io/x": ""}}}, ONLY_OURS),
+    "its quarantine": patch(MINE, {"metadata": {"labels": {"virtops.kubevirt/quarantined": "x"}}}, ONLY_OURS),
     "another's label changed": patch(MINE, {"metadata": {"labels": {"zone": "b"}}}, ONLY_OURS),
     "another's label taken off": patch(MINE, {"metadata": {"labels": {"zone": None}}}, ONLY_OURS),
     "another's annotation": patch(MINE, {"metadata": {"annotations": {"evil.example/x": ""}}}, ONLY_NOTES),

@@ -16,7 +16,7 @@ from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE_INSTAN
 from controlplane.engine.errors import ApiError, Forbidden, Invalid, NotFound, Throttled, Unavailable, Unjudged
 from controlplane.engine.reconcile import reconcile
 from controlplane.virt_controller.vmi.memory import STANDS_SECONDS
-from controlplane.virt_controller.vmi.other_nodes import PREFERRED
+from controlplane.virt_controller.vmi.other_nodes import PREFERRED, REQUIRED
 from controlplane.virt_controller.vmi.world import DeletePod, LookForPods, pod_name
 from tests.controlplane.simulation.store import Json
 from tests.controlplane.virt_controller.small_world import StoreApi
@@ -153,6 +153,7 @@ async def test_a_pod_keeps_from_the_nodes_that_are_quarantined_and_goes_when_one
     stage.reconciler = stage.another(kept_from=lambda: frozenset(kept))
     first = await stage.until_begun()
     assert stage.pod(first)["metadata"]["annotations"]["kubevirt.io/kept-from-nodes"] == "node-1"
+    assert REQUIRED in stage.pod(first)["spec"]["affinity"]["nodeAffinity"]
     await stage.work()
     assert stage.status["attempt"] == 1
     kept.clear()
