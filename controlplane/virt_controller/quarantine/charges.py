@@ -34,7 +34,7 @@ class Charge:
     vmi: Key
     uid: str
     machine: str
-    """Whatever makes the instance: one that makes many has one voice."""
+    """Namespace and name of whatever makes the instance: it has one voice, also when it was deleted and made anew."""
     reason: str
     at: float
     """When (monotonic) it came up elsewhere."""
@@ -82,7 +82,7 @@ class Charges:
 
     def _charge(self, failed: FailedAttempt, meta: ObjectMeta, monotonic: float) -> None:
         owner = controller_of(meta)
-        machine = meta.uid if owner is None else owner.uid
+        machine = f"{meta.namespace}/{meta.name if owner is None else owner.name}"
         charge = Charge(Key(meta.namespace, meta.name), meta.uid, machine, failed.reason, monotonic)
         self._by_node.setdefault(failed.node_name, deque(maxlen=MOST_CHARGES)).append(charge)
         self.changed()

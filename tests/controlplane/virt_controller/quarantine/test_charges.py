@@ -36,7 +36,7 @@ def test_a_node_is_charged_when_the_run_has_come_up_on_another() -> None:
     (one,) = charges.of("bad")
     assert (str(one.vmi), one.machine, one.reason, one.at) == (
         "default/web",
-        "machine",
+        "default/machine",
         "UnexpectedAdmissionError",
         7.0,
     )
