@@ -109,9 +109,7 @@ class QuarantineReconciler:
         """Say of these nodes that they are spared: all that there is to write of it is Events."""
         for one in status:
             self._withheld[one.name] = one.charges
-            text = (
-                "Runs do not begin here. Machines are still sent, else fewer than half of the nodes would stay."
-            )
+            text = "Runs do not begin here. Machines are still sent, else fewer than half of the nodes would stay."
             self._tell(one.node, "Warning", WITHHELD, f"{text} Look at the node.")
 
     def tell_refusal(self, _world: World, problem: Problem[Action]) -> None:

@@ -195,8 +195,6 @@ def _conditions(
 ) -> conditions.Conditions:
     stamp = _now(world)
     listed = conditions.put(world.vmi.status.conditions, _ready(world, step.phase), stamp)
-    if new.failed_attempts != world.vmi.status.failed_attempts:
-        listed = conditions.remove(listed, condition_types.SYNCHRONIZED)  # another one may differ by a number only
     unplaced = _unplaced(world, step.phase)
     listed = (
         conditions.remove(listed, condition_types.POD_SCHEDULED)
@@ -205,10 +203,22 @@ def _conditions(
     )
     trouble = _trouble(world, step, problem, new)
     if trouble is not None:
-        return conditions.put(listed, _false(condition_types.SYNCHRONIZED, trouble), stamp)
+        said = _false(condition_types.SYNCHRONIZED, trouble)
+        if new.failed_attempts != world.vmi.status.failed_attempts:
+            listed, said = _said_anew(listed, said)
+        return conditions.put(listed, said, stamp)
     if world.vmi.status.phase in BEFORE_HAND_OVER:
         return conditions.remove(listed, condition_types.SYNCHRONIZED)
     return listed  # virt-handler's from the hand-over on
+
+
+def _said_anew(listed: conditions.Conditions, said: Condition) -> tuple[conditions.Conditions, Condition]:
+    """Make room for a condition that may differ from the one before by numbers only, which is else no difference."""
+    old = conditions.find(listed, said.type)
+    if old is None or old.status != said.status:
+        return listed, said
+    since = msgspec.structs.replace(said, last_transition_time=old.last_transition_time)
+    return conditions.remove(listed, said.type), since
 
 
 def _ready(world: World, phase: str) -> Condition:

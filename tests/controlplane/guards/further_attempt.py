@@ -105,8 +105,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_STATUS,
-        line="    if new.failed_attempts != world.vmi.status.failed_attempts:\n        listed = conditions.remove(",
-        without="    if False:\n        listed = conditions.remove(",
+        line="        if new.failed_attempts != world.vmi.status.failed_attempts:\n            listed,",
+        without="        if False:\n            listed,",
         because="The condition would name the node of the attempt before.",
         tests=_BY_FURTHER,
     ),
