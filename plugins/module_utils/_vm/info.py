@@ -34,6 +34,13 @@ def instances(params: Mapping[str, Any], api: Api, **_modes: bool) -> dict[str, 
     return _result(params, api, resource, terms, "instance")
 
 
+def replica_sets(params: Mapping[str, Any], api: Api, **_modes: bool) -> dict[str, Any]:
+    """Return the result of kubevirt_replicaset_info."""
+    terms = terms_from(params, check_mode=True, diff=False)
+    resource = cluster.REPLICA_SET.resource(params.get("namespace"), terms.api_version)
+    return _result(params, api, resource, terms, "replicas")
+
+
 def _result(params: Mapping[str, Any], api: Api, resource: Resource, terms: Terms, goal: str) -> dict[str, Any]:
     _check(params)
     hidden = [list(path) for path in terms.hidden]

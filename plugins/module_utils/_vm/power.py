@@ -20,20 +20,28 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True)
 class Ask:
-    """A request: subresource start, stop or restart with its body, or a merge patch of the run strategy."""
+    """A request: a subresource (start, stop, restart, pause...) with its body, or a merge patch of the run strategy."""
 
     subresource: str | None
     body: Object = field(default_factory=dict)
+    of_instance: bool = False
+    """The subresource is one of the instance."""
+    has_dry_run: bool = True
 
 
 class Impossible(Exception):
     """The state cannot be reached in this run strategy; the text says what to do."""
 
 
-def decide(state: str, vm: Object, vmi: Object | None, grace_period_seconds: int | None = None) -> Ask | None:
-    """Return what to ask for so that the VM gets into `state`, None if it is there or on the way."""
+def decide(
+    state: str, vm: Object, vmi: Object | None, grace_period_seconds: int | None = None, *, paused: bool = False
+) -> Ask | None:
+    """Return what to ask for so that the VM gets into `state`, None if it is there or on the way.
+
+    paused: a start leaves the guest paused.
+    """
     if state == "started":
-        return _start(vm, vmi)
+        return _started_paused(_start(vm, vmi)) if paused else _start(vm, vmi)
     if state == "stopped":
         return _stop(vm, vmi, grace_period_seconds)
     return _restart(vm, vmi, grace_period_seconds)
@@ -45,6 +53,15 @@ def _is_live(vmi: Object | None) -> bool:
 
 def _strategy_patch(strategy: str) -> Ask:
     return Ask(None, {"spec": {"runStrategy": strategy, "running": None}})
+
+
+def _started_paused(ask: Ask | None) -> Ask | None:
+    if ask is None or ask.subresource == "start":
+        return None if ask is None else Ask("start", {"paused": True})
+    raise Impossible(
+        "its last instance is still going down, and only a start can leave the guest paused; wait for that first"
+        " (state=stopped, with wait=true)"
+    )
 
 
 def _start(vm: Object, vmi: Object | None) -> Ask | None:

@@ -43,7 +43,7 @@ def test_absent_and_uninstalled_are_no_errors(world: World, api: Api) -> None:
 
 
 def test_wait_for_what_does_not_come_fails(api: Api) -> None:
-    with pytest.raises(TimedOut, match="is not running after 1 s: there is no such VirtualMachine"):
+    with pytest.raises(TimedOut, match="is not running after 1 s: it is not there"):
         info.virtual_machines({**DEFAULTS, "name": "web", "namespace": "d", "wait": True}, api)
 
 
