@@ -131,6 +131,7 @@ class Process:
         vm = VmReconciler(
             vms=vms, vmis=vmis, api=api, clock=self._clock, events=self._events, configuration=configuration
         )
+        self._marked = MarkedNodes(nodes)
         vmi = VmiReconciler(
             vmis=vmis,
             pods=pods,
@@ -141,7 +142,7 @@ class Process:
             configuration=configuration,
             launcher_image=self._settings.launcher_image,
             image_pull_secrets=self._settings.image_pull_secrets,
-            kept_from=MarkedNodes(nodes),
+            kept_from=self._marked,
         )
         replica_sets = overlays[VIRTUAL_MACHINE_INSTANCE_REPLICA_SET]
         replica_set = ReplicaSetReconciler(
@@ -215,6 +216,11 @@ class Process:
             "kubevirt_virt_controller_ready_status",
             "Indication for a virt-controller that is ready to take the lead.",
             lambda: float(not self._waiting_for()),
+        )
+        gauge(
+            "virtops_quarantined_nodes",
+            "Nodes that get no new machines: runs did not begin there, or a person says so",
+            lambda: float(len(self._marked())),
         )
         for resource, cache in self._caches.items():
             name = resource.plural
