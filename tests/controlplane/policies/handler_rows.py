@@ -215,6 +215,9 @@ VMI_ROWS: dict[str, Row] = {
     "no epoch": status(WEB, "status.epoch", epoch=None),
     "attempt": status(WEB, "status.attempt", attempt=7),
     "another Pod": status(WEB, "status.activePods", activePods={"1": "node-1"}),
+    "that it failed elsewhere": status(
+        WEB, "status.failedAttempts", failedAttempts=[{"attempt": 1, "nodeName": "node-2", "nodeFault": True}]
+    ),
     "its node's name": status(WEB, "status.nodeName", nodeName="node-2"),
     "where it is to go": status(WEB, "status.evacuationNodeName", evacuationNodeName="node-2"),
     "how it migrates": status(WEB, "status.migrationMethod", migrationMethod="LiveMigration"),
