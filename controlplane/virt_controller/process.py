@@ -51,6 +51,8 @@ from controlplane.virt_controller.kubevirt.reconciler import KubeVirtReconciler
 from controlplane.virt_controller.metrics.machines import Machines
 from controlplane.virt_controller.metrics.transitions import Transitions
 from controlplane.virt_controller.node.reconciler import NodeReconciler
+from controlplane.virt_controller.quarantine.marked import MarkedNodes
+from controlplane.virt_controller.quarantine.reconciler import ALL_NODES, QuarantineReconciler
 from controlplane.virt_controller.replicaset.member import UNCONTROLLED
 from controlplane.virt_controller.replicaset.reconciler import ReplicaSetReconciler
 from controlplane.virt_controller.settings import Settings
@@ -119,6 +121,7 @@ class Process:
         for cache in self._caches.values():
             await cache.wait_synced()  # before that, absence means nothing
         self._nodes.begin()
+        self._quarantine.begin()
         async with asyncio.TaskGroup() as group:
             for runner in self._runners:
                 group.create_task(runner.run())
@@ -142,6 +145,7 @@ class Process:
             configuration=configuration,
             claims=reader_of(claims),
         )
+        self._marked = MarkedNodes(nodes)
         vmi = VmiReconciler(
             vmis=vmis,
             pods=pods,
@@ -153,6 +157,7 @@ class Process:
             launcher_image=self._settings.launcher_image,
             image_pull_secrets=self._settings.image_pull_secrets,
             claims=reader_of(claims),
+            kept_from=self._marked,
         )
         replica_sets = overlays[VIRTUAL_MACHINE_INSTANCE_REPLICA_SET]
         replica_set = ReplicaSetReconciler(
@@ -162,6 +167,9 @@ class Process:
             clock=self._clock,
             events=self._events,
             configuration=configuration,
+        )
+        self._quarantine = QuarantineReconciler(
+            nodes=nodes, vmis=vmis, api=api, clock=self._clock, events=self._events, configuration=configuration
         )
         kubevirt = KubeVirtReconciler(kubevirts=overlays[KUBEVIRT], api=api, clock=self._clock, version=VERSION)
         self._nodes = NodeReconciler(
@@ -178,6 +186,7 @@ class Process:
             self._runner("kubevirt", kubevirt),
             self._runner("node", self._nodes),
             self._runner("replicaset", replica_set),
+            self._runner("quarantine", self._quarantine),
         )
         connect(
             vms=vms,
@@ -191,9 +200,11 @@ class Process:
         self._follower = Follower(self._client, ABOUT_PODS, partial(_hear, vmi, runners[1].add), clock=self._clock)
         connect_claims(claims=claims, vms=vms, vmis=vmis, wake_vm=runners[0].add, wake_vmi=runners[1].add)
         connect_nodes(nodes, runners[3].add)
+        self._quarantine.wake_by(runners[5].add)
         connect_replica_sets(replica_sets=replica_sets, vmis=vmis, wake=runners[4].add)
         connect_configuration(overlays[KUBEVIRT], vmis, runners[1].add)
         overlays[KUBEVIRT].subscribe(lambda key, _before, _after: runners[2].add(key))
+        overlays[KUBEVIRT].subscribe(lambda _key, _before, _after: runners[5].add(ALL_NODES))
         return runners
 
     def _runner(self, name: str, reconciler: Any) -> Runner[Any, Any, Any]:
@@ -221,6 +232,11 @@ class Process:
             "kubevirt_virt_controller_ready_status",
             "Indication for a virt-controller that is ready to take the lead.",
             lambda: float(not self._waiting_for()),
+        )
+        gauge(
+            "virtops_quarantined_nodes",
+            "Nodes that get no new machines: runs did not begin there, or a person says so",
+            lambda: float(len(self._marked())),
         )
         for resource, cache in self._caches.items():
             name = resource.plural

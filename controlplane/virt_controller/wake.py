@@ -7,6 +7,7 @@ VM  changed -> VM
 VMI changed -> VMI, and the VM of its name (owner or not: its going frees the name)
 Pod changed -> the VMI that controls it, and the one for which it is looked at, whatever it says of its owner
 Node came, went, or was declared out of service -> the VMIs that were given to it
+Node was quarantined or is no longer -> the VMIs that have no node yet: a Pod may leave it out in vain
 KubeVirt's configuration changed -> the VMIs that have no node yet; the others keep what they were made with
 A claim came, went, or got its volume -> the VMIs and VMs that name it
 VirtualMachineInstanceReplicaSet changed -> it
@@ -19,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import msgspec
-from kubevirt_api.names import SCHEDULABLE
+from kubevirt_api.names import QUARANTINED, SCHEDULABLE
 
 from controlplane.api.objects.claim import PersistentVolumeClaim
 from controlplane.api.objects.meta import Node as Struct
@@ -88,6 +89,9 @@ def connect(
     def on_node(key: Key, before: bytes | None, after: bytes | None) -> None:
         if _proof(before) != _proof(after):
             for vmi in vmis.indexed(BY_NODE, key.name):
+                wake_vmi(vmi)
+        if _is_marked(before) != _is_marked(after):
+            for vmi in list(vmis.indexed(BY_NODE, "")):
                 wake_vmi(vmi)
 
     vms.subscribe(on_vm)
@@ -176,6 +180,10 @@ def _says(raw: bytes | None) -> tuple[bool, str | None]:
     if raw is None:
         return False, None
     return True, _node_decoder.decode(raw).metadata.labels.get(SCHEDULABLE)
+
+
+def _is_marked(raw: bytes | None) -> bool:
+    return raw is not None and QUARANTINED in _node_decoder.decode(raw).metadata.labels
 
 
 def _proof(raw: bytes | None) -> bool | None:

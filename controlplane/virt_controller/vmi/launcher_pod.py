@@ -9,6 +9,7 @@ The one sysctl (a safe one) lets the DHCP server bind its port without a capabil
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from kubevirt_api import names
@@ -25,6 +26,7 @@ from controlplane.domain import layout
 from controlplane.domain.volumes.registry import NO_CLAIMS
 from controlplane.virt_controller.owner import owner_reference
 from controlplane.virt_controller.vmi.launch import Launch, derive_launch
+from controlplane.virt_controller.vmi.other_nodes import steer
 
 Json = dict[str, Any]
 
@@ -41,10 +43,12 @@ def build_launcher_pod(
     configuration: KubeVirtConfiguration,
     image_pull_secrets: tuple[str, ...] = (),
     claims: Claims = NO_CLAIMS,
+    kept_from: Collection[str] = (),
 ) -> Json:
     """Build the Pod. ValueError names what in the VMI cannot be built.
 
-    image_pull_secrets: of the launcher image; the VMI may name others for its own images.
+    image_pull_secrets: of the launcher image; the VMI may name others for its own images. kept_from: nodes to which no
+    machines are sent now.
     """
     launch = derive_launch(
         vmi,
@@ -57,13 +61,14 @@ def build_launcher_pod(
     return {
         "apiVersion": POD.api_version,
         "kind": POD.kind,
-        "metadata": _metadata(vmi, launch),
-        "spec": _spec(vmi.spec, launch),
+        "metadata": _metadata(vmi, launch, kept_from),
+        "spec": _spec(vmi, launch, kept_from),
     }
 
 
-def _metadata(vmi: VirtualMachineInstance, launch: Launch) -> Json:
+def _metadata(vmi: VirtualMachineInstance, launch: Launch, kept_from: Collection[str]) -> Json:
     meta = vmi.metadata
+    kept = {names.KEPT_FROM: ",".join(sorted(kept_from))} if kept_from else {}
     return {
         "name": launch.pod_name,
         "namespace": meta.namespace,
@@ -79,15 +84,17 @@ def _metadata(vmi: VirtualMachineInstance, launch: Launch) -> Json:
             names.DOMAIN: meta.name,
             PLAN_ANNOTATION: render_plan(launch.plan),
             DEFAULT_CONTAINER: COMPUTE,
+            **kept,
         },
         "ownerReferences": [owner_reference(vmi)],
     }
 
 
-def _spec(spec: VirtualMachineInstanceSpec, launch: Launch) -> Json:
+def _spec(vmi: VirtualMachineInstance, launch: Launch, kept_from: Collection[str]) -> Json:
+    spec, failed_on = vmi.spec, [one.node_name for one in vmi.status.failed_attempts]
     optional = {
         "subdomain": spec.subdomain,
-        "affinity": spec.affinity,
+        "affinity": steer(spec.affinity, failed_on=failed_on, kept_from=kept_from),
         "tolerations": [encode(one) for one in spec.tolerations],
         "schedulerName": spec.scheduler_name,
         "priorityClassName": spec.priority_class_name,

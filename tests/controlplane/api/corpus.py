@@ -48,6 +48,20 @@ SHAPE = [
     Row("name that climbs", "metadata/name", "../../etc", "metadata.name", "DNS subdomain"),
     Row("name with a bidi override", "metadata/name", "a\u202eb", "metadata.name", "\\u202e"),
     Row(
+        "further attempts that are no number",
+        "spec/template/metadata/annotations",
+        {"virtops.kubevirt/further-attempts": "many"},
+        "spec.template.metadata.annotations[virtops.kubevirt/further-attempts]",
+        "a whole number from 0 to 10",
+    ),
+    Row(
+        "a run time-out of more than a day",
+        "spec/template/metadata/annotations",
+        {"virtops.kubevirt/run-timeout-seconds": "86401"},
+        "spec.template.metadata.annotations[virtops.kubevirt/run-timeout-seconds]",
+        "a whole number from 0 to 86400",
+    ),
+    Row(
         "label with a newline",
         "spec/template/metadata/labels",
         {"x": "a\nb"},

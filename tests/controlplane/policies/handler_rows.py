@@ -68,6 +68,7 @@ NODE_ROWS: dict[str, Row] = {
     "an owner": metadata(MINE, "neither finalizers nor owners of a node", ownerReferences=[OWNER]),
     "a role": patch(MINE, {"metadata": {"labels": {"node-role.kubernetes.io/control-plane": ""}}}, ONLY_OURS),
     "a label that only looks like ours": patch(MINE, {"metadata": {"labels": {"evil-kubevirt.io/x": ""}}}, ONLY_OURS),
+    "its quarantine": patch(MINE, {"metadata": {"labels": {"virtops.kubevirt/quarantined": "x"}}}, ONLY_OURS),
     "another's label changed": patch(MINE, {"metadata": {"labels": {"zone": "b"}}}, ONLY_OURS),
     "another's label taken off": patch(MINE, {"metadata": {"labels": {"zone": None}}}, ONLY_OURS),
     "another's annotation": patch(MINE, {"metadata": {"annotations": {"evil.example/x": ""}}}, ONLY_NOTES),
@@ -230,6 +231,9 @@ VMI_ROWS: dict[str, Row] = {
     "no epoch": status(WEB, "status.epoch", epoch=None),
     "attempt": status(WEB, "status.attempt", attempt=7),
     "another Pod": status(WEB, "status.activePods", activePods={"1": "node-1"}),
+    "that it failed elsewhere": status(
+        WEB, "status.failedAttempts", failedAttempts=[{"attempt": 1, "nodeName": "node-2", "nodeFault": True}]
+    ),
     "its node's name": status(WEB, "status.nodeName", nodeName="node-2"),
     "where it is to go": status(WEB, "status.evacuationNodeName", evacuationNodeName="node-2"),
     "how it migrates": status(WEB, "status.migrationMethod", migrationMethod="LiveMigration"),
