@@ -80,6 +80,17 @@ class Dhcp:
 
 
 @dataclass(frozen=True, slots=True)
+class AgentProbe:
+    """What the launcher asks of the guest's agent when the kubelet asks the launcher."""
+
+    name: str
+    """livenessProbe or readinessProbe."""
+    command: tuple[str, ...]
+    """Run in the guest, without a shell; () only asks whether the agent answers."""
+    timeout_seconds: int
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """Everything a launcher needs to know before a domain exists."""
 
@@ -94,6 +105,7 @@ class Plan:
     empty_disks: tuple[EmptyDisk, ...] = ()
     cloud_init: tuple[CloudInit, ...] = ()
     dhcp: Dhcp | None = None
+    probes: tuple[AgentProbe, ...] = ()
     version: int = VERSION
 
 
@@ -126,10 +138,13 @@ def parse_plan(data: bytes) -> Plan:
             **{
                 **raw,
                 **{member: tuple(kind(**one) for one in raw.pop(member, ())) for member, kind in _STEPS.items()},
+                "probes": tuple(
+                    AgentProbe(**{**one, "command": tuple(one["command"])}) for one in raw.pop("probes", ())
+                ),
                 "dhcp": None if dhcp is None else Dhcp(**{**dhcp, "search": tuple(dhcp.get("search", ()))}),
             }
         )
-    except TypeError as error:
+    except (TypeError, KeyError) as error:
         raise ValueError(f"launch plan does not fit: {error}") from error
 
 

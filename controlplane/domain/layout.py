@@ -34,6 +34,8 @@ REPORT = "report.json"
 """Below RUN: what the supervisor found in the images; see controlplane.api.launch_plan.Report."""
 
 SERIAL_LOG = f"{RUN}/serial0.log"
+PROBE_SOCKET = f"{RUN}/probe.sock"
+"""Where the launcher answers probes that ask the guest's agent."""
 VNC_SOCKET = f"{RUN}/vnc.sock"
 CAPABILITY_CACHE = ("cache", "libvirt", "qemu", "cache", "capabilities")
 """Path components below RUN of the directory of libvirt's QEMU capability cache."""

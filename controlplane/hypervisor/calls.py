@@ -26,7 +26,7 @@ from typing import Any, Generic, TypeVar
 
 import libvirt
 
-from controlplane.hypervisor.errors import Disconnected, TimedOut, translate
+from controlplane.hypervisor.errors import Disconnected, TimedOut, translate, translate_text_error
 from controlplane.hypervisor.share import TOO_MUCH
 from controlplane.hypervisor.wire import Retired, Wire
 
@@ -58,6 +58,7 @@ async def call(
     Raises HypervisorError; TimedOut after the deadline: what the call comes to then is dropped, its effect unknown.
     """
     work = _Work(doing, lambda: function(*arguments), wire, discard)
+    until = asyncio.get_running_loop().time() + deadline_seconds
     try:
         async with asyncio.timeout(deadline_seconds):
             return await work.outcome
@@ -67,6 +68,8 @@ async def call(
     except asyncio.CancelledError:
         if discard is not None:  # nobody else knows of its wire
             work.give_up("nobody waits for it any more")
+        else:
+            work.end_by(until)
         raise
     finally:
         work.look_away()
@@ -111,6 +114,15 @@ class _Work(Generic[Result]):
             _interrupt(self._thread)
             self._loop.call_later(_AGAIN_SECONDS, self.give_up, because)
 
+    def end_by(self, until: float) -> None:
+        """Keep to the deadline though nobody waits: who is silent then has one thread more, each time. until: the
+        loop's seconds."""
+        self._loop.call_at(until, self._give_up_late)
+
+    def _give_up_late(self) -> None:
+        if self._thread.is_alive():
+            self.give_up("it did not answer in time")
+
     def _look(self, after: float) -> None:
         """Charge what the thread has used so far, and come again while it is there."""
         used = _processor_seconds(self._thread)
@@ -135,7 +147,7 @@ class _Work(Generic[Result]):
             # The frames of the call hold the connection: it must not hang on an error that somebody keeps.
             failure.__cause__ = error.with_traceback(None)
         except BaseException as error:  # carried over to the caller, whatever it is
-            failure = error
+            failure = translate_text_error(self._doing, error) or error
         if self._is_given_up and failure is None:
             self._let_go(result)
             return

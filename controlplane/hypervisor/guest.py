@@ -1,21 +1,26 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One domain of libvirt: the verbs, and what it does. No policy in here."""
+"""One domain of libvirt: the verbs, what it does, and what its guest's agent answers. No policy in here."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import libvirt
 
 from controlplane.domain.state import Life, State
 from controlplane.hypervisor.calls import DEADLINE_SECONDS, call
-from controlplane.hypervisor.errors import Disconnected
+from controlplane.hypervisor.errors import AgentSilent, Disconnected, NotText
 from controlplane.hypervisor.wire import Wire
 
 START_SECONDS = 60.0
 """A start takes 0.4 s here, and up to 3 s per GiB where memory is locked or allocated at once."""
+ANSWER_LIMIT = 64 << 10
+"""Characters of an agent's answer that are handed on. libvirt takes 10 MiB of an agent's, and 4 MiB of libvirtd's."""
+_SYNCHRONIZING_SECONDS = 5.0
+"""So long libvirt waits, before each command, for the agent to show that it listens."""
 
 _LIVES = {
     "RUNNING": Life.RUNNING,
@@ -74,9 +79,21 @@ class Guest:
         """End QEMU when `destroy` could not: SIGKILL after 10 s. What it had not flushed is lost."""
         await self._call("kill", "destroyFlags", 0, deadline_seconds=45)
 
+    async def pause(self) -> None:
+        """Stop the guest's processors. One that is paused already stays so for the reason that it has."""
+        await self._call("pause", "suspend")
+
     async def resume(self) -> None:
         """Let a paused guest go on."""
         await self._call("resume", "resume")
+
+    async def reset(self) -> None:
+        """Press the reset button: the guest is not asked. WrongState when it is not running."""
+        await self._call("reset", "reset", 0)
+
+    async def reboot(self) -> None:
+        """Press the power button, and have the guest boot again when it has shut down. It may ignore it. WrongState."""
+        await self._call("reboot", "reboot", libvirt.VIR_DOMAIN_REBOOT_ACPI_POWER_BTN)
 
     async def state(self) -> State:
         """Ask what it does."""
@@ -88,22 +105,52 @@ class Guest:
         description: str = await self._call("describe", "XMLDesc")
         return description
 
+    async def ask_agent(self, command: str, seconds: int) -> str:
+        """Put a command (JSON, one line) to the guest's agent, and return its answer: the guest's words, not yet read.
+
+        seconds: how long the agent has; an agent that was silent before gets 5 s more. AgentSilent: there is none, it
+        does not answer, or with more than ANSWER_LIMIT characters or none that are text; libvirtd is fine then.
+        HypervisorError: the agent refuses the command. An asker that is cancelled leaves a question under way: whoever
+        bounds what is outstanding counts it until it has ended.
+        """
+        doing = f"ask the agent of domain {self.name}"
+        deadline = self._deadline + _SYNCHRONIZING_SECONDS + seconds
+        try:
+            answer: str = await self._do(
+                doing, lambda domain: _put_to_agent(domain, command, seconds), deadline_seconds=deadline
+            )
+        except NotText:
+            raise AgentSilent(f"cannot {doing}: its answer is not text") from None
+        if len(answer) > ANSWER_LIMIT:
+            raise AgentSilent(
+                f"cannot {doing}: its answer has {len(answer)} characters, at most {ANSWER_LIMIT} are read"
+            )
+        return answer
+
     def let_go(self) -> None:
         """Drop libvirt's domain, which keeps its connection open; for the thread that closes that."""
         self._domain = None
 
     async def _call(self, verb: str, method: str, *arguments: Any, deadline_seconds: float | None = None) -> Any:
         """Call a method of the domain: by name, for the frames of whoever fails must not hold it (see let_go)."""
+        deadline = self._deadline if deadline_seconds is None else deadline_seconds
         doing = f"{verb} domain {self.name}"
+        return await self._do(doing, lambda domain: getattr(domain, method)(*arguments), deadline_seconds=deadline)
 
-        def ask() -> Any:
+    async def _do(self, doing: str, ask: Callable[[Any], Any], *, deadline_seconds: float) -> Any:
+        def ask_if_open() -> Any:
             domain = self._domain
             if domain is None:
                 raise Disconnected(f"cannot {doing}: the connection is closed")
-            return getattr(domain, method)(*arguments)
+            return ask(domain)
 
-        deadline = self._deadline if deadline_seconds is None else deadline_seconds
-        return await call(doing, ask, deadline_seconds=deadline, wire=self._wire)
+        return await call(doing, ask_if_open, deadline_seconds=deadline_seconds, wire=self._wire)
+
+
+def _put_to_agent(domain: Any, command: str, seconds: int) -> Any:
+    import libvirt_qemu  # noqa: PLC0415 - virt-launcher asks no agent  # pylint: disable=import-outside-toplevel
+
+    return libvirt_qemu.qemuAgentCommand(domain, command, seconds, 0)
 
 
 def read_state(number: int, reason: int) -> State:

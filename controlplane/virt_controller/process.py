@@ -46,6 +46,8 @@ from controlplane.metrics import Metrics
 from controlplane.virt_controller.certificates.run import run as keep_certificates
 from controlplane.virt_controller.kubevirt.configuration import Configuration
 from controlplane.virt_controller.kubevirt.reconciler import KubeVirtReconciler
+from controlplane.virt_controller.metrics.machines import Machines
+from controlplane.virt_controller.metrics.transitions import Transitions
 from controlplane.virt_controller.node.reconciler import NodeReconciler
 from controlplane.virt_controller.replicaset.member import UNCONTROLLED
 from controlplane.virt_controller.replicaset.reconciler import ReplicaSetReconciler
@@ -187,7 +189,23 @@ class Process:
 
     def _offer_metrics(self) -> None:
         gauge = self._metrics.gauge
-        gauge("virtops_leader", "1 on the replica that acts", lambda: float(self._leadership.is_leader))
+
+        def is_leader() -> bool:
+            return self._leadership.is_leader
+
+        vms, vmis = self._caches[VIRTUAL_MACHINE], self._caches[VIRTUAL_MACHINE_INSTANCE]
+        self._metrics.registry.register(Machines(vms.all, vmis.all, is_leader))
+        vmis.subscribe(Transitions(self._metrics.registry, is_leader).changed)
+        gauge(
+            "kubevirt_virt_controller_leading_status",
+            "Indication for an operating virt-controller.",
+            lambda: float(is_leader()),
+        )
+        gauge(
+            "kubevirt_virt_controller_ready_status",
+            "Indication for a virt-controller that is ready to take the lead.",
+            lambda: float(not self._waiting_for()),
+        )
         for resource, cache in self._caches.items():
             name = resource.plural
             gauge(f"virtops_cached_{name}", f"Known {resource.kind} objects", lambda cache=cache: len(cache))  # type: ignore[misc]

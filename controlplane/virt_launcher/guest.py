@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from controlplane.domain.state import State, derive_outcome
@@ -18,7 +19,7 @@ from controlplane.hypervisor.connection import Connection, open_connection, sock
 from controlplane.hypervisor.errors import HypervisorError, WrongState
 from controlplane.hypervisor.events import ConnectionClosed, Event, LifecycleChanged
 from controlplane.hypervisor.guest import Guest
-from controlplane.virt_launcher.pulse import ANSWER_SECONDS, PING_SECONDS, Pulse
+from controlplane.virt_launcher.pulse import ANSWER_SECONDS, Pulse
 
 REPEAT_SECONDS = 5.0
 """Some guests miss the first press of the power button."""
@@ -88,14 +89,18 @@ class GuestWatch:
                 event = await self._next(connection)
 
     async def _next(self, connection: Connection) -> Event:
-        """Wait for an event, and see now and then that libvirtd answers. TimedOut when it does not."""
+        """Wait for an event, and see now and then that libvirtd answers. TimedOut when it does not.
+
+        Counted from the last answer, whatever events come: each one that put the question off would bring the moment
+        nearer in which libvirtd counts as hung.
+        """
         while True:
-            try:
-                async with asyncio.timeout(PING_SECONDS):
-                    return await connection.events.get()
-            except TimeoutError:
+            if self._pulse.seconds_to_ping() <= 0:
                 await connection.ping(ANSWER_SECONDS)
                 self._pulse.beat()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(max(0.0, self._pulse.seconds_to_ping())):
+                    return await connection.events.get()
 
     async def bring_down(self, grace_seconds: float) -> Verdict:
         """Press the power button, again and again, and pull the plug after the grace period.

@@ -30,6 +30,10 @@ class Pulse:
         """Libvirtd has answered."""
         self._last, self.patience = self.clock(), PATIENCE_SECONDS
 
+    def seconds_to_ping(self) -> float:
+        """Tell when an idle libvirtd is to be asked; 0 or less: now. Its events are no answers (restart.py)."""
+        return self._last + PING_SECONDS - self.clock()
+
     def begin(self) -> None:
         """A new libvirtd has all the time that there is."""
         self._last = self.clock()

@@ -22,6 +22,7 @@ from controlplane.virt_launcher.console import ConsoleCopy, Output
 from controlplane.virt_launcher.dhcp.server import serve_dhcp
 from controlplane.virt_launcher.follow import follow_logs
 from controlplane.virt_launcher.guest import GuestWatch, Verdict
+from controlplane.virt_launcher.probes import serve_probes
 from controlplane.virt_launcher.pulse import Pulse
 from controlplane.virt_launcher.restart import keep_libvirtd
 
@@ -50,6 +51,8 @@ async def supervise(plan: Plan, first_libvirtd: subprocess.Popen[bytes]) -> Verd
         if plan.dhcp is not None:
             dhcp = plan.dhcp
             beside.append(group.create_task(_again("dhcp", lambda: serve_dhcp(dhcp))))
+        if plan.probes:
+            beside.append(group.create_task(_again("probes", lambda: serve_probes(plan.domain, plan.probes))))
         verdict = await _until_the_end(plan, is_told, pulse)
         log.info("the guest has ended", extra={"because": verdict.message, "exit_code": verdict.exit_code})
         await asyncio.sleep(LINGER_SECONDS)

@@ -13,7 +13,7 @@ UNBUILT: dict[str, frozenset[str]] = {
     for name, fields in {
         "VirtualMachineSpec": "dataVolumeTemplates instancetype preference updateVolumesStrategy",
         "VirtualMachineInstanceSpec": """
-            accessCredentials livenessProbe readinessProbe resourceClaims serviceAccountName startStrategy
+            accessCredentials resourceClaims serviceAccountName
             topologySpreadConstraints utilityVolumes""",
         "DomainSpec": "chassis ioThreads ioThreadsPolicy launchSecurity rebootPolicy",
         "Cpu": "dedicatedCpuPlacement features isolateEmulatorThread maxSockets numa realtime",
@@ -34,6 +34,8 @@ UNBUILT: dict[str, frozenset[str]] = {
         "Volume": """
             cloudInitConfigDrive configMap containerPath dataVolume downwardAPI downwardMetrics ephemeral hostDisk
             memoryDump persistentVolumeClaim secret serviceAccount sysprep""",
+        "HttpGet": "host",
+        "TcpSocket": "host",
         "Network": "multus resourceClaim",
         "PodNetwork": "vmIPv6NetworkCIDR",
         "KubeVirtSpec": """

@@ -19,6 +19,7 @@ from controlplane.domain.network import masquerade_network
 from controlplane.domain.volumes.kind import Mounted
 from controlplane.domain.volumes.registry import volumes_in_plan, volumes_in_pod
 from controlplane.virt_controller.vmi.disk_space import container_disk_limit, derive_disk_space
+from controlplane.virt_controller.vmi.probes import agent_probes, build_probes
 from controlplane.virt_controller.vmi.resources import build_resources
 from controlplane.virt_controller.vmi.world import pod_name
 
@@ -42,6 +43,8 @@ class Launch:
     image: str
     """Of the launcher."""
     pull_policy: str
+    probes: dict[str, Any]
+    """Of the compute container."""
 
 
 def derive_launch(
@@ -66,6 +69,7 @@ def derive_launch(
         pull_secrets=tuple(sorted({*image_pull_secrets, *(each.pull_secret for each in needed)} - {""})),
         image=image,
         pull_policy=configuration.image_pull_policy or "IfNotPresent",
+        probes=build_probes(vmi.spec),
     )
 
 
@@ -84,6 +88,7 @@ def build_plan(vmi: VirtualMachineInstance, guest: Guest, largest_container_disk
         grace_period_seconds=vmi.spec.grace_period_seconds,
         container_disk_limit_bytes=largest_container_disk,
         dhcp=_dhcp(vmi, guest),
+        probes=agent_probes(vmi.spec),
         **sorted_steps(volumes_in_plan(vmi.spec, guest)),
     )
 

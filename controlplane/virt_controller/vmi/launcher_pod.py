@@ -128,6 +128,7 @@ def _compute(launch: Launch) -> Json:
         "image": launch.image,
         "imagePullPolicy": launch.pull_policy,
         "resources": launch.resources,
+        **launch.probes,
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "readOnlyRootFilesystem": True,

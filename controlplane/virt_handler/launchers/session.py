@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -21,7 +21,8 @@ from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.observed import Observed, UnreadableError, read_domain
 from controlplane.domain.state import Life, State
 from controlplane.engine.ports import Clock
-from controlplane.hypervisor.errors import Disconnected, HypervisorError, InvalidDomain, TimedOut, WrongState
+from controlplane.handler_link import Verb
+from controlplane.hypervisor.errors import Disconnected, HypervisorError, InvalidDomain, NotText, TimedOut, WrongState
 from controlplane.hypervisor.events import ConnectionClosed, Event
 from controlplane.virt_handler.launchers.description import describe_domain, has_kvm, masquerade_of
 from controlplane.virt_handler.launchers.pace import RESYNC_SECONDS, Looks, Pauses
@@ -35,9 +36,10 @@ from controlplane.virt_handler.launchers.ports import (
     NotThere,
     Refused,
 )
-from controlplane.virt_handler.vmi.ports import Granted, NoContact, StartRefused
+from controlplane.virt_handler.vmi.person import hold_after, is_held, refuse
+from controlplane.virt_handler.vmi.ports import Granted, NoContact, StartRefused, VerbRefused
 from controlplane.virt_handler.vmi.resume import count_next
-from controlplane.virt_handler.vmi.verdict import is_startable
+from controlplane.virt_handler.vmi.verdict import is_own, is_startable
 from controlplane.virt_handler.vmi.world import Expected, Failure, Launcher, Sighting
 
 log = logging.getLogger(__name__)
@@ -157,11 +159,12 @@ class Session:
                 return  # it took effect, and may be over already: another one would be another run
         report = await self._read_report()
         async with self._looking:
-            text = self._describe(await granted(), report)
+            vmi = await granted()
+            text = self._describe(vmi, report)
             try:
                 guest = await connection.define(text)
                 self._is_unreadable = False
-                await guest.start()
+                await guest.start(is_paused=vmi.spec.is_start_paused)
                 log.info("domain started", extra=self._who)
             except WrongState:
                 log.info("the domain runs already", extra=self._who)
@@ -199,6 +202,30 @@ class Session:
         self._publish(resume_asked_at=now, resumes=count_next(self._sighting, now))
         await self._tell(lambda guest: guest.resume())
 
+    async def obey(self, verb: Verb, vmi: VirtualMachineInstance | None) -> None:
+        """Carry out what a person asks of the guest as it is now. vmi: as it was told last. VerbRefused, NoContact."""
+        await self.refresh()
+        seen = self._sighting
+        state, observed = seen.state, seen.observed
+        if state is None or observed is None or not _is_up(state) or not is_own(self.launcher(), self._vmi_uid):
+            raise VerbRefused("VMI is not running")
+        if refusal := refuse(verb, state, held=is_held(vmi, seen), has_acpi=observed.has_acpi):
+            raise VerbRefused(refusal)
+        match verb:
+            case "pause":
+                await self._press(lambda guest: guest.pause())
+                await self.refresh()  # or an I/O error that has come in between would have it resumed
+                self._publish(is_held=hold_after(True, self._sighting.state))
+            case "unpause":
+                if state.reason != "ioerror":  # that one goes on as every guest does that an I/O error has paused
+                    await self._press(lambda guest: guest.resume())
+                self._publish(is_held=False)
+            case "reset":
+                await self._press(lambda guest: guest.reset())
+            case "softreboot":
+                await self._press(lambda guest: guest.reboot())
+        await self.refresh()
+
     async def refresh(self) -> None:
         """Ask libvirt what the domain does, and publish it. NoContact."""
         async with self._looking:
@@ -213,7 +240,10 @@ class Session:
                 if state is not None and observed is None:
                     state = _UNREADABLE
                 has_run = self._sighting.has_run or _is_up(state)
-                self._publish(has_run=has_run, is_connected=True, state=state, observed=observed, trouble="")
+                held = hold_after(self._sighting.is_held, state)
+                self._publish(
+                    has_run=has_run, is_connected=True, state=state, observed=observed, is_held=held, trouble=""
+                )
 
     async def _give_capabilities(self) -> None:
         try:
@@ -294,19 +324,27 @@ class Session:
             return None
         try:
             return await asyncio.to_thread(read_domain, await guest.xml())
-        except UnreadableError as error:
+        except (UnreadableError, NotText) as error:
             self._is_unreadable = True
             log.warning("a launcher describes its domain badly", extra={**self._who, "error": bounded(str(error))})
             return None
 
-    async def _tell(self, say: Callable[[Guest], object]) -> None:
+    async def _tell(self, say: Callable[[Guest], Awaitable[None]]) -> None:
+        try:
+            await self._press(say)
+        except VerbRefused:
+            await self.refresh()  # it has ended in the meantime
+
+    async def _press(self, say: Callable[[Guest], Awaitable[None]]) -> None:
+        """Say something to the guest. VerbRefused when it is in no state for it, NoContact."""
         connection = self._require()
         try:
             guest = await connection.guest(self._vmi_uid)
-            if guest is not None:
-                await say(guest)  # type: ignore[misc]
-        except WrongState:
-            await self.refresh()  # it has ended in the meantime
+            if guest is None:
+                raise VerbRefused("VMI is not running")
+            await say(guest)
+        except WrongState as error:
+            raise VerbRefused(str(error)) from error
         except HypervisorError as error:
             raise NoContact(str(error)) from error
 

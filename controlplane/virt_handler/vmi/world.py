@@ -48,6 +48,9 @@ class Sighting:
     resume_asked_at: float | None = None
     resumes: int = 0
     """How often the guest was told to go on after an I/O error, in a row."""
+    is_held: bool | None = None
+    """A person has paused a guest that something else had paused before; None: this process has not seen yet (person).
+    """
     failure: Failure | None = None
     trouble: str = ""
     """Why there is no contact; for people."""

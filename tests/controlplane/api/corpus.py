@@ -16,6 +16,9 @@ DISK = f"{DOMAIN}/devices/disks/0"
 NIC = f"{DOMAIN}/devices/interfaces/0"
 SEED = f"{SPEC}/volumes/2/cloudInitNoCloud"
 IMAGE = f"{SPEC}/volumes/0/containerDisk"
+LIVENESS = f"{SPEC}/livenessProbe"
+PING = {"guestAgentPing": {}}
+ONE_HANDLER = ("spec.livenessProbe", "has exec and tcpSocket; a probe has exactly one")
 
 
 class Row(NamedTuple):
@@ -176,8 +179,26 @@ COMPUTE = [
     Row("io threads", f"{DOMAIN}/ioThreadsPolicy", "turbo", "domain.ioThreadsPolicy", "not built"),
     Row("eviction by prayer", f"{SPEC}/evictionStrategy", "Pray", "spec.evictionStrategy", "allowed: None"),
     Row("eviction by migration", f"{SPEC}/evictionStrategy", "LiveMigrate", "spec.evictionStrategy", "not built"),
-    Row("paused start", f"{SPEC}/startStrategy", "Paused", "spec.startStrategy", "not built"),
-    Row("a probe", f"{SPEC}/livenessProbe", {"httpGet": {}, "exec": {}}, "spec.livenessProbe", "not built"),
+    Row("lazy start", f"{SPEC}/startStrategy", "Lazy", "spec.startStrategy", "allowed: Paused"),
+    Row("a probe that asks twice", LIVENESS, {"tcpSocket": {"port": 80}, "exec": {"command": ["a"]}}, *ONE_HANDLER),
+    Row("a probe that asks nothing", LIVENESS, {"periodSeconds": 5}, "spec.livenessProbe", "set one of exec"),
+    Row("a ping with settings", LIVENESS, {"guestAgentPing": {"a": 1}}, "guestAgentPing", "takes no settings"),
+    Row("a probe of port 0", LIVENESS, {"tcpSocket": {"port": 0}}, "tcpSocket.port", "from 1 to 65535"),
+    Row("a port by name", LIVENESS, {"tcpSocket": {"port": "http"}}, "tcpSocket.port", "a whole number"),
+    Row("a port not forwarded", LIVENESS, {"httpGet": {"port": 79}}, "httpGet.port", "add it to the ports"),
+    Row(
+        "a probe of another host",
+        LIVENESS,
+        {"httpGet": {"port": 80, "host": "169.254.169.254"}},
+        "livenessProbe.httpGet.host",
+        "remove it",
+    ),
+    Row("liveness said twice", LIVENESS, {**PING, "successThreshold": 2}, "successThreshold", "must be 1"),
+    Row("an empty command", LIVENESS, {"exec": {"command": []}}, "exec.command", "must name a program"),
+    Row("an empty program", LIVENESS, {"exec": {"command": ["", "x"]}}, "exec.command", "must name a program"),
+    Row("a long command", LIVENESS, {"exec": {"command": ["a" * 1000] * 5}}, "exec.command", "at most 4096"),
+    Row("a zero byte", LIVENESS, {"exec": {"command": ["a\0b"]}}, "exec.command", "zero byte"),
+    Row("a bad header", LIVENESS, {"httpGet": {"port": 80, "httpHeaders": [{"name": "a b"}]}}, "name", "header"),
     Row(
         "node selector of 64 characters", f"{SPEC}/nodeSelector", {"a": "b" * 64}, "spec.nodeSelector[a]", "at most 63"
     ),

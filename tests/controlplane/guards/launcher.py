@@ -24,6 +24,8 @@ _BY_HANDLER_STATUS = ("tests/controlplane/virt_handler/vmi/test_status.py",)
 _BY_QEMU_LOG = ("tests/controlplane/virt_launcher/test_qemu_log.py",)
 _BY_CONSOLE = ("tests/controlplane/virt_launcher/test_console.py",)
 _BY_FOLLOW = ("tests/controlplane/virt_launcher/test_follow.py",)
+_GUEST = "controlplane/virt_launcher/guest.py"
+_BY_GUEST = ("tests/controlplane/virt_launcher/test_guest.py",)
 _BY_LAUNCH = ("tests/controlplane/virt_controller/vmi/test_launch.py",)
 _BY_CORPUS = ("tests/controlplane/api/admission",)
 _BY_POD_METADATA = ("tests/controlplane/api/test_pod_metadata.py",)
@@ -46,6 +48,13 @@ GUARDS: tuple[Guard, ...] = (
         without='status="False", reason=reason, message=message',
         because="What a tenant's side says must not fill a status, nor reach a terminal as it is.",
         tests=_BY_HANDLER_STATUS,
+    ),
+    Guard(
+        file=_GUEST,
+        line="            if self._pulse.seconds_to_ping() <= 0:\n                await",
+        without="            if False:\n                await",
+        because="Events that put the question off have their libvirtd killed for its silence.",
+        tests=_BY_GUEST,
     ),
     Guard(
         file=_QEMU_LOG,

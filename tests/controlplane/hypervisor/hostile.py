@@ -17,7 +17,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-PROGRAM, KEEPALIVE = 0x20008086, 0x6B656570
+PROGRAM, QEMU, KEEPALIVE = 0x20008086, 0x20008087, 0x6B656570
+ASK_AGENT = 3
+"""Of the program QEMU."""
 CALL, REPLY, EVENT = 0, 1, 2
 OPEN, CLOSE, DEFINE, XML, LOOKUP, RESUME, FEATURE, AUTHENTICATE = 1, 2, 11, 14, 23, 28, 60, 66
 VERSION, START, STATE, DESTROY, SHUT_DOWN = 157, 196, 212, 234, 258
@@ -25,6 +27,7 @@ REGISTER, DEREGISTER, LIFECYCLE, WATCH, UNWATCH = 316, 317, 318, 360, 361
 
 _HEADER = struct.Struct(">IIIiiIi")
 _SHUT_OFF, _STARTED = 5, 2
+_FAILED = 1
 
 
 def string(text: bytes) -> bytes:
@@ -32,6 +35,8 @@ def string(text: bytes) -> bytes:
     return struct.pack(">I", len(text)) + text + b"\0" * (-len(text) % 4)
 
 
+OPTIONAL = struct.pack(">i", 1)
+"""Before a value that might be missing."""
 DOMAIN = string(b"web") + b"u" * 16 + struct.pack(">i", -1)
 FIT_XML = b"<domain type='qemu'><name>web</name><os><type machine='q35'>hvm</type></os></domain>"
 
@@ -74,6 +79,8 @@ class Caller:
         """Answer as a good libvirtd does."""
         if program == KEEPALIVE:
             self.wire.sendall(message(2, EVENT, 0, b"", KEEPALIVE))
+        elif program == QEMU:
+            self.wire.sendall(message(procedure, REPLY, serial, OPTIONAL + string(b'{"return":{}}'), QEMU))
         else:
             self.wire.sendall(message(procedure, REPLY, serial, ANSWERS[procedure](serial)))
 
@@ -178,6 +185,52 @@ def describe(xml: bytes) -> Behaviour:
     return behave
 
 
+NOT_TEXT = b"w\xff\xfe"
+"""What Python cannot read as UTF-8, which is what libvirt says that its strings are."""
+
+
+def babble(caller: Caller, program: int, procedure: int, serial: int) -> bool:
+    """Say all that is said in words in bytes that are no text: names, a description, the reason of a failure."""
+    domain = string(NOT_TEXT) + b"u" * 16 + b"\xff" * 4
+    words = {LOOKUP: domain, DEFINE: domain, XML: string(b"<domain>" + NOT_TEXT + b"</domain>")}
+    if program != PROGRAM:
+        return False
+    if procedure in words:
+        event = struct.pack(">i", 1) + domain + struct.pack(">ii", _STARTED, 0)
+        caller.wire.sendall(message(LIFECYCLE, EVENT, 0, event) * 3)
+        caller.wire.sendall(message(procedure, REPLY, serial, words[procedure]))
+        return True
+    if procedure == START:
+        caller.wire.sendall(fail(procedure, serial, NOT_TEXT))
+        return True
+    return False
+
+
+def fail(procedure: int, serial: int, because: bytes) -> bytes:
+    """Frame the answer that a call has failed: libvirt's error, of which only the message is there."""
+    none, some = struct.pack(">I", 0), struct.pack(">I", 1)
+    error = struct.pack(">ii", 1, 10) + some + string(because) + struct.pack(">i", 2) + none * 4
+    payload = error + struct.pack(">ii", 0, 0) + none
+    return _HEADER.pack(_HEADER.size + len(payload), PROGRAM, 1, procedure, REPLY, serial, _FAILED) + payload
+
+
+def answer_agent(answer: bytes) -> Behaviour:
+    """Give this for what the guest's agent says."""
+
+    def behave(caller: Caller, program: int, procedure: int, serial: int) -> bool:
+        if program != QEMU:
+            return False
+        caller.wire.sendall(message(procedure, REPLY, serial, OPTIONAL + string(answer), QEMU))
+        return True
+
+    return behave
+
+
+def silent_agent(caller: Caller, program: int, procedure: int, serial: int) -> bool:
+    """Take what is asked of the agent, and answer everything else."""
+    return program == QEMU
+
+
 GOOD: Behaviour = deaf_to()
 
 
@@ -195,6 +248,7 @@ ATTACKS: dict[str, tuple[Behaviour, dict[str, bool]]] = {
     "hangs look-up": (deaf_to(LOOKUP), {}),
     "16 MiB of XML": (describe(b"x" * (16 << 20)), {}),
     "deeply nested XML": (describe(b"<a>" * 1_000_000), {}),
+    "says nothing that is text": (babble, {}),
     "ignores CLOSE": (deaf_to(CLOSE, DEREGISTER, UNWATCH), {}),
     "closes at once after accept": (GOOD, {"hangs_up": True}),
     "never accepts, its queue of callers full": (GOOD, {"accepts": False}),

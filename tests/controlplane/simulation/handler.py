@@ -116,8 +116,6 @@ class Handler(Process):
         return None if session is None else session.launcher()
 
     def _changed(self, key: Key, before: bytes | None, after: bytes | None) -> None:
-        if before is not None and after is None:
-            self.reconciler.forget(before)
         self._note_sight(key)
         self.work["vmi"][0].add(key, self.clock.monotonic())
 

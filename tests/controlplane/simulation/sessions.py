@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from msgspec import structs
+
 from controlplane.api.objects.decode import decode
 from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.resources import Key
@@ -44,7 +46,7 @@ class FakeSessions:
         self._verbs: dict[str, Verbs] = {}
         pods.subscribe(self._take)
 
-    node_trouble = ""
+    node_trouble = None
 
     @property
     def synced(self) -> bool:
@@ -86,12 +88,17 @@ class FakeSessions:
     def _take(self, _unused: Key, before: bytes | None, after: bytes | None) -> None:
         old, new = _read(before), _read(after)
         if old is not None and (new is None or new.uid != old.uid):
-            self._gone(old)
-        if new is not None and new.owner is not None and new.vmi_key is not None:
-            self._seen(new, new.vmi_key)
+            self._gone(old.uid)
+        if new is not None:
+            self._seen(new)
 
-    def _seen(self, pod: Pod, key: Key) -> None:
+    def _seen(self, pod: Pod) -> None:
         session = self._sessions.get(pod.uid)
+        if pod.owner is None and session is not None:  # it stays the launcher of the VMI that it was
+            owners = session.pod.metadata.owner_references
+            pod = structs.replace(pod, metadata=structs.replace(pod.metadata, owner_references=owners))
+        if (key := pod.vmi_key) is None:
+            return
         if session is None:
             session = self._sessions[pod.uid] = FakeSession(pod, self._node, lambda: self._changed(key), self._complain)
             self._verbs[pod.uid] = Verbs(
@@ -101,12 +108,12 @@ class FakeSessions:
             session.pod, session.is_gone = pod, False  # it may be listed again
         self._changed(key)
 
-    def _gone(self, pod: Pod) -> None:
-        session = self._sessions.get(pod.uid)
-        if session is None or pod.vmi_key is None:
+    def _gone(self, pod_uid: str) -> None:
+        session = self._sessions.get(pod_uid)
+        if session is None or session.pod.vmi_key is None:
             return
         session.is_gone = True
-        self._changed(pod.vmi_key)
+        self._changed(session.pod.vmi_key)
 
     def _drop_ended(self) -> None:
         for uid, one in tuple(self._sessions.items()):

@@ -52,14 +52,14 @@ class FakeGuest:
         self.descriptions = 0
         """How often it was described."""
 
-    async def start(self) -> None:
+    async def start(self, *, is_paused: bool = False) -> None:
         if self.life.life.is_up:
             raise WrongState("cannot start: it runs")
         if self._libvirtd.start_error is not None:
             await self._fail(self._libvirtd.start_error)
         self.starts += 1
         if not self._libvirtd.is_off_again:
-            self.become(State(Life.RUNNING, "booted"), "started")
+            self.become(State(Life.PAUSED, "user") if is_paused else State(Life.RUNNING, "booted"), "started")
 
     async def _fail(self, error: HypervisorError) -> None:
         """Fail as libvirt does: QEMU is there until it has read its command line, and who asks sees it."""
@@ -81,6 +81,18 @@ class FakeGuest:
     async def kill(self) -> None:
         self._libvirtd.asked.append("kill")
         self.become(State(Life.SHUT_OFF, "destroyed"), "stopped")
+
+    async def pause(self) -> None:
+        """As libvirt: one that is paused already stays so for the reason that it has."""
+        self._libvirtd.asked.append("pause")
+        if self.life.life is not Life.PAUSED:
+            self.become(State(Life.PAUSED, "user"), "suspended")
+
+    async def reset(self) -> None:
+        self._libvirtd.asked.append("reset")
+
+    async def reboot(self) -> None:
+        self._libvirtd.asked.append("reboot")
 
     async def resume(self) -> None:
         self._libvirtd.asked.append("resume")

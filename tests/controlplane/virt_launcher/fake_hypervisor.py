@@ -39,12 +39,12 @@ class FakeLibvirtd:
 
     def change(self, state: State | None, kind: str) -> None:
         self.state_now = state
-        self._put(LifecycleChanged("uid", kind))
+        self.put(LifecycleChanged("uid", kind))
 
     def die(self) -> None:
-        self._put(ConnectionClosed("eof"))
+        self.put(ConnectionClosed("eof"))
 
-    def _put(self, event: Event) -> None:
+    def put(self, event: Event) -> None:
         for connection in self.connections:
             connection.events.put(event)
 

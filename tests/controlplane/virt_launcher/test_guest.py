@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import pytest
 
 from controlplane.domain.state import Life, State
+from controlplane.hypervisor.events import AgentChanged
 from controlplane.virt_launcher import guest as guest_module
+from controlplane.virt_launcher import pulse as pulse_module
 from controlplane.virt_launcher.guest import GuestWatch, Verdict, judge
 from controlplane.virt_launcher.pulse import Pulse
 from tests.controlplane.virt_launcher.fake_hypervisor import RUNNING, FakeGuest, FakeLibvirtd
@@ -65,10 +68,9 @@ class Time:
 async def test_an_idle_libvirtd_is_asked_whether_it_is_there(
     libvirtd: FakeLibvirtd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(guest_module, "PING_SECONDS", 0.001)
+    monkeypatch.setattr(pulse_module, "PING_SECONDS", 0.001)
     libvirtd.state_now = RUNNING
-    time = Time()
-    pulse = Pulse(time)
+    pulse = Pulse(Time())
     task = asyncio.create_task(a_watch(pulse).verdict())
     async with asyncio.timeout(5):
         while libvirtd.pings < 20:  # noqa: ASYNC110 - the fake tells nobody
@@ -82,9 +84,9 @@ async def test_an_idle_libvirtd_is_asked_whether_it_is_there(
 async def test_a_libvirtd_that_does_not_answer_is_called_again_and_its_guest_runs_on(
     libvirtd: FakeLibvirtd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(guest_module, "PING_SECONDS", 0.001)
+    monkeypatch.setattr(pulse_module, "PING_SECONDS", 0.001)
     libvirtd.state_now, libvirtd.is_hung = RUNNING, True
-    task = asyncio.create_task(a_watch().verdict())
+    task = asyncio.create_task(a_watch(Pulse(time.monotonic)).verdict())
     async with asyncio.timeout(5):
         while len(libvirtd.connections) < 3:  # noqa: ASYNC110 - the fake tells nobody
             await asyncio.sleep(0.001)
@@ -92,6 +94,23 @@ async def test_a_libvirtd_that_does_not_answer_is_called_again_and_its_guest_run
     libvirtd.is_hung = False
     libvirtd.change(State(Life.SHUT_OFF, "shutdown"), "stopped")
     assert await task == Verdict(0, "the guest shut down")
+
+
+async def test_events_put_no_question_off(libvirtd: FakeLibvirtd) -> None:
+    """The agent of a guest that boots comes 8 s after the start: libvirtd was killed 15 s after it."""
+    libvirtd.state_now = RUNNING
+    now = [0.0]
+    pulse = Pulse(lambda: now[0])
+    task = asyncio.create_task(a_watch(pulse).verdict())
+    await libvirtd.is_watched.wait()
+    for _unused in range(6):
+        now[0] += 6
+        libvirtd.put(AgentChanged("uid", is_connected=True))
+        for _turn in range(5):
+            await asyncio.sleep(0)
+        assert pulse.seconds_left() > 0
+    assert libvirtd.pings == 3, "every second time, and not at each event"
+    task.cancel()
 
 
 async def test_the_end_is_seen_whenever_the_domain_appears(libvirtd: FakeLibvirtd) -> None:

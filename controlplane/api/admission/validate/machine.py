@@ -11,6 +11,7 @@ from controlplane.api.admission.problem import Problem
 from controlplane.api.admission.validate.compute import check_compute
 from controlplane.api.admission.validate.network import check_network
 from controlplane.api.admission.validate.placement import check_placement
+from controlplane.api.admission.validate.probes import check_probes
 from controlplane.api.admission.validate.storage import check_storage
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.vmi.instance import VirtualMachineInstanceSpec
@@ -24,3 +25,4 @@ def check_machine(
     yield from check_storage(spec, path)
     yield from check_network(spec, path)
     yield from check_placement(spec, path)
+    yield from check_probes(spec, path)

@@ -26,6 +26,7 @@ from controlplane.api.objects.vmi.domain import (
     Memory,
     Resources,
 )
+from controlplane.api.objects.vmi.probes import Probe
 from controlplane.api.objects.vmi.status import (
     CpuTopology,
     InterfaceStatus,
@@ -61,6 +62,7 @@ __all__ = [
     "Network",
     "PhaseTransition",
     "PodNetwork",
+    "Probe",
     "Resources",
     "Toleration",
     "VirtualMachineInstance",
@@ -142,8 +144,19 @@ class VirtualMachineInstanceSpec(Node, frozen=True, kw_only=True):
         Annotated[str, one_of("None", unbuilt=("LiveMigrate", "LiveMigrateIfPossible", "External"))] | None
     ) = None
     """What happens when the Pod is evicted. Only None (the machine is stopped) is built."""
+    liveness_probe: Probe | None = None
+    """The launcher is ended, and with it the run, when this fails so often as failureThreshold says."""
+    readiness_probe: Probe | None = None
+    """The machine is Ready, and gets a Service's traffic, only while this succeeds."""
     architecture: Annotated[str, one_of("amd64", unbuilt=("arm64", "s390x"))] = ""
     """CPU architecture; amd64."""
+    start_strategy: Annotated[str, one_of("Paused")] = ""
+    """Paused: the guest's processors do not run before somebody unpauses it. They run at once if not set."""
+
+    @property
+    def is_start_paused(self) -> bool:
+        """Whether the guest waits to be unpaused once it is started."""
+        return self.start_strategy == "Paused"
 
     @property
     def grace_period_seconds(self) -> int:

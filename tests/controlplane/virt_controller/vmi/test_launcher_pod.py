@@ -71,6 +71,15 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         },
         {},
     ),
+    "probed": (
+        {
+            "domain": {**MEMORY, "devices": NIC},
+            "networks": [{"name": "default", "pod": {}}],
+            "livenessProbe": {"exec": {"command": ["test", "-e", "/run/alive"]}, "periodSeconds": 20},
+            "readinessProbe": {"httpGet": {"port": 8080, "path": "/ready"}, "failureThreshold": 1},
+        },
+        {},
+    ),
 }
 
 

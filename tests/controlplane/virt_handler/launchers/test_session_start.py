@@ -74,7 +74,7 @@ async def test_after_a_start_without_an_answer_comes_a_look_and_no_other_start(
     """The guest came up and has shut down again meanwhile: another start would be another run."""
     start = FakeGuest.start
 
-    async def unanswered(guest: FakeGuest) -> None:
+    async def unanswered(guest: FakeGuest, **_unused: object) -> None:
         await start(guest)
         raise TimedOut("no answer within 30 s")
 
@@ -93,7 +93,7 @@ async def test_after_a_start_without_an_answer_comes_a_look_and_no_other_start(
 async def test_a_start_that_never_arrived_is_made_again(
     session: Session, libvirtd: FakeLibvirtd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def lost(_guest: FakeGuest) -> None:
+    async def lost(_guest: FakeGuest, **_unused: object) -> None:
         raise TimedOut("no answer within 30 s")
 
     with monkeypatch.context() as patched:

@@ -1,0 +1,56 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from controlplane.api.admission.validate.probes import check_probes
+from controlplane.api.objects.decode import decode
+from controlplane.api.objects.vmi.instance import VirtualMachineInstanceSpec
+
+POD = {"networks": [{"name": "default", "pod": {}}]}
+CONNECT = {"livenessProbe": {"tcpSocket": {"port": 53}}}
+
+
+def problems(ports: list[dict[str, Any]] | None, **spec: Any) -> list[str]:
+    """Say what is wrong with probes beside an interface that forwards these ports; None: without an interface."""
+    interfaces = [] if ports is None else [{"name": "default", "masquerade": {}, "ports": ports}]
+    whole = {"domain": {"devices": {"interfaces": interfaces}}, **spec}
+    return [str(one) for one in check_probes(decode(whole, VirtualMachineInstanceSpec), "spec")]
+
+
+@pytest.mark.parametrize(
+    "ports",
+    [
+        pytest.param([], id="all are forwarded"),
+        pytest.param([{"port": 53}], id="this one is"),
+        pytest.param([{"port": 1}, {"port": 53, "protocol": "TCP"}], id="it is among others"),
+    ],
+)
+def test_a_port_that_leads_to_the_guest_is_let_in(ports: list[dict[str, Any]]) -> None:
+    assert problems(ports, **POD, **CONNECT) == []
+
+
+def test_a_port_of_another_protocol_does_not_lead_there() -> None:
+    (problem,) = problems([{"port": 53, "protocol": "UDP"}], **POD, **CONNECT)
+
+    assert problem == (
+        "spec.livenessProbe.tcpSocket.port: 53 is not forwarded to the guest; add it to the ports of interface default"
+    )
+
+
+def test_without_the_pod_network_nothing_can_be_connected_to() -> None:
+    assert problems(None, **CONNECT) == [
+        "spec.livenessProbe.tcpSocket: needs an interface on the Pod network; add one, or use exec or guestAgentPing"
+    ]
+
+
+def test_without_the_pod_network_the_agent_can_be_asked() -> None:
+    assert problems(None, livenessProbe={"guestAgentPing": {}}, readinessProbe={"exec": {"command": ["true"]}}) == []
+
+
+def test_readiness_may_want_more_than_one_success() -> None:
+    assert problems(None, readinessProbe={"guestAgentPing": {}, "successThreshold": 3}) == []

@@ -1,0 +1,92 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""libvirt's real client, when it asks a guest's agent: what is handed on, and what silence leaves behind."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from controlplane.hypervisor import guest as guest_module
+from controlplane.hypervisor.connection import Connection, open_connection
+from controlplane.hypervisor.errors import AgentSilent, TimedOut
+from controlplane.hypervisor.guest import ANSWER_LIMIT, Guest
+from tests.controlplane.hypervisor import hostile
+from tests.controlplane.hypervisor.hostile import Behaviour, Hostile
+
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("libvirt_loop")]
+
+PING = '{"execute":"guest-ping"}'
+PATIENCE_SECONDS = 0.2
+SPAWN = Callable[..., Hostile]
+
+
+@pytest.fixture
+def spawn(tmp_path: Path) -> Iterator[SPAWN]:
+    made: list[Hostile] = []
+
+    def make(behave: Behaviour = hostile.GOOD) -> Hostile:
+        made.append(Hostile(Path(os.path.relpath(tmp_path)).absolute() / f"s{len(made)}", behave))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+async def reach(server: Hostile) -> tuple[Connection, Guest]:
+    made = await open_connection(server.uri, deadline_seconds=PATIENCE_SECONDS)
+    guest = await made.guest("web")
+    assert guest is not None
+    return made, guest
+
+
+async def test_an_answer_is_handed_on_as_it_is(spawn: SPAWN) -> None:
+    made, guest = await reach(spawn())
+    assert await guest.ask_agent(PING, 1) == '{"return":{}}'
+    await made.close()
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (b"x" * (ANSWER_LIMIT + 1), f"its answer has {ANSWER_LIMIT + 1} characters, at most {ANSWER_LIMIT} are read"),
+        (b"\xff\xfe", "its answer is not text"),
+    ],
+    ids=["too long", "not UTF-8"],
+)
+async def test_an_answer_that_is_no_answer_costs_no_connection(spawn: SPAWN, answer: bytes, said: str) -> None:
+    made, guest = await reach(spawn(hostile.answer_agent(answer)))
+    with pytest.raises(AgentSilent, match=said):
+        await guest.ask_agent(PING, 1)
+    assert await guest.state()
+    await made.close()
+
+
+@pytest.mark.parametrize("is_waited_for", [True, False], ids=["waited for", "nobody waits any more"])
+async def test_a_question_that_is_never_answered_leaves_no_thread(
+    spawn: SPAWN, monkeypatch: pytest.MonkeyPatch, is_waited_for: bool
+) -> None:
+    """Of a launcher: libvirtd itself ends a question, and says so."""
+    monkeypatch.setattr(guest_module, "_SYNCHRONIZING_SECONDS", 0.0)
+    made, guest = await reach(spawn(hostile.silent_agent))
+    asking = asyncio.create_task(guest.ask_agent(PING, 0))
+    if is_waited_for:
+        with pytest.raises(TimedOut, match="cannot ask the agent of domain web: no answer within"):
+            await asking
+    else:
+        await asyncio.sleep(PATIENCE_SECONDS / 4)
+        asking.cancel()
+        with suppress(asyncio.CancelledError):
+            await asking
+    async with asyncio.timeout(10):
+        while [one for one in threading.enumerate() if "ask the agent" in one.name]:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    await made.close()

@@ -1,0 +1,54 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+from typing import Any
+
+from controlplane.api.launch_plan import AgentProbe
+from controlplane.api.objects.decode import decode
+from controlplane.api.objects.vmi.instance import VirtualMachineInstanceSpec
+from controlplane.virt_controller.vmi.probes import agent_probes, build_probes
+
+ASKING = ["/usr/bin/python3", "-I", "-B", "-m", "controlplane.virt_launcher.probe"]
+
+
+def a_spec(**probes: dict[str, Any]) -> VirtualMachineInstanceSpec:
+    return decode({"domain": {}, **probes}, VirtualMachineInstanceSpec)
+
+
+def test_a_machine_without_probes_has_none() -> None:
+    assert build_probes(a_spec()) == {}
+    assert agent_probes(a_spec()) == ()
+
+
+def test_what_connects_to_the_pod_stays_as_it_is() -> None:
+    probe = {"httpGet": {"port": 80, "httpHeaders": [{"name": "a", "value": "b"}]}, "initialDelaySeconds": 5}
+
+    assert build_probes(a_spec(readinessProbe=probe)) == {"readinessProbe": probe}
+    assert agent_probes(a_spec(readinessProbe=probe)) == ()
+
+
+def test_what_asks_the_agent_becomes_a_command_that_carries_no_word_of_a_user_s() -> None:
+    spec = a_spec(livenessProbe={"exec": {"command": ["rm", "-rf"]}, "timeoutSeconds": 4, "initialDelaySeconds": 60})
+
+    assert build_probes(spec) == {
+        "livenessProbe": {
+            "exec": {"command": [*ASKING, "livenessProbe"]},
+            "initialDelaySeconds": 70,
+            "timeoutSeconds": 5,
+        }
+    }
+    assert agent_probes(spec) == (AgentProbe("livenessProbe", ("rm", "-rf"), 4),)
+
+
+def test_a_ping_has_no_command_and_a_second_by_default() -> None:
+    spec = a_spec(readinessProbe={"guestAgentPing": {}, "failureThreshold": 2})
+
+    assert build_probes(spec)["readinessProbe"] == {
+        "exec": {"command": [*ASKING, "readinessProbe"]},
+        "failureThreshold": 2,
+        "initialDelaySeconds": 10,
+        "timeoutSeconds": 2,
+    }
+    assert agent_probes(spec) == (AgentProbe("readinessProbe", (), 1),)
