@@ -38,7 +38,7 @@ MODULES = {
     "kubevirt_service": (kubevirt_service, ensure.argument_spec()),
     "kubevirt_replicaset_info": (kubevirt_replicaset_info, argspec.info_spec()),
     "kubevirt_vm_info": (kubevirt_vm_info, {**argspec.info_spec(), "running": {"type": "bool"}}),
-    "kubevirt_vmi_info": (kubevirt_vmi_info, argspec.info_spec()),
+    "kubevirt_vmi_info": (kubevirt_vmi_info, argspec.vmi_info_spec()),
 }
 EXAMPLES = [
     pytest.param(name, task, id=f"{name}: {task['name']}")
