@@ -105,7 +105,7 @@ class _Wait:
         return obj["metadata"].get("uid") if obj else None
 
     def _pods_left(self, name: str, uid: str) -> VirtError | None:
-        """Wait for the Pods of an instance. Where they cannot be read it tells by being gone: it stays until they go."""
+        """Wait for the Pods of an instance. Where they cannot be read, the instance tells: it stays until they go."""
         resource = cluster.pods(self.resource.namespace or "")
         try:
             pods = self.api.list(resource, labels=f"{names.CREATED_BY}={uid}")
