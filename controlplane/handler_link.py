@@ -17,11 +17,15 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from controlplane.api.objects.guest_info import GuestAgentInfo
+
 PORT = 8186
 """Where virt-handler listens, as upstream's does."""
 PATH = "/v1/ask"
 QUESTION_LIMIT_BYTES = 4 * 1024
 ANSWER_LIMIT_BYTES = 64 * 1024
+DETAILS_LIMIT_BYTES = 60 * 1024
+"""Of what a guest has told, in an answer."""
 CARRY_OUT_SECONDS = 20.0
 """Within which virt-handler answers, if only that it is not done yet."""
 ANSWER_SECONDS = 25.0
@@ -36,6 +40,7 @@ CERTIFICATE = "kubevirt.io/handler-certificate"
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=253)]
 Uid = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
 Verb = Literal["pause", "unpause", "reset", "softreboot"]
+About = Literal["guestosinfo", "userlist", "filesystemlist"]
 
 
 class LinkError(Exception):
@@ -57,6 +62,19 @@ class Power(msgspec.Struct, frozen=True, tag=True):
     verb: Verb
 
 
+class Inquire(msgspec.Struct, frozen=True, tag=True):
+    """Ask the guest's agent what a person wants to know."""
+
+    guest: Guest
+    about: About
+
+
+class Details(msgspec.Struct, frozen=True, tag=True):
+    """What the agent has told; of another subject than was asked about, nothing."""
+
+    told: GuestAgentInfo
+
+
 class Done(msgspec.Struct, frozen=True, tag=True):
     """It is carried out."""
 
@@ -72,8 +90,8 @@ class NotDone(msgspec.Struct, frozen=True, tag=True):
     text: Annotated[str, msgspec.Meta(max_length=_TEXT_LIMIT)]
 
 
-Question = Power
-Answer = Done | NotDone
+Question = Power | Inquire
+Answer = Done | NotDone | Details
 
 _UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _encoder = msgspec.json.Encoder()

@@ -4,8 +4,8 @@
 """What a guest's agent is asked, and what is taken of its answers: values, bounded in number and length. Pure.
 
 An answer is the words of whoever is root in the guest. Every list and every text of it has an end here, characters
-that are not printable (controls, those that turn the direction of writing) are dropped, addresses must be addresses,
-and whatever cannot be read is an UnreadableAnswer, never another exception. When to ask is in virt_handler.launchers.
+that are not printable (controls, those that turn the direction of writing) are dropped, addresses must be addresses;
+what cannot be read is refused (agent_answer.py). When to ask is in virt_handler.launchers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
+from controlplane.domain.agent_answer import entries, record, returned, text
 
 INFO = "guest-info"
 OS = "guest-get-osinfo"
@@ -35,13 +35,7 @@ _VERSIONS = re.compile(r"[2-5]\.")
 
 _COMMANDS_LIMIT, _INTERFACES_LIMIT, ADDRESSES_LIMIT = 256, 64, 8
 _NAME_LIMIT, _TEXT_LIMIT, _ADDRESS_LIMIT = 64, 128, 45
-_READ_LIMIT = 1024
-"""Characters of a text that are looked at: what is not printable costs time, too."""
 _MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
-
-
-class UnreadableAnswer(ValueError):
-    """The agent's answer is not one to the question that it was asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +92,11 @@ class Told:
     os: OsInfo | None = None
     interfaces: Interfaces | None = None
 
+    @property
+    def is_whole(self) -> bool:
+        """Everything was told once."""
+        return self.info is not None and self.os is not None and self.interfaces is not None
+
 
 def question(command: str) -> str:
     """Spell a command without arguments as the agent reads it."""
@@ -106,9 +105,9 @@ def question(command: str) -> str:
 
 def read_info(answer: str) -> Info:
     """Read the answer to INFO. UnreadableAnswer."""
-    said = _record(answer)
-    version = _text(said.get("version"), _NAME_LIMIT)
-    listed = _list(said.get("supported_commands"))[:_COMMANDS_LIMIT]
+    said = record(answer)
+    version = text(said.get("version"), _NAME_LIMIT)
+    listed = entries(said.get("supported_commands"))[:_COMMANDS_LIMIT]
     enabled = {name for one in listed if (name := _name_if_enabled(one))}
     if not listed and _VERSIONS.match(version):
         return Info(version, ())
@@ -117,10 +116,10 @@ def read_info(answer: str) -> Info:
 
 def read_os(answer: str) -> OsInfo:
     """Read the answer to OS. UnreadableAnswer."""
-    said = _record(answer)
+    said = record(answer)
 
     def word(key: str) -> str:
-        return _text(said.get(key), _TEXT_LIMIT)
+        return text(said.get(key), _TEXT_LIMIT)
 
     return OsInfo(
         name=word("name"),
@@ -137,12 +136,12 @@ def read_os(answer: str) -> OsInfo:
 def read_interfaces(answer: str) -> Interfaces:
     """Read the answer to INTERFACES. UnreadableAnswer."""
     found, is_cut = [], False
-    listed = _list(_returned(answer))
+    listed = entries(returned(answer))
     for said in listed[:_INTERFACES_LIMIT]:
-        if not isinstance(said, dict) or (name := _text(said.get("name"), _NAME_LIMIT)) in ("", "lo"):
+        if not isinstance(said, dict) or (name := text(said.get("name"), _NAME_LIMIT)) in ("", "lo"):
             continue
-        mac = _text(said.get("hardware-address"), _NAME_LIMIT).lower()
-        told = _list(said.get("ip-addresses"))
+        mac = text(said.get("hardware-address"), _NAME_LIMIT).lower()
+        told = entries(said.get("ip-addresses"))
         addresses = sorted(_addresses(told[:ADDRESSES_LIMIT]), key=lambda one: ":" in one)
         found.append(Interface(name, mac if _MAC.fullmatch(mac) else "", tuple(addresses)))
         is_cut = is_cut or len(told) > ADDRESSES_LIMIT
@@ -152,44 +151,15 @@ def read_interfaces(answer: str) -> Interfaces:
 def _name_if_enabled(command: Any) -> str:
     if not isinstance(command, dict) or command.get("enabled") is not True:
         return ""
-    return _text(command.get("name"), _NAME_LIMIT)
+    return text(command.get("name"), _NAME_LIMIT)
 
 
 def _addresses(told: list[Any]) -> Iterator[str]:
     for one in told:
-        text = one.get("ip-address") if isinstance(one, dict) else None
-        if not isinstance(text, str) or len(text) > _ADDRESS_LIMIT or "%" in text:
+        said = one.get("ip-address") if isinstance(one, dict) else None
+        if not isinstance(said, str) or len(said) > _ADDRESS_LIMIT or "%" in said:
             continue
         try:
-            yield str(ipaddress.ip_address(text))
+            yield str(ipaddress.ip_address(said))
         except ValueError:
             continue
-
-
-def _returned(answer: str) -> Any:
-    """Take the value out of an answer."""
-    try:
-        said = msgspec.json.decode(answer.encode())
-    except (ValueError, RecursionError) as error:  # no JSON, half a character, too many brackets
-        raise UnreadableAnswer(f"the agent's answer is not JSON: {error}"[:_READ_LIMIT]) from None
-    if not isinstance(said, dict) or "return" not in said:
-        raise UnreadableAnswer("the agent's answer has no 'return'")
-    return said["return"]
-
-
-def _record(answer: str) -> dict[str, Any]:
-    said = _returned(answer)
-    if not isinstance(said, dict):
-        raise UnreadableAnswer("the agent's answer is not an object")
-    return said
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _text(value: Any, limit: int) -> str:
-    """Take a text as it may stand in a status: one line that can be printed, of so many characters at most."""
-    if not isinstance(value, str):
-        return ""
-    return "".join(one for one in value[:_READ_LIMIT] if one.isprintable()).strip()[:limit]

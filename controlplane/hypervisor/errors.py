@@ -8,6 +8,7 @@ HypervisorError
  +-- InvalidDomain   libvirt or QEMU cannot make a domain of this description: trying again will not help
  +-- WrongState      the domain is not in a state for this (already running, not running)
  +-- AgentSilent     the guest's agent is not there or does not answer
+ +-- AnswerTooLong   the guest's agent answers with more than is read
  +-- NotText         libvirt answered, in bytes that are not UTF-8
  +-- TimedOut        no answer within the deadline; the call may still take effect
  +-- Disconnected    the connection is gone or was never made; the guest may well be alive
@@ -36,6 +37,10 @@ class WrongState(HypervisorError):
 
 class AgentSilent(HypervisorError):
     """The guest's agent is absent or silent."""
+
+
+class AnswerTooLong(HypervisorError):
+    """The agent's answer is longer than what is read of one."""
 
 
 class NotText(HypervisorError):

@@ -116,7 +116,8 @@ def _path_items(version: str) -> Json:
         items[path] = {
             row.method.lower(): {
                 "operationId": f"{version}{row.resource}{row.path}".replace("/", ""),
-                "description": f"{row.action} a virtual machine{'' if is_queued else ' instance'}",
+                "description": f"{row.action}{' of' if row.method == 'GET' else ''} a virtual machine"
+                f"{'' if is_queued else ' instance'}",
                 "responses": {**(_QUEUED if is_queued else _DONE), "401": {"description": "Unauthorized"}},
             }
         }

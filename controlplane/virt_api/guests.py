@@ -17,8 +17,7 @@ from controlplane.api.objects.decode import DecodeError, decode_vmi
 from controlplane.api.objects.pod import bounded
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.engine.errors import NotFound
-from controlplane.handler_link import Answer as Said
-from controlplane.handler_link import Done, NotDone, Power, Verb
+from controlplane.handler_link import Details, Done, NotDone, Power, Verb
 from controlplane.kube.access import User
 from controlplane.kube.client import Client
 from controlplane.virt_api.answer import Answer, conflict, failure, not_found
@@ -48,6 +47,8 @@ class Guests:
                 judge_dry(vmi, verb)
                 return Answer()
             said = await self.handlers.ask(Power(guest, verb))
+            if isinstance(said, Details):
+                raise NotAnsweredError(f"virt-handler of node {guest.node} answered another question")
         except NotFound:
             return not_found(KIND, key.name)
         except DecodeError as error:
@@ -69,7 +70,7 @@ def _unanswered(message: str, error: NotAskedError | NotAnsweredError) -> Answer
     return failure(503, message, headers=_LATER)
 
 
-def _render(key: Key, verb: Verb, said: Said) -> Answer:
+def _render(key: Key, verb: Verb, said: Done | NotDone) -> Answer:
     """Answer with what virt-handler said; its words are a node's, which may be anybody's."""
     match said:
         case Done():

@@ -38,6 +38,12 @@ def find_guest(vmi: VirtualMachineInstance, verb: Verb) -> Guest:
     liveness = vmi.spec.liveness_probe
     if verb == "pause" and liveness is not None and liveness.handlers != ("guestAgentPing",):
         raise PowerRefusedError("Pausing VMIs with LivenessProbe is currently not supported", 403)  # upstream's words
+    return name_guest(vmi)
+
+
+def name_guest(vmi: VirtualMachineInstance) -> Guest:
+    """Name the guest of an instance. PowerRefusedError when nothing runs."""
+    status = vmi.status
     pods = [uid for uid, node in status.active_pods.items() if node == status.node_name]
     if not status.node_name or len(pods) != 1:
         raise PowerRefusedError(NOT_RUNNING)

@@ -16,7 +16,7 @@ from typing import Literal
 from urllib.parse import unquote
 
 from controlplane.api.registry import KINDS, Kind
-from controlplane.handler_link import Verb
+from controlplane.handler_link import About, Verb
 from controlplane.kube.access import Attributes
 
 GROUP = "subresources.kubevirt.io"
@@ -26,7 +26,7 @@ VM, VMI = "virtualmachines", "virtualmachineinstances"
 # HTTP method to the verb of a SubjectAccessReview; anything else is 405 before anybody is asked.
 VERBS = {"GET": "get", "PUT": "update"}
 
-Action = Literal["start", "stop", "restart", Verb, "unbuilt"]
+Action = Literal["start", "stop", "restart", Verb, About, "unbuilt"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +71,9 @@ TABLE: tuple[Subresource, ...] = (
     Subresource(VMI, "vnc/screenshot", "GET"),
     Subresource(VMI, "usbredir", "GET"),
     Subresource(VMI, "vsock", "GET"),
-    Subresource(VMI, "guestosinfo", "GET"),
-    Subresource(VMI, "userlist", "GET"),
-    Subresource(VMI, "filesystemlist", "GET"),
+    Subresource(VMI, "guestosinfo", "GET", "guestosinfo"),
+    Subresource(VMI, "userlist", "GET", "userlist"),
+    Subresource(VMI, "filesystemlist", "GET", "filesystemlist"),
     Subresource(VMI, "sev/fetchcertchain", "GET"),
     Subresource(VMI, "sev/querylaunchmeasurement", "GET"),
     Subresource(VMI, "sev/setupsession", "PUT"),

@@ -15,11 +15,12 @@ from controlplane.api.objects.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_
 from controlplane.api.objects.vm import VirtualMachine
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.errors import ApiError, Conflict, NotFound
-from controlplane.handler_link import Verb
+from controlplane.handler_link import About, Verb
 from controlplane.kube.access import User, review_access
 from controlplane.kube.client import Client
 from controlplane.virt_api.answer import Answer, accepted, api_failure, conflict, failure, not_found
 from controlplane.virt_api.guests import Guests
+from controlplane.virt_api.inquiry import inquire
 from controlplane.virt_api.lifecycle import (
     NotBuiltError,
     PatchInstance,
@@ -40,6 +41,7 @@ log = logging.getLogger(__name__)
 ATTEMPTS = 4
 
 POWER: tuple[Verb, ...] = get_args(Verb)
+ABOUT: tuple[About, ...] = get_args(About)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +70,22 @@ class Subresources:
             if action == "unbuilt":
                 what = f"{access.resource}/{access.subresource}"
                 return failure(501, f"{what} is not implemented by this control plane")
-            if action in POWER:
-                key, options = Key(access.namespace, access.name), parse_power(action, body)
-                return await self.guests.carry_out(key, action, options, user)
+            if action in POWER or action in ABOUT:
+                return await self._ask_node(route, user, body)
             return await self._act(route, user, _parse(action, body))
         except BadOptionsError as error:
             return failure(400, str(error))
         except ApiError as error:
             log.warning("cannot answer", extra={"path": access.subresource, "because": error})
             return api_failure(error)
+
+    async def _ask_node(self, route: ToSubresource, user: User, body: bytes) -> Answer:
+        key, action = Key(route.access.namespace, route.access.name), route.row.action
+        if action in ABOUT:
+            return await inquire(self.client, self.guests.handlers, key, action)
+        if action in POWER:
+            return await self.guests.carry_out(key, action, parse_power(action, body), user)
+        raise AssertionError(f"{action} is nothing that a node answers")
 
     async def _act(self, route: ToSubresource, user: User, asked: Asked) -> Answer:
         key = Key(route.access.namespace, route.access.name)

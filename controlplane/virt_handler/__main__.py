@@ -28,7 +28,7 @@ from controlplane.engine.overlay import Overlay, RememberingApi
 from controlplane.engine.ports import Json
 from controlplane.engine.queue import Queue
 from controlplane.engine.runner import Runner
-from controlplane.handler_link import Power
+from controlplane.handler_link import Inquire, Power
 from controlplane.health import Health
 from controlplane.hypervisor.connection import open_connection, register_event_loop, socket_uri
 from controlplane.kube.client import Client, Selection
@@ -42,6 +42,7 @@ from controlplane.until_told import until_told
 from controlplane.virt_handler import node
 from controlplane.virt_handler.callers import CALLERS, take_authority
 from controlplane.virt_handler.door import Door, DoorTls
+from controlplane.virt_handler.inquiry import Inquiries
 from controlplane.virt_handler.launchers.ports import Connection
 from controlplane.virt_handler.launchers.registry import Registry
 from controlplane.virt_handler.launchers.session import Tools
@@ -101,7 +102,10 @@ class Handler:
         self._door = Door(
             self._door_tls,
             settings.namespace,
-            {Power: PowerVerbs(settings.node, self._registry, known).answer},
+            {
+                Power: PowerVerbs(settings.node, self._registry, known).answer,
+                Inquire: Inquiries(settings.node, self._registry).answer,
+            },
         )
         self._callers = WatchCache(client, Selection(API_SERVICE, field_selector=CALLERS), self._clock)
         self._callers.subscribe(lambda _unused, __, after: take_authority(self._door_tls, after))

@@ -39,6 +39,7 @@ from controlplane.engine.overlay import Overlay
 from controlplane.engine.patch import merge_patch
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Clock
+from controlplane.virt_controller.claims import ReadClaims, no_claims
 from controlplane.virt_controller.owner import owner_reference
 from controlplane.virt_controller.tell import Events, Regarding, tell_troubles
 from controlplane.virt_controller.vm.decide import decide
@@ -75,9 +76,11 @@ class VmReconciler:
         clock: Clock,
         events: Events,
         configuration: Callable[[], KubeVirtConfiguration],
+        claims: ReadClaims = no_claims,
     ) -> None:
         self._vms = vms
         self._vmis = vmis
+        self._read_claims = claims
         self._api = api
         self._clock = clock
         self._events = events
@@ -100,8 +103,13 @@ class VmReconciler:
             template=stored_template(raw),
             now=self._clock.now(),
             is_delete_sent=vmi is not None and self._vmis.is_delete_sent(key, vmi.metadata.uid),
+            is_volume_unbound=self._is_volume_unbound(vm),
             is_instance_known=self._has_read_so_far(vm, vmi) or self._asked.get(key) == vm.metadata.resource_version,
         )
+
+    def _is_volume_unbound(self, vm: VirtualMachine) -> bool:
+        claims = self._read_claims(vm.metadata.namespace, vm.spec.template.spec.volumes)
+        return not all(claim.is_bound for claim in claims.values())
 
     def decide(self, world: World) -> Plan[Action]:
         return decide(world)

@@ -41,6 +41,8 @@ class World:
     """Seconds since the epoch."""
     is_delete_sent: bool = False
     """A delete of `vmi` was accepted, its effect is not seen yet."""
+    is_volume_unbound: bool = False
+    """A claim of the template exists, and there is no volume for it yet."""
     is_instance_known: bool = True
     """`vmi`, or that it is None, is no older than the VM: the cache has read so far, or the API server was asked. Else
     an instance that a request names may not be seen yet, and one that seems to live may have ended long ago."""

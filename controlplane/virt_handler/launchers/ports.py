@@ -39,6 +39,8 @@ class Guest(Protocol):
 
     async def xml(self) -> str: ...
 
+    async def ask_agent(self, command: str, seconds: int) -> str: ...
+
 
 class Events(Protocol):
     """What happened on a connection; the last one is ConnectionClosed."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -46,6 +46,8 @@ class Contact(Protocol):
     async def resume(self) -> None: ...
 
     async def obey(self, verb: Verb, vmi: VirtualMachineInstance | None) -> None: ...
+
+    async def inquire(self, commands: Sequence[str]) -> Mapping[str, str]: ...
 
 
 class Verbs:
@@ -116,6 +118,10 @@ class Verbs:
         ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._spawn(self._obey(verb, vmi, ended))
         await asyncio.shield(ended)
+
+    async def inquire(self, commands: Sequence[str]) -> Mapping[str, str]:
+        """Ask the guest's agent, whatever verb is under way: nothing is changed by it. VerbRefused, NoContact."""
+        return await self._contact.inquire(commands)
 
     async def _obey(self, verb: Verb, vmi: VirtualMachineInstance | None, ended: asyncio.Future[None]) -> None:
         raised: BaseException = NoContact("virt-handler is being stopped")

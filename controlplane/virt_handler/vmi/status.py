@@ -26,7 +26,7 @@ from controlplane.domain import layout
 from controlplane.domain.mac import guest_mac
 from controlplane.domain.state import Life
 from controlplane.engine.plan import Problem
-from controlplane.virt_handler.vmi import resume
+from controlplane.virt_handler.vmi import guest_told, resume
 from controlplane.virt_handler.vmi.person import is_held
 from controlplane.virt_handler.vmi.verdict import Alive, Dead, Unknown, Verdict, sought_pod, weigh
 from controlplane.virt_handler.vmi.world import Action, Launcher, NodeTrouble, PrepareNetwork, StartDomain, World
@@ -53,7 +53,7 @@ def derive_status(world: World, problem: Problem[Action] | None) -> VirtualMachi
     is_busy = world.launcher is not None and world.launcher.doing != ""
     if isinstance(verdict, Alive) and vmi.status.phase == SCHEDULED and is_busy:
         return None  # its start has not ended, or its addresses are not known yet
-    new = _move(world, vmi, verdict)
+    new = _with_guests_word(world, _move(world, vmi, verdict), verdict)
     new = msgspec.structs.replace(new, conditions=_conditions(world, new, verdict, problem))
     return None if new == vmi.status else new
 
@@ -76,6 +76,15 @@ def _move(world: World, vmi: VirtualMachineInstance, verdict: Verdict) -> Virtua
         phase_transition_timestamps=_entered(old, phase, _stamp(world.now)),
     )
     return _describe(vmi, world.launcher, moved) if phase == RUNNING and world.launcher is not None else moved
+
+
+def _with_guests_word(
+    world: World, new: VirtualMachineInstanceStatus, verdict: Verdict
+) -> VirtualMachineInstanceStatus:
+    """Add what the guest's agent has told, while the guest runs."""
+    told = None if world.launcher is None else world.launcher.sighting.told
+    is_told = isinstance(verdict, Alive) and new.phase == RUNNING and told is not None
+    return guest_told.with_guests_word(new, told) if is_told and told is not None else new
 
 
 def _entered(old: VirtualMachineInstanceStatus, phase: str, stamp: str) -> tuple[PhaseTransition, ...]:
@@ -138,6 +147,22 @@ def _conditions(
             listed = conditions.put(listed, found, stamp)
         elif kind in stale:
             listed = conditions.remove(listed, kind)
+    return _with_agent(world, new, verdict, listed)
+
+
+def _with_agent(
+    world: World, new: VirtualMachineInstanceStatus, verdict: Verdict, listed: conditions.Conditions
+) -> conditions.Conditions:
+    """Say whether there is an agent: as long as that is not known, as it was; a run that is over has none."""
+    told = None if world.launcher is None else world.launcher.sighting.told
+    if not isinstance(verdict, Dead) and (not isinstance(verdict, Alive) or told is None or new.phase != RUNNING):
+        return listed
+    found = guest_told.agent_conditions(new, told) if isinstance(verdict, Alive) and told is not None else ()
+    true = {one.type: one for one in found}
+    for kind in guest_told.KINDS:
+        listed = (
+            conditions.put(listed, true[kind], _stamp(world.now)) if kind in true else conditions.remove(listed, kind)
+        )
     return listed
 
 

@@ -14,7 +14,8 @@ import msgspec
 import pytest
 
 from controlplane.domain import agent
-from controlplane.domain.agent import Info, Interface, Interfaces, OsInfo, UnreadableAnswer
+from controlplane.domain.agent import Info, Interface, Interfaces, OsInfo
+from controlplane.domain.agent_answer import UnreadableAnswer
 
 LIMIT = 64 << 10
 """What hypervisor/ hands on."""

@@ -36,7 +36,7 @@ GUARDS: tuple[Guard, ...] = (
         tests=_BY_HOSTILE,
     ),
     Guard(
-        file="controlplane/virt_handler/launchers/session.py",
+        file="controlplane/virt_handler/launchers/observation.py",
         line="        except (UnreadableError, NotText) as error:\n",
         without="        except UnreadableError as error:\n",
         because="A launcher whose description is no text must not cost a new contact at each look.",
@@ -111,5 +111,12 @@ GUARDS: tuple[Guard, ...] = (
         without="    return ()\n",
         because="A machine must not say that virt-node is missed when it is back.",
         tests=("tests/controlplane/virt_handler/vmi/test_status.py",),
+    ),
+    Guard(
+        file="controlplane/hypervisor/connection.py",
+        line="KEEPALIVE_SECONDS = 15\n",
+        without="KEEPALIVE_SECONDS = 2\n",
+        because="A hundred idle guests would wake their node a hundred times a second for nothing.",
+        tests=_BY_HOSTILE,
     ),
 )

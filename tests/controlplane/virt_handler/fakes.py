@@ -18,11 +18,12 @@ from typing import Any, Literal
 
 from controlplane.api.objects.resources import Key, Resource
 from controlplane.domain import layout
+from controlplane.domain.agent import REQUIRED
 from controlplane.domain.state import Life, State
 from controlplane.engine.errors import Conflict, NotFound
 from controlplane.engine.ports import Json
-from controlplane.hypervisor.errors import Disconnected, HypervisorError, WrongState
-from controlplane.hypervisor.events import ConnectionClosed, Event, EventQueue, LifecycleChanged
+from controlplane.hypervisor.errors import AgentSilent, Disconnected, HypervisorError, WrongState
+from controlplane.hypervisor.events import AgentChanged, ConnectionClosed, Event, EventQueue, LifecycleChanged
 from controlplane.node_link.messages import Masquerade, PodInterface
 from tests.controlplane.virt_handler.builders import ETH0, NOW, POD_UID
 
@@ -40,6 +41,48 @@ class FakeClock:
         return NOW + self.seconds - 1000.0
 
 
+AGENTS_CHANNEL = (
+    "<devices><channel type='unix'><target type='virtio' name='org.qemu.guest_agent.0' state='connected'/></channel>"
+    "</devices>"
+)
+GOOD_ANSWERS: dict[str, Any] = {
+    "guest-info": {
+        "version": "9.2.0",
+        "supported_commands": [{"name": name, "enabled": True} for name in sorted(REQUIRED)],
+    },
+    "guest-get-osinfo": {"id": "debian", "pretty-name": "Debian GNU/Linux 13 (trixie)"},
+    "guest-network-get-interfaces": [
+        {"name": "lo", "hardware-address": "00:00:00:00:00:00"},
+        {
+            "name": "enp1s0",
+            "hardware-address": "02:00:00:00:00:99",
+            "ip-addresses": [{"ip-address-type": "ipv4", "ip-address": "10.0.2.2", "prefix": 24}],
+        },
+    ],
+}
+
+
+class FakeAgent:
+    """A guest's agent. answers: by command what it returns; an error is raised, what is missing is refused."""
+
+    def __init__(self, **answers: Any) -> None:
+        changed = {f"guest-{name.replace('_', '-')}": value for name, value in answers.items()}
+        self.answers: dict[str, Any] = {**GOOD_ANSWERS, **changed}
+        self.asked: list[str] = []
+        self.may_answer = asyncio.Event()
+        self.may_answer.set()
+
+    async def answer(self, command: str) -> str:
+        self.asked.append(command)
+        await self.may_answer.wait()
+        found = self.answers.get(command)
+        if found is None:
+            raise HypervisorError(f"cannot ask the agent: the command {command} has not been found")
+        if isinstance(found, Exception):
+            raise found
+        return found if isinstance(found, str) else json.dumps({"return": found})
+
+
 class FakeGuest:
     """A domain that shuts down on request, unless it is deaf."""
 
@@ -51,6 +94,7 @@ class FakeGuest:
         self.starts = 0
         self.descriptions = 0
         """How often it was described."""
+        self.agent: FakeAgent | None = None
 
     async def start(self, *, is_paused: bool = False) -> None:
         if self.life.life.is_up:
@@ -103,7 +147,17 @@ class FakeGuest:
 
     async def xml(self) -> str:
         self.descriptions += 1
-        return self._xml
+        return self._xml if self.agent is None else self._xml.replace("</domain>", f"{AGENTS_CHANNEL}</domain>")
+
+    async def ask_agent(self, command: str, seconds: int) -> str:
+        if self.agent is None:
+            raise AgentSilent("cannot ask the agent: QEMU guest agent is not connected")
+        return await self.agent.answer(json.loads(command)["execute"])
+
+    def let_agent(self, agent: FakeAgent | None) -> None:
+        """Let the guest's agent come, or go."""
+        self.agent = agent
+        self._libvirtd.tell(AgentChanged("domain", agent is not None))
 
     def become(self, state: State, event: str) -> None:
         """Change, and tell whoever is connected."""
