@@ -35,6 +35,9 @@ def find_guest(vmi: VirtualMachineInstance, verb: Verb) -> Guest:
             raise PowerRefusedError(NOT_RUNNING, 400)  # upstream's code
     elif status.phase != RUNNING:
         raise PowerRefusedError(NOT_RUNNING)
+    liveness = vmi.spec.liveness_probe
+    if verb == "pause" and liveness is not None and liveness.handlers != ("guestAgentPing",):
+        raise PowerRefusedError("Pausing VMIs with LivenessProbe is currently not supported", 403)  # upstream's words
     return name_guest(vmi)
 
 

@@ -96,6 +96,10 @@ def test_what_a_launcher_can_put_into_a_status_has_an_end() -> None:
     assert status.phase == "Running"
     assert len(msgspec.json.encode(status)) < STATUS_BYTES
     assert [one.name for one in status.interfaces] == ["default"], "the machine's own, whatever its guest has made"
+    failed = derive_status(a_world(vmi, a_launcher(seen(None, trouble=flood, failure=Failure(flood, flood)))), None)
+    assert failed is not None
+    assert failed.phase == "Failed"
+    assert len(msgspec.json.encode(failed)) < STATUS_BYTES
 
 
 def test_what_a_guest_can_put_into_a_status_has_an_end() -> None:

@@ -24,7 +24,9 @@ from controlplane.api.objects.phase import OWNERS
 from controlplane.virt_controller.stamps import read_stamp
 
 GROUPS: dict[str, frozenset[str]] = {
-    "starting": frozenset({printable_statuses.PROVISIONING, printable_statuses.STARTING, "WaitingForVolumeBinding"}),
+    "starting": frozenset(
+        {printable_statuses.PROVISIONING, printable_statuses.STARTING, printable_statuses.WAITING_FOR_VOLUME_BINDING}
+    ),
     "running": frozenset({printable_statuses.RUNNING}),
     "migrating": frozenset({printable_statuses.MIGRATING}),
     "non_running": frozenset(

@@ -112,4 +112,11 @@ GUARDS: tuple[Guard, ...] = (
         because="A machine must not say that virt-node is missed when it is back.",
         tests=("tests/controlplane/virt_handler/vmi/test_status.py",),
     ),
+    Guard(
+        file="controlplane/hypervisor/connection.py",
+        line="KEEPALIVE_SECONDS = 15\n",
+        without="KEEPALIVE_SECONDS = 2\n",
+        because="A hundred idle guests would wake their node a hundred times a second for nothing.",
+        tests=_BY_HOSTILE,
+    ),
 )

@@ -17,6 +17,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+import libvirt
 import pytest
 import pytest_asyncio
 
@@ -279,3 +280,14 @@ async def test_what_is_no_text_is_an_error_like_another(spawn: SPAWN, capfd: pyt
     assert await made.events.get() == LifecycleChanged("(not UTF-8)", "started")
     await made.close()
     assert "Traceback" not in capfd.readouterr().err
+
+
+async def test_a_libvirtd_that_says_nothing_is_asked_every_15_seconds(
+    spawn: SPAWN, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Given up when it did not answer twice. Each asking wakes two processes: with a hundred guests that is felt."""
+    asked: list[tuple[int, int]] = []
+    monkeypatch.setattr(libvirt.virConnect, "setKeepAlive", lambda _unused, *every: asked.append(every))
+    made = await open_connection(spawn().uri)
+    await made.close()
+    assert asked == [(15, 2)]

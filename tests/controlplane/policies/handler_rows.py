@@ -53,9 +53,11 @@ ONLY_NOTES = "only change annotations that begin with kubevirt.io/"
 ONLY_META = "may only patch labels and annotations of its node"
 FAR = {"metadata": {"labels": {"kubevirt.io/schedulable": "false"}}}
 NO_KVM = KvmFinding(is_usable=False, reason="the node has no /dev/kvm")
+DOOR = node.door_annotations("2001:db8:1111:2222:3333:4444:5555:6666", 65535, bytes(768))
+"""With the longest certificate that there is room for."""
 
 NODE_ROWS: dict[str, Row] = {
-    "it says that it serves": patch(MINE, node.serving_patch(NO_KVM, 0), None),
+    "it says that it serves": patch(MINE, node.serving_patch(NO_KVM, 0, DOOR), None),
     "it says that it leaves": patch(MINE, node.leaving_patch(), None),
     "it takes a label of ours off": patch(MINE, {"metadata": {"labels": {"kubevirt.io/kvm-usable": None}}}, None),
     "another node": patch(THEIRS, FAR, 'of node "node-1" may not change node "node-2"'),
@@ -66,6 +68,7 @@ NODE_ROWS: dict[str, Row] = {
     "an owner": metadata(MINE, "neither finalizers nor owners of a node", ownerReferences=[OWNER]),
     "a role": patch(MINE, {"metadata": {"labels": {"node-role.kubernetes.io/control-plane": ""}}}, ONLY_OURS),
     "a label that only looks like ours": patch(MINE, {"metadata": {"labels": {"evil-kubevirt.io/x": ""}}}, ONLY_OURS),
+    "its quarantine": patch(MINE, {"metadata": {"labels": {"virtops.kubevirt/quarantined": "x"}}}, ONLY_OURS),
     "another's label changed": patch(MINE, {"metadata": {"labels": {"zone": "b"}}}, ONLY_OURS),
     "another's label taken off": patch(MINE, {"metadata": {"labels": {"zone": None}}}, ONLY_OURS),
     "another's annotation": patch(MINE, {"metadata": {"annotations": {"evil.example/x": ""}}}, ONLY_NOTES),
@@ -228,6 +231,9 @@ VMI_ROWS: dict[str, Row] = {
     "no epoch": status(WEB, "status.epoch", epoch=None),
     "attempt": status(WEB, "status.attempt", attempt=7),
     "another Pod": status(WEB, "status.activePods", activePods={"1": "node-1"}),
+    "that it failed elsewhere": status(
+        WEB, "status.failedAttempts", failedAttempts=[{"attempt": 1, "nodeName": "node-2", "nodeFault": True}]
+    ),
     "its node's name": status(WEB, "status.nodeName", nodeName="node-2"),
     "where it is to go": status(WEB, "status.evacuationNodeName", evacuationNodeName="node-2"),
     "how it migrates": status(WEB, "status.migrationMethod", migrationMethod="LiveMigration"),

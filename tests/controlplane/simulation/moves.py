@@ -63,6 +63,7 @@ class Moves:
             "clock": mishaps.clock,
             "emulation": mishaps.emulation,
             "blind": mishaps.blind,
+            "break": mishaps.break_or_mend,
         }
 
     def step(self) -> None:

@@ -41,6 +41,7 @@ USUAL = {
     "clock": 0.02,
     "emulation": 0.04,
     "blind": 0.05,
+    "break": 0.06,
 }
 NAMES = tuple(USUAL)
 FATES: tuple[Fate, ...] = ("request lost", "answer lost", "answer lost", "forbidden", "invalid", "throttled")

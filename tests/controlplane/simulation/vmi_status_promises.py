@@ -58,7 +58,8 @@ def waiting_follows(asked: Asked, name: str) -> str | None:
     said = condition(after, "PodScheduled").get("reason", "")
     if said != expected:
         return f"its Pod is {expected or 'placed'}, and it says {said or 'nothing'}"
-    waits = _waits_for(pod)
+    is_given_up = after["status"].get("attempt") != before.get("status", {}).get("attempt")
+    waits = "" if is_given_up else _waits_for(pod)
     if waits and not asked.in_pass.was_refused and condition(after, "Synchronized").get("reason") != waits:
         return f"its Pod waits for {waits}, and it says {condition(after, 'Synchronized') or 'nothing'}"
     return None

@@ -179,6 +179,21 @@ async def test_a_machine_that_does_not_run_is_refused_with_upstreams_code(
         assert "VMI is not running" in status["message"]
 
 
+HTTP = {"httpGet": {"port": 80}}
+
+
+@pytest.mark.parametrize(
+    ("verb", "probe", "code"),
+    [("pause", HTTP, 403), ("pause", {"guestAgentPing": {}}, 200), ("unpause", HTTP, 200), ("reset", HTTP, 200)],
+)
+async def test_a_guest_that_would_be_ended_for_being_paused_is_not(
+    stage: Stage, verb: str, probe: Json, code: int
+) -> None:
+    stage.served.api.put(VMI, a_vmi() | {"spec": {"domain": {"devices": {}}, "livenessProbe": probe}})
+    assert (await stage.call(verb))[0] == code
+    assert len(stage.asked) == (code == 200)
+
+
 @pytest.mark.parametrize(
     "status",
     [
@@ -330,6 +345,29 @@ async def test_a_captured_node_that_answers_nonsense_costs_its_own_question(stag
     assert (code, status["reason"]) == (503, "ServiceUnavailable")
     assert "virt-handler of node node-1" in status["message"]
     assert len(status["message"]) < 400
+
+
+async def test_a_captured_node_has_virt_api_ask_nobody_else(stage: Stage) -> None:
+    head = b"HTTP/1.1 307 Go on\r\nLocation: https://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n"
+    async with captured(stage, saying(b"", head)):
+        _unused, status = await stage.call("reset")
+    assert "did not take the question (HTTP 307)" in status["message"]
+
+
+async def test_a_captured_node_that_never_ends_its_answer_is_not_listened_to(stage: Stage) -> None:
+    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b'"reset"}')
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+        with suppress(OSError):
+            while not writer.is_closing():
+                writer.write(b" " * 4096)
+                await writer.drain()
+                await asyncio.sleep(0)
+        await leave(writer)
+
+    async with captured(stage, speak):
+        code, status = await stage.call("reset")
+    assert (code, "is no answer" in status["message"]) == (503, True)
 
 
 async def test_a_captured_node_cannot_dress_its_words_up(stage: Stage) -> None:

@@ -29,6 +29,7 @@ from controlplane.api.objects.vmi.domain import (
 from controlplane.api.objects.vmi.probes import Probe
 from controlplane.api.objects.vmi.status import (
     CpuTopology,
+    FailedAttempt,
     InterfaceStatus,
     MemoryStatus,
     PhaseTransition,
@@ -50,6 +51,7 @@ __all__ = [
     "DiskTarget",
     "DomainSpec",
     "EmptyDisk",
+    "FailedAttempt",
     "Features",
     "Firmware",
     "Interface",

@@ -264,6 +264,10 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
         a_world(a_vmi("Running"), a_launcher(seen(State(Life.PAUSED, "user"), resume_asked_at=100.0, resumes=3))),
         Plan(),
     ),
+    "paused by an I/O error and by a user": (
+        a_world(a_vmi("Running"), a_launcher(seen(IOERROR, is_held=True))),
+        Plan(),
+    ),
     "paused by a user": (a_world(a_vmi("Running"), a_launcher(seen(State(Life.PAUSED, "user")))), Plan()),
     # The way out.
     "deleted": (
