@@ -42,6 +42,7 @@ options:
     description:
       - Wait until they have as many instances as they want, all of them ready.
       - With O(name) and O(namespace) also until it is there.
+      - Fails at once where the cluster does not know the kind.
     type: bool
     default: false
 seealso:

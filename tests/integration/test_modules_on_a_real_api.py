@@ -32,7 +32,7 @@ INSTANCES = "/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 NAMESPACED = (
     "kubevirt_replicaset", "kubevirt_replicaset_info", "kubevirt_vm", "kubevirt_vm_info", "kubevirt_vmi",
-    "kubevirt_vmi_info",
+    "kubevirt_vmi_info", "kubevirt_service",
 )  # fmt: skip
 
 Task = Callable[..., Result]
@@ -287,6 +287,26 @@ def test_a_set_is_created_scaled_and_left_to_an_autoscaler(task: Task, api: Api)
     assert "default/workers is not ready after 1 s: 0 of 3 instances are ready, 0 are there" in late["msg"]
     assert task("kubevirt_replicaset", name="workers", state="absent", wait=True)["method"] == "delete"
     assert task("kubevirt_replicaset", name="workers", state="absent")["changed"] is False
+
+
+def test_a_service_is_created_changed_and_deleted(task: Task, api: Api) -> None:
+    task(name="exposed", memory="64Mi", image="registry/guest:1", running=False)
+    web = {"vm": "exposed", "ports": [{"port": 80, "target_port": 8080}]}
+    assert task("kubevirt_service", "--check", **web)["changed"] is True
+    created = task("kubevirt_service", **web)
+    assert (created["method"], created["result"]["spec"]["selector"]) == ("create", {"vmi.kubevirt.io/id": "exposed"})
+    assert created["result"]["metadata"]["ownerReferences"][0]["uid"] == read(api, "exposed")["metadata"]["uid"]
+    assert task("kubevirt_service", **web)["changed"] is False
+    node_port = task("kubevirt_service", vm="exposed", type="NodePort")
+    assert node_port["method"] == "patch"
+    (port,) = node_port["result"]["spec"]["ports"]
+    assert (port["port"], port["targetPort"], port["nodePort"] >= 30000) == (80, 8080, True)
+    assert task("kubevirt_service", type="NodePort", **web)["changed"] is False
+    several = [{"name": "http", "port": 80}, {"name": "more", "port": 81}]
+    assert len(task("kubevirt_service", vm="exposed", ports=several)["result"]["spec"]["ports"]) == 2
+    assert task("kubevirt_service", vm="exposed", ports=several)["changed"] is False
+    assert task("kubevirt_service", name="exposed", state="absent", wait=True)["method"] == "delete"
+    assert task("kubevirt_service", name="exposed", state="absent")["changed"] is False
 
 
 OURS = {"app.kubernetes.io/managed-by": "virtops.kubevirt", "app.kubernetes.io/part-of": "kubevirt"}

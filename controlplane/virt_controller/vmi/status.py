@@ -253,10 +253,8 @@ def _trouble(
     if problem is not None:
         return Trouble(refusal_reason(problem), str(problem.error))
     pod, failed = world.source, new.failed_attempts
-    if pod is None and (missing := _missing_claim(world)) is not None:
-        return missing
     if pod is None or failed != world.vmi.status.failed_attempts:
-        return explain(world, failed)
+        return (_missing_claim(world) if pod is None else None) or explain(world, failed)
     return find_start_trouble(pod, world.heard.get(pod.uid) or _heard_before(world)) or explain(world, failed)
 
 

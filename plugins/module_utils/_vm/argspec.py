@@ -85,7 +85,7 @@ def replicaset_spec() -> dict[str, Any]:
 
 
 def info_spec() -> dict[str, Any]:
-    """Return the options of kubevirt_vmi_info; kubevirt_vm_info has one more."""
+    """Return the options of kubevirt_replicaset_info; the others have one more."""
     return {
         **auth_argument_spec(),
         **wait_spec(),
@@ -111,6 +111,11 @@ def _one_vm() -> dict[str, Any]:
         "delete_options": {"type": "dict", "options": _delete_options()},
         "grace_period_seconds": {"type": "int"},
     }
+
+
+def vmi_info_spec() -> dict[str, Any]:
+    """Return the options of kubevirt_vmi_info."""
+    return {**info_spec(), "guest": {"type": "bool", "default": False}}
 
 
 def _identity() -> dict[str, Any]:

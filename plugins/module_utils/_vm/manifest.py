@@ -28,6 +28,7 @@ _MACHINE_OPTIONS = (
     "spec", "cpu", "memory", "image", "cloud_init", "disks", "volumes", "interfaces", "networks", "instancetype",
     "preference", "data_volume_templates",
 )  # fmt: skip
+_MODULES = {"VirtualMachine": "kubevirt_vm", VMI.name: "kubevirt_vmi", REPLICA_SET.name: "kubevirt_replicaset"}
 _OF_THE_SERVER = ("creationTimestamp", "deletionTimestamp", "generation", "managedFields", "resourceVersion", "uid")
 
 Object = dict[str, Any]
@@ -115,7 +116,9 @@ def _laid(vm: Object, fragment: Object, option: str) -> Object:
 
 def _from_definition(definition: Mapping[str, Any], api_version: str, kind: Kind) -> dict[str, Any]:
     if definition.get("kind", kind.name) != kind.name:
-        raise BadArgument(f"definition: kind is {definition['kind']!r}; this module is for {kind.name}")
+        other = _MODULES.get(str(definition["kind"]))
+        hint = f", and {other} for that" if other else ""
+        raise BadArgument(f"definition: kind is {definition['kind']!r}; this module is for {kind.name}{hint}")
     group = str(definition.get("apiVersion", api_version)).partition("/")[0]
     if group != names.GROUP:
         raise BadArgument(f"definition: apiVersion {definition.get('apiVersion')!r} is not of the group {names.GROUP}")

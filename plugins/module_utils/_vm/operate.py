@@ -102,7 +102,7 @@ def _ask(api: Api, request: VmRequest, terms: Terms, ask: power.Ask) -> None:
 def _why_not(error: ApiError) -> str | None:
     """Return why the operation is not to be had here at all, None if the refusal is about this object."""
     if error.status in _NOT_BUILT:
-        return f"the control plane of this cluster does not do that ({error.message})"
+        return f"the control plane of this cluster does not do that ({error.message.partition(': ')[2]})"
     if not isinstance(error, NotFound):
         return None
     if error.facts.get("server_reason"):

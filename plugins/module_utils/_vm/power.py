@@ -67,6 +67,8 @@ def _started_paused(ask: Ask | None) -> Ask | None:
 def _start(vm: Object, vmi: Object | None) -> Ask | None:
     strategy = run_strategy(vm)
     if strategy == run_strategies.HALTED:
+        if _is_asked(vm, "Start"):
+            return None  # a paused start, which the control plane has yet to carry out
         # an instance that is still going down makes the API refuse a start; the strategy can be changed all the same
         return Ask("start") if vmi is None or is_final(vmi) else _strategy_patch(run_strategies.ALWAYS)
     if _is_live(vmi) or _is_asked(vm, "Start"):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._client.api import Api, Resource
-from .._client.errors import Forbidden, TimedOut, VirtError
+from .._client.errors import TimedOut, VirtError
 from .._client.waiter import Reached, Verdict, Waiter
 from ..kubevirt_api import names
 from . import cluster, diagnose
@@ -95,18 +95,22 @@ class _Wait:
         if self.resource.kind == cluster.REPLICA_SET.name:
             return None
         if self._has_instances:
-            vm, obj = obj, self.api.get(self._instances, name)
+            vm = obj
+            try:
+                obj = self.api.get(self._instances, name)
+            except VirtError:
+                return None  # as with Pods that cannot be read
             if not _is_owned(obj, vm):
                 return None
         return obj["metadata"].get("uid") if obj else None
 
     def _pods_left(self, name: str, uid: str) -> VirtError | None:
-        """Wait for the Pods of an instance. Who may not read Pods goes by the instance, which stays until they go."""
+        """Wait for the Pods of an instance. Where they cannot be read, the instance tells: it stays until they go."""
         resource = cluster.pods(self.resource.namespace or "")
         try:
             pods = self.api.list(resource, labels=f"{names.CREATED_BY}={uid}")
             return self._all_left(name, "launcher Pod", resource, pods)
-        except Forbidden:
+        except VirtError:
             return None
 
     def _all_left(self, name: str, what: str, resource: Resource, objects: list[Object]) -> VirtError | None:

@@ -204,7 +204,7 @@ class World:
             if uid not in (None, old["metadata"]["uid"]):
                 raise Refused(409, "Conflict", f"the UID in the precondition ({uid}) does not match", name=name)
             if "dryRun" not in options:
-                if options.get("propagationPolicy") != "Orphan":
+                if plural == "virtualmachines" and options.get("propagationPolicy") != "Orphan":
                     self.drop("virtualmachineinstances", namespace, name)
                 self.drop(plural, namespace, name)
             return old

@@ -20,6 +20,10 @@ def admit(plural: str, old: Object | None, new: Object) -> bool:
     """Default and check an object that is no VM; return whether it is none."""
     if plural == "virtualmachines":
         return False
+    if plural == "services":
+        new["spec"] = {"type": "ClusterIP", "clusterIP": "10.0.0.7", **new["spec"]}
+        if new["spec"]["type"] != "ClusterIP":
+            new["spec"]["ports"] = [{"nodePort": 30000 + one["port"], **one} for one in new["spec"]["ports"]]
     if plural == INSTANCES:
         new.setdefault("spec", {}).setdefault("domain", {}).setdefault("machine", {"type": "q35"})
         if old is not None and old.get("spec") != new["spec"]:

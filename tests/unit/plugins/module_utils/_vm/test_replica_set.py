@@ -71,7 +71,9 @@ def test_what_is_not_declared_of_a_whole_stays_where_an_autoscaler_put_it(world:
     of_sets(definition=whole)
     world.objects[KEY]["spec"]["replicas"] = 5
     del whole["spec"]["replicas"]
+    world.requests.clear()
     assert of_sets(definition=whole)["changed"] is False
+    assert len(world.requests) == 1, "nothing is written"
     template = {**TEMPLATE, "spec": {"hostname": "h", "domain": {"devices": {}}}}
     assert of_sets(definition={"spec": {**whole["spec"], "template": template}})["method"] == "apply"
     assert world.objects[KEY]["spec"]["replicas"] == 5
