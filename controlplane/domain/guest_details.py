@@ -136,4 +136,4 @@ def _file_systems(value: Any) -> tuple[GuestFileSystem, ...]:
 
 
 def _bytes(value: Any) -> int:
-    return value if type(value) is int and 0 <= value < 1 << 63 else 0  # not isinstance: true is no number
+    return value if value.__class__ is int and 0 <= value < 1 << 63 else 0  # not isinstance: true is no number

@@ -71,7 +71,6 @@ def _returned(answer: str) -> dict[str, Any]:
 
 def _number(said: dict[str, Any], name: str) -> int:
     number = said.get(name)
-    # True is an int to Python, and no number to anybody.
-    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < 2**32:
+    if number.__class__ is not int or not 0 <= number < 2**32:  # not isinstance: true is no number
         raise AnswerError(f"the agent's answer has no number called {name}")
     return number
