@@ -122,7 +122,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_EXEC,
-        line="    if type(number) is not int or not 0 <= number < 2**32:",
+        line="    if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < 2**32:",
         without="    if not 0 <= number < 2**32:",
         because="What a guest says is no number because it ought to be one.",
         tests=_BY_EXEC,
