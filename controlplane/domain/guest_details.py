@@ -136,4 +136,5 @@ def _file_systems(value: Any) -> tuple[GuestFileSystem, ...]:
 
 
 def _bytes(value: Any) -> int:
-    return value if type(value) is int and 0 <= value < 1 << 63 else 0  # not isinstance: true is no number
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_number and 0 <= value < 1 << 63 else 0

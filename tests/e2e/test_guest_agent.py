@@ -5,16 +5,18 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
-from tests.e2e.cluster import Cluster
+from tests.e2e.cluster import Cluster, KubectlFailed
 from tests.e2e.machines import a_vm
 
 pytestmark = pytest.mark.lab
 
-GOES_AFTER_A_WHILE = "#!/bin/sh\n(sleep 20; agent off) >/dev/null 2>&1 &\n"
+GOES_AFTER_A_WHILE = "#!/bin/sh\n(sleep 25; agent off) >/dev/null 2>&1 &\n"
+TALKING = "/apis/subresources.kubevirt.io/v1/namespaces/default/virtualmachineinstances/talking"
 CONNECTED = '.status.conditions[?(@.type=="AgentConnected")].status'
 
 
@@ -44,11 +46,23 @@ def test_what_the_agent_tells_is_in_the_status(talking: Cluster) -> None:
     assert "AgentConnected" in {one["type"] for one in vm["status"]["conditions"]}
 
 
+def test_a_person_asks_the_guest(talking: Cluster) -> None:
+    info, users, systems = (
+        json.loads(talking.kubectl("get", "--raw", f"{TALKING}/{about}"))
+        for about in ("guestosinfo", "userlist", "filesystemlist")
+    )
+    assert (info["hostname"], info["os"]["id"], info["fsFreezeStatus"]) == ("talking", "virtops-guest", "thawed")
+    assert (info["timezone"], users["items"]) == ("UTC, 0", [])
+    assert "/run" in {one["mountPoint"] for one in systems["items"]}
+
+
 def test_libvirtd_lives_on_with_an_agent_and_what_the_agent_told_goes_with_it(talking: Cluster) -> None:
-    """20 s after the start: a launcher ended it after 15."""
+    """25 s after the start: a launcher ended it after 15."""
     talking.wait("vmi", "talking", ".status.interfaces[0].infoSource", "domain")
     said = status(talking)
     assert "AgentConnected" not in {one["type"] for one in said["conditions"]}
     assert not said["guestOSInfo"]
+    with pytest.raises(KubectlFailed, match="VMI does not have guest agent connected"):
+        talking.kubectl("get", "--raw", f"{TALKING}/guestosinfo")
     log = talking.kubectl("logs", talking.launcher("talking")["metadata"]["name"], "-c", "compute")
     assert "libvirtd ended" not in log
