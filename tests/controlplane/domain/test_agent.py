@@ -148,10 +148,14 @@ def test_what_cannot_be_read_is_refused_and_no_other_error_gets_out(read: Callab
     ids=["lists", "objects", "a text that is not printable"],
 )
 def test_the_worst_answer_takes_a_moment(answer: str) -> None:
-    """It is read on virt-handler's loop; 1 to 4 ms measured."""
-    began = time.thread_time()
-    agent.read_interfaces(answer)
-    assert time.thread_time() - began < 0.1
+    """It is read on virt-handler's loop; 1 to 4 ms measured. The best of some: others here make garbage."""
+
+    def once() -> float:
+        began = time.thread_time()
+        agent.read_interfaces(answer)
+        return time.thread_time() - began
+
+    assert min(once() for _unused in range(5)) < 0.1
 
 
 def test_the_largest_answers_leave_little() -> None:
