@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from kubevirt_api.names import ROLE
 
+from controlplane.api.objects import conditions
 from controlplane.api.objects.decode import decode_vm, decode_vmi
 from controlplane.api.objects.phase import RUNNING, UNKNOWN, is_final
 from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
@@ -155,7 +156,9 @@ class Rest:
         ):
             return [f"has no instance, and says {status.printable_status}"]
         if vmi is not None and vmi.status.phase == RUNNING:
-            return [] if status.printable_status == "Running" and status.ready else [f"runs, and {now}"]
+            paused = conditions.find(vmi.status.conditions, "Paused")
+            rests = "Paused" if paused is not None and paused.reason == "PausedByUser" else "Running"
+            return [] if status.printable_status == rests and status.ready else [f"runs, and {now}"]
         return []
 
     def _vmi(self, raw: Json) -> list[str]:
