@@ -18,6 +18,7 @@ from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE, VIRTU
 from tests.controlplane.simulation.answers import Asked, was_hidden
 from tests.controlplane.simulation.kubernetes import OUT_OF_SERVICE, has_taint
 from tests.controlplane.simulation.ledger import asks_for_run, controlling_uid
+from tests.controlplane.simulation.listing import taken_off_rightly
 from tests.controlplane.simulation.start_promises import (
     counts_up,
     end_is_noted,
@@ -218,6 +219,7 @@ RULES: dict[tuple[str, str], tuple[Rule, ...]] = {
         start_is_taken_off,
     ),
     ("patch", POD.kind): (_names_its_state,),
+    ("patch", NODE.kind): (taken_off_rightly,),
     ("delete", POD.kind): (_names_its_object, _is_deleted_once, _log_is_kept),
 }
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from controlplane.api.objects.resources import Key
-from controlplane.domain.observed import Identity, Observed
 from controlplane.domain.state import Life, State, derive_outcome
 
 OFF = State(Life.SHUT_OFF, "unknown")
@@ -54,6 +53,8 @@ class Launcher:
     """Grows with each libvirtd."""
     state: State | None = None
     """None: no domain is defined."""
+    xml: str = ""
+    """How it was defined."""
     is_starting: bool = False
     hesitation: int = 0
     """How often QEMU puts off being up, while nobody asks libvirtd for the end of the start."""
@@ -71,10 +72,6 @@ class Launcher:
     def is_running_guest(self) -> bool:
         return self.state is not None and self.state.life.is_up
 
-    def observed(self) -> Observed:
-        identity = Identity(self.vmi.namespace, self.vmi.name, self.vmi_uid, self.pod_uid, 1, 30)
-        return Observed(identity=identity, is_kvm=True, machine="pc-q35-10.0", has_acpi=True)
-
     def listen(self) -> None:
         """Let a libvirtd begin. Of a guest that ended without one every other does not even know the domain."""
         self.is_listening = True
@@ -85,7 +82,8 @@ class Launcher:
     def lose_daemon(self) -> None:
         self.is_listening = False
 
-    def define(self) -> None:
+    def define(self, xml: str) -> None:
+        self.xml = xml
         if self.state is None:
             self._become(OFF)
 

@@ -32,11 +32,14 @@ class Simulation:
 
     def run(self, steps: int) -> None:
         """Take random steps; every so often end all faults and require that everything comes right."""
-        for number in range(1, steps + 1):
-            self._guarded(self._moves.step)
-            if number % STRETCH == 0 or number == steps:
-                self._guarded(self._settling.run)
-                self.world.draw_odds()
+        try:
+            for number in range(1, steps + 1):
+                self._guarded(self._moves.step)
+                if number % STRETCH == 0 or number == steps:
+                    self._guarded(self._settling.run)
+                    self.world.draw_odds()
+        finally:
+            self.world.end()
 
     def _guarded(self, act: Callable[[], None]) -> None:
         try:

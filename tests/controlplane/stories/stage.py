@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from controlplane.api.objects.resources import (
+    LEASE,
     POD,
     VIRTUAL_MACHINE,
     VIRTUAL_MACHINE_INSTANCE,
@@ -93,6 +94,11 @@ class Stage:
     def guests(self) -> list[Launcher]:
         return self.node.guests()
 
+    def end(self) -> None:
+        """End both processes."""
+        for one in (self.controller, self.handler):
+            one.die(None, is_request_out=False)
+
     def text(self) -> str:
         return "\n".join(self.lines) + "\n"
 
@@ -144,6 +150,8 @@ class _Listener(logging.Handler):
 
 
 def _describe(change: Change) -> str | None:
+    if change.resource == LEASE:
+        return None
     name = f"{NAMES[change.resource.kind]}/{change.key.name}"
     if change.after is None:
         return f"  -> {name} is gone"

@@ -118,6 +118,7 @@ STORIES: tuple[Callable[[Stage, Users], None], ...] = (
 def test_the_story_goes_as_told(story: Callable[[Stage, Users], None]) -> None:
     stage = Stage()
     story(stage, Users(stage))
+    stage.end()
     golden = GOLDEN / f"{story.__name__}.txt"
     if os.environ.get("UPDATE_GOLDEN"):
         golden.write_text(stage.text())
