@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from controlplane.api.objects.resources import LEASE
 from tests.controlplane.simulation.cache import LaggingCache
 from tests.controlplane.simulation.handler import Handler
 from tests.controlplane.simulation.hands_on_pods import NOTHING
@@ -135,6 +136,8 @@ class Moves:
             return meddled
         fate = self._world.odds.fate(may_refuse=call.is_write)
         if call.is_api and isinstance(one, Handler) and one.node.is_unreachable:
+            fate = "request lost"
+        elif call.kind == LEASE.kind and one.role == "handler" and one.name.startswith(self._world.odds.unheard or "-"):
             fate = "request lost"
         elif isinstance(one, Handler) and self._moments.breaks(call):
             return self.mishaps.end_in_start(one, index)

@@ -19,7 +19,7 @@ from tests.controlplane.simulation.world import World
 FAIR_ROUNDS = 500
 PATIENCE_SECONDS = 35.0
 """What looks right is looked at again after the longest back-off."""
-QUIET_SECONDS = 600.0
+QUIET_SECONDS = 400.0
 """Of rest in which nobody of ours writes."""
 DEAD_NODES = 0.3
 """How often a node stays dead while all else comes to rest."""
