@@ -33,7 +33,7 @@ from controlplane.virt_controller.vm.reconciler import VmReconciler
 from controlplane.virt_controller.vmi.reconciler import VmiReconciler
 from controlplane.virt_controller.wake import connect, connect_configuration, connect_nodes, connect_replica_sets
 from tests.controlplane.simulation.answers import Asked, View
-from tests.controlplane.simulation.cache import LaggingCache, everything
+from tests.controlplane.simulation.cache import everything
 from tests.controlplane.simulation.calls import CallingApi
 from tests.controlplane.simulation.clock import WrongClock
 from tests.controlplane.simulation.configuration import Configuration
@@ -44,6 +44,7 @@ from tests.controlplane.simulation.process import Process
 from tests.controlplane.simulation.start_promises import owed_start
 from tests.controlplane.simulation.store import Json, Store
 from tests.controlplane.simulation.watched_queue import WatchedQueue
+from tests.controlplane.simulation.watching import WatchingCache
 
 
 @dataclass(slots=True)
@@ -114,7 +115,7 @@ class Controller(Process):
         super().__init__(name, store, clock)
         configuration = configuration or Configuration()
         watched = store.resources
-        by_resource = {one: LaggingCache(store, one, _is_launcher if one == POD else everything) for one in watched}
+        by_resource = {one: self.watch(one, _is_launcher if one == POD else everything) for one in watched}
         self.caches = tuple(by_resource.values())
         self.overlays = {resource: Overlay(cache) for resource, cache in by_resource.items() if resource != LEASE}
         self.told = Told()
@@ -143,7 +144,7 @@ class Controller(Process):
             cache.start()
         nodes.begin()
 
-    def _keep_nodes(self, rng: random.Random, api: RememberingApi, leases: LaggingCache) -> NodeReconciler:
+    def _keep_nodes(self, rng: random.Random, api: RememberingApi, leases: WatchingCache) -> NodeReconciler:
         nodes, queue = self.overlays[NODE], WatchedQueue(rng, self.broken_promises.append)
         reconciler = NodeReconciler(
             nodes=nodes, leases=leases, api=api, clock=self.clock, events=self.told, namespace=NAMESPACE

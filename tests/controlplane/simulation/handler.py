@@ -22,7 +22,6 @@ from controlplane.virt_handler.node import serving_patch
 from controlplane.virt_handler.vmi.reconciler import VmiReconciler
 from controlplane.virt_handler.vmi.world import Launcher
 from tests.controlplane.simulation.answers import Asked, View
-from tests.controlplane.simulation.cache import LaggingCache
 from tests.controlplane.simulation.calls import CallingApi, Fate
 from tests.controlplane.simulation.duties import Owed
 from tests.controlplane.simulation.handler_duties import owed
@@ -55,9 +54,9 @@ class Handler(Process):
     def __init__(self, node: Node, store: Store, rng: random.Random, build: BuildHandler = VmiReconciler) -> None:
         super().__init__(f"{node.name} handler", store, node.clock)
         self.node = node
-        pods = LaggingCache(store, POD, lambda body: _is_launcher_on(body, node.name))
-        vmis = LaggingCache(
-            store, VIRTUAL_MACHINE_INSTANCE, lambda body: body.get("status", {}).get("nodeName") == node.name
+        pods = self.watch(POD, lambda body: _is_launcher_on(body, node.name))
+        vmis = self.watch(
+            VIRTUAL_MACHINE_INSTANCE, lambda body: body.get("status", {}).get("nodeName") == node.name
         )
         self.caches = (pods, vmis)
         self._known = Overlay(vmis)

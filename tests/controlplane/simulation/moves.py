@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from controlplane.api.objects.resources import LEASE
-from tests.controlplane.simulation.cache import LaggingCache
+from tests.controlplane.simulation.watching import WatchingCache
 from tests.controlplane.simulation.handler import Handler
 from tests.controlplane.simulation.hands_on_pods import NOTHING
 from tests.controlplane.simulation.kubernetes import (
@@ -81,7 +81,7 @@ class Moves:
     def _shuffled(self, some: Sequence[T]) -> list[T]:
         return self._rng.sample(some, len(some))
 
-    def _reachable(self) -> list[tuple[str, LaggingCache]]:
+    def _reachable(self) -> list[tuple[str, WatchingCache]]:
         """List the caches that can hear from the API server."""
         return [
             (one.role, cache)
@@ -116,7 +116,8 @@ class Moves:
         return ""
 
     def _repeat(self) -> str | None:
-        self._rng.choice(self._reachable())[1].repeat()
+        cache = self._rng.choice(self._reachable())[1]
+        self._rng.choice((cache.repeat, cache.end_stream))()
         return ""
 
     def _begin(self) -> str | None:

@@ -21,7 +21,7 @@ from controlplane.engine.plan import Outcome
 from controlplane.engine.reconcile import reconcile
 from tests.controlplane.simulation.answers import Answers, Asked, View
 from tests.controlplane.simulation.breach import Breach
-from tests.controlplane.simulation.cache import LaggingCache
+from tests.controlplane.simulation.cache import Selects
 from tests.controlplane.simulation.calls import LOOK, READ, Call, Fate, perform
 from tests.controlplane.simulation.clock import WrongClock
 from tests.controlplane.simulation.duties import Owed
@@ -29,6 +29,7 @@ from tests.controlplane.simulation.loop import HandTurnedLoop
 from tests.controlplane.simulation.store import RESOURCES, Json, Store
 from tests.controlplane.simulation.undone import Moment, undone
 from tests.controlplane.simulation.watched_queue import WatchedQueue
+from tests.controlplane.simulation.watching import WatchingCache
 
 SHORTEST_SECONDS = 0.01
 """Of lateness that counts."""
@@ -85,7 +86,7 @@ class Process:
         self.name = name
         self.clock = clock
         self.store = store
-        self.caches: tuple[LaggingCache, ...] = ()
+        self.caches: tuple[WatchingCache, ...] = ()
         self.work: dict[str, tuple[WatchedQueue, Any]] = {}
         self.passes: list[Pass] = []
         self.answers = Answers()
@@ -162,6 +163,12 @@ class Process:
         if count > PASSES_AT_ONCE:
             raise Breach(f"spins: {self.name} takes {name} {key} up for the {count}th time at the same moment")
 
+    def watch(self, resource: Resource, selects: Selects) -> WatchingCache:
+        """Make a cache that is kept for as long as the process lives."""
+        cache = WatchingCache(self.store, resource, selects, self.clock, self.loop)
+        self.run(cache.run())
+        return cache
+
     def run(self, job: Coroutine[Any, Any, Any]) -> None:
         """Run something for as long as the process lives. It must not end."""
         task = self.loop.create_task(job, context=Context())
@@ -177,6 +184,9 @@ class Process:
     def carry_out(self, index: int, fate: Fate) -> None:
         """Let one waiting call happen and its pass go on to its next call or its end."""
         one = self.passes.pop(index)
+        if one.answer.done():
+            self.loop.settle()  # who asked does not wait any more
+            return
         self.store.actor = self.role
         result, error = perform(one.call, fate)
         self._carried += 1
