@@ -78,6 +78,8 @@ class WatchedRegistry(Registry):
         self, session: Session, name: str, verb: Callable[..., Awaitable[None]], *given: Any
     ) -> None:
         known, clock = self._in_vain[session.pod.uid], self._tools.clock
+        if name in PAUSED and session.is_over:
+            self._complain(f"{session.pod.vmi_key}: asked to {PAUSED[name]}, and its Pod is gone or over")
         if name in PAUSED and (left := known.left(clock.monotonic())) > 0:
             said = f"asked to {PAUSED[name]} {left:.2f} s too early, {known.count} came to nothing"
             self._complain(f"{session.pod.vmi_key}: {said}")

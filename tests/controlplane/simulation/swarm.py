@@ -22,7 +22,7 @@ USUAL = {
     "session": 20.0,
     "schedule": 10.0,
     "collect": 3.0,
-    "people": 0.4,
+    "people": 0.7,
     "time": 3.0,
     "guest": 0.3,
     "crash": 0.05,
