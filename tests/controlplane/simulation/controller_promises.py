@@ -30,7 +30,12 @@ from tests.controlplane.simulation.start_promises import (
 from tests.controlplane.simulation.store import OVER, Json
 from tests.controlplane.simulation.truth import form
 from tests.controlplane.simulation.vm_status_promises import vm_status_follows
-from tests.controlplane.simulation.vmi_status_promises import ready_follows, vmi_status_follows, waiting_follows
+from tests.controlplane.simulation.vmi_status_promises import (
+    attempt_follows,
+    ready_follows,
+    vmi_status_follows,
+    waiting_follows,
+)
 
 LOOKED_BACK = 2
 """Earlier attempts of a run that may still have a Pod."""
@@ -171,7 +176,7 @@ def _end_is_proven(asked: Asked) -> str | None:
 
 def _ready_follows(asked: Asked) -> str | None:
     names = [*_pod_names(asked.decided_on)]
-    return ready_follows(asked, names) or waiting_follows(asked, names[-1])
+    return ready_follows(asked, names) or waiting_follows(asked, names[-1]) or attempt_follows(asked, names[-1])
 
 
 def _never_began(asked: Asked, vmi: Json) -> str | None:

@@ -19,6 +19,7 @@ STARTING = State(Life.PAUSED, "starting_up")
 BOOTED = State(Life.RUNNING, "booted")
 ENDS = {"shut down": "shutdown", "crashed": "crashed", "destroyed": "destroyed", "start failed": "failed"}
 """How a guest ends, and libvirt's reason for it."""
+STALLED = State(Life.PAUSED, "ioerror")
 UNSEEN = OFF
 """How a domain is whose guest ended while there was no libvirtd."""
 
@@ -111,6 +112,15 @@ class Launcher:
             self.hesitation -= 1
         else:
             self.finish_start()
+
+    def stall(self) -> None:
+        """Let the guest meet an I/O error: QEMU pauses it."""
+        self._become(STALLED)
+
+    def resume(self) -> None:
+        """Let a paused guest go on; of another one nothing is changed."""
+        if self.state == STALLED:
+            self._become(State(Life.RUNNING, "unpaused"))
 
     def press_power(self) -> None:
         if not self.is_running_guest:

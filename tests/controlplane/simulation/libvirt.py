@@ -215,7 +215,7 @@ class LauncherGuest:
         await self._end("destroy", lambda one: one.destroy())
 
     async def resume(self) -> None:
-        await self._connection.call("resume", lambda _unused: None)
+        await self._connection.call("resume", lambda one: one.resume())
 
     async def state(self) -> State:
         state = await self._connection.call("look at", lambda one: one.state)

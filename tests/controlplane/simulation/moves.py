@@ -63,6 +63,7 @@ class Moves:
             "daemon": mishaps.daemon,
             "clock": mishaps.clock,
             "emulation": mishaps.emulation,
+            "I/O error": mishaps.io_error,
             "blind": mishaps.blind,
         }
 

@@ -15,6 +15,7 @@ from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE, VIRTU
 from controlplane.api.objects.vm import VirtualMachine
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from tests.controlplane.simulation.causes import vmi_of
+from tests.controlplane.simulation.launcher import STALLED
 from tests.controlplane.simulation.ledger import Account, Ledger, controlling_uid
 from tests.controlplane.simulation.listing import is_listed
 from tests.controlplane.simulation.node import BAD_NODE_SELECTOR, NO_KERNEL, Node
@@ -35,7 +36,10 @@ class Rest:
     def stuck(self) -> list[str]:
         """List what is not as it should be when nothing moves any more."""
         self._held = {key for key, raw in self._store.list(VIRTUAL_MACHINE_INSTANCE) if self._is_held(raw)}
-        found = self._going() + self._unproven() + self._leftovers() + self._wrongly_listed()
+        found = [
+            f"the guest of {one.vmi} is paused" for node in self._nodes for one in node.guests() if one.state == STALLED
+        ]
+        found += self._going() + self._unproven() + self._leftovers() + self._wrongly_listed()
         vmis = dict(self._store.list(VIRTUAL_MACHINE_INSTANCE))
         for key, raw in self._store.list(VIRTUAL_MACHINE):
             if key not in self._held:

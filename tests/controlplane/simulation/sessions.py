@@ -17,10 +17,13 @@ from controlplane.engine.ports import Cache
 from controlplane.virt_handler.launchers.registry import Registry
 from controlplane.virt_handler.launchers.session import Session, Tools
 from controlplane.virt_handler.vmi.ports import NoContact, StartRefused
+from tests.controlplane.simulation.launcher import STALLED
 from tests.controlplane.simulation.libvirt import LauncherConnections
 
 FIRST_SECONDS, LAST_SECONDS = 0.05, 30.0
 """Of the pause after a verb of which nothing came."""
+RESUME_SECONDS = 10.0
+"""At least between two attempts to let a guest go on."""
 PAUSED = {"prepare_network": "prepare the network", "start": "start"}
 """Verbs that wait after one that came to nothing."""
 COUNTED = (*PAUSED, "shut_down", "destroy", "resume")
@@ -31,6 +34,7 @@ class _InVain:
     count: int = 0
     """How many verbs in a row came to nothing."""
     at: float = 0.0
+    resumed_at: float | None = None
 
     def left(self, now: float) -> float:
         if not self.count:
@@ -83,12 +87,23 @@ class WatchedRegistry(Registry):
         if name in PAUSED and (left := known.left(clock.monotonic())) > 0:
             said = f"asked to {PAUSED[name]} {left:.2f} s too early, {known.count} came to nothing"
             self._complain(f"{session.pod.vmi_key}: {said}")
+        if name == "resume":
+            self._note_resume(session, known, clock.monotonic())
         try:
             await self._reported(verb, *given)
         except (NoContact, StartRefused):
             known.count, known.at = known.count + 1, clock.monotonic()
             raise
         known.count, known.at = 0, clock.monotonic()
+
+    def _note_resume(self, session: Session, known: _InVain, now: float) -> None:
+        """A guest that an I/O error paused is let go on, and not again before ten seconds."""
+        state = session.launcher().sighting.state
+        if state is None or (state.life.value, state.reason) != (STALLED.life.value, STALLED.reason):
+            self._complain(f"{session.pod.vmi_key}: asked to resume, and no I/O error has paused it")
+        if known.resumed_at is not None and now - known.resumed_at < RESUME_SECONDS:
+            self._complain(f"{session.pod.vmi_key}: asked to resume {now - known.resumed_at:.2f} s after the last time")
+        known.resumed_at = now
 
     async def _reported(self, doing: Callable[..., Awaitable[None]], *given: Any) -> None:
         """Find the bugs that the real ones survive."""

@@ -14,8 +14,15 @@ from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
-from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, VIRTUAL_MACHINE_INSTANCE_REPLICA_SET, Key
+from controlplane.api.objects.resources import (
+    VIRTUAL_MACHINE_INSTANCE,
+    VIRTUAL_MACHINE_INSTANCE_REPLICA_SET,
+    Key,
+    Resource,
+)
 from controlplane.engine.overlay import Overlay, RememberingApi
 from controlplane.engine.plan import Outcome
 from controlplane.engine.reconcile import reconcile
@@ -28,6 +35,8 @@ from tests.controlplane.simulation.controller import Told
 from tests.controlplane.simulation.store import OVER, WITH_SETS, Json, Store
 
 LABELS = {"app": "web"}
+MEDDLING = 0.3
+"""How often a mind is changed while an instance is being made, and nothing comes of that."""
 READY: Json = {"type": "Ready", "status": "True"}
 POD_GOES: Json = {"type": "Ready", "status": "False", "reason": "PodTerminating"}
 WEB = Key("default", "web")
@@ -48,8 +57,11 @@ class Process:
     """A virt-controller that follows, and works when it leads."""
 
     def __init__(self, store: Store) -> None:
+        self._store = store
+        self.at_first: Json = {}
+        """The set as the pass saw it when it began."""
         self.caches = {one: LaggingCache(store, one) for one in (SET, VMI)}
-        overlays = {one: Overlay(cache) for one, cache in self.caches.items()}
+        overlays = self._overlays = {one: Overlay(cache) for one, cache in self.caches.items()}
         self.reconciler = ReplicaSetReconciler(
             replica_sets=overlays[SET],
             vmis=overlays[VMI],
@@ -65,6 +77,7 @@ class Process:
     def begin(self) -> bool:
         """Start a pass; tell whether it asks for anything."""
         coroutine = reconcile(self.reconciler, WEB)
+        self.at_first = self._seen(SET, WEB) or {"spec": {"replicas": 0}}
         read = (self.caches[SET].position, self.caches[VMI].position)
         return self._go_on(coroutine, read, None, None)
 
@@ -80,7 +93,24 @@ class Process:
         except StopIteration:
             return False
         self.work = Pass(coroutine, call, *read)
+        if call.verb in ("create", "delete") and call.kind == VMI.kind:
+            self._judge_ground(call, read[0])
         return True
+
+    def _judge_ground(self, call: Call, since: int) -> None:
+        """Nobody is made whom it takes for too many itself, and nobody deleted whom it takes for wanted."""
+        known = {key: body for key in self._overlays[VMI].keys() if (body := self._seen(VMI, key)) is not None}
+        active = {key for key, body in known.items() if counts(body)}
+        newer = [one.after for one in self._store.histories[SET.kind] if one.after and one.version > since]
+        seen = [one["spec"]["replicas"] for one in (self._seen(SET, WEB) or self.at_first, self.at_first, *newer)]
+        if call.verb == "create" and call.key not in known and len(active) >= max(seen):
+            raise Breach(f"sets: {call}, and it sees {len(active)} of {seen}")
+        if call.verb == "delete" and call.key in active and len(active) <= min(seen):
+            raise Breach(f"sets: {call}, and it sees {len(active)} of {seen}")
+
+    def _seen(self, resource: Resource, key: Key) -> Json | None:
+        raw = self._overlays[resource].get(key)
+        return None if raw is None else msgspec.json.decode(raw)
 
 
 class SetPlay:
@@ -144,8 +174,17 @@ class SetPlay:
     def work(self) -> None:
         if self.leader.work is None:
             self.leader.begin()
+        elif self.leader.work.call.verb == "create" and self.rng.random() < MEDDLING:
+            self.carry_out("request lost")
+            self.scale()
+            while self.leader.caches[SET].is_behind:
+                self.leader.caches[SET].advance()
         else:
             self.carry_out(self.rng.choice(FATES))
+
+    def scale(self) -> None:
+        self.store.actor = "user"
+        self.store.patch(SET, WEB, {"spec": {"replicas": self.rng.randrange(5)}})
 
     def exchange(self) -> None:
         """Let the standby lead; the leader dies, and what it had sent happens or does not."""
@@ -161,7 +200,7 @@ class SetPlay:
         live = sorted(self.active())
         what = self.rng.choice(("scale", "pause", "end", "end", "drain", "delete", "ready", "finish", "finish", "finish"))
         if what == "scale":
-            self.store.patch(SET, WEB, {"spec": {"replicas": self.rng.randrange(5)}})
+            self.scale()
         elif what == "pause":
             self.store.patch(SET, WEB, {"spec": {"paused": self.rng.random() < 0.3}})
         elif what == "finish":

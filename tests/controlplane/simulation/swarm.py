@@ -40,6 +40,7 @@ USUAL = {
     "daemon": 0.05,
     "clock": 0.02,
     "emulation": 0.04,
+    "I/O error": 0.4,
     "blind": 0.05,
 }
 NAMES = tuple(USUAL)

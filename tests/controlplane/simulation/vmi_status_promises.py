@@ -44,6 +44,17 @@ def ready_follows(asked: Asked, names: Iterable[str]) -> str | None:
     return f"it is said to be ready: {said}, and what is seen is {expected}"
 
 
+def attempt_follows(asked: Asked, name: str) -> str | None:
+    """A further attempt is begun only while the Pod of the one before has no node. name: of that Pod."""
+    said, before = asked.call.asked["patch"].get("status", {}), asked.decided_on.get("status", {})
+    if not before.get("attempt") or said.get("attempt", 0) <= before["attempt"]:
+        return None
+    pod = asked.seen(POD, Key(asked.call.key.namespace, name))
+    if pod is None or "nodeName" not in pod["spec"]:
+        return None
+    return f"a further attempt is begun, and Pod {name} has a node"
+
+
 def waiting_follows(asked: Asked, name: str) -> str | None:
     """Until the hand-over a VMI says what its Pod, as it is seen, says of why it does not come up. name: the Pod's."""
     before = asked.decided_on
