@@ -48,6 +48,7 @@ class Settling:
         for cache in (cache for one in world.processes() for cache in one.caches if cache.is_blind):
             cache.relist()
         world.people.pods.remove_squatters()
+        world.people.want_what_is_known()
         if world.rng.random() < 0.5:
             world.people.pods.restore_labels()
         self._come_to_rest()
