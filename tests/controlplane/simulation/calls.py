@@ -46,7 +46,7 @@ class Call:
 
     def __await__(self) -> Generator[Any, Any, Any]:
         """Ask the process whose loop runs; without one, whoever drives the coroutine by hand."""
-        loop = events._get_running_loop()  # noqa: SLF001
+        loop = events._get_running_loop()
         return (yield from loop.ask(self).__await__()) if isinstance(loop, Asks) else (yield self)
 
     @property

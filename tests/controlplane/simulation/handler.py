@@ -55,9 +55,7 @@ class Handler(Process):
         super().__init__(f"{node.name} handler", store, node.clock)
         self.node = node
         pods = self.watch(POD, lambda body: _is_launcher_on(body, node.name))
-        vmis = self.watch(
-            VIRTUAL_MACHINE_INSTANCE, lambda body: body.get("status", {}).get("nodeName") == node.name
-        )
+        vmis = self.watch(VIRTUAL_MACHINE_INSTANCE, lambda body: body.get("status", {}).get("nodeName") == node.name)
         self.caches = (pods, vmis)
         self._known = Overlay(vmis)
         queue = WatchedQueue(rng, self.broken_promises.append)

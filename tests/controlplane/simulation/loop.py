@@ -51,16 +51,16 @@ class HandTurnedLoop(asyncio.BaseEventLoop, Asks):
         """Let everybody go on until all wait: for an answer, or for time to pass."""
         if self._is_settling:
             return
-        outer = events._get_running_loop()  # noqa: SLF001 - two processes may stand on one stack
+        outer = events._get_running_loop()
         self._is_settling = True
-        events._set_running_loop(self)  # noqa: SLF001
+        events._set_running_loop(self)
         try:
             for _unused in range(TURNS_AT_ONCE):
                 if not (self._ready or self._is_timer_due()):  # type: ignore[attr-defined]
                     return
                 self._run_once()  # type: ignore[attr-defined]
         finally:
-            events._set_running_loop(outer)  # noqa: SLF001
+            events._set_running_loop(outer)
             self._is_settling = False
         raise Breach(f"spins: a process took {TURNS_AT_ONCE} turns at the same moment")
 

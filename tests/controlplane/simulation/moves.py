@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from controlplane.api.objects.resources import LEASE
-from tests.controlplane.simulation.watching import WatchingCache
 from tests.controlplane.simulation.handler import Handler
 from tests.controlplane.simulation.hands_on_pods import NOTHING
 from tests.controlplane.simulation.kubernetes import (
@@ -21,7 +20,9 @@ from tests.controlplane.simulation.kubernetes import (
 )
 from tests.controlplane.simulation.mishaps import Mishaps
 from tests.controlplane.simulation.moments import Moments
+from tests.controlplane.simulation.process import Process
 from tests.controlplane.simulation.swarm import SLOW_DELIVERY
+from tests.controlplane.simulation.watching import WatchingCache
 from tests.controlplane.simulation.world import World
 
 T = TypeVar("T")
@@ -137,15 +138,20 @@ class Moves:
             self._world.fault("moment")
             return meddled
         fate = self._world.odds.fate(may_refuse=call.is_write)
-        if call.is_api and isinstance(one, Handler) and one.node.is_unreachable:
-            fate = "request lost"
-        elif call.kind == LEASE.kind and one.role == "handler" and one.name.startswith(self._world.odds.unheard or "-"):
+        if self._is_cut_off(one, call):
             fate = "request lost"
         elif isinstance(one, Handler) and self._moments.breaks(call):
             return self.mishaps.end_in_start(one, index)
         elif fate != "done":
             self._world.fault(fate)
         return self._world.carry(one, index, fate)
+
+    def _is_cut_off(self, one: Process, call: Call) -> bool:
+        """Tell whether a call of virt-handler cannot get through: none of its node, or none about its Lease."""
+        if not isinstance(one, Handler):
+            return False
+        is_unheard = call.kind == LEASE.kind and one.node.name == self._world.odds.unheard
+        return is_unheard or (call.is_api and one.node.is_unreachable)
 
     def _people(self) -> str | None:
         done = self._world.people.act()

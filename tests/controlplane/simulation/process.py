@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Iterable
-from contextvars import Context, ContextVar, copy_context
-from dataclasses import dataclass, field, replace
+from contextvars import Context, copy_context
+from dataclasses import replace
 from typing import Any
 
 from controlplane.api.objects.resources import Key, Resource
@@ -27,6 +27,7 @@ from tests.controlplane.simulation.clock import WrongClock
 from tests.controlplane.simulation.duties import Owed
 from tests.controlplane.simulation.loop import HandTurnedLoop
 from tests.controlplane.simulation.store import RESOURCES, Json, Store
+from tests.controlplane.simulation.turn import TURN, Pass, Turn
 from tests.controlplane.simulation.undone import Moment, undone
 from tests.controlplane.simulation.watched_queue import WatchedQueue
 from tests.controlplane.simulation.watching import WatchingCache
@@ -38,43 +39,6 @@ PASSES_AT_ONCE = 300
 BY_KIND = {one.kind: one for one in RESOURCES}
 EXPECTED = (READ, LOOK, "create", "delete")
 """Calls of which it may be an answer that there is no such object, or one already."""
-
-
-@dataclass(slots=True, eq=False)
-class _Turn:
-    """A reconcile under way."""
-
-    work: str
-    """"": of no queue, as a verb of a launcher's session, or its own task."""
-    key: Key
-    since: int
-    """The store's version when it began."""
-    answers: Answers
-    view: View
-    began: float
-    """By its own clock."""
-    troubles: list[str] = field(default_factory=list)
-    """Calls that came to nothing."""
-    calls: list[Call] = field(default_factory=list)
-    stood: tuple[int, ...] = ()
-    """What others had told the process when it began."""
-    task: asyncio.Task[Any] | None = None
-
-
-_TURN: ContextVar[_Turn | None] = ContextVar("turn", default=None)
-"""The pass that is under way, or that has begun what is."""
-
-
-@dataclass(frozen=True, slots=True)
-class Pass:
-    """A task under way, stopped at a call."""
-
-    turn: _Turn
-    call: Call
-    answer: asyncio.Future[Any]
-    view: View
-    known: str
-    """UID of the object that was shown under the call's key; "" for none."""
 
 
 class Process:
@@ -101,7 +65,7 @@ class Process:
         self._finished: dict[tuple[str, Key], Moment] = {}
         """When the last pass over a key ended."""
         self.loop = HandTurnedLoop(clock, self._ask)
-        self._beside: dict[asyncio.Task[Any], _Turn] = {}
+        self._beside: dict[asyncio.Task[Any], Turn] = {}
         """Tasks that are no passes."""
 
     def view(self, key: Key, since: int) -> View:
@@ -147,9 +111,9 @@ class Process:
         self.begins(key)
         since, now = self.store.version, self.clock.now()
         view, stood = self.view(key, since), self._standing(None)
-        turn = _Turn(name, key, since, Answers(), view, now, stood=stood)
+        turn = Turn(name, key, since, Answers(), view, now, stood=stood)
         context = copy_context()
-        context.run(_TURN.set, turn)
+        context.run(TURN.set, turn)
         task = turn.task = self.loop.create_task(reconcile(reconciler, key), context=context)
         task.add_done_callback(lambda ended: self._ended(turn, ended))
         self.loop.settle()
@@ -224,7 +188,7 @@ class Process:
         sleep = self.loop.next_due()
         return min(turns if sleep is None else [*turns, sleep], default=None)
 
-    def _standing(self, turn: _Turn | None) -> tuple[int, ...]:
+    def _standing(self, turn: Turn | None) -> tuple[int, ...]:
         """Count what the process has heard, but for what was answered in one turn."""
         own = 0 if turn is None else len(turn.calls)
         return (self._carried - own, *(cache.position for cache in self.caches))
@@ -256,22 +220,22 @@ class Process:
         """Take note that nobody waits for a call any more."""
         self.passes = [each for each in self.passes if each is not one]
 
-    def _turn_of(self, call: Call) -> _Turn:
+    def _turn_of(self, call: Call) -> Turn:
         """Return the pass that asks; of another task what it rests on: the answers to whoever began it."""
-        task, by = asyncio.current_task(), _TURN.get()
+        task, by = asyncio.current_task(), TURN.get()
         if by is not None and by.task is task:
             return by
         assert task is not None
         if by is None:
             since = self.store.version
-            return _Turn("", call.key, since, Answers(), self.view(call.key, since), self.clock.now())
+            return Turn("", call.key, since, Answers(), self.view(call.key, since), self.clock.now())
         if task not in self._beside:
             view = self.view(by.key, by.since)
             self._beside[task] = replace(by, work="", view=view, troubles=[], calls=[], task=task)
             task.add_done_callback(lambda ended: self._beside.pop(ended, None))
         return self._beside[task]
 
-    def _ended(self, turn: _Turn, task: asyncio.Task[Outcome]) -> None:
+    def _ended(self, turn: Turn, task: asyncio.Task[Outcome]) -> None:
         if self.is_dead or task.cancelled():
             return
         bug = task.exception()
@@ -283,7 +247,7 @@ class Process:
         if not self.is_dead:
             self.bugs.append(f"{task.get_name()} has ended: {None if task.cancelled() else task.exception()!r}")
 
-    def _finish(self, turn: _Turn, outcome: Outcome) -> None:
+    def _finish(self, turn: Turn, outcome: Outcome) -> None:
         now, key, failed = self.clock.monotonic(), turn.key, outcome.error is not None
         queue = self.work[turn.work][0]
         queue.finish(key, now, failed=failed, look_again_in=outcome.look_again_in)

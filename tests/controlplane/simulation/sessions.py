@@ -78,9 +78,7 @@ class WatchedRegistry(Registry):
         session.run = partial(self._reported, session.run)
         return session  # type: ignore[no-any-return]
 
-    async def _counted(
-        self, session: Session, name: str, verb: Callable[..., Awaitable[None]], *given: Any
-    ) -> None:
+    async def _counted(self, session: Session, name: str, verb: Callable[..., Awaitable[None]], *given: Any) -> None:
         known, clock = self._in_vain[session.pod.uid], self._tools.clock
         if name in PAUSED and session.is_over:
             self._complain(f"{session.pod.vmi_key}: asked to {PAUSED[name]}, and its Pod is gone or over")

@@ -99,7 +99,8 @@ class Process:
 
     def _judge_ground(self, call: Call, since: int) -> None:
         """Nobody is made whom it takes for too many itself, and nobody deleted whom it takes for wanted."""
-        known = {key: body for key in self._overlays[VMI].keys() if (body := self._seen(VMI, key)) is not None}
+        found = ((key, self._seen(VMI, key)) for key in list(self._overlays[VMI].keys()))
+        known = {key: body for key, body in found if body is not None}
         active = {key for key, body in known.items() if counts(body)}
         newer = [one.after for one in self._store.histories[SET.kind] if one.after and one.version > since]
         seen = [one["spec"]["replicas"] for one in (self._seen(SET, WEB) or self.at_first, self.at_first, *newer)]
@@ -137,7 +138,11 @@ class SetPlay:
     def _judge(self) -> None:
         """Compare what is there at rest with what is wanted, and said."""
         found = self.store.get(SET, WEB)
-        live, status, wanted = [one for _unused, one in self.store.list(VMI)], found["status"], found["spec"]["replicas"]
+        live, status, wanted = (
+            [one for _unused, one in self.store.list(VMI)],
+            found["status"],
+            found["spec"]["replicas"],
+        )
         if not len(live) == len(self.active()) == wanted == status.get("replicas", 0):
             raise Breach(f"sets: {wanted} wanted, {len(live)} there, and it says {status}")
         ready = sum(READY in one.get("status", {}).get("conditions", ()) for one in live)
@@ -198,7 +203,9 @@ class SetPlay:
         """Let somebody else do something."""
         self.store.actor = "user"
         live = sorted(self.active())
-        what = self.rng.choice(("scale", "pause", "end", "end", "drain", "delete", "ready", "finish", "finish", "finish"))
+        what = self.rng.choice(
+            ("scale", "pause", "end", "end", "drain", "delete", "ready", "finish", "finish", "finish")
+        )
         if what == "scale":
             self.scale()
         elif what == "pause":

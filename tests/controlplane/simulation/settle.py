@@ -108,7 +108,11 @@ class Settling:
             self._world.true.advance(QUIET_SECONDS if due is None else max(due, 1.0))
             self._round()
         for change in store.history[before:]:
-            if change.actor in OURS and change.resource != LEASE and not any(name in change.key.name.replace("-", ".") for name in restless):
+            if (
+                change.actor in OURS
+                and change.resource != LEASE
+                and not any(name in change.key.name.replace("-", ".") for name in restless)
+            ):
                 raise Breach(f"write rate: {change.actor} writes {change.resource.kind} {change.key} at rest")
         wanted = work_found_afresh(self._world, restless)
         if wanted is not None:

@@ -223,5 +223,3 @@ class WatchingCache(WatchCache):
     def _go_on(self, line: bytes) -> None:
         self._server.let_go_on(line)
         self._loop.settle()
-
-
