@@ -196,7 +196,7 @@ def answer_agent(answer: bytes) -> Behaviour:
     return behave
 
 
-def silent_agent(caller: Caller, program: int, procedure: int, serial: int) -> bool:
+def silent_agent(caller: Caller, program: int, procedure: int, serial: int) -> bool:  # noqa: ARG001
     """Take what is asked of the agent, and answer everything else."""
     return program == QEMU
 

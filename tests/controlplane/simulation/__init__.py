@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Deterministic simulation: the real reconcilers, sessions and heartbeats on an in-memory API, under faults.
 
-Checked at every step. store: the API server. cache, watching: watch streams that lag. process, loop: real tasks, stoppable at
-every call. controller: virt-controller. handler, sessions: virt-handler; libvirt: what its sessions meet. node: kubelet,
-launcher, guest. listing: which nodes machines are sent to. people: users' operations. moments: what goes wrong when it
+Checked at every step. store: the API server. cache, watching: watch streams that lag. process, turn, loop: real tasks,
+stoppable at every call. controller: virt-controller. handler, sessions: virt-handler; libvirt: what its sessions meet.
+node: kubelet, launcher, guest. listing: which nodes machines are sent to. people: users' operations. moments: what goes wrong when it
 matters. oracles: what must never happen, and what must have happened in the end. controller_promises, handler_promises:
 what each write must rest on, whatever comes of it: its preconditions, and the questions (answers) asked before.
 vm_status_promises, vmi_status_promises, end_promises: that what is said follows from what was seen. handler_duties:

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The real leader election, in a play of its own: candidates on one Lease that hang, die, end, and get no answers.
 
-At no moment two of them may act; each takes the Lease only when that is its right; in calm one leads, and writes no more
-than its renewals.
+At no moment two of them may act; each takes the Lease only when that is its right; in calm one leads, and writes
+no more than its renewals.
 """
 
 from __future__ import annotations

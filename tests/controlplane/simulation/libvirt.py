@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""libvirt and virt-node as a session meets them: calls that the schedule carries out, and news when it lets them through.
+"""libvirt and virt-node as a session meets them: calls that the schedule carries out, news when it lets them through.
 
 What they reach is a launcher as it truly is. Losing contact changes nothing there.
 """

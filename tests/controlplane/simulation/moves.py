@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from controlplane.api.objects.resources import LEASE
+from tests.controlplane.simulation.calls import Call
 from tests.controlplane.simulation.handler import Handler
 from tests.controlplane.simulation.hands_on_pods import NOTHING
 from tests.controlplane.simulation.kubernetes import (
