@@ -9,6 +9,7 @@ neither false: restarting or unlisting a component would help nobody.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 from aiohttp import web
@@ -20,6 +21,8 @@ from controlplane.listener import Listener
 CONNECTIONS = 64
 """A kubelet opens one for each probe, a monitoring system keeps one."""
 SHUTDOWN_SECONDS = 10.0
+SHOWN_SECONDS = 5.0
+"""What was made of the metrics is shown so long: whoever asks without end costs no more than who asks that often."""
 
 
 class Health:
@@ -35,6 +38,9 @@ class Health:
         self._waiting_for = waiting_for
         self._answers = {"/healthz": self._healthz, "/readyz": self._readyz, "/metrics": self._show_metrics}
         self._listener = Listener(self._answer, CONNECTIONS)
+        self._shown = b""
+        self._shown_until = 0.0
+        self._showing = asyncio.Lock()
 
     async def start(self) -> None:
         """Listen; OSError when the port is taken."""
@@ -49,16 +55,22 @@ class Health:
             return web.Response(status=404, text="not found\n")
         if request.method not in {"GET", "HEAD"}:
             return web.Response(status=405, text="only GET\n", headers={"Allow": "GET, HEAD"})
-        return answer()
+        return await answer()
 
-    def _healthz(self) -> web.Response:
+    async def _healthz(self) -> web.Response:
         return web.Response(text="ok\n")
 
-    def _readyz(self) -> web.Response:
+    async def _readyz(self) -> web.Response:
         missing = self._waiting_for()
         return web.Response(
             text="ok\n" if not missing else f"waiting for {', '.join(missing)}\n", status=503 if missing else 200
         )
 
-    def _show_metrics(self) -> web.Response:
-        return web.Response(body=generate_latest(self._metrics), headers={"Content-Type": CONTENT_TYPE_LATEST})
+    async def _show_metrics(self) -> web.Response:
+        """Answer from a thread's work: thousands of machines make megabytes of text, and nobody else waits for them."""
+        loop = asyncio.get_running_loop()
+        async with self._showing:
+            if loop.time() >= self._shown_until:
+                self._shown = await asyncio.to_thread(generate_latest, self._metrics)
+                self._shown_until = loop.time() + SHOWN_SECONDS
+        return web.Response(body=self._shown, headers={"Content-Type": CONTENT_TYPE_LATEST})

@@ -43,16 +43,25 @@ Handle = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 class Listener(web.Server):
     """Listens until closed: accepts, counts, makes a protocol per connection, ends those that say nothing."""
 
-    def __init__(self, handle: Handle, connections: int, tls: ssl.SSLContext | None = None) -> None:
-        """connections: so many, twice that with all peers' shares; fewer where descriptors are short."""
+    def __init__(
+        self, handle: Handle, connections: int, tls: ssl.SSLContext | None = None, *, is_for_proven: bool = False
+    ) -> None:
+        """connections: so many, twice that with all peers' shares; fewer where descriptors are short.
+
+        is_for_proven: the handshake takes proven peers only, so whoever has been at it for longest makes room for one
+        that is new; else many addresses that say nothing keep out the one that would.
+        """
         # Nobody sends us compressed bodies; what is, may be a thousand times as long as what was sent.
         super().__init__(self._serve, access_log=None, auto_decompress=False, keepalive_timeout=IDLE_SECONDS)
         self._handle = handle
         self._tls = tls
+        self._is_for_proven = is_for_proven
         self._room = Shares(affordable(connections))
         self._peers: dict[RequestHandler, str] = {}
         self._silent: dict[RequestHandler, asyncio.TimerHandle] = {}
         self._beginning: set[asyncio.Task[None]] = set()
+        self._handshakes: dict[RequestHandler, asyncio.Task[None] | None] = {}
+        """Those that have begun and not ended, the oldest first."""
         self._sockets: list[socket.socket] = []
 
     def __call__(self) -> Connection:
@@ -112,7 +121,7 @@ class Listener(web.Server):
             self._admit(connection, str(address[0]))
 
     def _admit(self, connection: socket.socket, peer: str) -> None:
-        if not self._room.take(peer, 1):
+        if not self._room.take(peer, 1) and not self._makes_room(peer):
             connection.close()
             return
         connection.setblocking(False)
@@ -122,9 +131,22 @@ class Listener(web.Server):
         self._beginning.add(task)
         task.add_done_callback(self._beginning.discard)
 
+    def _makes_room(self, peer: str) -> bool:
+        """End the oldest handshake for a peer that has no connection; False when there is none to end."""
+        if not self._is_for_proven or peer in self._peers.values():
+            return False
+        oldest = next(iter(self._handshakes), None)
+        if oldest is None:
+            return False
+        self._give_back(oldest)
+        if (task := self._handshakes.pop(oldest)) is not None:
+            task.cancel()
+        return self._room.take(peer, 1)
+
     async def _begin(self, connection: socket.socket, handler: RequestHandler) -> None:
         """See a connection through its handshake; from there on it is the handler's."""
         seconds = HANDSHAKE_SECONDS if self._tls is not None else None
+        self._handshakes[handler] = asyncio.current_task()
         try:
             await asyncio.get_running_loop().connect_accepted_socket(
                 lambda: handler, connection, ssl=self._tls, ssl_handshake_timeout=seconds
@@ -132,6 +154,7 @@ class Listener(web.Server):
         except OSError as error:
             log.debug("no handshake", extra={"because": error, "peer": self._peers.get(handler)})
         finally:
+            self._handshakes.pop(handler, None)
             if handler not in self._silent:  # it never was connected, or is no more
                 self._give_back(handler)
 

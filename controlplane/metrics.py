@@ -1,7 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What every component counts of its reconcilers. Labels name only fixed things: no VM's text becomes one."""
+"""What every component counts of its reconcilers. Labels name only fixed things: no VM's text becomes one.
+
+What machines are like is shown by virt_controller.metrics.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ class Metrics:
         )
 
     def gauge(self, name: str, text: str, value: Callable[[], float]) -> None:
-        """Show a number that is asked for when somebody looks."""
+        """Show a number that is asked for when somebody looks, in another thread than ours."""
         Gauge(name, text, registry=self.registry).set_function(value)
 
     def observed(self, controller: str, outcome: Outcome, seconds: float) -> None:

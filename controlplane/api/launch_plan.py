@@ -13,7 +13,7 @@ its size (REPORT_LIMIT_BYTES) and trust nothing in it but enumerations and paths
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -57,9 +57,28 @@ class CloudInit:
     network_data_file: str | None = None
 
 
-Step = ContainerDisk | EmptyDisk | CloudInit
+@dataclass(frozen=True, slots=True)
+class ClaimDisk:
+    """The disk on a PersistentVolumeClaim, to be found or made."""
+
+    volume: str
+    is_block: bool
+    """A device; else a directory with disk.img."""
+    size_bytes: int
+    """What the claim asks for."""
+    is_read_only: bool
+    is_shared: bool
+    """Others may have it open at the same time."""
+
+
+Step = ContainerDisk | EmptyDisk | CloudInit | ClaimDisk
 """Something to be made for a volume before the domain exists."""
-_STEPS: dict[str, type[Step]] = {"container_disks": ContainerDisk, "empty_disks": EmptyDisk, "cloud_init": CloudInit}
+_STEPS: dict[str, type[Step]] = {
+    "container_disks": ContainerDisk,
+    "empty_disks": EmptyDisk,
+    "cloud_init": CloudInit,
+    "claim_disks": ClaimDisk,
+}
 """Where a plan has the steps of each type."""
 
 
@@ -104,6 +123,7 @@ class Plan:
     container_disks: tuple[ContainerDisk, ...] = ()
     empty_disks: tuple[EmptyDisk, ...] = ()
     cloud_init: tuple[CloudInit, ...] = ()
+    claim_disks: tuple[ClaimDisk, ...] = ()
     dhcp: Dhcp | None = None
     probes: tuple[AgentProbe, ...] = ()
     version: int = VERSION
@@ -164,7 +184,9 @@ class Report:
 
     container_disks: tuple[FoundDisk, ...] = ()
     direct_io: bool = True
-    """O_DIRECT works on the emptyDir and on every image found."""
+    """O_DIRECT works on the emptyDir, on every image found, and on every claim."""
+    block_claims: tuple[str, ...] = ()
+    """Volumes of claims that are devices."""
     version: int = VERSION
 
 
@@ -173,9 +195,10 @@ def render_report(report: Report) -> str:
     return json.dumps(asdict(report), separators=(",", ":"), sort_keys=True)
 
 
-def parse_report(data: bytes, *, mounts: dict[str, str]) -> Report:
+def parse_report(data: bytes, *, mounts: dict[str, str], claims: Collection[str] = ()) -> Report:
     """Read a report that came from a tenant's Pod; ValueError says why it is refused.
 
+    claims: volumes of claims, of which some may be devices.
     mounts: the expected volumes and where each image is mounted. Every expected volume must be present exactly
     once, no other, each path must lie under its mount without dot segments or control characters.
     """
@@ -187,7 +210,16 @@ def parse_report(data: bytes, *, mounts: dict[str, str]) -> Report:
     found = tuple(_found_disk(one, mounts) for one in raw["container_disks"])
     if sorted(disk.volume for disk in found) != sorted(mounts):
         raise ValueError("launcher report does not list exactly the expected volumes")
-    return Report(found, direct_io=raw.get("direct_io") is not False)
+    return Report(
+        found, direct_io=raw.get("direct_io") is not False, block_claims=_block_claims(raw.get("block_claims"), claims)
+    )
+
+
+def _block_claims(raw: Any, claims: Collection[str]) -> tuple[str, ...]:
+    listed = [] if raw is None else raw
+    if not isinstance(listed, list) or any(not isinstance(one, str) or one not in claims for one in listed):
+        raise ValueError("launcher report names a device that is no volume of a claim")
+    return tuple(listed)
 
 
 def _parse_json(data: bytes, what: str) -> Any:

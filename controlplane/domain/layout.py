@@ -47,6 +47,8 @@ KERNEL_BOOT = "/img/kernel-boot"
 
 KERNEL_BOOT_VOLUME = "kernel-boot"
 IMAGES = "/img/volumes"
+CLAIMS = "/img/claims"
+"""Where volumes of PersistentVolumeClaims are mounted; devices of those in mode Block are in /dev."""
 DISKS = f"{RUN}/disks"
 SECRETS = "/run/secrets/cloud-init"
 BRIDGE = "k6t-eth0"
@@ -75,6 +77,21 @@ def qemu_log(domain: str) -> str:
 def image_mount(volume: str) -> str:
     """Return where the image of a containerDisk is mounted."""
     return f"{IMAGES}/{_component(volume)}"
+
+
+def claim_mount(volume: str) -> str:
+    """Return where the volume of a claim is mounted."""
+    return f"{CLAIMS}/{_component(volume)}"
+
+
+def claim_file(volume: str) -> str:
+    """Return the disk on the volume of a claim; the name is upstream's."""
+    return f"{claim_mount(volume)}/disk.img"
+
+
+def claim_device(volume: str) -> str:
+    """Return the device of a claim in mode Block."""
+    return f"/dev/{pod_volume(volume)}"
 
 
 def overlay(volume: str) -> str:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 from xml.parsers import expat
 
+from controlplane.domain.model.console import AGENT_CHANNEL
 from controlplane.domain.namespace import NAMESPACE
 
 LIMIT_BYTES = 256 << 10
@@ -27,6 +28,8 @@ _ELEMENTS_LIMIT = 4096
 _WORD_LIMIT = 256
 _OURS = f"{NAMESPACE}}}vmi"
 """How expat spells our element, with its separator of namespaces."""
+_CHANNEL = ("domain", "devices", "channel", "target")
+"""Of several channels the one of the agent's name."""
 
 
 class UnreadableError(ValueError):
@@ -55,6 +58,8 @@ class Observed:
     machine: str
     """The versioned machine type that libvirt chose, e.g. pc-q35-10.0."""
     has_acpi: bool
+    is_agent_connected: bool = False
+    """Something in the guest held the agent's channel open when this was read."""
 
 
 def read_domain(text: str) -> Observed:
@@ -68,6 +73,7 @@ def read_domain(text: str) -> Observed:
         is_kvm=seen[("domain",)].get("type") == "kvm",
         machine=seen.get(machine, {}).get("machine", "")[:_WORD_LIMIT],
         has_acpi=acpi in seen,
+        is_agent_connected=seen.get(_CHANNEL, {}).get("state") == "connected",
     )
 
 
@@ -125,6 +131,8 @@ class _Reader:
         self._path.append(tag)
         if len(self._path) <= 3 and (path := tuple(self._path)) in self._wanted:
             self._seen.setdefault(path, words)
+        elif len(self._path) == 4 and words.get("name") == AGENT_CHANNEL and tuple(self._path) == _CHANNEL:
+            self._seen.setdefault(_CHANNEL, words)
 
     def _end(self, _unused: str) -> None:
         self._path.pop()

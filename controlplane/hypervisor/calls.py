@@ -26,7 +26,7 @@ from typing import Any, Generic, TypeVar
 
 import libvirt
 
-from controlplane.hypervisor.errors import Disconnected, TimedOut, translate
+from controlplane.hypervisor.errors import Disconnected, TimedOut, translate, translate_text_error
 from controlplane.hypervisor.share import TOO_MUCH
 from controlplane.hypervisor.wire import Retired, Wire
 
@@ -147,7 +147,7 @@ class _Work(Generic[Result]):
             # The frames of the call hold the connection: it must not hang on an error that somebody keeps.
             failure.__cause__ = error.with_traceback(None)
         except BaseException as error:  # carried over to the caller, whatever it is
-            failure = error
+            failure = translate_text_error(self._doing, error) or error
         if self._is_given_up and failure is None:
             self._let_go(result)
             return

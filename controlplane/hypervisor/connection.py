@@ -71,7 +71,7 @@ class Connection:
     async def define(self, xml: str) -> Guest:
         """Define a domain, or replace the definition of the one with the same name and UUID. InvalidDomain."""
         made = await self._call("define a domain", self._handle.defineXML, xml)
-        return self._keep(Guest(made, events.word(made.name()), self._wire, self._deadline))
+        return self._keep(Guest(made, events.name_of(made), self._wire, self._deadline))
 
     async def ping(self, deadline_seconds: float) -> None:
         """Ask for something that needs no domain, to see that libvirtd answers. TimedOut ends the connection."""

@@ -8,6 +8,8 @@ HypervisorError
  +-- InvalidDomain   libvirt or QEMU cannot make a domain of this description: trying again will not help
  +-- WrongState      the domain is not in a state for this (already running, not running)
  +-- AgentSilent     the guest's agent is not there or does not answer
+ +-- AnswerTooLong   the guest's agent answers with more than is read
+ +-- NotText         libvirt answered, in bytes that are not UTF-8
  +-- TimedOut        no answer within the deadline; the call may still take effect
  +-- Disconnected    the connection is gone or was never made; the guest may well be alive
 """
@@ -35,6 +37,14 @@ class WrongState(HypervisorError):
 
 class AgentSilent(HypervisorError):
     """The guest's agent is absent or silent."""
+
+
+class AnswerTooLong(HypervisorError):
+    """The agent's answer is longer than what is read of one."""
+
+
+class NotText(HypervisorError):
+    """What libvirt said cannot be read. Whether it did what was asked is not known."""
 
 
 class TimedOut(HypervisorError):
@@ -88,3 +98,14 @@ def translate(doing: str, error: libvirt.libvirtError) -> HypervisorError:
     if kind is HypervisorError and any(words in str(error) for words in _FATAL_WORDS):
         kind = InvalidDomain
     return kind(f"cannot {doing}: {str(error)[:_TEXT_LIMIT]}")
+
+
+def translate_text_error(doing: str, error: BaseException) -> NotText | None:
+    """Turn the binding's own error into ours: it makes a str of all that libvirt says. None: it is another error.
+
+    Of an answer it raises UnicodeDecodeError; of a failure's reason that is set beside the failure, a SystemError.
+    """
+    said = error.__cause__ if isinstance(error, SystemError) else error
+    if not isinstance(said, UnicodeDecodeError):
+        return None
+    return NotText(f"cannot {doing}: what libvirt says is no text (UTF-8)")

@@ -34,7 +34,10 @@ _LIFECYCLE = (
 
 @dataclass(frozen=True, slots=True)
 class LifecycleChanged:
-    """A domain was defined, started, stopped, ...: kind is libvirt's word in lower case, "other" if unknown to us."""
+    """A domain was defined, started, stopped, ...: kind is libvirt's word in lower case, "other" if unknown to us.
+
+    So is a pause by an I/O error: libvirt's own event of that comes with a path, which may be no text.
+    """
 
     domain: str
     kind: str
@@ -49,21 +52,13 @@ class AgentChanged:
 
 
 @dataclass(frozen=True, slots=True)
-class DiskFailed:
-    """The guest met an I/O error on a disk (and was paused, as our disks ask)."""
-
-    domain: str
-    path: str
-
-
-@dataclass(frozen=True, slots=True)
 class ConnectionClosed:
     """The connection is gone: eof, keepalive, client, error. The last event of a connection."""
 
     reason: str
 
 
-Event = LifecycleChanged | AgentChanged | DiskFailed | ConnectionClosed
+Event = LifecycleChanged | AgentChanged | ConnectionClosed
 
 
 class EventQueue:
@@ -91,19 +86,15 @@ def subscriptions(put: Callable[[Event], None]) -> tuple[tuple[int, Callable[...
     """List the kinds of libvirt's events that we want, each with the callback that puts them."""
 
     def on_lifecycle(_unused: Any, domain: Any, event: int, detail: int, __: Any) -> None:  # noqa: ARG001
-        put(LifecycleChanged(word(domain.name()), _lifecycle_word(event)))
+        put(LifecycleChanged(name_of(domain), _lifecycle_word(event)))
 
     def on_agent(_unused: Any, domain: Any, state: int, reason: int, __: Any) -> None:  # noqa: ARG001
         connected = libvirt.VIR_CONNECT_DOMAIN_EVENT_AGENT_LIFECYCLE_STATE_CONNECTED
-        put(AgentChanged(word(domain.name()), state == connected))
-
-    def on_io_error(_unused: Any, domain: Any, path: str, alias: str, action: int, __: Any) -> None:  # noqa: ARG001
-        put(DiskFailed(word(domain.name()), word(path)))
+        put(AgentChanged(name_of(domain), state == connected))
 
     return (
         (libvirt.VIR_DOMAIN_EVENT_ID_LIFECYCLE, on_lifecycle),
         (libvirt.VIR_DOMAIN_EVENT_ID_AGENT_LIFECYCLE, on_agent),
-        (libvirt.VIR_DOMAIN_EVENT_ID_IO_ERROR, on_io_error),
     )
 
 
@@ -120,9 +111,12 @@ def deregister(connection: Any, registrations: Iterable[int]) -> None:
             connection.domainEventDeregisterAny(one)
 
 
-def word(text: str) -> str:
-    """Bound a name that the other side chose."""
-    return text[:_WORD_LIMIT]
+def name_of(domain: Any) -> str:
+    """Return what the other side calls a domain, bounded."""
+    try:
+        return str(domain.name()[:_WORD_LIMIT])
+    except UnicodeError:
+        return "(not UTF-8)"
 
 
 def close_reason(reason: int) -> str:

@@ -12,15 +12,15 @@ import libvirt
 
 from controlplane.domain.state import Life, State
 from controlplane.hypervisor.calls import DEADLINE_SECONDS, call
-from controlplane.hypervisor.errors import AgentSilent, Disconnected
+from controlplane.hypervisor.errors import AnswerTooLong, Disconnected
 from controlplane.hypervisor.wire import Wire
 
 START_SECONDS = 60.0
 """A start takes 0.4 s here, and up to 3 s per GiB where memory is locked or allocated at once."""
 ANSWER_LIMIT = 64 << 10
 """Characters of an agent's answer that are handed on. libvirt takes 10 MiB of an agent's, and 4 MiB of libvirtd's."""
-_SYNCHRONIZING_SECONDS = 5.0
-"""So long libvirt waits, before each command, for the agent to show that it listens."""
+_OTHERS_SECONDS = 35.0
+"""So long libvirt waits by itself: 30 s for the end of another question, 5 s for an agent to show that it listens."""
 
 _LIVES = {
     "RUNNING": Life.RUNNING,
@@ -79,9 +79,21 @@ class Guest:
         """End QEMU when `destroy` could not: SIGKILL after 10 s. What it had not flushed is lost."""
         await self._call("kill", "destroyFlags", 0, deadline_seconds=45)
 
+    async def pause(self) -> None:
+        """Stop the guest's processors. One that is paused already stays so for the reason that it has."""
+        await self._call("pause", "suspend")
+
     async def resume(self) -> None:
         """Let a paused guest go on."""
         await self._call("resume", "resume")
+
+    async def reset(self) -> None:
+        """Press the reset button: the guest is not asked. WrongState when it is not running."""
+        await self._call("reset", "reset", 0)
+
+    async def reboot(self) -> None:
+        """Press the power button, and have the guest boot again when it has shut down. It may ignore it. WrongState."""
+        await self._call("reboot", "reboot", libvirt.VIR_DOMAIN_REBOOT_ACPI_POWER_BTN)
 
     async def state(self) -> State:
         """Ask what it does."""
@@ -96,23 +108,19 @@ class Guest:
     async def ask_agent(self, command: str, seconds: int) -> str:
         """Put a command (JSON, one line) to the guest's agent, and return its answer: the guest's words, not yet read.
 
-        seconds: how long the agent has; an agent that was silent before gets 5 s more. AgentSilent: there is none, it
-        does not answer, or with more than ANSWER_LIMIT characters or none that are text; libvirtd is fine then.
-        HypervisorError: the agent refuses the command. An asker that is cancelled leaves a question under way: whoever
-        bounds what is outstanding counts it until it has ended.
+        seconds: how long the agent has; an agent that was silent before gets 5 s more. AgentSilent: there is none, or
+        it does not answer, while libvirtd is fine. AnswerTooLong: more than ANSWER_LIMIT characters. HypervisorError:
+        the agent refuses the command. An asker that is cancelled leaves a question under way:
+        whoever bounds what is outstanding counts it until it has ended.
         """
         doing = f"ask the agent of domain {self.name}"
-        deadline = self._deadline + _SYNCHRONIZING_SECONDS + seconds
-        try:
-            answer: str = await self._do(
-                doing, lambda domain: _put_to_agent(domain, command, seconds), deadline_seconds=deadline
-            )
-        except UnicodeError:
-            raise AgentSilent(f"cannot {doing}: its answer is not text") from None
+        deadline = self._deadline + _OTHERS_SECONDS + seconds
+        answer: str = await self._do(
+            doing, lambda domain: _put_to_agent(domain, command, seconds), deadline_seconds=deadline
+        )
         if len(answer) > ANSWER_LIMIT:
-            raise AgentSilent(
-                f"cannot {doing}: its answer has {len(answer)} characters, at most {ANSWER_LIMIT} are read"
-            )
+            said = f"its answer has {len(answer)} characters, at most {ANSWER_LIMIT} are read"
+            raise AnswerTooLong(f"cannot {doing}: {said}")
         return answer
 
     def let_go(self) -> None:
@@ -136,7 +144,7 @@ class Guest:
 
 
 def _put_to_agent(domain: Any, command: str, seconds: int) -> Any:
-    import libvirt_qemu  # noqa: PLC0415 - virt-launcher asks no agent  # pylint: disable=import-outside-toplevel
+    import libvirt_qemu  # noqa: PLC0415 - most launchers ask no agent  # pylint: disable=import-outside-toplevel
 
     return libvirt_qemu.qemuAgentCommand(domain, command, seconds, 0)
 

@@ -187,6 +187,10 @@ class Store:
     def keys(self) -> Collection[Key]:
         return list(self._raw)
 
+    def all(self) -> tuple[bytes, ...]:
+        """Return every object as it is now; in one step, so that another thread may ask."""
+        return tuple(self._raw.values())
+
     def __len__(self) -> int:
         return len(self._raw)
 

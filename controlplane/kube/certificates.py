@@ -112,6 +112,14 @@ def make_authority(common_name: str, now: float, lifetime: timedelta) -> KeyPair
     return _pair(certificate, key)
 
 
+def make_own(subject: Subject, now: float, lifetime: timedelta) -> KeyPair:
+    """Make a pair that nobody vouches for: whoever is to know its holder learns the certificate itself elsewhere."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, subject.common_name[:64])])
+    certificate = _leaf(_builder(name, name, key.public_key(), now, lifetime), subject, key.public_key())
+    return _pair(certificate.sign(key, hashes.SHA256()), key)
+
+
 def issue(authority: KeyPair, subject: Subject, now: float, lifetime: timedelta) -> KeyPair:
     """Issue a pair of this subject. Never outlives its authority.
 
@@ -124,13 +132,9 @@ def issue(authority: KeyPair, subject: Subject, now: float, lifetime: timedelta)
     key = ec.generate_private_key(ec.SECP256R1())
     left = issuer.not_valid_after_utc - datetime.fromtimestamp(now, UTC)
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, subject.common_name[:64])])
+    builder = _builder(name, issuer.subject, key.public_key(), now, min(lifetime, left))
     certificate = (
-        _builder(name, issuer.subject, key.public_key(), now, min(lifetime, left))
-        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(_usage(digital_signature=True), critical=True)
-        .add_extension(x509.ExtendedKeyUsage([_USAGES[subject.usage]]), critical=False)
-        .add_extension(x509.SubjectAlternativeName(_alternatives(subject)), critical=False)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        _leaf(builder, subject, key.public_key())
         .add_extension(_issuer_identifier(issuer), critical=False)
         .sign(signer, None if isinstance(signer, ed25519.Ed25519PrivateKey) else hashes.SHA256())
     )
@@ -258,6 +262,19 @@ def _builder(
         .serial_number(x509.random_serial_number())
         .not_valid_before(begins - SKEW)
         .not_valid_after(begins + lifetime)
+    )
+
+
+def _leaf(
+    builder: x509.CertificateBuilder, subject: Subject, public_key: ec.EllipticCurvePublicKey
+) -> x509.CertificateBuilder:
+    """Say whom a certificate is of and what it is good for; it signs no others."""
+    return (
+        builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(_usage(digital_signature=True), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([_USAGES[subject.usage]]), critical=False)
+        .add_extension(x509.SubjectAlternativeName(_alternatives(subject)), critical=False)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(public_key), critical=False)
     )
 
 

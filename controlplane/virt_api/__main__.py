@@ -22,6 +22,8 @@ from controlplane.kube.client import Client
 from controlplane.kube.transport import Transport
 from controlplane.virt_api.admit import Admission
 from controlplane.virt_api.cluster import Cluster, wait_ready
+from controlplane.virt_api.guests import Guests
+from controlplane.virt_api.handlers import Handlers
 from controlplane.virt_api.reviews import Reviews
 from controlplane.virt_api.server import Server, listening
 from controlplane.virt_api.settings import Settings, SettingsError, parse
@@ -67,7 +69,9 @@ async def serve(settings: Settings) -> None:
         if not await _first(wait_ready(cluster, caches), ended):
             return
         reviews = Reviews(Admission(cluster.admission_settings), clock)
-        server = Server(reviews, Subresources(client), tls, lambda: cluster.front_proxy, clock, settings.hook_clients)
+        handlers = await stack.enter_async_context(Handlers(client, lambda: cluster.client_pair))
+        subresources = Subresources(client, Guests(client, handlers))
+        server = Server(reviews, subresources, tls, lambda: cluster.front_proxy, clock, settings.hook_clients)
         async with listening(server, settings.address, settings.port) as port:
             log.info("serving", extra={"port": port, "pod": settings.pod_name, "version": VERSION})
             await ended.wait()

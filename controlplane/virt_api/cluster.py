@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What virt-api knows of the cluster, kept by watches: its key pair, the front proxy, the configuration."""
+"""What virt-api knows of the cluster, kept by watches: its key pairs, the front proxy, the configuration."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from controlplane.kube.certificates import KeyPair
 from controlplane.kube.client import Client, Selection
 from controlplane.kube.watch import WatchCache
 from controlplane.virt_api.identity import FrontProxy, parse_front_proxy
-from controlplane.virt_api.settings import SECRET_NAME
+from controlplane.virt_api.settings import CLIENT_SECRET_NAME, SECRET_NAME
 from controlplane.virt_api.tls import ServingTls, TlsError
 
 log = logging.getLogger(__name__)
@@ -37,12 +37,14 @@ AUTHENTICATION = Key("kube-system", "extension-apiserver-authentication")
 
 @dataclass(slots=True)
 class Cluster:
-    """The current state, changed by the callbacks of three small caches."""
+    """The current state, changed by the callbacks of four small caches."""
 
     namespace: str
     tls: ServingTls = field(default_factory=ServingTls)
     front_proxy: FrontProxy | None = None
     configuration: KubeVirtConfiguration = field(default_factory=KubeVirtConfiguration)
+    client_pair: KeyPair | None = None
+    """What we call virt-handlers with."""
     has_pair: asyncio.Event = field(default_factory=asyncio.Event)
 
     def admission_settings(self) -> AdmissionSettings:
@@ -52,11 +54,13 @@ class Cluster:
         """Make the caches; each must be run."""
         pair = WatchCache(client, _only(SECRET, Key(self.namespace, SECRET_NAME)), clock)
         pair.subscribe(self.take_pair)
+        client_pair = WatchCache(client, _only(SECRET, Key(self.namespace, CLIENT_SECRET_NAME)), clock)
+        client_pair.subscribe(self.take_client_pair)
         proxy = WatchCache(client, _only(CONFIG_MAP, AUTHENTICATION), clock)
         proxy.subscribe(self.take_authentication)
         configuration = WatchCache(client, Selection(KUBEVIRT, self.namespace), clock)
         configuration.subscribe(self.take_configuration)
-        return pair, proxy, configuration
+        return pair, client_pair, proxy, configuration
 
     def take_pair(self, key: Key, before: bytes | None, after: bytes | None) -> None:
         """Serve with what the Secret holds; an empty or broken one leaves the pair that is in use."""
@@ -71,6 +75,15 @@ class Cluster:
             log.info("serving pair loaded", extra={"key": key})
         except TlsError as error:
             log.error("serving pair refused, the old one stays", extra={"key": key, "because": error})
+
+    def take_client_pair(self, key: Key, before: bytes | None, after: bytes | None) -> None:
+        """Call virt-handlers with what the Secret holds; an empty or broken one leaves the pair that is in use."""
+        del before
+        pair = _pair(_data(after))
+        if pair is None:
+            log.info("the Secret holds no pair to call virt-handlers with yet", extra={"key": key})
+            return
+        self.client_pair = pair
 
     def take_authentication(self, key: Key, before: bytes | None, after: bytes | None) -> None:
         """Trust the front proxy that the ConfigMap describes, or none."""

@@ -14,9 +14,13 @@ from typing import Any
 
 from controlplane.api.version import VERSION
 from controlplane.virt_api.answer import Answer, document, text
-from controlplane.virt_api.routes import GROUP, TABLE, VERBS, VERSIONS, ToDocument
+from controlplane.virt_api.routes import GROUP, TABLE, VERBS, VERSIONS, VM, ToDocument
 
 Json = dict[str, Any]
+
+_QUEUED = {"202": {"description": "Accepted"}}
+"""A controller carries it out, by and by."""
+_DONE = {"200": {"description": "OK"}}
 
 
 def answer(route: ToDocument) -> Answer:
@@ -107,12 +111,14 @@ def _path_items(version: str) -> Json:
     for row in TABLE:
         if row.action == "unbuilt":
             continue
+        is_queued = row.resource == VM
         path = f"/apis/{GROUP}/{version}/namespaces/{{namespace}}/{row.resource}/{{name}}/{row.path}"
         items[path] = {
             row.method.lower(): {
                 "operationId": f"{version}{row.resource}{row.path}".replace("/", ""),
-                "description": f"{row.action} a virtual machine",
-                "responses": {"202": {"description": "Accepted"}, "401": {"description": "Unauthorized"}},
+                "description": f"{row.action}{' of' if row.method == 'GET' else ''} a virtual machine"
+                f"{'' if is_queued else ' instance'}",
+                "responses": {**(_QUEUED if is_queued else _DONE), "401": {"description": "Unauthorized"}},
             }
         }
     return items

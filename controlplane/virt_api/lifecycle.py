@@ -15,6 +15,8 @@ from typing import Any
 
 from kubevirt_api.run_strategies import BUILT, HALTED, MANUAL, RERUN_ON_FAILURE
 
+from controlplane.api.objects.decode import encode
+from controlplane.api.objects.requests import start_request
 from controlplane.api.objects.vm import VirtualMachine
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.virt_api.options import RestartOptions, StartOptions, StopOptions
@@ -60,17 +62,19 @@ Write = PatchInstance | PatchSpec | PatchStatus
 
 def decide_start(vm: VirtualMachine, vmi: VirtualMachineInstance | None, options: StartOptions) -> tuple[Write, ...]:
     """Choose the writes of a start. Raises RefusedError, NotBuiltError."""
-    if options.paused:
-        raise NotBuiltError("starting a machine paused is not implemented by this control plane; start it unpaused")
     machine = Machine(vm, _built_strategy(vm), _ours(vm, vmi))
     if machine.alive is None and _has(vm, "ManualRecoveryRequired"):
         raise RefusedError("its volumes need manual recovery before it can start; see the condition")
     _refuse(machine, why_no_start(machine))
-    if machine.strategy == HALTED:
+    if machine.strategy == HALTED and not options.paused:
         return (_switch(vm, on=True),)
+    if options.paused and vm.spec.template.spec.liveness_probe is not None:
+        raise RefusedError("a paused guest passes no livenessProbe; start it unpaused, or remove the probe")
+    generation = vm.metadata.generation if machine.strategy == HALTED else None
+    start = encode(start_request(is_paused=options.paused, generation=generation))
     if machine.vmi is not None:
-        return (_queue(_stop(machine.vmi), _START),)
-    return (_queue(_START),)
+        return (_queue(_stop(machine.vmi), start),)
+    return (_queue(start),)
 
 
 def decide_stop(vm: VirtualMachine, vmi: VirtualMachineInstance | None, options: StopOptions) -> tuple[Write, ...]:
@@ -81,7 +85,7 @@ def decide_stop(vm: VirtualMachine, vmi: VirtualMachineInstance | None, options:
     if machine.strategy == HALTED and shorten:
         return shorten
     _refuse(machine, why_no_stop(machine))
-    if machine.strategy in {MANUAL, RERUN_ON_FAILURE}:
+    if machine.strategy in {MANUAL, RERUN_ON_FAILURE} or machine.is_to_switch_on:
         return (*shorten, _queue(_stop(live))) if live is not None else (_withdraw(machine),)
     return (*shorten, _switch(vm, on=False))
 

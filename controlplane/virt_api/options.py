@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The bodies of start, stop and restart: read, checked, all problems at once. Pure.
+"""The bodies of subresources: read, checked, all problems at once. Pure.
 
 An absent or empty body means defaults. Unknown fields are refused by name: an option that we would
 ignore is one that somebody relies on.
@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from controlplane.api.admission.problem import excerpt
+from controlplane.handler_link import Verb
 
 Options = TypeVar("Options")
 
@@ -48,6 +49,13 @@ class RestartOptions:
     dry_run: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class PowerOptions:
+    """How to pause, unpause, reset or reboot."""
+
+    dry_run: bool = False
+
+
 def parse_start(body: bytes) -> StartOptions:
     """Read a StartOptions body. Raises BadOptionsError."""
     fields = _Fields(body, {"paused", "dryRun"})
@@ -70,6 +78,12 @@ def parse_restart(body: bytes) -> RestartOptions:
     return fields.checked(RestartOptions(grace, fields.dry_run()))
 
 
+def parse_power(verb: Verb, body: bytes) -> PowerOptions:
+    """Read the body of a power verb; only pause and unpause have options. Raises BadOptionsError."""
+    fields = _Fields(body, {"dryRun"} if verb in ("pause", "unpause") else set())
+    return fields.checked(PowerOptions(fields.dry_run()))
+
+
 class _Fields:
     """A body's fields and what is wrong with them."""
 
@@ -77,7 +91,7 @@ class _Fields:
         self.problems: list[str] = []
         self._fields = _object(body)
         for name in sorted(self._fields.keys() - known - {"kind", "apiVersion"}):
-            self.problems.append(f"{name[:64]!r}: unknown option; known are {', '.join(sorted(known))}")
+            self.problems.append(f"{name[:64]!r}: unknown option; known are {', '.join(sorted(known)) or 'none'}")
 
     def boolean(self, name: str) -> bool:
         value = self._fields.get(name)

@@ -16,7 +16,7 @@ from kubevirt_api.run_strategies import ALWAYS, HALTED, MANUAL, ONCE, RERUN_ON_F
 
 from controlplane.api.objects import conditions
 from controlplane.api.objects.phase import FAILED, RUNNING, UNKNOWN, is_alive
-from controlplane.api.objects.requests import pending
+from controlplane.api.objects.requests import pending, switches_on
 from controlplane.api.objects.vm import StateChangeRequest, VirtualMachine
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 
@@ -67,6 +67,12 @@ class Machine:
         return "restart" if actions[0] == "Stop" and "Start" in actions else actions[0][:64].lower()
 
     @property
+    def is_to_switch_on(self) -> bool:
+        """It is halted, and about to be switched on by a paused start."""
+        starts = [one for one in self.pending if one.action == "Start"]
+        return self.strategy == HALTED and any(switches_on(one, self.vm.metadata.generation) for one in starts)
+
+    @property
     def is_failed(self) -> bool:
         """Its run failed, and nobody has ended it."""
         return self.vmi is not None and self.vmi.status.phase == FAILED and not self.is_going
@@ -82,6 +88,8 @@ class Machine:
 
 def why_no_start(machine: Machine) -> str | None:  # noqa: PLR0911 - a table
     """Say why a start is refused; None when it is not."""
+    if machine.is_to_switch_on:
+        return _busy(machine)
     if machine.strategy == HALTED:
         return _STOPPING if machine.alive else None
     if machine.asked and machine.strategy != ONCE:
@@ -101,6 +109,8 @@ def why_no_start(machine: Machine) -> str | None:  # noqa: PLR0911 - a table
 
 def why_no_restart(machine: Machine) -> str | None:
     """Say why a restart is refused; None when it is not."""
+    if machine.is_to_switch_on:
+        return _busy(machine)
     if machine.strategy == HALTED:
         return _STOPPING if machine.alive else f"{_NOT_RUNNING}; start it"
     if machine.strategy == ONCE:
@@ -115,6 +125,8 @@ def why_no_restart(machine: Machine) -> str | None:
 
 def why_no_stop(machine: Machine) -> str | None:
     """Say why a stop that shortens no grace period is refused; None when it is not."""
+    if machine.is_to_switch_on and machine.alive is None:
+        return None
     if machine.strategy == HALTED:
         if machine.alive is None:
             return _NOT_RUNNING

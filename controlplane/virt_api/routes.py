@@ -16,6 +16,7 @@ from typing import Literal
 from urllib.parse import unquote
 
 from controlplane.api.registry import KINDS, Kind
+from controlplane.handler_link import About, Verb
 from controlplane.kube.access import Attributes
 
 GROUP = "subresources.kubevirt.io"
@@ -25,7 +26,7 @@ VM, VMI = "virtualmachines", "virtualmachineinstances"
 # HTTP method to the verb of a SubjectAccessReview; anything else is 405 before anybody is asked.
 VERBS = {"GET": "get", "PUT": "update"}
 
-Action = Literal["start", "stop", "restart", "unbuilt"]
+Action = Literal["start", "stop", "restart", Verb, About, "unbuilt"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +60,10 @@ TABLE: tuple[Subresource, ...] = (
     Subresource(VMI, "evacuate/cancel", "PUT"),
     Subresource(VMI, "objectgraph", "GET"),
     Subresource(VMI, "portforward", "GET", arguments=2),
-    Subresource(VMI, "pause", "PUT"),
-    Subresource(VMI, "unpause", "PUT"),
-    Subresource(VMI, "softreboot", "PUT"),
-    Subresource(VMI, "reset", "PUT"),
+    Subresource(VMI, "pause", "PUT", "pause"),
+    Subresource(VMI, "unpause", "PUT", "unpause"),
+    Subresource(VMI, "softreboot", "PUT", "softreboot"),
+    Subresource(VMI, "reset", "PUT", "reset"),
     Subresource(VMI, "freeze", "PUT"),
     Subresource(VMI, "unfreeze", "PUT"),
     Subresource(VMI, "console", "GET"),
@@ -70,9 +71,9 @@ TABLE: tuple[Subresource, ...] = (
     Subresource(VMI, "vnc/screenshot", "GET"),
     Subresource(VMI, "usbredir", "GET"),
     Subresource(VMI, "vsock", "GET"),
-    Subresource(VMI, "guestosinfo", "GET"),
-    Subresource(VMI, "userlist", "GET"),
-    Subresource(VMI, "filesystemlist", "GET"),
+    Subresource(VMI, "guestosinfo", "GET", "guestosinfo"),
+    Subresource(VMI, "userlist", "GET", "userlist"),
+    Subresource(VMI, "filesystemlist", "GET", "filesystemlist"),
     Subresource(VMI, "sev/fetchcertchain", "GET"),
     Subresource(VMI, "sev/querylaunchmeasurement", "GET"),
     Subresource(VMI, "sev/setupsession", "PUT"),

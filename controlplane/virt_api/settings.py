@@ -14,6 +14,7 @@ from cryptography import x509
 from controlplane.virt_api.identity import HookClients
 
 SECRET_NAME = "kubevirt-virt-api-certs"  # noqa: S105 -- the name of a Secret, not a secret
+CLIENT_SECRET_NAME = "kubevirt-virt-api-client-certs"  # noqa: S105 -- that of the pair we call virt-handlers with
 
 
 @dataclass(frozen=True, slots=True)

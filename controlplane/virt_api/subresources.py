@@ -8,15 +8,19 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import get_args
 
 from controlplane.api.objects.decode import DecodeError, decode_vm, decode_vmi
 from controlplane.api.objects.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.api.objects.vm import VirtualMachine
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.errors import ApiError, Conflict, NotFound
+from controlplane.handler_link import About, Verb
 from controlplane.kube.access import User, review_access
 from controlplane.kube.client import Client
 from controlplane.virt_api.answer import Answer, accepted, api_failure, conflict, failure, not_found
+from controlplane.virt_api.guests import Guests
+from controlplane.virt_api.inquiry import inquire
 from controlplane.virt_api.lifecycle import (
     NotBuiltError,
     PatchInstance,
@@ -28,13 +32,16 @@ from controlplane.virt_api.lifecycle import (
     decide_start,
     decide_stop,
 )
-from controlplane.virt_api.options import BadOptionsError, parse_restart, parse_start, parse_stop
+from controlplane.virt_api.options import BadOptionsError, parse_power, parse_restart, parse_start, parse_stop
 from controlplane.virt_api.routes import ToSubresource
 
 log = logging.getLogger(__name__)
 
 # A decision meets a status write of a controller now and then; it is made anew on what is there by then.
 ATTEMPTS = 4
+
+POWER: tuple[Verb, ...] = get_args(Verb)
+ABOUT: tuple[About, ...] = get_args(About)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +57,7 @@ class Subresources:
     """Answers requests to subresources, with the rights of our own account after the caller's were asked for."""
 
     client: Client
+    guests: Guests
 
     async def answer(self, route: ToSubresource, user: User, body: bytes) -> Answer:
         """Answer one request. Never raises ApiError."""
@@ -58,15 +66,26 @@ class Subresources:
             decision = await review_access(self.client, user, access)
             if not decision.allowed:
                 return _denied(route, user)
-            if route.row.action == "unbuilt":
+            action = route.row.action
+            if action == "unbuilt":
                 what = f"{access.resource}/{access.subresource}"
                 return failure(501, f"{what} is not implemented by this control plane")
-            return await self._act(route, user, _parse(route.row.action, body))
+            if action in POWER or action in ABOUT:
+                return await self._ask_node(route, user, body)
+            return await self._act(route, user, _parse(action, body))
         except BadOptionsError as error:
             return failure(400, str(error))
         except ApiError as error:
             log.warning("cannot answer", extra={"path": access.subresource, "because": error})
             return api_failure(error)
+
+    async def _ask_node(self, route: ToSubresource, user: User, body: bytes) -> Answer:
+        key, action = Key(route.access.namespace, route.access.name), route.row.action
+        if action in ABOUT:
+            return await inquire(self.client, self.guests.handlers, key, action)
+        if action in POWER:
+            return await self.guests.carry_out(key, action, parse_power(action, body), user)
+        raise AssertionError(f"{action} is nothing that a node answers")
 
     async def _act(self, route: ToSubresource, user: User, asked: Asked) -> Answer:
         key = Key(route.access.namespace, route.access.name)

@@ -15,11 +15,11 @@ both; `verified_chain` tells which it was, and identity who that makes the clien
 
 from __future__ import annotations
 
-import os
 import ssl
 from typing import Any
 
 from controlplane.kube.certificates import KeyPair
+from controlplane.peers import load_pair, server_context
 
 
 class TlsError(Exception):
@@ -73,7 +73,7 @@ class ServingTls:
     def _make(self, pair: KeyPair, authority: bytes) -> ssl.SSLContext:
         context = _empty_context()
         try:
-            _load_pair(context, pair)
+            load_pair(context, pair.certificate, pair.key)
             for one in filter(None, (authority, self._hook_authority)):
                 context.load_verify_locations(cadata=one.decode("ascii"))
         except (ssl.SSLError, OSError, ValueError) as error:
@@ -92,20 +92,4 @@ def verified_chain(connection: ssl.SSLObject) -> tuple[bytes, ...]:
 
 
 def _empty_context() -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.verify_mode = ssl.CERT_OPTIONAL
-    context.options |= ssl.OP_NO_TICKET | ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
-    context.num_tickets = 0
-    context.set_alpn_protocols(["http/1.1"])
-    return context
-
-
-def _load_pair(context: ssl.SSLContext, pair: KeyPair) -> None:
-    """Load a pair from memory; OpenSSL wants a path, and a key has no business on a disk."""
-    descriptor = os.memfd_create("serving-pair")
-    try:
-        os.write(descriptor, pair.certificate + b"\n" + pair.key)
-        context.load_cert_chain(f"/proc/self/fd/{descriptor}")
-    finally:
-        os.close(descriptor)
+    return server_context(ssl.TLSVersion.TLSv1_2, ssl.CERT_OPTIONAL)

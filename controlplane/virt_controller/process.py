@@ -24,6 +24,7 @@ from controlplane.api.objects.resources import (
     KUBEVIRT,
     LEASE,
     NODE,
+    PERSISTENT_VOLUME_CLAIM,
     POD,
     VIRTUAL_MACHINE,
     VIRTUAL_MACHINE_INSTANCE,
@@ -44,9 +45,14 @@ from controlplane.kube.leader import Leadership
 from controlplane.kube.watch import WatchCache
 from controlplane.metrics import Metrics
 from controlplane.virt_controller.certificates.run import run as keep_certificates
+from controlplane.virt_controller.claims import BY_CLAIM, by_claim_of_vm, by_claim_of_vmi, reader_of
 from controlplane.virt_controller.kubevirt.configuration import Configuration
 from controlplane.virt_controller.kubevirt.reconciler import KubeVirtReconciler
+from controlplane.virt_controller.metrics.machines import Machines
+from controlplane.virt_controller.metrics.transitions import Transitions
 from controlplane.virt_controller.node.reconciler import NodeReconciler
+from controlplane.virt_controller.quarantine.marked import MarkedNodes
+from controlplane.virt_controller.quarantine.reconciler import ALL_NODES, QuarantineReconciler
 from controlplane.virt_controller.replicaset.member import UNCONTROLLED
 from controlplane.virt_controller.replicaset.reconciler import ReplicaSetReconciler
 from controlplane.virt_controller.settings import Settings
@@ -56,6 +62,7 @@ from controlplane.virt_controller.vmi.reconciler import VmiReconciler
 from controlplane.virt_controller.wake import (
     BY_NODE,
     connect,
+    connect_claims,
     connect_configuration,
     connect_nodes,
     connect_replica_sets,
@@ -66,7 +73,10 @@ log = logging.getLogger(__name__)
 COMPONENT = "virt-controller"
 WORKERS = 10
 ABOUT_PODS = Selection(EVENT, field_selector="type=Warning,involvedObject.kind=Pod")
-INDEXES = {VIRTUAL_MACHINE_INSTANCE: {BY_NODE: by_node, UNCONTROLLED: by_lack_of_controller}}
+INDEXES = {
+    VIRTUAL_MACHINE: {BY_CLAIM: by_claim_of_vm},
+    VIRTUAL_MACHINE_INSTANCE: {BY_NODE: by_node, UNCONTROLLED: by_lack_of_controller, BY_CLAIM: by_claim_of_vmi},
+}
 
 
 class Process:
@@ -82,6 +92,7 @@ class Process:
             Selection(VIRTUAL_MACHINE_INSTANCE_REPLICA_SET),
             Selection(POD, label_selector=f"{ROLE}={LAUNCHER_ROLE}"),
             Selection(NODE),
+            Selection(PERSISTENT_VOLUME_CLAIM),
             Selection(KUBEVIRT, namespace=settings.namespace),
             Selection(LEASE, namespace=settings.namespace),
         )
@@ -110,6 +121,7 @@ class Process:
         for cache in self._caches.values():
             await cache.wait_synced()  # before that, absence means nothing
         self._nodes.begin()
+        self._quarantine.begin()
         async with asyncio.TaskGroup() as group:
             for runner in self._runners:
                 group.create_task(runner.run())
@@ -123,9 +135,17 @@ class Process:
         configuration = Configuration(self._caches[KUBEVIRT])
         vms, vmis = overlays[VIRTUAL_MACHINE], overlays[VIRTUAL_MACHINE_INSTANCE]
         pods, nodes = overlays[POD], overlays[NODE]
+        claims = self._caches[PERSISTENT_VOLUME_CLAIM]
         vm = VmReconciler(
-            vms=vms, vmis=vmis, api=api, clock=self._clock, events=self._events, configuration=configuration
+            vms=vms,
+            vmis=vmis,
+            api=api,
+            clock=self._clock,
+            events=self._events,
+            configuration=configuration,
+            claims=reader_of(claims),
         )
+        self._marked = MarkedNodes(nodes)
         vmi = VmiReconciler(
             vmis=vmis,
             pods=pods,
@@ -136,6 +156,8 @@ class Process:
             configuration=configuration,
             launcher_image=self._settings.launcher_image,
             image_pull_secrets=self._settings.image_pull_secrets,
+            claims=reader_of(claims),
+            kept_from=self._marked,
         )
         replica_sets = overlays[VIRTUAL_MACHINE_INSTANCE_REPLICA_SET]
         replica_set = ReplicaSetReconciler(
@@ -145,6 +167,9 @@ class Process:
             clock=self._clock,
             events=self._events,
             configuration=configuration,
+        )
+        self._quarantine = QuarantineReconciler(
+            nodes=nodes, vmis=vmis, api=api, clock=self._clock, events=self._events, configuration=configuration
         )
         kubevirt = KubeVirtReconciler(kubevirts=overlays[KUBEVIRT], api=api, clock=self._clock, version=VERSION)
         self._nodes = NodeReconciler(
@@ -161,6 +186,7 @@ class Process:
             self._runner("kubevirt", kubevirt),
             self._runner("node", self._nodes),
             self._runner("replicaset", replica_set),
+            self._runner("quarantine", self._quarantine),
         )
         connect(
             vms=vms,
@@ -172,10 +198,13 @@ class Process:
             wake_vmi=runners[1].add,
         )
         self._follower = Follower(self._client, ABOUT_PODS, partial(_hear, vmi, runners[1].add), clock=self._clock)
+        connect_claims(claims=claims, vms=vms, vmis=vmis, wake_vm=runners[0].add, wake_vmi=runners[1].add)
         connect_nodes(nodes, runners[3].add)
+        self._quarantine.wake_by(runners[5].add)
         connect_replica_sets(replica_sets=replica_sets, vmis=vmis, wake=runners[4].add)
         connect_configuration(overlays[KUBEVIRT], vmis, runners[1].add)
         overlays[KUBEVIRT].subscribe(lambda key, _before, _after: runners[2].add(key))
+        overlays[KUBEVIRT].subscribe(lambda _key, _before, _after: runners[5].add(ALL_NODES))
         return runners
 
     def _runner(self, name: str, reconciler: Any) -> Runner[Any, Any, Any]:
@@ -187,7 +216,28 @@ class Process:
 
     def _offer_metrics(self) -> None:
         gauge = self._metrics.gauge
-        gauge("virtops_leader", "1 on the replica that acts", lambda: float(self._leadership.is_leader))
+
+        def is_leader() -> bool:
+            return self._leadership.is_leader
+
+        vms, vmis = self._caches[VIRTUAL_MACHINE], self._caches[VIRTUAL_MACHINE_INSTANCE]
+        self._metrics.registry.register(Machines(vms.all, vmis.all, is_leader))
+        vmis.subscribe(Transitions(self._metrics.registry, is_leader).changed)
+        gauge(
+            "kubevirt_virt_controller_leading_status",
+            "Indication for an operating virt-controller.",
+            lambda: float(is_leader()),
+        )
+        gauge(
+            "kubevirt_virt_controller_ready_status",
+            "Indication for a virt-controller that is ready to take the lead.",
+            lambda: float(not self._waiting_for()),
+        )
+        gauge(
+            "virtops_quarantined_nodes",
+            "Nodes that get no new machines: runs did not begin there, or a person says so",
+            lambda: float(len(self._marked())),
+        )
         for resource, cache in self._caches.items():
             name = resource.plural
             gauge(f"virtops_cached_{name}", f"Known {resource.kind} objects", lambda cache=cache: len(cache))  # type: ignore[misc]

@@ -13,6 +13,14 @@ def render_stamp(seconds: float) -> str:
     return datetime.fromtimestamp(int(seconds), tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def read_stamp(text: str | None) -> float | None:
+    """Read a stamp that may be missing, or be none."""
+    try:
+        return parse_stamp(text) if text else None
+    except ValueError:
+        return None
+
+
 def parse_stamp(text: str) -> float:
     """Read a stamp as seconds since the epoch; ValueError when it is none."""
     return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()

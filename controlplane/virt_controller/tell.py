@@ -54,8 +54,8 @@ class Events(Protocol):
 
 TROUBLES = frozenset({condition_types.POD_SCHEDULED, condition_types.SYNCHRONIZED})
 """Conditions that say, when they are False, why a machine does not come up."""
-_TOLD_ALREADY = (condition_types.FAILED_CREATE, condition_types.FAILED_UPDATE)
-"""By whoever was refused (tell_refusal)."""
+_TOLD_ALREADY = (condition_types.FAILED_CREATE, condition_types.FAILED_UPDATE, condition_types.FURTHER_ATTEMPT)
+"""By whoever was refused (tell_refusal), or by occurrence."""
 
 
 def tell_troubles(

@@ -7,7 +7,9 @@ VM  changed -> VM
 VMI changed -> VMI, and the VM of its name (owner or not: its going frees the name)
 Pod changed -> the VMI that controls it, and the one for which it is looked at, whatever it says of its owner
 Node came, went, or was declared out of service -> the VMIs that were given to it
+Node was quarantined or is no longer -> the VMIs that have no node yet: a Pod may leave it out in vain
 KubeVirt's configuration changed -> the VMIs that have no node yet; the others keep what they were made with
+A claim came, went, or got its volume -> the VMIs and VMs that name it
 VirtualMachineInstanceReplicaSet changed -> it
 VMI changed in what a set decides by -> the set that controls it; one that nobody controls, the sets of its namespace
 Node came, went, or its label says otherwise whether it takes machines -> the Node; what else happens to it is nobody's
@@ -18,8 +20,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import msgspec
-from kubevirt_api.names import SCHEDULABLE
+from kubevirt_api.names import QUARANTINED, SCHEDULABLE
 
+from controlplane.api.objects.claim import PersistentVolumeClaim
 from controlplane.api.objects.meta import Node as Struct
 from controlplane.api.objects.meta import ObjectMeta
 from controlplane.api.objects.node import Node
@@ -29,6 +32,7 @@ from controlplane.api.objects.resources import (
     Key,
 )
 from controlplane.engine.ports import Cache
+from controlplane.virt_controller.claims import BY_CLAIM
 from controlplane.virt_controller.owner import controller_of
 from controlplane.virt_controller.replicaset.member import Member, gist, read_member
 
@@ -45,6 +49,7 @@ class _Configured(Struct, frozen=True, kw_only=True):
 
 BY_NODE = "node"
 """Index of VMIs by status.nodeName; "" until they have one."""
+_claim_decoder = msgspec.json.Decoder(PersistentVolumeClaim)
 _node_decoder = msgspec.json.Decoder(Node)
 _decoder = msgspec.json.Decoder(_Owned)
 _spec_decoder = msgspec.json.Decoder(_Configured)
@@ -85,6 +90,9 @@ def connect(
         if _proof(before) != _proof(after):
             for vmi in vmis.indexed(BY_NODE, key.name):
                 wake_vmi(vmi)
+        if _is_marked(before) != _is_marked(after):
+            for vmi in list(vmis.indexed(BY_NODE, "")):
+                wake_vmi(vmi)
 
     vms.subscribe(on_vm)
     vmis.subscribe(on_vmi)
@@ -113,6 +121,20 @@ def connect_configuration(kubevirts: Cache, vmis: Cache, wake_vmi: Wake) -> None
     kubevirts.subscribe(on_kubevirt)
 
 
+def connect_claims(*, claims: Cache, vms: Cache, vmis: Cache, wake_vm: Wake, wake_vmi: Wake) -> None:
+    """Subscribe for those that wait for a claim. vms and vmis have the index BY_CLAIM."""
+
+    def on_claim(key: Key, before: bytes | None, after: bytes | None) -> None:
+        if _gist(before) == _gist(after):
+            return
+        for vmi in list(vmis.indexed(BY_CLAIM, str(key))):
+            wake_vmi(vmi)
+        for vm in list(vms.indexed(BY_CLAIM, str(key))):
+            wake_vm(vm)
+
+    claims.subscribe(on_claim)
+
+
 def connect_replica_sets(*, replica_sets: Cache, vmis: Cache, wake: Wake) -> None:
     """Subscribe for the replica set controller."""
 
@@ -137,6 +159,14 @@ def connect_replica_sets(*, replica_sets: Cache, vmis: Cache, wake: Wake) -> Non
     vmis.subscribe(on_vmi)
 
 
+def _gist(raw: bytes | None) -> tuple[bool, bool] | None:
+    """What a claim says that somebody waits for: None that it is gone; else whether it is going, and bound."""
+    if raw is None:
+        return None
+    claim = _claim_decoder.decode(raw)
+    return claim.metadata.deletion_timestamp is not None, claim.is_bound
+
+
 def _spec(raw: bytes | None) -> bytes | None:
     return None if raw is None else bytes(_spec_decoder.decode(raw).spec)
 
@@ -150,6 +180,10 @@ def _says(raw: bytes | None) -> tuple[bool, str | None]:
     if raw is None:
         return False, None
     return True, _node_decoder.decode(raw).metadata.labels.get(SCHEDULABLE)
+
+
+def _is_marked(raw: bytes | None) -> bool:
+    return raw is not None and QUARANTINED in _node_decoder.decode(raw).metadata.labels
 
 
 def _proof(raw: bytes | None) -> bool | None:

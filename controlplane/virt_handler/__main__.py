@@ -12,12 +12,13 @@ import random
 import sys
 import time
 from contextlib import suppress
+from functools import partial
 
 from kubevirt_api.names import LAUNCHER_ROLE, ROLE
 
 from controlplane import logs
 from controlplane.api.objects.lease import lease_name
-from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.api.objects.resources import API_SERVICE, NODE, POD, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstanceStatus
 from controlplane.descriptors import allow_many
 from controlplane.engine.backoff import BackOff
@@ -27,6 +28,7 @@ from controlplane.engine.overlay import Overlay, RememberingApi
 from controlplane.engine.ports import Json
 from controlplane.engine.queue import Queue
 from controlplane.engine.runner import Runner
+from controlplane.handler_link import Inquire, Power
 from controlplane.health import Health
 from controlplane.hypervisor.connection import open_connection, register_event_loop, socket_uri
 from controlplane.kube.client import Client, Selection
@@ -38,12 +40,17 @@ from controlplane.kube.watch import WatchCache
 from controlplane.node_link.messages import KvmFinding, NodeState
 from controlplane.until_told import until_told
 from controlplane.virt_handler import node
+from controlplane.virt_handler.callers import CALLERS, take_authority
+from controlplane.virt_handler.door import Door, DoorTls
+from controlplane.virt_handler.inquiry import Inquiries
 from controlplane.virt_handler.launchers.ports import Connection
 from controlplane.virt_handler.launchers.registry import Registry
 from controlplane.virt_handler.launchers.session import Tools
 from controlplane.virt_handler.listed import keep_listed
 from controlplane.virt_handler.metrics import HandlerMetrics
 from controlplane.virt_handler.node_client import NodeClient, dial_virt_node
+from controlplane.virt_handler.own_pair import OwnPair, make_own_pair
+from controlplane.virt_handler.power import PowerVerbs
 from controlplane.virt_handler.settings import Settings, SettingsError, read_settings
 from controlplane.virt_handler.vmi.reconciler import Told, VmiReconciler
 from controlplane.virt_handler.vmi.world import Action, World
@@ -60,8 +67,10 @@ _OFFERED_SECONDS = 0.5
 class Handler:
     """Everything this process runs, wired."""
 
-    def __init__(self, settings: Settings, client: Client) -> None:
+    def __init__(self, settings: Settings, client: Client, pair: OwnPair) -> None:
+        """pair: what the door serves with."""
         self._settings = settings
+        self._pair = pair
         self._client = client
         self._clock = SystemClock()
         self._node = NodeClient(lambda: dial_virt_node(settings.node_socket))
@@ -88,7 +97,18 @@ class Handler:
             limit=_WORKERS,
             observed=self._metrics.observed,
         )
-        known.subscribe(self._vmi_changed)
+        known.subscribe(lambda key, _before, _after: self._enqueue(key))
+        self._door_tls = DoorTls(pair)
+        self._door = Door(
+            self._door_tls,
+            settings.namespace,
+            {
+                Power: PowerVerbs(settings.node, self._registry, known).answer,
+                Inquire: Inquiries(settings.node, self._registry).answer,
+            },
+        )
+        self._callers = WatchCache(client, Selection(API_SERVICE, field_selector=CALLERS), self._clock)
+        self._callers.subscribe(lambda _unused, __, after: take_authority(self._door_tls, after))
         self._health = Health(settings.port, self._metrics.registry, self._waiting_for, address=settings.address)
         self._missing = {"virt-node"}
         self._heartbeat = self._make_heartbeat()
@@ -99,14 +119,16 @@ class Handler:
         self._metrics.gauge("virtops_launchers_connected", "Launchers in contact", lambda: self._registry.connected)
         await self._health.start()
         try:
+            await self._door.open(self._settings.address, self._settings.door_port)
+            caches = (self._pods.run, self._vmis.run, self._callers.run)
             async with asyncio.TaskGroup() as group:
-                for job in (self._node.run, self._pods.run, self._vmis.run, self._registry.run, self._runner.run):
+                for job in (self._node.run, *caches, self._registry.run, self._work):
                     group.create_task(job())
                 group.create_task(self._heartbeat.run())
-                group.create_task(self._look_at_all())
                 group.create_task(self._offer_node(group))
         finally:
             await self._leave()
+            await self._door.close()
             await self._health.close()
 
     def _select_pods(self) -> Selection:
@@ -126,17 +148,13 @@ class Handler:
     def _enqueue(self, key: Key) -> None:
         self._runner.add(key)
 
-    def _vmi_changed(self, key: Key, before: bytes | None, after: bytes | None) -> None:
-        if before is not None and after is None:
-            self._reconciler.forget(before)
-        self._runner.add(key)
-
-    async def _look_at_all(self) -> None:
+    async def _work(self) -> None:
         """Begin once everything is known: before that, absence means nothing."""
         await self._vmis.wait_synced()
         await self._pods.wait_synced()
         for key in {*self._vmis.keys(), *self._registry.keys()}:
             self._runner.add(key)
+        await self._runner.run()
 
     async def _offer_node(self, group: asyncio.TaskGroup) -> None:
         """Say that this node can take machines once its devices are offered, and on what they would run; anew when a
@@ -176,8 +194,10 @@ class Handler:
         self._missing = set()
 
     async def _keep_listed(self, kvm: KvmFinding) -> None:
-        name = self._settings.node
-        await keep_listed(self._client, name, lambda: node.serving_patch(kvm, self._clock.now()), self._heartbeat)
+        settings = self._settings
+        door = node.door_annotations(settings.address, settings.door_port, self._pair.der)
+        serving = partial(node.serving_patch, kvm, door=door)
+        await keep_listed(self._client, settings.node, lambda: serving(now=self._clock.now()), self._heartbeat)
 
     async def _leave(self) -> None:
         try:
@@ -204,8 +224,9 @@ async def _connect(path: str) -> Connection:
 async def _serve(settings: Settings) -> None:
     register_event_loop()
     credentials = await load(os.environ, time.monotonic)
+    pair = await make_own_pair(settings.node)
     async with Transport(credentials, COMPONENT) as transport:
-        await until_told(Handler(settings, Client(transport, field_manager=COMPONENT)).run)
+        await until_told(Handler(settings, Client(transport, field_manager=COMPONENT), pair).run)
 
 
 def main() -> int:

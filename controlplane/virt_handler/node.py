@@ -8,12 +8,14 @@ That virt-handler lives is told by a Lease (controlplane.kube.lease), not by the
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from kubevirt_api.names import SCHEDULABLE
 
+from controlplane.handler_link import ADDRESS, CERTIFICATE
 from controlplane.node_link.messages import KvmFinding
 
 KVM_USABLE = "kubevirt.io/kvm-usable"
@@ -24,15 +26,21 @@ HEARTBEAT = "kubevirt.io/heartbeat"
 """Annotation that upstream's tools read: when virt-handler began to serve this node."""
 
 
-def serving_patch(kvm: KvmFinding, now: float) -> dict[str, Any]:
-    """Say that machines can be scheduled here, and on what they would run."""
+def serving_patch(kvm: KvmFinding, now: float, door: Mapping[str, str]) -> dict[str, Any]:
+    """Say that machines can be scheduled here, on what they would run, and where virt-api may ask about them."""
     stamp = datetime.fromtimestamp(int(now), tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return {
         "metadata": {
             "labels": {SCHEDULABLE: "true", KVM_USABLE: "true" if kvm.is_usable else "false"},
-            "annotations": {HEARTBEAT: stamp, KVM_REASON: None if kvm.is_usable else kvm.reason},
+            "annotations": {HEARTBEAT: stamp, KVM_REASON: None if kvm.is_usable else kvm.reason, **door},
         }
     }
+
+
+def door_annotations(address: str, port: int, certificate: bytes) -> dict[str, str]:
+    """Say where the door is and by which certificate (DER) it is known. address: an IP address."""
+    host = f"[{address}]" if ":" in address else address
+    return {ADDRESS: f"{host}:{port}", CERTIFICATE: base64.b64encode(certificate).decode("ascii")}
 
 
 def leaving_patch() -> dict[str, Any]:

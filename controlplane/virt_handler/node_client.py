@@ -77,6 +77,11 @@ class NodeClient:
         self._numbers = count(1)
         self._waiting: dict[int, asyncio.Future[tuple[Answer, int | None]]] = {}
         self._offer = Offer(None)
+        self._callbacks: list[Callable[[], None]] = []
+
+    def subscribe(self, callback: Callable[[], None]) -> None:
+        """Call back whenever contact has come or gone."""
+        self._callbacks.append(callback)
 
     @property
     def is_connected(self) -> bool:
@@ -201,6 +206,11 @@ class NodeClient:
         if self._channel is channel:
             self._channel = None
             self._here.clear()
+            self._tell()
+
+    def _tell(self) -> None:
+        for callback in self._callbacks:
+            callback()
 
     async def _receive_all(self, channel: Channel) -> None:
         while True:
@@ -218,6 +228,7 @@ class NodeClient:
                     self._channel = channel
                     self._here.set()
                     log.info("virt-node is here")
+                    self._tell()
                 case NodeState():
                     _drop(descriptor)
                     await self._offer.become(message)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from controlplane.domain import layout
+from controlplane.handler_link import PORT
 
 
 class SettingsError(Exception):
@@ -28,16 +29,23 @@ class Settings:
     """Health and metrics, plain HTTP."""
     address: str = ""
     """Where that is served; "" is every address. The role sets the Pod's."""
+    door_port: int = PORT
+    """Where virt-api asks about guests, TLS, at the same address, which it must be able to call."""
     node_socket: str = layout.NODE_SOCKET
     """Where virt-node listens."""
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:
-    """Read NODE_NAME and POD_NAMESPACE (both needed), POD_NAME, LOG_LEVEL, HEALTH_PORT, HEALTH_ADDRESS, NODE_SOCKET."""
+    """Read NODE_NAME and POD_NAMESPACE (both needed), POD_NAME, LOG_LEVEL, HEALTH_PORT, HEALTH_ADDRESS, DOOR_PORT and
+    NODE_SOCKET. SettingsError."""
     problems = [f"{name} is not set" for name in ("NODE_NAME", "POD_NAMESPACE") if not environment.get(name)]
-    port = environment.get("HEALTH_PORT", "8080")
-    if not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
-        problems.append(f"HEALTH_PORT {port!r} is not a port")
+    ports = {
+        "HEALTH_PORT": environment.get("HEALTH_PORT", "8080"),
+        "DOOR_PORT": environment.get("DOOR_PORT", f"{PORT}"),
+    }
+    for name, port in ports.items():
+        if not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
+            problems.append(f"{name} {port!r} is not a port")
     if problems:
         raise SettingsError("cannot start virt-handler: " + "; ".join(problems))
     return Settings(
@@ -45,7 +53,8 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         namespace=environment["POD_NAMESPACE"],
         pod_name=environment.get("POD_NAME", ""),
         log_level=environment.get("LOG_LEVEL") or "INFO",
-        port=int(port),
+        port=int(ports["HEALTH_PORT"]),
         address=environment.get("HEALTH_ADDRESS", ""),
+        door_port=int(ports["DOOR_PORT"]),
         node_socket=environment.get("NODE_SOCKET") or layout.NODE_SOCKET,
     )

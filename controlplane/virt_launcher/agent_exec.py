@@ -71,6 +71,6 @@ def _returned(answer: str) -> dict[str, Any]:
 
 def _number(said: dict[str, Any], name: str) -> int:
     number = said.get(name)
-    if type(number) is not int or not 0 <= number < 2**32:  # not isinstance: true is no number
+    if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < 2**32:
         raise AnswerError(f"the agent's answer has no number called {name}")
     return number

@@ -87,6 +87,9 @@ def _only_file(volume: str, root: int) -> str:
         what = f"{len(names)} files ({', '.join(names[:3])}, ...)" if names else "no file"
         message = f"volume {volume}: the image has {what} in /{DIRECTORY}; exactly one is needed, or set path"
         raise PreparationError("InvalidDisk", message)
+    if not names[0].isprintable():  # whoever reads the report would refuse it, and say less
+        message = f"volume {volume}: the name of the file in /{DIRECTORY} is not UTF-8, or has control characters"
+        raise PreparationError("InvalidDisk", message)
     return names[0]
 
 

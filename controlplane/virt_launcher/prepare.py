@@ -15,6 +15,7 @@ from collections.abc import Iterable
 
 from controlplane.api.launch_plan import CloudInit, ContainerDisk, EmptyDisk, FoundDisk, Plan, Report, render_report
 from controlplane.domain import layout
+from controlplane.virt_launcher.claim import prepare_claim
 from controlplane.virt_launcher.errors import PreparationError
 from controlplane.virt_launcher.image import Image, find_image
 from controlplane.virt_launcher.seed import build_seed
@@ -39,13 +40,18 @@ def prepare(plan: Plan) -> Report:
         _make_seed(seed)
     for disk, process in zip(plan.container_disks, overlays, strict=True):
         finish_overlay(disk.volume, process)
+    claims = [prepare_claim(claim) for claim in plan.claim_disks]
     made = [layout.overlay(disk.volume) for disk in plan.container_disks]
     made += [layout.sparse_disk(empty.volume) for empty in plan.empty_disks]
     found = [
         FoundDisk(disk.volume, image.path, image.format)
         for disk, image in zip(plan.container_disks, images, strict=True)
     ]
-    return Report(tuple(found), direct_io=can_do_direct_io([*made, *(image.path for image in images)]))
+    return Report(
+        tuple(found),
+        direct_io=can_do_direct_io([*made, *claims, *(image.path for image in images)]),
+        block_claims=tuple(claim.volume for claim in plan.claim_disks if claim.is_block),
+    )
 
 
 def write_report(report: Report, path: str) -> None:

@@ -9,7 +9,8 @@ DOCUMENTATION = r"""
 module: kubevirt_vm
 short_description: Declare and operate KubeVirt virtual machines
 description:
-  - Creates, changes, deletes, starts, stops and restarts VirtualMachines of C(kubevirt.io), one or many in a task.
+  - Creates, changes and deletes VirtualMachines of C(kubevirt.io), one or many in a task, starts, stops and restarts them,
+    and pauses, resets and reboots their guests.
   - Works with the control plane of this collection and with upstream KubeVirt.
   - What is there is read first and compared; a task that changes nothing sends one request for a VirtualMachine, or
     one for all of a namespace, and writes nothing.
@@ -24,7 +25,7 @@ attributes:
   check_mode:
     support: full
     details:
-      - The server checks what would be sent (dry run), admission included.
+      - The server checks what would be sent (dry run), admission included; a reset and a soft reboot have no dry run.
   diff_mode:
     support: full
     details:
@@ -32,7 +33,7 @@ attributes:
   idempotent:
     support: partial
     details:
-      - O(state=restarted) and O(generate_name) do what they say each time.
+      - O(state=restarted), O(state=reset), O(state=softrebooted) and O(generate_name) do what they say each time.
 options:
   name:
     description:
@@ -83,6 +84,13 @@ options:
       - Mutually exclusive with O(running).
     type: str
     choices: [Always, Halted, Manual, Once, RerunOnFailure]
+  start_paused:
+    description:
+      - With O(state=started), a guest that this task starts begins paused; O(state=unpaused) lets it run. One that runs
+        already is left as it is.
+      - A VirtualMachine that is created by the task is created V(Halted) and started then.
+      - For every start, whoever asks for it, declare C(startStrategy) in O(spec).
+    type: bool
   instancetype:
     description:
       - Reference to an instance type. The control plane must support it.
@@ -205,8 +213,10 @@ options:
         be deleted.
       - V(started), V(stopped) and V(restarted) do so as well where something is declared, and then see to the guest.
         V(restarted) always restarts a guest that runs; it starts one that does not.
+      - V(paused) and V(unpaused) halt the processors of a guest that runs and let them go on. V(reset) is the reset button
+        of a guest that runs, V(softrebooted) asks it to reboot (by its agent, or by ACPI). They fail where no guest runs.
     type: str
-    choices: [absent, present, restarted, started, stopped]
+    choices: [absent, present, restarted, started, stopped, paused, unpaused, reset, softrebooted]
     default: present
   force:
     description:
@@ -216,10 +226,29 @@ options:
     default: false
   wait:
     description:
-      - Wait until the guest runs and is ready, or has stopped, or everything is gone, as the state and the run strategy want.
+      - Wait until the guest runs and is ready, or has stopped or paused, as the state and the run strategy want; with
+        O(state=absent) until the VirtualMachine, its instance and its launcher Pod are gone.
       - A task that waited in vain fails with the reason, from the VirtualMachine, its instance, its Pod and their events.
     type: bool
     default: false
+  wait_condition:
+    description:
+      - A condition to wait for as well, of the instance while there is one, else of the VirtualMachine.
+      - Only with O(wait=true), and not with O(state=absent).
+    type: dict
+    suboptions:
+      type:
+        description: Its type, such as V(AgentConnected).
+        type: str
+        required: true
+      status:
+        description: Its status. A condition that is not there counts as V("False").
+        type: str
+        choices: ['True', 'False', Unknown]
+        default: 'True'
+      reason:
+        description: Its reason; any by default.
+        type: str
   vms:
     description:
       - Several VirtualMachines, worked on at the same time and waited for together.
@@ -277,6 +306,13 @@ options:
             - Mutually exclusive with O(vms[].running).
           type: str
           choices: [Always, Halted, Manual, Once, RerunOnFailure]
+        start_paused:
+          description:
+            - With O(vms[].state=started), a guest that this task starts begins paused; O(vms[].state=unpaused) lets it run. One that runs
+              already is left as it is.
+            - A VirtualMachine that is created by the task is created V(Halted) and started then.
+            - For every start, whoever asks for it, declare C(startStrategy) in O(vms[].spec).
+          type: bool
         instancetype:
           description:
             - Reference to an instance type. The control plane must support it.
@@ -396,11 +432,12 @@ options:
         state:
           description: State of this VirtualMachine; O(state) by default.
           type: str
-          choices: [absent, present, restarted, started, stopped]
+          choices: [absent, present, restarted, started, stopped, paused, unpaused, reset, softrebooted]
         force:
           description: Replace this VirtualMachine; O(force) by default.
           type: bool
 seealso:
+  - module: virtops.kubevirt.kubevirt_vmi
   - module: virtops.kubevirt.kubevirt_vm_info
   - module: virtops.kubevirt.kubevirt_vmi_info
 """
@@ -484,6 +521,21 @@ EXAMPLES = r"""
     state: stopped
     wait: true
 
+- name: Start it paused
+  virtops.kubevirt.kubevirt_vm:
+    name: web
+    namespace: default
+    state: started
+    start_paused: true
+    wait: true
+
+- name: Let it go on
+  virtops.kubevirt.kubevirt_vm:
+    name: web
+    namespace: default
+    state: unpaused
+    wait: true
+
 - name: Declare three virtual machines at once, one of them larger
   virtops.kubevirt.kubevirt_vm:
     namespace: default
@@ -529,7 +581,9 @@ result:
       name: web
       namespace: default
 method:
-  description: What was asked of the server; V(create), V(apply), V(patch), V(replace), V(delete), V(start), V(stop) or V(restart).
+  description: >-
+    What was asked of the server; V(create), V(apply), V(patch), V(replace), V(delete), V(start), V(stop), V(restart),
+    V(pause), V(unpause), V(reset) or V(softreboot).
   returned: when something changed, without O(vms)
   type: str
   sample: create

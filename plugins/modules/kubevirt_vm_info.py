@@ -46,6 +46,7 @@ options:
     description:
       - Wait until they are running and ready; with O(running=false) until they have stopped.
       - With O(name) and O(namespace) also until it is there.
+      - Fails at once where the cluster does not know the kind.
     type: bool
     default: false
 seealso:

@@ -42,6 +42,13 @@ options:
     description:
       - Wait until they are ready.
       - With O(name) and O(namespace) also until it is there.
+      - Fails at once where the cluster does not know the kind.
+    type: bool
+    default: false
+  guest:
+    description:
+      - Ask the agents of guests what they know of their operating systems, users and file systems.
+      - A guest that does not run or has no agent is told of as such, and is no failure.
     type: bool
     default: false
 seealso:
@@ -58,6 +65,12 @@ EXAMPLES = r"""
   virtops.kubevirt.kubevirt_vmi_info:
     label_selectors:
       - kubevirt.io/nodeName=node-1
+
+- name: Read what the guest's agent tells
+  virtops.kubevirt.kubevirt_vmi_info:
+    name: web
+    namespace: default
+    guest: true
 """
 
 RETURN = r"""
@@ -71,6 +84,43 @@ resources:
   returned: success
   type: list
   elements: dict
+guests:
+  description: What the agents of the guests tell, one entry for each of RV(resources), in their order.
+  returned: with O(guest=true)
+  type: list
+  elements: dict
+  contains:
+    name:
+      description: Name of the instance.
+      returned: always
+      type: str
+    namespace:
+      description: Its namespace.
+      returned: always
+      type: str
+    agent:
+      description: Whether an agent answered.
+      returned: always
+      type: bool
+    reason:
+      description: Why none did.
+      returned: when none did
+      type: str
+      sample: no guest agent is connected; install and start qemu-guest-agent in the guest
+    info:
+      description: C(VirtualMachineInstanceGuestAgentInfo) as the API has it; host name, operating system, time zone and more.
+      returned: when an agent answered
+      type: dict
+    users:
+      description: Who is logged in; entries with C(userName) and C(loginTime).
+      returned: when an agent answered
+      type: list
+      elements: dict
+    filesystems:
+      description: Its file systems; entries with C(diskName), C(mountPoint), C(fileSystemType), C(usedBytes) and C(totalBytes).
+      returned: when an agent answered
+      type: list
+      elements: dict
 """
 
 from ..module_utils._client import frame
@@ -79,7 +129,7 @@ from ..module_utils._vm import argspec, info
 
 def main():
     module = frame.VirtModule(
-        argument_spec=argspec.info_spec(),
+        argument_spec=argspec.vmi_info_spec(),
         supports_check_mode=True,
     )
     frame.run(module, info.instances)

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator
 
 import aiohttp
 import pytest
+from prometheus_client import CollectorRegistry
 
 from controlplane.engine.plan import Outcome
 from controlplane.health import CONNECTIONS, Health
@@ -53,6 +54,23 @@ async def test_metrics_are_shown(url: str) -> None:
     assert status == 200
     assert "virtops_launchers 3.0" in text
     assert 'virtops_reconcile_passes_total{controller="vmi",result="error"} 1.0' in text
+
+
+async def test_who_asks_without_end_makes_no_more_work_than_who_asks_now_and_then(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[CollectorRegistry] = []
+
+    def make(registry: CollectorRegistry) -> bytes:
+        made.append(registry)
+        return b"some text"
+
+    monkeypatch.setattr("controlplane.health.generate_latest", make)
+
+    answers = await asyncio.gather(*(fetch(f"{url}/metrics") for _unused in range(20)))
+
+    assert set(answers) == {(200, "some text")}
+    assert len(made) == 1
 
 
 async def test_it_listens_on_the_address_that_it_was_given_and_on_no_other(url: str) -> None:

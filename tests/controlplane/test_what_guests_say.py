@@ -9,12 +9,16 @@ What a launcher says over libvirt's own wire, and how fast, is in hypervisor/tes
 from __future__ import annotations
 
 import ast
+import json
 from typing import Any
 from xml.etree import ElementTree
 
 import msgspec
 import pytest
 
+from controlplane.api.objects import conditions
+from controlplane.domain import agent
+from controlplane.domain.agent import Told
 from controlplane.domain.codec import render_text
 from controlplane.domain.observed import read_domain
 from controlplane.node_link.messages import ADDRESSES_LIMIT, PodInterface
@@ -33,11 +37,13 @@ ASKS_A_GUEST = {
 }
 """Functions of libvirt whose answer is a guest's own words, or a stream of them."""
 STATUS_BYTES = 8 * 1024
+GUESTS_BYTES = 24 * 1024
+"""Of a status with all that a guest's agent can put into it."""
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_the_only_channel_of_a_guest_is_its_agents(case: Any) -> None:
-    """Nobody of ours opens it. What a guest cannot write to cannot hold up or fill whoever reads."""
+    """libvirt in the launcher has it open. What a guest cannot write to cannot hold up or fill whoever reads."""
     devices = ElementTree.fromstring(render_text(case.build())).find("devices")
     assert devices is not None
 
@@ -59,8 +65,8 @@ def test_another_channel_is_refused_by_name(path: str, value: Any, named: str) -
     assert f"{named}: " in refused(path, value)
 
 
-def test_nobody_asks_a_guest_anything() -> None:
-    """Not in a call, and not by a name that is called later."""
+def test_a_guest_is_asked_in_one_place() -> None:
+    """Where the answer has an end. Else not in a call, and not by a name that is called later."""
     said = {
         (path, word)
         for path, tree in trees(".")
@@ -68,7 +74,7 @@ def test_nobody_asks_a_guest_anything() -> None:
         for word in (getattr(node, "attr", None), getattr(node, "value", None))
         if isinstance(word, str) and word in ASKS_A_GUEST
     }
-    assert not said
+    assert said == {("hypervisor/guest.py", "qemuAgentCommand")}
 
 
 def test_what_a_launcher_can_put_into_a_status_has_an_end() -> None:
@@ -90,3 +96,30 @@ def test_what_a_launcher_can_put_into_a_status_has_an_end() -> None:
     assert status.phase == "Running"
     assert len(msgspec.json.encode(status)) < STATUS_BYTES
     assert [one.name for one in status.interfaces] == ["default"], "the machine's own, whatever its guest has made"
+    failed = derive_status(a_world(vmi, a_launcher(seen(None, trouble=flood, failure=Failure(flood, flood)))), None)
+    assert failed is not None
+    assert failed.phase == "Failed"
+    assert len(msgspec.json.encode(failed)) < STATUS_BYTES
+
+
+def test_what_a_guest_can_put_into_a_status_has_an_end() -> None:
+    """And it is said that there was more. What takes most room are characters that JSON spells in many bytes."""
+    text = '\u20ac\\"' * 10_000
+    addresses = [{"ip-address": f"fd00:1111:2222:3333:4444:5555:6666:{number:x}"} for number in range(100)]
+    interfaces = [{"name": text, "hardware-address": text, "ip-addresses": addresses} for _unused in range(10_000)]
+    fields = ("name", "version", "pretty-name", "version-id", "kernel-release", "kernel-version", "machine", "id")
+    told = Told(
+        is_connected=True,
+        info=agent.read_info(json.dumps({"return": {"version": text, "supported_commands": interfaces}})),
+        os=agent.read_os(json.dumps({"return": dict.fromkeys(fields, text)})),
+        interfaces=agent.read_interfaces(json.dumps({"return": interfaces})),
+    )
+
+    status = derive_status(a_world(a_vmi("Scheduled"), a_launcher(seen(told=told))), None)
+
+    assert status is not None
+    assert len(msgspec.json.encode(status)) < GUESTS_BYTES
+    assert len(status.interfaces) == 11
+    connected = conditions.find(status.conditions, "AgentConnected")
+    assert connected is not None
+    assert connected.reason == "GuestInfoTruncated"

@@ -159,9 +159,11 @@ class Cluster:
         assert len(alive) == 1, f"{len(alive)} launchers of {vmi}"
         return alive[0]
 
-    def subresource(self, name: str, verb: str, namespace: str = "default", body: str = "{}") -> None:
-        """Call start, stop or restart as virtctl does."""
-        path = f"/apis/subresources.kubevirt.io/v1/namespaces/{namespace}/virtualmachines/{name}/{verb}"
+    def subresource(
+        self, name: str, verb: str, namespace: str = "default", body: str = "{}", of: str = "virtualmachines"
+    ) -> None:
+        """Call start, stop or restart of a VM, or a verb of a VMI, as virtctl does."""
+        path = f"/apis/subresources.kubevirt.io/v1/namespaces/{namespace}/{of}/{name}/{verb}"
         self.kubectl("replace", "--raw", path, "-f", "-", given=body)
 
     def kill(self, victim: str, *words: str) -> int:

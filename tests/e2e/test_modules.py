@@ -73,6 +73,44 @@ def test_life_of_a_vm(task: Task) -> None:
     assert not changed(task(name="web", state="absent", **WAIT))
 
 
+def conditions(result: Result) -> set[str]:
+    return {one["type"] for one in result["result"]["status"]["conditions"] if one["status"] == "True"}
+
+
+def test_the_guest_of_an_instance_is_operated(task: Task) -> None:
+    bare = {"name": "bare", **WAIT}
+    made = task("kubevirt_vmi", **{**WEB, **bare}, start_paused=True)
+    assert changed(made)
+    assert "Paused" in conditions(made)
+    agent = {"type": "AgentConnected"}
+    assert changed(task("kubevirt_vmi", **bare, state="unpaused", wait_condition=agent))
+    (told,) = task("kubevirt_vmi_info", name="bare", guest=True)["guests"]
+    assert (told["agent"], told["info"]["os"]["id"]) == (True, "virtops-guest")
+
+    paused = task("kubevirt_vmi", **bare, state="paused")
+    assert changed(paused)
+    assert "Paused" in conditions(paused)
+    assert not changed(task("kubevirt_vmi", **bare, state="paused"))
+    assert "unpause it first" in task("kubevirt_vmi", **bare, state="softrebooted")["msg"]
+    assert changed(task("kubevirt_vmi", **bare, state="unpaused"))
+    assert changed(task("kubevirt_vmi", **bare, state="reset"))
+    assert changed(task("kubevirt_vmi", **bare, state="absent"))
+    assert not changed(task("kubevirt_vmi", **bare, state="absent"))
+
+
+def test_a_set_is_scaled_and_exposed(task: Task) -> None:
+    workers = {"name": "workers", **WAIT}
+    machine = {key: value for key, value in WEB.items() if key != "name"}
+    made = task("kubevirt_replicaset", **machine, **workers, labels={"app": "workers"})
+    assert made["result"]["status"]["readyReplicas"] == 1
+    assert not changed(task("kubevirt_replicaset", **machine, **workers, labels={"app": "workers"}))
+    door = task("kubevirt_service", replicaset="workers", ports=[{"port": 80}])
+    assert door["result"]["spec"]["selector"] == {"app": "workers"}
+    assert changed(task("kubevirt_replicaset", **workers, replicas=0))
+    assert changed(task("kubevirt_replicaset", **workers, state="absent"))
+    assert task("kubevirt_vmi_info", label_selectors=["app=workers"])["resources"] == []
+
+
 def test_the_reason_of_a_wait_in_vain_is_the_schedulers(task: Task) -> None:
     result = task(**{**WEB, "name": "large", "memory": "4Ti"}, wait=True, wait_timeout=5)
     assert result["failed"] is True

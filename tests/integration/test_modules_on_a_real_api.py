@@ -30,7 +30,10 @@ VMS = "/apis/kubevirt.io/v1/namespaces/default/virtualmachines"
 INSTANCES = "/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances"
 
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
-NAMESPACED = ("kubevirt_vm", "kubevirt_vm_info", "kubevirt_vmi_info")
+NAMESPACED = (
+    "kubevirt_replicaset", "kubevirt_replicaset_info", "kubevirt_vm", "kubevirt_vm_info", "kubevirt_vmi",
+    "kubevirt_vmi_info", "kubevirt_service",
+)  # fmt: skip
 
 Task = Callable[..., Result]
 
@@ -243,6 +246,67 @@ def test_many_are_made_read_and_deleted_at_once(task: Task) -> None:
     assert [one["method"] for one in gone["results"]] == ["delete"] * 12
     assert task("kubevirt_vm_info", label_selectors=["app=many"])["resources"] == []
     assert task(vms=vms, state="absent")["changed"] is False
+
+
+def test_an_instance_is_created_labelled_refused_and_deleted(task: Task, api: Api) -> None:
+    machine = {"name": "bare", "memory": "256Mi", "image": "registry/guest:1"}
+    assert task("kubevirt_vmi", "--check", **machine)["changed"] is True
+    assert api.get(f"{INSTANCES}/bare") is None
+    assert task("kubevirt_vmi", **machine)["method"] == "create"
+    assert task("kubevirt_vmi", **machine)["changed"] is False
+    assert task("kubevirt_vmi", labels={"app": "bare"}, **machine)["method"] == "patch"
+    other = {**machine, "memory": "512Mi"}
+    assert "spec.domain.memory.guest differ" in task("kubevirt_vmi", **other)["msg"]
+    assert task("kubevirt_vmi", force=True, **other)["method"] == "replace"
+    assert task("kubevirt_vmi", force=True, **other)["changed"] is False
+    assert "is not looked at by virt-controller yet" in task("kubevirt_vmi", name="bare", state="paused")["msg"]
+    assert task("kubevirt_vmi", name="bare", state="absent", wait=True)["method"] == "delete"
+    assert task("kubevirt_vmi", name="bare", state="absent", wait=True)["changed"] is False
+
+
+def test_a_set_is_created_scaled_and_left_to_an_autoscaler(task: Task, api: Api) -> None:
+    labels = {"app": "workers"}
+    whole = {
+        "metadata": {"name": "workers"},
+        "spec": {
+            "replicas": 2,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"domain": {"devices": {}}}},
+        },
+    }
+    assert task("kubevirt_replicaset", definition=whole)["method"] == "create"
+    assert task("kubevirt_replicaset", definition=whole)["changed"] is False
+    assert task("kubevirt_replicaset", name="workers", replicas=3)["method"] == "patch"
+    del whole["spec"]["replicas"]
+    whole["spec"]["template"]["spec"]["hostname"] = "h"
+    assert task("kubevirt_replicaset", definition=whole)["method"] == "apply"
+    assert task("kubevirt_replicaset", definition=whole)["changed"] is False
+    (found,) = task("kubevirt_replicaset_info", name="workers")["resources"]
+    assert (found["spec"]["replicas"], found["spec"]["template"]["spec"]["hostname"]) == (3, "h")
+    late = task("kubevirt_replicaset_info", name="workers", wait=True, wait_timeout=1)
+    assert "default/workers is not ready after 1 s: 0 of 3 instances are ready, 0 are there" in late["msg"]
+    assert task("kubevirt_replicaset", name="workers", state="absent", wait=True)["method"] == "delete"
+    assert task("kubevirt_replicaset", name="workers", state="absent")["changed"] is False
+
+
+def test_a_service_is_created_changed_and_deleted(task: Task, api: Api) -> None:
+    task(name="exposed", memory="64Mi", image="registry/guest:1", running=False)
+    web = {"vm": "exposed", "ports": [{"port": 80, "target_port": 8080}]}
+    assert task("kubevirt_service", "--check", **web)["changed"] is True
+    created = task("kubevirt_service", **web)
+    assert (created["method"], created["result"]["spec"]["selector"]) == ("create", {"vmi.kubevirt.io/id": "exposed"})
+    assert created["result"]["metadata"]["ownerReferences"][0]["uid"] == read(api, "exposed")["metadata"]["uid"]
+    assert task("kubevirt_service", **web)["changed"] is False
+    node_port = task("kubevirt_service", vm="exposed", type="NodePort")
+    assert node_port["method"] == "patch"
+    (port,) = node_port["result"]["spec"]["ports"]
+    assert (port["port"], port["targetPort"], port["nodePort"] >= 30000) == (80, 8080, True)
+    assert task("kubevirt_service", type="NodePort", **web)["changed"] is False
+    several = [{"name": "http", "port": 80}, {"name": "more", "port": 81}]
+    assert len(task("kubevirt_service", vm="exposed", ports=several)["result"]["spec"]["ports"]) == 2
+    assert task("kubevirt_service", vm="exposed", ports=several)["changed"] is False
+    assert task("kubevirt_service", name="exposed", state="absent", wait=True)["method"] == "delete"
+    assert task("kubevirt_service", name="exposed", state="absent")["changed"] is False
 
 
 OURS = {"app.kubernetes.io/managed-by": "virtops.kubevirt", "app.kubernetes.io/part-of": "kubevirt"}

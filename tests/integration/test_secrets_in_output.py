@@ -52,7 +52,11 @@ def tasks(server: str) -> list[dict[str, Any]]:
         {**here, "name": "e", "definition": {"spec": {"colour": 1, "template": {"spec": a_volume(userData=CANARY)}}}},
     ]
     read = {"name": "Read", "virtops.kubevirt.kubevirt_vm_info": here}
-    return [*({"name": "Try", "virtops.kubevirt.kubevirt_vm": one, "ignore_errors": True} for one in options), read]
+    tries = [("kubevirt_vm", one) for one in options]
+    first, second = ({**here, "name": "f", "cloud_init": {"user_data": f"{CANARY}-{one}"}} for one in (1, 2))
+    tries += [("kubevirt_vmi", one) for one in (first, second, {**second, "force": True})]
+    tries += [("kubevirt_replicaset", {**one, "labels": {"app": "f"}}) for one in (first, second)]
+    return [*({"name": "Try", f"virtops.kubevirt.{name}": one, "ignore_errors": True} for name, one in tries), read]
 
 
 def test_no_secret_is_printed_at_any_verbosity(tmp_path: Path) -> None:
@@ -69,7 +73,7 @@ def test_no_secret_is_printed_at_any_verbosity(tmp_path: Path) -> None:
         )
     printed = done.stdout + done.stderr
     assert done.returncode == 0, printed[-3000:]
-    assert "ignored=5" in printed, printed[-3000:]
+    assert "ignored=6" in printed, printed[-3000:]
     assert [line for line in printed.splitlines() if CANARY in line or ENCODED in line] == []
     assert "(changed)" in printed, "a diff tells that a secret changed"
     assert "Traceback" not in printed

@@ -12,14 +12,14 @@ import re
 from pathlib import Path
 
 MODULE = Path(__file__).resolve().parents[2] / "plugins" / "modules" / "kubevirt_vm.py"
-OF_THE_TASK = frozenset({"wait", "vms"})
+OF_THE_TASK = frozenset({"wait", "wait_condition", "vms"})
 """Options that an entry does not have."""
 OWN = {
     "state": """\
   state:
     description: State of this VirtualMachine; O(state) by default.
     type: str
-    choices: [absent, present, restarted, started, stopped]
+    choices: [absent, present, restarted, started, stopped, paused, unpaused, reset, softrebooted]
 """,
     "force": """\
   force:

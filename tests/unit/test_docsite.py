@@ -33,7 +33,7 @@ def tasks(example: Any) -> list[dict[str, Any]]:
 def options(module: str) -> set[str]:
     """Return the options of a module and of its fragments."""
     known: set[str] = set()
-    names = [f"modules/{module}", "doc_fragments/auth", "doc_fragments/wait"]
+    names = [f"modules/{module}", "doc_fragments/auth", "doc_fragments/wait", "doc_fragments/machine"]
     for text in ((ROOT / f"plugins/{name}.py").read_text() for name in names):
         found = re.search(r'DOCUMENTATION = r"""\n(.*?)"""', text, re.DOTALL)
         assert found

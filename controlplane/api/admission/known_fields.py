@@ -13,7 +13,7 @@ UNBUILT: dict[str, frozenset[str]] = {
     for name, fields in {
         "VirtualMachineSpec": "dataVolumeTemplates instancetype preference updateVolumesStrategy",
         "VirtualMachineInstanceSpec": """
-            accessCredentials resourceClaims serviceAccountName startStrategy
+            accessCredentials resourceClaims serviceAccountName
             topologySpreadConstraints utilityVolumes""",
         "DomainSpec": "chassis ioThreads ioThreadsPolicy launchSecurity rebootPolicy",
         "Cpu": "dedicatedCpuPlacement features isolateEmulatorThread maxSockets numa realtime",
@@ -33,7 +33,8 @@ UNBUILT: dict[str, frozenset[str]] = {
             tag""",
         "Volume": """
             cloudInitConfigDrive configMap containerPath dataVolume downwardAPI downwardMetrics ephemeral hostDisk
-            memoryDump persistentVolumeClaim secret serviceAccount sysprep""",
+            memoryDump secret serviceAccount sysprep""",
+        "PersistentVolumeClaimSource": "hotpluggable",
         "HttpGet": "host",
         "TcpSocket": "host",
         "Network": "multus resourceClaim",
@@ -66,6 +67,7 @@ OFF_WHEN_FALSE = frozenset(
         "changedBlockTracking",
         "dedicatedCpuPlacement",
         "dedicatedIOThread",
+        "hotpluggable",
         "disableHotplug",
         "isolateEmulatorThread",
         "networkInterfaceMultiqueue",

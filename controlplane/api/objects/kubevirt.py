@@ -11,6 +11,7 @@ import msgspec
 
 from controlplane.api.objects.meta import Condition, Node, Object, Quantity
 from controlplane.api.objects.resources import KUBEVIRT, Resource
+from controlplane.api.objects.run_limits import LONGEST_TIMEOUT_SECONDS, MOST_FURTHER_ATTEMPTS
 from controlplane.api.schema.bounds import PullPolicy, bounded, one_of
 
 
@@ -48,6 +49,13 @@ class KubeVirtConfiguration(Node, frozen=True, kw_only=True):
     """Patterns of boards that may be asked for; q35* and pc-q35* if not set."""
     image_pull_policy: PullPolicy = ""
     """Pull policy of the launcher image; IfNotPresent if not set."""
+    further_attempts: Annotated[int, bounded(minimum=0, maximum=MOST_FURTHER_ATTEMPTS)] = 2
+    """How often the run of a machine is tried again where a node cannot begin it, rather on other nodes."""
+    run_timeout_seconds: Annotated[int, bounded(minimum=0, maximum=LONGEST_TIMEOUT_SECONDS)] | None = None
+    """Seconds that a launcher may take to come up once its Pod has a node, 0 is no bound. If not set, 600 and only
+    for what is nothing of the machine's own."""
+    quarantine_seconds: Annotated[int, bounded(minimum=0, maximum=86400)] = 900
+    """For how long a node gets no machines after those of several have failed there and come up elsewhere; 0: never."""
     eviction_strategy: (
         Annotated[str, one_of("None", unbuilt=("LiveMigrate", "LiveMigrateIfPossible", "External"))] | None
     ) = None

@@ -18,6 +18,8 @@ class Taint(Struct, frozen=True, kw_only=True):
 
 class NodeSpec(Struct, frozen=True, kw_only=True):
     taints: tuple[Taint, ...] = ()
+    unschedulable: bool = False
+    """A person has cordoned it."""
 
 
 class Node(Struct, frozen=True, kw_only=True):

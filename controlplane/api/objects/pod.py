@@ -63,8 +63,13 @@ class Container(Node, frozen=True, kw_only=True):
     resources: PodResources = msgspec.field(default_factory=PodResources)
 
 
+class SecretName(Node, frozen=True, kw_only=True):
+    name: str = ""
+
+
 class PodSpec(Node, frozen=True, kw_only=True):
     node_name: str = ""
+    image_pull_secrets: tuple[SecretName, ...] = ()
     containers: tuple[Container, ...] = ()
 
 

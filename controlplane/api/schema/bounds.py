@@ -87,6 +87,12 @@ DnsSubdomain = Annotated[
     str,
     bounded("a DNS subdomain: lower-case letters, digits, '-' and '.'", pattern=SUBDOMAIN, max_length=253),
 ]
+ClaimName = Annotated[
+    str,
+    bounded(
+        "a DNS subdomain: lower-case letters, digits, '-' and '.'", pattern=SUBDOMAIN, max_length=253, required=True
+    ),
+]
 VolumeName = Annotated[
     str,
     bounded(

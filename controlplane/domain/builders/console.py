@@ -8,6 +8,7 @@ from __future__ import annotations
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain import layout
 from controlplane.domain.model.console import (
+    AGENT_CHANNEL,
     Channel,
     ChannelTarget,
     Console,
@@ -36,7 +37,7 @@ def build_consoles(vmi: VirtualMachineInstance) -> tuple[Console, ...]:
 
 def build_channels() -> tuple[Channel, ...]:
     """Return the channel of the guest's agent, always there as upstream."""
-    return (Channel(type="unix", target=ChannelTarget(type="virtio", name="org.qemu.guest_agent.0")),)
+    return (Channel(type="unix", target=ChannelTarget(type="virtio", name=AGENT_CHANNEL)),)
 
 
 def build_graphics(vmi: VirtualMachineInstance) -> tuple[Graphics, ...]:

@@ -15,6 +15,7 @@ from controlplane.domain.model.disk import (
     Alias,
     BackingStore,
     Boot,
+    DeviceSource,
     Disk,
     DiskDriver,
     DiskTarget,
@@ -56,7 +57,7 @@ def bus_of(spec: DiskSpec) -> str:
 def _build_disk(facts: Facts, spec: DiskSpec, volume: Volume, *, device: str, where: str) -> Disk:
     image = _image(volume, facts, where)
     return Disk(
-        type="file",
+        type="block" if image.is_block else "file",
         device="cdrom" if spec.cdrom else "disk",
         model="virtio-non-transitional" if bus_of(spec) == "virtio" else None,
         driver=DiskDriver(
@@ -66,10 +67,10 @@ def _build_disk(facts: Facts, spec: DiskSpec, volume: Volume, *, device: str, wh
             error_policy="stop",
             discard=None if spec.cdrom else "unmap",
         ),
-        source=FileSource(file=image.path),
+        source=DeviceSource(device=image.path) if image.is_block else FileSource(file=image.path),
         backing=_backing(image),
         target=DiskTarget(device=device, bus=bus_of(spec), tray=(spec.cdrom.tray or None) if spec.cdrom else None),
-        read_only=_is_read_only(spec),
+        read_only=_is_read_only(spec) or image.is_read_only,
         serial=spec.serial or None,
         boot=Boot(order=spec.boot_order) if spec.boot_order else None,
         alias=Alias(name=f"ua-{spec.name}"),

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Disks and CD-ROMs, backed by files."""
+"""Disks and CD-ROMs, backed by files or devices."""
 
 from __future__ import annotations
 
@@ -36,6 +36,14 @@ class FileSource:
 
     TAG: ClassVar[str] = "source"
     file: str = attribute()
+
+
+@element
+class DeviceSource:
+    """The block device."""
+
+    TAG: ClassVar[str] = "source"
+    device: str = attribute("dev")
 
 
 @element
@@ -91,7 +99,7 @@ class Disk:
     device: str = attribute()
     model: str | None = attribute(default=None)
     driver: DiskDriver = child()
-    source: FileSource = child()
+    source: FileSource | DeviceSource = child()
     backing: BackingStore | EndOfChain = child()
     target: DiskTarget = child()
     read_only: bool = flag("readonly")

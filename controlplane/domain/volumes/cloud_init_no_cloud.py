@@ -11,6 +11,7 @@ import hashlib
 import json
 
 from controlplane.api import launch_plan
+from controlplane.api.objects.claim import Claims
 from controlplane.api.objects.vmi.volumes import CloudInitNoCloud
 from controlplane.domain import layout
 from controlplane.domain.guest import Guest
@@ -22,7 +23,7 @@ _USER_DATA = "userdata"
 _NETWORK_DATA = "networkdata"
 
 
-def _in_pod(name: str, source: CloudInitNoCloud) -> InPod:
+def _in_pod(name: str, source: CloudInitNoCloud, _claims: Claims) -> InPod:
     parts = ((_USER_DATA, source.secret_ref), (_NETWORK_DATA, source.network_data_secret_ref))
     return InPod(mounted=tuple(_secret(name, part, one.name) for part, one in parts if one is not None))
 
@@ -34,7 +35,7 @@ def _secret(volume: str, part: str, secret: str) -> Mounted:
     return read_only({"name": name, "secret": source}, layout.cloud_init_secret(volume, part))
 
 
-def _in_plan(name: str, source: CloudInitNoCloud, guest: Guest) -> launch_plan.Step:
+def _in_plan(name: str, source: CloudInitNoCloud, guest: Guest, _claims: Claims) -> launch_plan.Step:
     return launch_plan.CloudInit(
         volume=name,
         # JSON is YAML, and cannot be broken out of by a name.

@@ -6,19 +6,20 @@
 from __future__ import annotations
 
 from controlplane.api import launch_plan
+from controlplane.api.objects.claim import Claims
 from controlplane.api.objects.vmi.volumes import ContainerDisk
 from controlplane.domain import layout
 from controlplane.domain.guest import Guest
 from controlplane.domain.volumes.kind import BackingImage, DiskImage, InPod, VolumeKind, image_volume
 
 
-def _in_pod(name: str, source: ContainerDisk) -> InPod:
+def _in_pod(name: str, source: ContainerDisk, _claims: Claims) -> InPod:
     where = layout.image_mount(name)
     mounted = image_volume(layout.pod_volume(name), source.image, source.image_pull_policy, where)
     return InPod(mounted=(mounted,), pull_secret=source.image_pull_secret)
 
 
-def _in_plan(name: str, source: ContainerDisk, _guest: Guest) -> launch_plan.Step:
+def _in_plan(name: str, source: ContainerDisk, _guest: Guest, _claims: Claims) -> launch_plan.Step:
     return launch_plan.ContainerDisk(name, source.path)
 
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from controlplane.api import launch_plan
 from controlplane.api.objects import quantity
+from controlplane.api.objects.claim import Claims
 from controlplane.api.objects.vmi.volumes import EmptyDisk
 from controlplane.domain import layout
 from controlplane.domain.guest import Guest
 from controlplane.domain.volumes.kind import DiskImage, VolumeKind
 
 
-def _in_plan(name: str, source: EmptyDisk, _guest: Guest) -> launch_plan.Step:
+def _in_plan(name: str, source: EmptyDisk, _guest: Guest, _claims: Claims) -> launch_plan.Step:
     return launch_plan.EmptyDisk(name, quantity.to_bytes(source.capacity))
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from controlplane.api.launch_plan import Report, Step
+from controlplane.api.objects.claim import Claims
 from controlplane.domain.guest import Guest
 
 Json = dict[str, Any]
@@ -17,10 +18,11 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Mounted:
-    """A volume of the Pod, and the launcher container's mount of it."""
+    """A volume of the Pod, and the launcher container's mount of it, or the device that it is there."""
 
     volume: Json
-    mount: Json
+    mount: Json | None = None
+    device: Json | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,11 +43,13 @@ class BackingImage:
 
 @dataclass(frozen=True, slots=True)
 class DiskImage:
-    """What the domain gets: a file, and the image below it, if any."""
+    """What the domain gets: a file or a device, and the image below it, if any."""
 
     path: str
     format: str
     below: BackingImage | None = None
+    is_block: bool = False
+    is_read_only: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,11 +60,11 @@ class VolumeKind:
     """Field of controlplane.api.objects.vmi.volumes.Volume that has the source."""
     in_domain: Callable[[str, Any, Report], DiskImage]
     """Return what the guest's disk is made of, given the launcher's report. ValueError says what is missing."""
-    in_pod: Callable[[str, Any], InPod] = lambda *_unused: InPod()
+    in_pod: Callable[[str, Any, Claims], InPod] = lambda *_unused: InPod()
     """Return what is mounted into the Pod."""
     takes: Callable[[Any, int], int] = lambda *_unused: 0
     """Return how many bytes of the node's disk it takes at most, given the largest disk that a containerDisk may be."""
-    in_plan: Callable[[str, Any, Guest], Step | None] = lambda *_unused: None
+    in_plan: Callable[[str, Any, Guest, Claims], Step | None] = lambda *_unused: None
     """Return what the launcher makes before the domain exists, if anything. ValueError says what cannot be asked."""
     reported_below: Callable[[str], str] | None = None
     """Where, by the volume's name, the launcher looks for an image that it reports; None: it looks for none."""

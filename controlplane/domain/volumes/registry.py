@@ -6,28 +6,42 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import MappingProxyType
 from typing import Any
 
 from controlplane.api.launch_plan import Report, Step
+from controlplane.api.objects.claim import Claims
 from controlplane.api.objects.vmi.instance import VirtualMachineInstanceSpec
 from controlplane.api.objects.vmi.volumes import Volume
 from controlplane.domain.guest import Guest
-from controlplane.domain.volumes import cloud_init_no_cloud, container_disk, empty_disk, kernel_boot
+from controlplane.domain.volumes import (
+    cloud_init_no_cloud,
+    container_disk,
+    empty_disk,
+    kernel_boot,
+    persistent_volume_claim,
+)
 from controlplane.domain.volumes.kind import DiskImage, InPod, VolumeKind
 
-VOLUME_KINDS: tuple[VolumeKind, ...] = (container_disk.KIND, empty_disk.KIND, cloud_init_no_cloud.KIND)
+NO_CLAIMS: Claims = MappingProxyType({})
+VOLUME_KINDS: tuple[VolumeKind, ...] = (
+    container_disk.KIND,
+    empty_disk.KIND,
+    cloud_init_no_cloud.KIND,
+    persistent_volume_claim.KIND,
+)
 
 
-def volumes_in_pod(spec: VirtualMachineInstanceSpec) -> tuple[InPod, ...]:
+def volumes_in_pod(spec: VirtualMachineInstanceSpec, claims: Claims = NO_CLAIMS) -> tuple[InPod, ...]:
     """Return what the machine's volumes, and the kernel that it boots directly, need in the Pod."""
-    needed = [kind.in_pod(volume.name, source) for volume, kind, source in _sourced(spec)]
+    needed = [kind.in_pod(volume.name, source, claims) for volume, kind, source in _sourced(spec)]
     container = kernel_boot.container_of(spec)
     return (*needed, *([] if container is None else [kernel_boot.in_pod(container)]))
 
 
-def volumes_in_plan(spec: VirtualMachineInstanceSpec, guest: Guest) -> tuple[Step, ...]:
+def volumes_in_plan(spec: VirtualMachineInstanceSpec, guest: Guest, claims: Claims = NO_CLAIMS) -> tuple[Step, ...]:
     """Return what the launcher has to make. ValueError names the volume that cannot be planned."""
-    steps = (kind.in_plan(volume.name, source, guest) for volume, kind, source in _sourced(spec))
+    steps = (kind.in_plan(volume.name, source, guest, claims) for volume, kind, source in _sourced(spec))
     return tuple(step for step in steps if step is not None)
 
 

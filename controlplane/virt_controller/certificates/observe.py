@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from controlplane.api.objects.resources import SECRET, Key, Resource
+from controlplane.api.objects.resources import API_SERVICE, SECRET, Key, Resource
 from controlplane.engine.ports import Cache
 from controlplane.kube.certificates import KeyPair
 from controlplane.virt_controller.certificates.decide import Held, Issued, Verifier, World
@@ -31,7 +31,6 @@ VALIDATING = Resource(
     "ValidatingWebhookConfiguration",
     namespaced=False,
 )
-API_SERVICE = Resource("apiregistration.k8s.io", "v1", "apiservices", "APIService", namespaced=False)
 
 AUTHORITY_SECRET = "kubevirt-ca"  # noqa: S105 -- the name of a Secret, not a secret
 

@@ -7,10 +7,11 @@ A server's pair is not for clients and a client's not for servers (extended key 
 and whoever verifies a peer compares it with the one role that it expects. So a virt-handler cannot call another as if
 it were virt-api, nor pass for a migration's source by the pair that it serves with.
 
-The pairs of virt-handlers and of migrations are issued, and nothing uses them yet: no account but virt-controller's
-may read them. All virt-handlers are to share theirs, as upstream's do: one account reads one Secret, and RBAC cannot
-tell nodes apart. A captured node can then pass for another node's virt-handler, so nobody may take a role for a node:
-which node serves a machine is told by its VMI, whose nodeName no virt-handler can write.
+The pairs of migrations are issued, and nothing uses them yet: no account but virt-controller's may read them.
+
+What a virt-handler serves with is not among them: RBAC cannot tell nodes apart, so a Secret would be every node's, and
+a captured one could pass for another. Each makes a pair of its own that never leaves its process, and says in an
+annotation of its Node, which only it may write, by which certificate it is known (controlplane/handler_link.py).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from controlplane.kube.certificates import Subject, Usage
+from controlplane.peers import VIRT_API_CLIENT, role_uri
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +38,7 @@ class Role:
 
 ROLES: tuple[Role, ...] = (
     Role("virt-api/server", "kubevirt-virt-api-certs", "server", ("virt-api",), trusts=False),
-    Role("virt-api/client", "kubevirt-virt-api-client-certs", "client"),
-    Role("virt-handler/server", "kubevirt-virt-handler-certs", "server", ("virt-handler",)),
+    Role(VIRT_API_CLIENT, "kubevirt-virt-api-client-certs", "client"),
     Role("migration/source", "kubevirt-migration-source-certs", "client"),
     Role("migration/target", "kubevirt-migration-target-certs", "server", ("virt-handler-migration",)),
 )
@@ -50,5 +51,5 @@ def subject(role: Role, namespace: str) -> Subject:
         common_name=names[0] if names else role.name,
         usage=role.usage,
         dns_names=names,
-        uri=f"spiffe://kubevirt.{namespace}/{role.name}",
+        uri=role_uri(namespace, role.name),
     )

@@ -17,7 +17,13 @@ from controlplane.api.objects import conditions
 from controlplane.api.objects.phase import FAILED, SUCCEEDED, is_final
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.plan import Plan, Tell
-from controlplane.virt_controller.vm.requests import asks_again, has_answered_start, has_stale_stop, why_drop
+from controlplane.virt_controller.vm.requests import (
+    asks_again,
+    has_answered_start,
+    has_stale_stop,
+    is_next_paused,
+    why_drop,
+)
 from controlplane.virt_controller.vm.start_failure import is_failed_start, is_recorded, seconds_to_wait
 from controlplane.virt_controller.vm.world import (
     Action,
@@ -30,6 +36,7 @@ from controlplane.virt_controller.vm.world import (
     LookForVmi,
     ReleaseVmi,
     RemoveFinalizer,
+    SwitchOn,
     World,
 )
 
@@ -86,7 +93,7 @@ def why_start(world: World) -> str | None:
 def why_stop(world: World, own: VirtualMachineInstance) -> str | None:
     """Say why the instance should be deleted; None when it should stay.
 
-    A run that failed under RerunOnFailure goes because it failed, also when its stop is queued: we queued that then.
+    A run that failed goes because it failed, also when its stop is queued: we may have queued that then.
     """
     phase, strategy = own.status.phase, world.vm.run_strategy
     match strategy:
@@ -96,14 +103,16 @@ def why_stop(world: World, own: VirtualMachineInstance) -> str | None:
             return f"run strategy is {RERUN_ON_FAILURE} and the instance succeeded"
         case "RerunOnFailure" if phase == FAILED:
             return f"run strategy is {RERUN_ON_FAILURE} and the instance failed"
-        case "Always" | "RerunOnFailure" | "Manual" if world.wants_stop:
-            return "a stop was requested"
         case "Always" if is_final(phase):
             return f"run strategy is {ALWAYS} and the instance {phase.lower()}"
+        case "Always" | "RerunOnFailure" | "Manual" if world.wants_stop:
+            return "a stop was requested"
     return None
 
 
 def _without_instance(world: World) -> Plan[Action]:
+    if world.vm.run_strategy == HALTED and world.wants_start:  # any other start of a halted machine was dropped
+        return Plan((SwitchOn(because="a paused start of the halted machine was requested"),))
     because = why_start(world)
     if because is None or world.claim is not Claim.NONE:
         # A foreign or departing VMI holds the name. Status says so; its going brings the key back.
@@ -111,9 +120,10 @@ def _without_instance(world: World) -> Plan[Action]:
     delay = seconds_to_wait(world)
     if delay > 0:
         return Plan(look_again_in=delay)
+    create = CreateVmi(because, is_paused=is_next_paused(world))
     if has_stale_stop(world):
-        return Plan((Tell("the stop that is done must not meet the next instance"), CreateVmi(because)))
-    return Plan((CreateVmi(because),))
+        return Plan((Tell("the stop that is done must not meet the next instance"), create))
+    return Plan((create,))
 
 
 def _with_instance(world: World, own: VirtualMachineInstance) -> Plan[Action]:

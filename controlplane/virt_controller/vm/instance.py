@@ -13,6 +13,7 @@ import uuid
 from typing import Any
 
 from kubevirt_api.names import TEMPLATE_HASH, VM_GENERATION, VMI_FINALIZER
+from kubevirt_api.run_strategies import ALWAYS
 
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE
 from controlplane.api.objects.vm import VirtualMachine
@@ -21,10 +22,14 @@ from controlplane.virt_controller.vm.template import plain_template, template_ha
 
 FIRMWARE_NAMESPACE = uuid.UUID("6a1a24a1-4061-4607-8bf4-a3963d0c5895")
 """Of the UUIDv5 that a machine without a firmware UUID gets from its VM's name: the same at every start."""
+_START_PAUSED: dict[bool, dict[str, Any]] = {False: {}, True: {"startStrategy": "Paused"}}
 
 
-def build_vmi(vm: VirtualMachine, template: bytes) -> dict[str, Any]:
-    """Build the instance's manifest from the template as stored (JSON); defaults are still to be filled in."""
+def build_vmi(vm: VirtualMachine, template: bytes, *, is_paused: bool = False) -> dict[str, Any]:
+    """Build the instance's manifest from the template as stored (JSON); defaults are still to be filled in.
+
+    is_paused: its guest waits for an unpause, whatever the template says.
+    """
     spec = plain_template(template)
     domain = spec.get("domain") or {}
     firmware = domain.get("firmware") or {}
@@ -42,5 +47,16 @@ def build_vmi(vm: VirtualMachine, template: bytes) -> dict[str, Any]:
             "finalizers": [VMI_FINALIZER],
             "ownerReferences": [owner_reference(vm)],
         },
-        "spec": {**spec, "domain": {**domain, "firmware": {**firmware, "uuid": firmware.get("uuid") or stable}}},
+        "spec": {
+            **spec,
+            **_START_PAUSED[is_paused],
+            "domain": {**domain, "firmware": {**firmware, "uuid": firmware.get("uuid") or stable}},
+        },
     }
+
+
+def switched_on(vm: VirtualMachine) -> dict[str, Any]:
+    """Return the patch of a halted VM's spec that starts it, in the field that it uses."""
+    if vm.spec.run_strategy is None and vm.spec.running is not None:
+        return {"running": True}
+    return {"runStrategy": ALWAYS}

@@ -39,10 +39,11 @@ from controlplane.engine.overlay import Overlay
 from controlplane.engine.patch import merge_patch
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Clock
+from controlplane.virt_controller.claims import ReadClaims, no_claims
 from controlplane.virt_controller.owner import owner_reference
 from controlplane.virt_controller.tell import Events, Regarding, tell_troubles
 from controlplane.virt_controller.vm.decide import decide
-from controlplane.virt_controller.vm.instance import build_vmi
+from controlplane.virt_controller.vm.instance import build_vmi, switched_on
 from controlplane.virt_controller.vm.refusal import explain
 from controlplane.virt_controller.vm.status import derive_status
 from controlplane.virt_controller.vm.template import stored_template
@@ -57,6 +58,7 @@ from controlplane.virt_controller.vm.world import (
     LookForVmi,
     ReleaseVmi,
     RemoveFinalizer,
+    SwitchOn,
     World,
     claim_of,
 )
@@ -74,9 +76,11 @@ class VmReconciler:
         clock: Clock,
         events: Events,
         configuration: Callable[[], KubeVirtConfiguration],
+        claims: ReadClaims = no_claims,
     ) -> None:
         self._vms = vms
         self._vmis = vmis
+        self._read_claims = claims
         self._api = api
         self._clock = clock
         self._events = events
@@ -99,8 +103,13 @@ class VmReconciler:
             template=stored_template(raw),
             now=self._clock.now(),
             is_delete_sent=vmi is not None and self._vmis.is_delete_sent(key, vmi.metadata.uid),
+            is_volume_unbound=self._is_volume_unbound(vm),
             is_instance_known=self._has_read_so_far(vm, vmi) or self._asked.get(key) == vm.metadata.resource_version,
         )
+
+    def _is_volume_unbound(self, vm: VirtualMachine) -> bool:
+        claims = self._read_claims(vm.metadata.namespace, vm.spec.template.spec.volumes)
+        return not all(claim.is_bound for claim in claims.values())
 
     def decide(self, world: World) -> Plan[Action]:
         return decide(world)
@@ -116,7 +125,9 @@ class VmReconciler:
             case RemoveFinalizer():
                 await self._remove_finalizer(vm)
             case CreateVmi():
-                await self._create(world)
+                await self._create(world, action)
+            case SwitchOn():
+                await self._patch(vm, {"spec": switched_on(vm)})
             case LookForVmi():
                 await self._look(vm)
             case AdoptVmi():
@@ -169,10 +180,11 @@ class VmReconciler:
         if (fresh["uid"], fresh["resourceVersion"]) != (vm.metadata.uid, vm.metadata.resource_version):
             raise Conflict(f"cannot start VirtualMachine {_key(vm)}: it has changed meanwhile")
 
-    async def _create(self, world: World) -> None:
+    async def _create(self, world: World, action: CreateVmi) -> None:
         vm = world.vm
         await self._insist_on_being_current(vm)
-        body = default_instance(build_vmi(vm, world.template), self._configuration(), seed=vm.metadata.uid)
+        manifest = build_vmi(vm, world.template, is_paused=action.is_paused)
+        body = default_instance(manifest, self._configuration(), seed=vm.metadata.uid)
         try:
             made = await self._api.create(VIRTUAL_MACHINE_INSTANCE, vm.metadata.namespace, body)
         except AlreadyExists as error:

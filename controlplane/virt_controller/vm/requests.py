@@ -10,9 +10,10 @@ virt-api can be bypassed.
 
 from __future__ import annotations
 
-from kubevirt_api.run_strategies import HALTED, ONCE, RERUN_ON_FAILURE
+from kubevirt_api.run_strategies import ALWAYS, HALTED, ONCE, RERUN_ON_FAILURE
 
 from controlplane.api.objects.phase import FAILED
+from controlplane.api.objects.requests import GENERATION, PAUSED, asks_paused, start_request, switches_on
 from controlplane.api.objects.vm import StateChangeRequest
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.virt_controller.vm.world import World
@@ -26,7 +27,7 @@ def why_drop(world: World) -> str | None:
     match request.action, world.vm.run_strategy:
         case "Start", _ if asked := _unbuilt(request):
             return f"starting with {asked} is not built in this version"
-        case "Start", "Halted":
+        case "Start", "Halted" if not switches_on(request, world.vm.metadata.generation):
             return f"run strategy is {HALTED}; start the machine again, or change the strategy"
         case "Stop", "Once":
             return f"run strategy is {ONCE}; switch to {HALTED} to stop the machine"
@@ -36,14 +37,31 @@ def why_drop(world: World) -> str | None:
 
 
 def asks_again(world: World, own: VirtualMachineInstance) -> bool:
-    """Tell whether a failed run is to be followed by another that nobody has asked for yet."""
-    failed = own.status.phase == FAILED and not world.is_stopping
-    return failed and world.vm.run_strategy == RERUN_ON_FAILURE and not world.pending_requests
+    """Tell whether a failed run is to be followed by another that nobody has asked for yet.
+
+    Under Always it follows without being asked for, unless it has to be said that it is to be paused as well.
+    """
+    if own.status.phase != FAILED or world.is_stopping or world.pending_requests:
+        return False
+    strategy = world.vm.run_strategy
+    return strategy == RERUN_ON_FAILURE or (strategy == ALWAYS and _is_owed_paused(world, own))
 
 
-def next_run(own: VirtualMachineInstance) -> tuple[StateChangeRequest, ...]:
+def next_run(world: World, own: VirtualMachineInstance) -> tuple[StateChangeRequest, ...]:
     """Ask for another run than that of an instance. A start alone would be answered by the one that is there."""
-    return StateChangeRequest(action="Stop", uid=own.metadata.uid), StateChangeRequest(action="Start")
+    start = start_request(is_paused=_is_owed_paused(world, own))
+    return StateChangeRequest(action="Stop", uid=own.metadata.uid), start
+
+
+def is_next_paused(world: World) -> bool:
+    """Tell whether the next run was asked for as one whose guest waits for an unpause."""
+    return world.wants_start and asks_paused(world.pending_requests[0])
+
+
+def _is_owed_paused(world: World, own: VirtualMachineInstance) -> bool:
+    """Tell whether a paused start was asked for, and its run ended before there was a guest to be unpaused."""
+    is_own_wish = world.vm.spec.template.spec.is_start_paused  # then each run is, and nothing needs to be said
+    return own.spec.is_start_paused and not own.has_run and not is_own_wish
 
 
 def has_stale_stop(world: World) -> bool:
@@ -63,5 +81,7 @@ def _done(world: World) -> tuple[StateChangeRequest, ...]:
 
 def _unbuilt(request: StateChangeRequest) -> str:
     """List the options that ask for something: to ignore one would be to start what nobody asked for."""
-    asked = {name: value for name, value in request.data.items() if value.lower() != "false"}
+    understood = {GENERATION} | ({PAUSED} if asks_paused(request) else set())
+    options = request.data.items()
+    asked = {name: value for name, value in options if value.lower() != "false" and name not in understood}
     return ", ".join(f"{name[:64]}={value[:64]}" for name, value in sorted(asked.items())[:8])

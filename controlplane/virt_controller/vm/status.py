@@ -67,29 +67,40 @@ def printable_status(world: World, failure: StartFailure | None) -> str:
     if world.is_vm_deleting:
         return printable_statuses.TERMINATING
     if own is not None and not is_final(phase):
-        return printable_statuses.STOPPING if world.is_stopping else _alive_status(own)
+        return printable_statuses.STOPPING if world.is_stopping else _alive_status(world, own)
     if failure is not None and failure.consecutive_fail_count > 0 and world.vm.run_strategy in COUNTED:
         return printable_statuses.CRASH_LOOP_BACK_OFF
     return printable_statuses.STOPPED
 
 
-def _alive_status(own: VirtualMachineInstance) -> str:
+def _alive_status(world: World, own: VirtualMachineInstance) -> str:
     listed, phase = own.status.conditions, own.status.phase
     if phase == RUNNING and not _is_readiness_late(own):
         paused = conditions.is_true(listed, condition_types.PAUSED)
         return printable_statuses.PAUSED if paused else printable_statuses.RUNNING
+    if waits := _what_it_waits_for(world, listed):
+        return waits
+    if phase in ("", PENDING, SCHEDULING, SCHEDULED, RUNNING):
+        return printable_statuses.STARTING
+    return printable_statuses.UNKNOWN
+
+
+def _what_it_waits_for(world: World, listed: conditions.Conditions) -> str:
+    """Return the word for what keeps the instance from running; "" when nothing is known to."""
+    unsynced = conditions.find(listed, condition_types.SYNCHRONIZED)
+    if unsynced is not None and unsynced.reason == condition_types.FAILED_PVC_NOT_FOUND:
+        return printable_statuses.PVC_NOT_FOUND
     unplaced = conditions.find(listed, condition_types.POD_SCHEDULED)
     if unplaced is not None and (unplaced.status, unplaced.reason) == ("False", condition_types.UNSCHEDULABLE):
         return printable_statuses.UNSCHEDULABLE
-    unsynced = conditions.find(listed, condition_types.SYNCHRONIZED)
+    if world.is_volume_unbound:
+        return printable_statuses.WAITING_FOR_VOLUME_BINDING
     if unsynced is not None and unsynced.reason in (
         condition_types.ERR_IMAGE_PULL,
         condition_types.IMAGE_PULL_BACK_OFF,
     ):
         return unsynced.reason
-    if phase in ("", PENDING, SCHEDULING, SCHEDULED, RUNNING):
-        return printable_statuses.STARTING
-    return printable_statuses.UNKNOWN
+    return ""
 
 
 def _is_readiness_late(own: VirtualMachineInstance) -> bool:
@@ -102,7 +113,7 @@ def _requests(world: World) -> tuple[StateChangeRequest, ...]:
     if not world.is_strategy_known:
         return world.vm.status.state_change_requests
     if world.own is not None and asks_again(world, world.own):
-        return next_run(world.own)
+        return next_run(world, world.own)
     return world.pending_requests
 
 

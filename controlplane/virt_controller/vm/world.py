@@ -41,6 +41,8 @@ class World:
     """Seconds since the epoch."""
     is_delete_sent: bool = False
     """A delete of `vmi` was accepted, its effect is not seen yet."""
+    is_volume_unbound: bool = False
+    """A claim of the template exists, and there is no volume for it yet."""
     is_instance_known: bool = True
     """`vmi`, or that it is None, is no older than the VM: the cache has read so far, or the API server was asked. Else
     an instance that a request names may not be seen yet, and one that seems to live may have ended long ago."""
@@ -117,6 +119,15 @@ class RemoveFinalizer:
 @dataclass(frozen=True, slots=True)
 class CreateVmi:
     because: str
+    is_paused: bool = False
+    """Its guest waits for an unpause, whatever the template says."""
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchOn:
+    """Set the run strategy of a halted VM to Always, as an ordinary start of one does."""
+
+    because: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,4 +163,6 @@ class DropRequest:
     because: str
 
 
-Action = AddFinalizer | RemoveFinalizer | CreateVmi | LookForVmi | AdoptVmi | ReleaseVmi | DeleteVmi | DropRequest
+Action = (
+    AddFinalizer | RemoveFinalizer | CreateVmi | SwitchOn | LookForVmi | AdoptVmi | ReleaseVmi | DeleteVmi | DropRequest
+)

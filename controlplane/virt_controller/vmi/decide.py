@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What to do about a VirtualMachineInstance: pure, a total table by phase.
 
-Never two: a run has one Pod, its name is fixed by UID and attempt, the attempt is in the status before the Pod is made,
-and the guest is started only in the Pod that was granted the start, once. What is irreversible (declaring the Pod lost,
-letting go of the VMI) rests on proof, see evidence: never on a cache's silence, nor on the API server's.
+Never two: a run has one Pod at a time, its name is fixed by UID and attempt, the attempt is in the status before the
+Pod is made, and the guest is started only in the Pod that was granted the start, once. What is irreversible (declaring
+the Pod lost, letting go of the VMI) rests on proof, see evidence: never on a cache's silence, nor on the API server's.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from controlplane.api.objects.phase import (
 from controlplane.api.objects.pod import Pod
 from controlplane.engine.plan import Plan, Tell
 from controlplane.virt_controller.vmi.evidence import Alive, Unknown
+from controlplane.virt_controller.vmi.further_attempt import find_retry
+from controlplane.virt_controller.vmi.run_timeout import seconds_left
 from controlplane.virt_controller.vmi.world import (
     Action,
     AddFinalizer,
@@ -74,13 +76,23 @@ def _bring_to_node(world: World) -> Plan[Action]:
 def _with_pod(world: World, pod: Pod) -> Plan[Action]:
     if not is_marked(pod, world.vmi):
         return _claim(pod)
+    if find_retry(world) is not None:
+        return Plan((Tell(because="a further attempt is recorded before this one is given up"),))
     if pod.is_deleting or pod.is_over or pod.compute.terminated is not None:
         return Plan((Tell(because="its Pod ended before the guest was started"),))
-    if world.waits_for_kvm_in_vain:
-        return Plan((Tell(because="a further attempt, without KVM, is recorded before this one is given up"),))
+    if world.is_to_be_made_anew:
+        return Plan((Tell(because="another Pod is recorded before this one, which has no node, is given up"),))
     if pod.is_up:
         return Plan((GrantStart(pod, because="its launcher is up"),))
-    return _label(world, pod.spec.node_name)
+    return _until_up(world, pod)
+
+
+def _until_up(world: World, pod: Pod) -> Plan[Action]:
+    """Wait for the launcher, as long as it may take."""
+    left = seconds_left(world)
+    if left is not None and left <= 0:
+        return Plan((Tell(because="its launcher did not come up in time"),))
+    return Plan(_label(world, pod.spec.node_name).steps, look_again_in=left)
 
 
 def _without_pod(world: World) -> Plan[Action]:
@@ -90,6 +102,8 @@ def _without_pod(world: World) -> Plan[Action]:
     if not world.was_begun:
         if world.attempt > 1 and not world.is_absence_confirmed:
             return Plan((LookForPods(because="the Pod of an earlier attempt may only not be seen"),))
+        if world.missing_claims:
+            return Plan((Tell(because="a claim that it names is not there"),))
         return Plan((CreatePod(world.attempt, because="the run has no launcher Pod yet"),))
     if not world.is_absence_confirmed:
         return Plan((LookForPods(because="its Pod is not in the cache"),))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from controlplane.api.launch_plan import Dhcp, Plan, sorted_steps
+from controlplane.api.objects.claim import Claims
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain import layout
@@ -17,7 +18,7 @@ from controlplane.domain.guest import Guest, guest_of
 from controlplane.domain.mac import guest_mac
 from controlplane.domain.network import masquerade_network
 from controlplane.domain.volumes.kind import Mounted
-from controlplane.domain.volumes.registry import volumes_in_plan, volumes_in_pod
+from controlplane.domain.volumes.registry import NO_CLAIMS, volumes_in_plan, volumes_in_pod
 from controlplane.virt_controller.vmi.disk_space import container_disk_limit, derive_disk_space
 from controlplane.virt_controller.vmi.probes import agent_probes, build_probes
 from controlplane.virt_controller.vmi.resources import build_resources
@@ -54,15 +55,16 @@ def derive_launch(
     image: str,
     configuration: KubeVirtConfiguration,
     image_pull_secrets: tuple[str, ...] = (),
+    claims: Claims = NO_CLAIMS,
 ) -> Launch:
     """Derive a launch. ValueError names what in the VMI cannot be built."""
-    guest, needed = guest_of(vmi), volumes_in_pod(vmi.spec)
+    guest, needed = guest_of(vmi), volumes_in_pod(vmi.spec, claims)
     space = derive_disk_space(vmi.spec, configuration)
     return Launch(
         pod_name=pod_name(vmi, attempt),
         vmi_id=vmi_id(vmi.metadata.name),
         guest=guest,
-        plan=build_plan(vmi, guest, container_disk_limit(configuration)),
+        plan=build_plan(vmi, guest, container_disk_limit(configuration), claims),
         resources=build_resources(vmi.spec.domain, configuration.developer_configuration, space),
         run_bytes=space.run,
         mounted=tuple(one for each in needed for one in each.mounted),
@@ -80,7 +82,9 @@ def vmi_id(name: str) -> str:
     return f"{name[:54]}-{hashlib.sha1(name.encode(), usedforsecurity=False).hexdigest()[:8]}"
 
 
-def build_plan(vmi: VirtualMachineInstance, guest: Guest, largest_container_disk: int) -> Plan:
+def build_plan(
+    vmi: VirtualMachineInstance, guest: Guest, largest_container_disk: int, claims: Claims = NO_CLAIMS
+) -> Plan:
     """Build the plan: what the launcher must know before a domain exists. ValueError names what cannot be planned."""
     return Plan(
         domain=vmi.metadata.uid,
@@ -89,7 +93,7 @@ def build_plan(vmi: VirtualMachineInstance, guest: Guest, largest_container_disk
         container_disk_limit_bytes=largest_container_disk,
         dhcp=_dhcp(vmi, guest),
         probes=agent_probes(vmi.spec),
-        **sorted_steps(volumes_in_plan(vmi.spec, guest)),
+        **sorted_steps(volumes_in_plan(vmi.spec, guest, claims)),
     )
 
 

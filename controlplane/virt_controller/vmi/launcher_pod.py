@@ -9,11 +9,13 @@ The one sysctl (a safe one) lets the DHCP server bind its port without a capabil
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from kubevirt_api import names
 
 from controlplane.api.launch_plan import PLAN_ANNOTATION, render_plan
+from controlplane.api.objects.claim import Claims
 from controlplane.api.objects.decode import encode
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.pod import COMPUTE
@@ -21,8 +23,10 @@ from controlplane.api.objects.resources import POD
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance, VirtualMachineInstanceSpec
 from controlplane.api.pod_metadata import passed_annotations, passed_labels
 from controlplane.domain import layout
+from controlplane.domain.volumes.registry import NO_CLAIMS
 from controlplane.virt_controller.owner import owner_reference
 from controlplane.virt_controller.vmi.launch import Launch, derive_launch
+from controlplane.virt_controller.vmi.other_nodes import steer
 
 Json = dict[str, Any]
 
@@ -38,24 +42,33 @@ def build_launcher_pod(
     image: str,
     configuration: KubeVirtConfiguration,
     image_pull_secrets: tuple[str, ...] = (),
+    claims: Claims = NO_CLAIMS,
+    kept_from: Collection[str] = (),
 ) -> Json:
     """Build the Pod. ValueError names what in the VMI cannot be built.
 
-    image_pull_secrets: of the launcher image; the VMI may name others for its own images.
+    image_pull_secrets: of the launcher image; the VMI may name others for its own images. kept_from: nodes to which no
+    machines are sent now.
     """
     launch = derive_launch(
-        vmi, attempt=attempt, image=image, configuration=configuration, image_pull_secrets=image_pull_secrets
+        vmi,
+        attempt=attempt,
+        image=image,
+        configuration=configuration,
+        image_pull_secrets=image_pull_secrets,
+        claims=claims,
     )
     return {
         "apiVersion": POD.api_version,
         "kind": POD.kind,
-        "metadata": _metadata(vmi, launch),
-        "spec": _spec(vmi.spec, launch),
+        "metadata": _metadata(vmi, launch, kept_from),
+        "spec": _spec(vmi, launch, kept_from),
     }
 
 
-def _metadata(vmi: VirtualMachineInstance, launch: Launch) -> Json:
+def _metadata(vmi: VirtualMachineInstance, launch: Launch, kept_from: Collection[str]) -> Json:
     meta = vmi.metadata
+    kept = {names.KEPT_FROM: ",".join(sorted(kept_from))} if kept_from else {}
     return {
         "name": launch.pod_name,
         "namespace": meta.namespace,
@@ -71,15 +84,17 @@ def _metadata(vmi: VirtualMachineInstance, launch: Launch) -> Json:
             names.DOMAIN: meta.name,
             PLAN_ANNOTATION: render_plan(launch.plan),
             DEFAULT_CONTAINER: COMPUTE,
+            **kept,
         },
         "ownerReferences": [owner_reference(vmi)],
     }
 
 
-def _spec(spec: VirtualMachineInstanceSpec, launch: Launch) -> Json:
+def _spec(vmi: VirtualMachineInstance, launch: Launch, kept_from: Collection[str]) -> Json:
+    spec, failed_on = vmi.spec, [one.node_name for one in vmi.status.failed_attempts]
     optional = {
         "subdomain": spec.subdomain,
-        "affinity": spec.affinity,
+        "affinity": steer(spec.affinity, failed_on=failed_on, kept_from=kept_from),
         "tolerations": [encode(one) for one in spec.tolerations],
         "schedulerName": spec.scheduler_name,
         "priorityClassName": spec.priority_class_name,
@@ -123,6 +138,7 @@ def _pod_security(spec: VirtualMachineInstanceSpec) -> Json:
 
 
 def _compute(launch: Launch) -> Json:
+    devices = [one.device for one in launch.mounted if one.device is not None]
     return {
         "name": COMPUTE,
         "image": launch.image,
@@ -137,8 +153,9 @@ def _compute(launch: Launch) -> Json:
         "volumeMounts": [
             {"name": layout.RUN_VOLUME, "mountPath": layout.RUN},
             {"name": layout.PLAN_VOLUME, "mountPath": layout.PLAN_DIRECTORY, "readOnly": True},
-            *(one.mount for one in launch.mounted),
+            *(one.mount for one in launch.mounted if one.mount is not None),
         ],
+        **({"volumeDevices": devices} if devices else {}),
     }
 
 

@@ -54,6 +54,16 @@ class Memory:
     heard_at: float = float("-inf")
     """When (monotonic) that was said last."""
     pod_uids: frozenset[str] = frozenset()
+    placed: tuple[str, float] = ("", 0.0)
+    """UID of the Pod that is on a node, and since when (monotonic) this process has seen it there."""
+
+    def placed_for(self, pod: Pod | None, monotonic: float) -> float:
+        """Return for how many seconds a Pod was seen on a node; 0 when it has none."""
+        if pod is None or not pod.spec.node_name:
+            return 0.0
+        if self.placed[0] != pod.uid:
+            self.placed = pod.uid, monotonic
+        return monotonic - self.placed[1]
 
     def was_begun(self, attempt: int) -> bool:
         """Tell whether an attempt is known to have had a Pod."""

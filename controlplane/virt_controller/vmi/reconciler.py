@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, assert_never
 
 import msgspec
@@ -23,8 +24,10 @@ from controlplane.engine.overlay import Overlay
 from controlplane.engine.patch import merge_patch
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Clock
+from controlplane.virt_controller.claims import ReadClaims, no_claims
 from controlplane.virt_controller.owner import owner_reference
 from controlplane.virt_controller.tell import Events, Regarding, tell_troubles
+from controlplane.virt_controller.vmi.attempt_events import tell_attempts
 from controlplane.virt_controller.vmi.decide import decide
 from controlplane.virt_controller.vmi.launcher_pod import build_launcher_pod
 from controlplane.virt_controller.vmi.memory import Memories, names, question
@@ -60,16 +63,21 @@ class VmiReconciler:
         configuration: Callable[[], KubeVirtConfiguration],
         launcher_image: str,
         image_pull_secrets: tuple[str, ...] = (),
+        claims: ReadClaims = no_claims,
+        kept_from: Callable[[], frozenset[str]] = frozenset,
     ) -> None:
+        """kept_from: says to which nodes no machines are sent now."""
         self._vmis = vmis
         self._pods = pods
         self._nodes = nodes
+        self._read_claims = claims
         self._api = api
         self._clock = clock
         self._events = events
         self._configuration = configuration
         self._launcher_image = launcher_image
         self._image_pull_secrets = image_pull_secrets
+        self._kept_from = kept_from
         self._memories = Memories()
         pods.subscribe(self._memories.note_removal)
 
@@ -84,7 +92,7 @@ class VmiReconciler:
             return None
         pods, configuration = self._launchers(vmi), self._configuration()
         memory = self._memories.note_pods(vmi, pods)
-        return World(
+        world = World(
             vmi=vmi,
             pods=pods,
             last_words=tuple(memory.last_words.values()),
@@ -95,8 +103,11 @@ class VmiReconciler:
             is_absence_confirmed=question(vmi, memory) in memory.absence,
             was_begun=memory.was_begun(vmi.status.attempt),
             heard=memory.heard,
+            claims=self._read_claims(vmi.metadata.namespace, vmi.spec.volumes),
+            kept_from=self._kept_from(),
             deletes_sent=frozenset(pod.uid for pod in pods if self._pods.is_delete_sent(_pod_key(pod), pod.uid)),
         )
+        return replace(world, placed_for=memory.placed_for(world.source, self._clock.monotonic()))
 
     def decide(self, world: World) -> Plan[Action]:
         return decide(world)
@@ -133,6 +144,7 @@ class VmiReconciler:
         patch = merge_patch(encode(world.vmi.status), encode(status))
         await self._patch(world.vmi, {"status": patch}, is_status=True)
         tell_troubles(self._events, _regarding(world.vmi), world.vmi.status.conditions, status.conditions)
+        tell_attempts(self._events, world, status)
 
     def tell_refusal(self, world: World, problem: Problem[Action]) -> None:
         self._events.record(_regarding(world.vmi), "Warning", refusal_reason(problem), str(problem.error))
@@ -161,6 +173,8 @@ class VmiReconciler:
                 image=self._launcher_image,
                 image_pull_secrets=self._image_pull_secrets,
                 configuration=world.configuration,
+                claims=world.claims,
+                kept_from=world.kept_from,
             )
         except ValueError as error:
             raise Invalid(f"cannot build the launcher Pod of {_key(vmi)}: {error}") from error

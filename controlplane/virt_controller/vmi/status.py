@@ -40,8 +40,12 @@ from controlplane.domain.layout import UID
 from controlplane.engine.plan import Problem
 from controlplane.virt_controller.stamps import render_stamp
 from controlplane.virt_controller.vmi.evidence import Dead, Unknown
+from controlplane.virt_controller.vmi.further_attempt import begin_another, explain, find_retry
 from controlplane.virt_controller.vmi.memory import TOLD_IN_EVENTS
+from controlplane.virt_controller.vmi.run_timeout import find_timeout
 from controlplane.virt_controller.vmi.world import Action, CreatePod, World
+
+_CLAIMS_SHOWN = 3
 
 
 class Step(NamedTuple):
@@ -60,10 +64,13 @@ def derive_status(world: World, problem: Problem[Action] | None) -> VirtualMachi
         return _not_understood(world)
     step = next_step(world)
     new = old if step.phase == old.phase else _enter(world, step)
-    if world.waits_for_kvm_in_vain and new is old:
+    setback = find_retry(world)
+    if setback is not None and step.phase == SCHEDULING:
+        new = begin_another(world, setback, new)
+    elif world.is_to_be_made_anew and new is old:
         new = msgspec.structs.replace(old, attempt=world.attempt + 1)
     if not world.is_deleting or new.phase != old.phase:
-        new = msgspec.structs.replace(new, conditions=_conditions(world, step, problem))
+        new = msgspec.structs.replace(new, conditions=_conditions(world, step, problem, new))
     return None if new == old else new
 
 
@@ -114,11 +121,14 @@ def _before_hand_over(world: World) -> Step:
     pod = world.source
     if pod is None:
         return _without_pod(world)
+    if find_retry(world) is not None:
+        return Step(SCHEDULING)
     if pod.is_over or pod.compute.terminated is not None:
         return Step(FAILED, find_end_trouble(pod))
     if pod.is_deleting:
         return Step(FAILED, Trouble("PodDeleted", "the launcher Pod was deleted before the guest was started"))
-    return Step(SCHEDULING)
+    timeout = find_timeout(world)
+    return Step(SCHEDULING) if timeout is None else Step(FAILED, timeout)
 
 
 def _without_pod(world: World) -> Step:
@@ -182,7 +192,9 @@ def _transitions(old: VirtualMachineInstanceStatus, phase: str, stamp: str) -> t
     return (*old.phase_transition_timestamps, *added)
 
 
-def _conditions(world: World, step: Step, problem: Problem[Action] | None) -> conditions.Conditions:
+def _conditions(
+    world: World, step: Step, problem: Problem[Action] | None, new: VirtualMachineInstanceStatus
+) -> conditions.Conditions:
     stamp = _now(world)
     listed = conditions.put(world.vmi.status.conditions, _ready(world, step.phase), stamp)
     unplaced = _unplaced(world, step.phase)
@@ -191,12 +203,24 @@ def _conditions(world: World, step: Step, problem: Problem[Action] | None) -> co
         if unplaced is None
         else conditions.put(listed, unplaced, stamp)
     )
-    trouble = _trouble(world, step, problem)
+    trouble = _trouble(world, step, problem, new)
     if trouble is not None:
-        return conditions.put(listed, _false(condition_types.SYNCHRONIZED, trouble), stamp)
+        said = _false(condition_types.SYNCHRONIZED, trouble)
+        if new.failed_attempts != world.vmi.status.failed_attempts:
+            listed, said = _said_anew(listed, said)
+        return conditions.put(listed, said, stamp)
     if world.vmi.status.phase in BEFORE_HAND_OVER:
         return conditions.remove(listed, condition_types.SYNCHRONIZED)
     return listed  # virt-handler's from the hand-over on
+
+
+def _said_anew(listed: conditions.Conditions, said: Condition) -> tuple[conditions.Conditions, Condition]:
+    """Make room for a condition that may differ from the one before by numbers only, which is else no difference."""
+    old = conditions.find(listed, said.type)
+    if old is None or old.status != said.status:
+        return listed, said
+    since = msgspec.structs.replace(said, last_transition_time=old.last_transition_time)
+    return conditions.remove(listed, said.type), since
 
 
 def _ready(world: World, phase: str) -> Condition:
@@ -207,6 +231,8 @@ def _ready(world: World, phase: str) -> Condition:
 
 
 def _unplaced(world: World, phase: str) -> Condition | None:
+    if world.source is None and phase == SCHEDULING and (missing := _missing_claim(world)) is not None:
+        return _false(condition_types.POD_SCHEDULED, Trouble(condition_types.UNSCHEDULABLE, missing.message))
     if world.source is None or phase != SCHEDULING:
         return None
     theirs = conditions.find(world.source.status.conditions, condition_types.POD_SCHEDULED)
@@ -215,7 +241,9 @@ def _unplaced(world: World, phase: str) -> Condition | None:
     return _false(condition_types.POD_SCHEDULED, Trouble(theirs.reason, theirs.message))
 
 
-def _trouble(world: World, step: Step, problem: Problem[Action] | None) -> Trouble | None:
+def _trouble(
+    world: World, step: Step, problem: Problem[Action] | None, new: VirtualMachineInstanceStatus
+) -> Trouble | None:
     if step.trouble is not None:
         return step.trouble
     if step.phase not in BEFORE_HAND_OVER:
@@ -224,8 +252,20 @@ def _trouble(world: World, step: Step, problem: Problem[Action] | None) -> Troub
         return Trouble("InvalidSpec", "the spec cannot be run: " + "; ".join(world.problems))
     if problem is not None:
         return Trouble(refusal_reason(problem), str(problem.error))
-    pod = world.source
-    return None if pod is None else find_start_trouble(pod, world.heard.get(pod.uid) or _heard_before(world))
+    pod, failed = world.source, new.failed_attempts
+    if pod is None or failed != world.vmi.status.failed_attempts:
+        return (_missing_claim(world) if pod is None else None) or explain(world, failed)
+    return find_start_trouble(pod, world.heard.get(pod.uid) or _heard_before(world)) or explain(world, failed)
+
+
+def _missing_claim(world: World) -> Trouble | None:
+    missing = world.missing_claims
+    if not missing:
+        return None
+    names = ", ".join(f"{world.vmi.metadata.namespace}/{one}" for one in missing[:_CLAIMS_SHOWN])
+    more = f" and {len(missing) - _CLAIMS_SHOWN} more" if len(missing) > _CLAIMS_SHOWN else ""
+    text = f"PersistentVolumeClaim {names}{more} not found: it starts when there are such"
+    return Trouble(condition_types.FAILED_PVC_NOT_FOUND, text)
 
 
 def _heard_before(world: World) -> Trouble | None:

@@ -9,16 +9,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from kubevirt_api.names import KVM_DEVICE, LAUNCHER_ROLE
+from kubevirt_api.names import KEPT_FROM, KVM_DEVICE, LAUNCHER_ROLE
 from kubevirt_api.names import ROLE as ROLE_LABEL
 
+from controlplane.api.objects.claim import Claims, claim_names
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.phase import AFTER_HAND_OVER, SCHEDULING
 from controlplane.api.objects.pod import Pod, Trouble
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.domain.volumes.registry import NO_CLAIMS
 from controlplane.virt_controller.vmi.evidence import Evidence, NodeState, weigh
 
 DEFAULTS = KubeVirtConfiguration()
+NO_IMAGE = frozenset({"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull"})
 LOOKED_BACK = 2
 """How many attempts before the current one may still have a Pod: one begins when the one before it has ended."""
 
@@ -52,6 +55,12 @@ class World:
     """A Pod of the current attempt is known to have existed."""
     heard: Mapping[str, Trouble] = field(default_factory=dict)
     """What was said in Events about why a Pod does not start, by its UID."""
+    claims: Claims = field(default_factory=lambda: NO_CLAIMS)
+    """PersistentVolumeClaims that the spec names, as far as they are known to exist."""
+    placed_for: float = 0.0
+    """Seconds for which this process has seen its Pod on a node."""
+    kept_from: frozenset[str] = frozenset()
+    """Nodes to which no machines are sent now."""
     deletes_sent: frozenset[str] = frozenset()
     """UIDs of Pods whose deletion was accepted and is not seen yet."""
 
@@ -83,6 +92,11 @@ class World:
         return tuple(pod for pod in self.pods if pod.metadata.name in earlier)
 
     @property
+    def missing_claims(self) -> tuple[str, ...]:
+        """Claims that the spec names and nobody has seen. Its Pod waits for them: what they are decides what it has."""
+        return tuple(name for name in claim_names(self.vmi.spec.volumes) if name not in self.claims)
+
+    @property
     def waits_for_kvm_in_vain(self) -> bool:
         """Tell whether no node was found for its Pod, and it asks for what it does not need any more.
 
@@ -93,6 +107,26 @@ class World:
             return False
         is_placed = bool(pod.spec.node_name)
         return self.configuration.developer_configuration.use_emulation and pod.was_given(KVM_DEVICE) and not is_placed
+
+    @property
+    def waits_for_a_node_in_vain(self) -> bool:
+        """Tell whether no node was found for its Pod, which leaves one out that takes machines again."""
+        pod = self.source
+        if (
+            pod is None
+            or pod.spec.node_name
+            or self.is_deleting
+            or pod.is_deleting
+            or self.vmi.status.phase != SCHEDULING
+        ):
+            return False
+        left_out = set(pod.metadata.annotations.get(KEPT_FROM, "").split(",")) - {""}
+        return bool(left_out - self.kept_from)
+
+    @property
+    def is_to_be_made_anew(self) -> bool:
+        """Tell whether its Pod, which has no node, asks for what it should not ask for any more."""
+        return self.waits_for_kvm_in_vain or self.waits_for_a_node_in_vain
 
     def role_of(self, pod: Pod) -> Role:
         """Say what a Pod is for: by the grant, never by what whoever may write Pods can put on one."""
@@ -120,6 +154,14 @@ def is_watched(pod: Pod) -> bool:
 def is_controlled(pod: Pod, vmi: VirtualMachineInstance) -> bool:
     """Tell whether a VMI controls a Pod, by kind and UID: what admission lets nobody else write into a Pod."""
     return pod.owner is not None and pod.owner.uid == vmi.metadata.uid
+
+
+def lacks_launcher_image(pod: Pod) -> bool:
+    """Tell whether the node has not got the launcher's own image, by the kubelet's word: of others it says the same."""
+    waiting = pod.compute.waiting
+    if waiting is None or waiting.reason not in NO_IMAGE:
+        return False
+    return bool(pod.launcher_image) and f'"{pod.launcher_image}"' in waiting.message
 
 
 def is_marked(pod: Pod, vmi: VirtualMachineInstance) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from kubevirt_api.names import KVM_DEVICE
 
 from controlplane.api.launch_plan import parse_report
+from controlplane.api.objects.claim import claimed_volumes
 from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain import layout
@@ -53,7 +54,7 @@ def describe_domain(vmi: VirtualMachineInstance, pod: Pod, report: bytes, interf
         pod_uid=pod.uid,
         epoch=vmi.status.epoch,
         is_kvm=has_kvm(pod),
-        report=parse_report(report, mounts=reported_images(vmi.spec)),
+        report=parse_report(report, mounts=reported_images(vmi.spec), claims=claimed_volumes(vmi.spec.volumes)),
         links=links,
     )
     return render_text(build_domain(vmi, facts))

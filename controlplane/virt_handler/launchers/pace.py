@@ -17,6 +17,13 @@ STEADY_SECONDS = 10.0
 """A contact that was good for so long makes up for the failures before it."""
 RESYNC_SECONDS = 300.0
 """A domain is looked at again after so long without an event: one may be lost, or not sent."""
+FIRST_SECONDS, USUAL_SECONDS, RARE_SECONDS = 10.0, 120.0, 600.0
+"""An agent is asked again after 10 s, then ever later up to two minutes, as upstream asks it for its interfaces; one
+that is silent, or says something else each time, up to ten."""
+_CHANGES = 5
+"""In a row they are no surprise: a guest that boots has addresses one after the other."""
+_SHARE = 0.05
+"""Of the time that an agent is being asked at most; one that answers slowly is asked seldom."""
 _BURST, _RATE = 20, 2.0
 """Looks that are taken as events come, and how many come back in a second."""
 
@@ -46,13 +53,34 @@ class Pauses:
 
 @dataclass(slots=True)
 class Looks:
-    """A bucket of looks at a domain that fills again slowly."""
+    """A bucket of looks (at a domain, unless said otherwise) that fills again slowly."""
 
     left: float = _BURST
     at: float = 0.0
+    burst: float = _BURST
+    rate: float = _RATE
 
     def next(self, now: float) -> float:
         """Take a look; return the seconds to wait before. now: monotonic seconds."""
-        self.left = min(_BURST, self.left + (now - self.at) * _RATE) - 1
+        self.left = min(self.burst, self.left + (now - self.at) * self.rate) - 1
         self.at = now
-        return 0.0 if self.left >= 0 else -self.left / _RATE
+        return 0.0 if self.left >= 0 else -self.left / self.rate
+
+
+@dataclass(slots=True)
+class Rounds:
+    """Counts rounds of questions to an agent, and says when the next is due."""
+
+    count: int = 0
+    silences: int = 0
+    changes: int = 0
+    """Of each: how many in a row."""
+
+    def next(self, *, is_silent: bool, is_changed: bool, took: float) -> float:
+        """Return the seconds until the next round. took: those of this one."""
+        usual = min(USUAL_SECONDS, FIRST_SECONDS * 2.0 ** min(self.count, 10))
+        self.count += 1
+        self.silences = self.silences + 1 if is_silent else 0
+        self.changes = self.changes + 1 if is_changed else 0
+        excess = max(self.silences, self.changes - _CHANGES)
+        return min(RARE_SECONDS, max(usual * 2.0 ** min(max(excess, 0), 10), took / _SHARE))

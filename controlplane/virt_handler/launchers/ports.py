@@ -19,7 +19,7 @@ from controlplane.virt_handler.vmi.world import Traces
 class Guest(Protocol):
     """One domain."""
 
-    async def start(self) -> None: ...
+    async def start(self, *, is_paused: bool = False) -> None: ...
 
     async def shutdown(self) -> None: ...
 
@@ -27,11 +27,19 @@ class Guest(Protocol):
 
     async def kill(self) -> None: ...
 
+    async def pause(self) -> None: ...
+
     async def resume(self) -> None: ...
+
+    async def reset(self) -> None: ...
+
+    async def reboot(self) -> None: ...
 
     async def state(self) -> State: ...
 
     async def xml(self) -> str: ...
+
+    async def ask_agent(self, command: str, seconds: int) -> str: ...
 
 
 class Events(Protocol):
@@ -96,6 +104,9 @@ class Node(Protocol):
     @property
     def trouble(self) -> str:
         """Why nothing is done now; "" while there is contact."""
+
+    def subscribe(self, callback: Callable[[], None]) -> None:
+        """Call back whenever contact has come or gone."""
 
     async def open_socket(self, pod_uid: str) -> LauncherSocket:
         """Wait for libvirtd's socket."""

@@ -9,6 +9,8 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection
 
+from msgspec import structs
+
 from controlplane.api.objects.decode import DecodeError, decode
 from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.resources import Key
@@ -17,7 +19,7 @@ from controlplane.virt_handler.launchers.ports import NodeError
 from controlplane.virt_handler.launchers.session import Session, Tools
 from controlplane.virt_handler.launchers.verbs import Verbs
 from controlplane.virt_handler.vmi.ports import CannotLook
-from controlplane.virt_handler.vmi.world import Launcher, Traces
+from controlplane.virt_handler.vmi.world import Launcher, NodeTrouble, Traces
 
 log = logging.getLogger(__name__)
 _AFTER_BUG_SECONDS = 5.0
@@ -34,7 +36,11 @@ class Registry:
         self._sessions: dict[str, Session] = {}
         self._verbs: dict[str, Verbs] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._shown: dict[Key, str] = {}
+        """By the key of a Pod: the UID of the launcher that is listed under it."""
         self._is_following = False
+        self._node_missed_since: float | None = tools.clock.monotonic()
+        tools.node.subscribe(self._node_changed)
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -48,8 +54,9 @@ class Registry:
         return self._is_following and self._pods.synced
 
     @property
-    def node_trouble(self) -> str:
-        return self._tools.node.trouble
+    def node_trouble(self) -> NodeTrouble | None:
+        why, since = self._tools.node.trouble, self._node_missed_since
+        return NodeTrouble(why, since) if why and since is not None else None
 
     async def find_traces(self, pod_uid: str) -> Traces:
         """Look on the node itself. CannotLook."""
@@ -75,34 +82,48 @@ class Registry:
     async def run(self) -> None:
         """Keep the sessions going until cancelled."""
         async with asyncio.TaskGroup() as group:
-            self._pods.subscribe(lambda _unused, before, after: self._take(group, before, after))
+            self._pods.subscribe(lambda key, _before, after: self._take(group, key, after))
             for key in self._pods.keys():  # noqa: SIM118 - a Cache is no dict
-                self._take(group, None, self._pods.get(key))
+                self._take(group, key, self._pods.get(key))
             self._is_following = True
             await asyncio.Event().wait()
 
-    def _take(self, group: asyncio.TaskGroup, before: bytes | None, after: bytes | None) -> None:
-        old, new = _read(before), _read(after)
-        if old is not None and (new is None or new.uid != old.uid):
-            self._gone(old)
-        if new is not None and new.owner is not None:
-            self._seen(group, new)
-
-    def _seen(self, group: asyncio.TaskGroup, pod: Pod) -> None:
-        session, key = self._sessions.get(pod.uid), pod.vmi_key
-        if key is None or pod.owner is None:
+    def _node_changed(self) -> None:
+        """Have every VMI looked at when virt-node has come or gone: what waits for it, or says that it does."""
+        is_away, since = self._tools.node.trouble != "", self._node_missed_since
+        if is_away != (since is None):
             return
-        task = self._tasks.get(pod.uid)
+        self._node_missed_since = self._tools.clock.monotonic() if is_away else None
+        for key in self.keys():
+            self._changed(key)
+
+    def _take(self, group: asyncio.TaskGroup, key: Key, after: bytes | None) -> None:
+        """Take in what is listed under a name now, whatever was told before: a deletion may have been missed."""
+        pod, shown = _read(after), self._shown.get(key)
+        if after is not None and pod is None:
+            return  # it is there, and no more is known
+        if shown is not None and (pod is None or pod.uid != shown):
+            del self._shown[key]
+            self._gone(shown)
+        if pod is not None:
+            self._seen(group, key, pod)
+
+    def _seen(self, group: asyncio.TaskGroup, name: Key, pod: Pod) -> None:
+        session, task = self._sessions.get(pod.uid), self._tasks.get(pod.uid)
         if session is None:
-            session = self._add(group, pod, pod.owner.uid, key)
+            if pod.owner is None or pod.vmi_key is None:
+                return
+            session = self._add(group, pod, pod.owner.uid, pod.vmi_key)
             self._begin(group, session)
-        elif session.is_gone and (task is None or task.cancelling()):
-            session.pod, session.is_gone = pod, False  # listed again, while a verb or its contact was coming to its end
-            self._begin(group, session, after=task)
         else:
-            session.pod, session.is_gone = pod, False  # it may be listed again
-            self._end_if_over(session)
-        self._changed(key)
+            was_gone, session.is_gone = session.is_gone, False  # it may be listed again
+            session.pod = pod if pod.owner is not None else _with_owners_of(session.pod, pod)
+            if was_gone and not _goes_on(task):  # a verb or its contact was coming to its end
+                self._begin(group, session, after=task)
+            else:
+                self._end_if_over(session)
+        self._shown[name] = pod.uid
+        self._wake(session)
 
     def _add(self, group: asyncio.TaskGroup, pod: Pod, vmi_uid: str, key: Key) -> Session:
         def verb_ended() -> None:
@@ -116,14 +137,18 @@ class Registry:
         )
         return session
 
-    def _gone(self, pod: Pod) -> None:
-        session = self._sessions.get(pod.uid)
-        if session is None or pod.vmi_key is None:
+    def _gone(self, pod_uid: str) -> None:
+        session = self._sessions.get(pod_uid)
+        if session is None:
             return
         session.is_gone = True
         self._end_if_over(session)
-        self._drop_if_over(pod.uid)
-        self._changed(pod.vmi_key)
+        self._drop_if_over(pod_uid)
+        self._wake(session)
+
+    def _wake(self, session: Session) -> None:
+        if (key := session.pod.vmi_key) is not None:
+            self._changed(key)
 
     def _drop_if_over(self, pod_uid: str) -> None:
         """Forget a launcher that is gone, once contact and verb have ended: if it comes back, they go on."""
@@ -162,6 +187,17 @@ class Registry:
 
     def _select(self, is_wanted: Callable[[Pod], bool]) -> tuple[Launcher, ...]:
         return tuple(self._verbs[uid].launcher() for uid, one in self._sessions.items() if is_wanted(one.pod))
+
+
+def _goes_on(task: asyncio.Task[None] | None) -> bool:
+    """Tell whether a task keeps contact. One that is done may not have been told of yet."""
+    return task is not None and not task.done() and not task.cancelling()
+
+
+def _with_owners_of(known: Pod, pod: Pod) -> Pod:
+    """Return a launcher that lost its owners (`kubectl delete vmi --cascade=orphan`) as the VMI's that it was."""
+    owners = known.metadata.owner_references
+    return structs.replace(pod, metadata=structs.replace(pod.metadata, owner_references=owners))
 
 
 def _read(raw: bytes | None) -> Pod | None:

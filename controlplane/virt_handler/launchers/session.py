@@ -12,18 +12,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from controlplane.api.objects.pod import MESSAGE_LIMIT, Pod, bounded
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
-from controlplane.domain.observed import Observed, UnreadableError, read_domain
 from controlplane.domain.state import Life, State
 from controlplane.engine.ports import Clock
+from controlplane.handler_link import Verb
 from controlplane.hypervisor.errors import Disconnected, HypervisorError, InvalidDomain, TimedOut, WrongState
 from controlplane.hypervisor.events import ConnectionClosed, Event
+from controlplane.virt_handler.launchers.agent import QUESTIONS, Agent, NoAgent
 from controlplane.virt_handler.launchers.description import describe_domain, has_kvm, masquerade_of
+from controlplane.virt_handler.launchers.observation import Observation
 from controlplane.virt_handler.launchers.pace import RESYNC_SECONDS, Looks, Pauses
 from controlplane.virt_handler.launchers.ports import (
     Connect,
@@ -35,9 +37,10 @@ from controlplane.virt_handler.launchers.ports import (
     NotThere,
     Refused,
 )
-from controlplane.virt_handler.vmi.ports import Granted, NoContact, StartRefused
+from controlplane.virt_handler.vmi.person import hold_after, is_held, refuse
+from controlplane.virt_handler.vmi.ports import Granted, NoContact, StartRefused, VerbRefused
 from controlplane.virt_handler.vmi.resume import count_next
-from controlplane.virt_handler.vmi.verdict import is_startable
+from controlplane.virt_handler.vmi.verdict import is_own, is_startable
 from controlplane.virt_handler.vmi.world import Expected, Failure, Launcher, Sighting
 
 log = logging.getLogger(__name__)
@@ -60,6 +63,8 @@ class Tools:
     resync_seconds: float = RESYNC_SECONDS
     started: Callable[[float], None] = lambda _unused: None
     """Told the seconds of each start (metrics)."""
+    questions: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(QUESTIONS))
+    """To agents: so many are under way at once."""
 
 
 class Session:
@@ -82,8 +87,8 @@ class Session:
         self._connected_at: float | None = None
         self._is_start_in_doubt = False
         """A start was not answered, and nobody has looked since."""
-        self._is_unreadable = False
-        """The domain's description on this connection was bad: it is not read again."""
+        self._observation = Observation()
+        self._agent = Agent(tools.clock, tools.random, tools.questions, lambda told: self._publish(told=told))
 
     @property
     def is_over(self) -> bool:
@@ -157,11 +162,12 @@ class Session:
                 return  # it took effect, and may be over already: another one would be another run
         report = await self._read_report()
         async with self._looking:
-            text = self._describe(await granted(), report)
+            vmi = await granted()
+            text = self._describe(vmi, report)
             try:
                 guest = await connection.define(text)
-                self._is_unreadable = False
-                await guest.start()
+                self._observation.begin()
+                await guest.start(is_paused=vmi.spec.is_start_paused)
                 log.info("domain started", extra=self._who)
             except WrongState:
                 log.info("the domain runs already", extra=self._who)
@@ -199,6 +205,42 @@ class Session:
         self._publish(resume_asked_at=now, resumes=count_next(self._sighting, now))
         await self._tell(lambda guest: guest.resume())
 
+    async def obey(self, verb: Verb, vmi: VirtualMachineInstance | None) -> None:
+        """Carry out what a person asks of the guest as it is now. vmi: as it was told last. VerbRefused, NoContact."""
+        await self.refresh()
+        seen = self._sighting
+        state, observed = seen.state, seen.observed
+        if state is None or observed is None or not _is_up(state) or not is_own(self.launcher(), self._vmi_uid):
+            raise VerbRefused("VMI is not running")
+        if refusal := refuse(verb, state, held=is_held(vmi, seen), has_acpi=observed.has_acpi):
+            raise VerbRefused(refusal)
+        match verb:
+            case "pause":
+                await self._press(lambda guest: guest.pause())
+                await self.refresh()  # or an I/O error that has come in between would have it resumed
+                self._publish(is_held=hold_after(True, self._sighting.state))
+            case "unpause":
+                if state.reason != "ioerror":  # that one goes on as every guest does that an I/O error has paused
+                    await self._press(lambda guest: guest.resume())
+                self._publish(is_held=False)
+            case "reset":
+                await self._press(lambda guest: guest.reset())
+            case "softreboot":
+                await self._press(lambda guest: guest.reboot())
+        await self.refresh()
+
+    async def inquire(self, commands: Sequence[str]) -> Mapping[str, str]:
+        """Ask the guest's agent; the answers by command. VerbRefused, NoContact."""
+        self._require()
+        if not is_own(self.launcher(), self._vmi_uid):
+            raise VerbRefused("VMI is not running")
+        try:
+            return await self._agent.inquire(commands)
+        except NoAgent as error:
+            raise VerbRefused(str(error)) from error
+        except HypervisorError as error:
+            raise NoContact(str(error)) from error
+
     async def refresh(self) -> None:
         """Ask libvirt what the domain does, and publish it. NoContact."""
         async with self._looking:
@@ -206,14 +248,21 @@ class Session:
             try:
                 guest = await connection.guest(self._vmi_uid)
                 state = None if guest is None else await guest.state()
-                observed = None if guest is None else self._sighting.observed or await self._observe(guest)
+                known = self._sighting.observed
+                observed = None if guest is None else await self._observation.read(guest, known, self._who)
             except HypervisorError as error:
                 raise NoContact(str(error)) from error
             if self._connection is connection:
                 if state is not None and observed is None:
                     state = _UNREADABLE
                 has_run = self._sighting.has_run or _is_up(state)
-                self._publish(has_run=has_run, is_connected=True, state=state, observed=observed, trouble="")
+                held = hold_after(self._sighting.is_held, state)
+                self._publish(
+                    has_run=has_run, is_connected=True, state=state, observed=observed, is_held=held, trouble=""
+                )
+                runs = state is not None and state.life in (Life.RUNNING, Life.BLOCKED)
+                is_there = _is_up(state) and observed is not None and observed.is_agent_connected
+                self._agent.look(guest if runs else None, is_connected=is_there)
 
     async def _give_capabilities(self) -> None:
         try:
@@ -230,11 +279,14 @@ class Session:
             connection = await self._tools.connect(found.path)
             self._connection = connection
             self._sighting = replace(self._sighting, observed=None)  # read anew, once per connection
-            self._is_unreadable, self._connected_at = False, self._tools.clock.monotonic()
+            self._observation.begin()
+            self._connected_at = self._tools.clock.monotonic()
             log.log(self._level, "launcher connected", extra=self._who)
+            asking = asyncio.create_task(self._agent.follow())
             try:
                 await self._follow(connection)
             finally:
+                asking.cancel()
                 self._connection = None
                 self._publish(is_connected=False)
                 with suppress(HypervisorError):
@@ -249,10 +301,12 @@ class Session:
         while True:
             if (pause := looks.next(self._tools.clock.monotonic())) > 0:
                 await asyncio.sleep(pause)
-            happened = connection.events.drain()
+            if happened := connection.events.drain():
+                self._observation.note(happened)
             if not any(isinstance(one, ConnectionClosed) for one in happened):
                 await self.refresh()
                 happened = await self._wait(connection)
+                self._observation.note(happened)
             for event in happened:
                 if isinstance(event, ConnectionClosed):
                     log.log(self._level, "launcher disconnected", extra={**self._who, "because": event.reason})
@@ -288,25 +342,22 @@ class Session:
         self._publish(failure=Failure("InvalidDomain", _gist(text)))
         return StartRefused(text)
 
-    async def _observe(self, guest: Guest) -> Observed | None:
-        """Read what the domain is, in a thread; None, and not again on this connection, when it cannot be read."""
-        if self._is_unreadable:
-            return None
+    async def _tell(self, say: Callable[[Guest], Awaitable[None]]) -> None:
         try:
-            return await asyncio.to_thread(read_domain, await guest.xml())
-        except UnreadableError as error:
-            self._is_unreadable = True
-            log.warning("a launcher describes its domain badly", extra={**self._who, "error": bounded(str(error))})
-            return None
+            await self._press(say)
+        except VerbRefused:
+            await self.refresh()  # it has ended in the meantime
 
-    async def _tell(self, say: Callable[[Guest], object]) -> None:
+    async def _press(self, say: Callable[[Guest], Awaitable[None]]) -> None:
+        """Say something to the guest. VerbRefused when it is in no state for it, NoContact."""
         connection = self._require()
         try:
             guest = await connection.guest(self._vmi_uid)
-            if guest is not None:
-                await say(guest)  # type: ignore[misc]
-        except WrongState:
-            await self.refresh()  # it has ended in the meantime
+            if guest is None:
+                raise VerbRefused("VMI is not running")
+            await say(guest)
+        except WrongState as error:
+            raise VerbRefused(str(error)) from error
         except HypervisorError as error:
             raise NoContact(str(error)) from error
 

@@ -10,15 +10,17 @@ verb begins at once or is refused: what was true when it was asked for is as tru
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
 from controlplane.api.objects.pod import bounded
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.ports import Clock
-from controlplane.virt_handler.vmi.ports import Granted, NoContact, StartRefused
+from controlplane.handler_link import Verb
+from controlplane.virt_handler.vmi.ports import Busy, Granted, NoContact, StartRefused, VerbRefused
 from controlplane.virt_handler.vmi.world import Expected, Launcher, Setback
 
 log = logging.getLogger(__name__)
@@ -42,6 +44,10 @@ class Contact(Protocol):
     async def destroy(self) -> None: ...
 
     async def resume(self) -> None: ...
+
+    async def obey(self, verb: Verb, vmi: VirtualMachineInstance | None) -> None: ...
+
+    async def inquire(self, commands: Sequence[str]) -> Mapping[str, str]: ...
 
 
 class Verbs:
@@ -100,6 +106,39 @@ class Verbs:
     def resume(self) -> None:
         """Begin to let a paused guest go on. NoContact when a verb is under way."""
         self._begin("resume", self._contact.resume)
+
+    async def obey(self, verb: Verb, vmi: VirtualMachineInstance | None) -> None:
+        """Carry out what a person asked for, and wait for the end of it. Busy, VerbRefused, NoContact.
+
+        Whoever waits may give up: the verb goes on. It is no step of the reconciler's, so nothing of it is a setback.
+        """
+        if self._doing:
+            raise Busy(f"the launcher is busy with another verb ({self._doing}); try again in a moment")
+        self._doing = verb
+        ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._spawn(self._obey(verb, vmi, ended))
+        await asyncio.shield(ended)
+
+    async def inquire(self, commands: Sequence[str]) -> Mapping[str, str]:
+        """Ask the guest's agent, whatever verb is under way: nothing is changed by it. VerbRefused, NoContact."""
+        return await self._contact.inquire(commands)
+
+    async def _obey(self, verb: Verb, vmi: VirtualMachineInstance | None, ended: asyncio.Future[None]) -> None:
+        raised: BaseException = NoContact("virt-handler is being stopped")
+        try:
+            await self._contact.obey(verb, vmi)
+            ended.set_result(None)
+        except (VerbRefused, NoContact) as error:
+            raised = error
+        except Exception as error:
+            log.exception("bug in a verb", extra={"verb": verb, "pod": self._contact.launcher().pod.metadata.name})
+            raised = NoContact(f"virt-handler failed by an error of its own: {type(error).__name__}")
+        finally:
+            if not ended.done():
+                ended.set_exception(raised)
+                ended.exception()  # whoever asked may have gone
+            self._doing = ""
+            self._changed()
 
     def _begin(self, verb: str, do: Callable[[], Coroutine[Any, Any, None]]) -> None:
         if self._doing:

@@ -27,6 +27,7 @@ from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import Life
 from controlplane.engine.plan import Each, Plan, Tell
 from controlplane.virt_handler.vmi import resume
+from controlplane.virt_handler.vmi.person import is_held
 from controlplane.virt_handler.vmi.status import PATIENCE_SECONDS, missed_node, seconds_since_hand_over
 from controlplane.virt_handler.vmi.verdict import Alive, Unknown, Verdict, is_startable, judge, sought_pod, weigh
 from controlplane.virt_handler.vmi.world import (
@@ -53,6 +54,8 @@ AGAIN_SECONDS, AGAIN_LAST_SECONDS = 0.05, 30.0
 ORPHAN_SECONDS = 60.0
 _NO_VERBS = (Tell, Each, LookForLauncher, Dial, ReadVmi)
 """Steps that wait for no launcher."""
+UNKNOWN_SECONDS = 10.0
+"""While the node's Pods cannot be listed: nobody tells when they can again."""
 LOOK_SECONDS = (1.0, 2.0, 4.0, 8.0, 15.0)
 """Between looks for a launcher that is not listed: nothing tells when the kubelet is done with it."""
 
@@ -60,6 +63,8 @@ LOOK_SECONDS = (1.0, 2.0, 4.0, 8.0, 15.0)
 def decide(world: World) -> Plan[Action]:
     """Choose the next step."""
     plan = _decide(world)
+    if not world.are_launchers_known:
+        plan = Plan(plan.steps, min(UNKNOWN_SECONDS, plan.look_again_in or UNKNOWN_SECONDS))
     busy = {one.pod.uid for one in world.launchers if one.doing}
     steps = tuple(one for one in plan.steps if isinstance(one, _NO_VERBS) or one.pod_uid not in busy)
     return plan if steps == plan.steps else Plan(steps, plan.look_again_in)
@@ -236,6 +241,8 @@ def _paced(world: World, launcher: Launcher, action: Action) -> Plan[Action]:
 def _with_io_errors(world: World, launcher: Launcher, verdict: Alive) -> Plan[Action]:
     """Let a guest go on that was paused by an I/O error, ever less often; whoever else paused it has their reason."""
     wait = resume.seconds_until_next(launcher.sighting, world.monotonic)
+    if is_held(world.vmi, launcher.sighting):
+        return Plan()
     if (verdict.state.life, verdict.state.reason) != (Life.PAUSED, "ioerror"):
         left = resume.seconds_on_trial(launcher.sighting, world.monotonic)
         return Plan(look_again_in=left if left > 0 else None)

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from controlplane.api.objects.resources import Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
-from controlplane.virt_handler.vmi.world import Expected, Launcher, Traces
+from controlplane.virt_handler.vmi.world import Expected, Launcher, NodeTrouble, Traces
 
 
 class NoContact(Exception):
@@ -23,6 +23,14 @@ class NoContact(Exception):
 
 class StartRefused(Exception):
     """The domain was not started. The text says why."""
+
+
+class Busy(NoContact):
+    """Another verb is under way: nothing was asked."""
+
+
+class VerbRefused(Exception):
+    """The guest's state does not allow what a person asked for. The text says why."""
 
 
 class CannotLook(Exception):
@@ -72,8 +80,8 @@ class Sessions(Protocol):
         """Whether all launcher Pods of this node are known; before that, nothing follows from the want of one."""
 
     @property
-    def node_trouble(self) -> str:
-        """Why nothing can be done on the node itself; "" while it can."""
+    def node_trouble(self) -> NodeTrouble | None:
+        """Why nothing can be done on the node itself, and since when; None while it can. Its end wakes all."""
 
     def session(self, pod_uid: str) -> Session | None: ...
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import assert_never
 
@@ -27,6 +26,7 @@ from controlplane.engine.patch import merge_patch
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Cache, Clock, Json
 from controlplane.virt_handler.vmi.decide import BY_PHASE, decide, refuse_start
+from controlplane.virt_handler.vmi.memory import Memories, Memory
 from controlplane.virt_handler.vmi.ports import CannotLook, NoContact, Session, Sessions
 from controlplane.virt_handler.vmi.status import derive_status
 from controlplane.virt_handler.vmi.verdict import sought_pod
@@ -39,7 +39,6 @@ from controlplane.virt_handler.vmi.world import (
     Expected,
     Look,
     LookForLauncher,
-    NodeTrouble,
     PrepareNetwork,
     ReadVmi,
     Resume,
@@ -100,46 +99,43 @@ class VmiReconciler:
         self._api = api
         self._clock = clock
         self._tell = tell
-        self._deleting_since: dict[str, float] = {}
-        self._orphaned_since: dict[Key, float] = {}
-        self._looks: dict[str, tuple[str, Look]] = {}
-        """By VMI UID: the Pod that was looked for, and what was found."""
-        self._node_trouble: NodeTrouble | None = None
-        self._strange_phases: dict[str, str] = {}
-        """By VMI UID: the unknown phase that was logged."""
+        self.memories = Memories()
 
     def observe(self, key: Key) -> World | None:
-        """Read caches and sessions. None while this node's VMIs are not all known: nothing follows from absence."""
+        """Read caches and sessions. Unavailable while this node's VMIs are not all known: absence means nothing then.
+
+        It comes again later: nobody tells that they are known again.
+        """
         if not self._vmis.synced:
-            return None
+            raise Unavailable(f"cannot judge VirtualMachineInstance {key}: not everything is known yet")
         now, monotonic = self._clock.now(), self._clock.monotonic()
         vmi = self._read(key)
         if vmi is None or vmi.status.node_name != self._node:
             launchers = self._launchers.launchers_named(key)
             if not launchers:
-                self._orphaned_since.pop(key, None)
+                self.memories.forget(key)
                 return None
-            since = self._orphaned_since.setdefault(key, monotonic)
+            since = self.memories.orphaned_since(key, monotonic)
             return World(
                 node=self._node, vmi=None, launchers=launchers, now=now, monotonic=monotonic, orphaned_since=since
             )
-        self._orphaned_since.pop(key, None)
-        self._note_phase(key, vmi)
+        memory = self.memories.of(vmi)
+        _note_phase(key, vmi, memory)
+        if vmi.metadata.deletion_timestamp is not None and memory.deleting_since is None:
+            memory.deleting_since = monotonic
         world = World(
             node=self._node,
             vmi=vmi,
             launchers=self._launchers.launchers_of(vmi.metadata.uid),
             now=now,
             monotonic=monotonic,
-            deleting_since=self._note_deletion(vmi, monotonic),
+            deleting_since=memory.deleting_since,
             are_launchers_known=self._launchers.synced,
-            node_trouble=self._note_node_trouble(monotonic),
+            node_trouble=self._launchers.node_trouble,
         )
-        look = self._looks.get(vmi.metadata.uid)
-        if look is not None and look[0] != sought_pod(world):
-            del self._looks[vmi.metadata.uid]  # it is listed again, or another one is granted
-            return world
-        return world if look is None else replace(world, look=look[1])
+        if memory.look is not None and memory.sought != sought_pod(world):
+            memory.look = None  # it is listed again, or another one is granted
+        return replace(world, look=memory.look)
 
     def decide(self, world: World) -> Plan[Action]:
         return decide(world)
@@ -197,7 +193,8 @@ class VmiReconciler:
         except CannotLook as error:
             raise Unavailable(str(error)) from error
         count = 1 if world.look is None else world.look.count + 1
-        self._looks[world.vmi.metadata.uid] = (action.pod_uid, Look(traces, self._clock.monotonic(), count))
+        memory = self.memories.of(world.vmi)
+        memory.sought, memory.look = action.pod_uid, Look(traces, self._clock.monotonic(), count)
 
     async def _do(self, world: World, session: Session, action: SessionAction) -> None:
         match action:
@@ -288,27 +285,10 @@ class VmiReconciler:
             log.warning("a VMI cannot be read", extra={"key": str(key), "error": str(error)})
             return None
 
-    def _note_deletion(self, vmi: VirtualMachineInstance, monotonic: float) -> float | None:
-        uid = vmi.metadata.uid
-        if vmi.metadata.deletion_timestamp is None:
-            return None
-        return self._deleting_since.setdefault(uid, monotonic)
 
-    def _note_node_trouble(self, monotonic: float) -> NodeTrouble | None:
-        why, known = self._launchers.node_trouble, self._node_trouble
-        self._node_trouble = NodeTrouble(why, known.since if known is not None else monotonic) if why else None
-        return self._node_trouble
-
-    def _note_phase(self, key: Key, vmi: VirtualMachineInstance) -> None:
-        """Log a phase that this version does not know, once."""
-        uid, phase = vmi.metadata.uid, vmi.status.phase
-        if phase not in BY_PHASE and self._strange_phases.get(uid) != phase:
-            self._strange_phases[uid] = phase
-            log.warning("left alone: its phase is not known to this version", extra={"key": str(key), "phase": phase})
-
-    def forget(self, last: bytes) -> None:
-        """Drop what is remembered of a VMI that is gone; last: how the cache had it."""
-        with suppress(DecodeError):
-            uid = decode_vmi(last).metadata.uid
-            for remembered in (self._deleting_since, self._looks, self._strange_phases):
-                remembered.pop(uid, None)
+def _note_phase(key: Key, vmi: VirtualMachineInstance, memory: Memory) -> None:
+    """Log a phase that this version does not know, once."""
+    phase = vmi.status.phase
+    if phase not in BY_PHASE and memory.strange_phase != phase:
+        memory.strange_phase = phase
+        log.warning("left alone: its phase is not known to this version", extra={"key": str(key), "phase": phase})

@@ -26,7 +26,8 @@ from controlplane.domain import layout
 from controlplane.domain.mac import guest_mac
 from controlplane.domain.state import Life
 from controlplane.engine.plan import Problem
-from controlplane.virt_handler.vmi import resume
+from controlplane.virt_handler.vmi import guest_told, resume
+from controlplane.virt_handler.vmi.person import is_held
 from controlplane.virt_handler.vmi.verdict import Alive, Dead, Unknown, Verdict, sought_pod, weigh
 from controlplane.virt_handler.vmi.world import Action, Launcher, NodeTrouble, PrepareNetwork, StartDomain, World
 
@@ -34,9 +35,9 @@ TCG_MESSAGE = "QEMU emulates the processor (TCG): slow, and not an isolation bou
 PATIENCE_SECONDS = 30.0
 """After the hand-over a launcher answers in half a second. After this long the VMI says what it waits for."""
 VIRT_NODE_NOT_READY = "VirtNodeNotReady"
-_PAUSES = {"user": "PausedByUser", "ioerror": "PausedIOError"}
+_PAUSES = {"user": condition_types.PAUSED_BY_USER, "ioerror": "PausedIOError"}
 _PAUSE_MESSAGES = {
-    "PausedByUser": "VMI was paused by user",
+    condition_types.PAUSED_BY_USER: "VMI was paused by user",
     "PausedIOError": "VMI was paused, low-level IO error detected",
 }
 
@@ -52,7 +53,7 @@ def derive_status(world: World, problem: Problem[Action] | None) -> VirtualMachi
     is_busy = world.launcher is not None and world.launcher.doing != ""
     if isinstance(verdict, Alive) and vmi.status.phase == SCHEDULED and is_busy:
         return None  # its start has not ended, or its addresses are not known yet
-    new = _move(world, vmi, verdict)
+    new = _with_guests_word(world, _move(world, vmi, verdict), verdict)
     new = msgspec.structs.replace(new, conditions=_conditions(world, new, verdict, problem))
     return None if new == vmi.status else new
 
@@ -75,6 +76,15 @@ def _move(world: World, vmi: VirtualMachineInstance, verdict: Verdict) -> Virtua
         phase_transition_timestamps=_entered(old, phase, _stamp(world.now)),
     )
     return _describe(vmi, world.launcher, moved) if phase == RUNNING and world.launcher is not None else moved
+
+
+def _with_guests_word(
+    world: World, new: VirtualMachineInstanceStatus, verdict: Verdict
+) -> VirtualMachineInstanceStatus:
+    """Add what the guest's agent has told, while the guest runs."""
+    told = None if world.launcher is None else world.launcher.sighting.told
+    is_told = isinstance(verdict, Alive) and new.phase == RUNNING and told is not None
+    return guest_told.with_guests_word(new, told) if is_told and told is not None else new
 
 
 def _entered(old: VirtualMachineInstanceStatus, phase: str, stamp: str) -> tuple[PhaseTransition, ...]:
@@ -122,10 +132,11 @@ def _conditions(
 ) -> conditions.Conditions:
     stamp = _stamp(world.now)
     listed = new.conditions
+    stale = _stale(world, verdict, listed)
     for kind, found in (
         (condition_types.SOFTWARE_EMULATION, _emulation(world, verdict)),
         (condition_types.LIVE_MIGRATABLE, _migratable(verdict)),
-        (condition_types.PAUSED, _paused(verdict) or _still_paused(world, new, verdict)),
+        (condition_types.PAUSED, _paused(world, verdict) or _still_paused(world, new, verdict)),
         (
             condition_types.SYNCHRONIZED,
             _trouble(world, verdict, problem) or _waiting(world, verdict) or _lost(world, new, verdict),
@@ -134,8 +145,24 @@ def _conditions(
     ):
         if found is not None:
             listed = conditions.put(listed, found, stamp)
-        elif isinstance(verdict, Alive) and kind in (condition_types.PAUSED, condition_types.SYNCHRONIZED):
+        elif kind in stale:
             listed = conditions.remove(listed, kind)
+    return _with_agent(world, new, verdict, listed)
+
+
+def _with_agent(
+    world: World, new: VirtualMachineInstanceStatus, verdict: Verdict, listed: conditions.Conditions
+) -> conditions.Conditions:
+    """Say whether there is an agent: as long as that is not known, as it was; a run that is over has none."""
+    told = None if world.launcher is None else world.launcher.sighting.told
+    if not isinstance(verdict, Dead) and (not isinstance(verdict, Alive) or told is None or new.phase != RUNNING):
+        return listed
+    found = guest_told.agent_conditions(new, told) if isinstance(verdict, Alive) and told is not None else ()
+    true = {one.type: one for one in found}
+    for kind in guest_told.KINDS:
+        listed = (
+            conditions.put(listed, true[kind], _stamp(world.now)) if kind in true else conditions.remove(listed, kind)
+        )
     return listed
 
 
@@ -171,10 +198,14 @@ def _migratable(verdict: Verdict) -> Condition | None:
     )
 
 
-def _paused(verdict: Verdict) -> Condition | None:
-    if not isinstance(verdict, Alive) or verdict.state.life is not Life.PAUSED:
+def _paused(world: World, verdict: Verdict) -> Condition | None:
+    if not isinstance(verdict, Alive) or verdict.state.life is not Life.PAUSED or world.launcher is None:
         return None
-    reason = _PAUSES.get(verdict.state.reason)
+    reason = (
+        condition_types.PAUSED_BY_USER
+        if is_held(world.vmi, world.launcher.sighting)
+        else _PAUSES.get(verdict.state.reason)
+    )
     if reason is None:
         return None
     return Condition(type=condition_types.PAUSED, status="True", reason=reason, message=_PAUSE_MESSAGES[reason])
@@ -239,6 +270,15 @@ def missed_node(world: World) -> NodeTrouble | None:
     """Tell what is the matter with virt-node once that lasts: it is away for a moment at every roll-out."""
     away = world.node_trouble
     return away if away is not None and world.monotonic - away.since >= PATIENCE_SECONDS else None
+
+
+def _stale(world: World, verdict: Verdict, listed: conditions.Conditions) -> tuple[str, ...]:
+    """Name the conditions that are taken back where there is nothing better to say."""
+    if isinstance(verdict, Alive):
+        return condition_types.PAUSED, condition_types.SYNCHRONIZED
+    told = conditions.find(listed, condition_types.SYNCHRONIZED)
+    is_node_missed = told is not None and told.reason == VIRT_NODE_NOT_READY
+    return (condition_types.SYNCHRONIZED,) if is_node_missed and world.node_trouble is None else ()
 
 
 def _lost(world: World, new: VirtualMachineInstanceStatus, verdict: Verdict) -> Condition | None:

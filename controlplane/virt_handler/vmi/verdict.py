@@ -92,6 +92,12 @@ def judge(launcher: Launcher, vmi_uid: str) -> Verdict:
     return Unknown(foreign or ("the domain is not started" if sighting.is_connected else "the launcher is not reached"))
 
 
+def is_own(launcher: Launcher, vmi_uid: str) -> bool:
+    """Tell whether a launcher is this VMI's: it controls the Pod, and a domain in there is no other's."""
+    owner = launcher.pod.owner
+    return owner is not None and owner.uid == vmi_uid and not _foreign(launcher.sighting, vmi_uid, launcher.pod.uid)
+
+
 def is_startable(sighting: Sighting) -> bool:
     """Tell whether there is contact, and no domain that ever ran."""
     if not sighting.is_connected or sighting.failure is not None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.domain.agent import Told
 from controlplane.domain.observed import Observed
 from controlplane.domain.state import State
 from controlplane.node_link.messages import PodInterface
@@ -37,6 +38,8 @@ class Sighting:
     has_run: bool = False
     """A guest was seen up in this Pod: it is never started here again."""
     observed: Observed | None = None
+    told: Told | None = None
+    """What the guest's agent has told; None: it is not known yet whether there is one."""
     is_network_ready: bool = False
     interface: PodInterface | None = None
     """The Pod's eth0, once its network was set up."""
@@ -48,6 +51,9 @@ class Sighting:
     resume_asked_at: float | None = None
     resumes: int = 0
     """How often the guest was told to go on after an I/O error, in a row."""
+    is_held: bool | None = None
+    """A person has paused a guest that something else had paused before; None: this process has not seen yet (person).
+    """
     failure: Failure | None = None
     trouble: str = ""
     """Why there is no contact; for people."""

@@ -8,10 +8,24 @@ It is the well-kept implementation of these protocols, and too slow to import (0
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
-from .errors import BadArgument
+from .errors import BadArgument, cut
+
+_SAID_LIMIT = 200
+
+
+class _Heard(logging.Handler):
+    """Keeps what the library said last: of a plugin that fails it tells in its log alone."""
+
+    last = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Take one line in."""
+        self.last = cut(" ".join(record.getMessage().split()), _SAID_LIMIT)
 
 
 def credentials(
@@ -28,14 +42,27 @@ def credentials(
         ) from error
     found = client.Configuration()
     try:
-        if path is None:
-            loader.load_kube_config_from_dict(dict(config), context=context, client_configuration=found)
-        else:
-            loader.load_kube_config(path, context=context, client_configuration=found, persist_config=persist)
+        with _listening() as heard:
+            if path is None:
+                loader.load_kube_config_from_dict(dict(config), context=context, client_configuration=found)
+            else:
+                loader.load_kube_config(path, context=context, client_configuration=found, persist_config=persist)
     except Exception as error:  # whatever a foreign plugin does wrong is the user's to see, in one sentence
         raise BadArgument(f"context {context}: its credential plugin failed: {type(error).__name__}") from error
     bearer = found.api_key.get("BearerToken") or found.api_key.get("authorization") or ""
     given = {"token": bearer.partition(" ")[2] or None, "cert_file": found.cert_file, "key_file": found.key_file}
     if not any(given.values()):
-        raise BadArgument(f"context {context}: its credential plugin gave no credentials; run it by hand")
+        said = f" ({heard.last})" if heard.last else ""
+        raise BadArgument(f"context {context}: its credential plugin gave no credentials{said}; run it by hand")
     return {name: value for name, value in given.items() if value}
+
+
+@contextmanager
+def _listening() -> Iterator[_Heard]:
+    """Hear what is written to any log meanwhile."""
+    heard, log = _Heard(logging.ERROR), logging.getLogger()
+    log.addHandler(heard)
+    try:
+        yield heard
+    finally:
+        log.removeHandler(heard)

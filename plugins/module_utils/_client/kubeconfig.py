@@ -141,12 +141,13 @@ def _cluster(cluster: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 def _user(user: Mapping[str, Any], where: str) -> dict[str, Any]:
     token = user.get("token")
-    if user.get("tokenFile") and not token:
+    if user.get("tokenFile"):
         try:
             with open(user["tokenFile"], encoding="utf-8") as file:
-                token = file.read().strip()
+                token = file.read().strip() or token
         except OSError as error:
-            raise BadArgument(f"{where}: cannot read tokenFile {user['tokenFile']}: {error.strerror}") from error
+            if not token:  # as with kubectl, it serves until the file is there
+                raise BadArgument(f"{where}: cannot read tokenFile {user['tokenFile']}: {error.strerror}") from error
     return {
         "token": token,
         "username": user.get("username"),

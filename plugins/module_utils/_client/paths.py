@@ -31,6 +31,15 @@ def check_namespace(option: str, value: object) -> None:
         )
 
 
+def check_service_name(option: str, value: object) -> None:
+    """Raise BadArgument unless value is a DNS label that begins with a letter, as Services' names are."""
+    if not isinstance(value, str) or not _LABEL.fullmatch(value) or value[0].isdigit():
+        raise BadArgument(
+            f"{option} {str(value)[:64]!r} is not a Service's name: lower case letters, digits and '-', at most 63, a"
+            " letter first"
+        )
+
+
 def resource_path(
     api_version: str, plural: str, namespace: str | None = None, name: str | None = None, subresource: str | None = None
 ) -> str:

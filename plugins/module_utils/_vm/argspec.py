@@ -10,7 +10,9 @@ from typing import Any
 from .._client.argspec import auth_argument_spec
 from ..kubevirt_api import names, run_strategies
 
-STATES = ("absent", "present", "restarted", "started", "stopped")
+_GUEST_STATES = ("paused", "unpaused", "reset", "softrebooted")
+STATES = ("absent", "present", "restarted", "started", "stopped", *_GUEST_STATES)
+INSTANCE_STATES = ("absent", "present", *_GUEST_STATES, "frozen", "unfrozen")
 HIDDEN_FIELDS = ["metadata.annotations[kubemacpool.io/transaction-timestamp]", "metadata.managedFields"]
 EXCLUSIVE = [["name", "generate_name"], ["running", "run_strategy"]]
 
@@ -26,11 +28,23 @@ def wait_spec() -> dict[str, Any]:
     }
 
 
+def _wait_condition() -> dict[str, Any]:
+    return {
+        "type": "dict",
+        "options": {
+            "type": {"type": "str", "required": True},
+            "status": {"type": "str", "choices": ["True", "False", "Unknown"], "default": "True"},
+            "reason": {"type": "str"},
+        },
+    }
+
+
 def vm_spec() -> dict[str, Any]:
     """Return the options of kubevirt_vm."""
     return {
         **auth_argument_spec(),
         **wait_spec(),
+        "wait_condition": _wait_condition(),
         **_one_vm(),
         "state": {"type": "str", "choices": list(STATES), "default": "present"},
         "force": {"type": "bool", "default": False},
@@ -38,8 +52,40 @@ def vm_spec() -> dict[str, Any]:
     }
 
 
+def vmi_spec() -> dict[str, Any]:
+    """Return the options of kubevirt_vmi."""
+    return {
+        **auth_argument_spec(),
+        **wait_spec(),
+        "wait_condition": _wait_condition(),
+        **_identity(),
+        **_machine(),
+        "start_paused": {"type": "bool"},
+        "state": {"type": "str", "choices": list(INSTANCE_STATES), "default": "present"},
+        "force": {"type": "bool", "default": False},
+        "delete_options": {"type": "dict", "options": _delete_options()},
+    }
+
+
+def replicaset_spec() -> dict[str, Any]:
+    """Return the options of kubevirt_replicaset."""
+    return {
+        **auth_argument_spec(),
+        **wait_spec(),
+        "wait_condition": _wait_condition(),
+        **_identity(),
+        **_machine(),
+        "replicas": {"type": "int"},
+        "paused": {"type": "bool"},
+        "selector": {"type": "dict"},
+        "state": {"type": "str", "choices": ["absent", "present"], "default": "present"},
+        "force": {"type": "bool", "default": False},
+        "delete_options": {"type": "dict", "options": _delete_options()},
+    }
+
+
 def info_spec() -> dict[str, Any]:
-    """Return the options of kubevirt_vmi_info; kubevirt_vm_info has one more."""
+    """Return the options of kubevirt_replicaset_info; the others have one more."""
     return {
         **auth_argument_spec(),
         **wait_spec(),
@@ -51,20 +97,42 @@ def info_spec() -> dict[str, Any]:
 
 
 def _one_vm() -> dict[str, Any]:
-    items = {"type": "list", "elements": "dict"}
+    return {
+        **_identity(),
+        **_machine(),
+        "state": {"type": "str", "choices": list(STATES)},
+        "running": {"type": "bool"},
+        "run_strategy": {"type": "str", "choices": sorted(run_strategies.BUILT)},
+        "start_paused": {"type": "bool"},
+        "instancetype": {"type": "dict"},
+        "preference": {"type": "dict"},
+        "data_volume_templates": {"type": "list", "elements": "dict"},
+        "force": {"type": "bool"},
+        "delete_options": {"type": "dict", "options": _delete_options()},
+        "grace_period_seconds": {"type": "int"},
+    }
+
+
+def vmi_info_spec() -> dict[str, Any]:
+    """Return the options of kubevirt_vmi_info."""
+    return {**info_spec(), "guest": {"type": "bool", "default": False}}
+
+
+def _identity() -> dict[str, Any]:
     return {
         "name": {"type": "str"},
         "generate_name": {"type": "str"},
         "namespace": {"type": "str"},
-        "state": {"type": "str", "choices": list(STATES)},
         "definition": {"type": "dict", "aliases": ["resource_definition"]},
         "annotations": {"type": "dict"},
         "labels": {"type": "dict"},
-        "running": {"type": "bool"},
-        "run_strategy": {"type": "str", "choices": sorted(run_strategies.BUILT)},
-        "instancetype": {"type": "dict"},
-        "preference": {"type": "dict"},
-        "data_volume_templates": dict(items),
+    }
+
+
+def _machine() -> dict[str, Any]:
+    """Return the options that say what a machine is."""
+    items = {"type": "list", "elements": "dict"}
+    return {
         "spec": {"type": "dict"},
         "cpu": {"type": "dict", "options": _cpu()},
         "memory": {"type": "str"},
@@ -74,9 +142,6 @@ def _one_vm() -> dict[str, Any]:
         "volumes": dict(items),
         "interfaces": dict(items),
         "networks": dict(items),
-        "force": {"type": "bool"},
-        "delete_options": {"type": "dict", "options": _delete_options()},
-        "grace_period_seconds": {"type": "int"},
     }
 
 

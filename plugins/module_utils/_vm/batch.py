@@ -14,19 +14,24 @@ from .._client.api import Api
 from .._client.errors import ApiError, VirtError
 from .._client.parallel import in_parallel
 from . import cluster, compare, field_path, service
+from .cluster import Kind
 from .request import Terms, VmRequest, requests_from, terms_from
 from .service import Outcome
 
+WRITES = ("create", "apply", "patch", "replace", "delete")
+"""Methods that change what an object declares; any other is an operation on what runs."""
 LIST_FROM = 4
 """VMs of one namespace from which one list is cheaper than a read each."""
 
 Object = dict[str, Any]
 
 
-def run(params: Mapping[str, Any], api: Api, *, check_mode: bool, diff: bool) -> dict[str, Any]:
-    """Bring all VMs of a task into their states; return the task's result. With `vms`, errors come all at the end."""
+def run(
+    params: Mapping[str, Any], api: Api, *, check_mode: bool, diff: bool, kind: Kind = cluster.VM
+) -> dict[str, Any]:
+    """Bring all objects of a task into their states; return the task's result. With `vms`, errors come at the end."""
     terms = terms_from(params, check_mode=check_mode, diff=diff)
-    requests = requests_from(params)
+    requests = requests_from(params, kind)
     began = time.monotonic()
     outcomes = _ensure_all(api, requests, terms)
     if terms.wait and not terms.check_mode:
@@ -84,7 +89,7 @@ def _listed(api: Api, requests: list[VmRequest], terms: Terms) -> dict[str, dict
     for namespace, count in counts.items():
         if count >= LIST_FROM:
             try:
-                items = api.list(cluster.virtual_machines(namespace, terms.api_version), pages=1)
+                items = api.list(requests[0].kind.resource(namespace, terms.api_version), pages=1)
             except ApiError:
                 continue  # each is read by itself then, and says what is wrong
             found[namespace] = {item["metadata"]["name"]: item for item in items}
@@ -111,6 +116,6 @@ def _diff(before: Object, after: Object, outcome: Outcome) -> dict[str, Any]:
         "before": redact.redacted(compare.content(before)) if before else {},
         "after": redact.redacted(compare.content(after), unlike=before or after) if after else {},
     }
-    if outcome.method in ("start", "stop", "restart"):
+    if outcome.method not in WRITES:
         sides["after"]["requested"] = outcome.method
     return sides

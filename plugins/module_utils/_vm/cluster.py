@@ -8,20 +8,45 @@ from __future__ import annotations
 from .._client.api import Resource
 from ..kubevirt_api import names
 
+Path = tuple[str, ...]
+
+
+class Kind:
+    """A kind that describes machines. machine: where in it the spec of an instance is."""
+
+    def __init__(self, name: str, plural: str, machine: Path) -> None:
+        self.name = name
+        self.plural = plural
+        self.machine = machine
+
+    def resource(self, namespace: str | None, api_version: str = names.API_VERSION) -> Resource:
+        """Return the collection of this kind."""
+        return Resource(api_version, self.plural, self.name, namespace)
+
+    def inside(self, path: Path) -> Path:
+        """Return where this kind has what a VirtualMachine has at a path: another place inside its template's spec."""
+        begin = len(VM.machine)
+        return (*self.machine, *path[begin:]) if path[:begin] == VM.machine else path
+
+
+VM = Kind("VirtualMachine", "virtualmachines", ("spec", "template", "spec"))
+VMI = Kind("VirtualMachineInstance", "virtualmachineinstances", ("spec",))
+REPLICA_SET = Kind("VirtualMachineInstanceReplicaSet", "virtualmachineinstancereplicasets", VM.machine)
+
 
 def virtual_machines(namespace: str | None, api_version: str = names.API_VERSION) -> Resource:
     """Return the kind VirtualMachine."""
-    return Resource(api_version, "virtualmachines", "VirtualMachine", namespace)
+    return VM.resource(namespace, api_version)
 
 
 def instances(namespace: str | None, api_version: str = names.API_VERSION) -> Resource:
     """Return the kind VirtualMachineInstance."""
-    return Resource(api_version, "virtualmachineinstances", "VirtualMachineInstance", namespace)
+    return VMI.resource(namespace, api_version)
 
 
-def operations(namespace: str) -> Resource:
-    """Return the VirtualMachine of the aggregated API: start, stop, restart."""
-    return Resource(f"{names.SUBRESOURCES_GROUP}/{names.VERSION}", "virtualmachines", "VirtualMachine", namespace)
+def operations(kind: Kind, namespace: str) -> Resource:
+    """Return a kind of the aggregated API: VM to start, stop and restart, VMI to pause, reset and so on."""
+    return kind.resource(namespace, f"{names.SUBRESOURCES_GROUP}/{names.VERSION}")
 
 
 def pods(namespace: str) -> Resource:

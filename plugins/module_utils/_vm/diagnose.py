@@ -33,8 +33,12 @@ _IDLE = {
 Object = dict[str, Any]
 
 
-def explain(api: Api, vm: Object | None, namespace: str, name: str) -> dict[str, Any]:
-    """Return reason (one sentence, the most telling first), printable_status, conditions, events."""
+def explain(api: Api, obj: Object | None, namespace: str, name: str, kind: str = cluster.VM.name) -> dict[str, Any]:
+    """Return reason (one sentence, the most telling first), printable_status, conditions, events.
+
+    obj: a VM as it was seen last, None if it was never there; or an object of another kind.
+    """
+    vm = obj if kind == cluster.VM.name else None
     try:
         instance = api.get(cluster.instances(namespace), name)
     except VirtError:
@@ -44,16 +48,18 @@ def explain(api: Api, vm: Object | None, namespace: str, name: str) -> dict[str,
         label = f"{names.CREATED_BY}={instance['metadata'].get('uid')}"
         pods = _listed(api, cluster.pods(namespace), labels=label)
     events = _warnings(api, namespace, [name, *(pod["metadata"]["name"] for pod in pods)])
-    status = (vm or {}).get("status") or {}
+    status = (obj or {}).get("status") or {}
     return {
-        "reason": reason(vm, instance, pods, events),
-        "printable_status": status.get("printableStatus"),
+        "reason": reason(vm, instance, pods, events, kind),
+        "printable_status": status.get("printableStatus") if vm is not None else status.get("phase"),
         "conditions": [_short(one) for one in status.get("conditions") or ()],
         "events": events,
     }
 
 
-def reason(vm: Object | None, instance: Object | None, pods: list[Object], events: list[str]) -> str:
+def reason(
+    vm: Object | None, instance: Object | None, pods: list[Object], events: list[str], kind: str = cluster.VM.name
+) -> str:
     """Choose the most telling of what is known. Pure."""
     found = [*(text for pod in pods for text in _pod_troubles(pod))]
     for obj in (instance, vm):
@@ -66,13 +72,14 @@ def reason(vm: Object | None, instance: Object | None, pods: list[Object], event
         return idle  # what happened in an earlier run does not keep it from running
     if found:
         return cut(found[0], MESSAGE_LIMIT)
-    if vm is None:
-        return "the VirtualMachine is not there"
+    if vm is None and (instance is None or kind == cluster.VM.name):
+        return f"the {kind} is not there"
     if instance is None:
-        return f"it has no instance (status {_printable(vm)}); is virt-controller running?"
+        return f"it has no instance (status {_printable(vm or {})}); is virt-controller running?"
     told = predicates.phase(instance) or "not looked at by virt-controller yet"
     where = (instance.get("status") or {}).get("nodeName")
-    return f"its instance is {told}" + (f" on node {where}" if where else "") + f" (status {_printable(vm)})"
+    shown = f" (status {_printable(vm)})" if vm is not None else ""
+    return f"its instance is {told}" + (f" on node {where}" if where else "") + shown
 
 
 def _idle(vm: Object) -> str | None:

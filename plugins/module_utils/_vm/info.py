@@ -13,6 +13,7 @@ from .._client import paths, redact
 from .._client.api import Api, Resource
 from .._client.errors import BadArgument, NotFound, VirtError
 from . import cluster, field_path
+from .cluster import Kind
 from .goal import Goal
 from .request import Terms, terms_from
 
@@ -21,30 +22,50 @@ Object = dict[str, Any]
 
 def virtual_machines(params: Mapping[str, Any], api: Api, **_modes: bool) -> dict[str, Any]:
     """Return the result of kubevirt_vm_info."""
-    terms = terms_from(params, check_mode=True, diff=False)
-    resource = cluster.virtual_machines(params.get("namespace"), terms.api_version)
     goal = "stopped" if params.get("running") is False else "running"
-    return _result(params, api, resource, terms, goal)
+    return _result(params, _found(params, api, cluster.VM, goal))
 
 
 def instances(params: Mapping[str, Any], api: Api, **_modes: bool) -> dict[str, Any]:
     """Return the result of kubevirt_vmi_info."""
-    terms = terms_from(params, check_mode=True, diff=False)
-    resource = cluster.instances(params.get("namespace"), terms.api_version)
-    return _result(params, api, resource, terms, "instance")
+    found = _found(params, api, cluster.VMI, "instance")
+    result = _result(params, found)
+    if params.get("guest"):
+        from . import guests  # most tasks ask for none
+
+        result["guests"] = guests.told(api, found or [])
+    return result
 
 
-def _result(params: Mapping[str, Any], api: Api, resource: Resource, terms: Terms, goal: str) -> dict[str, Any]:
+def replica_sets(params: Mapping[str, Any], api: Api, **_modes: bool) -> dict[str, Any]:
+    """Return the result of kubevirt_replicaset_info."""
+    return _result(params, _found(params, api, cluster.REPLICA_SET, "replicas"))
+
+
+def _found(params: Mapping[str, Any], api: Api, kind: Kind, goal: str) -> list[Object] | None:
+    """Return the objects, None if the cluster does not know the kind; what is waited for would never come then."""
+    terms = _terms(params)
     _check(params)
-    hidden = [list(path) for path in terms.hidden]
+    resource = kind.resource(params.get("namespace"), terms.api_version)
     try:
         found = _read(params, api, resource)
         if terms.wait:
             found = _wait(api, resource, _wanted(params, found), Goal(goal, may_come=True), terms)
     except NotFound:
-        return {"changed": False, "api_found": False, "resources": []}
-    shown = [redact.redacted(field_path.without(one, hidden)) for one in found]
-    return {"changed": False, "api_found": True, "resources": shown}
+        if terms.wait:
+            raise
+        return None
+    return found
+
+
+def _result(params: Mapping[str, Any], found: list[Object] | None) -> dict[str, Any]:
+    hidden = [list(path) for path in _terms(params).hidden]
+    shown = [redact.redacted(field_path.without(one, hidden)) for one in found or ()]
+    return {"changed": False, "api_found": found is not None, "resources": shown}
+
+
+def _terms(params: Mapping[str, Any]) -> Terms:
+    return terms_from(params, check_mode=True, diff=False)
 
 
 def _check(params: Mapping[str, Any]) -> None:

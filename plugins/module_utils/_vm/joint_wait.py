@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 from .._client.api import Api
@@ -13,8 +14,9 @@ from .._client.errors import VirtError
 from .._client.parallel import in_parallel
 from ..kubevirt_api import printable_statuses, run_strategies
 from ..kubevirt_api.predicates import is_ready, is_up_to_date
-from . import cluster
-from .goal import Goal, goal_of
+from .cluster import REPLICA_SET, VM, VMI
+from .goal import Goal, goal_of, judge
+from .replica_set import is_paused
 from .request import Terms, VmRequest
 from .service import Outcome
 from .waiting import wait_for
@@ -29,7 +31,7 @@ def wait_all(
     goals: dict[str, dict[str, Goal]] = {}
     known: dict[str, dict[str, Object]] = {}
     for request, outcome in zip(requests, outcomes, strict=True):
-        goal = _goal(request, outcome)
+        goal = _goal(request, outcome, terms)
         if goal is not None and not isinstance(outcome, VirtError):
             goals.setdefault(request.namespace, {})[_name(outcome)] = goal
             known.setdefault(request.namespace, {})[_name(outcome)] = outcome.after or outcome.before or {}
@@ -39,7 +41,7 @@ def wait_all(
 
     def wait(own: Api, index: int) -> dict[str, Any]:
         namespace = namespaces[index]
-        resource = cluster.virtual_machines(namespace)
+        resource = requests[0].kind.resource(namespace)
         return wait_for(
             own, resource, goals[namespace], known[namespace], timeout_seconds=terms.wait_timeout_seconds, began=began
         )
@@ -48,7 +50,7 @@ def wait_all(
     final: list[Outcome | VirtError] = []
     for request, outcome in zip(requests, outcomes, strict=True):
         got = reached.get(request.namespace)
-        if isinstance(outcome, VirtError) or got is None or _goal(request, outcome) is None:
+        if isinstance(outcome, VirtError) or got is None or _goal(request, outcome, terms) is None:
             final.append(outcome)
         elif isinstance(got, VirtError):
             final.append(got)
@@ -66,18 +68,34 @@ def _name(outcome: Outcome | VirtError) -> str:
     return vm["metadata"]["name"] if vm else ""
 
 
-def _goal(request: VmRequest, outcome: Outcome | VirtError) -> Goal | None:
+def _goal(request: VmRequest, outcome: Outcome | VirtError, terms: Terms) -> Goal | None:
     """Return what to wait for; None also when what was read already shows it."""
     if isinstance(outcome, VirtError) or not _name(outcome):
         return None
-    goal = goal_of(request.state, outcome.after, outcome.old_instance_uid)
+    goal = _goal_of(request, outcome)
+    if terms.condition is not None and request.state != "absent":
+        return replace(goal or Goal("there"), condition=terms.condition)
     if goal is None or outcome.changed or outcome.after is None:
         return goal
-    vm = outcome.after
-    status = vm.get("status") or {}
-    if goal.kind == "running" and is_ready(vm) and status.get("printableStatus") == printable_statuses.RUNNING:
-        return None if is_up_to_date(vm) or "desiredGeneration" not in status else goal
-    halted = (vm.get("spec") or {}).get("runStrategy") == run_strategies.HALTED
+    return None if _is_reached(request, goal, outcome.after) else goal
+
+
+def _goal_of(request: VmRequest, outcome: Outcome) -> Goal | None:
+    if request.kind is VMI and request.state == "present":
+        return Goal("instance")
+    if request.kind is REPLICA_SET and request.state == "present":
+        return None if is_paused(outcome.after or {}) else Goal("replicas")
+    return goal_of(request.state, outcome.after or outcome.before, outcome.old_instance_uid)
+
+
+def _is_reached(request: VmRequest, goal: Goal, obj: Object) -> bool:
+    """Tell whether what was read before anything was asked for shows the goal."""
+    if request.kind is not VM:
+        return judge(goal, obj, obj).done
+    status = obj.get("status") or {}
+    if goal.kind == "running" and is_ready(obj) and status.get("printableStatus") == printable_statuses.RUNNING:
+        return is_up_to_date(obj) or "desiredGeneration" not in status
+    halted = (obj.get("spec") or {}).get("runStrategy") == run_strategies.HALTED
     if goal.kind == "stopped" and halted and status.get("printableStatus") == printable_statuses.STOPPED:
-        return None if not status.get("created") else goal
-    return goal
+        return not status.get("created")
+    return False

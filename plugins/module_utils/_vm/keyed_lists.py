@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which lists of a VirtualMachine are joined by a key of their items, and which fields exclude one another. Pure.
+"""Which lists of machines are joined by a key of their items, and which fields exclude one another. Pure.
 
 The CRDs call these lists atomic, as upstream's do, so the server helps with neither.
 """
@@ -15,13 +15,18 @@ Path = tuple[str, ...]
 ITEM = "[]"
 """The step from a list to one of its items."""
 
-_MACHINE = ("spec", "template", "spec")
-_DEVICES = (*_MACHINE, "domain", "devices")
+_MACHINES = (("spec", "template", "spec"), ("spec",))
+"""Where the spec of an instance is: in what has a template, and in the instance itself."""
 KEYS: dict[Path, Path] = {
     ("spec", "dataVolumeTemplates"): ("metadata", "name"),
-    **{(*_MACHINE, one): ("name",) for one in ("volumes", "networks", "resourceClaims", "utilityVolumes")},
     **{
-        (*_DEVICES, one): ("name",)
+        (*machine, one): ("name",)
+        for machine in _MACHINES
+        for one in ("volumes", "networks", "resourceClaims", "utilityVolumes")
+    },
+    **{
+        (*machine, "domain", "devices", one): ("name",)
+        for machine in _MACHINES
         for one in ("disks", "interfaces", "filesystems", "gpus", "hostDevices", "inputs")
     },
 }  # fmt: skip

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From a task's options to a VirtualMachine. Pure.
+"""From a task's options to a VirtualMachine, or another kind that describes machines. Pure.
 
 Order: definition, then spec over its template, then the options with a name of their own. None stays: it takes away
 what is there. How one lies over the other is in overlay.py, what shape they must have in shape.py.
@@ -17,17 +17,18 @@ from typing import Any
 from .._client.errors import BadArgument
 from ..kubevirt_api import names
 from . import overlay, shape
+from .cluster import REPLICA_SET, VM, VMI, Kind
 from .keyed_lists import Path, key_of
 
 SIZE_LIMIT = 1 << 20
 """Bytes of JSON; the API server stores no larger object."""
-KIND = "VirtualMachine"
 IMAGE_VOLUME = "containerdisk"
 CLOUD_INIT_VOLUME = "cloudinit"
 _MACHINE_OPTIONS = (
     "spec", "cpu", "memory", "image", "cloud_init", "disks", "volumes", "interfaces", "networks", "instancetype",
     "preference", "data_volume_templates",
 )  # fmt: skip
+_MODULES = {"VirtualMachine": "kubevirt_vm", VMI.name: "kubevirt_vmi", REPLICA_SET.name: "kubevirt_replicaset"}
 _OF_THE_SERVER = ("creationTimestamp", "deletionTimestamp", "generation", "managedFields", "resourceVersion", "uid")
 
 Object = dict[str, Any]
@@ -40,7 +41,7 @@ def has_machine(params: Mapping[str, Any]) -> bool:
 
 
 class Declared:
-    """The object that options declare.
+    """The object that options declare, whatever its kind.
 
     default_disks: those in it that nobody asked for, but that a volume needs; one that is there already is as good.
     """
@@ -50,19 +51,23 @@ class Declared:
         self.default_disks = default_disks
 
 
-def build(params: Mapping[str, Any]) -> Declared:
+def build(params: Mapping[str, Any], kind: Kind = VM) -> Declared:
     """Return what the options declare; BadArgument names the option and the field that cannot be used."""
-    vm = _from_definition(params.get("definition") or {}, params.get("api_version") or names.API_VERSION)
+    vm = _from_definition(params.get("definition") or {}, params.get("api_version") or names.API_VERSION, kind)
     _name(vm["metadata"], params)
-    for option, at, value in _machine(params):
+    for option, at, value in _machine(params, kind):
         shape.check(option, value, at)
         vm = _laid(vm, _below(at, value), option)
-    vm, default_disks = _with_disks(vm, params)
-    vm = _labelled(vm, params)
+    vm, default_disks = _with_disks(vm, params, kind)
+    vm = _labelled(vm, params, kind)
     if has_machine(params):
-        vm = _laid(vm, _below(shape.DEVICES, {}), "definition")
+        vm = _laid(vm, _below(kind.inside(shape.DEVICES), {}), "definition")
     spec = vm.get("spec") or {}
-    _run_strategy(spec, params)
+    if kind is VM:
+        _run_strategy(spec, params)
+    if kind is REPLICA_SET:
+        given = {key: params[key] for key in ("replicas", "paused", "selector") if params.get(key) is not None}
+        spec = {**spec, **given}
     if spec:
         vm["spec"] = spec
     if len(json.dumps(vm, default=str)) > SIZE_LIMIT:
@@ -70,14 +75,14 @@ def build(params: Mapping[str, Any]) -> Declared:
     return Declared(vm, default_disks)
 
 
-def without_defaults(declared: Declared, live: Object) -> Object:
+def without_defaults(declared: Declared, live: Object, kind: Kind = VM) -> Object:
     """Return the declaration without the default disks that are there, in whatever form."""
-    there = {key_of(shape.DISKS, disk) for disk in at(live, shape.DISKS) or ()}
-    needless = declared.default_disks & there
+    path = kind.inside(shape.DISKS)
+    needless = declared.default_disks & {key_of(path, disk) for disk in at(live, path) or ()}
     if not needless:
         return declared.vm
-    disks = [disk for disk in at(declared.vm, shape.DISKS) if disk["name"] not in needless]
-    return replaced(declared.vm, shape.DISKS, disks)
+    disks = [disk for disk in at(declared.vm, path) if disk["name"] not in needless]
+    return replaced(declared.vm, path, disks)
 
 
 def at(obj: Any, path: Path) -> Any:
@@ -109,16 +114,17 @@ def _laid(vm: Object, fragment: Object, option: str) -> Object:
     return merged
 
 
-def _from_definition(definition: Mapping[str, Any], api_version: str) -> dict[str, Any]:
-    kind = definition.get("kind", KIND)
-    if kind != KIND:
-        raise BadArgument(f"definition: kind is {kind!r}; this module is for {KIND}")
+def _from_definition(definition: Mapping[str, Any], api_version: str, kind: Kind) -> dict[str, Any]:
+    if definition.get("kind", kind.name) != kind.name:
+        other = _MODULES.get(str(definition["kind"]))
+        hint = f", and {other} for that" if other else ""
+        raise BadArgument(f"definition: kind is {definition['kind']!r}; this module is for {kind.name}{hint}")
     group = str(definition.get("apiVersion", api_version)).partition("/")[0]
     if group != names.GROUP:
         raise BadArgument(f"definition: apiVersion {definition.get('apiVersion')!r} is not of the group {names.GROUP}")
     shape.check("definition", definition)
     vm = copy.deepcopy({key: value for key, value in definition.items() if key != "status"})
-    vm["apiVersion"], vm["kind"] = api_version, KIND
+    vm["apiVersion"], vm["kind"] = api_version, kind.name
     metadata = vm.get("metadata") or {}
     vm["metadata"] = {key: value for key, value in metadata.items() if key not in _OF_THE_SERVER}
     for option in ("labels", "annotations"):
@@ -162,17 +168,17 @@ def _run_strategy(spec: dict[str, Any], params: Mapping[str, Any]) -> None:
     spec.pop("running", None)
 
 
-def _labelled(vm: Object, params: Mapping[str, Any]) -> Object:
+def _labelled(vm: Object, params: Mapping[str, Any], kind: Kind) -> Object:
     for option in ("labels", "annotations"):
         if params.get(option):
             metadata = {"metadata": {option: _texts(option, params[option])}}
             vm = _laid(vm, metadata, option)
-            if has_machine(params):
+            if has_machine(params) and kind is not VMI:
                 vm = _laid(vm, {"spec": {"template": metadata}}, option)
     return vm
 
 
-def _machine(params: Mapping[str, Any]) -> list[tuple[str, Path, Any]]:
+def _machine(params: Mapping[str, Any], kind: Kind) -> list[tuple[str, Path, Any]]:
     """Return what each option declares of the machine, and where, in the order in which one lies over the other."""
     cpu = {key: value for key, value in (params.get("cpu") or {}).items() if value is not None}  # None: not given
     found = [
@@ -193,18 +199,21 @@ def _machine(params: Mapping[str, Any]) -> list[tuple[str, Path, Any]]:
     if params.get("cloud_init"):
         source = _cloud_init(params["cloud_init"])
         found.append(("cloud_init", shape.VOLUMES, [{"name": CLOUD_INIT_VOLUME, **source}]))
-    return [one for one in found if one[2]]
+    if params.get("start_paused") and kind is VMI:
+        found.append(("start_paused", shape.MACHINE, {"startStrategy": "Paused"}))
+    return [(option, kind.inside(path), value) for option, path, value in found if value]
 
 
-def _with_disks(vm: Object, params: Mapping[str, Any]) -> tuple[Object, frozenset[str]]:
+def _with_disks(vm: Object, params: Mapping[str, Any], kind: Kind) -> tuple[Object, frozenset[str]]:
     """Add a disk for each volume that an option makes and that no disk is declared for."""
-    declared = {key_of(shape.DISKS, disk) for disk in at(vm, shape.DISKS) or ()}
+    path = kind.inside(shape.DISKS)
+    declared = {key_of(path, disk) for disk in at(vm, path) or ()}
     needed = [
         name for option, name in (("image", IMAGE_VOLUME), ("cloud_init", CLOUD_INIT_VOLUME)) if params.get(option)
     ]
     added = [name for name in needed if name not in declared]
     if added:
-        vm = _laid(vm, _below(shape.DISKS, [{"name": name, "disk": {"bus": "virtio"}} for name in added]), "image")
+        vm = _laid(vm, _below(path, [{"name": name, "disk": {"bus": "virtio"}} for name in added]), "image")
     return vm, frozenset(added)
 
 

@@ -1,23 +1,31 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Start, stop and restart one VM: make it be as declared, look at its instance, ask for what is needed."""
+"""Bring one VM, or the guest of one instance, into a power state: what is declared first, then one request."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from .._client.api import Api
-from .._client.errors import NotFound, VirtError
+from .._client.errors import ApiError, BadArgument, NotFound, VirtError
+from ..kubevirt_api import names
 from . import cluster, power
+from .instance_power import OPERATIONS
+from .instance_power import decide as decide_operation
 from .request import Terms, VmRequest
 from .service import Interrupted, Outcome, ensure_present, read
+
+_NOT_BUILT = (405, 501)
+"""How a control plane answers that knows an operation and does not do it."""
 
 Object = dict[str, Any]
 
 
 def powered(api: Api, request: VmRequest, terms: Terms, live: Object | None) -> Outcome:
     """Bring the VM into the power state of the request; `live` is how it is."""
+    if live is None and request.state in OPERATIONS:
+        raise never_started(request)
     done = ensure_present(api, request, terms, live)
     if done.after is None or (terms.check_mode and live is None):
         return done
@@ -27,20 +35,43 @@ def powered(api: Api, request: VmRequest, terms: Terms, live: Object | None) -> 
         raise Interrupted(done, error) from error
 
 
+def never_started(request: VmRequest) -> BadArgument:
+    """Return the error for an operation on a guest that there is not."""
+    return BadArgument(
+        f"{request.title} does not exist, and only a guest that runs can be {request.state}; create and start it first"
+        + (" (start_paused=true has it begin paused)" if request.state == "paused" else "")
+    )
+
+
+def operated(api: Api, request: VmRequest, terms: Terms, done: Outcome, instance: Object | None) -> Outcome:
+    """Bring the guest of an instance into the state of the request; `done` is what was done before."""
+    try:
+        ask = decide_operation(request.state, instance)
+    except power.Impossible as why:
+        raise VirtError(f"{request.title} cannot be {request.state}: {why}") from why
+    return done if ask is None else _asked(api, request, terms, done, ask)
+
+
 def _moved(api: Api, request: VmRequest, terms: Terms, done: Outcome, *, is_new: bool) -> Outcome:
     vm = done.after or {}
     instance = api.get(cluster.instances(request.namespace, terms.api_version), request.name or "")
+    if request.state in OPERATIONS:
+        return operated(api, request, terms, done, instance)
     try:
-        ask = power.decide(request.state, vm, instance, request.grace_period_seconds)
+        ask = power.decide(request.state, vm, instance, request.grace_period_seconds, paused=request.start_paused)
     except power.Impossible as why:
-        raise VirtError(f"VirtualMachine {request.title} cannot be {request.state}: {why}") from why
+        raise VirtError(f"{request.title} cannot be {request.state}: {why}") from why
     if is_new and ask is not None and ask.subresource == "restart":
         ask = None  # it was created a moment ago
     if ask is None:
         return done
-    _ask(api, request, terms, ask)
     uid = instance["metadata"].get("uid") if instance and ask.subresource == "restart" else None
-    moved = Outcome(changed=True, method=ask.subresource or "patch", before=done.before, after=vm, old_instance_uid=uid)
+    return _asked(api, request, terms, done._replace(old_instance_uid=uid), ask)
+
+
+def _asked(api: Api, request: VmRequest, terms: Terms, done: Outcome, ask: power.Ask) -> Outcome:
+    _ask(api, request, terms, ask)
+    moved = done._replace(changed=True, method=ask.subresource or "patch")
     if terms.check_mode:
         return moved
     try:
@@ -55,11 +86,28 @@ def _ask(api: Api, request: VmRequest, terms: Terms, ask: power.Ask) -> None:
         resource = cluster.virtual_machines(request.namespace, terms.api_version)
         api.patch(resource, name, ask.body, dry_run=terms.check_mode)
         return
+    if terms.check_mode and not ask.has_dry_run:
+        return
     dry_run = {"dryRun": ["All"]} if terms.check_mode else {}
+    operations = cluster.operations(cluster.VMI if ask.of_instance else cluster.VM, request.namespace)
     try:
-        api.put(cluster.operations(request.namespace), name, ask.subresource, {**ask.body, **dry_run})
-    except NotFound as error:
-        raise VirtError(
-            f"cannot {ask.subresource} VirtualMachine {request.title}: it is gone, or"
-            f" {cluster.names.SUBRESOURCES_GROUP} is not served; is virt-api running?"
-        ) from error
+        api.put(operations, name, ask.subresource, {**ask.body, **dry_run})
+    except ApiError as error:
+        why = _why_not(error)
+        if why is None:
+            raise
+        raise VirtError(f"cannot {ask.subresource} {operations.title(name)}: {why}") from error
+
+
+def _why_not(error: ApiError) -> str | None:
+    """Return why the operation is not to be had here at all, None if the refusal is about this object."""
+    if error.status in _NOT_BUILT:
+        return f"the control plane of this cluster does not do that ({error.message.partition(': ')[2]})"
+    if not isinstance(error, NotFound):
+        return None
+    if error.facts.get("server_reason"):
+        return "it is gone"
+    return (
+        f"{names.SUBRESOURCES_GROUP} is not served (is virt-api running?), or the control plane of this cluster is too"
+        " old to know this operation"
+    )

@@ -10,6 +10,7 @@ from typing import Any
 
 from .._client.errors import Invalid
 from . import manifest, shape
+from .cluster import VM, Kind
 from .keyed_lists import Path
 from .request import VmRequest
 
@@ -21,7 +22,7 @@ def named(error: Invalid, request: VmRequest, body: dict[str, Any]) -> Invalid:
     """Return the error, which names the options too that refused fields come from."""
     found = {}
     for cause in error.facts.get("causes") or ():
-        option = option_of(cause["field"], request.options, body)
+        option = option_of(cause["field"], request.options, body, request.kind)
         if option is not None:
             found.setdefault(option, cause["field"])
     if not found:
@@ -30,16 +31,18 @@ def named(error: Invalid, request: VmRequest, body: dict[str, Any]) -> Invalid:
     return Invalid(f"{error.message} ({told})", **error.facts)
 
 
-def option_of(field: str, options: frozenset[str], body: dict[str, Any]) -> str | None:
+def option_of(field: str, options: frozenset[str], body: dict[str, Any], kind: Kind = VM) -> str | None:
     """Return the option that made a field of the object that was sent, None if the user wrote the field itself."""
     path, item = _parsed(field)
-    if path[: len(shape.VOLUMES)] == shape.VOLUMES or path[: len(shape.DISKS)] == shape.DISKS:
-        where = shape.VOLUMES if path[: len(shape.VOLUMES)] == shape.VOLUMES else shape.DISKS
+    for where in (kind.inside(shape.VOLUMES), kind.inside(shape.DISKS)):
+        if path[: len(where)] != where:
+            continue
         items = manifest.at(body, where)
         if isinstance(items, list) and item is not None and item < len(items):
             option = _OF_VOLUMES.get(items[item].get("name"))
             return option if option in options else None
-    for option, begin in (("cpu", (*shape.DOMAIN, "cpu")), ("memory", (*shape.DOMAIN, "memory"))):
+    domain = kind.inside(shape.DOMAIN)
+    for option, begin in (("cpu", (*domain, "cpu")), ("memory", (*domain, "memory"))):
         if option in options and path[: len(begin)] == begin:
             return option
     return None

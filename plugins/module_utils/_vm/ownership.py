@@ -21,6 +21,7 @@ _LEFT_ALONE: frozenset[Path] = frozenset(
     {
         ("apiVersion",), ("kind",),
         ("spec", "running"), ("spec", "runStrategy"),  # who declares none leaves it as it is
+        ("spec", "replicas"), ("spec", "selector"),  # as well
         ("metadata", "annotations", names.DECLARED_ITEMS),
     }
 )  # fmt: skip

@@ -20,20 +20,28 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True)
 class Ask:
-    """A request: subresource start, stop or restart with its body, or a merge patch of the run strategy."""
+    """A request: a subresource (start, stop, restart, pause...) with its body, or a merge patch of the run strategy."""
 
     subresource: str | None
     body: Object = field(default_factory=dict)
+    of_instance: bool = False
+    """The subresource is one of the instance."""
+    has_dry_run: bool = True
 
 
 class Impossible(Exception):
     """The state cannot be reached in this run strategy; the text says what to do."""
 
 
-def decide(state: str, vm: Object, vmi: Object | None, grace_period_seconds: int | None = None) -> Ask | None:
-    """Return what to ask for so that the VM gets into `state`, None if it is there or on the way."""
+def decide(
+    state: str, vm: Object, vmi: Object | None, grace_period_seconds: int | None = None, *, paused: bool = False
+) -> Ask | None:
+    """Return what to ask for so that the VM gets into `state`, None if it is there or on the way.
+
+    paused: a start leaves the guest paused.
+    """
     if state == "started":
-        return _start(vm, vmi)
+        return _started_paused(_start(vm, vmi)) if paused else _start(vm, vmi)
     if state == "stopped":
         return _stop(vm, vmi, grace_period_seconds)
     return _restart(vm, vmi, grace_period_seconds)
@@ -47,9 +55,20 @@ def _strategy_patch(strategy: str) -> Ask:
     return Ask(None, {"spec": {"runStrategy": strategy, "running": None}})
 
 
+def _started_paused(ask: Ask | None) -> Ask | None:
+    if ask is None or ask.subresource == "start":
+        return None if ask is None else Ask("start", {"paused": True})
+    raise Impossible(
+        "its last instance is still going down, and only a start can leave the guest paused; wait for that first"
+        " (state=stopped, with wait=true)"
+    )
+
+
 def _start(vm: Object, vmi: Object | None) -> Ask | None:
     strategy = run_strategy(vm)
     if strategy == run_strategies.HALTED:
+        if _is_asked(vm, "Start"):
+            return None  # a paused start, which the control plane has yet to carry out
         # an instance that is still going down makes the API refuse a start; the strategy can be changed all the same
         return Ask("start") if vmi is None or is_final(vmi) else _strategy_patch(run_strategies.ALWAYS)
     if _is_live(vmi) or _is_asked(vm, "Start"):

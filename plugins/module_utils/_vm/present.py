@@ -42,7 +42,7 @@ def for_existing(request: VmRequest, live: Object) -> Write | None:
         if is_replaced:
             return whole.for_replacement(declared, live, is_whole=request.is_whole)
         return whole.for_definition(declared, live)
-    declared = _with_strategy(request, manifest.without_defaults(request.declared, live), live)
+    declared = _with_strategy(request, manifest.without_defaults(request.declared, live, request.kind), live)
     patch = compare.merge_patch(live, overlay.over_live(live, declared))
     return Write("patch", guarded(patch, live) if compare.has_lists(patch) else patch) if patch else None
 
@@ -66,13 +66,15 @@ def _with_strategy(request: VmRequest, declared: Object, live: Object) -> Object
     spec = {key: value for key, value in spec.items() if key not in STRATEGY_FIELDS}
     if wanted == here:
         spec.update({key: there[key] for key in STRATEGY_FIELDS if there.get(key) is not None})
-    elif not is_set_aside(request.state, wanted):
+    elif not is_set_aside(request.state, wanted, start_paused=request.start_paused):
         spec.update({"runStrategy": wanted, "running": None})
     return {**declared, "spec": spec}
 
 
-def is_set_aside(state: str, wanted: str) -> bool:
+def is_set_aside(state: str, wanted: str, *, start_paused: bool = False) -> bool:
     """Tell whether a strategy would at once undo the power state that is asked for."""
+    if start_paused and wanted == run_strategies.ALWAYS:
+        return True  # it would start the guest by itself, and not paused; the start that follows makes it Always
     if state == "stopped":
         return wanted not in (run_strategies.MANUAL, run_strategies.HALTED)
     return state in ("started", "restarted") and wanted == run_strategies.HALTED

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is asked for one VirtualMachine, as a value; checked for what needs no cluster."""
+"""What is asked for one object that describes machines, as a value; checked for what needs no cluster."""
 
 from __future__ import annotations
 
@@ -11,15 +11,20 @@ from typing import Any, NamedTuple
 
 from .._client import paths
 from .._client.errors import BadArgument
-from ..kubevirt_api import names
+from ..kubevirt_api import names, run_strategies
+from ..kubevirt_api.predicates import run_strategy
 from . import field_path, manifest
+from .cluster import VM, Kind
 
 PER_VM = (
     "name", "generate_name", "namespace", "state", "definition", "annotations", "labels", "running", "run_strategy",
     "instancetype", "preference", "data_volume_templates", "spec", "cpu", "memory", "image", "cloud_init", "disks",
-    "volumes", "interfaces", "networks", "force", "delete_options", "grace_period_seconds",
+    "volumes", "interfaces", "networks", "force", "delete_options", "grace_period_seconds", "start_paused",
 )  # fmt: skip
 """Options of an entry of `vms`; those of the task stand in for what an entry leaves out."""
+
+
+_SELF_STARTING = (run_strategies.ONCE, run_strategies.RERUN_ON_FAILURE)
 
 
 class VmRequest(NamedTuple):
@@ -40,11 +45,14 @@ class VmRequest(NamedTuple):
     force: bool = False
     delete_options: Mapping[str, Any] = MappingProxyType({})
     grace_period_seconds: int | None = None
+    start_paused: bool = False
+    """A start that this request asks for leaves the guest paused."""
+    kind: Kind = VM
 
     @property
     def title(self) -> str:
-        """Return namespace and name for messages."""
-        return f"{self.namespace}/{self.name or self.declared.vm['metadata'].get('generateName')}"
+        """Return kind, namespace and name for messages."""
+        return f"{self.kind.name} {self.namespace}/{self.name or self.declared.vm['metadata'].get('generateName')}"
 
 
 class Terms(NamedTuple):
@@ -56,6 +64,8 @@ class Terms(NamedTuple):
     wait: bool = False
     wait_timeout_seconds: int = 120
     hidden: tuple[tuple[str, ...], ...] = ()
+    condition: tuple[str, str, str | None] | None = None
+    """Type, status and reason of a condition to wait for as well."""
 
 
 def terms_from(params: Mapping[str, Any], *, check_mode: bool, diff: bool) -> Terms:
@@ -70,14 +80,26 @@ def terms_from(params: Mapping[str, Any], *, check_mode: bool, diff: bool) -> Te
         wait=bool(params.get("wait")),
         wait_timeout_seconds=params.get("wait_timeout") or 120,
         hidden=tuple(tuple(field_path.parse(text)) for text in params.get("hidden_fields") or ()),
+        condition=_condition(params),
     )
 
 
-def requests_from(params: Mapping[str, Any]) -> list[VmRequest]:
-    """Return one request per VM; every problem of every one is reported at once."""
+def _condition(params: Mapping[str, Any]) -> tuple[str, str, str | None] | None:
+    wanted = params.get("wait_condition")
+    if not wanted:
+        return None
+    if not params.get("wait"):
+        raise BadArgument("wait_condition says what to wait for; set wait=true, or leave it out")
+    if params.get("state") == "absent":
+        raise BadArgument("wait_condition: with state=absent nothing is left that could have a condition; leave it out")
+    return wanted["type"], wanted.get("status") or "True", wanted.get("reason")
+
+
+def requests_from(params: Mapping[str, Any], kind: Kind = VM) -> list[VmRequest]:
+    """Return one request per object of the kind; every problem of every one is reported at once."""
     entries = params.get("vms")
     if entries is None:
-        return [_request(params, "")]
+        return [_request(params, "", kind)]
     requests, problems = [], []
     for index, entry in enumerate(entries):
         whole = {key: entry[key] if entry.get(key) is not None else params.get(key) for key in PER_VM}
@@ -88,7 +110,7 @@ def requests_from(params: Mapping[str, Any]) -> list[VmRequest]:
         if entry.get("running") is not None or entry.get("run_strategy") is not None:
             whole.update({key: entry.get(key) for key in ("running", "run_strategy")})  # one replaces the other
         try:
-            requests.append(_request(whole, f"vms[{index}]: "))
+            requests.append(_request(whole, f"vms[{index}]: ", kind))
         except BadArgument as problem:
             problems.append(problem.message)
     seen: set[tuple[str, str]] = set()
@@ -102,14 +124,14 @@ def requests_from(params: Mapping[str, Any]) -> list[VmRequest]:
     return requests
 
 
-def _request(params: Mapping[str, Any], where: str) -> VmRequest:
+def _request(params: Mapping[str, Any], where: str, kind: Kind) -> VmRequest:
     state = params.get("state") or "present"
     try:
-        declared = manifest.build(params)
+        declared = manifest.build(params, kind)
     except BadArgument as problem:
-        raise BadArgument(f"{where}{_whose(params)}{problem.message}") from problem
+        raise BadArgument(f"{where}{_whose(params, kind)}{problem.message}") from problem
     try:
-        _check(params, declared.vm, state)
+        _check(params, declared.vm, state, kind)
     except BadArgument as problem:
         raise BadArgument(where + problem.message) from problem
     metadata = declared.vm["metadata"]
@@ -124,18 +146,20 @@ def _request(params: Mapping[str, Any], where: str) -> VmRequest:
         force=bool(params.get("force")),
         delete_options=_delete_options(params.get("delete_options") or {}),
         grace_period_seconds=params.get("grace_period_seconds"),
+        start_paused=bool(params.get("start_paused")),
+        kind=kind,
     )
 
 
-def _whose(params: Mapping[str, Any]) -> str:
+def _whose(params: Mapping[str, Any], kind: Kind) -> str:
     metadata = (params.get("definition") or {}).get("metadata")
     inside = metadata if isinstance(metadata, dict) else {}
     name = params.get("name") or inside.get("name")
     namespace = params.get("namespace") or inside.get("namespace")
-    return f"VirtualMachine {namespace}/{name}: " if name and namespace else ""
+    return f"{kind.name} {namespace}/{name}: " if name and namespace else ""
 
 
-def _check(params: Mapping[str, Any], built: dict[str, Any], state: str) -> None:
+def _check(params: Mapping[str, Any], built: dict[str, Any], state: str, kind: Kind) -> None:
     metadata = built["metadata"]
     if not metadata.get("namespace"):
         raise BadArgument("namespace is missing: give the option namespace, or metadata.namespace in the definition")
@@ -147,10 +171,20 @@ def _check(params: Mapping[str, Any], built: dict[str, Any], state: str) -> None
             "name is missing: give the option name (or generate_name), or metadata.name in the definition"
         )
     elif state != "present":
-        raise BadArgument(f"generate_name names no VM that is there, so it cannot be {state}; give its name")
+        raise BadArgument(f"generate_name names nothing that is there, so it cannot be {state}; give its name")
+    if params.get("start_paused") and kind is VM and state != "started":
+        raise BadArgument(
+            "start_paused says how state=started starts a guest; set that state, or declare startStrategy in spec"
+        )
+    if params.get("start_paused") and kind is VM and run_strategy(built) in _SELF_STARTING:
+        raise BadArgument(
+            f"start_paused: a machine whose run strategy is {run_strategy(built)} starts by itself, and not paused;"
+            " declare startStrategy in spec instead"
+        )
+    for option in ("replicas", "grace_period_seconds"):
+        if (params.get(option) or 0) < 0:
+            raise BadArgument(f"{option} is {params[option]}: it must not be negative")
     grace = params.get("grace_period_seconds")
-    if grace is not None and grace < 0:
-        raise BadArgument(f"grace_period_seconds is {grace}: it must not be negative")
     if state == "restarted" and grace:
         raise BadArgument("grace_period_seconds: a restart is either graceful (leave it out) or immediate (0)")
 

@@ -17,7 +17,8 @@ from .._client.api import Api
 from .._client.errors import Conflict, NotFound, VirtError
 from ..kubevirt_api import names
 from ..kubevirt_api.predicates import is_deleting
-from . import cluster, present
+from . import present
+from .cluster import VMI
 from .request import Terms, VmRequest
 
 ATTEMPTS = 8
@@ -34,7 +35,7 @@ class Outcome(NamedTuple):
 
     changed: bool
     method: str | None = None
-    """create, apply, patch, replace, delete, start, stop, restart; the last one that changed something."""
+    """create, apply, patch, replace, delete, or the name of an operation; the last one that changed something."""
     before: Object | None = None
     after: Object | None = None
     """The object as the server returned it last; None when it is gone."""
@@ -59,7 +60,7 @@ def ensure(
     for attempt in range(1, ATTEMPTS + 1):
         try:
             live = known if known is not None else read(api, request, terms)
-            return _joined(begun, _step(request.state)(api, request, terms, live))
+            return _joined(begun, _step(request)(api, request, terms, live))
         except Interrupted as half:
             begun = _joined(begun, half.done)
             if attempt == ATTEMPTS or not isinstance(half.error, Conflict):
@@ -75,7 +76,7 @@ def ensure(
             raise
         known = None
         pause(backoff(attempt))
-    raise VirtError(f"VirtualMachine {request.title} changes all the time")  # for type checkers: the last try raised
+    raise VirtError(f"{request.title} changes all the time")  # for type checkers: the last try raised
 
 
 def backoff(attempt: int, jitter: Callable[[], float] | None = None) -> float:
@@ -103,16 +104,20 @@ def read(api: Api, request: VmRequest, terms: Terms) -> Object | None:
     """Return the VM as it is, None if it is not there or its name is still to be made."""
     if request.name is None:
         return None
-    return api.get(cluster.virtual_machines(request.namespace, terms.api_version), request.name)
+    return api.get(request.kind.resource(request.namespace, terms.api_version), request.name)
 
 
-def _step(state: str) -> Callable[[Api, VmRequest, Terms, Object | None], Outcome]:
-    if state == "present":
-        return ensure_present
-    if state == "absent":
+def _step(request: VmRequest) -> Callable[[Api, VmRequest, Terms, Object | None], Outcome]:
+    if request.state == "absent":
         from .writing import deleted
 
         return deleted
+    if request.kind is VMI:
+        from .instance import ensure_instance
+
+        return ensure_instance
+    if request.state == "present":
+        return ensure_present
     from .operate import powered  # the tables of the power states are for those who ask for one
 
     return powered

@@ -18,9 +18,11 @@ VOLUMES: Path = (*MACHINE, "volumes")
 
 _MAPPINGS: tuple[Path, ...] = (
     ("metadata",), ("spec",), ("spec", "template"), ("spec", "template", "metadata"), MACHINE, DOMAIN, DEVICES,
-    ("spec", "instancetype"), ("spec", "preference"),
+    ("spec", "instancetype"), ("spec", "preference"), ("spec", "domain"), ("spec", "domain", "devices"),
 )  # fmt: skip
-_NEVER_NULL = frozenset({("spec", "template"), MACHINE, DOMAIN, DEVICES})
+_NEVER_NULL = frozenset(
+    {("spec", "template"), MACHINE, DOMAIN, DEVICES, ("spec", "domain"), ("spec", "domain", "devices")}
+)
 """A machine cannot be without them, so null (or nothing at all, in YAML) takes nothing away: it is a mistake."""
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from .._client.api import Api, Resource
 from .._client.errors import TimedOut, VirtError
 from .._client.waiter import Reached, Verdict, Waiter
+from ..kubevirt_api import names
 from . import cluster, diagnose
 from .goal import Goal, judge
 
@@ -53,22 +54,80 @@ class _Wait:
     def _instances(self) -> Resource:
         return cluster.instances(self.resource.namespace)
 
+    @property
+    def _has_instances(self) -> bool:
+        """Tell whether these are VMs, which have an instance each, of their name."""
+        return self.resource.kind == cluster.VM.name
+
     def until_all(self) -> dict[str, Object | VirtError | None]:
+        leaving = [name for name, goal in self.goals.items() if goal.kind == "gone"]
+        uids = {name: uid for name in leaving if (uid := self._instance_uid(name))}
         reached = Waiter(self.api, self.resource, self._judge, deadline=self.deadline).until(self.goals)
         done = {name: self._result(name, one) for name, one in reached.items()}
-        gone = [name for name, one in done.items() if self.goals[name].kind == "gone" and one is None]
-        if gone:  # the instances that they owned go with them
+        gone = [name for name in leaving if done[name] is None]
+        if gone and self._has_instances:  # the instances that they owned go with them
             waiter = Waiter(self.api, self._instances, self._judge_instance, deadline=self.deadline)
-            left = {name: one for name, one in waiter.until(gone).items() if not one.verdict.done}
-            done.update({name: self._instance_left(name, one) for name, one in left.items()})
+            ended = waiter.until(gone)
+            done.update(
+                {name: self._left_behind(name, "instance", one) for name, one in ended.items() if not one.verdict.done}
+            )
+            gone = [name for name, one in ended.items() if one.obj is None]  # an instance that stays keeps its Pod
+        for name in gone:
+            if name in uids:
+                done[name] = self._pods_left(name, uids[name])
+            elif self.resource.kind == cluster.REPLICA_SET.name:
+                done[name] = self._members_left(name)
         return done
+
+    def _members_left(self, name: str) -> VirtError | None:
+        """Wait for the instances of a replica set; each stays until its Pods are gone."""
+        seen = self.seen.get(name)
+        if seen is None:
+            return None
+        from .replica_set import instances
+
+        members = instances(self.api, seen, self.resource.namespace or "")
+        return self._all_left(name, "instance", self._instances, members)
+
+    def _instance_uid(self, name: str) -> str | None:
+        """Return the UID by which the Pods of what is being deleted are known."""
+        obj = self.seen.get(name)
+        if self.resource.kind == cluster.REPLICA_SET.name:
+            return None
+        if self._has_instances:
+            vm = obj
+            try:
+                obj = self.api.get(self._instances, name)
+            except VirtError:
+                return None  # as with Pods that cannot be read
+            if not _is_owned(obj, vm):
+                return None
+        return obj["metadata"].get("uid") if obj else None
+
+    def _pods_left(self, name: str, uid: str) -> VirtError | None:
+        """Wait for the Pods of an instance. Where they cannot be read, the instance tells: it stays until they go."""
+        resource = cluster.pods(self.resource.namespace or "")
+        try:
+            pods = self.api.list(resource, labels=f"{names.CREATED_BY}={uid}")
+            return self._all_left(name, "launcher Pod", resource, pods)
+        except VirtError:
+            return None
+
+    def _all_left(self, name: str, what: str, resource: Resource, objects: list[Object]) -> VirtError | None:
+        """Wait until none of these is there; return what to say of the first that still is."""
+        goals = {one["metadata"]["name"]: Goal("gone", uid=one["metadata"].get("uid")) for one in objects}
+        if not goals:
+            return None
+        waiter = Waiter(self.api, resource, lambda one, obj: judge(goals[one], obj, None), deadline=self.deadline)
+        left = [one for one in waiter.until(goals).values() if not one.verdict.done]
+        return self._left_behind(name, what, left[0]) if left else None
 
     def _judge(self, name: str, obj: Object | None) -> Verdict:
         goal = self.goals[name]
         if obj is not None:
             self.seen[name] = obj
-        instance = None
-        if obj is not None and goal.kind in ("running", "stopped"):
+        instance = obj
+        if obj is not None and self._has_instances and goal.kind != "gone":
             instance = self.api.get(self._instances, name)
         return judge(goal, obj, instance)
 
@@ -88,15 +147,25 @@ class _Wait:
         if reached is not None and reached.trouble:
             return kind(f"{self.resource.title(name)} {text}, as far as could be seen: {reached.trouble}")
         seen = self.seen.get(name)
-        facts = diagnose.explain(self.api, seen, self.resource.namespace or "", name)
+        facts = self._explained(name)
         missing = reached.verdict.missing if reached is not None else ""
         why = missing or facts["reason"] if seen is None else facts["reason"]
+        if reached is not None and self.goals[name].condition and "condition" in missing:
+            why = missing
         return kind(f"{self.resource.title(name)} {text}: {why}", **facts)
 
-    def _instance_left(self, name: str, reached: Reached) -> VirtError:
+    def _explained(self, name: str) -> dict[str, Any]:
+        namespace = self.resource.namespace or ""
+        if self.resource.kind == cluster.REPLICA_SET.name:
+            from . import replica_set
+
+            return replica_set.explain(self.api, self.seen.get(name), namespace)
+        return diagnose.explain(self.api, self.seen.get(name), namespace, name, self.resource.kind)
+
+    def _left_behind(self, name: str, what: str, reached: Reached) -> VirtError:
         title, seconds = self.resource.title(name), self.timeout_seconds
         why = f" ({reached.trouble})" if reached.trouble else ""
-        return TimedOut(f"{title} is gone, but its instance is still there after {seconds:g} s{why}")
+        return TimedOut(f"{title} is gone, but its {what} is still there after {seconds:g} s{why}")
 
 
 def _is_owned(vmi: Object | None, vm: Object | None) -> bool:
@@ -107,6 +176,6 @@ def _is_owned(vmi: Object | None, vm: Object | None) -> bool:
 
 
 def _wanted(goal: Goal) -> str:
-    if goal.kind == "instance":
+    if goal.kind in ("instance", "there", "replicas"):
         return "ready"
     return "running anew" if goal.not_instance else goal.kind

@@ -11,9 +11,11 @@ from __future__ import annotations
 from typing import Any
 
 from .._client.api import FIELD_MANAGER
+from .._client.errors import BadArgument
 from ..kubevirt_api import names, run_strategies
 from ..kubevirt_api.predicates import run_strategy
 from . import compare, manifest, overlay, ownership
+from .cluster import REPLICA_SET, VM
 from .keyed_lists import KEYS
 from .present import STRATEGY_FIELDS, Write, guarded, is_set_aside
 from .request import VmRequest
@@ -29,21 +31,47 @@ Object = dict[str, Any]
 def for_creation(request: VmRequest) -> Write:
     """Return the write that makes the VM."""
     body: Object = overlay.over_live({}, request.declared.vm)
+    if request.kind is VM:
+        body["spec"] = _with_first_strategy(request, body)
+    if request.kind is REPLICA_SET:
+        body["spec"] = _with_selector(request, body["spec"])
+    if request.name is None:
+        return Write("create", body)
+    return Write("apply", _noted(body, body))
+
+
+def _with_selector(request: VmRequest, spec: Object) -> Object:
+    """Return a new set's spec, which knows its instances by the labels that they are given."""
+    if spec.get("selector") is not None:
+        return spec
+    labels = manifest.at(spec, ("template", "metadata", "labels"))
+    if not labels:
+        raise BadArgument(
+            f"{request.title}: labels are missing; a set knows its instances by them, so give the option labels, or a"
+            " selector and a template with labels that it selects"
+        )
+    if request.is_whole:
+        raise BadArgument(
+            "definition: spec.selector is missing; write matchLabels with labels of the template below it"
+        )
+    return {**spec, "selector": {"matchLabels": labels}}
+
+
+def _with_first_strategy(request: VmRequest, body: Object) -> Object:
     spec = {key: value for key, value in (body.get("spec") or {}).items() if key not in STRATEGY_FIELDS}
     spec["runStrategy"] = _first_strategy(request)
     if "running" in (body.get("spec") or {}) and run_strategy(body) == spec["runStrategy"]:
         spec["running"] = body["spec"]["running"]  # spelt as declared
         del spec["runStrategy"]
-    body["spec"] = spec
-    if request.name is None:
-        return Write("create", body)
-    return Write("apply", _noted(body, body))
+    return spec
 
 
 def _first_strategy(request: VmRequest) -> str:
     spec = request.declared.vm.get("spec") or {}
     is_given = any(spec.get(key) is not None for key in STRATEGY_FIELDS)
     wanted = run_strategy(request.declared.vm) if is_given else DEFAULT_RUN_STRATEGY
+    if request.start_paused and wanted in (run_strategies.ALWAYS, run_strategies.HALTED):
+        return run_strategies.HALTED  # a start of its own follows
     if not is_set_aside(request.state, wanted):
         return wanted
     return run_strategies.HALTED if request.state == "stopped" else DEFAULT_RUN_STRATEGY
@@ -75,7 +103,7 @@ def for_replacement(declared: Object, live: Object, *, is_whole: bool) -> Write:
 def _to_apply(declared: Object, live: Object, wanted: Object) -> Object:
     """Return what is declared, with others' items in the lists that the server takes for wholes.
 
-    Carries an undeclared run strategy that an earlier apply of ours owns: leaving it out would take it away.
+    Carries what stays undeclared and an earlier apply of ours owns: leaving it out would take it away.
     """
     body: Object = overlay.over_live({}, declared)
     noted = body
@@ -88,13 +116,23 @@ def _to_apply(declared: Object, live: Object, wanted: Object) -> Object:
             body = manifest.replaced(body, path, left)
         if not is_declared:
             noted = manifest.replaced(noted, path, [])  # none of the items is ours
-    spec = dict(body.get("spec") or {})
-    if not any(key in spec for key in STRATEGY_FIELDS):
-        for key in STRATEGY_FIELDS:
-            here = (live.get("spec") or {}).get(key)
-            if here is not None and ownership.is_applied(live, FIELD_MANAGER, ("spec", key)):
-                spec[key] = here
+    spec = body.get("spec") or {}
+    kept = _undeclared(spec, live)
+    carried = {key: kept[key] for key in kept if ownership.is_applied(live, FIELD_MANAGER, ("spec", key))}
+    spec = {**spec, **carried}
     return _noted(guarded({**body, "spec": spec}, live), noted)
+
+
+def _undeclared(spec: Object, live: Object) -> Object:
+    """Return what stays as it is where nobody declares it: when a VM runs, how many instances a set has, and which."""
+    here = live.get("spec") or {}
+    return {
+        key: here[key]
+        for keys in (STRATEGY_FIELDS, ("replicas",), ("selector",))
+        if not any(key in spec for key in keys)
+        for key in keys
+        if here.get(key) is not None
+    }
 
 
 def _noted(body: Object, declared: Object) -> Object:
@@ -109,9 +147,7 @@ def _noted(body: Object, declared: Object) -> Object:
 def _replacement(declared: Object, live: Object) -> Object:
     """Return the VM as declared, with nothing left but what it is known by, and what is not its users' to say."""
     body: Object = overlay.over_live(ownership.added_by_others(live, FIELD_MANAGER), declared)
-    here = live.get("spec") or {}
-    if not any(key in body["spec"] for key in STRATEGY_FIELDS):
-        body["spec"].update({key: here[key] for key in STRATEGY_FIELDS if here.get(key) is not None})
+    body["spec"].update(_undeclared(body["spec"], live))
     kept = {key: live["metadata"][key] for key in _IDENTITY if key in live["metadata"]}
     body["metadata"] = {**body["metadata"], **kept}
     return _noted(body, overlay.over_live({}, declared))

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Carry out what was decided about one VM: create, change, delete. Thin; a rival's write is a Conflict for service."""
+"""Carry out what was decided about one object: create, change, delete. Thin; a rival's write is a Conflict."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from .._client.api import Api
 from .._client.errors import BadArgument, Invalid, VirtError
 from ..kubevirt_api.predicates import is_deleting
-from . import cluster, compare, field_path
+from . import compare, field_path
 from .present import Write
 from .request import Terms, VmRequest
 from .service import Interrupted, Outcome
@@ -21,12 +21,10 @@ Object = dict[str, Any]
 def created(api: Api, request: VmRequest, terms: Terms, live: Object | None) -> Outcome:
     """Create the VM; `live` is one of its name that is being deleted, if there is one."""
     if live is not None:
-        raise VirtError(
-            f"VirtualMachine {request.title} is being deleted; wait for that (state=absent, wait=true) and try again"
-        )
+        raise VirtError(f"{request.title} is being deleted; wait for that (state=absent, wait=true) and try again")
     if not request.has_machine:
         raise BadArgument(
-            f"VirtualMachine {request.title} does not exist, and nothing says what it should be; give a definition, or"
+            f"{request.title} does not exist, and nothing says what it should be; give a definition, or"
             " spec, or image, cpu and memory"
         )
     from . import whole
@@ -58,7 +56,7 @@ def deleted(api: Api, request: VmRequest, terms: Terms, live: Object | None) -> 
         return Outcome(changed=False)
     if is_deleting(live):
         return Outcome(changed=False, before=live)
-    resource = cluster.virtual_machines(request.namespace, terms.api_version)
+    resource = request.kind.resource(request.namespace, terms.api_version)
     there = api.delete(resource, live["metadata"]["name"], request.delete_options, dry_run=terms.check_mode)
     return Outcome(changed=there, method="delete", before=live)
 
@@ -73,7 +71,7 @@ def _send(api: Api, request: VmRequest, terms: Terms, write: Write) -> Object:
 
 
 def _send_one(api: Api, request: VmRequest, terms: Terms, write: Write) -> Object:
-    resource = cluster.virtual_machines(request.namespace, terms.api_version)
+    resource = request.kind.resource(request.namespace, terms.api_version)
     if write.how == "patch":
         return api.patch(resource, request.name or "", write.body, dry_run=terms.check_mode)
     send = {"create": api.create, "apply": api.apply, "replace": api.replace}[write.how]

@@ -26,6 +26,8 @@ VM_NAME = "vm.kubevirt.io/name"
 """On launcher Pods: the guest's host name. Deprecated."""
 SCHEDULABLE = "kubevirt.io/schedulable"
 """On Nodes: "true" where machines can run."""
+QUARANTINED = "virtops.kubevirt/quarantined"
+"""On Nodes: no machine is sent there. A time of the form 20260131T120000Z: virt-controller's own mark, until then."""
 
 MIGRATION_JOB = "kubevirt.io/migrationJobUID"
 """On the launcher Pod that a migration goes to: UID of the VirtualMachineInstanceMigration."""
@@ -43,6 +45,8 @@ RESERVED_LABELS = (
 # Annotations
 DOMAIN = "kubevirt.io/domain"
 """On launcher Pods: name of the VirtualMachineInstance."""
+KEPT_FROM = "kubevirt.io/kept-from-nodes"
+"""On launcher Pods: the nodes that were quarantined when it was made, joined by commas."""
 VM_GENERATION = "kubevirt.io/vm-generation"
 """On a VirtualMachineInstance: generation of the VM that it was made from."""
 TEMPLATE_HASH = "virtops.kubevirt/template-hash"
@@ -50,6 +54,11 @@ TEMPLATE_HASH = "virtops.kubevirt/template-hash"
 
 DECLARED_ITEMS = "virtops.kubevirt/declared-items"
 """On a VirtualMachine: what Ansible declared of its lists, as a field set without values."""
+
+FURTHER_ATTEMPTS = "virtops.kubevirt/further-attempts"
+"""On a VirtualMachineInstance: how often its run is tried again where a node cannot begin it."""
+RUN_TIMEOUT = "virtops.kubevirt/run-timeout-seconds"
+"""On a VirtualMachineInstance: how long its launcher may take to come up once its Pod has a node; 0 is no bound."""
 
 RESERVED_ANNOTATIONS = (VM_GENERATION, TEMPLATE_HASH)
 """Annotations of a VirtualMachineInstance that only the control plane sets."""

@@ -16,6 +16,7 @@ DISK = f"{DOMAIN}/devices/disks/0"
 NIC = f"{DOMAIN}/devices/interfaces/0"
 SEED = f"{SPEC}/volumes/2/cloudInitNoCloud"
 IMAGE = f"{SPEC}/volumes/0/containerDisk"
+CLAIM = f"{SPEC}/volumes/3/persistentVolumeClaim"
 LIVENESS = f"{SPEC}/livenessProbe"
 PING = {"guestAgentPing": {}}
 ONE_HANDLER = ("spec.livenessProbe", "has exec and tcpSocket; a probe has exactly one")
@@ -46,6 +47,20 @@ SHAPE = [
     Row("name of 254 characters", "metadata/name", "a" * 254, "metadata.name", "at most 253"),
     Row("name that climbs", "metadata/name", "../../etc", "metadata.name", "DNS subdomain"),
     Row("name with a bidi override", "metadata/name", "a\u202eb", "metadata.name", "\\u202e"),
+    Row(
+        "further attempts that are no number",
+        "spec/template/metadata/annotations",
+        {"virtops.kubevirt/further-attempts": "many"},
+        "spec.template.metadata.annotations[virtops.kubevirt/further-attempts]",
+        "a whole number from 0 to 10",
+    ),
+    Row(
+        "a run time-out of more than a day",
+        "spec/template/metadata/annotations",
+        {"virtops.kubevirt/run-timeout-seconds": "86401"},
+        "spec.template.metadata.annotations[virtops.kubevirt/run-timeout-seconds]",
+        "a whole number from 0 to 86400",
+    ),
     Row(
         "label with a newline",
         "spec/template/metadata/labels",
@@ -176,10 +191,27 @@ COMPUTE = [
         "spec.terminationGracePeriodSeconds",
         "from 0 to 86400",
     ),
+    Row("a claim without a name", CLAIM, {"claimName": ""}, "persistentVolumeClaim.claimName", "is required"),
+    Row("a claim that climbs", CLAIM, {"claimName": "../x"}, "persistentVolumeClaim.claimName", "DNS subdomain"),
+    Row("a claim to plug in", CLAIM, {"claimName": "a", "hotpluggable": True}, "hotpluggable", "not built"),
+    Row(
+        "a read-only claim as a sata disk",
+        f"{SPEC}/volumes/1",
+        {"name": "scratch", "persistentVolumeClaim": {"claimName": "a", "readOnly": True}},
+        "volumes[1].persistentVolumeClaim.readOnly",
+        "use bus virtio",
+    ),
+    Row(
+        "a claim used twice",
+        f"{SPEC}/volumes/1",
+        {"name": "scratch", "persistentVolumeClaim": {"claimName": "data"}},
+        "volumes[3].persistentVolumeClaim.claimName",
+        "already used",
+    ),
     Row("io threads", f"{DOMAIN}/ioThreadsPolicy", "turbo", "domain.ioThreadsPolicy", "not built"),
     Row("eviction by prayer", f"{SPEC}/evictionStrategy", "Pray", "spec.evictionStrategy", "allowed: None"),
     Row("eviction by migration", f"{SPEC}/evictionStrategy", "LiveMigrate", "spec.evictionStrategy", "not built"),
-    Row("paused start", f"{SPEC}/startStrategy", "Paused", "spec.startStrategy", "not built"),
+    Row("lazy start", f"{SPEC}/startStrategy", "Lazy", "spec.startStrategy", "allowed: Paused"),
     Row("a probe that asks twice", LIVENESS, {"tcpSocket": {"port": 80}, "exec": {"command": ["a"]}}, *ONE_HANDLER),
     Row("a probe that asks nothing", LIVENESS, {"periodSeconds": 5}, "spec.livenessProbe", "set one of exec"),
     Row("a ping with settings", LIVENESS, {"guestAgentPing": {"a": 1}}, "guestAgentPing", "takes no settings"),
@@ -279,10 +311,10 @@ STORAGE = [
     Row("image is a number", f"{IMAGE}/image", 7, "containerDisk.image", "must be a string"),
     Row("pull policy", f"{IMAGE}/imagePullPolicy", "Maybe", "containerDisk.imagePullPolicy", "allowed: Always"),
     Row(
-        "a claim",
+        "a data volume",
         f"{SPEC}/volumes/0",
-        {"name": "root", "persistentVolumeClaim": {"claimName": "../x"}},
-        "volumes[0].persistentVolumeClaim",
+        {"name": "root", "dataVolume": {"name": "x"}},
+        "volumes[0].dataVolume",
         "not built",
     ),
     Row(

@@ -25,6 +25,18 @@ def test_a_report_is_read_as_it_was_written() -> None:
     assert parse_report(render_report(report).encode(), mounts=MOUNTS) == report
 
 
+def test_a_report_says_which_claims_are_devices() -> None:
+    report = Report(block_claims=("raw",))
+
+    assert parse_report(render_report(report).encode(), mounts={}, claims={"raw", "data"}) == report
+
+
+@pytest.mark.parametrize("listed", [["root"], ["other"], [7], [["raw"]], "raw", {"raw": 1}])
+def test_what_is_no_volume_of_a_claim_is_no_device(listed: object) -> None:
+    with pytest.raises(ValueError, match="names a device that is no volume of a claim"):
+        parse_report(a_report(FOUND, block_claims=listed), mounts=MOUNTS, claims={"raw"})
+
+
 @pytest.mark.parametrize(
     ("data", "why"),
     [

@@ -46,7 +46,7 @@ def read_facts(raw: dict[str, Any]) -> Facts:
         pod_uid="0f2d5a80-3c0e-4d38-a6c0-9b3f1d4c1e77",
         epoch=3,
         is_kvm=raw["is_kvm"],
-        report=Report(disks, direct_io=raw.get("direct_io", True)),
+        report=Report(disks, direct_io=raw.get("direct_io", True), block_claims=tuple(raw.get("block_claims", ()))),
         links={name: Link(**link) for name, link in raw.get("links", {}).items()},
     )
 

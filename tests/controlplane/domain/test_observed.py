@@ -31,6 +31,29 @@ def test_what_was_built_is_known_again(case: Case) -> None:
     assert seen.has_acpi is built.features.acpi
 
 
+def channels(*targets: str) -> str:
+    listed = "".join(f"<channel type='unix'><source mode='bind'/><target {one}/></channel>" for one in targets)
+    return f"<domain><devices>{listed}</devices></domain>"
+
+
+AGENTS = "type='virtio' name='org.qemu.guest_agent.0'"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_connected"),
+    [
+        (channels(f"{AGENTS} state='connected'"), True),
+        (channels(f"{AGENTS} state='disconnected'"), False),
+        (channels(AGENTS), False),
+        (channels("type='virtio' name='another' state='connected'", f"{AGENTS} state='disconnected'"), False),
+        (channels("type='virtio' name='another' state='disconnected'", f"{AGENTS} state='connected'"), True),
+        (f"<domain><a><b><target {AGENTS} state='connected'/></b></a></domain>", False),
+    ],
+)
+def test_an_agent_is_there_when_its_own_channel_says_so(text: str, is_connected: bool) -> None:
+    assert read_domain(text).is_agent_connected is is_connected
+
+
 def test_a_foreign_domain_has_no_identity() -> None:
     assert read_domain("<domain type='kvm'><name>a</name></domain>").identity is None
 

@@ -25,8 +25,8 @@ _BY_VOLUMES = (
 GUARDS: tuple[Guard, ...] = (
     Guard(
         file=_DISK,
-        line="        source=FileSource(file=image.path),\n        backing=_backing(image),",
-        without="        source=FileSource(file=image.path),\n        backing=EndOfChain(),",
+        line="        backing=_backing(image),",
+        without="        backing=EndOfChain(),",
         because="A chain that is not written out is probed, and an image's header trusted.",
         tests=_BY_DISK,
     ),

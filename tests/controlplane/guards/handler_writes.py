@@ -60,8 +60,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_RECONCILER,
-        line="        if not self._vmis.synced:\n            return None\n",
-        without="",
+        line="        if not self._vmis.synced:\n",
+        without="        if False:\n",
         because="While not all VMIs are known, a guest without one is no orphan.",
         tests=_BY_RECONCILER,
     ),
@@ -74,7 +74,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_RECONCILER,
-        line="        if look is not None and look[0] != sought_pod(world):",
+        line="        if memory.look is not None and memory.sought != sought_pod(world):",
         without="        if False:",
         because="A look for one Pod says nothing about another.",
         tests=_BY_RECONCILER,
@@ -157,9 +157,9 @@ GUARDS: tuple[Guard, ...] = (
         tests=("tests/controlplane/virt_handler/vmi/test_verdict.py",),
     ),
     Guard(
-        file=_RECONCILER,
-        line="        self._orphaned_since.pop(key, None)\n        self._note_phase",
-        without="        self._note_phase",
+        file="controlplane/virt_handler/vmi/memory.py",
+        line="        self._orphaned_since.pop(key, None)\n        memory = ",
+        without="        memory = ",
         because="A VMI that is not shown now and then must not sum up to the minute after which its guest is ended.",
         tests=_BY_RECONCILER,
     ),

@@ -12,13 +12,146 @@ _WHOLE = "plugins/module_utils/_vm/whole.py"
 _OWNERSHIP = "plugins/module_utils/_vm/ownership.py"
 _OVERLAY = "plugins/module_utils/_vm/overlay.py"
 _SERVICE = "plugins/module_utils/_vm/service.py"
+_INSTANCE = "plugins/module_utils/_vm/instance.py"
+_OPERATE = "plugins/module_utils/_vm/operate.py"
+_GOAL = "plugins/module_utils/_vm/goal.py"
+_GUEST_GOAL = "plugins/module_utils/_vm/guest_goal.py"
+_WAITING = "plugins/module_utils/_vm/waiting.py"
 _REDACT = "plugins/module_utils/_client/redact.py"
 _TESTS = "tests/unit/plugins/module_utils"
 _STORIES = (f"{_TESTS}/_vm/test_nothing_is_lost.py",)
 _BY_OWNERSHIP = (f"{_TESTS}/_vm/test_ownership.py",)
 _BY_SERVICE = (f"{_TESTS}/_vm/test_service.py",)
 
+_EXPOSURE = "plugins/module_utils/_service/exposure.py"
+_EXPOSE = "plugins/module_utils/_service/ensure.py"
+_BY_SERVICE_MODULE = (f"{_TESTS}/_service/test_expose.py",)
+_REPLICA_SET = "plugins/module_utils/_vm/replica_set.py"
+_BY_SET = (f"{_TESTS}/_vm/test_replica_set.py",)
+_BY_INSTANCE = (f"{_TESTS}/_vm/test_instance.py",)
+_BY_OPERATE = (f"{_TESTS}/_vm/test_operate.py",)
+_BY_GOAL = (f"{_TESTS}/_vm/test_goal.py",)
+
 GUARDS: tuple[Guard, ...] = (
+    Guard(
+        file=_EXPOSURE,
+        line="    selector = {**dict.fromkeys(old), **wanted",
+        without="    selector = {**wanted",
+        because="A Service would select by old and new labels at once, and find no Pod.",
+        tests=_BY_SERVICE_MODULE,
+    ),
+    Guard(
+        file=_EXPOSURE,
+        line="            others = [one for one in there if (",
+        without="            others = [one for one in there if True or (",
+        because="A Service that belongs to what is gone is deleted by the garbage collector.",
+        tests=_BY_SERVICE_MODULE,
+    ),
+    Guard(
+        file=_EXPOSE,
+        line='        wanted["spec"].pop("ports", None)',
+        without="        pass",
+        because="A task that says nothing of ports would replace those that are there.",
+        tests=_BY_SERVICE_MODULE,
+    ),
+    Guard(
+        file=_EXPOSE,
+        line='{**(patch.get("metadata") or {}), **version}',
+        without='{**(patch.get("metadata") or {})}',
+        because="A list that was read would overwrite the port that somebody adds meanwhile.",
+        tests=_BY_SERVICE_MODULE,
+    ),
+    Guard(
+        file=_WHOLE,
+        line='        for keys in (STRATEGY_FIELDS, ("replicas",), ("selector",))',
+        without="        for keys in (STRATEGY_FIELDS,)",
+        because="A change of something else would undo what an autoscaler did, or orphan a set's instances.",
+        tests=_BY_SET,
+    ),
+    Guard(
+        file=_OWNERSHIP,
+        line='        ("spec", "replicas"), ("spec", "selector"),',
+        without="",
+        because="Not to declare how many instances there are to be would set it to one.",
+        tests=_BY_SET,
+    ),
+    Guard(
+        file=_REPLICA_SET,
+        line="    if has == ready == wanted(obj):",
+        without="    if ready >= wanted(obj):",
+        because="A set would pass for scaled down while guests that are too many still run.",
+        tests=_BY_SET,
+    ),
+    Guard(
+        file=_WAITING,
+        line="                done[name] = self._members_left(name)",
+        without="                pass",
+        because="Deletion would be reported while the set's guests still run.",
+        tests=_BY_SET,
+    ),
+    Guard(
+        file=_INSTANCE,
+        line='{"preconditions": {"uid": live["metadata"]["uid"]}}',
+        without="{}",
+        because="Another's instance of the same name, made meanwhile, would be deleted.",
+        tests=_BY_INSTANCE,
+    ),
+    Guard(
+        file=_INSTANCE,
+        line="        raise _unchangeable(request, live, differing)",
+        without="        pass",
+        because="The task would say that nothing changed while the guest is not as declared.",
+        tests=_BY_INSTANCE,
+    ),
+    Guard(
+        file=_OPERATE,
+        line="    if terms.check_mode and not ask.has_dry_run:",
+        without="    if False:",
+        because="A check would reset the guest: that request has no dry run.",
+        tests=_BY_INSTANCE,
+    ),
+    Guard(
+        file=_OPERATE,
+        line="    if live is None and request.state in OPERATIONS:",
+        without="    if False:",
+        because="A task that pauses would create and start what it then cannot pause.",
+        tests=_BY_OPERATE,
+    ),
+    Guard(
+        file=_PRESENT,
+        line="    if start_paused and wanted == run_strategies.ALWAYS:",
+        without="    if False:",
+        because="The guest would run before it is asked to begin paused.",
+        tests=_BY_OPERATE,
+    ),
+    Guard(
+        file=_GOAL,
+        line='        is_other = vm is not None and goal.uid not in (None, vm["metadata"].get("uid"))',
+        without="        is_other = False",
+        because="A deletion would wait for an instance that a VM made anew.",
+        tests=_BY_INSTANCE,
+    ),
+    Guard(
+        file=_GOAL,
+        line="    has_own = vmi is None or goal.condition[0] in _OF_THE_VM",
+        without="    has_own = True",
+        because="A VM keeps the conditions of its last instance, so a stale one would count.",
+        tests=_BY_GOAL,
+    ),
+    Guard(
+        file=_GUEST_GOAL,
+        line="    if not may_come and is_final(vmi):",
+        without="    if False:",
+        because="A run that is over would be waited for until time is up.",
+        tests=_BY_INSTANCE,
+    ),
+    Guard(
+        file=_WAITING,
+        line="                done[name] = self._pods_left(name, uids[name])",
+        without="                pass",
+        because="Deletion would be reported while the guest's Pod is still there.",
+        tests=_BY_INSTANCE,
+    ),
     Guard(
         file=_PRESENT,
         line="guarded(patch, live) if compare.has_lists(patch) else patch",

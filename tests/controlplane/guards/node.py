@@ -174,9 +174,9 @@ GUARDS: tuple[Guard, ...] = (
         tests=("tests/controlplane/virt_handler/launchers/test_pace.py",),
     ),
     Guard(
-        file=_SESSION,
-        line="        if self._is_unreadable:\n            return None\n",
-        without="",
+        file="controlplane/virt_handler/launchers/observation.py",
+        line="        if self._is_unreadable or (known is not None and not self._is_stale):",
+        without="        if known is not None and not self._is_stale:",
         because="A description that cannot be read must not be read at every event.",
         tests=("tests/controlplane/virt_handler/launchers/test_session_look.py",),
     ),

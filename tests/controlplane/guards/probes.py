@@ -122,8 +122,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_EXEC,
-        line="    if type(number) is not int or not 0 <= number < 2**32:",
-        without="    if not 0 <= number < 2**32:",
+        line=" or isinstance(number, bool) or",
+        without=" or",
         because="What a guest says is no number because it ought to be one.",
         tests=_BY_EXEC,
     ),

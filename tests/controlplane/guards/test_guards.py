@@ -33,7 +33,8 @@ def _parse(text: str) -> str:
 def test_an_entry_is_what_the_code_says(guard: Guard) -> None:
     whole = _read(guard.file)
     assert whole.count(guard.line) == 1, f"found {whole.count(guard.line)} times: the entry is stale"
-    assert _parse(whole.replace(guard.line, guard.without)) != _parse(whole), "without it, the code is the same"
+    read = _parse if guard.file.endswith(".py") else str
+    assert read(whole.replace(guard.line, guard.without)) != read(whole), "without it, the code is the same"
 
 
 @pytest.mark.parametrize("guard", GUARDS, ids=lambda one: one.id)

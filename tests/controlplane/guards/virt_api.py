@@ -196,8 +196,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_LISTENER,
-        line="        if not self._room.take(peer, 1):\n            connection.close()\n            return\n",
-        without="        self._room.take(peer, 1)\n",
+        line="not self._room.take(peer, 1) and not self._makes_room(peer):\n",
+        without="not self._room.take(peer, 1) and False:\n",
         because="Whoever reaches the port must not have connections without end, handshake or none.",
         tests=_BY_LISTENER,
     ),

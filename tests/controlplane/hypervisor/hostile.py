@@ -27,6 +27,7 @@ REGISTER, DEREGISTER, LIFECYCLE, WATCH, UNWATCH = 316, 317, 318, 360, 361
 
 _HEADER = struct.Struct(">IIIiiIi")
 _SHUT_OFF, _STARTED = 5, 2
+_FAILED = 1
 
 
 def string(text: bytes) -> bytes:
@@ -184,6 +185,35 @@ def describe(xml: bytes) -> Behaviour:
     return behave
 
 
+NOT_TEXT = b"w\xff\xfe"
+"""What Python cannot read as UTF-8, which is what libvirt says that its strings are."""
+
+
+def babble(caller: Caller, program: int, procedure: int, serial: int) -> bool:
+    """Say all that is said in words in bytes that are no text: names, a description, the reason of a failure."""
+    domain = string(NOT_TEXT) + b"u" * 16 + b"\xff" * 4
+    words = {LOOKUP: domain, DEFINE: domain, XML: string(b"<domain>" + NOT_TEXT + b"</domain>")}
+    if program != PROGRAM:
+        return False
+    if procedure in words:
+        event = struct.pack(">i", 1) + domain + struct.pack(">ii", _STARTED, 0)
+        caller.wire.sendall(message(LIFECYCLE, EVENT, 0, event) * 3)
+        caller.wire.sendall(message(procedure, REPLY, serial, words[procedure]))
+        return True
+    if procedure == START:
+        caller.wire.sendall(fail(procedure, serial, NOT_TEXT))
+        return True
+    return False
+
+
+def fail(procedure: int, serial: int, because: bytes) -> bytes:
+    """Frame the answer that a call has failed: libvirt's error, of which only the message is there."""
+    none, some = struct.pack(">I", 0), struct.pack(">I", 1)
+    error = struct.pack(">ii", 1, 10) + some + string(because) + struct.pack(">i", 2) + none * 4
+    payload = error + struct.pack(">ii", 0, 0) + none
+    return _HEADER.pack(_HEADER.size + len(payload), PROGRAM, 1, procedure, REPLY, serial, _FAILED) + payload
+
+
 def answer_agent(answer: bytes) -> Behaviour:
     """Give this for what the guest's agent says."""
 
@@ -196,7 +226,7 @@ def answer_agent(answer: bytes) -> Behaviour:
     return behave
 
 
-def silent_agent(caller: Caller, program: int, procedure: int, serial: int) -> bool:  # noqa: ARG001
+def silent_agent(caller: Caller, program: int, procedure: int, serial: int) -> bool:
     """Take what is asked of the agent, and answer everything else."""
     return program == QEMU
 
@@ -218,6 +248,7 @@ ATTACKS: dict[str, tuple[Behaviour, dict[str, bool]]] = {
     "hangs look-up": (deaf_to(LOOKUP), {}),
     "16 MiB of XML": (describe(b"x" * (16 << 20)), {}),
     "deeply nested XML": (describe(b"<a>" * 1_000_000), {}),
+    "says nothing that is text": (babble, {}),
     "ignores CLOSE": (deaf_to(CLOSE, DEREGISTER, UNWATCH), {}),
     "closes at once after accept": (GOOD, {"hangs_up": True}),
     "never accepts, its queue of callers full": (GOOD, {"accepts": False}),

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""libvirt's real client, when it asks a guest's agent: what is handed on, and what an agent that does not answer leaves."""
+"""libvirt's real client, when it asks a guest's agent: what is handed on, and what silence leaves behind."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 
 from controlplane.hypervisor import guest as guest_module
 from controlplane.hypervisor.connection import Connection, open_connection
-from controlplane.hypervisor.errors import AgentSilent, TimedOut
+from controlplane.hypervisor.errors import AnswerTooLong, HypervisorError, NotText, TimedOut
 from controlplane.hypervisor.guest import ANSWER_LIMIT, Guest
 from tests.controlplane.hypervisor import hostile
 from tests.controlplane.hypervisor.hostile import Behaviour, Hostile
@@ -55,16 +55,22 @@ async def test_an_answer_is_handed_on_as_it_is(spawn: SPAWN) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "kind", "said"),
     [
-        (b"x" * (ANSWER_LIMIT + 1), f"its answer has {ANSWER_LIMIT + 1} characters, at most {ANSWER_LIMIT} are read"),
-        (b"\xff\xfe", "its answer is not text"),
+        (
+            b"x" * (ANSWER_LIMIT + 1),
+            AnswerTooLong,
+            f"its answer has {ANSWER_LIMIT + 1} characters, at most {ANSWER_LIMIT} are read",
+        ),
+        (b"\xff\xfe", NotText, "cannot ask the agent of domain web"),
     ],
     ids=["too long", "not UTF-8"],
 )
-async def test_an_answer_that_is_no_answer_costs_no_connection(spawn: SPAWN, answer: bytes, said: str) -> None:
+async def test_an_answer_that_is_no_answer_costs_no_connection(
+    spawn: SPAWN, answer: bytes, kind: type[HypervisorError], said: str
+) -> None:
     made, guest = await reach(spawn(hostile.answer_agent(answer)))
-    with pytest.raises(AgentSilent, match=said):
+    with pytest.raises(kind, match=said):
         await guest.ask_agent(PING, 1)
     assert await guest.state()
     await made.close()
@@ -75,7 +81,7 @@ async def test_a_question_that_is_never_answered_leaves_no_thread(
     spawn: SPAWN, monkeypatch: pytest.MonkeyPatch, is_waited_for: bool
 ) -> None:
     """Of a launcher: libvirtd itself ends a question, and says so."""
-    monkeypatch.setattr(guest_module, "_SYNCHRONIZING_SECONDS", 0.0)
+    monkeypatch.setattr(guest_module, "_OTHERS_SECONDS", 0.0)
     made, guest = await reach(spawn(hostile.silent_agent))
     asking = asyncio.create_task(guest.ask_agent(PING, 0))
     if is_waited_for:

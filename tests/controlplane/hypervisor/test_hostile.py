@@ -17,11 +17,12 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+import libvirt
 import pytest
 import pytest_asyncio
 
 from controlplane.hypervisor.connection import Connection, open_connection
-from controlplane.hypervisor.errors import Disconnected, HypervisorError, TimedOut
+from controlplane.hypervisor.errors import Disconnected, HypervisorError, NotText, TimedOut
 from controlplane.hypervisor.events import ConnectionClosed, LifecycleChanged
 from tests.controlplane.hypervisor import hostile
 from tests.controlplane.hypervisor.hostile import Behaviour, Hostile
@@ -243,13 +244,8 @@ async def test_a_connection_that_is_closed_says_goodbye(spawn: SPAWN) -> None:
     server = spawn()
     made = await open_connection(server.uri)
     await made.close()
-    assert server.calls[-5:] == [
-        hostile.DEREGISTER,
-        hostile.DEREGISTER,
-        hostile.DEREGISTER,
-        hostile.UNWATCH,
-        hostile.CLOSE,
-    ]
+    goodbye = [hostile.DEREGISTER, hostile.DEREGISTER, hostile.UNWATCH, hostile.CLOSE]
+    assert server.calls[-len(goodbye) :] == goodbye
 
 
 async def test_names_of_the_other_side_are_bounded(spawn: SPAWN) -> None:
@@ -269,3 +265,29 @@ async def test_names_of_the_other_side_are_bounded(spawn: SPAWN) -> None:
     assert guest.name == "w" * 256
     assert await made.events.get() == LifecycleChanged("w" * 256, "started")
     await made.close()
+
+
+async def test_what_is_no_text_is_an_error_like_another(spawn: SPAWN, capfd: pytest.CaptureFixture[str]) -> None:
+    """It was taken for a bug of ours, and each event was a traceback in the log, as often as the launcher liked."""
+    made = await open_connection(spawn(hostile.babble).uri)
+    guest = await made.guest("web")
+    assert guest is not None
+    with pytest.raises(NotText, match="cannot describe domain web: what libvirt says is no text"):
+        await guest.xml()
+    defined = await made.define("<domain/>")
+    with pytest.raises(HypervisorError, match=r"cannot start domain \(not UTF-8\): .* is no text"):
+        await defined.start()
+    assert await made.events.get() == LifecycleChanged("(not UTF-8)", "started")
+    await made.close()
+    assert "Traceback" not in capfd.readouterr().err
+
+
+async def test_a_libvirtd_that_says_nothing_is_asked_every_15_seconds(
+    spawn: SPAWN, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Given up when it did not answer twice. Each asking wakes two processes: with a hundred guests that is felt."""
+    asked: list[tuple[int, int]] = []
+    monkeypatch.setattr(libvirt.virConnect, "setKeepAlive", lambda _unused, *every: asked.append(every))
+    made = await open_connection(spawn().uri)
+    await made.close()
+    assert asked == [(15, 2)]

@@ -114,6 +114,9 @@ def populate(send: Replay) -> None:
         marks = {"labels": {"zone": "a", "kubevirt.io/kvm-usable": "true"}, "annotations": {"note": "a"}}
         send.admin("POST", NODES, {"metadata": {"name": name, **marks}, "spec": {"taints": [TAINT]}})
         send.admin("PATCH", f"{NODES}/{name}/status", {"status": {"capacity": ROOM, "allocatable": ROOM}})
+    for name, mark in (("quarantined", "20260131T120000Z"), ("held", "maintenance")):
+        labels = {"virtops.kubevirt/quarantined": mark}
+        send.admin("POST", NODES, {"metadata": {"name": name, "labels": labels}})
     for name in ("virt-controller", "virt-handler-node-1", "virt-handler-node-2"):
         send.admin("POST", LEASES, lease(name))
     send.admin("POST", EVENTS, told(metadata={"name": TO_BE_CHANGED, "namespace": "default"}))

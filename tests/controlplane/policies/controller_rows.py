@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What virt-controller may write of a Node: one word of one label. None: it is taken."""
+"""What virt-controller may write of a Node: one word of one label, a time of another. None: it is taken."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from tests.controlplane.policies.pod_rows import CONTROLLER
 from tests.controlplane.policies.replay import NODES, Request
 
 CAPTURED = CONTROLLER.unbound
+QUARANTINED = "virtops.kubevirt/quarantined"
+TIMED, HELD = f"{NODES}/quarantined", f"{NODES}/held"
 ONE_LABEL = "may only set the label kubevirt.io/schedulable of a node"
 NOTHING_ELSE = "may change nothing of a node but a label"
 ONLY_PATCH = "may only patch a label of a node"
@@ -21,8 +23,8 @@ def patch(body: Any, words: str | None, path: str = MINE) -> Row:
     return Request(CONTROLLER if words is None else CAPTURED, "PATCH", path, body), words
 
 
-def metadata(words: str | None, **changed: Any) -> Row:
-    return patch({"metadata": changed}, words)
+def metadata(words: str | None, path: str = MINE, **changed: Any) -> Row:
+    return patch({"metadata": changed}, words, path)
 
 
 CONTROLLER_ROWS: dict[str, Row] = {
@@ -31,6 +33,13 @@ CONTROLLER_ROWS: dict[str, Row] = {
     "another label of ours": metadata(ONE_LABEL, labels={"kubevirt.io/kvm-usable": "false"}),
     "a label of ours taken off": metadata(ONE_LABEL, labels={"kubevirt.io/kvm-usable": None}),
     "another's label": metadata(ONE_LABEL, labels={"zone": "b"}),
+    "quarantined until": metadata(None, labels={QUARANTINED: "20260131T120000Z"}),
+    "quarantined for ever": metadata(ONE_LABEL, labels={QUARANTINED: "true"}),
+    "quarantined by more than a time": metadata(ONE_LABEL, labels={QUARANTINED: "20260131T120000Z-x"}),
+    "a time taken off": metadata(None, TIMED, labels={QUARANTINED: None}),
+    "a time put off": metadata(ONE_LABEL, TIMED, labels={QUARANTINED: "20360131T120000Z"}),
+    "a person's word taken off": metadata(ONE_LABEL, HELD, labels={QUARANTINED: None}),
+    "a person's word changed": metadata(ONE_LABEL, HELD, labels={QUARANTINED: "20260131T120000Z"}),
     "a role": metadata(ONE_LABEL, labels={"node-role.kubernetes.io/control-plane": ""}),
     "an annotation": metadata(NOTHING_ELSE, annotations={"kubevirt.io/heartbeat": "x"}),
     "a finalizer": metadata(NOTHING_ELSE, finalizers=["evil.example/stay"]),

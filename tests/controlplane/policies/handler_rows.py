@@ -16,6 +16,7 @@ from kubevirt_api.names import HANDLER_ACCOUNT
 
 from controlplane.api.objects.decode import decode_vmi, encode
 from controlplane.api.objects.lease import lease_name
+from controlplane.domain.agent import Info, Interface, Interfaces, OsInfo, Told
 from controlplane.domain.state import Life, State
 from controlplane.engine.patch import merge_patch
 from controlplane.virt_handler import node
@@ -52,9 +53,11 @@ ONLY_NOTES = "only change annotations that begin with kubevirt.io/"
 ONLY_META = "may only patch labels and annotations of its node"
 FAR = {"metadata": {"labels": {"kubevirt.io/schedulable": "false"}}}
 NO_KVM = KvmFinding(is_usable=False, reason="the node has no /dev/kvm")
+DOOR = node.door_annotations("2001:db8:1111:2222:3333:4444:5555:6666", 65535, bytes(768))
+"""With the longest certificate that there is room for."""
 
 NODE_ROWS: dict[str, Row] = {
-    "it says that it serves": patch(MINE, node.serving_patch(NO_KVM, 0), None),
+    "it says that it serves": patch(MINE, node.serving_patch(NO_KVM, 0, DOOR), None),
     "it says that it leaves": patch(MINE, node.leaving_patch(), None),
     "it takes a label of ours off": patch(MINE, {"metadata": {"labels": {"kubevirt.io/kvm-usable": None}}}, None),
     "another node": patch(THEIRS, FAR, 'of node "node-1" may not change node "node-2"'),
@@ -65,6 +68,7 @@ NODE_ROWS: dict[str, Row] = {
     "an owner": metadata(MINE, "neither finalizers nor owners of a node", ownerReferences=[OWNER]),
     "a role": patch(MINE, {"metadata": {"labels": {"node-role.kubernetes.io/control-plane": ""}}}, ONLY_OURS),
     "a label that only looks like ours": patch(MINE, {"metadata": {"labels": {"evil-kubevirt.io/x": ""}}}, ONLY_OURS),
+    "its quarantine": patch(MINE, {"metadata": {"labels": {"virtops.kubevirt/quarantined": "x"}}}, ONLY_OURS),
     "another's label changed": patch(MINE, {"metadata": {"labels": {"zone": "b"}}}, ONLY_OURS),
     "another's label taken off": patch(MINE, {"metadata": {"labels": {"zone": None}}}, ONLY_OURS),
     "another's annotation": patch(MINE, {"metadata": {"annotations": {"evil.example/x": ""}}}, ONLY_NOTES),
@@ -149,18 +153,29 @@ LEASE_ROWS: dict[str, Row] = {
 }
 
 
-def written(path: str, state: State) -> Callable[[Facts], Json]:
-    """Return the very status that virt-handler writes when it has seen its guest so."""
+def written(path: str, state: State, told: Told | None = None) -> Callable[[Facts], Json]:
+    """Return the very status that virt-handler writes when it has seen its guest so, and heard this of its agent."""
 
     def body(facts: Facts) -> Json:
         vmi = decode_vmi(facts[path.removesuffix("/status")])
         (pod_uid,), uid = vmi.status.active_pods, vmi.metadata.uid
-        sighting = seen(state, observed=observed(uid=uid, pod_uid=pod_uid))
+        sighting = seen(state, observed=observed(uid=uid, pod_uid=pod_uid), told=told)
         said = derive_status(a_world(vmi, a_launcher(sighting, a_pod(pod_uid, owner_uid=uid))), None)
         assert said is not None
         return {"status": merge_patch(encode(vmi.status), encode(said))}
 
     return body
+
+
+TOLD = Told(
+    is_connected=True,
+    info=Info("1.0", ("guest-ping",)),
+    os=OsInfo(*("\u20ac" * 128 for _unused in range(8))),
+    interfaces=Interfaces(
+        tuple(Interface("\u20ac" * 64, "02:00:00:00:00:01", ("10.0.0.1",) * 8) for _unused in range(64)), is_cut=True
+    ),
+)
+"""As much as there can be."""
 
 
 def condition(kind: str, value: str = "False", **more: str) -> Json:
@@ -179,6 +194,8 @@ NOT_NOW = "is not virt-handler's to write"
 VMI_ROWS: dict[str, Row] = {
     "a guest was seen running": patch(NEW, written(NEW, RUNNING), None),
     "a guest was found again": patch(LOST, written(LOST, RUNNING), None),
+    "a guest's agent has told a lot": patch(WEB, written(WEB, RUNNING, TOLD), None),
+    "a guest's agent is gone": patch(WEB, written(WEB, State(Life.PAUSED, "user"), Told()), None),
     "a guest was paused": patch(WEB, written(WEB, State(Life.PAUSED, "user")), None),
     "a guest shut down": patch(WEB, written(WEB, State(Life.SHUT_OFF, "shutdown")), None),
     "a guest crashed": patch(WEB, written(WEB, State(Life.CRASHED, "crashed")), None),
@@ -214,6 +231,9 @@ VMI_ROWS: dict[str, Row] = {
     "no epoch": status(WEB, "status.epoch", epoch=None),
     "attempt": status(WEB, "status.attempt", attempt=7),
     "another Pod": status(WEB, "status.activePods", activePods={"1": "node-1"}),
+    "that it failed elsewhere": status(
+        WEB, "status.failedAttempts", failedAttempts=[{"attempt": 1, "nodeName": "node-2", "nodeFault": True}]
+    ),
     "its node's name": status(WEB, "status.nodeName", nodeName="node-2"),
     "where it is to go": status(WEB, "status.evacuationNodeName", evacuationNodeName="node-2"),
     "how it migrates": status(WEB, "status.migrationMethod", migrationMethod="LiveMigration"),

@@ -12,6 +12,8 @@ import msgspec
 from controlplane.api.objects.kubevirt import DeveloperConfiguration, KubeVirtConfiguration
 from controlplane.api.objects.resources import Key
 
+RUN_TIMEOUT_SECONDS = 45
+"""How long a launcher may take to come up once its Pod has a node."""
 KEY = Key("kubevirt", "kubevirt")
 Callback = Callable[[Key, bytes | None, bytes | None], None]
 
@@ -24,7 +26,8 @@ class Configuration:
         self._callbacks: list[Callback] = []
 
     def __call__(self) -> KubeVirtConfiguration:
-        return KubeVirtConfiguration(developer_configuration=DeveloperConfiguration(use_emulation=self._use_emulation))
+        developer = DeveloperConfiguration(use_emulation=self._use_emulation)
+        return KubeVirtConfiguration(developer_configuration=developer, run_timeout_seconds=RUN_TIMEOUT_SECONDS)
 
     def subscribe(self, callback: Callback) -> None:
         self._callbacks.append(callback)

@@ -16,12 +16,15 @@ from kubevirt_api.names import VM_FINALIZER, VM_GENERATION, VMI_FINALIZER
 
 from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
 from tests.controlplane.simulation.answers import Asked, was_hidden
+from tests.controlplane.simulation.attempt_promises import attempt_is_due, is_out_of_time
 from tests.controlplane.simulation.kubernetes import OUT_OF_SERVICE, has_taint
 from tests.controlplane.simulation.ledger import asks_for_run, controlling_uid
 from tests.controlplane.simulation.listing import taken_off_rightly
 from tests.controlplane.simulation.start_promises import (
     counts_up,
     end_is_noted,
+    is_paused_as_asked,
+    is_switched_on_as_asked,
     name_is_free,
     seconds_to_wait,
     start_is_taken_off,
@@ -31,7 +34,6 @@ from tests.controlplane.simulation.store import OVER, Json
 from tests.controlplane.simulation.truth import form
 from tests.controlplane.simulation.vm_status_promises import vm_status_follows
 from tests.controlplane.simulation.vmi_status_promises import (
-    attempt_follows,
     ready_follows,
     vmi_status_follows,
     waiting_follows,
@@ -165,7 +167,7 @@ def _end_is_proven(asked: Asked) -> str | None:
     if said.get("phase") not in OVER or before.get("phase") in OVER:
         return None
     if before.get("phase", "") not in HANDED_OVER:
-        return _never_began(asked, vmi)
+        return None if is_out_of_time(asked, vmi) else _never_began(asked, vmi)
     granted = before.get("activePods") or {}
     if any(_is_over(pod) for pod in _states_of_pods(asked, set(granted))):
         return None
@@ -176,7 +178,7 @@ def _end_is_proven(asked: Asked) -> str | None:
 
 def _ready_follows(asked: Asked) -> str | None:
     names = [*_pod_names(asked.decided_on)]
-    return ready_follows(asked, names) or waiting_follows(asked, names[-1]) or attempt_follows(asked, names[-1])
+    return ready_follows(asked, names) or waiting_follows(asked, names[-1])
 
 
 def _never_began(asked: Asked, vmi: Json) -> str | None:
@@ -200,18 +202,24 @@ def _absence_is_asked(asked: Asked) -> str | None:
 
 
 RULES: dict[tuple[str, str], tuple[Rule, ...]] = {
-    ("patch", VIRTUAL_MACHINE.kind): (_names_its_state, _vm_has_no_instance),
+    ("patch", VIRTUAL_MACHINE.kind): (_names_its_state, _vm_has_no_instance, is_switched_on_as_asked),
     ("patch status of", VIRTUAL_MACHINE.kind): (
         _names_its_state,
         counts_up,
         waits_as_long_as_it_should,
         vm_status_follows,
     ),
-    ("create", VIRTUAL_MACHINE_INSTANCE.kind): (name_is_free, _run_is_asked_for, _is_what_its_vm_says),
+    ("create", VIRTUAL_MACHINE_INSTANCE.kind): (
+        name_is_free,
+        _run_is_asked_for,
+        _is_what_its_vm_says,
+        is_paused_as_asked,
+    ),
     ("create", POD.kind): (_is_made_once,),
     ("patch", VIRTUAL_MACHINE_INSTANCE.kind): (_names_its_state, _vmi_has_no_pod, _vm_lives),
     ("patch status of", VIRTUAL_MACHINE_INSTANCE.kind): (
         _names_its_state,
+        attempt_is_due,
         _end_is_proven,
         _absence_is_asked,
         vmi_status_follows,

@@ -92,7 +92,7 @@ class Handler(Process):
             duration_seconds=DURATION_SECONDS,
         )
         self.run(heartbeat.run())
-        self.run(keep_listed(api, node.name, lambda: serving_patch(KVM, node.clock.now()), heartbeat))
+        self.run(keep_listed(api, node.name, lambda: serving_patch(KVM, node.clock.now(), {}), heartbeat))
 
     def view(self, key: Key, since: int) -> View:
         return View(vmi=self._known.get(key), since=since)
@@ -170,8 +170,6 @@ class Handler(Process):
         return None if session is None else session.launcher()
 
     def _changed(self, key: Key, before: bytes | None, after: bytes | None) -> None:
-        if before is not None and after is None:
-            self.reconciler.forget(before)
         self._note_sight(key)
         self.work["vmi"][0].add(key, self.clock.monotonic())
 

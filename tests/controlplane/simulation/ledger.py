@@ -169,6 +169,16 @@ def _asks_for_start(vm: Json) -> bool:
     return strategy == "Always" or is_new or any(each["action"] == "Start" for each in queued)
 
 
+def asks_paused(request: Json) -> bool:
+    """Tell whether a request is a start of a guest that is to wait for an unpause."""
+    return request["action"] == "Start" and (request.get("data") or {}).get("paused") == "true"
+
+
+def is_paused(vmi: Json) -> bool:
+    """Tell whether an instance's guest waits for an unpause once it is started."""
+    return bool(vmi["spec"].get("startStrategy") == "Paused")
+
+
 def controlling_uid(body: Json) -> str | None:
     """Return the UID of the owner that controls an object."""
     owners = body["metadata"].get("ownerReferences") or ()

@@ -15,7 +15,14 @@ from dataclasses import dataclass
 
 from controlplane.api.objects.resources import Key
 from controlplane.domain.state import State
-from controlplane.hypervisor.errors import Disconnected, HypervisorError, InvalidDomain, NoSuchDomain, WrongState
+from controlplane.hypervisor.errors import (
+    AgentSilent,
+    Disconnected,
+    HypervisorError,
+    InvalidDomain,
+    NoSuchDomain,
+    WrongState,
+)
 from controlplane.hypervisor.events import ConnectionClosed, EventQueue, LifecycleChanged
 from controlplane.node_link.messages import Masquerade, PodInterface
 from controlplane.virt_handler.launchers.ports import NodeAway, NotThere
@@ -56,6 +63,9 @@ class LauncherConnections:
         self._waiting = [one for one in self._waiting if not one[1].done()]
         here = [self._tell_here for uid, _unused in self._waiting if self._is_listening(uid)]
         return here[:1] + [step for one in self._open if (step := one.step()) is not None]
+
+    def subscribe(self, _unused: Callable[[], None]) -> None:
+        """Contact never comes nor goes."""
 
     async def open_socket(self, pod_uid: str) -> Socket:
         """Wait for libvirtd's socket, as inotify tells of it."""
@@ -200,8 +210,9 @@ class LauncherGuest:
     def __init__(self, connection: LauncherConnection) -> None:
         self._connection = connection
 
-    async def start(self) -> None:
+    async def start(self, *, is_paused: bool = False) -> None:
         """Take two steps: between them the domain is active, and may still fail."""
+        del is_paused  # what people want of a guest that waits for them is not played here
         await self._connection.call("launch", lambda one: one.launch())
         await self._connection.call("finish start of", lambda one: one.finish_start() if one.is_starting else None)
 
@@ -216,6 +227,19 @@ class LauncherGuest:
 
     async def resume(self) -> None:
         await self._connection.call("resume", lambda one: one.resume())
+
+    async def pause(self) -> None:
+        """Nobody asks for that here."""
+
+    async def reset(self) -> None:
+        """Nobody asks for that here."""
+
+    async def reboot(self) -> None:
+        """Nobody asks for that here."""
+
+    async def ask_agent(self, command: str, seconds: int) -> str:
+        """There is no agent."""
+        raise AgentSilent(f"{command} is not answered within {seconds} s")
 
     async def state(self) -> State:
         state = await self._connection.call("look at", lambda one: one.state)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from tests.controlplane.simulation.handler import Handler
 from tests.controlplane.simulation.kubernetes import OUT_OF_SERVICE, UNREACHABLE, set_taint
-from tests.controlplane.simulation.node import Node
+from tests.controlplane.simulation.node import WAYS_TO_BREAK, Node
 from tests.controlplane.simulation.process import Process
 from tests.controlplane.simulation.store import NODE, Key
 from tests.controlplane.simulation.world import OFFSETS, World
@@ -176,6 +176,13 @@ class Mishaps:
         """A person lets guests do without KVM, or takes that back: Pods that no node fits are made anew."""
         self._world.fault("emulation")
         return f"user: {self._world.configuration.switch_emulation()}"
+
+    def break_or_mend(self) -> str | None:
+        """A node that fails to begin runs, for reasons that are its own, or that begins what waits there again."""
+        node = self._node()
+        node.broken = "" if node.broken else self._rng.choice(WAYS_TO_BREAK)
+        self._world.fault("broken node")
+        return f"{node.name}: {node.broken or 'mended'}"
 
     def clock(self) -> str | None:
         self._rng.choice([one.clock for one in self._world.processes()]).offset = self._rng.choice(OFFSETS)

@@ -67,6 +67,7 @@ class Moves:
             "emulation": mishaps.emulation,
             "I/O error": mishaps.io_error,
             "blind": mishaps.blind,
+            "break": mishaps.break_or_mend,
         }
 
     def step(self) -> None:

@@ -16,16 +16,17 @@ from controlplane.engine.queue import Queue
 from controlplane.virt_controller.vm import reconciler as vm_module
 from controlplane.virt_controller.vm import world as vm_world
 from controlplane.virt_controller.vm.reconciler import VmReconciler
+from controlplane.virt_controller.vmi import decide as vmi_decide
+from controlplane.virt_controller.vmi import further_attempt, status
 from controlplane.virt_controller.vmi import memory as memory_module
 from controlplane.virt_controller.vmi import reconciler as vmi_module
-from controlplane.virt_controller.vmi import status
 from controlplane.virt_controller.vmi import world as vmi_world
 from controlplane.virt_controller.vmi.reconciler import VmiReconciler
 from controlplane.virt_handler.vmi import decide as handler_decide
 from controlplane.virt_handler.vmi import reconciler as handler_module
 from controlplane.virt_handler.vmi import verdict
 from controlplane.virt_handler.vmi import world as handler_world
-from tests.controlplane.simulation import planted, planted_lateness
+from tests.controlplane.simulation import planted, planted_attempts, planted_lateness
 from tests.controlplane.simulation.controller import vm_reconciler, vmi_reconciler
 from tests.controlplane.simulation.run import Failure, Simulation
 
@@ -93,6 +94,13 @@ MUTANTS: dict[str, Mutant] = {
     "Once runs again": Mutant(vms=planted.StartsOnceAgain),
     "Manual starts unasked": Mutant(vms=planted.StartsUnasked),
     "requests dropped silently": Mutant(vms=planted.ForgetsRequests),
+    "tried again for ever": Mutant(swapped=((further_attempt, "further_attempts", planted_attempts.without_end),)),
+    "a machine's own fault tried on another node": Mutant(
+        swapped=(
+            (status, "find_retry", planted_attempts.whatever_it_was),
+            (vmi_decide, "find_retry", planted_attempts.whatever_it_was),
+        )
+    ),
     "start without a grant": Mutant(handler=planted.StartsWithoutGrant),
     "start in whatever state": Mutant(
         swapped=(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from controlplane.api.objects.resources import NODE, POD, Key
 from controlplane.virt_controller.stamps import render_stamp
@@ -26,6 +26,11 @@ NO_KERNEL = "has-no-kernel"
 """A VMI with this nodeSelector key has a guest that cannot boot."""
 DEAF = "ignores-the-power-button"
 """A VMI with this nodeSelector key has a guest that does."""
+
+Broken = Literal["", "refuses", "lacks the launcher", "does nothing"]
+WAYS_TO_BREAK: tuple[Broken, ...] = ("refuses", "lacks the launcher", "does nothing")
+LAUNCHER = "launcher"
+"""The launcher's image."""
 
 HESITATIONS = (0, 5, 30, 60)
 """Of a machine that starts."""
@@ -42,6 +47,8 @@ class Node:
     is_cut_off: bool = False
     is_off: bool = False
     handler_is_down: bool = False
+    broken: Broken = ""
+    """How it fails to begin what is sent to it. What runs there runs on."""
     lost: set[str] = field(default_factory=set)
     """Pods whose launcher was running when the power went."""
     endings: list[tuple[str, str]] = field(default_factory=list)
@@ -136,11 +143,28 @@ class Node:
         launcher = self.launchers.get(uid)
         if "deletionTimestamp" in pod["metadata"]:
             return True
-        if phase in OVER:
+        if phase in OVER or (launcher is None and uid not in self.lost and self._can_only_wait(pod)):
             return False
         return launcher is None or uid in self.lost or launcher.exit_code is not None or phase != "Running"
 
+    def _can_only_wait(self, pod: Json) -> bool:
+        """Tell whether there is nothing to do, or to say, about a Pod of which nothing runs."""
+        states = [one["state"] for one in pod["status"].get("containerStatuses", ())]
+        told = any(LAUNCHER in one.get("waiting", {}).get("message", "") for one in states)
+        return self.broken == "does nothing" or (self.broken == "lacks the launcher" and told)
+
+    def _begins_nothing(self, pod: Json) -> bool:
+        """Report what a broken node says of a Pod; tell whether it is broken."""
+        if self.broken == "refuses":
+            self._report(pod, "Failed", reason="UnexpectedAdmissionError", message="no device is given")
+        elif self.broken:
+            message = f'Back-off pulling image "{LAUNCHER}"'
+            self._report(pod, "Pending", state={"waiting": {"reason": "ImagePullBackOff", "message": message}})
+        return bool(self.broken)
+
     def _start(self, key: Key, uid: str, pod: Json) -> None:
+        if self._begins_nothing(pod):
+            return
         if self.rng.random() < 0.1:
             waiting = {"waiting": {"reason": "ErrImagePull", "message": "no such image"}}
             self._report(pod, "Pending", state=waiting)

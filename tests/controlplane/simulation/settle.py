@@ -42,6 +42,7 @@ class Settling:
         world.note("faults end")
         self._rest.dead = self._choose_dead()
         for node in world.nodes:
+            node.broken = ""
             if node is not self._rest.dead:
                 self._bring_back(node)
         self._keep_one_leader()

@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What virt-controller owes to starts that failed: they are counted, once each, and the next one waits.
+"""What virt-controller owes to starts: those that failed are counted, once each, and the next one waits; a paused one
+is paused, in each of its attempts.
 
 As controller_promises, which calls it: it shares no code with the reconcilers.
 """
@@ -12,9 +13,10 @@ from datetime import datetime
 
 import msgspec
 
+from controlplane.api.objects.resources import VIRTUAL_MACHINE
 from tests.controlplane.simulation.answers import Asked
 from tests.controlplane.simulation.duties import Owed
-from tests.controlplane.simulation.ledger import asks_for_run, controlling_uid, strategy_of
+from tests.controlplane.simulation.ledger import asks_for_run, asks_paused, controlling_uid, is_paused, strategy_of
 from tests.controlplane.simulation.store import OVER, Json
 
 BACKED_OFF = ("Always", "RerunOnFailure")
@@ -81,10 +83,36 @@ def end_is_noted(asked: Asked) -> str | None:
     entered = [one["phase"] for one in status.get("phaseTransitionTimestamps", ())]
     if "Running" not in entered and _failure(vm).get("lastFailedVMIUID") != meta["uid"]:
         return "its instance ended before it ran, and is deleted before that is counted"
-    is_due = strategy_of(vm) == "RerunOnFailure" and status["phase"] == "Failed"
+    is_owed_paused = is_paused(vmi) and "Running" not in entered
+    is_due = status["phase"] == "Failed" and (strategy_of(vm) == "RerunOnFailure" or is_owed_paused)
     if is_due and not vm.get("status", {}).get("stateChangeRequests"):
         return "its instance failed, and is deleted before the next run is asked for"
     return None
+
+
+def is_paused_as_asked(asked: Asked) -> str | None:
+    """A run begins paused if the start that it answers says so, and only then."""
+    answer, body = asked.in_pass.of(VIRTUAL_MACHINE.kind, asked.call.key), asked.call.asked["body"]
+    if answer is None or answer.found is None:
+        return None
+    queue = answer.found.get("status", {}).get("stateChangeRequests") or ()
+    starts = [one for one in queue if one["action"] == "Start"]
+    is_asked = bool(starts) and asks_paused(starts[0])
+    return None if is_paused(body) == is_asked else f"its guest is {'' if is_asked else 'not '}to wait for an unpause"
+
+
+def is_switched_on_as_asked(asked: Asked) -> str | None:
+    """A machine is switched on for a paused start that is newer than its being halted, and nothing else is changed."""
+    vm, patch = asked.decided_on, asked.call.asked["patch"]
+    if "spec" not in patch:
+        return None
+    if strategy_of(vm) != "Halted" or patch["spec"] not in ({"runStrategy": "Always"}, {"running": True}):
+        return f"a spec is changed by {patch}"
+    said = str(vm["metadata"]["generation"])
+    for one in vm.get("status", {}).get("stateChangeRequests") or ():
+        if asks_paused(one) and one["data"].get("generation") == said:
+            return None
+    return "a machine is switched on that was halted after the start, or that nobody has started"
 
 
 def start_is_taken_off(asked: Asked) -> str | None:

@@ -17,7 +17,7 @@ import msgspec
 
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE
 from tests.controlplane.simulation.answers import Asked
-from tests.controlplane.simulation.ledger import UNKNOWN, controlling_uid, strategy_of
+from tests.controlplane.simulation.ledger import UNKNOWN, asks_paused, controlling_uid, is_paused, strategy_of
 from tests.controlplane.simulation.store import OVER, Json, merged
 from tests.controlplane.simulation.truth import OWN, condition, misdated, untrue_of_vm
 
@@ -160,11 +160,15 @@ def _of_queue(told: Told) -> Iterator[str]:
             yield f"{left[0]} is taken off the queue, and is neither done nor hopeless"
         return
     own, uid = told.own, None if told.own is None else told.own["metadata"]["uid"]
-    is_due = own is not None and _phase(own) == "Failed" and not told.is_going and told.strategy == "RerunOnFailure"
+    has_failed = own is not None and _phase(own) == "Failed" and not told.is_going
+    is_owed_paused = own is not None and is_paused(own) and not _has_run(own)
+    is_due = has_failed and (told.strategy == "RerunOnFailure" or (told.strategy == "Always" and is_owed_paused))
     if not is_due or not all(_is_done(told, one) for one in before):
         yield "another run is asked for, and none has failed by itself"
     elif [(one["action"], one.get("uid")) for one in after] != [("Stop", uid), ("Start", None)]:
         yield f"another run is asked for by {after}"
+    elif asks_paused(after[1]) != is_owed_paused:
+        yield f"another run is asked for by {after}, and the one before it was {'' if is_owed_paused else 'not '}paused"
 
 
 def _is_done(told: Told, request: Json) -> bool:
@@ -176,7 +180,10 @@ def _is_done(told: Told, request: Json) -> bool:
 
 
 def _is_hopeless(told: Told, request: Json) -> bool:
-    return bool(request.get("data")) or (request["action"], told.strategy) in (("Start", "Halted"), ("Stop", "Once"))
+    data = request.get("data") or {}
+    if request["action"] == "Start" and told.strategy == "Halted":
+        return not (asks_paused(request) and data.get("generation") == str(told.vm["metadata"]["generation"]))
+    return bool(data.keys() - {"paused", "generation"}) or (request["action"], told.strategy) == ("Stop", "Once")
 
 
 def _is_failed_start(told: Told) -> bool:

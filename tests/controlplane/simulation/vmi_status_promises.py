@@ -44,17 +44,6 @@ def ready_follows(asked: Asked, names: Iterable[str]) -> str | None:
     return f"it is said to be ready: {said}, and what is seen is {expected}"
 
 
-def attempt_follows(asked: Asked, name: str) -> str | None:
-    """A further attempt is begun only while the Pod of the one before has no node. name: of that Pod."""
-    said, before = asked.call.asked["patch"].get("status", {}), asked.decided_on.get("status", {})
-    if not before.get("attempt") or said.get("attempt", 0) <= before["attempt"]:
-        return None
-    pod = asked.seen(POD, Key(asked.call.key.namespace, name))
-    if pod is None or "nodeName" not in pod["spec"]:
-        return None
-    return f"a further attempt is begun, and Pod {name} has a node"
-
-
 def waiting_follows(asked: Asked, name: str) -> str | None:
     """Until the hand-over a VMI says what its Pod, as it is seen, says of why it does not come up. name: the Pod's."""
     before = asked.decided_on
@@ -69,7 +58,8 @@ def waiting_follows(asked: Asked, name: str) -> str | None:
     said = condition(after, "PodScheduled").get("reason", "")
     if said != expected:
         return f"its Pod is {expected or 'placed'}, and it says {said or 'nothing'}"
-    waits = _waits_for(pod)
+    is_given_up = after["status"].get("attempt") != before.get("status", {}).get("attempt")
+    waits = "" if is_given_up else _waits_for(pod)
     if waits and not asked.in_pass.was_refused and condition(after, "Synchronized").get("reason") != waits:
         return f"its Pod waits for {waits}, and it says {condition(after, 'Synchronized') or 'nothing'}"
     return None

@@ -56,6 +56,20 @@ def launcher_that_fails(stage: Stage, users: Users) -> None:
     users.switch("Halted")
 
 
+def node_that_refuses(stage: Stage, users: Users) -> None:
+    stage.node.broken = "refuses"
+    users.create(a_vm())
+    stage.node.broken = ""
+    stage.wait(10)
+
+
+def launcher_image_that_comes_late(stage: Stage, users: Users) -> None:
+    stage.node.broken = "lacks the launcher"
+    users.create(a_vm())
+    stage.node.broken = ""
+    stage.wait(1)
+
+
 def restart_of_a_pending_vm(stage: Stage, users: Users) -> None:
     stage.has_room = False
     users.create(a_vm())
@@ -105,6 +119,8 @@ STORIES: tuple[Callable[[Stage, Users], None], ...] = (
     manual_start_stop_and_power_off,
     rerun_on_failure,
     launcher_that_fails,
+    node_that_refuses,
+    launcher_image_that_comes_late,
     restart_of_a_pending_vm,
     request_left_behind_by_a_switch,
     cascade_delete,

@@ -29,6 +29,8 @@ from controlplane.kube.certificates import KeyPair, make_authority
 from controlplane.kube.client import Client
 from controlplane.virt_api.admit import Admission
 from controlplane.virt_api.cluster import AUTHENTICATION, Cluster
+from controlplane.virt_api.guests import Guests
+from controlplane.virt_api.handlers import Handlers
 from controlplane.virt_api.identity import HookClients
 from controlplane.virt_api.reviews import Reviews
 from controlplane.virt_api.server import Server, listening
@@ -190,16 +192,22 @@ async def serving(
     served.take_pair(served.serving_pair())
     served.trust(served.proxy_authority, "front-proxy-client")
     async with a_client(api) as client:
-        server = replace(a_server(cluster, client, settings), hook_clients=hook_clients)
-        async with listening(server, "127.0.0.1", 0) as port:
+        handlers = Handlers(client, lambda: cluster.client_pair)
+        server = replace(a_server(cluster, client, settings, handlers), hook_clients=hook_clients)
+        async with handlers, listening(server, "127.0.0.1", 0) as port:
             served.port = port
             yield served
 
 
-def a_server(cluster: Cluster, client: Client, settings: Callable[[], Settings] | None = None) -> Server:
+def a_server(
+    cluster: Cluster,
+    client: Client,
+    settings: Callable[[], Settings] | None = None,
+    handlers: Handlers | None = None,
+) -> Server:
     return Server(
         Reviews(Admission(settings or cluster.admission_settings), SystemClock()),
-        Subresources(client),
+        Subresources(client, Guests(client, handlers or Handlers(client, lambda: None))),
         cluster.tls,
         lambda: cluster.front_proxy,
         SystemClock(),

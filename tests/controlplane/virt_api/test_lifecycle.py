@@ -29,6 +29,8 @@ ON = PatchSpec({"spec": {"runStrategy": "Always"}})
 OFF = PatchSpec({"spec": {"runStrategy": "Halted"}})
 START = {"action": "Start"}
 STOP = {"action": "Stop", "uid": "u1"}
+PAUSED = {"action": "Start", "data": {"paused": "true"}}
+PAUSED_OF_NOW = {"action": "Start", "data": {"paused": "true", "generation": "7"}}
 
 
 def queue(*requests: dict[str, Any]) -> PatchStatus:
@@ -49,7 +51,11 @@ def shorter(seconds: int) -> PatchInstance:
 def a_vm(strategy: str, **status: Any) -> VirtualMachine:
     switch = {"running": strategy == "true"} if strategy in {"true", "false"} else {"runStrategy": strategy}
     return decode_vm(
-        {"metadata": {"name": "web", "uid": "u0"}, "spec": {"template": TEMPLATE, **switch}, "status": status}
+        {
+            "metadata": {"name": "web", "uid": "u0", "generation": 7},
+            "spec": {"template": TEMPLATE, **switch},
+            "status": status,
+        }
     )
 
 
@@ -102,14 +108,57 @@ def test_start(strategy: str, phase: str | None, expected: Any) -> None:
         assert decide_start(a_vm(strategy), vmi, StartOptions()) == expected
 
 
-@pytest.mark.parametrize("phase", [None, "Running", "Succeeded", "Failed"])
 @pytest.mark.parametrize(
-    "strategy", ["Always", "Halted", "Manual", "RerunOnFailure", "Once", "true", "false", "WaitAsReceiver"]
+    ("strategy", "phase", "expected"),
+    [
+        ("Halted", None, (queue(PAUSED_OF_NOW),)),
+        ("false", None, (queue(PAUSED_OF_NOW),)),
+        ("Halted", "Succeeded", (queue(STOP, PAUSED_OF_NOW),)),
+        ("Halted", "Running", REFUSED),
+        ("Always", None, REFUSED),
+        ("Once", None, REFUSED),
+        ("Manual", None, (queue(PAUSED),)),
+        ("Manual", "Failed", (queue(STOP, PAUSED),)),
+        ("Manual", "Running", REFUSED),
+        ("RerunOnFailure", None, (queue(PAUSED),)),
+        ("RerunOnFailure", "Failed", REFUSED),
+    ],
 )
-def test_a_paused_start_is_not_built_whatever_the_strategy(strategy: str, phase: str | None) -> None:
-    """It was accepted, and the machine started running later, or blocked every later request (review 1, B2)."""
-    with pytest.raises(NotBuiltError, match="starting a machine paused is not implemented"):
-        decide_start(a_vm(strategy), a_vmi(phase) if phase else None, StartOptions(paused=True))
+def test_a_paused_start_is_queued(strategy: str, phase: str | None, expected: Any) -> None:
+    """Also where another switches the machine on: the run must not begin before it is known to be paused."""
+    vmi = a_vmi(phase) if phase is not None else None
+
+    if expected == REFUSED:
+        with pytest.raises(RefusedError):
+            decide_start(a_vm(strategy), vmi, StartOptions(paused=True))
+    else:
+        assert decide_start(a_vm(strategy), vmi, StartOptions(paused=True)) == expected
+
+
+def test_a_machine_with_a_liveness_probe_is_not_started_paused() -> None:
+    """Its instance would be refused, and the request be carried out by nobody."""
+    probing = {**TEMPLATE["spec"], "livenessProbe": {"guestAgentPing": {}}}
+    vm = decode_vm(
+        {"metadata": {"name": "web"}, "spec": {"template": {"spec": probing}, "runStrategy": "Manual"}, "status": {}}
+    )
+    with pytest.raises(RefusedError, match="passes no livenessProbe"):
+        decide_start(vm, None, StartOptions(paused=True))
+    assert decide_start(vm, None, StartOptions()) == (queue(START),)
+
+
+def test_a_paused_start_of_a_halted_machine_keeps_others_out_until_it_is_taken_back() -> None:
+    vm = a_vm("Halted", stateChangeRequests=[PAUSED_OF_NOW])
+    for paused in (True, False):
+        with pytest.raises(RefusedError, match="a start of it is still being carried out; stop takes it back"):
+            decide_start(vm, None, StartOptions(paused=paused))
+    assert decide_stop(vm, None, StopOptions()) == (cleared(),)
+
+
+def test_a_paused_start_from_before_the_machine_was_halted_keeps_nobody_out() -> None:
+    vm = a_vm("Halted", stateChangeRequests=[PAUSED])
+    assert decide_start(vm, None, StartOptions()) == (ON,)
+    with pytest.raises(RefusedError, match="not running"):
+        decide_stop(vm, None, StopOptions())
 
 
 def test_a_strategy_that_is_not_built_takes_a_stop_only() -> None:

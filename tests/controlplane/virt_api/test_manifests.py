@@ -247,6 +247,10 @@ def allowed(**options: Any) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
+def is_of(rule: dict[str, Any], port: str) -> bool:
+    return [one["port"] for one in rule["ports"]] == [port]
+
+
 def test_each_component_is_reached_on_the_ports_that_it_serves_and_on_no_other() -> None:
     components = ("virt-api", "virt-controller", "virt-handler", "virt-node")
     served = {label: ports for name in components for label, ports in the_ports(name).items()}
@@ -254,7 +258,9 @@ def test_each_component_is_reached_on_the_ports_that_it_serves_and_on_no_other()
     opened = {label: {port["port"] for rule in rules for port in rule["ports"]} for label, rules in allowed().items()}
 
     assert opened == served
-    assert all("from" not in rule for rules in allowed().values() for rule in rules), "harmless by default"
+    closed = [rule for rules in allowed().values() for rule in rules if "from" in rule]
+    assert [[port["port"] for port in rule["ports"]] for rule in closed] == [["door"]], "harmless by default"
+    assert closed[0]["from"] == [{"podSelector": {"matchLabels": {"kubevirt.io": "virt-api"}}}]
 
 
 def test_who_reads_metrics_can_be_said_and_virt_api_stays_open_to_api_servers() -> None:
@@ -262,7 +268,8 @@ def test_who_reads_metrics_can_be_said_and_virt_api_stays_open_to_api_servers() 
 
     rules = allowed(control_plane_metrics_from=sources)
 
-    assert [rule["from"] for rule in (*rules["virt-controller"], *rules["virt-handler"])] == [sources, sources]
+    health = [rule for name in ("virt-controller", "virt-handler") for rule in rules[name] if is_of(rule, "health")]
+    assert [rule["from"] for rule in health] == [sources, sources]
     assert "from" not in rules["virt-api"][0]
 
 

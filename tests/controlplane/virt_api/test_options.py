@@ -3,15 +3,18 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
+from controlplane.handler_link import Verb
 from controlplane.virt_api.options import (
     BadOptionsError,
+    PowerOptions,
     RestartOptions,
     StartOptions,
     StopOptions,
+    parse_power,
     parse_restart,
     parse_start,
     parse_stop,
@@ -23,6 +26,21 @@ def test_an_absent_body_means_defaults(body: bytes) -> None:
     assert parse_start(body) == StartOptions()
     assert parse_stop(body) == StopOptions()
     assert parse_restart(body) == RestartOptions()
+
+
+@pytest.mark.parametrize("verb", get_args(Verb))
+@pytest.mark.parametrize("body", [b"", b"null", b"{}", b'{"kind":"PauseOptions","apiVersion":"v1"}'], ids=repr)
+def test_a_power_verb_needs_no_body(verb: Verb, body: bytes) -> None:
+    assert parse_power(verb, body) == PowerOptions()
+
+
+@pytest.mark.parametrize("verb", get_args(Verb))
+def test_only_pause_and_unpause_can_be_tried(verb: Verb) -> None:
+    if verb in ("pause", "unpause"):
+        assert parse_power(verb, b'{"dryRun": ["All"]}') == PowerOptions(dry_run=True)
+        return
+    with pytest.raises(BadOptionsError, match="'dryRun': unknown option; known are none"):
+        parse_power(verb, b'{"dryRun": ["All"]}')
 
 
 def test_options_are_read() -> None:

@@ -158,18 +158,12 @@ async def test_a_stop_is_of_the_instance_that_is_there_when_it_is_written(served
     assert served.api.objects[VMI]["spec"]["terminationGracePeriodSeconds"] == 1
 
 
-@pytest.mark.parametrize("body", [b'{"paused": true}', b'{"paused": true, "dryRun": ["All"]}'], ids=["real", "dry run"])
-@pytest.mark.parametrize("strategy", ["Always", "Halted", "Manual", "RerunOnFailure", "Once"])
-async def test_a_paused_start_is_501_and_writes_nothing(
-    served: Served, proxy: KeyPair, strategy: str, body: bytes
-) -> None:
-    before = served.api.put(VM, a_vm(strategy))
+async def test_a_paused_start_is_queued(served: Served, proxy: KeyPair) -> None:
+    served.api.put(VM, a_vm("Manual"))
 
-    code, status = await served.call("PUT", START, pair=proxy, headers=USER, body=body)
-
-    assert (code, status["reason"]) == (501, "NotImplemented")
-    assert "starting a machine paused is not implemented" in status["message"]
-    assert served.api.objects[VM] == before
+    assert await served.call("PUT", START, pair=proxy, headers=USER, body=b'{"paused": true}') == (202, "")
+    queued = [{"action": "Start", "data": {"paused": "true"}}]
+    assert served.api.objects[VM]["status"]["stateChangeRequests"] == queued
 
 
 async def test_a_denied_caller_gets_403_and_nothing_is_read(tmp_path: Path) -> None:

@@ -135,6 +135,22 @@ def test_only_what_proves_something_about_a_node_wakes_its_instances() -> None:
     assert stage.woken == ["vmi default/web"] * 2
 
 
+def test_a_quarantine_wakes_what_has_no_node_yet() -> None:
+    stage = Stage()
+    for name, status in (("web", {"nodeName": "node-2"}), ("db", {"phase": "Scheduling"})):
+        stage.store.create(VIRTUAL_MACHINE_INSTANCE, "default", {"metadata": {"name": name}, "spec": {}})
+        stage.store.patch(VIRTUAL_MACHINE_INSTANCE, Key("default", name), {"status": status}, subresource="status")
+    stage.store.create(NODE, "", {"metadata": {"name": "node-1"}, "spec": {}})
+    for one in stage.caches.values():
+        one.start()
+    stage.woken.clear()
+    for value in ("20260101T000000Z", None):
+        patch = {"metadata": {"labels": {"virtops.kubevirt/quarantined": value}}}
+        stage.store.patch(NODE, Key("", "node-1"), patch)
+        stage.caches[NODE].advance()
+    assert stage.woken == ["vmi default/db"] * 2
+
+
 def test_a_node_that_is_deleted_while_it_serves_wakes_its_instances() -> None:
     stage = Stage()
     stage.store.create(VIRTUAL_MACHINE_INSTANCE, "default", {"metadata": {"name": "web"}, "spec": {}})

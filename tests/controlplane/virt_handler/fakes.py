@@ -18,11 +18,12 @@ from typing import Any, Literal
 
 from controlplane.api.objects.resources import Key, Resource
 from controlplane.domain import layout
+from controlplane.domain.agent import REQUIRED
 from controlplane.domain.state import Life, State
 from controlplane.engine.errors import Conflict, NotFound
 from controlplane.engine.ports import Json
-from controlplane.hypervisor.errors import Disconnected, HypervisorError, WrongState
-from controlplane.hypervisor.events import ConnectionClosed, Event, EventQueue, LifecycleChanged
+from controlplane.hypervisor.errors import AgentSilent, Disconnected, HypervisorError, WrongState
+from controlplane.hypervisor.events import AgentChanged, ConnectionClosed, Event, EventQueue, LifecycleChanged
 from controlplane.node_link.messages import Masquerade, PodInterface
 from tests.controlplane.virt_handler.builders import ETH0, NOW, POD_UID
 
@@ -40,6 +41,48 @@ class FakeClock:
         return NOW + self.seconds - 1000.0
 
 
+AGENTS_CHANNEL = (
+    "<devices><channel type='unix'><target type='virtio' name='org.qemu.guest_agent.0' state='connected'/></channel>"
+    "</devices>"
+)
+GOOD_ANSWERS: dict[str, Any] = {
+    "guest-info": {
+        "version": "9.2.0",
+        "supported_commands": [{"name": name, "enabled": True} for name in sorted(REQUIRED)],
+    },
+    "guest-get-osinfo": {"id": "debian", "pretty-name": "Debian GNU/Linux 13 (trixie)"},
+    "guest-network-get-interfaces": [
+        {"name": "lo", "hardware-address": "00:00:00:00:00:00"},
+        {
+            "name": "enp1s0",
+            "hardware-address": "02:00:00:00:00:99",
+            "ip-addresses": [{"ip-address-type": "ipv4", "ip-address": "10.0.2.2", "prefix": 24}],
+        },
+    ],
+}
+
+
+class FakeAgent:
+    """A guest's agent. answers: by command what it returns; an error is raised, what is missing is refused."""
+
+    def __init__(self, **answers: Any) -> None:
+        changed = {f"guest-{name.replace('_', '-')}": value for name, value in answers.items()}
+        self.answers: dict[str, Any] = {**GOOD_ANSWERS, **changed}
+        self.asked: list[str] = []
+        self.may_answer = asyncio.Event()
+        self.may_answer.set()
+
+    async def answer(self, command: str) -> str:
+        self.asked.append(command)
+        await self.may_answer.wait()
+        found = self.answers.get(command)
+        if found is None:
+            raise HypervisorError(f"cannot ask the agent: the command {command} has not been found")
+        if isinstance(found, Exception):
+            raise found
+        return found if isinstance(found, str) else json.dumps({"return": found})
+
+
 class FakeGuest:
     """A domain that shuts down on request, unless it is deaf."""
 
@@ -51,15 +94,16 @@ class FakeGuest:
         self.starts = 0
         self.descriptions = 0
         """How often it was described."""
+        self.agent: FakeAgent | None = None
 
-    async def start(self) -> None:
+    async def start(self, *, is_paused: bool = False) -> None:
         if self.life.life.is_up:
             raise WrongState("cannot start: it runs")
         if self._libvirtd.start_error is not None:
             await self._fail(self._libvirtd.start_error)
         self.starts += 1
         if not self._libvirtd.is_off_again:
-            self.become(State(Life.RUNNING, "booted"), "started")
+            self.become(State(Life.PAUSED, "user") if is_paused else State(Life.RUNNING, "booted"), "started")
 
     async def _fail(self, error: HypervisorError) -> None:
         """Fail as libvirt does: QEMU is there until it has read its command line, and who asks sees it."""
@@ -82,6 +126,18 @@ class FakeGuest:
         self._libvirtd.asked.append("kill")
         self.become(State(Life.SHUT_OFF, "destroyed"), "stopped")
 
+    async def pause(self) -> None:
+        """As libvirt: one that is paused already stays so for the reason that it has."""
+        self._libvirtd.asked.append("pause")
+        if self.life.life is not Life.PAUSED:
+            self.become(State(Life.PAUSED, "user"), "suspended")
+
+    async def reset(self) -> None:
+        self._libvirtd.asked.append("reset")
+
+    async def reboot(self) -> None:
+        self._libvirtd.asked.append("reboot")
+
     async def resume(self) -> None:
         self._libvirtd.asked.append("resume")
         self.become(State(Life.RUNNING, "unpaused"), "resumed")
@@ -91,7 +147,17 @@ class FakeGuest:
 
     async def xml(self) -> str:
         self.descriptions += 1
-        return self._xml
+        return self._xml if self.agent is None else self._xml.replace("</domain>", f"{AGENTS_CHANNEL}</domain>")
+
+    async def ask_agent(self, command: str, seconds: int) -> str:
+        if self.agent is None:
+            raise AgentSilent("cannot ask the agent: QEMU guest agent is not connected")
+        return await self.agent.answer(json.loads(command)["execute"])
+
+    def let_agent(self, agent: FakeAgent | None) -> None:
+        """Let the guest's agent come, or go."""
+        self.agent = agent
+        self._libvirtd.tell(AgentChanged("domain", agent is not None))
 
     def become(self, state: State, event: str) -> None:
         """Change, and tell whoever is connected."""

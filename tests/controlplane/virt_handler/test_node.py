@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from controlplane.virt_handler.node import is_needed, leaving_patch, offers, serving_patch
+from controlplane.virt_handler.node import door_annotations, is_needed, leaving_patch, offers, serving_patch
 from controlplane.virt_node.kvm import KvmFinding
 
+DOOR = door_annotations("10.0.0.7", 8186, b"certificate")
 USABLE, HANGS = KvmFinding(is_usable=True), KvmFinding(is_usable=False, reason="KVM_RUN hangs")
 
 
@@ -23,7 +24,7 @@ SERVING = {"kubevirt.io/schedulable": "true", "kubevirt.io/kvm-usable": "true", 
 
 
 def test_a_serving_node_can_take_machines_and_says_what_they_run_on() -> None:
-    metadata = serving_patch(HANGS, 1_700_000_000.0)["metadata"]
+    metadata = serving_patch(HANGS, 1_700_000_000.0, {})["metadata"]
     assert metadata["labels"] == {"kubevirt.io/schedulable": "true", "kubevirt.io/kvm-usable": "false"}
     assert metadata["annotations"] == {
         "kubevirt.io/heartbeat": "2023-11-14T22:13:20Z",
@@ -31,8 +32,20 @@ def test_a_serving_node_can_take_machines_and_says_what_they_run_on() -> None:
     }
 
 
+@pytest.mark.parametrize(("address", "said"), [("10.0.0.7", "10.0.0.7:8186"), ("fd00::7", "[fd00::7]:8186")])
+def test_a_serving_node_says_where_its_door_is_and_by_what_it_is_known(address: str, said: str) -> None:
+    door = door_annotations(address, 8186, b"certificate")
+    assert door == {
+        "kubevirt.io/handler-address": said,
+        "kubevirt.io/handler-certificate": "Y2VydGlmaWNhdGU=",
+    }
+    patch = serving_patch(USABLE, 0.0, door)
+    assert is_needed(a_node(SERVING), patch), "it was another process's that served before"
+    assert not is_needed(a_node(SERVING, door), patch)
+
+
 def test_only_our_own_keys_are_ever_written() -> None:
-    for patch in (serving_patch(USABLE, 0.0), serving_patch(HANGS, 0.0), leaving_patch()):
+    for patch in (serving_patch(USABLE, 0.0, {}), serving_patch(HANGS, 0.0, DOOR), leaving_patch()):
         metadata = patch["metadata"]
         assert set(patch) == {"metadata"}
         assert all(key.startswith("kubevirt.io/") for part in metadata.values() for key in part)
@@ -52,7 +65,7 @@ def test_only_our_own_keys_are_ever_written() -> None:
     ids=["new", "as it is", "another heartbeat", "not schedulable", "KVM came", "reason left over", "bare"],
 )
 def test_a_patch_that_changes_nothing_is_not_sent(node: dict[str, Any], expected: bool) -> None:
-    assert is_needed(node, serving_patch(USABLE, 0.0)) is expected
+    assert is_needed(node, serving_patch(USABLE, 0.0, {})) is expected
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ class Contact:
 class Node:
     """Implements vmi.ports.Sessions."""
 
-    synced, node_trouble = True, ""
+    synced, node_trouble = True, None
 
     def __init__(self, group: asyncio.TaskGroup) -> None:
         self._group = group

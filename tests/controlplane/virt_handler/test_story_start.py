@@ -10,15 +10,16 @@ from typing import Any
 
 import pytest
 
+from controlplane.api.objects.decode import decode_vmi
 from controlplane.domain.state import Life, State
 from controlplane.hypervisor.errors import HypervisorError, InvalidDomain
 from controlplane.virt_handler.node_client import NodeClient
-from tests.controlplane.virt_handler.builders import domain_text, pod_object, vmi_object
+from tests.controlplane.virt_handler.builders import POD_UID, domain_text, pod_object, vmi_object
 from tests.controlplane.virt_handler.fakes import (
     FakeConnection,
     until,
 )
-from tests.controlplane.virt_handler.stage import Node
+from tests.controlplane.virt_handler.stage import KEY, Node
 
 pytestmark = pytest.mark.root  # sockets of uid 107
 
@@ -171,3 +172,48 @@ async def test_a_start_that_waited_for_its_node_rests_on_no_old_grant(
     may_answer.set()
     await asyncio.sleep(0.05)
     assert up.libvirtd.defined == []
+
+
+async def test_a_guest_that_is_to_start_paused_is_running_and_paused_until_somebody_unpauses_it(up: Node) -> None:
+    up.hand_over(startStrategy="Paused")
+    await until(lambda: up.phase == "Running", "Running")
+    (said,) = [one for one in up.status["conditions"] if one["type"] == "Paused"]
+    assert (said["status"], said["reason"]) == ("True", "PausedByUser")
+    assert up.registry is not None
+    session = up.registry.session(POD_UID)
+    assert session is not None
+    assert up.libvirtd.asked == []
+
+    await session.obey("unpause", None)
+
+    await until(lambda: "Paused" not in {one["type"] for one in up.status["conditions"]}, "the end of the pause")
+    assert up.libvirtd.asked == ["resume"]
+
+
+async def test_a_guest_that_an_error_and_a_person_have_paused_waits_for_the_person(running: Node) -> None:
+    """Also when virt-handler was started again meanwhile, which knows it by the condition."""
+
+    def paused() -> str:
+        return next((one["reason"] for one in running.status["conditions"] if one["type"] == "Paused"), "")
+
+    guest = running.libvirtd.guest
+    assert guest is not None
+    assert running.registry is not None
+    session = running.registry.session(POD_UID)
+    assert session is not None
+    guest.life = State(Life.PAUSED, "ioerror")
+    await session.obey("pause", None)
+    await until(lambda: paused() == "PausedByUser", "the person's pause")
+
+    await running.end()
+    running.clock.seconds += 3600
+    running.begin()
+    await until(lambda: running.registry is not None and running.registry.connected == 1, "contact")
+    await asyncio.sleep(0.05)
+
+    assert "resume" not in running.libvirtd.asked
+    assert paused() == "PausedByUser"
+    session = running.registry.session(POD_UID)
+    assert session is not None
+    await session.obey("unpause", decode_vmi(running.api.objects[KEY]))
+    await until(lambda: "resume" in running.libvirtd.asked, "what every such guest gets")

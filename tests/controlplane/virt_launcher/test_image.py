@@ -47,6 +47,10 @@ Make = Callable[[Path], object]
         pytest.param(lambda disk: None, "", "no file in /disk", id="empty directory"),
         pytest.param(lambda disk: disk.rmdir(), "", "cannot open '/disk': there is no such file", id="no directory"),
         pytest.param(lambda disk: [(disk / n).touch() for n in "ab"], "", r"2 files \(a, b", id="two files"),
+        pytest.param(
+            lambda disk: Path(os.fsdecode(bytes(disk) + b"/a\xff.img")).touch(), "", "not UTF-8", id="no text"
+        ),
+        pytest.param(lambda disk: (disk / "a\nb").touch(), "", "control characters", id="two lines"),
         pytest.param(lambda disk: (disk / "a").symlink_to("/etc/passwd"), "", "symbolic link", id="link out"),
         pytest.param(lambda disk: os.mkfifo(disk / "a"), "", "not a regular file", id="fifo"),
         pytest.param(lambda disk: (disk / "a").mkdir(), "", "not a regular file", id="directory"),

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parents[3]
-ROLES = ("control_plane", "launcher_image", "node_kvm")
+ROLES = ("control_plane", "launcher_image", "node_kvm", "virtual_machine")
 FACTS = ("launcher_image_digests", "node_kvm_usable", "node_kvm_reason")
 RIGHT = {
     "control_plane_other_variables": ["launcher_image_of_mine"],
@@ -32,6 +32,8 @@ WRONG = {
     "typo_for_kvm": ("node_kvm", {"node_kvm_require": False}),
     "typo_for_others": ("node_kvm", {"control_plane_use_emulatoin": True}),
     "typo_for_the_client": ("control_plane", {"control_plane_replica": 1}),
+    "typo_for_machines": ("virtual_machine", {"virtual_machine_machine": []}),
+    "word_for_machines": ("virtual_machine", {"virtual_machine_defaults": "memory=1Gi"}),
     "word_for_a_list": ("launcher_image", {"launcher_image_names": "test-guest"}),
     "word_for_a_mapping": ("control_plane", {"control_plane_node_selector": "a=b"}),
     "json_in_a_word": ("control_plane", {"control_plane_image_pull_secrets": '["registry"]'}),
@@ -98,6 +100,8 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
             "word_for_a_list",
             """not a text: launcher_image_names. With -e it is written as JSON: -e '{"launcher_image_names": ...}'""",
         ),
+        ("typo_for_machines", "knows: virtual_machine_machine (is virtual_machine_machines meant?)."),
+        ("word_for_machines", "not a text: virtual_machine_defaults."),
         ("word_for_a_mapping", "not a text: control_plane_node_selector."),
         ("json_in_a_word", "not a text: control_plane_image_pull_secrets."),
         ("word_for_what_is_let_by", "not a text: control_plane_other_variables."),

@@ -12,6 +12,7 @@ from kubevirt_api import names
 
 from controlplane.api.admission.problem import EXCERPT, Problem, below, excerpt, key
 from controlplane.api.objects.meta import ObjectMeta, OwnerReference
+from controlplane.api.objects.run_limits import BOUNDS, read_limit
 from controlplane.api.pod_metadata import held_back, passed_annotations
 from controlplane.api.schema.bounds import SUBDOMAIN
 from controlplane.api.schema.patterns import matches
@@ -86,10 +87,15 @@ def check_reserved(
 
 
 def check_annotations(annotations: Mapping[str, str], path: str) -> Iterator[Problem]:
-    """Refuse annotations that would switch behaviour which is not built."""
+    """Refuse annotations that would switch behaviour which is not built, and numbers that are none."""
     for name in sorted(UNBUILT_ANNOTATIONS & set(annotations)):
         text = "known to KubeVirt, not built in this version; remove it"
         yield Problem(key(path, name), text, "FieldValueNotSupported")
+    for name in BOUNDS:
+        try:
+            read_limit(annotations, name)
+        except ValueError as error:
+            yield Problem(key(path, name), f"{excerpt(annotations[name])} {error}; correct or remove it")
 
 
 def check_passed_on(annotations: Mapping[str, str], path: str) -> Iterator[Problem]:

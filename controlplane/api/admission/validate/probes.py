@@ -25,6 +25,9 @@ def check_probes(spec: VirtualMachineInstanceSpec, path: str) -> Iterator[Proble
     if liveness is not None and liveness.success_threshold > 1:
         where = below(path, "livenessProbe.successThreshold")
         yield Problem(where, "must be 1 in a livenessProbe; set 1 or remove it")
+    if liveness is not None and spec.is_start_paused:
+        text = "a guest that waits for an unpause passes no livenessProbe; remove one of the two"
+        yield Problem(below(path, "startStrategy"), text)
 
 
 def _probe(probe: Probe, spec: VirtualMachineInstanceSpec, path: str) -> Iterator[Problem]:

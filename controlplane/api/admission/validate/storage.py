@@ -48,6 +48,7 @@ def check_storage(spec: VirtualMachineInstanceSpec, path: str) -> Iterator[Probl
     for index, volume in enumerate(spec.volumes):
         yield from _volume(volume, below(volume_path, index))
     yield from _texts(spec.volumes, volume_path)
+    yield from _claims(spec, volume_path)
     yield from _boot_order(spec, path)
 
 
@@ -114,6 +115,28 @@ def _told(volumes: Iterable[Volume]) -> Iterator[str]:
             for encoded in (seed.user_data_base64, seed.network_data_base64):
                 with contextlib.suppress(ValueError):  # reported with its field
                     yield base64.b64decode("".join(encoded.split())).decode()
+
+
+def _claims(spec: VirtualMachineInstanceSpec, path: str) -> Iterator[Problem]:
+    """Check that no claim is used twice, and that what cannot be written to is attached as such."""
+    first: dict[str, int] = {}
+    writable = {disk.name for disk in spec.domain.devices.disks if disk.cdrom is None and _bus(disk) in ("", "sata")}
+    for index, volume in enumerate(spec.volumes):
+        source = volume.persistent_volume_claim
+        if source is None:
+            continue
+        where = below(below(path, index), "persistentVolumeClaim")
+        if source.claim_name and source.claim_name in first:
+            text = f"{excerpt(source.claim_name)} is already used by {path}[{first[source.claim_name]}]; remove one"
+            yield Problem(below(where, "claimName"), text, "FieldValueDuplicate")
+        first.setdefault(source.claim_name, index)
+        if source.read_only and volume.name in writable:
+            text = "a sata disk cannot be read-only; use bus virtio or a cdrom for it"
+            yield Problem(below(where, "readOnly"), text)
+
+
+def _bus(disk: Disk) -> str:
+    return disk.disk.bus if disk.disk is not None else ""
 
 
 def _empty_disk(disk: EmptyDisk, path: str) -> Iterator[Problem]:

@@ -29,6 +29,7 @@ from controlplane.api.objects.vmi.domain import (
 from controlplane.api.objects.vmi.probes import Probe
 from controlplane.api.objects.vmi.status import (
     CpuTopology,
+    FailedAttempt,
     InterfaceStatus,
     MemoryStatus,
     PhaseTransition,
@@ -50,6 +51,7 @@ __all__ = [
     "DiskTarget",
     "DomainSpec",
     "EmptyDisk",
+    "FailedAttempt",
     "Features",
     "Firmware",
     "Interface",
@@ -150,6 +152,13 @@ class VirtualMachineInstanceSpec(Node, frozen=True, kw_only=True):
     """The machine is Ready, and gets a Service's traffic, only while this succeeds."""
     architecture: Annotated[str, one_of("amd64", unbuilt=("arm64", "s390x"))] = ""
     """CPU architecture; amd64."""
+    start_strategy: Annotated[str, one_of("Paused")] = ""
+    """Paused: the guest's processors do not run before somebody unpauses it. They run at once if not set."""
+
+    @property
+    def is_start_paused(self) -> bool:
+        """Whether the guest waits to be unpaused once it is started."""
+        return self.start_strategy == "Paused"
 
     @property
     def grace_period_seconds(self) -> int:

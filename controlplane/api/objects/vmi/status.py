@@ -109,6 +109,21 @@ class VolumeStatus(Node, frozen=True, kw_only=True):
     """Size in bytes."""
 
 
+class FailedAttempt(Node, frozen=True, kw_only=True):
+    """A launcher Pod that was given up before its guest was started."""
+
+    attempt: Counter = 0
+    """Its number, which ends the Pod's name."""
+    node_name: Annotated[str, bounded(max_length=253)] = ""
+    """Node that it was on."""
+    reason: Word = ""
+    """What went wrong, in a word."""
+    message: Text = ""
+    """What went wrong, in a sentence."""
+    node_fault: bool = False
+    """Whether nobody but the node can be the cause: such failures can quarantine it."""
+
+
 class VirtualMachineInstanceStatus(Node, frozen=True, kw_only=True):
     """How far a run got. Written by virt-controller until phase Scheduled, then by virt-handler."""
 
@@ -133,6 +148,8 @@ class VirtualMachineInstanceStatus(Node, frozen=True, kw_only=True):
 
     Written before the Pod is created, so that two writers collide on the name instead of making two Pods.
     """
+    failed_attempts: Annotated[tuple[FailedAttempt, ...], bounded(max_items=16)] = ()
+    """What became of the Pods before: why, and where, the run did not begin at first."""
     epoch: Counter = 0
     """How often the run was given an owner: 1 with the first grant, one more with each migration."""
     launcher_container_image_version: str = ""

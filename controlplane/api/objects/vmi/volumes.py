@@ -11,6 +11,7 @@ import msgspec
 
 from controlplane.api.objects.meta import LocalObjectReference, Node, Quantity
 from controlplane.api.schema.bounds import (
+    ClaimName,
     DnsSubdomain,
     ImageName,
     ImagePath,
@@ -61,6 +62,15 @@ class EmptyDisk(Node, frozen=True, kw_only=True):
     """Size, e.g. 10Gi."""
 
 
+class PersistentVolumeClaimSource(Node, frozen=True, kw_only=True):
+    """A PersistentVolumeClaim of the machine's namespace. It outlives the run, and the machine."""
+
+    claim_name: ClaimName
+    """Name of the claim."""
+    read_only: bool = False
+    """Refuse the guest's writes, and need no right to write to the volume."""
+
+
 class Volume(Node, frozen=True, kw_only=True):
     """Data of the disk of the same name. Exactly one source."""
 
@@ -72,6 +82,8 @@ class Volume(Node, frozen=True, kw_only=True):
     """A cloud-init seed."""
     empty_disk: EmptyDisk | None = None
     """An empty disk."""
+    persistent_volume_claim: PersistentVolumeClaimSource | None = None
+    """A disk on a PersistentVolumeClaim."""
 
 
 class PodNetwork(Node, frozen=True, kw_only=True):

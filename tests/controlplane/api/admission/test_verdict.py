@@ -276,6 +276,26 @@ def test_a_bound_of_disks_that_bounds_nothing_or_lets_nothing_run_is_refused(lim
     assert problem.path == "spec.configuration.containerDiskLimit"
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("furtherAttempts", 11, "from 0 to 10"),
+        ("furtherAttempts", -1, "from 0 to 10"),
+        ("furtherAttempts", "two", "whole number"),
+        ("runTimeoutSeconds", 86401, "from 0 to 86400"),
+        ("quarantineSeconds", "forever", "whole number"),
+        ("furtherAttempt", 2, "did you mean furtherAttempts"),
+    ],
+)
+def test_how_runs_are_tried_again_is_refused_by_name_when_it_is_malformed(
+    field: str, value: object, words: str
+) -> None:
+    (problem,) = create(golden.changed(golden.load("kubevirt"), f"spec/configuration/{field}", value)).problems
+
+    assert problem.path == f"spec.configuration.{field}"
+    assert words in problem.message
+
+
 LONG = {f"prometheus.io/{number}": "x" * 1000 for number in range(40)}
 NOT_PASSED_ON = ["k8s.v1.cni.cncf.io/networks", *(f"note-{number}" for number in range(9))]
 

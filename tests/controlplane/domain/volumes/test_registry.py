@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
-from controlplane.api.launch_plan import CloudInit, ContainerDisk, EmptyDisk, FoundDisk, Report, Step
+from controlplane.api.launch_plan import ClaimDisk, CloudInit, ContainerDisk, EmptyDisk, FoundDisk, Report, Step
+from controlplane.api.objects.claim import PersistentVolumeClaim
+from controlplane.api.objects.decode import decode
 from controlplane.api.objects.vmi.volumes import Volume
 from controlplane.domain.guest import Guest
 from controlplane.domain.volumes.kind import BackingImage, DiskImage
@@ -30,6 +32,11 @@ GUEST = Guest("web", "the-uuid")
 REPORT = Report(container_disks=(FoundDisk("a", "/img/volumes/a/disk/x.img", "raw"),))
 META = json.dumps({"instance-id": "the-uuid", "local-hostname": "web"})
 USER_SECRET = "userdata-ca978112ca1bbdca"
+CLAIM = {
+    "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "2Gi"}}},
+    "status": {"phase": "Bound"},
+}
+CLAIMS = {"data": decode(CLAIM, PersistentVolumeClaim)}
 IMAGE = {"name": "vol-a", "image": {"reference": "guest:1", "pullPolicy": "Never"}}
 
 
@@ -88,6 +95,14 @@ ROWS = {
         pod=[{"name": USER_SECRET, "secret": {"secretName": "users", "defaultMode": 0o440}}],
         mounts=["/run/secrets/cloud-init/a/userdata"],
     ),
+    "persistent_volume_claim": Row(
+        {"persistentVolumeClaim": {"claimName": "data", "readOnly": True}},
+        DiskImage("/img/claims/a/disk.img", "raw", is_read_only=True),
+        ClaimDisk("a", is_block=False, size_bytes=2 << 30, is_read_only=True, is_shared=False),
+        takes=0,
+        pod=[{"name": "vol-a", "persistentVolumeClaim": {"claimName": "data", "readOnly": True}}],
+        mounts=["/img/claims/a"],
+    ),
 }
 
 
@@ -100,7 +115,7 @@ def test_every_source_that_a_volume_can_have_is_a_kind_with_a_row_here() -> None
 @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS.keys())
 def test_a_volume_means_this(row: Row) -> None:
     spec = a_vmi(volumes=[{"name": "a", **row.source}]).spec
-    (needed,) = volumes_in_pod(spec)
+    (needed,) = volumes_in_pod(spec, CLAIMS)
 
     assert [one.volume for one in needed.mounted] == row.pod
     assert [one.mount for one in needed.mounted] == [
@@ -108,10 +123,41 @@ def test_a_volume_means_this(row: Row) -> None:
         for volume, where in zip(row.pod, row.mounts, strict=True)
     ]
     assert needed.pull_secret == row.pull_secret
-    assert volumes_in_plan(spec, GUEST) == (row.step,)
+    assert volumes_in_plan(spec, GUEST, CLAIMS) == (row.step,)
     assert volume_in_domain(spec.volumes[0], REPORT) == row.domain
     assert reported_images(spec) == row.reported
     assert bytes_taken(spec, 1000) == row.takes
+
+
+def test_a_claim_in_mode_block_is_a_device() -> None:
+    block = {**CLAIM, "spec": {"volumeMode": "Block", "accessModes": ["ReadWriteMany"]}}
+    claims = {"data": decode(block, PersistentVolumeClaim)}
+    spec = a_vmi(volumes=[{"name": "a", "persistentVolumeClaim": {"claimName": "data"}}]).spec
+    (needed,) = volumes_in_pod(spec, claims)
+
+    assert [one.volume for one in needed.mounted] == [
+        {"name": "vol-a", "persistentVolumeClaim": {"claimName": "data"}},
+    ]
+    assert [one.device for one in needed.mounted] == [{"name": "vol-a", "devicePath": "/dev/vol-a"}]
+    assert [one.mount for one in needed.mounted] == [None]
+    step = ClaimDisk("a", is_block=True, size_bytes=0, is_read_only=False, is_shared=True)
+    assert volumes_in_plan(spec, GUEST, claims) == (step,)
+    disk = volume_in_domain(spec.volumes[0], Report(block_claims=("a",)))
+    assert disk == DiskImage("/dev/vol-a", "raw", is_block=True)
+
+
+def test_a_claim_that_may_be_written_to_is_mounted_so() -> None:
+    spec = a_vmi(volumes=[{"name": "a", "persistentVolumeClaim": {"claimName": "data"}}]).spec
+    (needed,) = volumes_in_pod(spec, CLAIMS)
+
+    assert [one.mount for one in needed.mounted] == [{"name": "vol-a", "mountPath": "/img/claims/a"}]
+
+
+def test_a_claim_that_does_not_exist_cannot_be_planned() -> None:
+    spec = a_vmi(volumes=[{"name": "a", "persistentVolumeClaim": {"claimName": "other"}}]).spec
+
+    with pytest.raises(ValueError, match="volume a: PersistentVolumeClaim other does not exist"):
+        volumes_in_plan(spec, GUEST, CLAIMS)
 
 
 def test_encoded_data_may_be_broken_into_lines() -> None:

@@ -23,6 +23,7 @@ from controlplane.engine.plan import Tell
 from controlplane.virt_api.lifecycle import (
     NotBuiltError,
     PatchInstance,
+    PatchSpec,
     RefusedError,
     decide_restart,
     decide_start,
@@ -31,6 +32,7 @@ from controlplane.virt_api.lifecycle import (
 from controlplane.virt_api.options import RestartOptions, StartOptions, StopOptions
 from controlplane.virt_controller.stamps import render_stamp
 from controlplane.virt_controller.vm.decide import decide
+from controlplane.virt_controller.vm.instance import switched_on
 from controlplane.virt_controller.vm.status import derive_status
 from controlplane.virt_controller.vm.world import (
     Action,
@@ -41,6 +43,7 @@ from controlplane.virt_controller.vm.world import (
     DropRequest,
     ReleaseVmi,
     RemoveFinalizer,
+    SwitchOn,
     World,
 )
 from tests.controlplane.simulation.store import merged as merge
@@ -48,6 +51,9 @@ from tests.controlplane.virt_controller.builders import NOW, VMI_UID, a_vm, a_vm
 
 START, STOP, STALE_STOP = {"action": "Start"}, {"action": "Stop", "uid": VMI_UID}, {"action": "Stop", "uid": "older"}
 PAUSED = {"action": "Start", "data": {"paused": "true"}}
+PAUSED_OF_NOW = {"action": "Start", "data": {"paused": "true", "generation": "3"}}
+PAUSED_BEFORE = {"action": "Start", "data": {"paused": "true", "generation": "2"}}
+ODD = {"action": "Start", "data": {"onTheMoon": "yes"}}
 
 STRATEGIES = (*BUILT, "WaitAsReceiver")
 INSTANCES: dict[str, VirtualMachineInstance | None] = {
@@ -75,6 +81,10 @@ QUEUES: dict[str, list[dict[str, Any]]] = {
     "any stop": [{"action": "Stop"}],
     "paused start": [PAUSED],
     "paused restart": [STOP, PAUSED],
+    "paused start of now": [PAUSED_OF_NOW],
+    "paused restart of now": [STOP, PAUSED_OF_NOW],
+    "paused start of before": [PAUSED_BEFORE],
+    "odd start": [ODD],
     "nonsense": [{"action": "Dance"}, START],
 }
 PASTS: dict[str, dict[str, Any]] = {
@@ -113,6 +123,11 @@ class Played:
         """UID of the machine's own live instance."""
         own = self.world.own
         return own.metadata.uid if own is not None and not is_final(own.status.phase) else None
+
+    @property
+    def is_paused(self) -> bool:
+        """The machine's own live instance waits for an unpause."""
+        return self.alive is not None and self.world.own is not None and self.world.own.spec.is_start_paused
 
     @property
     def is_told(self) -> bool:
@@ -154,7 +169,8 @@ def _apply(played: Played, action: Action) -> None:
     match action:
         case CreateVmi():
             assert vmi is None, "a second instance"
-            fresh = a_vmi("Running", ran=True)
+            paused = {"startStrategy": "Paused"} if action.is_paused else {}
+            fresh = a_vmi("Running", ran=True, spec=paused)
             _set(played, vmi=msgspec.structs.replace(fresh, metadata=_renamed(fresh, f"run {next(RUNS)}")))
         case DeleteVmi():
             assert played.world.own is not None, "not ours to delete"
@@ -163,6 +179,10 @@ def _apply(played: Played, action: Action) -> None:
             assert vmi is not None
             owned = msgspec.structs.replace(vmi.metadata, owner_references=a_vmi().metadata.owner_references)
             _set(played, vmi=msgspec.structs.replace(vmi, metadata=owned))
+        case SwitchOn():
+            meta = msgspec.structs.replace(vm.metadata, generation=vm.metadata.generation + 1)
+            plain = merge(encode(vm), {"spec": switched_on(vm)})
+            _set(played, vm=msgspec.structs.replace(decode_vm(plain), metadata=meta))
         case DropRequest():
             played.dropped.append(action.because)
             status = msgspec.structs.replace(vm.status, state_change_requests=action.left)
@@ -183,6 +203,7 @@ def _set(played: Played, **changes: Any) -> None:
 
 VERBS: dict[str, Callable[[VirtualMachine, VirtualMachineInstance | None], Any]] = {
     "start": lambda vm, vmi: decide_start(vm, vmi, StartOptions()),
+    "start paused": lambda vm, vmi: decide_start(vm, vmi, StartOptions(paused=True)),
     "stop": lambda vm, vmi: decide_stop(vm, vmi, StopOptions()),
     "restart": lambda vm, vmi: decide_restart(vm, vmi, RestartOptions()),
 }
@@ -204,4 +225,6 @@ def answer_to(verb: str, world: World) -> World | str:
     for write in writes:
         if not isinstance(write, PatchInstance):
             plain = merge(plain, write.patch)
+        if isinstance(write, PatchSpec):
+            plain["metadata"]["generation"] += 1
     return dataclasses.replace(world, vm=decode_vm(plain))

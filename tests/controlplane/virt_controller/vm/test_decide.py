@@ -41,6 +41,7 @@ NEVER_RAN = a_vmi("Failed")
 ORPHAN, FOREIGN = a_vmi("Running", owner=None), a_vmi("Running", owner="somebody")
 LISTED, LISTED_FOREIGN = also_owned(ORPHAN), also_owned(FOREIGN)
 PAUSED_START = {"action": "Start", "data": {"paused": "true"}}
+PAUSED_NOW = {"action": "Start", "data": {"paused": "true", "generation": "3"}}
 UNPAUSED_START = {"action": "Start", "data": {"paused": "false"}}
 ODD_START = {"action": "Start", "data": {"onTheMoon": "yes"}}
 
@@ -130,10 +131,20 @@ TABLE: dict[str, tuple[World, list[str]]] = {
     "Once, final, start asked: done already": (vm_world(a_vm("Once", **asked(START)), SUCCEEDED), []),
     "Once, alive, stop asked: drop": (vm_world(a_vm("Once", **asked(STOP)), RUNNING), ["DropRequest"]),
     # requests that no strategy can carry out
-    "Manual, paused start asked: drop": (vm_world(a_vm("Manual", **asked(PAUSED_START))), ["DropRequest"]),
+    "Manual, paused start asked: create": (vm_world(a_vm("Manual", **asked(PAUSED_START))), ["CreateVmi"]),
     "Manual, start not paused asked: create": (vm_world(a_vm("Manual", **asked(UNPAUSED_START))), ["CreateVmi"]),
     "Manual, start with an unknown option asked: drop": (vm_world(a_vm("Manual", **asked(ODD_START))), ["DropRequest"]),
-    "Rerun, paused start asked: drop": (vm_world(a_vm("RerunOnFailure", **asked(PAUSED_START))), ["DropRequest"]),
+    "Rerun, paused start asked: create": (vm_world(a_vm("RerunOnFailure", **asked(PAUSED_START))), ["CreateVmi"]),
+    "Halted, paused start asked: drop": (vm_world(a_vm("Halted", **asked(PAUSED_START))), ["DropRequest"]),
+    "Halted, paused start asked when it was so: switch on": (
+        vm_world(a_vm("Halted", **asked(PAUSED_NOW))),
+        ["SwitchOn"],
+    ),
+    "Halted, the same, an instance goes: wait": (vm_world(a_vm("Halted", **asked(STOP, PAUSED_NOW)), GOING), []),
+    "Always, failed paused start: ask for the next first": (
+        vm_world(a_vm(**COUNTED), a_vmi("Failed", spec={"startStrategy": "Paused"})),
+        ["Tell", "DeleteVmi"],
+    ),
     "Manual, nonsense asked: drop": (vm_world(a_vm("Manual", **asked({"action": "Dance"}))), ["DropRequest"]),
     # a strategy of a newer API
     "unknown strategy, none: nothing": (vm_world(a_vm("WaitAsReceiver")), []),

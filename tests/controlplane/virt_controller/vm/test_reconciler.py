@@ -227,17 +227,46 @@ async def test_a_dropped_request_takes_no_newer_one_with_it() -> None:
 
 async def test_a_request_that_nobody_can_carry_out_is_dropped_and_told() -> None:
     stand = VmStand("Manual")
-    asked = [{"action": "Start", "data": {"paused": "true"}}, {"action": "Start"}]
+    asked = [{"action": "Start", "data": {"onTheMoon": "yes"}}, {"action": "Start"}]
     stand.store.patch(VM, WEB, {"status": {"stateChangeRequests": asked}}, subresource="status")
     stand.catch_up()
     assert (await stand.run()).error is None
     assert stand.told.events[0] == (
         "default/web",
         "RequestDropped",
-        "Dropped the request to start default/web: starting with paused=true is not built in this version",
+        "Dropped the request to start default/web: starting with onTheMoon=yes is not built in this version",
     )
     assert stand.reasons() == ["RequestDropped", "SuccessfulCreate"]
     assert "stateChangeRequests" not in stand.vm["status"] or not stand.vm["status"]["stateChangeRequests"]
+
+
+async def test_a_paused_start_of_a_halted_machine_switches_it_on_and_makes_a_paused_instance() -> None:
+    stand = VmStand("Halted")
+    request = {"action": "Start", "data": {"paused": "true", "generation": str(stand.vm["metadata"]["generation"])}}
+    stand.store.patch(VM, WEB, {"status": {"stateChangeRequests": [request]}}, subresource="status")
+    stand.catch_up()
+    assert (await stand.run()).error is None
+    assert stand.vm["spec"]["runStrategy"] == "Always"
+
+    stand.catch_up()
+    assert (await stand.run()).error is None
+
+    made = stand.store.get(VMI, WEB)
+    assert made is not None
+    assert made["spec"]["startStrategy"] == "Paused"
+
+
+async def test_a_machine_that_is_halted_meanwhile_is_not_switched_on() -> None:
+    stand = VmStand("Halted")
+    request = {"action": "Start", "data": {"paused": "true", "generation": str(stand.vm["metadata"]["generation"])}}
+    stand.store.patch(VM, WEB, {"status": {"stateChangeRequests": [request]}}, subresource="status")
+    stand.catch_up()
+    stand.direct.meanwhile["patch VirtualMachine"] = lambda: stand.store.patch(
+        VM, WEB, {"spec": {"template": {"spec": {"terminationGracePeriodSeconds": 7}}}}
+    )
+    outcome = await stand.run()
+    assert isinstance(outcome.error, Conflict)
+    assert stand.vm["spec"]["runStrategy"] == "Halted"
 
 
 GONE_MEANWHILE: dict[str, Callable[[VmStand], object]] = {

@@ -10,12 +10,25 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from kubevirt_api.run_strategies import BUILT
 
 from controlplane.engine.patch import merge_patch
 from controlplane.virt_controller.vm.requests import asks_again, has_answered_start, has_stale_stop, next_run, why_drop
 from controlplane.virt_controller.vm.world import World
 from tests.controlplane.virt_controller.builders import VMI_UID, a_vm, a_vmi, vm_world
-from tests.controlplane.virt_controller.vm.play import SCENES, STRATEGIES, VERBS, ask, merge, run_to_rest, the_scene
+from tests.controlplane.virt_controller.vm.play import (
+    INSTANCES,
+    PAUSED,
+    PAUSED_BEFORE,
+    PAUSED_OF_NOW,
+    SCENES,
+    STRATEGIES,
+    VERBS,
+    ask,
+    merge,
+    run_to_rest,
+    the_scene,
+)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -54,6 +67,8 @@ def test_an_accepted_request_has_its_effect_or_is_visibly_dropped(verb: str, str
             match verb:
                 case "start":
                     assert played.alive not in (None, old) or played.is_told, scene
+                case "start paused":
+                    assert played.is_paused or played.is_told, scene
                 case "stop":
                     assert played.alive is None, scene
                 case "restart":
@@ -63,26 +78,58 @@ def test_an_accepted_request_has_its_effect_or_is_visibly_dropped(verb: str, str
 def test_what_is_dropped_is_dropped_for_a_reason_that_names_what_to_do() -> None:
     reasons = {because for scene in SCENES for because in run_to_rest(the_scene(*scene)).dropped}
     assert reasons == {
-        "starting with paused=true is not built in this version",
+        "starting with onTheMoon=yes is not built in this version",
         "run strategy is Halted; start the machine again, or change the strategy",
         "run strategy is Once; switch to Halted to stop the machine",
         "no such request is known to this version; known are Start and Stop",
     }
 
 
-def test_a_paused_start_starts_nothing_unpaused() -> None:
-    """virt-api refuses it; a status patch gets around virt-api."""
-    for strategy in ("Manual", "RerunOnFailure", "Halted"):
-        for queue in ("paused start", "paused restart"):
-            played = run_to_rest(the_scene(strategy, "none", queue, "acted on"))
-            assert played.alive is None
-            assert played.dropped
+@pytest.mark.parametrize("strategy", BUILT)
+def test_a_paused_start_starts_nothing_unpaused(strategy: str) -> None:
+    for queue in ("paused start", "paused restart", "paused start of now", "paused restart of now"):
+        played = run_to_rest(the_scene(strategy, "none", queue, "acted on"))
+        assert played.is_paused or (strategy == "Halted" and played.alive is None and played.dropped), queue
+
+
+@pytest.mark.parametrize("queue", ["paused start", "paused restart", "paused start of before"])
+@pytest.mark.parametrize("instance", INSTANCES)
+def test_a_machine_that_was_halted_after_a_paused_start_is_not_overruled(instance: str, queue: str) -> None:
+    played = run_to_rest(the_scene("Halted", instance, queue, "acted on"))
+    assert played.alive is None
+    assert played.world.vm.run_strategy == "Halted"
+
+
+@pytest.mark.parametrize("strategy", ["Always", "RerunOnFailure"])
+def test_a_paused_start_that_failed_before_its_guest_ran_is_followed_by_a_paused_one(strategy: str) -> None:
+    """However often: each attempt is one of the same request."""
+    vmi = a_vmi("Failed", spec=PAUSED_SPEC)
+    played = run_to_rest(vm_world(a_vm(strategy, runStrategy=strategy), vmi))
+    assert played.is_paused
+    assert played.world.vm.status.state_change_requests == ()
+
+
+@pytest.mark.parametrize("strategy", ["Always", "RerunOnFailure"])
+@pytest.mark.parametrize("past", ["it ran", "nobody had asked for a pause"])
+def test_what_follows_a_paused_start_that_was_carried_out_is_not_paused(strategy: str, past: str) -> None:
+    vmi = a_vmi("Failed", ran=True, spec=PAUSED_SPEC) if past == "it ran" else a_vmi("Failed")
+    played = run_to_rest(vm_world(a_vm(strategy, runStrategy=strategy), vmi))
+    assert played.alive is not None
+    assert not played.is_paused
+
+
+def test_a_person_who_asks_for_a_run_unpaused_has_the_last_word() -> None:
+    vmi = a_vmi("Failed", spec=PAUSED_SPEC)
+    played = run_to_rest(vm_world(a_vm("Always", stateChangeRequests=[STOP, START]), vmi))
+    assert played.alive is not None
+    assert not played.is_paused
 
 
 def test_merging_is_what_the_server_does() -> None:
     assert merge({"a": {"b": 1, "c": 2}}, merge_patch({"a": {"b": 1, "c": 2}}, {"a": {"b": 3}})) == {"a": {"b": 3}}
 
 
+PAUSED_SPEC = {"startStrategy": "Paused"}
 START, STOP, STOP_ANY, STOP_OTHER = (
     {"action": "Start"},
     {"action": "Stop", "uid": VMI_UID},
@@ -158,8 +205,10 @@ def test_an_instance_on_its_way_out_asks_for_none() -> None:
 
 
 def test_another_run_is_a_stop_of_this_one_and_a_start() -> None:
-    stop, start = next_run(a_vmi("Failed"))
+    own = a_vmi("Failed")
+    stop, start = next_run(asked(vmi=own), own)
     assert (stop.action, stop.uid, start.action, start.uid) == ("Stop", VMI_UID, "Start", None)
+    assert start.data == {}
 
 
 @pytest.mark.parametrize(
@@ -172,7 +221,12 @@ def test_another_run_is_a_stop_of_this_one_and_a_start() -> None:
         (asked(STOP, strategy="Halted", vmi=a_vmi("Running")), None),
         (asked(STOP, strategy="Once", vmi=a_vmi("Running")), "run strategy is Once"),
         (asked(START, strategy="Once"), None),
-        (asked({"action": "Start", "data": {"paused": "true"}}), "paused=true is not built"),
+        (asked({"action": "Start", "data": {"paused": "true"}}), None),
+        (asked({"action": "Start", "data": {"paused": "perhaps"}}), "paused=perhaps is not built"),
+        (asked(PAUSED, strategy="Halted"), "run strategy is Halted"),
+        (asked(PAUSED_BEFORE, strategy="Halted"), "run strategy is Halted"),
+        (asked(PAUSED_OF_NOW, strategy="Halted"), None),
+        (asked({"action": "Start", "data": {"generation": "3"}}, strategy="Halted"), "run strategy is Halted"),
         (asked({"action": "Start", "data": {"paused": "False"}}), None),
         (asked({"action": "Dance"}), "no such request"),
     ],

@@ -27,6 +27,7 @@ UNPLACED = a_condition("PodScheduled", "False", "Unschedulable", "no node")
 NO_IMAGE = a_condition("Synchronized", "False", "ErrImagePull", "no such image")
 IMAGE_BACK_OFF = a_condition("Synchronized", "False", "ImagePullBackOff", "no such image")
 NOT_YET_READY = a_condition("Ready", "False", "GuestNotRunning", "Guest VM is not reported as running")
+NO_CLAIM = a_condition("Synchronized", "False", "FailedPvcNotFound", "default/data not found")
 LOOPING = {
     "startFailure": {"consecutiveFailCount": 2, "lastFailedVMIUID": "x", "retryAfterTimestamp": "2026-01-01T00:05:00Z"}
 }
@@ -45,6 +46,19 @@ WORDS: dict[str, tuple[World, str]] = {
     "running, its Pod not ready": (vm_world(a_vm(), running(a_condition("Ready", "False", "X"))), "Running"),
     "running, readiness not said yet": (vm_world(a_vm(), running(NOT_YET_READY)), "Starting"),
     "no node fits": (vm_world(a_vm(), a_vmi("Scheduling", conditions=[UNPLACED])), "ErrorUnschedulable"),
+    "a claim is not there": (
+        vm_world(a_vm(), a_vmi("Scheduling", conditions=[NO_CLAIM, UNPLACED])),
+        "ErrorPvcNotFound",
+    ),
+    "a claim has no volume yet": (
+        vm_world(a_vm(), a_vmi("Scheduling"), is_volume_unbound=True),
+        "WaitingForVolumeBinding",
+    ),
+    "a claim has no volume yet, and no node fits": (
+        vm_world(a_vm(), a_vmi("Scheduling", conditions=[UNPLACED]), is_volume_unbound=True),
+        "ErrorUnschedulable",
+    ),
+    "a claim lost its volume under a guest": (vm_world(a_vm(), running(READY), is_volume_unbound=True), "Running"),
     "no image": (vm_world(a_vm(), a_vmi("Scheduling", conditions=[NO_IMAGE])), "ErrImagePull"),
     "no image for long": (vm_world(a_vm(), a_vmi("Scheduling", conditions=[IMAGE_BACK_OFF])), "ImagePullBackOff"),
     "fresh": (vm_world(a_vm(), a_vmi()), "Starting"),

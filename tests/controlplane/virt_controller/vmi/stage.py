@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from kubevirt_api.names import VMI_FINALIZER
 
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
@@ -32,7 +34,7 @@ class Stage(SmallWorld):
         self.reconciler = self.another()
         self.start()
 
-    def another(self) -> VmiReconciler:
+    def another(self, **options: Any) -> VmiReconciler:
         """A process that knows nothing yet."""
         return VmiReconciler(
             vmis=self.overlays[VIRTUAL_MACHINE_INSTANCE],
@@ -43,6 +45,7 @@ class Stage(SmallWorld):
             events=self.told,
             configuration=lambda: self.configuration,
             launcher_image="launcher",
+            **options,
         )
 
     async def work(self) -> Outcome:

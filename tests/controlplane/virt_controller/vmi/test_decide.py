@@ -11,6 +11,7 @@ from itertools import product
 import pytest
 from kubevirt_api.names import LAUNCHER_ROLE, MIGRATION_JOB, ROLE, VM_FINALIZER, VMI_FINALIZER
 
+from controlplane.api.objects.claim import PersistentVolumeClaim
 from controlplane.api.objects.kubevirt import DeveloperConfiguration, KubeVirtConfiguration
 from controlplane.api.objects.phase import AFTER_HAND_OVER, OWNERS
 from controlplane.virt_controller.vmi.decide import RULES, decide
@@ -35,11 +36,17 @@ NAMESAKE = a_running_pod(uid="target", labels={ROLE: LAUNCHER_ROLE, MIGRATION_JO
 STRIPPED = a_running_pod(labels={})
 RUNNING = a_vmi("Running", node="node-1", **GRANTED)
 
+CLAIMING = a_vmi(spec={"volumes": [{"name": "a", "persistentVolumeClaim": {"claimName": "data"}}]}, **SCHEDULING)
+CLAIMS = {"data": PersistentVolumeClaim()}
+
 TABLE: dict[str, tuple[World, list[str]]] = {
     # to the node
     "fresh: the attempt is recorded first": (vmi_world(a_vmi()), ["Tell"]),
     "without finalizer: that first": (vmi_world(a_vmi(finalizers=())), ["AddFinalizer"]),
     "attempt recorded: create the Pod": (vmi_world(a_vmi(**SCHEDULING)), ["CreatePod"]),
+    "a claim is not there: no Pod yet": (vmi_world(CLAIMING), ["Tell"]),
+    "its claims are there: create the Pod": (vmi_world(CLAIMING, claims=CLAIMS), ["CreatePod"]),
+    "a claim went after its Pod was made: wait for the Pod": (vmi_world(CLAIMING, a_pod()), []),
     "spec is wrong: say so, never more": (vmi_world(a_vmi("Pending"), problems=("x",)), ["Tell"]),
     "spec is wrong, whatever was recorded: no Pod": (vmi_world(a_vmi(**SCHEDULING), problems=("x",)), ["Tell"]),
     "Pod waits for a node: wait": (vmi_world(a_vmi(**SCHEDULING), a_pod()), []),

@@ -14,7 +14,8 @@ import pytest
 import yaml
 
 from controlplane.api.launch_plan import parse_plan
-from controlplane.api.objects.decode import decode_kubevirt
+from controlplane.api.objects.claim import PersistentVolumeClaim
+from controlplane.api.objects.decode import decode, decode_kubevirt
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.virt_controller.vmi.launcher_pod import build_launcher_pod
 from tests.controlplane.virt_controller.builders import a_vmi
@@ -71,6 +72,16 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         },
         {},
     ),
+    "claims": (
+        {
+            "domain": MEMORY,
+            "volumes": [
+                {"name": "data", "persistentVolumeClaim": {"claimName": "data"}},
+                {"name": "raw", "persistentVolumeClaim": {"claimName": "raw"}},
+            ],
+        },
+        {},
+    ),
     "probed": (
         {
             "domain": {**MEMORY, "devices": NIC},
@@ -80,6 +91,13 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         },
         {},
     ),
+}
+
+
+CLAIMED = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "10Gi"}}}
+CLAIMS = {
+    "data": decode({"spec": CLAIMED}, PersistentVolumeClaim),
+    "raw": decode({"spec": {**CLAIMED, "volumeMode": "Block"}}, PersistentVolumeClaim),
 }
 
 
@@ -94,7 +112,8 @@ def build(
     )
     settings = decode_kubevirt({"spec": {"configuration": configuration}}).spec.configuration
     whole = msgspec.structs.replace(vmi, metadata=meta)
-    return build_launcher_pod(whole, attempt=1, image="localhost/virtops/virt-launcher:0.1.0", configuration=settings)
+    image = "localhost/virtops/virt-launcher:0.1.0"
+    return build_launcher_pod(whole, attempt=1, image=image, configuration=settings, claims=CLAIMS)
 
 
 @pytest.mark.parametrize(("name", "case"), CASES.items(), ids=CASES.keys())
@@ -120,7 +139,7 @@ def test_the_pod_passes_the_restricted_profile(case: tuple[dict[str, Any], dict[
             "capabilities": {"drop": ["ALL"]},
         }
     kinds = {kind for volume in spec["volumes"] for kind in volume if kind != "name"}
-    assert kinds <= {"emptyDir", "downwardAPI", "image", "secret"}
+    assert kinds <= {"emptyDir", "downwardAPI", "image", "secret", "persistentVolumeClaim"}
     safe = {"net.ipv4.ip_unprivileged_port_start"}
     assert {one["name"] for one in spec["securityContext"].get("sysctls", ())} <= safe
 

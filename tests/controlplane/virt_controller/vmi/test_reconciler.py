@@ -16,6 +16,7 @@ from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE_INSTAN
 from controlplane.engine.errors import ApiError, Forbidden, Invalid, NotFound, Throttled, Unavailable, Unjudged
 from controlplane.engine.reconcile import reconcile
 from controlplane.virt_controller.vmi.memory import STANDS_SECONDS
+from controlplane.virt_controller.vmi.other_nodes import PREFERRED, REQUIRED
 from controlplane.virt_controller.vmi.world import DeletePod, LookForPods, pod_name
 from tests.controlplane.simulation.store import Json
 from tests.controlplane.virt_controller.small_world import StoreApi
@@ -90,6 +91,87 @@ async def test_a_process_that_knows_nothing_goes_on_with_a_further_attempt(stage
         await stage.work()
     ((key, _body),) = stage.store.list(POD)
     assert key.name.endswith("-2")
+
+
+async def test_a_run_that_a_node_refuses_is_tried_on_another_and_told_of(stage: Stage) -> None:
+    """One Pod at a time, and nothing of the failure stays on an instance that came up, but the record."""
+    first = await stage.until_begun()
+    stage.place(first, {"phase": "Failed", "reason": "UnexpectedAdmissionError", "message": "no kvm"})
+    calls = []
+    for _unused in range(4):
+        await stage.work()
+        calls += stage.calls
+    assert [one for one in calls if "Pod" in one] == ["delete Pod [uid]", "get Pod", "get Pod", "create Pod"]
+    ((second, body),) = stage.store.list(POD)
+    assert second.name.endswith("-2")
+    ((avoided,),) = (one["preference"]["matchFields"] for one in body["spec"]["affinity"]["nodeAffinity"][PREFERRED])
+    assert avoided == {"key": "metadata.name", "operator": "NotIn", "values": ["node-1"]}
+    assert stage.said[0] == "FurtherAttempt"
+    told = [message for _unused, reason, message in stage.told.events if reason == "FurtherAttempt"]
+    assert len(told) == 1
+    assert "attempt 1 failed on node node-1: UnexpectedAdmissionError: no kvm" in told[0]
+    stage.place(second)
+    await stage.work()
+    assert (stage.status["phase"], stage.status["attempt"], stage.said) == ("Scheduled", 2, ("", ""))
+    assert "reason" not in stage.status
+    assert [one["nodeName"] for one in stage.status["failedAttempts"]] == ["node-1"]
+
+
+async def test_its_machine_is_told_of_the_attempt_as_well(stage: Stage) -> None:
+    owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "name": "web", "uid": "vm", "controller": True}
+    stage.store.patch(VIRTUAL_MACHINE_INSTANCE, WEB, {"metadata": {"ownerReferences": [owner]}})
+    stage.catch_up()
+    stage.place(await stage.until_begun(), {"phase": "Failed", "reason": "OutOfcpu", "message": "full"})
+    await stage.work()
+    assert len([one for one in stage.told.events if one[1] == "FurtherAttempt"]) == 2
+
+
+async def test_a_launcher_that_does_not_come_up_is_given_up_in_time_whatever_clocks_say(stage: Stage) -> None:
+    key = await stage.until_begun()
+    stage.place(key, {"phase": "Pending", "conditions": []})
+    outcome = await stage.work()
+    assert outcome.look_again_in == pytest.approx(600)
+    stage.clock.advance(599)
+    await stage.work()
+    assert stage.status["attempt"] == 1
+    stage.clock.advance(1)
+    await stage.work()
+    assert (stage.status["attempt"], stage.status["failedAttempts"][0]["reason"]) == (2, "RunTimedOut")
+
+
+async def test_a_process_that_begins_to_look_gives_a_launcher_all_its_time(stage: Stage) -> None:
+    stage.place(await stage.until_begun(), {"phase": "Pending", "conditions": []})
+    await stage.work()
+    stage.clock.advance(599)
+    stage.reconciler = stage.another()
+    outcome = await stage.work()
+    assert outcome.look_again_in == pytest.approx(600)
+
+
+async def test_a_pod_keeps_from_the_nodes_that_are_quarantined_and_goes_when_one_is_free_again(stage: Stage) -> None:
+    kept = {"node-1"}
+    stage.reconciler = stage.another(kept_from=lambda: frozenset(kept))
+    first = await stage.until_begun()
+    assert stage.pod(first)["metadata"]["annotations"]["kubevirt.io/kept-from-nodes"] == "node-1"
+    assert REQUIRED in stage.pod(first)["spec"]["affinity"]["nodeAffinity"]
+    await stage.work()
+    assert stage.status["attempt"] == 1
+    kept.clear()
+    for _unused in range(4):
+        await stage.work()
+    ((second, body),) = stage.store.list(POD)
+    assert (second.name[-2:], body["spec"].get("affinity")) == ("-2", None)
+    assert "kubevirt.io/kept-from-nodes" not in body["metadata"]["annotations"]
+    assert "failedAttempts" not in stage.status
+
+
+async def test_a_pod_that_has_a_node_stays_when_another_is_free_again(stage: Stage) -> None:
+    kept = {"node-2"}
+    stage.reconciler = stage.another(kept_from=lambda: frozenset(kept))
+    stage.place(await stage.until_begun(), {"phase": "Pending", "conditions": []})
+    kept.clear()
+    await stage.work()
+    assert stage.status["attempt"] == 1
 
 
 @pytest.mark.parametrize("unread", [POD, NODE, VIRTUAL_MACHINE_INSTANCE], ids=str)

@@ -13,6 +13,7 @@ import msgspec
 import pytest
 
 from controlplane.api.objects import conditions
+from controlplane.api.objects.claim import PersistentVolumeClaim
 from controlplane.api.objects.kubevirt import DeveloperConfiguration, KubeVirtConfiguration
 from controlplane.api.objects.phase import FINAL, TRANSITIONS, may_move
 from controlplane.api.objects.pod import Trouble
@@ -313,6 +314,28 @@ def test_what_keeps_it_from_starting_is_said(
     found = [one for one in status.conditions if one.type in ("Synchronized", "PodScheduled")]
     assert [(one.type, one.reason, one.message) for one in found] == ([] if said is None else [said])
     assert all(one.status == "False" for one in found)
+
+
+CLAIMING = a_vmi(
+    spec={"volumes": [{"name": one, "persistentVolumeClaim": {"claimName": one}} for one in ("a", "b", "c", "d", "e")]},
+    **S,
+)
+
+
+def test_claims_that_are_not_there_are_named_until_they_are() -> None:
+    world = vmi_world(CLAIMING, claims={"b": PersistentVolumeClaim()})
+    status = derive_status(world, None)
+    assert status is not None
+    said = {one.type: one for one in status.conditions}
+    text = "PersistentVolumeClaim default/a, default/c, default/d and 1 more not found: it starts when there are such"
+
+    assert (said["Synchronized"].reason, said["Synchronized"].message) == ("FailedPvcNotFound", text)
+    assert (said["PodScheduled"].reason, said["PodScheduled"].message) == ("Unschedulable", text)
+
+    vmi = msgspec.structs.replace(CLAIMING, status=status)
+    after = derive_status(replace(world, vmi=vmi, claims={one: PersistentVolumeClaim() for one in "abcde"}), None)
+    assert after is not None
+    assert [one.type for one in after.conditions] == ["Ready"]
 
 
 def test_trouble_that_is_over_is_said_no_more() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from controlplane.virt_handler.launchers.pace import Looks, Pauses
+from controlplane.virt_handler.launchers.pace import Looks, Pauses, Rounds
 
 
 def pauses() -> Pauses:
@@ -61,3 +61,22 @@ def test_quick_events_of_a_start_are_answered_at_once() -> None:
     looks = Looks()
     assert [looks.next(1000.0) for _unused in range(20)] == [0.0] * 20
     assert looks.next(1000.0) == 0.5
+
+
+def rests(rounds: int, **how: bool) -> list[float]:
+    counted = Rounds()
+    return [counted.next(**{"is_silent": False, "is_changed": False, **how}, took=0.1) for _unused in range(rounds)]
+
+
+def test_an_agent_is_asked_ever_less_often_up_to_what_is_usual() -> None:
+    assert rests(7) == [10, 20, 40, 80, 120, 120, 120]
+
+
+def test_an_agent_that_is_silent_or_always_says_something_else_is_asked_seldom() -> None:
+    assert rests(6, is_silent=True) == [20, 80, 320, 600, 600, 600]
+    assert rests(9, is_changed=True) == [10, 20, 40, 80, 120, 240, 480, 600, 600]
+
+
+def test_an_agent_that_answers_slowly_has_a_twentieth_of_the_time() -> None:
+    assert Rounds().next(is_silent=False, is_changed=False, took=4) == 80
+    assert Rounds().next(is_silent=False, is_changed=False, took=3600) == 600

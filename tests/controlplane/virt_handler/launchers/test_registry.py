@@ -21,7 +21,7 @@ from controlplane.virt_handler.launchers.registry import Registry
 from controlplane.virt_handler.launchers.session import Tools
 from controlplane.virt_handler.node_client import NodeClient
 from controlplane.virt_handler.vmi.ports import CannotLook, NoContact
-from controlplane.virt_handler.vmi.world import Traces
+from controlplane.virt_handler.vmi.world import NodeTrouble, Traces
 from controlplane.virt_node.launcher_dir import PodsDirectory
 from tests.controlplane.virt_handler.builders import POD_UID, VMI_UID, a_vmi, pod_object
 from tests.controlplane.virt_handler.fakes import (
@@ -36,12 +36,13 @@ from tests.controlplane.virt_handler.fakes import (
 from tests.controlplane.virt_handler.virt_node import VirtNode, linked
 
 POD = Key("default", f"virt-launcher-web-{POD_UID[:4]}")
+VMI = Key("default", "web")
 
 
 class Node:
     def __init__(self, root: Path) -> None:
         (root / "pods").mkdir()
-        self.pods = FakeCache()
+        self.pods, self.clock = FakeCache(), FakeClock()
         self.proc = FakeProc(root / "proc")
         self.files = LauncherFiles(root / "pods")
         self.directory = PodsDirectory(str(root / "pods"))
@@ -49,8 +50,9 @@ class Node:
         self.has_begun, self.may_end = threading.Event(), threading.Event()
         self.virt_node = VirtNode(self.directory, self, self.proc)  # type: ignore[arg-type]
         self.client = NodeClient(self.virt_node.dial)
-        tools = Tools(self.client, FakeClock(), FakeLibvirtd(VMI_UID).connect)
-        self.registry = Registry(self.pods, tools, lambda _unused: None)
+        tools = Tools(self.client, self.clock, FakeLibvirtd(VMI_UID).connect)
+        self.woken: list[Key] = []
+        self.registry = Registry(self.pods, tools, self.woken.append)
 
     def set_up(self, namespace: AbstractContextManager[int], wanted: Masquerade) -> PodInterface:
         """Set a Pod's network up, when it may end."""
@@ -101,6 +103,41 @@ async def test_a_pod_that_another_replaced_under_its_name_is_gone(node: Node, re
     node.pods.put(new)
     known = {one.pod.uid: one.is_gone for one in registry.launchers_of(VMI_UID)}
     assert known == {POD_UID: True, "another": False}
+
+
+async def test_a_launcher_that_lost_its_owner_is_still_its_vmi_s_and_forgotten_with_its_pod(
+    node: Node, registry: Registry
+) -> None:
+    """`kubectl delete vmi --cascade=orphan`: it was remembered for ever, as one that is there, and never as ended."""
+    node.pods.put(pod_object())
+    for phase, is_over in (("Running", False), ("Succeeded", True)):
+        orphaned = pod_object(phase=phase)
+        del orphaned["metadata"]["ownerReferences"]
+        node.pods.put(orphaned)
+        assert [one.pod.is_over for one in registry.launchers_of(VMI_UID)] == [is_over]
+        assert [one.pod.uid for one in registry.launchers_named(VMI)] == [POD_UID]
+    node.woken.clear()
+    node.pods.remove(POD)
+    assert node.woken == [VMI]
+    await until(lambda: len(registry) == 0, "nothing of it")
+
+
+async def test_a_pod_that_nobody_ever_owned_is_no_launcher(node: Node, registry: Registry) -> None:
+    body = pod_object()
+    del body["metadata"]["ownerReferences"]
+    node.pods.put(body)
+    assert len(registry) == 0
+
+
+async def test_a_pod_that_cannot_be_read_is_there(node: Node, registry: Registry) -> None:
+    """It was taken for gone, and its guest for one to be ended."""
+    node.pods.put(pod_object())
+    body = pod_object()
+    body["status"]["phase"] = ["not", "a", "word"]
+    node.pods.put(body)
+    assert [one.is_gone for one in registry.launchers_of(VMI_UID)] == [False]
+    node.pods.remove(POD)
+    await until(lambda: len(registry) == 0, "nothing of it")
 
 
 async def begin_a_verb(node: Node, registry: Registry) -> None:
@@ -180,8 +217,9 @@ class Reached(NodeClient):
         """Nothing is saved here."""
 
 
-async def test_a_launcher_that_is_reached_is_listened_to_until_it_hangs_up(node: Node) -> None:
-    """Its Pod may be gone from the API and its guest run: who hung up could not even end it."""
+@pytest.fixture
+async def reached(node: Node) -> AsyncIterator[tuple[Registry, FakeLibvirtd]]:
+    """A registry with one launcher, which is in contact."""
     libvirtd = FakeLibvirtd(VMI_UID)
     tools = Tools(Reached(node.virt_node.dial), FakeClock(), libvirtd.connect)
     registry = Registry(node.pods, tools, lambda _unused: None)
@@ -192,16 +230,60 @@ async def test_a_launcher_that_is_reached_is_listened_to_until_it_hangs_up(node:
     assert verbs is not None
     verbs.admit()
     await until(lambda: registry.connected == 1, "contact")
+    yield registry, libvirtd
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
 
+
+async def test_a_launcher_that_is_reached_is_listened_to_until_it_hangs_up(
+    node: Node, reached: tuple[Registry, FakeLibvirtd]
+) -> None:
+    """Its Pod may be gone from the API and its guest run: who hung up could not even end it."""
+    registry, libvirtd = reached
     node.pods.remove(POD)
     for _unused in range(5):
         await asyncio.sleep(0)
     assert registry.connected == 1
     libvirtd.hang_up()
     await until(lambda: len(registry) == 0, "its end")
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
+
+
+async def test_a_pod_that_is_listed_in_the_moment_in_which_its_contact_has_ended_is_contacted_again(
+    node: Node, reached: tuple[Registry, FakeLibvirtd]
+) -> None:
+    """The end of a task is told a moment after it: whoever was listed in between was never heard of again."""
+    registry, libvirtd = reached
+    node.pods.remove(POD)
+    contact = registry._tasks[POD_UID]
+    libvirtd.hang_up()
+    while not contact.done():  # noqa: ASYNC110 - an event would be set after the end was told
+        await asyncio.sleep(0)
+    assert POD_UID in registry._tasks
+    node.pods.put(pod_object())
+    await until(lambda: registry.connected == 1, "contact")
+    node.pods.remove(POD)
+    libvirtd.hang_up()
+    await until(lambda: len(registry) == 0, "its end")  # the word of the first end is not taken for the second's
+
+
+async def test_everyone_is_looked_at_when_virt_node_comes_and_goes(node: Node, registry: Registry) -> None:
+    """What was said of it stood for up to 30 s more: nothing else wakes a VMI whose launcher is not up."""
+    node.pods.put(pod_object())
+    assert registry.node_trouble is None
+    node.woken.clear()
+    node.clock.seconds = 2000.0
+    await node.virt_node.kill()
+    await until(lambda: node.woken == [VMI], "the loss")
+    assert registry.node_trouble == NodeTrouble("virt-node is not there", since=2000.0)
+    node.clock.seconds += 5
+    node.virt_node.is_up = True
+    await until(lambda: node.woken == [VMI, VMI], "its return")
+    assert registry.node_trouble is None
+    node.clock.seconds += 5
+    await node.virt_node.kill()
+    await until(lambda: registry.node_trouble is not None, "the second loss")
+    assert registry.node_trouble == NodeTrouble("virt-node is not there", since=2010.0)
 
 
 async def test_a_node_without_a_trace_of_a_pod_says_so(node: Node) -> None:

@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 
 from controlplane.domain.state import Life, State
+from controlplane.hypervisor.errors import NotText
 from controlplane.virt_handler.launchers.ports import LauncherSocket
 from controlplane.virt_handler.launchers.session import Session, Tools
 from controlplane.virt_handler.node_client import NodeClient
@@ -70,6 +71,26 @@ async def test_a_description_is_read_once_in_a_connection_whatever_it_is(xml: st
         await session.refresh()
     assert guest.descriptions == 1
     assert (session.launcher().sighting.state == RUNNING) is (xml == domain_text())
+
+
+async def test_a_description_that_is_no_text_is_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was asked for again every 5 s, as a bug of ours, and the guest's end was never seen."""
+    libvirtd = FakeLibvirtd(VMI_UID)
+    session = a_session(libvirtd)
+    connection = session._connection = FakeConnection(libvirtd)
+    guest = await connection.define("")
+    guest.life = RUNNING
+    asked: list[str] = []
+
+    async def babble() -> str:
+        asked.append("describe")
+        raise NotText("cannot describe domain web: what libvirt says is no text (UTF-8)")
+
+    monkeypatch.setattr(guest, "xml", babble)
+    for _unused in range(3):
+        await session.refresh()
+    assert asked == ["describe"]
+    assert session.launcher().sighting.state == State(Life.UNKNOWN, "unknown")
 
 
 async def test_that_a_guest_ran_is_remembered_when_it_is_off() -> None:

@@ -17,7 +17,7 @@ from controlplane.hypervisor.errors import Disconnected, TimedOut
 from controlplane.virt_handler.launchers.session import Session, Tools
 from controlplane.virt_handler.node_client import NodeClient
 from controlplane.virt_handler.vmi.ports import NoContact, StartRefused
-from tests.controlplane.virt_handler.builders import RUNNING, VMI_UID, a_pod, vmi_object
+from tests.controlplane.virt_handler.builders import RUNNING, VMI_UID, a_pod, a_vmi, vmi_object
 from tests.controlplane.virt_handler.fakes import FakeClock, FakeConnection, FakeGuest, FakeLibvirtd
 
 
@@ -74,7 +74,7 @@ async def test_after_a_start_without_an_answer_comes_a_look_and_no_other_start(
     """The guest came up and has shut down again meanwhile: another start would be another run."""
     start = FakeGuest.start
 
-    async def unanswered(guest: FakeGuest) -> None:
+    async def unanswered(guest: FakeGuest, **_unused: object) -> None:
         await start(guest)
         raise TimedOut("no answer within 30 s")
 
@@ -93,7 +93,7 @@ async def test_after_a_start_without_an_answer_comes_a_look_and_no_other_start(
 async def test_a_start_that_never_arrived_is_made_again(
     session: Session, libvirtd: FakeLibvirtd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def lost(_guest: FakeGuest) -> None:
+    async def lost(_guest: FakeGuest, **_unused: object) -> None:
         raise TimedOut("no answer within 30 s")
 
     with monkeypatch.context() as patched:
@@ -104,6 +104,17 @@ async def test_a_start_that_never_arrived_is_made_again(
     await session.start(granted)
 
     assert session.launcher().sighting.state == RUNNING
+
+
+@pytest.mark.parametrize(("strategy", "life"), [("", RUNNING), ("Paused", State(Life.PAUSED, "user"))])
+async def test_a_guest_that_is_to_wait_does(session: Session, strategy: str, life: State) -> None:
+    async def granted() -> VirtualMachineInstance:
+        return a_vmi(startStrategy=strategy)
+
+    await session.start(granted)
+
+    assert session.launcher().sighting.state == life
+    assert session.launcher().sighting.has_run
 
 
 async def test_a_start_that_is_answered_and_not_done_is_refused(session: Session, libvirtd: FakeLibvirtd) -> None:

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.handler_link import Verb
 from controlplane.virt_handler.launchers.verbs import Verbs
-from controlplane.virt_handler.vmi.ports import NoContact, StartRefused
+from controlplane.virt_handler.vmi.ports import Busy, NoContact, StartRefused, VerbRefused
 from controlplane.virt_handler.vmi.world import Expected, Launcher, Setback
 from tests.controlplane.virt_handler.builders import a_launcher, a_vmi
 from tests.controlplane.virt_handler.fakes import FakeClock
@@ -46,6 +47,9 @@ class Contact:
 
     async def resume(self) -> None:
         await self._do("resume")
+
+    async def obey(self, verb: Verb, _unused: object) -> None:
+        await self._do(verb)
 
     async def _do(self, verb: str) -> None:
         self.asked.append(verb)
@@ -140,3 +144,60 @@ async def test_a_verb_that_is_cancelled_leaves_the_launcher_free(stage: Stage) -
     stage.tasks[-1].cancel()
     await asyncio.wait(stage.tasks)
     assert stage.doing == ""
+
+
+async def test_what_a_person_asks_is_waited_for_and_no_setback_of_ours() -> None:
+    stage = Stage()
+    asking = asyncio.create_task(stage.verbs.obey("pause", None))
+    await asyncio.sleep(0)
+    assert stage.doing == "pause"
+    await stage.end()
+    await asking
+    assert (stage.contact.asked, stage.doing, stage.setback, stage.woken) == (["pause"], "", None, [""])
+
+
+@pytest.mark.parametrize("error", [VerbRefused("no"), NoContact("broke")], ids=["refused", "broke"])
+async def test_what_came_of_what_a_person_asked_is_that_persons(error: Exception) -> None:
+    stage = Stage()
+    asking = asyncio.create_task(stage.verbs.obey("reset", None))
+    await asyncio.sleep(0)
+    await stage.end(error)
+    with pytest.raises(type(error), match=str(error)):
+        await asking
+    assert (stage.doing, stage.setback) == ("", None)
+
+
+async def test_one_verb_at_a_time_also_for_a_person() -> None:
+    stage = Stage()
+    stage.verbs.destroy()
+    with pytest.raises(Busy, match="busy with another verb"):
+        await stage.verbs.obey("pause", None)
+    await stage.end()
+    asking = asyncio.create_task(stage.verbs.obey("pause", None))
+    await asyncio.sleep(0)
+    with pytest.raises(NoContact):
+        stage.verbs.resume()
+    await stage.end()
+    await asking
+
+
+async def test_a_person_who_does_not_wait_does_not_end_the_verb() -> None:
+    stage = Stage()
+    asking = asyncio.create_task(stage.verbs.obey("reset", None))
+    await asyncio.sleep(0)
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    assert stage.doing == "reset"
+    await stage.end(NoContact("broke"))
+    assert stage.doing == ""
+
+
+async def test_a_bug_in_what_a_person_asked_is_said_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+    stage = Stage()
+    asking = asyncio.create_task(stage.verbs.obey("reset", None))
+    await asyncio.sleep(0)
+    await stage.end(ZeroDivisionError())
+    with pytest.raises(NoContact, match="ZeroDivisionError"):
+        await asking
+    assert "bug in a verb" in caplog.text

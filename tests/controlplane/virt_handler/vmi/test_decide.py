@@ -196,7 +196,7 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
         Plan((START,)),
     ),
     "granted to another Pod": (a_world(a_vmi(), a_launcher(seen(None), a_pod("cccc"))), Plan((LOOK,), 1.0)),
-    "granted, while not all Pods are known": (a_world(a_vmi(), are_launchers_known=False), Plan()),
+    "granted, while not all Pods are known": (a_world(a_vmi(), are_launchers_known=False), Plan(look_again_in=10.0)),
     "deleted before its start": (
         a_world(a_vmi(deleting=True), a_launcher(seen(None)), deleting_since=1000.0),
         Plan(),
@@ -264,6 +264,10 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
         a_world(a_vmi("Running"), a_launcher(seen(State(Life.PAUSED, "user"), resume_asked_at=100.0, resumes=3))),
         Plan(),
     ),
+    "paused by an I/O error and by a user": (
+        a_world(a_vmi("Running"), a_launcher(seen(IOERROR, is_held=True))),
+        Plan(),
+    ),
     "paused by a user": (a_world(a_vmi("Running"), a_launcher(seen(State(Life.PAUSED, "user")))), Plan()),
     # The way out.
     "deleted": (
@@ -313,7 +317,14 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
     "not listed, virt-node away for a moment": (a_world(a_vmi("Running"), node_trouble=away(29)), Plan((LOOK,), 1.0)),
     "not listed, virt-node away": (a_world(a_vmi("Running"), node_trouble=away(30)), Plan(look_again_in=1.0)),
     "not listed, over": (a_world(a_vmi("Failed")), Plan()),
-    "not listed, while not all Pods are known": (a_world(a_vmi("Running"), are_launchers_known=False), Plan()),
+    "not listed, while not all Pods are known": (
+        a_world(a_vmi("Running"), are_launchers_known=False),
+        Plan(look_again_in=10.0),
+    ),
+    "ends, while not all Pods are known": (
+        a_world(a_vmi("Running", deleting=True), a_launcher(seen()), deleting_since=1000.0, are_launchers_known=False),
+        Plan((SHUT_DOWN,), 5.0),
+    ),
     "granted on another node": (a_world(a_vmi("Running", node=OTHER)), Plan()),
     "not listed, and contact lost": (
         a_world(a_vmi("Running"), a_launcher(seen(is_connected=False), gone=True)),
@@ -335,7 +346,7 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
     ),
     "gone before all Pods are known": (
         a_world(a_vmi(), a_launcher(seen(None, is_network_ready=False), gone=True), are_launchers_known=False),
-        Plan(),
+        Plan(look_again_in=10.0),
     ),
     "started by a predecessor, Pod removed by force": (
         a_world(a_vmi(), a_launcher(seen(is_network_ready=False), gone=True)),

@@ -334,6 +334,26 @@ def test_a_lost_launcher_that_cannot_be_looked_for_says_so_until_it_can() -> Non
     assert said.reason == "LauncherLost"
 
 
+LOST_BY_LIBVIRT = a_launcher(seen(None, has_run=True))
+
+
+@pytest.mark.parametrize(
+    ("vmi", "launchers"),
+    [(a_vmi("Running"), ()), (a_vmi("Running"), (LOST_BY_LIBVIRT,)), (scheduled("2023-11-14T22:12:50Z"), ())],
+    ids=["not listed", "lost by libvirt", "its launcher is not listed yet"],
+)
+def test_a_virt_node_that_is_back_is_not_said_to_be_missed(
+    vmi: VirtualMachineInstance, launchers: tuple[Launcher, ...]
+) -> None:
+    """It was, until there was something else to say, which for a guest whose QEMU libvirt lost is never."""
+    status = derive_status(a_world(vmi, *launchers, node_trouble=missing(30)), None)
+    assert status is not None
+    told = msgspec.structs.replace(vmi, status=status)
+    back = derive_status(a_world(told, *launchers, look=a_look(processes=1, emulators=1)), None)
+    assert back is not None
+    assert conditions.find(back.conditions, "Synchronized") is None
+
+
 def test_a_guest_that_runs_needs_no_virt_node() -> None:
     assert derive(after(a_vmi(), a_launcher(seen())), a_launcher(seen()), node_trouble=missing(3600)) is None
 

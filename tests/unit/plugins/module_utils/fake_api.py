@@ -19,13 +19,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from . import fake_fields
+from . import fake_fields, fake_guests
 
 Object = dict[str, Any]
 Key = tuple[str, str, str]  # plural, namespace, name
 KINDS = {
     "virtualmachines": ("kubevirt.io/v1", "VirtualMachine"),
     "virtualmachineinstances": ("kubevirt.io/v1", "VirtualMachineInstance"),
+    "virtualmachineinstancereplicasets": ("kubevirt.io/v1", "VirtualMachineInstanceReplicaSet"),
+    "services": ("v1", "Service"),
     "pods": ("v1", "Pod"),
     "events": ("v1", "Event"),
 }
@@ -56,6 +58,14 @@ class World:
         """Versions, plurals and events."""
         self.versions = itertools.count(1)
         self.version = 0
+        self.start_paused = False
+        """Whether the next instance of a VM begins paused."""
+        self.has_agents = False
+        """Whether guests have an agent."""
+        self.not_built: set[str] = set()
+        """Operations on guests that the control plane knows and does not do (501)."""
+        self.unknown: set[str] = set()
+        """Operations that it is too old to know (404)."""
         self.unschedulable: str | None = None
         """The scheduler's message, if no node fits."""
         self.kubevirt_installed = True
@@ -151,7 +161,7 @@ class World:
             _expect_version(old, new)
             for key in ("generation",):
                 new["metadata"][key] = old["metadata"][key]
-            _admit(new)
+            fake_guests.admit(plural, old, new) or _admit(new)
             managed = old["metadata"].get("managedFields", [])
             entries = fake_fields.after_update(managed, _content(old), new, manager, keyed=self.keyed_lists)
             return self._store(plural, old, new, entries, dry_run=dry_run)
@@ -166,7 +176,7 @@ class World:
             return self._store(plural, None, body, [], dry_run=dry_run)
 
     def _store(self, plural: str, old: Object | None, new: Object, managed: list[Object], *, dry_run: bool) -> Object:
-        _admit(new)
+        fake_guests.admit(plural, old, new) or _admit(new)
         if old is not None:
             same = {k: v for k, v in old["metadata"].items() if k != "managedFields"} == new["metadata"]
             if same and old.get("spec") == new.get("spec") and old["metadata"].get("managedFields") == managed:
@@ -180,7 +190,10 @@ class World:
             new["metadata"].setdefault("uid", "dry-run")
             return new
         self.put(plural, new)
-        self.reconcile(new["metadata"]["namespace"], new["metadata"]["name"])
+        if plural == "virtualmachines":
+            self.reconcile(new["metadata"]["namespace"], new["metadata"]["name"])
+        elif old is None or plural == "virtualmachineinstancereplicasets":
+            fake_guests.begin(self, plural, new)
         return self.objects.get((plural, new["metadata"]["namespace"], new["metadata"]["name"]), new)
 
     def delete(self, plural: str, namespace: str, name: str, options: Object) -> Object:
@@ -191,7 +204,7 @@ class World:
             if uid not in (None, old["metadata"]["uid"]):
                 raise Refused(409, "Conflict", f"the UID in the precondition ({uid}) does not match", name=name)
             if "dryRun" not in options:
-                if options.get("propagationPolicy") != "Orphan":
+                if plural == "virtualmachines" and options.get("propagationPolicy") != "Orphan":
                     self.drop("virtualmachineinstances", namespace, name)
                 self.drop(plural, namespace, name)
             return old
@@ -209,6 +222,7 @@ class World:
         with self.lock:
             vm = self._existing("virtualmachines", namespace, name)
             strategy, running = _strategy(vm), self.objects.get(("virtualmachineinstances", namespace, name))
+            self.start_paused = bool(body.get("paused"))
             if verb == "start" and (running or strategy in ("Always", "Once")):
                 raise Refused(409, "Conflict", f"{name}: VM is already running", name=name)
             if verb == "stop" and not running and strategy != "Always":
@@ -258,7 +272,10 @@ class World:
             status = {"phase": "Scheduling", "conditions": [condition]}
         owner = {"kind": "VirtualMachine", "name": name, "uid": vm["metadata"]["uid"]}
         metadata = {"name": name, "namespace": namespace, "ownerReferences": [owner]}
-        return self.put("virtualmachineinstances", {"metadata": metadata, "status": status})
+        spec = {"startStrategy": "Paused"} if self.start_paused else {}
+        made: Object = {"metadata": metadata, "spec": spec, "status": status}
+        self.start_paused = False
+        return self.put("virtualmachineinstances", fake_guests.begun(made))
 
 
 def _is_applier(entry: Object, manager: str) -> bool:
@@ -357,6 +374,8 @@ class _Handler(BaseHTTPRequestHandler):
         plural, name = rest[0], rest[1] if len(rest) > 1 else None
         if parts[0] == "apis" and not world.kubevirt_installed:
             self._not_found()
+        elif len(rest) > 2 and plural == "virtualmachineinstances":
+            self._answer(200, fake_guests.operate(world, self.command, (namespace, rest[1]), rest[2], body))
         elif len(rest) > 2:
             world.operate(namespace, rest[1], rest[2], body)
             self._answer(202, None)

@@ -1,11 +1,12 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The examples of kubevirt_vm, one after the other as a reader would try them: each does what its name says."""
+"""The examples of the modules, one after the other as a reader would try them: each does what its name says."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -13,8 +14,16 @@ import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.api import Api
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.endpoint import Endpoint
-from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import argspec, batch, manifest, shape
-from ansible_collections.virtops.kubevirt.plugins.modules import kubevirt_vm
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import (
+    argspec,
+    batch,
+    cluster,
+    manifest,
+    shape,
+)
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.cluster import Kind
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.instance_power import is_paused
+from ansible_collections.virtops.kubevirt.plugins.modules import kubevirt_replicaset, kubevirt_vm, kubevirt_vmi
 from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_api import World, serving
 
 
@@ -32,6 +41,11 @@ def vms(world: World) -> set[str]:
     return {name for kind, _namespace, name in world.objects if kind == "virtualmachines"}
 
 
+def guest(world: World, name: str) -> dict[str, Any]:
+    return world.objects["virtualmachineinstances", "default", name]
+
+
+SETS = "virtualmachineinstancereplicasets"
 THREE = {"node-1", "node-2", "node-3"}
 DONE: dict[str, Callable[[World], bool]] = {
     "Create a virtual machine and wait until it is ready": lambda world: running(world) == {"web"},
@@ -39,31 +53,77 @@ DONE: dict[str, Callable[[World], bool]] = {
     "Give it a second disk; what it has already stays": lambda world: volumes(world) == ["root", "data"],
     "Take that disk away again": lambda world: volumes(world) == ["root"],
     "Stop it, and wait until the guest has shut down": lambda world: not running(world),
-    "Declare three virtual machines at once, one of them larger": lambda world: running(world) == THREE,
-    "Delete one of them, and see to it that the others run": lambda world: running(world) == {"node-1", "node-2"},
+    "Start it paused": lambda world: is_paused(guest(world, "web")),
+    "Let it go on": lambda world: running(world) == {"web"} and not is_paused(guest(world, "web")),
+    "Declare three virtual machines at once, one of them larger": lambda world: running(world) == {"web", *THREE},
+    "Delete one of them, and see to it that the others run": lambda world: (
+        running(world) == {"web", "node-1", "node-2"}
+    ),
     "Delete a virtual machine with everything that belongs to it": lambda world: "web" not in vms(world),
 }
 
+OF_INSTANCES: dict[str, Callable[[World], bool]] = {
+    "Run a guest once and wait until it is ready": lambda world: guest(world, "probe")["status"]["phase"] == "Running",
+    "Pause it": lambda world: is_paused(guest(world, "probe")),
+    "Let it go on": lambda world: not is_paused(guest(world, "probe")),
+    "Give it more memory, which takes another instance": lambda world: memory(guest(world, "probe")) == "512Mi",
+    "Declare one as the API has it, whose guest begins paused": lambda world: is_paused(guest(world, "second")),
+    "End the guest and wait until nothing of it is left": lambda world: instances(world) == {"second"},
+}
+OF_SETS: dict[str, Callable[[World], bool]] = {
+    "Keep two guests running and wait until they are ready": lambda world: ready_replicas(world) == 2,
+    "Scale them to three": lambda world: ready_replicas(world) == 3,
+    "Have nobody make or delete instances for a while": lambda world: replica_set(world)["spec"]["paused"],
+    "Go on": lambda world: not replica_set(world)["spec"]["paused"],
+    "Declare one as the API has it": lambda world: ready_replicas(world, "others") == 1,
+    "Delete the set with its instances": lambda world: (SETS, "default", "workers") not in world.objects,
+}
+MODULES: dict[str, tuple[ModuleType, dict[str, Any], Kind, dict[str, Callable[[World], bool]]]] = {
+    "kubevirt_vm": (kubevirt_vm, argspec.vm_spec(), cluster.VM, DONE),
+    "kubevirt_vmi": (kubevirt_vmi, argspec.vmi_spec(), cluster.VMI, OF_INSTANCES),
+    "kubevirt_replicaset": (kubevirt_replicaset, argspec.replicaset_spec(), cluster.REPLICA_SET, OF_SETS),
+}
 
-def test_each_example_does_what_its_name_says() -> None:
+
+def replica_set(world: World, name: str = "workers") -> dict[str, Any]:
+    return world.objects[SETS, "default", name]
+
+
+def ready_replicas(world: World, name: str = "workers") -> int:
+    found: int = replica_set(world, name)["status"]["readyReplicas"]
+    return found
+
+
+def memory(vmi: dict[str, Any]) -> str:
+    found: str = vmi["spec"]["domain"]["memory"]["guest"]
+    return found
+
+
+def instances(world: World) -> set[str]:
+    return {name for kind, _namespace, name in world.objects if kind == "virtualmachineinstances"}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_each_example_does_what_its_name_says(name: str) -> None:
+    module, spec, kind, done = MODULES[name]
     world = World()
-    tasks = yaml.safe_load(kubevirt_vm.EXAMPLES)
-    assert [task["name"] for task in tasks] == list(DONE)
+    tasks = yaml.safe_load(module.EXAMPLES)
+    assert [task["name"] for task in tasks] == list(done)
     with serving(world) as url:
         api = Api.connect(Endpoint(server=url))
         for task in tasks:
-            result = run(task["virtops.kubevirt.kubevirt_vm"], api)
+            arguments = ArgumentSpecValidator(spec).validate(task[f"virtops.kubevirt.{name}"]).validated_parameters
+            result = batch.run(arguments, api, check_mode=False, diff=False, kind=kind)
             assert result["changed"] is True, task["name"]
-            assert DONE[task["name"]](world), task["name"]
-            assert run(task["virtops.kubevirt.kubevirt_vm"], api)["changed"] is False, f"{task['name']}, again"
+            assert done[task["name"]](world), task["name"]
+            again = batch.run(arguments, api, check_mode=False, diff=False, kind=kind)
+            assert again["changed"] is False, f"{task['name']}, again"
         api.close()
 
 
-def run(arguments: dict[str, Any], api: Api) -> dict[str, Any]:
-    checked = ArgumentSpecValidator(argspec.vm_spec()).validate(arguments)
-    return batch.run(checked.validated_parameters, api, check_mode=False, diff=False)
+EVERY = [task for module, *_rest in MODULES.values() for task in yaml.safe_load(module.EXAMPLES)]
 
 
-@pytest.mark.parametrize("task", yaml.safe_load(kubevirt_vm.EXAMPLES), ids=lambda task: task["name"])
+@pytest.mark.parametrize("task", EVERY, ids=lambda task: task["name"])
 def test_no_example_needs_what_it_does_not_make(task: dict[str, Any]) -> None:
     assert "secret" not in str(task).lower()

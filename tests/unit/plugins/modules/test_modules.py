@@ -15,10 +15,17 @@ from typing import Any
 import pytest
 import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible_collections.virtops.kubevirt.plugins.doc_fragments import machine
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.argspec import auth_argument_spec
+from ansible_collections.virtops.kubevirt.plugins.module_utils._service import ensure
 from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import argspec
 from ansible_collections.virtops.kubevirt.plugins.modules import (
+    kubevirt_replicaset,
+    kubevirt_replicaset_info,
+    kubevirt_service,
     kubevirt_vm,
     kubevirt_vm_info,
+    kubevirt_vmi,
     kubevirt_vmi_info,
 )
 from ansible_collections.virtops.kubevirt.tests.sanity import vms_options
@@ -26,8 +33,12 @@ from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_a
 
 MODULES = {
     "kubevirt_vm": (kubevirt_vm, argspec.vm_spec()),
+    "kubevirt_vmi": (kubevirt_vmi, argspec.vmi_spec()),
+    "kubevirt_replicaset": (kubevirt_replicaset, argspec.replicaset_spec()),
+    "kubevirt_service": (kubevirt_service, ensure.argument_spec()),
+    "kubevirt_replicaset_info": (kubevirt_replicaset_info, argspec.info_spec()),
     "kubevirt_vm_info": (kubevirt_vm_info, {**argspec.info_spec(), "running": {"type": "bool"}}),
-    "kubevirt_vmi_info": (kubevirt_vmi_info, argspec.info_spec()),
+    "kubevirt_vmi_info": (kubevirt_vmi_info, argspec.vmi_info_spec()),
 }
 EXAMPLES = [
     pytest.param(name, task, id=f"{name}: {task['name']}")
@@ -101,7 +112,10 @@ def test_documentation_and_specification_are_equal(name: str) -> None:
     module, spec = MODULES[name]
     documentation = yaml.safe_load(module.DOCUMENTATION)
     own = options(documentation)
+    if "virtops.kubevirt.machine" in documentation["extends_documentation_fragment"]:
+        own = {**options(yaml.safe_load(machine.ModuleDocFragment.DOCUMENTATION)), **own}
     assert own == {key: value for key, value in specified(spec).items() if key in own}
+    assert spec.keys() - own.keys() <= {*auth_argument_spec(), *argspec.wait_spec()}
 
 
 def test_the_options_of_vms_are_written_from_those_above() -> None:
@@ -130,7 +144,7 @@ def test_a_module_creates_a_vm_and_shows_no_secret() -> None:
         pytest.param({"cloud_init": {"user_data": "canary-value", "typ": "x"}}, "typ", id="misspelt suboption"),
         pytest.param({"kubeconfig": "users: [canary-value::x]\n", "host": None}, "current-context", id="inline YAML"),
         pytest.param({"api_key": "canary-value\nX: y"}, "line breaks", id="line break in the token"),
-        pytest.param({"state": "paused"}, "value of state must be one of", id="unknown state"),
+        pytest.param({"state": "suspended"}, "value of state must be one of", id="unknown state"),
         pytest.param({"vms": []}, "mutually exclusive", id="name and vms"),
         pytest.param({"generate_name": "x"}, "mutually exclusive", id="name and generate_name"),
         pytest.param({"wait_timeout": -1}, "wait_timeout is -1: it must be positive", id="negative time"),

@@ -54,3 +54,12 @@ def test_without_the_pod_network_the_agent_can_be_asked() -> None:
 
 def test_readiness_may_want_more_than_one_success() -> None:
     assert problems(None, readinessProbe={"guestAgentPing": {}, "successThreshold": 3}) == []
+
+
+def test_a_guest_that_waits_for_an_unpause_has_no_liveness_probe() -> None:
+    """It would be ended before anybody could unpause it."""
+    ping = {"guestAgentPing": {}}
+    assert problems(None, startStrategy="Paused", livenessProbe=ping) == [
+        "spec.startStrategy: a guest that waits for an unpause passes no livenessProbe; remove one of the two"
+    ]
+    assert problems(None, startStrategy="Paused", readinessProbe=ping) == []

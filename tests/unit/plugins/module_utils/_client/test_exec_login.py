@@ -51,3 +51,23 @@ def test_token_of_an_exec_plugin_is_used(tmp_path: Path) -> None:
 def test_a_plugin_that_gives_nothing_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(BadArgument, match="its credential plugin"):
         kubeconfig.read(a_config(a_plugin(tmp_path, "nonsense")))
+
+
+def test_what_a_plugin_says_when_it_fails_is_told_in_one_line(tmp_path: Path) -> None:
+    """The library writes it to its log alone; a task said that there are no credentials, and not why."""
+    path = tmp_path / "plugin"
+    path.write_text("#!/bin/sh\necho 'your session\nhas ended' >&2\nexit 3\n")
+    path.chmod(0o700)
+    with pytest.raises(BadArgument) as caught:
+        kubeconfig.read(a_config(str(path)))
+    said = "gave no credentials (exec: process returned 3. your session has ended); run it by hand"
+    assert said in caught.value.message
+
+
+def test_of_what_a_plugin_says_a_bounded_part_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "plugin"
+    path.write_text("#!/bin/sh\nhead -c 100000 /dev/zero | tr '\\0' x >&2\nexit 3\n")
+    path.chmod(0o700)
+    with pytest.raises(BadArgument) as caught:
+        kubeconfig.read(a_config(str(path)))
+    assert len(caught.value.message) < 500

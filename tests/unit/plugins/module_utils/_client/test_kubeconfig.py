@@ -65,6 +65,15 @@ def test_token_file_is_read(tmp_path: Path) -> None:
     assert kubeconfig.read(path).token == "abc"
 
 
+def test_a_token_file_goes_before_a_token_which_serves_while_it_cannot_be_read(tmp_path: Path) -> None:
+    """As with kubectl: it is the file that is renewed."""
+    token = write(tmp_path / "token", "newer\n")
+    path = write(tmp_path / "config", json.dumps(a_config(tokenFile="token", token="older")))
+    assert kubeconfig.read(path).token == "newer"
+    os.unlink(token)
+    assert kubeconfig.read(path).token == "older"
+
+
 def test_a_file_for_everybody_warns(tmp_path: Path) -> None:
     found = kubeconfig.read(write(tmp_path / "config", json.dumps(a_config(token="x")), 0o644))
     assert "chmod 600" in found.warnings[0]

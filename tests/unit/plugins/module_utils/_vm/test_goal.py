@@ -25,6 +25,17 @@ def a_vmi(phase: str = "Running", uid: str = "new", **metadata: Any) -> dict[str
     return {"metadata": {"uid": uid, **metadata}, "status": {"phase": phase, "conditions": READY}}
 
 
+def with_condition(obj: dict[str, Any], kind: str, status: str = "True", reason: str = "") -> dict[str, Any]:
+    listed = [*obj["status"]["conditions"], {"type": kind, "status": status, "reason": reason}]
+    return {**obj, "status": {**obj["status"], "conditions": listed}}
+
+
+AGENT = Goal("running", condition=("AgentConnected", "True", None))
+NO_RESTART = Goal("running", condition=("RestartRequired", "False", None))
+PAUSED_VMI = with_condition(a_vmi(), "Paused", reason="PausedByUser")
+STALLED_VMI = with_condition(a_vmi(), "Paused", reason="PausedIOError")
+FROM_THE_START = {**PAUSED_VMI, "spec": {"startStrategy": "Paused"}}
+OVER, LEAVING = a_vmi("Failed"), a_vmi(deletionTimestamp="t")
 RUNNING, STOPPED, GONE = Goal("running"), Goal("stopped"), Goal("gone")
 CRASHING = a_vm(ready=False, printableStatus="CrashLoopBackOff", startFailure={"consecutiveFailCount": 3})
 
@@ -50,7 +61,26 @@ CRASHING = a_vm(ready=False, printableStatus="CrashLoopBackOff", startFailure={"
         pytest.param(STOPPED, a_vm("Manual"), a_vmi("Succeeded"), "done", id="ended, object kept"),
         pytest.param(GONE, a_vm(), None, "waiting", id="still there"),
         pytest.param(GONE, None, None, "done", id="gone"),
-        pytest.param(Goal("instance"), a_vmi(), None, "done", id="instance ready"),
+        pytest.param(Goal("gone", uid="old"), a_vmi(), a_vmi(), "done", id="another of the name"),
+        pytest.param(Goal("gone", uid="new"), a_vmi(), a_vmi(), "waiting", id="the one that was meant"),
+        pytest.param(Goal("instance"), a_vmi(), a_vmi(), "done", id="instance ready"),
+        pytest.param(Goal("instance"), OVER, OVER, "hopeless", id="a run that is over"),
+        pytest.param(Goal("instance", may_come=True), LEAVING, LEAVING, "done", id="another may come"),
+        pytest.param(Goal("instance"), FROM_THE_START, FROM_THE_START, "done", id="was to begin paused"),
+        pytest.param(RUNNING, a_vm(ready=False), PAUSED_VMI, "hopeless", id="a user paused it"),
+        pytest.param(RUNNING, a_vm(ready=False), STALLED_VMI, "waiting", id="storage paused it"),
+        pytest.param(RUNNING, a_vm(ready=False), FROM_THE_START, "done", id="VM that was to begin paused"),
+        pytest.param(Goal("paused"), a_vm(), PAUSED_VMI, "done", id="paused"),
+        pytest.param(Goal("paused"), a_vm(), a_vmi(), "waiting", id="not paused yet"),
+        pytest.param(Goal("paused"), a_vm(), None, "hopeless", id="nothing to pause any more"),
+        pytest.param(Goal("paused"), a_vm(), LEAVING, "hopeless", id="being stopped"),
+        pytest.param(Goal("unpaused"), a_vm(), PAUSED_VMI, "waiting", id="still paused"),
+        pytest.param(Goal("reset"), a_vm(), PAUSED_VMI, "done", id="reset while paused"),
+        pytest.param(Goal("softrebooted"), a_vm(), a_vmi(), "done", id="rebooted"),
+        pytest.param(AGENT, with_condition(a_vm(), "AgentConnected"), a_vmi(), "waiting", id="its last one's agent"),
+        pytest.param(AGENT, a_vm(), with_condition(a_vmi(), "AgentConnected"), "done", id="its own agent"),
+        pytest.param(NO_RESTART, a_vm(), a_vmi(), "done", id="False and not there are the same"),
+        pytest.param(NO_RESTART, with_condition(a_vm(), "RestartRequired"), a_vmi(), "waiting", id="a VM's condition"),
     ],
 )
 def test_verdict(goal: Goal, vm: dict[str, Any] | None, vmi: dict[str, Any] | None, outcome: str) -> None:

@@ -10,7 +10,12 @@ from typing import Any
 
 import pytest
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.api import Api
-from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import BadArgument, TimedOut
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import (
+    BadArgument,
+    NotFound,
+    TimedOut,
+    VirtError,
+)
 from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import info
 from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_api import World
 
@@ -42,8 +47,48 @@ def test_absent_and_uninstalled_are_no_errors(world: World, api: Api) -> None:
     assert info.virtual_machines(DEFAULTS, api) == {"changed": False, "api_found": False, "resources": []}
 
 
+@pytest.mark.parametrize("read", [info.virtual_machines, info.instances, info.replica_sets])
+def test_waiting_where_the_kind_is_unknown_fails_at_once(world: World, api: Api, read: Task) -> None:
+    world.kubevirt_installed = False
+    for where in ({}, {"name": "web", "namespace": "d"}):
+        with pytest.raises(NotFound, match=r"is KubeVirt .* installed in this cluster"):
+            read({**DEFAULTS, "wait": True, "wait_timeout": 60, **where}, api)
+    assert len(world.requests) == 2
+
+
+GUEST = {**DEFAULTS, "hidden_fields": [], "namespace": "default", "guest": True}
+
+
+def test_agents_are_asked_and_who_has_none_is_named(world: World, task: Task, of_instances: Task, api: Api) -> None:
+    of_instances(name="mute", memory="1Gi")
+    world.has_agents = True
+    of_instances(name="talks", memory="1Gi")
+    world.put("virtualmachineinstances", {"metadata": {"name": "young", "namespace": "default"}, "status": {}})
+    world.requests.clear()
+    mute, talks, young = info.instances(GUEST, api)["guests"]
+    assert (mute["name"], mute["agent"], mute["reason"].partition(";")[0]) == (
+        "mute", False, "no guest agent is connected"
+    )  # fmt: skip
+    assert (talks["agent"], talks["info"]["hostname"]) == (True, "web")
+    assert ([one["userName"] for one in talks["users"]], len(talks["filesystems"])) == (["root"], 1)
+    assert (young["agent"], young["reason"]) == (False, "the guest is not running (phase not reported)")
+    assert len(world.requests) == 4, "nobody is asked who has no agent"
+    world.has_agents = False
+    (gone,) = info.instances({**GUEST, "name": "talks"}, api)["guests"]
+    assert (gone["agent"], "does not have guest agent connected" in gone["reason"]) == (False, True)
+    assert "guests" not in info.instances({**GUEST, "guest": False}, api)
+
+
+def test_a_control_plane_that_asks_no_agents_is_told(world: World, of_instances: Task, api: Api) -> None:
+    world.has_agents = True
+    of_instances(memory="1Gi")
+    world.unknown = {"guestosinfo"}
+    with pytest.raises(VirtError, match=r"does not serve guestosinfo.*leave out guest=true"):
+        info.instances(GUEST, api)
+
+
 def test_wait_for_what_does_not_come_fails(api: Api) -> None:
-    with pytest.raises(TimedOut, match="is not running after 1 s: there is no such VirtualMachine"):
+    with pytest.raises(TimedOut, match="is not running after 1 s: it is not there"):
         info.virtual_machines({**DEFAULTS, "name": "web", "namespace": "d", "wait": True}, api)
 
 

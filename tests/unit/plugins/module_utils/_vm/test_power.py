@@ -31,6 +31,7 @@ RUNS, DONE, FAILED, LEAVING = a_vmi("Running"), a_vmi("Succeeded"), a_vmi("Faile
     [
         pytest.param("started", a_vm("Halted"), None, Ask("start"), id="start halted"),
         pytest.param("started", a_vm("Halted"), LEAVING, PATCH_ALWAYS, id="start while it goes down"),
+        pytest.param("started", a_vm("Halted", "Start"), None, None, id="a paused start is on its way"),
         pytest.param("started", a_vm("Always"), None, None, id="always starts by itself"),
         pytest.param("started", a_vm("Always"), RUNS, None, id="already started"),
         pytest.param("started", a_vm("Manual"), None, Ask("start"), id="start manual"),
@@ -54,6 +55,23 @@ def test_only_what_is_needed_is_asked_for(
     state: str, vm: dict[str, Any], vmi: dict[str, Any] | None, ask: Ask | None
 ) -> None:
     assert power.decide(state, vm, vmi) == ask
+
+
+@pytest.mark.parametrize(
+    ("vm", "vmi", "ask"),
+    [
+        pytest.param(a_vm("Halted"), None, Ask("start", {"paused": True}), id="start halted"),
+        pytest.param(a_vm("Manual"), DONE, Ask("start", {"paused": True}), id="start manual again"),
+        pytest.param(a_vm("Always"), RUNS, None, id="runs already"),
+    ],
+)
+def test_a_start_leaves_the_guest_paused(vm: dict[str, Any], vmi: dict[str, Any] | None, ask: Ask | None) -> None:
+    assert power.decide("started", vm, vmi, paused=True) == ask
+
+
+def test_only_a_start_leaves_the_guest_paused() -> None:
+    with pytest.raises(Impossible, match="still going down"):
+        power.decide("started", a_vm("Halted"), LEAVING, paused=True)
 
 
 @pytest.mark.parametrize(

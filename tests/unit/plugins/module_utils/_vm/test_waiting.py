@@ -110,6 +110,26 @@ def test_deletion_waits_for_the_instance_too(world: World, task: Task, api: Api)
     assert world.objects == {}
 
 
+def test_deletion_waits_for_the_pod_of_the_instance(world: World, task: Task, api: Api) -> None:
+    task(**MACHINE)
+    vm, instance = world.vm("web"), world.objects["virtualmachineinstances", "default", "web"]
+    labels = {"kubevirt.io/created-by": instance["metadata"]["uid"]}
+    world.put("pods", {"metadata": {"name": "launcher", "namespace": "default", "labels": labels}})
+
+    def slowly() -> None:
+        pause_until(lambda: bool(world.watchers))
+        world.drop("virtualmachines", "default", "web")
+        world.drop("virtualmachineinstances", "default", "web")
+        pause_until(lambda: any(plural == "pods" for plural, *_rest in world.watchers))
+        world.drop("pods", "default", "launcher")
+
+    thread = threading.Thread(target=slowly)
+    thread.start()
+    assert wait(api, "web", goal="gone", web=vm) == {"web": None}
+    thread.join()
+    assert world.objects == {}
+
+
 def test_an_orphaned_instance_is_not_waited_for(world: World, task: Task) -> None:
     task(**MACHINE)
     world.objects["virtualmachineinstances", "default", "web"]["metadata"]["ownerReferences"] = []

@@ -1,0 +1,76 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A PersistentVolumeClaim as the API server has it: types for lenient reading, and questions about it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from controlplane.api.objects import quantity
+from controlplane.api.objects.meta import Node, ObjectMeta, Quantity
+from controlplane.api.objects.vmi.volumes import Volume
+
+BOUND = "Bound"
+LOST = "Lost"
+
+
+class ClaimResources(Node, frozen=True, kw_only=True):
+    requests: dict[str, Quantity] = msgspec.field(default_factory=dict)
+
+
+class ClaimSpec(Node, frozen=True, kw_only=True):
+    access_modes: tuple[str, ...] = ()
+    volume_mode: str = ""
+    resources: ClaimResources = ClaimResources()
+
+
+class ClaimStatus(Node, frozen=True, kw_only=True):
+    phase: str = ""
+
+
+class PersistentVolumeClaim(Node, frozen=True, kw_only=True):
+    metadata: ObjectMeta = ObjectMeta()
+    spec: ClaimSpec = ClaimSpec()
+    status: ClaimStatus = ClaimStatus()
+
+    @property
+    def is_block(self) -> bool:
+        """Tell whether a Pod gets a device; else a directory."""
+        return self.spec.volume_mode == "Block"
+
+    @property
+    def is_bound(self) -> bool:
+        """Tell whether there is a volume for it."""
+        return self.status.phase == BOUND
+
+    @property
+    def is_shared(self) -> bool:
+        """Tell whether several nodes may write to it at once."""
+        return "ReadWriteMany" in self.spec.access_modes
+
+    @property
+    def size_bytes(self) -> int:
+        """Return what it asks for, in bytes; 0 when it does not say."""
+        try:
+            return quantity.to_bytes(self.spec.resources.requests.get("storage", 0))
+        except quantity.QuantityError:
+            return 0
+
+
+Claims = Mapping[str, PersistentVolumeClaim]
+"""Claims of one namespace by name."""
+
+
+def claimed_volumes(volumes: Iterable[Volume]) -> frozenset[str]:
+    """Name the volumes that are made of claims."""
+    return frozenset(volume.name for volume in volumes if volume.persistent_volume_claim is not None)
+
+
+def claim_names(volumes: Iterable[Volume]) -> tuple[str, ...]:
+    """Name the claims that volumes are made of."""
+    return tuple(
+        volume.persistent_volume_claim.claim_name for volume in volumes if volume.persistent_volume_claim is not None
+    )

@@ -1,0 +1,184 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How each machine is, as metrics: made when somebody looks, from the objects as they are cached. Pure.
+
+Only names that the API server has judged, words of our own and addresses become labels: nothing that a guest says. Of a
+machine that left or changed its state nothing stays behind, so that there are at most as many series as machines, a few
+for each.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
+
+import msgspec
+from kubevirt_api import printable_statuses
+from prometheus_client import Metric
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from controlplane.api.objects.phase import OWNERS
+from controlplane.virt_controller.stamps import read_stamp
+
+GROUPS: dict[str, frozenset[str]] = {
+    "starting": frozenset(
+        {printable_statuses.PROVISIONING, printable_statuses.STARTING, printable_statuses.WAITING_FOR_VOLUME_BINDING}
+    ),
+    "running": frozenset({printable_statuses.RUNNING}),
+    "migrating": frozenset({printable_statuses.MIGRATING}),
+    "non_running": frozenset(
+        {
+            printable_statuses.STOPPED,
+            printable_statuses.PAUSED,
+            printable_statuses.STOPPING,
+            printable_statuses.TERMINATING,
+        }
+    ),
+}
+"""Upstream's groups of printable statuses; every other is an "error"."""
+ERROR = "error"
+_SAID_BY = frozenset({"Ready", "Failure", "Paused"})
+"""Conditions whose last change is when a machine came to be as it is, as upstream has it."""
+
+
+class _Meta(msgspec.Struct, rename="camel", gc=False):
+    name: str = ""
+    namespace: str = ""
+    creation_timestamp: str | None = None
+
+
+class _Condition(msgspec.Struct, rename="camel", gc=False):
+    type: str = ""
+    last_transition_time: str | None = None
+
+
+class _VmStatus(msgspec.Struct, rename="camel"):
+    printable_status: str = ""
+    conditions: list[_Condition] = []
+
+
+class _Vm(msgspec.Struct):
+    metadata: _Meta = msgspec.field(default_factory=_Meta)
+    status: _VmStatus = msgspec.field(default_factory=_VmStatus)
+
+
+class _Interface(msgspec.Struct, rename="camel", gc=False):
+    name: str = ""
+    ip_address: str = ""
+
+
+class _VmiStatus(msgspec.Struct, rename="camel"):
+    phase: str = ""
+    node_name: str = ""
+    interfaces: list[_Interface] = []
+
+
+class _Vmi(msgspec.Struct):
+    metadata: _Meta = msgspec.field(default_factory=_Meta)
+    status: _VmiStatus = msgspec.field(default_factory=_VmiStatus)
+
+
+Seen = TypeVar("Seen")
+_VM_DECODER = msgspec.json.Decoder(_Vm)
+_VMI_DECODER = msgspec.json.Decoder(_Vmi)
+
+
+class Machines(Collector):
+    """A collector for prometheus_client; may be asked in another thread than the caches are filled in."""
+
+    def __init__(
+        self, vms: Callable[[], Iterable[bytes]], vmis: Callable[[], Iterable[bytes]], is_leader: Callable[[], bool]
+    ) -> None:
+        """vms, vmis: what is cached, as a copy that nobody changes."""
+        self._vms, self._vmis, self._is_leader = vms, vmis, is_leader
+
+    def describe(self) -> Iterator[Metric]:
+        """Name nothing beforehand: the registry would read every machine to learn the names."""
+        return iter(())
+
+    def collect(self) -> Iterator[Metric]:
+        """Show every machine, if we are who acts: else each would be counted once for every replica."""
+        if self._is_leader():
+            yield from vm_metrics(_read(self._vms(), _VM_DECODER))
+            yield from vmi_metrics(_read(self._vmis(), _VMI_DECODER))
+
+
+def _read(cached: Iterable[bytes], decoder: msgspec.json.Decoder[Seen]) -> Iterator[Seen]:
+    for raw in cached:
+        try:
+            yield decoder.decode(raw)
+        except (msgspec.DecodeError, UnicodeError):  # its reconciler says so, on the object
+            continue
+
+
+def status_group(printable_status: str) -> str:
+    """Return the group of a printable status."""
+    return next((group for group, words in GROUPS.items() if printable_status in words), ERROR)
+
+
+def vm_metrics(vms: Iterable[_Vm]) -> Iterator[Metric]:
+    """Show virtual machines: what they are, since when, and when they were made."""
+    info = GaugeMetricFamily(
+        "kubevirt_vm_info",
+        "Information about Virtual Machines.",
+        labels=("name", "namespace", "status", "status_group"),
+    )
+    made = GaugeMetricFamily(
+        "kubevirt_vm_create_date_timestamp_seconds",
+        "Virtual Machine creation timestamp.",
+        labels=("name", "namespace"),
+    )
+    since = {
+        group: GaugeMetricFamily(
+            f"kubevirt_vm_{group}_status_last_transition_timestamp_seconds",
+            f"Virtual Machine last transition timestamp to {group} status; only of those that are.",
+            labels=("name", "namespace"),
+        )
+        for group in (*GROUPS, ERROR)
+    }
+    for vm in vms:
+        names = (vm.metadata.name, vm.metadata.namespace)
+        group = status_group(vm.status.printable_status)
+        info.add_metric((*names, vm.status.printable_status, group), 1)
+        if (seconds := read_stamp(vm.metadata.creation_timestamp)) is not None:
+            made.add_metric(names, seconds)
+        if (changed := _last_change(vm.status.conditions)) is not None:
+            since[group].add_metric(names, changed)
+    yield from (info, made, *since.values())
+
+
+def vmi_metrics(vmis: Iterable[_Vmi]) -> Iterator[Metric]:
+    """Show instances: their phases, nodes and addresses."""
+    info = GaugeMetricFamily(
+        "kubevirt_vmi_info",
+        "Information about VirtualMachineInstances.",
+        labels=("node", "namespace", "name", "phase"),
+    )
+    addresses = GaugeMetricFamily(
+        "kubevirt_vmi_status_addresses",
+        "The first address of each network interface of a VirtualMachineInstance.",
+        labels=("node", "namespace", "name", "vnic_name", "address", "type"),
+    )
+    for vmi in vmis:
+        whole, status = (vmi.status.node_name, vmi.metadata.namespace, vmi.metadata.name), vmi.status
+        info.add_metric((*whole, status.phase.lower() if status.phase in OWNERS else "unknown"), 1)
+        shown = {one.name: one.ip_address for one in status.interfaces if one.name and _is_address(one.ip_address)}
+        for name, address in shown.items():
+            addresses.add_metric((*whole, name, address, "ExternalInterface"), 1)
+    yield from (info, addresses)
+
+
+def _last_change(conditions: Iterable[_Condition]) -> float | None:
+    stamps = (read_stamp(one.last_transition_time) for one in conditions if one.type in _SAID_BY)
+    return max((one for one in stamps if one is not None), default=None)
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return "%" not in text  # a zone is free text

@@ -1,0 +1,106 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How long instances took from phase to phase, counted as the changes pass by, by the stamps that their writers left.
+
+Stamps are whole seconds, and so is what is counted: for trends and percentiles over many, not for a single start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+from prometheus_client import CollectorRegistry, Histogram
+
+from controlplane.api.objects.phase import OWNERS, is_final
+from controlplane.api.objects.resources import Key
+from controlplane.virt_controller.stamps import read_stamp
+
+BUCKETS = (0.5, 1, 2, 5, 10, 20, 30, 40, 50, 60, 90, 120, 180, 300, 600, 900, 1800, 3600)
+
+
+class _Meta(msgspec.Struct, rename="camel", gc=False):
+    uid: str = ""
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+
+
+class _Entered(msgspec.Struct, rename="camel", gc=False):
+    phase: str = ""
+    phase_transition_timestamp: str | None = None
+
+
+class _Status(msgspec.Struct, rename="camel"):
+    phase: str = ""
+    phase_transition_timestamps: list[_Entered] = []
+
+
+class _Seen(msgspec.Struct):
+    metadata: _Meta = msgspec.field(default_factory=_Meta)
+    status: _Status = msgspec.field(default_factory=_Status)
+
+
+_DECODER = msgspec.json.Decoder(_Seen)
+
+
+class Transitions:
+    """Counts while we lead: every replica sees each change, and one is to count it."""
+
+    def __init__(self, registry: CollectorRegistry, is_leader: Callable[[], bool]) -> None:
+        self._is_leader = is_leader
+        self._between = Histogram(
+            "kubevirt_vmi_phase_transition_time_seconds",
+            "Histogram of VM phase transitions duration between different phases in seconds.",
+            ("phase", "last_phase"),
+            buckets=BUCKETS,
+            registry=registry,
+        )
+        self._from_creation = Histogram(
+            "kubevirt_vmi_phase_transition_time_from_creation_seconds",
+            "Histogram of VM phase transitions duration from creation time in seconds.",
+            ("phase",),
+            buckets=BUCKETS,
+            registry=registry,
+        )
+        self._from_deletion = Histogram(
+            "kubevirt_vmi_phase_transition_time_from_deletion_seconds",
+            "Histogram of VM phase transitions duration from deletion time in seconds.",
+            ("phase",),
+            buckets=BUCKETS,
+            registry=registry,
+        )
+
+    def changed(self, _key: Key, before: bytes | None, after: bytes | None) -> None:
+        """Count a change of an instance; fits a cache's subscription."""
+        if before is None or after is None or not self._is_leader():
+            return
+        old, new = _read(before), _read(after)
+        if old is None or new is None or old.metadata.uid != new.metadata.uid:
+            return
+        phase, last = new.status.phase, old.status.phase
+        if phase == last or phase not in OWNERS or last not in OWNERS:
+            return
+        entered = _entered(new, phase)
+        created = read_stamp(new.metadata.creation_timestamp)
+        _count(self._between.labels(phase, last), _entered(new, last) if last else created, entered)
+        _count(self._from_creation.labels(phase), created, entered)
+        if is_final(phase) and new.metadata.deletion_timestamp:
+            _count(self._from_deletion.labels(phase), read_stamp(new.metadata.deletion_timestamp), entered)
+
+
+def _read(raw: bytes) -> _Seen | None:
+    try:
+        return _DECODER.decode(raw)
+    except (msgspec.DecodeError, UnicodeError):
+        return None
+
+
+def _entered(seen: _Seen, phase: str) -> float | None:
+    stamps = (one.phase_transition_timestamp for one in seen.status.phase_transition_timestamps if one.phase == phase)
+    return read_stamp(next(stamps, None))
+
+
+def _count(histogram: Histogram, begun: float | None, ended: float | None) -> None:
+    if begun is not None and ended is not None:
+        histogram.observe(max(0.0, ended - begun))  # two hosts' clocks

@@ -1,0 +1,193 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The quarantine: caches in, one label of one Node at a time out."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+import msgspec
+from kubevirt_api.names import QUARANTINED
+
+from controlplane.api.objects.decode import decode
+from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.node import Node
+from controlplane.api.objects.resources import NODE, VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.engine.errors import Conflict, NotFound, Unavailable
+from controlplane.engine.overlay import Overlay
+from controlplane.engine.plan import Plan, Problem
+from controlplane.engine.ports import Api, Clock
+from controlplane.virt_controller.quarantine.charges import Charge, Charges
+from controlplane.virt_controller.quarantine.decide import decide, newly_withheld
+from controlplane.virt_controller.quarantine.mark import mark_of, render_mark
+from controlplane.virt_controller.quarantine.world import Action, Known, Lift, Mark, World
+from controlplane.virt_controller.tell import Events, Kind, Regarding
+
+log = logging.getLogger(__name__)
+
+ALL_NODES = Key("", "")
+"""The only key: whether one node is marked depends on how many are."""
+QUARANTINED_REASON = "NodeQuarantined"
+DOUBTFUL = "NodeQuarantineDoubtful"
+WITHHELD = "NodeNotQuarantined"
+RELEASED = "NodeReleased"
+Withheld = tuple[Known, ...]
+"""Nodes of which it is to be said that they are not marked, and why."""
+
+
+class QuarantineReconciler:
+    def __init__(
+        self,
+        *,
+        nodes: Overlay,
+        vmis: Overlay,
+        api: Api,
+        clock: Clock,
+        events: Events,
+        configuration: Callable[[], KubeVirtConfiguration],
+        wake: Callable[[Key], None] = lambda _unused: None,
+    ) -> None:
+        """wake: for ALL_NODES, when there is something to judge."""
+        self._nodes = nodes
+        self._vmis = vmis
+        self._api = api
+        self._clock = clock
+        self._events = events
+        self._configuration = configuration
+        self._wake = wake
+        self._charges = Charges(changed=lambda: self._wake(ALL_NODES))
+        self._marked: dict[str, tuple[str, float]] = {}
+        """By node: its mark, and since when (monotonic) this process has seen it."""
+        self._withheld: dict[str, tuple[Charge, ...]] = {}
+        self._leading_since: float | None = None
+        nodes.subscribe(self._node_changed)
+        vmis.subscribe(self._vmi_changed)
+
+    def begin(self) -> None:
+        """Lead from now on."""
+        self._leading_since = self._clock.monotonic()
+        self._wake(ALL_NODES)
+
+    def wake_by(self, wake: Callable[[Key], None]) -> None:
+        self._wake = wake
+
+    def observe(self, key: Key) -> World | None:
+        """Read the caches. Unavailable while one of them is not complete."""
+        if not (self._nodes.synced and self._vmis.synced):
+            raise Unavailable("cannot judge nodes: not everything is known yet")
+        if key != ALL_NODES or self._leading_since is None:
+            return None
+        monotonic, vmis = self._clock.monotonic(), self._vmis.keys()
+        read = ((one.name, self._nodes.get(one)) for one in sorted(self._nodes.keys()))
+        return World(
+            nodes=tuple(self._known(name, raw, monotonic) for name, raw in read if raw is not None),
+            now=self._clock.now(),
+            monotonic=monotonic,
+            leading_for=monotonic - self._leading_since,
+            namespaces=len({one.namespace for one in vmis}),
+            seconds=self._configuration().quarantine_seconds,
+            withheld=dict(self._withheld),
+        )
+
+    def decide(self, world: World) -> Plan[Action]:
+        return decide(world)
+
+    async def apply(self, _world: World, action: Action) -> None:
+        match action:
+            case Mark():
+                await self._mark(action)
+            case Lift():
+                await self._write(action.known.node, None)
+                self._tell(action.known.node, "Normal", RELEASED, f"Machines are sent here again: {action.because}.")
+
+    def derive_status(self, world: World, _problem: Problem[Action] | None) -> Withheld | None:
+        return newly_withheld(world) or None
+
+    async def write_status(self, _world: World, status: Withheld) -> None:
+        """Say of these nodes that they are spared: all that there is to write of it is Events."""
+        for one in status:
+            self._withheld[one.name] = one.charges
+            text = "Runs do not begin here. Machines are still sent, else fewer than half of the nodes would stay."
+            self._tell(one.node, "Warning", WITHHELD, f"{text} Look at the node.")
+
+    def tell_refusal(self, _world: World, problem: Problem[Action]) -> None:
+        log.warning("refused", extra={"error": str(problem.error)})
+
+    async def _mark(self, action: Mark) -> None:
+        node, charges = action.known.node, action.known.charges
+        await self._confirm(action)
+        until = render_mark(action.until)
+        text = (
+            f"No new virtual machines are sent to node {node.metadata.name} until {until}: {action.because}. "
+            f"To send them again before: kubectl label node {node.metadata.name} {QUARANTINED}-"
+        )
+        try:
+            await self._write(node, until)
+        except Unavailable as error:
+            self._tell(node, "Warning", DOUBTFUL, f"Whether this holds is not known ({error}). {text}")
+            raise
+        self._charges.forget(node.metadata.name)
+        self._tell(node, "Warning", QUARANTINED_REASON, text)
+        for one in charges:
+            regarding = Regarding(VIRTUAL_MACHINE_INSTANCE, one.vmi, one.uid)
+            self._events.record(regarding, "Normal", QUARANTINED_REASON, text, occurrence=until)
+
+    async def _confirm(self, action: Mark) -> None:
+        """Ask the API server of the nodes that are counted on: another leader may have marked one just now."""
+        for name in action.staying:
+            try:
+                found = decode(await self._api.get(NODE, Key("", name)), Node)
+            except NotFound:
+                raise Conflict(f"node {name} is gone meanwhile") from None
+            if mark_of(found) is not None or not Known(node=found).is_fit:
+                raise Conflict(f"node {name} takes no machines any more")
+
+    async def _write(self, node: Node, mark: str | None) -> None:
+        """Write, or take off, the label of exactly the Node that was judged."""
+        meta = node.metadata
+        patch = {"metadata": {"labels": {QUARANTINED: mark}}}
+        await self._api.patch(NODE, Key("", meta.name), patch, uid=meta.uid, resource_version=meta.resource_version)
+
+    def _tell(self, node: Node, kind: Kind, reason: str, message: str) -> None:
+        meta = node.metadata
+        regarding, occurrence = Regarding(NODE, Key("", meta.name), meta.uid), meta.resource_version
+        self._events.record(regarding, kind, reason, message, occurrence=occurrence)
+
+    def _known(self, name: str, raw: bytes, monotonic: float) -> Known:
+        node = decode(raw, Node)
+        since = self._see(name, mark_of(node), monotonic)
+        return Known(node=node, charges=self._charges.of(name), marked_for=monotonic - since)
+
+    def _see(self, name: str, mark: str | None, monotonic: float) -> float:
+        """Take note of the mark that a node has; return since when it has been so."""
+        if mark is None:
+            self._marked.pop(name, None)
+            return monotonic
+        if self._marked.get(name, ("", 0.0))[0] != mark:
+            self._marked[name] = mark, monotonic
+        return self._marked[name][1]
+
+    def _node_changed(self, key: Key, before: bytes | None, after: bytes | None) -> None:
+        was, now = (None if raw is None else _gist(raw) for raw in (before, after))
+        if was == now:
+            return
+        mark = None if now is None else now[0]
+        self._see(key.name, mark, self._clock.monotonic())
+        if (None if was is None else was[0]) != mark or now is None:
+            self._charges.forget(key.name)  # it was judged, or a person has looked at it
+            self._withheld.pop(key.name, None)
+        self._wake(ALL_NODES)
+
+    def _vmi_changed(self, _key: Key, before: bytes | None, after: bytes | None) -> None:
+        self._charges.note(before, after, self._clock.monotonic())
+
+
+_node_decoder = msgspec.json.Decoder(Node)
+
+
+def _gist(raw: bytes) -> tuple[str | None, bool]:
+    """What a judgement of nodes depends on; all else of a Node may change unseen."""
+    node = _node_decoder.decode(raw)
+    return mark_of(node), Known(node=node).is_fit

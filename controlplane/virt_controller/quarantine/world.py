@@ -1,0 +1,78 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the quarantine knows when it decides, and what it can do. Values only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kubevirt_api.names import SCHEDULABLE
+
+from controlplane.api.objects.node import Node
+from controlplane.virt_controller.quarantine.charges import Charge
+from controlplane.virt_controller.quarantine.mark import mark_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """A Node, and what was seen of it."""
+
+    node: Node
+    charges: tuple[Charge, ...] = ()
+    marked_for: float = 0.0
+    """Seconds for which this process has seen the mark that it has."""
+
+    @property
+    def name(self) -> str:
+        return self.node.metadata.name
+
+    @property
+    def mark(self) -> str | None:
+        return mark_of(self.node)
+
+    @property
+    def is_fit(self) -> bool:
+        """Tell whether machines would be sent there, if it were not marked."""
+        says = self.node.metadata.labels.get(SCHEDULABLE) == "true"
+        return says and not self.node.spec.unschedulable and not self.node.is_out_of_service
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    nodes: tuple[Known, ...]
+    """By name."""
+    now: float
+    """Seconds since the epoch."""
+    monotonic: float
+    leading_for: float
+    """Seconds since this process leads."""
+    namespaces: int
+    """How many have machines."""
+    seconds: int
+    """How long a mark lasts; 0: nothing is marked."""
+    withheld: Mapping[str, tuple[Charge, ...]] = field(default_factory=dict)
+    """Charges over which it was said already that a node is not marked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Send no machines to a node until then."""
+
+    known: Known
+    until: float
+    staying: tuple[str, ...]
+    """Nodes that this rests on: enough of them stay."""
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lift:
+    """Send machines there again."""
+
+    known: Known
+    because: str
+
+
+Action = Mark | Lift

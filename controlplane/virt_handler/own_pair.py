@@ -1,0 +1,77 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The pair that this virt-handler serves with: made anew by each process, and known to nobody else.
+
+It is made by a child: what makes keys and certificates takes 10 MiB that no process on a node should hold for good.
+How others learn which certificate it is: controlplane.handler_link.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import sys
+from dataclasses import dataclass
+
+from controlplane.handler_link import server_name
+
+MAKE_SECONDS = 60.0
+DAYS_BEFORE, DAYS_AFTER = 30, 3650
+"""Longer than any process, and than clocks differ: a certificate counts for as long as its Node's annotation says."""
+_END = b"-----END CERTIFICATE-----\n"
+
+
+class PairError(Exception):
+    """The pair could not be made."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnPair:
+    """Certificate and key, PEM."""
+
+    certificate: bytes
+    key: bytes
+
+    def __repr__(self) -> str:
+        return "OwnPair(...)"  # a key must not get into a log by way of a dataclass's repr
+
+    @property
+    def der(self) -> bytes:
+        """The certificate as it is announced."""
+        return ssl.PEM_cert_to_DER_cert(self.certificate.decode("ascii"))
+
+
+async def make_own_pair(node: str) -> OwnPair:
+    """Make the pair of this process. PairError."""
+    isolated = ("-I",) if sys.flags.isolated else ()
+    child = await asyncio.create_subprocess_exec(
+        sys.executable, *isolated, "-B", "-m", __name__, node, stdout=asyncio.subprocess.PIPE
+    )
+    try:
+        async with asyncio.timeout(MAKE_SECONDS):
+            made, _unused = await child.communicate()
+    except TimeoutError as error:
+        child.kill()
+        raise PairError(f"a pair to serve with was not made within {MAKE_SECONDS:.0f} s") from error
+    certificate, end, key = made.partition(_END)
+    if child.returncode != 0 or not key:
+        raise PairError(f"a pair to serve with could not be made: exit code {child.returncode}; see above")
+    return OwnPair(certificate + end, key)
+
+
+def main(node: str) -> None:
+    """Make a pair and print it, certificate first."""
+    import time  # noqa: PLC0415 -- the child's only
+    from datetime import timedelta  # noqa: PLC0415
+
+    from controlplane.kube.certificates import Subject, make_own  # noqa: PLC0415  -- what this child is for
+
+    subject = Subject("virt-handler", "server", (server_name(node),))
+    begins = time.time() - timedelta(days=DAYS_BEFORE).total_seconds()
+    made = make_own(subject, begins, timedelta(days=DAYS_BEFORE + DAYS_AFTER))
+    sys.stdout.buffer.write(made.certificate + made.key)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,81 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Answers what virt-api asks about a guest's power: finds the launcher that is meant, and carries the verb out there.
+
+That the guest is the VMI's is proven as for everything else: the Pod of that UID is on this node, that VMI controls it,
+and the domain in it carries both. Which state allows what: vmi.person. Nothing is written here: what came of a verb is
+seen at the domain, and told in the VMI's status like anything that happens to it.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Protocol
+
+from controlplane.api.objects.decode import DecodeError, decode_vmi
+from controlplane.api.objects.pod import bounded
+from controlplane.api.objects.resources import Key
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.engine.ports import Cache
+from controlplane.handler_link import Answer, Done, Guest, NotDone, Power, Verb
+from controlplane.virt_handler.vmi.ports import Busy, NoContact, VerbRefused
+from controlplane.virt_handler.vmi.verdict import is_own
+from controlplane.virt_handler.vmi.world import Launcher
+
+log = logging.getLogger(__name__)
+
+
+class Obedient(Protocol):
+    """A launcher that does what a person asks."""
+
+    def launcher(self) -> Launcher: ...
+
+    async def obey(self, verb: Verb, vmi: VirtualMachineInstance | None) -> None:
+        """Busy, VerbRefused, NoContact."""
+
+
+class Launchers(Protocol):
+    """The launchers of this node."""
+
+    def session(self, pod_uid: str) -> Obedient | None: ...
+
+
+class PowerVerbs:
+    """The row of the door's table for handler_link.Power."""
+
+    def __init__(self, node: str, launchers: Launchers, vmis: Cache) -> None:
+        self._node = node
+        self._launchers = launchers
+        self._vmis = vmis
+
+    async def answer(self, asked: Power) -> Answer:
+        """Carry a verb out. Cancelled, it goes on."""
+        session = self._find(asked.guest)
+        if session is None:
+            return NotDone("absent", f"node {self._node} has no launcher of this VirtualMachineInstance")
+        launcher = session.launcher()
+        extra = {"verb": asked.verb, "key": str(launcher.pod.vmi_key), "uid": asked.guest.vmi_uid}
+        try:
+            await session.obey(asked.verb, self._told(launcher.pod.vmi_key, asked.guest.vmi_uid))
+        except VerbRefused as error:
+            return NotDone("refused", bounded(str(error)))
+        except NoContact as error:
+            log.warning("nothing came of what a person asked", extra={**extra, "error": bounded(str(error))})
+            return NotDone("busy" if isinstance(error, Busy) else "lost", bounded(str(error)))
+        log.info("carried out", extra=extra)
+        return Done()
+
+    def _find(self, guest: Guest) -> Obedient | None:
+        session = self._launchers.session(guest.pod_uid)
+        if guest.node != self._node or session is None or not is_own(session.launcher(), guest.vmi_uid):
+            return None
+        return session
+
+    def _told(self, key: Key | None, uid: str) -> VirtualMachineInstance | None:
+        raw = None if key is None else self._vmis.get(key)
+        try:
+            vmi = None if raw is None else decode_vmi(raw)
+        except DecodeError:
+            return None
+        return vmi if vmi is not None and vmi.metadata.uid == uid else None

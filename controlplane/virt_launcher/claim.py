@@ -1,0 +1,83 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The disk on a claim: found, or made when the volume is empty, and grown with its claim.
+
+A volume may have been filled by others: what is called disk.img there is a disk only if it is a plain file, and its
+content is never looked at.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from controlplane.api.launch_plan import ClaimDisk
+from controlplane.domain import layout
+from controlplane.virt_launcher.errors import PreparationError
+
+MIB = 1024 * 1024
+RESERVE_BYTES = 128 * 1024
+"""Left free on the volume beside the disk, as upstream: the file system needs some room for a file that fills."""
+LEAST_SHARE = 0.9
+"""A volume has less room than its claim asks for, by what its file system takes; more than a tenth less is an error."""
+
+
+def prepare_claim(plan: ClaimDisk) -> str:
+    """Make sure of the disk and return its path. PreparationError says what is wrong with the volume."""
+    return _device(plan) if plan.is_block else _file(plan)
+
+
+def _device(plan: ClaimDisk) -> str:
+    path = layout.claim_device(plan.volume)
+    flags = os.O_RDONLY if plan.is_read_only else os.O_RDWR
+    try:
+        descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        because = str(error.strerror)
+        if isinstance(error, PermissionError):
+            because += "; devices must be the Pod's user's: set device_ownership_from_security_context in containerd"
+        text = f"volume {plan.volume}: cannot open its device: {because}"
+        raise PreparationError("InvalidDisk", text) from error
+    try:
+        if not stat.S_ISBLK(os.fstat(descriptor).st_mode):
+            raise PreparationError("InvalidDisk", f"volume {plan.volume}: its device is not a block device")
+    finally:
+        os.close(descriptor)
+    return path
+
+
+def _file(plan: ClaimDisk) -> str:
+    path = layout.claim_file(plan.volume)
+    flags = os.O_RDONLY if plan.is_read_only else os.O_RDWR | os.O_CREAT
+    try:
+        descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o660)
+    except FileNotFoundError as error:
+        text = f"volume {plan.volume}: there is no disk.img on it, and none can be made because it is read-only"
+        raise PreparationError("InvalidDisk", text) from error
+    except OSError as error:
+        text = f"volume {plan.volume}: cannot open disk.img: {error.strerror}"
+        raise PreparationError("InvalidDisk", text) from error
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise PreparationError("InvalidDisk", f"volume {plan.volume}: disk.img is not a plain file")
+        _grow(plan, descriptor, found)
+    finally:
+        os.close(descriptor)
+    return path
+
+
+def _grow(plan: ClaimDisk, descriptor: int, found: os.stat_result) -> None:
+    """Stretch the disk, sparsely, to what the claim asks for, as far as there is room. It is never made smaller."""
+    if plan.is_read_only or (plan.is_shared and found.st_size):  # somebody else may have it open
+        return
+    room = os.fstatvfs(descriptor)
+    free = room.f_bavail * room.f_frsize + found.st_blocks * 512 - RESERVE_BYTES
+    size = min(plan.size_bytes, free) // MIB * MIB
+    if not found.st_size and size < max(plan.size_bytes * LEAST_SHARE, MIB):
+        os.unlink(layout.claim_file(plan.volume))
+        text = f"volume {plan.volume}: has room for {max(free, 0)} bytes, its claim asks for {plan.size_bytes}"
+        raise PreparationError("DiskTooLarge", text)
+    if size > found.st_size:
+        os.ftruncate(descriptor, size)

@@ -1,0 +1,225 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: kubevirt_replicaset
+short_description: Declare and scale KubeVirt replica sets of virtual machine instances
+description:
+  - Creates, changes, scales, pauses and deletes VirtualMachineInstanceReplicaSets of C(kubevirt.io), which keep so many
+    instances of one template running. An instance that ends is replaced by another, under another name.
+  - Works with the control plane of this collection and with upstream KubeVirt.
+  - What is there is read first and compared; a task that changes nothing sends one request and writes nothing.
+  - A change of what the machines are is for instances that are made from then on; those that run stay as they are.
+author:
+  - virtops.kubevirt contributors (@virtops)
+extends_documentation_fragment:
+  - virtops.kubevirt.auth
+  - virtops.kubevirt.wait
+  - virtops.kubevirt.machine
+  - virtops.kubevirt.attributes
+  - virtops.kubevirt.attributes.actiongroup
+attributes:
+  check_mode:
+    support: full
+    details:
+      - The server checks what would be sent (dry run), admission included.
+  diff_mode:
+    support: full
+    details:
+      - For creation, change, scaling and deletion. Secrets are not shown.
+  idempotent:
+    support: partial
+    details:
+      - O(generate_name) makes another one each time.
+options:
+  name:
+    description:
+      - Name of the replica set.
+      - Mutually exclusive with O(generate_name).
+    type: str
+  generate_name:
+    description:
+      - Beginning of a name that the server completes. Every run makes another replica set.
+      - Only with O(state=present). Mutually exclusive with O(name).
+    type: str
+  namespace:
+    description:
+      - Namespace of the replica set. Needed here or in O(definition).
+    type: str
+  annotations:
+    description:
+      - Annotations of the replica set, and of its template when the task says what the machines are.
+    type: dict
+  labels:
+    description:
+      - Labels of the replica set, and of its template when the task says what the machines are.
+    type: dict
+  replicas:
+    description:
+      - How many instances there are to be. A set that is created has one unless this says otherwise; how many one has that
+        exists is left alone unless this is set.
+    type: int
+  selector:
+    description:
+      - A label selector, such as C(matchLabels), by which the set knows its instances.
+      - A set that is created without one selects the labels that O(labels) gives its instances. That of a set that exists
+        is left alone unless this is set; other instances than before would be its own.
+      - Beside a O(definition) with a C(spec), it must be in the one or in the other.
+    type: dict
+  paused:
+    description:
+      - Whether nobody makes or deletes instances of the set. Guests are not paused by it.
+    type: bool
+  state:
+    description:
+      - V(present) makes the replica set be as declared, V(absent) deletes it, and its instances unless O(delete_options) says
+        otherwise; in a cluster without KubeVirt nothing is to be deleted.
+    type: str
+    choices: [absent, present]
+    default: present
+  force:
+    description:
+      - Replace an existing replica set by what is declared. Nothing is kept but its identity, how many instances it has and
+        its selector where those are not declared, labels and annotations that others wrote, and what the control plane
+        filled in. Its instances stay.
+    type: bool
+    default: false
+  wait:
+    description:
+      - Wait until there are as many instances as wanted, all of them ready. A paused set is not waited for.
+      - With O(state=absent) until the set and its instances are gone.
+    type: bool
+    default: false
+seealso:
+  - module: virtops.kubevirt.kubevirt_replicaset_info
+  - module: virtops.kubevirt.kubevirt_vmi
+"""
+
+EXAMPLES = r"""
+- name: Keep two guests running and wait until they are ready
+  virtops.kubevirt.kubevirt_replicaset:
+    name: workers
+    namespace: default
+    replicas: 2
+    labels:
+      app: workers
+    memory: 256Mi
+    image: localhost/virtops/test-guest:0.1.0
+    wait: true
+
+- name: Scale them to three
+  virtops.kubevirt.kubevirt_replicaset:
+    name: workers
+    namespace: default
+    replicas: 3
+    wait: true
+
+- name: Have nobody make or delete instances for a while
+  virtops.kubevirt.kubevirt_replicaset:
+    name: workers
+    namespace: default
+    paused: true
+
+- name: Go on
+  virtops.kubevirt.kubevirt_replicaset:
+    name: workers
+    namespace: default
+    paused: false
+    wait: true
+
+- name: Declare one as the API has it
+  virtops.kubevirt.kubevirt_replicaset:
+    definition:
+      apiVersion: kubevirt.io/v1
+      kind: VirtualMachineInstanceReplicaSet
+      metadata:
+        name: others
+        namespace: default
+      spec:
+        replicas: 1
+        selector:
+          matchLabels:
+            app: others
+        template:
+          metadata:
+            labels:
+              app: others
+          spec:
+            domain:
+              memory:
+                guest: 256Mi
+              devices: {}
+
+- name: Delete the set with its instances
+  virtops.kubevirt.kubevirt_replicaset:
+    name: workers
+    namespace: default
+    state: absent
+    wait: true
+"""
+
+RETURN = r"""
+result:
+  description: The VirtualMachineInstanceReplicaSet as the server has it at the end; empty when it is gone. Secrets are not shown.
+  returned: success
+  type: dict
+  sample:
+    apiVersion: kubevirt.io/v1
+    kind: VirtualMachineInstanceReplicaSet
+    metadata:
+      name: workers
+      namespace: default
+method:
+  description: What was asked of the server; V(create), V(apply), V(patch), V(replace) or V(delete).
+  returned: when something changed
+  type: str
+  sample: create
+duration:
+  description: Seconds until the task was done.
+  returned: with O(wait=true)
+  type: float
+  sample: 1.6
+reason:
+  description: Why waiting was in vain; what the set could not do, or what is wrong with one of its instances.
+  returned: failure of a wait
+  type: str
+  sample: "1 of 3 instances are ready, 3 are there; workersx2f7k: its instance is Scheduling"
+conditions:
+  description: The conditions of the replica set.
+  returned: failure of a wait
+  type: list
+  elements: dict
+events:
+  description: The newest warnings about that instance and its Pod.
+  returned: failure of a wait
+  type: list
+  elements: str
+causes:
+  description: What the API server found wrong, by field.
+  returned: when the API server refuses
+  type: list
+  elements: dict
+"""
+
+import functools
+
+from ..module_utils._client import frame
+from ..module_utils._vm import argspec, batch, cluster
+
+
+def main():
+    module = frame.VirtModule(
+        argument_spec=argspec.replicaset_spec(),
+        mutually_exclusive=[["name", "generate_name"]],
+        required_one_of=[["name", "generate_name", "definition"]],
+        supports_check_mode=True,
+    )
+    frame.run(module, functools.partial(batch.run, kind=cluster.REPLICA_SET))
+
+
+if __name__ == "__main__":
+    main()

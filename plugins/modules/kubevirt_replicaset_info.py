@@ -1,0 +1,91 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: kubevirt_replicaset_info
+short_description: Read KubeVirt replica sets of virtual machine instances
+description:
+  - Returns VirtualMachineInstanceReplicaSets of C(kubevirt.io), with how many of their instances are ready.
+author:
+  - virtops.kubevirt contributors (@virtops)
+extends_documentation_fragment:
+  - virtops.kubevirt.auth
+  - virtops.kubevirt.wait
+  - virtops.kubevirt.attributes.info
+  - virtops.kubevirt.attributes.actiongroup
+options:
+  name:
+    description:
+      - Name of the replica set; all by default.
+    type: str
+  namespace:
+    description:
+      - Namespace to look in; all by default.
+    type: str
+  label_selectors:
+    description:
+      - Label selectors that must all match, such as V(app=web).
+    type: list
+    elements: str
+    default: []
+  field_selectors:
+    description:
+      - Field selectors that must all match, such as V(metadata.name=web).
+    type: list
+    elements: str
+    default: []
+  wait:
+    description:
+      - Wait until they have as many instances as they want, all of them ready.
+      - With O(name) and O(namespace) also until it is there.
+      - Fails at once where the cluster does not know the kind.
+    type: bool
+    default: false
+seealso:
+  - module: virtops.kubevirt.kubevirt_replicaset
+"""
+
+EXAMPLES = r"""
+- name: Read one replica set
+  virtops.kubevirt.kubevirt_replicaset_info:
+    name: workers
+    namespace: default
+
+- name: Wait until all instances of it are ready
+  virtops.kubevirt.kubevirt_replicaset_info:
+    name: workers
+    namespace: default
+    wait: true
+"""
+
+RETURN = r"""
+api_found:
+  description: Whether the cluster knows the kind.
+  returned: success
+  type: bool
+  sample: true
+resources:
+  description: The objects. Secrets in them are not shown.
+  returned: success
+  type: list
+  elements: dict
+"""
+
+from ..module_utils._client import frame
+from ..module_utils._vm import argspec, info
+
+
+def main():
+    module = frame.VirtModule(
+        argument_spec=argspec.info_spec(),
+        supports_check_mode=True,
+    )
+    frame.run(module, info.replica_sets)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,230 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: kubevirt_vmi
+short_description: Declare and operate KubeVirt virtual machine instances
+description:
+  - Creates and deletes VirtualMachineInstances of C(kubevirt.io), which are one run of a guest each, and pauses, resets,
+    reboots and freezes guests that run.
+  - For a machine that is to be started and stopped, changed and kept, use M(virtops.kubevirt.kubevirt_vm). The guest of
+    such a machine can be operated here as well; its instance has its name.
+  - Works with the control plane of this collection and with upstream KubeVirt.
+  - What is there is read first and compared; a task that changes nothing sends one request and writes nothing.
+author:
+  - virtops.kubevirt contributors (@virtops)
+extends_documentation_fragment:
+  - virtops.kubevirt.auth
+  - virtops.kubevirt.wait
+  - virtops.kubevirt.machine
+  - virtops.kubevirt.attributes
+  - virtops.kubevirt.attributes.actiongroup
+attributes:
+  check_mode:
+    support: full
+    details:
+      - The server checks what would be sent (dry run), admission included; a replacement by O(force), a reset, a soft
+        reboot, freezing and unfreezing have no dry run and are foreseen from what is there.
+  diff_mode:
+    support: full
+    details:
+      - For creation, change, deletion and power states. Secrets are not shown.
+  idempotent:
+    support: partial
+    details:
+      - O(state=reset), O(state=softrebooted) and O(generate_name) do what they say each time.
+options:
+  name:
+    description:
+      - Name of the VirtualMachineInstance.
+      - Mutually exclusive with O(generate_name).
+    type: str
+  generate_name:
+    description:
+      - Beginning of a name that the server completes. Every run makes another VirtualMachineInstance.
+      - Only with O(state=present). Mutually exclusive with O(name).
+    type: str
+  namespace:
+    description:
+      - Namespace of the VirtualMachineInstance. Needed here or in O(definition).
+    type: str
+  annotations:
+    description:
+      - Annotations of the VirtualMachineInstance. Those that are there already stay.
+    type: dict
+  labels:
+    description:
+      - Labels of the VirtualMachineInstance. Those that are there already stay.
+    type: dict
+  start_paused:
+    description:
+      - The guest begins paused; O(state=unpaused) lets it run.
+    type: bool
+  state:
+    description:
+      - V(present) makes the instance be there as declared. Only its labels and annotations can be changed once it is
+        there; see O(force). An instance whose run is over stays as it is.
+      - V(absent) deletes it, which ends its guest; in a cluster without KubeVirt nothing is to be deleted. The instance of a
+        VirtualMachine that is to run comes again.
+      - V(paused) and V(unpaused) halt the processors of a guest that runs and let them go on. V(reset) is the reset button
+        of a guest that runs, V(softrebooted) asks it to reboot (by its agent, or by ACPI). V(frozen) and V(unfrozen) have
+        the guest's agent freeze and thaw its file systems. They fail where no guest runs.
+    type: str
+    choices: [absent, present, paused, unpaused, reset, softrebooted, frozen, unfrozen]
+    default: present
+  force:
+    description:
+      - Delete an instance that is there otherwise than declared, or whose run is over, and make it anew. Waits for its
+        removal, for at most O(wait_timeout), also without O(wait).
+    type: bool
+    default: false
+  wait:
+    description:
+      - Wait until the guest runs and is ready, or is paused, as the state wants; with O(state=absent) until the instance and
+        its launcher Pod are gone.
+      - A task that waited in vain fails with the reason, from the instance, its Pod and their events.
+    type: bool
+    default: false
+seealso:
+  - module: virtops.kubevirt.kubevirt_vm
+  - module: virtops.kubevirt.kubevirt_vmi_info
+"""
+
+EXAMPLES = r"""
+- name: Run a guest once and wait until it is ready
+  virtops.kubevirt.kubevirt_vmi:
+    name: probe
+    namespace: default
+    memory: 256Mi
+    image: localhost/virtops/test-guest:0.1.0
+    labels:
+      app: probe
+    wait: true
+
+- name: Pause it
+  virtops.kubevirt.kubevirt_vmi:
+    name: probe
+    namespace: default
+    state: paused
+    wait: true
+
+- name: Let it go on
+  virtops.kubevirt.kubevirt_vmi:
+    name: probe
+    namespace: default
+    state: unpaused
+    wait: true
+
+- name: Give it more memory, which takes another instance
+  virtops.kubevirt.kubevirt_vmi:
+    name: probe
+    namespace: default
+    memory: 512Mi
+    image: localhost/virtops/test-guest:0.1.0
+    force: true
+    wait: true
+
+- name: Declare one as the API has it, whose guest begins paused
+  virtops.kubevirt.kubevirt_vmi:
+    definition:
+      apiVersion: kubevirt.io/v1
+      kind: VirtualMachineInstance
+      metadata:
+        name: second
+        namespace: default
+      spec:
+        startStrategy: Paused
+        domain:
+          memory:
+            guest: 256Mi
+          devices:
+            disks:
+              - name: root
+                disk:
+                  bus: virtio
+        volumes:
+          - name: root
+            containerDisk:
+              image: localhost/virtops/test-guest:0.1.0
+    wait: true
+
+- name: End the guest and wait until nothing of it is left
+  virtops.kubevirt.kubevirt_vmi:
+    name: probe
+    namespace: default
+    state: absent
+    wait: true
+"""
+
+RETURN = r"""
+result:
+  description: The VirtualMachineInstance as the server has it at the end; empty when it is gone. Secrets are not shown.
+  returned: success
+  type: dict
+  sample:
+    apiVersion: kubevirt.io/v1
+    kind: VirtualMachineInstance
+    metadata:
+      name: probe
+      namespace: default
+method:
+  description: >-
+    What was asked of the server; V(create), V(apply), V(patch), V(replace) (deleted and made anew), V(delete), V(pause),
+    V(unpause), V(reset), V(softreboot), V(freeze) or V(unfreeze).
+  returned: when something changed
+  type: str
+  sample: create
+duration:
+  description: Seconds until the task was done.
+  returned: with O(wait=true)
+  type: float
+  sample: 1.6
+reason:
+  description: Why waiting was in vain, the most telling of what the Pod, the scheduler, the instance and the events say.
+  returned: failure of a wait
+  type: str
+  sample: "launcher Pod virt-launcher-probe-5d0a3c1e-1 finds no node: 0/1 nodes are available: 1 Insufficient memory."
+printable_status:
+  description: The phase of the instance.
+  returned: failure of a wait
+  type: str
+  sample: Scheduling
+conditions:
+  description: The conditions of the instance.
+  returned: failure of a wait
+  type: list
+  elements: dict
+events:
+  description: The newest warnings about the instance and its Pod.
+  returned: failure of a wait
+  type: list
+  elements: str
+causes:
+  description: What the API server found wrong, by field.
+  returned: when the API server refuses
+  type: list
+  elements: dict
+"""
+
+import functools
+
+from ..module_utils._client import frame
+from ..module_utils._vm import argspec, batch, cluster
+
+
+def main():
+    module = frame.VirtModule(
+        argument_spec=argspec.vmi_spec(),
+        mutually_exclusive=[["name", "generate_name"]],
+        required_one_of=[["name", "generate_name", "definition"]],
+        supports_check_mode=True,
+    )
+    frame.run(module, functools.partial(batch.run, kind=cluster.VMI))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What each further attempt of a run rests on: a Pod that was not granted the start, and what its kubelet said of it.
+
+As controller_promises, which calls it: it shares no code with the reconcilers.
+"""
+
+from __future__ import annotations
+
+from controlplane.api.objects.resources import POD
+from tests.controlplane.simulation.answers import Asked
+from tests.controlplane.simulation.ledger import controlling_uid
+from tests.controlplane.simulation.node import LAUNCHER
+from tests.controlplane.simulation.store import OVER, Json, merged
+
+MOST = 2
+"""Further attempts for which nodes are the cause."""
+TIMED_OUT = "RunTimedOut"
+
+
+def attempt_is_due(asked: Asked) -> str | None:
+    """A run is tried again when its Pod was seen to have failed for a node's sake, or asks for what it need not."""
+    before = asked.decided_on
+    old = before.get("status", {})
+    new = merged(before, {"status": asked.call.asked["patch"].get("status", {})})["status"]
+    if old.get("attempt", 0) == new.get("attempt", 0) or not old.get("attempt"):
+        return None if _failed(old) == _failed(new) else "an attempt is said to have failed, and none follows"
+    if old.get("activePods"):
+        return "the start was granted, and another Pod is to follow"
+    pod = _pod_of_attempt(asked, before, old["attempt"])
+    if pod is None:
+        return "another Pod is to follow one that never was"
+    return None if len(_failed(new)) == len(_failed(old)) else _entry_is_true(old, new, pod)
+
+
+def _entry_is_true(old: Json, new: Json, pod: Json) -> str | None:
+    if _failed(new)[:-1] != _failed(old) or len(_failed(new)) > MOST:
+        return f"what has failed goes from {len(_failed(old))} attempts to {len(_failed(new))}"
+    said = _failed(new)[-1]
+    if (said["attempt"], said["nodeName"]) != (old["attempt"], pod["spec"].get("nodeName")):
+        return f"attempt {old['attempt']} was on {pod['spec'].get('nodeName')}, and it says {said}"
+    if said["reason"] == TIMED_OUT:
+        return None
+    if pod["status"].get("reason") == said["reason"] and pod["status"]["phase"] in OVER:
+        return None
+    states = [one["state"].get("waiting", {}) for one in pod["status"].get("containerStatuses", ())]
+    if any(one.get("reason") == said["reason"] and f'"{LAUNCHER}"' in one.get("message", "") for one in states):
+        return None
+    return f"its Pod is {pod['status']}, and it says {said['reason']}"
+
+
+def is_out_of_time(asked: Asked, vmi: Json) -> bool:
+    """Tell whether a run that was never granted is ended for the time that its Pod took on a node."""
+    said, old = asked.call.asked["patch"].get("status", {}), vmi.get("status", {})
+    pod = _pod_of_attempt(asked, vmi, old.get("attempt", 0))
+    is_placed = pod is not None and "nodeName" in pod["spec"]
+    return said.get("reason") == TIMED_OUT and not old.get("activePods") and is_placed
+
+
+def _failed(status: Json) -> list[Json]:
+    return list(status.get("failedAttempts") or ())
+
+
+def _pod_of_attempt(asked: Asked, vmi: Json, attempt: int) -> Json | None:
+    """Return the Pod of an attempt as this process sees it, or as it was last."""
+    uid = vmi["metadata"]["uid"]
+    for entry in reversed(asked.store.histories[POD.kind]):
+        body = entry.after or entry.before
+        if body is None or controlling_uid(body) != uid or entry.key.name.rsplit("-", 1)[-1] != str(attempt):
+            continue
+        seen = asked.seen(POD, entry.key)
+        return seen if seen is not None and controlling_uid(seen) == uid else body
+    return None

@@ -1,0 +1,106 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import generate_latest
+
+from controlplane.virt_controller.metrics.machines import Machines, status_group
+
+
+def an_object(name: str, **status: Any) -> bytes:
+    meta = {"name": name, "namespace": "shop", "creationTimestamp": "2026-01-31T12:00:00Z"}
+    return json.dumps({"metadata": meta, "spec": {"running": True}, "status": status}).encode()
+
+
+def shown(vms: tuple[bytes, ...] = (), vmis: tuple[bytes, ...] = (), *, is_leader: bool = True) -> list[str]:
+    registry = CollectorRegistry()
+    registry.register(Machines(lambda: vms, lambda: vmis, lambda: is_leader))
+    return [line for line in generate_latest(registry).decode().splitlines() if not line.startswith("#")]
+
+
+def test_a_machine_is_shown_with_its_status_since_when_and_its_age() -> None:
+    conditions = [
+        {"type": "Ready", "lastTransitionTime": "2026-01-31T12:00:10Z"},
+        {"type": "Paused", "lastTransitionTime": "2026-01-31T12:00:20Z"},
+        {"type": "RestartRequired", "lastTransitionTime": "2026-01-31T13:00:00Z"},
+    ]
+
+    assert shown((an_object("web", printableStatus="Paused", conditions=conditions),)) == [
+        'kubevirt_vm_info{name="web",namespace="shop",status="Paused",status_group="non_running"} 1.0',
+        'kubevirt_vm_create_date_timestamp_seconds{name="web",namespace="shop"} 1.7698608e+09',
+        'kubevirt_vm_non_running_status_last_transition_timestamp_seconds{name="web",namespace="shop"} 1.76986082e+09',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("word", "group"),
+    [
+        ("Starting", "starting"),
+        ("Running", "running"),
+        ("Stopped", "non_running"),
+        ("Terminating", "non_running"),
+        ("CrashLoopBackOff", "error"),
+        ("ErrorUnschedulable", "error"),
+        ("ErrImagePull", "error"),
+        ("Unknown", "error"),
+        ("", "error"),
+        ("a word of tomorrow", "error"),
+    ],
+)
+def test_statuses_are_grouped_as_upstream(word: str, group: str) -> None:
+    assert status_group(word) == group
+
+
+def test_an_instance_is_shown_with_its_phase_node_and_addresses() -> None:
+    interfaces = [{"name": "default", "ipAddress": "10.244.0.7"}, {"name": "v6", "ipAddress": "fd10::1"}]
+
+    first, *rest = shown(vmis=(an_object("web", phase="Running", nodeName="n1", interfaces=interfaces),))
+
+    assert first == 'kubevirt_vmi_info{name="web",namespace="shop",node="n1",phase="running"} 1.0'
+    known = 'name="web",namespace="shop",node="n1",type="ExternalInterface"'
+    assert rest == [
+        f'kubevirt_vmi_status_addresses{{address="{address}",{known},vnic_name="{name}"}} 1.0'
+        for name, address in (("default", "10.244.0.7"), ("v6", "fd10::1"))
+    ]
+
+
+@pytest.mark.parametrize("address", ["", "no address", 'fe80::1%"} 1\nx 2', "1.2.3.4.5"])
+def test_what_is_no_address_is_not_shown(address: str) -> None:
+    lines = shown(vmis=(an_object("web", phase="Running", interfaces=[{"name": "default", "ipAddress": address}]),))
+
+    assert len(lines) == 1
+
+
+def test_a_phase_that_nobody_knows_becomes_no_label_of_its_own() -> None:
+    (line,) = shown(vmis=(an_object("web", phase="Dancing"),))
+
+    assert 'phase="unknown"' in line
+
+
+def test_two_interfaces_of_one_name_are_one_series() -> None:
+    interfaces = [{"name": "a", "ipAddress": "10.0.0.1"}, {"name": "a", "ipAddress": "10.0.0.1"}]
+
+    assert len(shown(vmis=(an_object("web", phase="Running", interfaces=interfaces),))) == 2
+
+
+def test_only_who_leads_shows_machines() -> None:
+    assert shown((an_object("web"),), (an_object("web"),), is_leader=False) == []
+
+
+@pytest.mark.parametrize("raw", [b"", b"[]", b'{"status": 1}', b"\xff", b'{"metadata": {"name": 7}}'])
+def test_an_object_that_cannot_be_read_costs_only_itself(raw: bytes) -> None:
+    assert len(shown((raw, an_object("web", printableStatus="Running")))) == 2
+
+
+@pytest.mark.parametrize("stamp", ["", "soon", None, "2026-13-01T00:00:00Z"])
+def test_a_stamp_that_is_none_is_left_out(stamp: str | None) -> None:
+    conditions = [{"type": "Ready", "lastTransitionTime": stamp}]
+    lines = shown((an_object("web", printableStatus="Running", conditions=conditions),))
+
+    assert not [line for line in lines if "last_transition" in line]

@@ -1,0 +1,132 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which node is marked, and which one takes machines again, as tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from controlplane.api.objects.decode import decode
+from controlplane.api.objects.node import Node
+from controlplane.api.objects.resources import Key
+from controlplane.virt_controller.quarantine.charges import Charge
+from controlplane.virt_controller.quarantine.decide import decide, newly_withheld
+from controlplane.virt_controller.quarantine.world import Known, Lift, Mark, World
+from tests.controlplane.virt_controller.builders import NOW
+
+OURS, PERSONS = "20260101T001500Z", "maintenance"
+"""Ours ends 900 s after NOW."""
+
+
+def a_charge(machine: str, namespace: str = "default", at: float = 1000.0) -> Charge:
+    return Charge(Key(namespace, machine), f"uid of {machine}", machine, "UnexpectedAdmissionError", at)
+
+
+ENOUGH = (a_charge("a"), a_charge("b"), a_charge("c", "other"))
+ALONE = tuple(a_charge(one) for one in "abcd")
+ONE_MACHINE = tuple(a_charge("a", namespace) for namespace in ("default", "other", "third"))
+
+
+def a_node(
+    name: str,
+    *charges: Charge,
+    mark: str | None = None,
+    schedulable: str = "true",
+    marked_for: float = 0.0,
+    **spec: Any,
+) -> Known:
+    labels = {"kubevirt.io/schedulable": schedulable}
+    if mark is not None:
+        labels["virtops.kubevirt/quarantined"] = mark
+    meta = {"name": name, "uid": name, "resourceVersion": "1", "labels": labels}
+    return Known(node=decode({"metadata": meta, "spec": spec}, Node), charges=charges, marked_for=marked_for)
+
+
+def a_world(*nodes: Known, **facts: Any) -> World:
+    usual = {"now": NOW, "monotonic": 1000.0, "leading_for": 100.0, "namespaces": 5, "seconds": 900}
+    return World(nodes=nodes, **{**usual, **facts})
+
+
+def bad(*charges: Charge, **facts: Any) -> Known:
+    return a_node("bad", *(charges or ENOUGH), **facts)
+
+
+GOOD, OTHER = a_node("good"), a_node("other")
+MARKED: dict[str, tuple[World, str | None]] = {
+    "three machines of two namespaces": (a_world(bad(), GOOD), "bad"),
+    "nothing is charged": (a_world(GOOD, OTHER), None),
+    "two machines": (a_world(bad(*ENOUGH[1:]), GOOD), None),
+    "a tenant alone": (a_world(bad(*ALONE), GOOD), None),
+    "a tenant alone, and nobody else has machines": (a_world(bad(*ALONE), GOOD, namespaces=1), "bad"),
+    "one machine alone, again and again": (a_world(bad(*ONE_MACHINE), GOOD), None),
+    "too long ago": (a_world(bad(), GOOD, monotonic=1600.0), None),
+    "just not too long ago": (a_world(bad(), GOOD, monotonic=1599.0), "bad"),
+    "one of three too long ago": (a_world(bad(*ENOUGH[:2], a_charge("c", "other", 300.0)), GOOD), None),
+    "switched off": (a_world(bad(), GOOD, seconds=0), None),
+    "marked already": (a_world(bad(mark=OURS), GOOD), None),
+    "kept by a person": (a_world(bad(mark=PERSONS), GOOD), None),
+    "takes no machines anyway": (a_world(bad(schedulable="false"), GOOD, OTHER), None),
+    "cordoned": (a_world(bad(unschedulable=True), GOOD, OTHER), None),
+    "the only node": (a_world(bad()), None),
+    "two nodes, the other is cordoned": (a_world(bad(), a_node("good", unschedulable=True)), None),
+    "two nodes, the other is silent": (a_world(bad(), a_node("good", schedulable="false")), None),
+    "two nodes, the other is marked": (a_world(bad(), a_node("good", mark=OURS)), None),
+    "three nodes, one is marked": (a_world(bad(), GOOD, a_node("other", mark=OURS)), None),
+    "four nodes, one is marked": (a_world(bad(), GOOD, OTHER, a_node("more", mark=PERSONS)), "bad"),
+    "of two the worse": (a_world(bad(), a_node("worse", *ENOUGH, a_charge("d")), GOOD, OTHER), "worse"),
+    "a new leader": (a_world(bad(), GOOD, leading_for=59.0), None),
+}
+
+
+@pytest.mark.parametrize("title", MARKED)
+def test_which_node_is_marked(title: str) -> None:
+    world, expected = MARKED[title]
+    found = [one for one in decide(world).steps if isinstance(one, Mark)]
+    assert [one.known.name for one in found] == ([] if expected is None else [expected])
+
+
+def test_a_mark_rests_on_the_nodes_that_stay_and_says_why() -> None:
+    (one,) = decide(a_world(bad(), GOOD, a_node("far", unschedulable=True), OTHER)).steps
+    assert isinstance(one, Mark)
+    assert (one.until, one.staying) == (NOW + 900, ("good", "other"))
+    assert "3 machines did not begin here (UnexpectedAdmissionError)" in one.because
+
+
+def test_a_new_leader_looks_again_when_it_may_mark() -> None:
+    assert decide(a_world(bad(), GOOD, leading_for=20.0)).look_again_in == 40.0
+
+
+LIFTED: dict[str, tuple[World, bool, float | None]] = {
+    # world, whether it is lifted, when to look again
+    "just marked": (a_world(bad(mark=OURS), GOOD), False, 900.0),
+    "half over": (a_world(bad(mark=OURS), GOOD, now=NOW + 450), False, 450.0),
+    "over": (a_world(bad(mark=OURS), GOOD, now=NOW + 900), True, None),
+    "watched for its time, by a clock that is behind": (
+        a_world(bad(mark=OURS, marked_for=900.0), GOOD, now=NOW - 86400),
+        True,
+        None,
+    ),
+    "seen by a clock that is behind": (a_world(bad(mark=OURS), GOOD, now=NOW - 86400), False, 900.0),
+    "a person's": (a_world(bad(mark=PERSONS, marked_for=9999.0), GOOD, now=NOW + 9999), False, None),
+    "switched off": (a_world(bad(mark=OURS), GOOD, seconds=0), True, None),
+    "no mark": (a_world(GOOD), False, None),
+}
+
+
+@pytest.mark.parametrize("title", LIFTED)
+def test_which_node_takes_machines_again(title: str) -> None:
+    world, is_lifted, again = LIFTED[title]
+    plan = decide(world)
+    assert ([type(one) for one in plan.steps], plan.look_again_in) == ([Lift] if is_lifted else [], again)
+
+
+def test_a_node_that_is_spared_for_the_sake_of_the_others_is_named_once() -> None:
+    world = a_world(bad())
+    (found,) = newly_withheld(world)
+    assert found.name == "bad"
+    assert newly_withheld(a_world(bad(), withheld={"bad": found.charges})) == ()
+    assert newly_withheld(a_world(bad(), GOOD)) == ()
+    assert newly_withheld(a_world(bad(), leading_for=0.0)) == ()

@@ -1,0 +1,250 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The quarantine over time: runs that fail and come up elsewhere, leaders that change, answers that are lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.resources import NODE, VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.engine.errors import Conflict, Unavailable
+from controlplane.engine.plan import Outcome
+from controlplane.engine.reconcile import reconcile
+from controlplane.virt_controller.quarantine.marked import MarkedNodes
+from controlplane.virt_controller.quarantine.reconciler import ALL_NODES, QuarantineReconciler
+from tests.controlplane.virt_controller.small_world import SmallWorld, StoreApi
+
+LABEL = "virtops.kubevirt/quarantined"
+
+
+class Stage(SmallWorld):
+    def __init__(self, *names: str) -> None:
+        super().__init__()
+        for name in names:
+            labels = {"kubevirt.io/schedulable": "true"}
+            self.store.create(NODE, "", {"metadata": {"name": name, "labels": labels}, "spec": {}})
+        self.configuration = KubeVirtConfiguration()
+        self.marked = MarkedNodes(self.overlays[NODE])
+        self.woken: list[Key] = []
+        self.quarantine = self.another()
+        self.start()
+        self.clock.advance(60)
+        self.woken.clear()
+
+    def another(self) -> QuarantineReconciler:
+        """A process that has watched nothing yet, and leads."""
+        made = QuarantineReconciler(
+            nodes=self.overlays[NODE],
+            vmis=self.overlays[VIRTUAL_MACHINE_INSTANCE],
+            api=self.api,
+            clock=self.clock,
+            events=self.told,
+            configuration=lambda: self.configuration,
+            wake=self.woken.append,
+        )
+        made.begin()
+        return made
+
+    async def work(self) -> Outcome:
+        self.calls.clear()
+        outcome = await reconcile(self.quarantine, ALL_NODES)
+        self.catch_up()
+        return outcome
+
+    def comes_up(self, name: str, namespace: str = "default", *, failed_on: str = "bad", on: str = "good") -> None:
+        """A run fails on one node, for a reason that is the node's, and comes up on another."""
+        key = Key(namespace, name)
+        self.store.create(VIRTUAL_MACHINE_INSTANCE, namespace, {"metadata": {"name": name}, "spec": {}})
+        failed = {"attempt": 1, "nodeName": failed_on, "reason": "UnexpectedAdmissionError", "nodeFault": True}
+        given: dict[str, Any] = {"nodeName": on, "failedAttempts": [failed] if failed_on else None}
+        for phase in ("Scheduled", "Running"):
+            status = {"status": {"phase": phase, **given}}
+            self.store.patch(VIRTUAL_MACHINE_INSTANCE, key, status, subresource="status")
+        self.catch_up()
+
+    def three_come_up(self, failed_on: str = "bad") -> None:
+        for name, namespace in (("a", "default"), ("b", "default"), ("c", "other")):
+            self.comes_up(f"{name}-{failed_on}", namespace, failed_on=failed_on)
+
+    def mark_of(self, name: str) -> str | None:
+        found: str | None = self.store.get(NODE, Key("", name))["metadata"]["labels"].get(LABEL)
+        return found
+
+    def label(self, name: str, value: str | None) -> None:
+        self.store.patch(NODE, Key("", name), {"metadata": {"labels": {LABEL: value}}})
+        self.catch_up()
+
+    def told_of(self, reason: str) -> list[tuple[str, str]]:
+        return [(about, text) for about, why, text in self.told.events if why == reason]
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return Stage("bad", "good")
+
+
+async def test_a_node_where_runs_do_not_begin_gets_no_machines_for_a_while(stage: Stage) -> None:
+    stage.three_come_up()
+    assert set(stage.woken) == {ALL_NODES}
+    await stage.work()
+    assert stage.mark_of("bad") is not None
+    assert stage.marked() == {"bad"}
+    assert [one for one in stage.calls if "patch" in one] == ["patch Node [uid+version]"]
+    told = stage.told_of("NodeQuarantined")
+    assert sorted(about for about, _unused in told) == ["bad", "default/a-bad", "default/b-bad", "other/c-bad"]
+    assert "kubectl label node bad virtops.kubevirt/quarantined-" in told[0][1]
+    assert (await stage.work()).look_again_in == pytest.approx(900)
+    assert stage.calls == []
+
+    stage.clock.advance(900)
+    await stage.work()
+    assert (stage.mark_of("bad"), stage.marked()) == (None, frozenset())
+    assert [about for about, _unused in stage.told_of("NodeReleased")] == ["bad"]
+    await stage.work()
+    assert (stage.mark_of("bad"), stage.calls) == (None, [])
+
+
+async def test_a_node_that_a_person_has_let_go_is_judged_anew(stage: Stage) -> None:
+    stage.three_come_up()
+    await stage.work()
+    stage.woken.clear()
+    stage.label("bad", None)
+    assert stage.woken
+    for _unused in range(2):
+        await stage.work()
+    assert (stage.mark_of("bad"), stage.marked()) == (None, frozenset())
+    stage.comes_up("one-more")
+    await stage.work()
+    assert stage.mark_of("bad") is None
+
+
+async def test_what_a_person_has_marked_stays_and_counts(stage: Stage) -> None:
+    stage.label("good", "maintenance")
+    stage.three_come_up()
+    await stage.work()
+    stage.clock.advance(9000)
+    await stage.work()
+    assert (stage.mark_of("good"), stage.mark_of("bad")) == ("maintenance", None)
+
+
+async def test_a_guest_that_comes_up_there_takes_it_all_back(stage: Stage) -> None:
+    stage.comes_up("a")
+    stage.comes_up("b", "other")
+    stage.comes_up("well", failed_on="", on="bad")
+    stage.comes_up("c")
+    await stage.work()
+    assert stage.mark_of("bad") is None
+
+
+async def test_half_of_the_nodes_stay_whatever_fails_there(stage: Stage) -> None:
+    stage.three_come_up()
+    stage.three_come_up("good")
+    await stage.work()
+    await stage.work()
+    assert [stage.mark_of(one) is not None for one in ("bad", "good")].count(True) <= 1
+
+
+async def test_that_a_node_is_spared_is_said_once() -> None:
+    stage = Stage("bad")
+    stage.three_come_up()
+    for _unused in range(3):
+        await stage.work()
+    assert (stage.mark_of("bad"), stage.calls) == (None, [])
+    assert [about for about, _unused in stage.told_of("NodeNotQuarantined")] == ["bad"]
+
+
+async def test_two_leaders_do_not_leave_fewer_than_half(stage: Stage) -> None:
+    """The other one has marked a node that this one counts on, and its watch has not told yet."""
+    stage.three_come_up()
+    other = {"metadata": {"labels": {LABEL: "20300101T000000Z"}}}
+    stage.store.patch(NODE, Key("", "good"), other)
+    outcome = await reconcile(stage.quarantine, ALL_NODES)
+    assert isinstance(outcome.error, Conflict)
+    assert stage.mark_of("bad") is None
+
+
+async def test_a_node_that_changed_meanwhile_is_not_marked_by_what_it_was(stage: Stage) -> None:
+    stage.three_come_up()
+    changed = {"metadata": {"labels": {LABEL: "maintenance"}}}
+    stage.direct.meanwhile["patch Node"] = lambda: stage.store.patch(NODE, Key("", "bad"), changed)
+    outcome = await reconcile(stage.quarantine, ALL_NODES)
+    assert isinstance(outcome.error, Conflict)
+    assert stage.mark_of("bad") == "maintenance"
+
+
+async def test_a_node_that_is_gone_meanwhile_is_not_counted_on(stage: Stage) -> None:
+    stage.three_come_up()
+    stage.store.delete(NODE, Key("", "good"))
+    outcome = await reconcile(stage.quarantine, ALL_NODES)
+    assert isinstance(outcome.error, Conflict)
+    assert stage.mark_of("bad") is None
+
+
+async def test_a_mark_whose_answer_is_lost_is_said_to_be_in_doubt_and_not_set_twice(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.three_come_up()
+    real = StoreApi.patch
+
+    async def lost(*given: Any, **options: Any) -> Any:
+        await real(*given, **options)
+        raise Unavailable("no answer")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(StoreApi, "patch", lost)
+        outcome = await stage.work()
+    assert isinstance(outcome.error, Unavailable)
+    assert [about for about, _unused in stage.told_of("NodeQuarantineDoubtful")] == ["bad"]
+    marked = stage.mark_of("bad")
+    await stage.work()
+    assert (stage.mark_of("bad"), stage.calls) == (marked, [])
+    stage.label("bad", None)
+    await stage.work()
+    assert stage.mark_of("bad") is None
+
+
+async def test_a_new_leader_waits_until_what_the_last_one_asked_for_has_happened(stage: Stage) -> None:
+    stage.quarantine.begin()
+    stage.three_come_up()
+    assert (await stage.work()).look_again_in == pytest.approx(60)
+    assert stage.mark_of("bad") is None
+    stage.clock.advance(60)
+    await stage.work()
+    assert stage.mark_of("bad") is not None
+
+
+async def test_a_mark_that_a_new_process_finds_ends_in_time(stage: Stage) -> None:
+    """Its wall clock may be a day behind: it ends what it has watched for as long as a mark lasts."""
+    stage.label("bad", "20990101T000000Z")
+    assert (await stage.work()).look_again_in == pytest.approx(900)
+    stage.clock.advance(900)
+    await stage.work()
+    assert stage.mark_of("bad") is None
+
+
+async def test_who_does_not_lead_looks_and_does_nothing(stage: Stage) -> None:
+    standby = QuarantineReconciler(
+        nodes=stage.overlays[NODE],
+        vmis=stage.overlays[VIRTUAL_MACHINE_INSTANCE],
+        api=stage.api,
+        clock=stage.clock,
+        events=stage.told,
+        configuration=KubeVirtConfiguration,
+    )
+    stage.three_come_up()
+    assert standby.observe(ALL_NODES) is None
+    standby.begin()
+    world = standby.observe(ALL_NODES)
+    assert world is not None
+    assert [len(one.charges) for one in world.nodes] == [3, 0]
+
+
+@pytest.mark.parametrize("unread", [NODE, VIRTUAL_MACHINE_INSTANCE], ids=str)
+async def test_nothing_is_concluded_before_everything_is_known(stage: Stage, unread: Any) -> None:
+    stage.three_come_up()
+    stage.caches[unread].synced = False
+    assert isinstance((await reconcile(stage.quarantine, ALL_NODES)).error, Unavailable)

@@ -1,0 +1,141 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a person asks of a guest, over a session's connection."""
+
+from __future__ import annotations
+
+import pytest
+
+from controlplane.domain.state import Life, State
+from controlplane.handler_link import Verb
+from controlplane.hypervisor.errors import TimedOut, WrongState
+from controlplane.virt_handler.launchers.session import Session
+from controlplane.virt_handler.vmi.ports import NoContact, VerbRefused
+from tests.controlplane.virt_handler.builders import OFF, POD_UID, RUNNING, VMI_UID, domain_text
+from tests.controlplane.virt_handler.fakes import FakeConnection, FakeGuest, FakeLibvirtd
+from tests.controlplane.virt_handler.launchers.test_session_verbs import a_session
+
+BY_ERROR = State(Life.PAUSED, "ioerror")
+EVERY: tuple[Verb, ...] = ("pause", "unpause", "reset", "softreboot")
+
+
+class Up:
+    """A session with a guest that runs."""
+
+    def __init__(self, libvirtd: FakeLibvirtd, session: Session, guest: FakeGuest) -> None:
+        self.libvirtd, self.session, self.guest = libvirtd, session, guest
+
+    @property
+    def held(self) -> bool | None:
+        return self.session.launcher().sighting.is_held
+
+    @property
+    def state(self) -> State | None:
+        return self.session.launcher().sighting.state
+
+
+@pytest.fixture
+async def up() -> Up:
+    libvirtd = FakeLibvirtd(VMI_UID)
+    session = a_session(libvirtd)
+    connection = session._connection = FakeConnection(libvirtd)
+    guest = await connection.define(domain_text())
+    guest.life = RUNNING
+    return Up(libvirtd, session, guest)
+
+
+async def test_a_guest_is_paused_and_let_go_on(up: Up) -> None:
+    await up.session.obey("pause", None)
+    assert up.state == State(Life.PAUSED, "user"), "what is known afterwards"
+    await up.session.obey("unpause", None)
+    assert up.state == State(Life.RUNNING, "unpaused")
+    assert up.libvirtd.asked == ["pause", "resume"]
+
+
+@pytest.mark.parametrize(("verb", "asked"), [("reset", "reset"), ("softreboot", "reboot")])
+async def test_a_guest_is_made_to_boot_again(up: Up, verb: Verb, asked: str) -> None:
+    await up.session.obey(verb, None)
+    assert up.libvirtd.asked == [asked]
+
+
+async def test_what_counts_is_the_guest_as_it_is_now(up: Up) -> None:
+    await up.session.refresh()
+    up.guest.life = State(Life.PAUSED, "user")  # and nobody has looked
+    with pytest.raises(VerbRefused, match="already paused"):
+        await up.session.obey("pause", None)
+
+
+async def test_a_persons_pause_of_a_guest_that_an_error_has_paused_is_remembered_and_ends(up: Up) -> None:
+    up.guest.life = BY_ERROR
+    await up.session.obey("pause", None)
+    assert (up.held, up.state) == (True, BY_ERROR)
+
+    await up.session.obey("unpause", None)
+
+    assert (up.held, up.state) == (False, BY_ERROR), "the I/O error's own pause is not a person's to end"
+    assert up.libvirtd.asked == ["pause"]
+    with pytest.raises(VerbRefused, match="ioerror"):
+        await up.session.obey("unpause", None)
+
+
+async def test_an_error_that_comes_before_the_pause_does_not_take_it(up: Up, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def late(guest: FakeGuest) -> None:
+        guest.life = BY_ERROR
+
+    monkeypatch.setattr(FakeGuest, "pause", late)
+    await up.session.obey("pause", None)
+    assert up.held
+
+
+async def test_a_guest_that_something_else_has_paused_goes_on_for_a_person(up: Up) -> None:
+    up.guest.life = State(Life.PAUSED, "watchdog")
+    await up.session.obey("pause", None)
+    await up.session.obey("unpause", None)
+    assert up.libvirtd.asked == ["pause", "resume"]
+    assert (up.held, up.state) == (False, State(Life.RUNNING, "unpaused"))
+
+
+@pytest.mark.parametrize("verb", EVERY)
+@pytest.mark.parametrize("life", [OFF, State(Life.PAUSED, "starting_up"), None], ids=["off", "starting", "no domain"])
+async def test_what_does_not_run_obeys_nobody(up: Up, verb: Verb, life: State | None) -> None:
+    if life is None:
+        up.libvirtd.guest = None
+    else:
+        up.guest.life = life
+    with pytest.raises(VerbRefused, match="VMI is not running"):
+        await up.session.obey(verb, None)
+    assert up.libvirtd.asked == []
+
+
+@pytest.mark.parametrize("verb", EVERY)
+@pytest.mark.parametrize("other", [VMI_UID, POD_UID], ids=["another VMI's", "another Pod's"])
+async def test_a_domain_that_is_anothers_obeys_nobody(up: Up, verb: Verb, other: str) -> None:
+    connection = up.session._connection
+    assert isinstance(connection, FakeConnection)
+    guest = await connection.define(domain_text().replace(other, "f" * 36))
+    guest.life = RUNNING
+    with pytest.raises(VerbRefused):
+        await up.session.obey(verb, None)
+    assert up.libvirtd.asked == []
+
+
+async def test_a_guest_that_has_ended_meanwhile_is_said_to(up: Up, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def gone(_unused: FakeGuest) -> None:
+        raise WrongState("the domain is not running")
+
+    monkeypatch.setattr(FakeGuest, "reset", gone)
+    with pytest.raises(VerbRefused, match="the domain is not running"):
+        await up.session.obey("reset", None)
+
+
+async def test_a_verb_without_an_answer_is_no_refusal(up: Up, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def unanswered(_unused: FakeGuest) -> None:
+        raise TimedOut("no answer within 10 s")
+
+    monkeypatch.setattr(FakeGuest, "reset", unanswered)
+    with pytest.raises(NoContact, match="no answer"):
+        await up.session.obey("reset", None)
+    up.session._connection = None
+    with pytest.raises(NoContact, match="not connected"):
+        await up.session.obey("reset", None)

@@ -1,0 +1,116 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which launcher is meant, and what is answered."""
+
+from __future__ import annotations
+
+import pytest
+
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.handler_link import Answer, Done, Guest, NotDone, Power, Verb
+from controlplane.virt_handler.power import PowerVerbs
+from controlplane.virt_handler.vmi.ports import Busy, NoContact, VerbRefused
+from controlplane.virt_handler.vmi.world import Launcher
+from tests.controlplane.virt_handler.builders import (
+    NODE,
+    OTHER,
+    POD_UID,
+    VMI_UID,
+    a_launcher,
+    a_pod,
+    observed,
+    seen,
+    vmi_object,
+)
+from tests.controlplane.virt_handler.fakes import FakeCache
+
+
+class Stage:
+    """A node with one launcher, which obeys or says why not."""
+
+    def __init__(self) -> None:
+        self.known = a_launcher(seen())
+        self.asked: list[tuple[Verb, VirtualMachineInstance | None]] = []
+        self.error: Exception | None = None
+        self.vmis = FakeCache()
+        self.verbs = PowerVerbs(NODE, self, self.vmis)
+
+    def session(self, pod_uid: str) -> Stage | None:
+        return self if pod_uid == POD_UID else None
+
+    def launcher(self) -> Launcher:
+        return self.known
+
+    async def obey(self, verb: Verb, vmi: VirtualMachineInstance | None) -> None:
+        self.asked.append((verb, vmi))
+        if self.error is not None:
+            raise self.error
+
+    async def ask(self, *, node: str = NODE, vmi_uid: str = VMI_UID, pod_uid: str = POD_UID) -> Answer:
+        return await self.verbs.answer(Power(Guest(node, vmi_uid, pod_uid), "reset"))
+
+
+async def test_the_launcher_that_is_meant_is_told_with_what_was_said_of_its_machine() -> None:
+    stage = Stage()
+    assert await stage.ask() == Done()
+    stage.vmis.put(vmi_object("Running"))
+    assert await stage.ask() == Done()
+
+    assert [verb for verb, _vmi in stage.asked] == ["reset", "reset"]
+    assert [None if vmi is None else vmi.metadata.uid for _verb, vmi in stage.asked] == [None, VMI_UID]
+
+
+@pytest.mark.parametrize("wrong", [{"node": OTHER}, {"vmi_uid": "another"}, {"pod_uid": "another"}], ids=str)
+async def test_what_is_not_here_is_not_told(wrong: dict[str, str]) -> None:
+    stage = Stage()
+    answer = await stage.ask(**wrong)
+    assert isinstance(answer, NotDone)
+    assert (answer.kind, stage.asked) == ("absent", [])
+
+
+@pytest.mark.parametrize(
+    "launcher",
+    [
+        a_launcher(seen(), a_pod(owner_uid="another")),
+        a_launcher(seen(observed=observed(uid="another"))),
+        a_launcher(seen(observed=observed(pod_uid="another"))),
+    ],
+    ids=["its Pod is another's", "its domain is another's", "its domain is another Pod's"],
+)
+async def test_a_launcher_that_is_anothers_is_not_told(launcher: Launcher) -> None:
+    stage = Stage()
+    stage.known = launcher
+    assert isinstance(await stage.ask(), NotDone)
+    assert stage.asked == []
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (VerbRefused("VMI is not running"), "refused"),
+        (Busy("another verb"), "busy"),
+        (NoContact("broke"), "lost"),
+        (NoContact("broke" * 9000), "lost"),
+    ],
+)
+async def test_what_came_of_it_is_said_in_a_bounded_text(error: Exception, kind: str) -> None:
+    stage = Stage()
+    stage.error = error
+    answer = await stage.ask()
+    assert isinstance(answer, NotDone)
+    assert answer.kind == kind
+    assert str(error).startswith(answer.text)
+    assert len(answer.text) <= 1024
+    assert all(vmi is None for _verb, vmi in stage.asked)
+
+
+async def test_a_machine_that_cannot_be_read_or_is_another_counts_as_not_told() -> None:
+    stage = Stage()
+    broken, other = vmi_object("Running"), vmi_object("Running")
+    broken["spec"] = 7
+    other["metadata"]["uid"] = "another"
+    for one in (broken, other):
+        stage.vmis.put(one)
+        assert await stage.ask() == Done()
+    assert [vmi for _verb, vmi in stage.asked] == [None, None]

@@ -1,0 +1,137 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a VMI says by its guest's word."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from controlplane.api.objects import conditions
+from controlplane.api.objects.vmi.instance import InterfaceStatus, VirtualMachineInstance, VirtualMachineInstanceStatus
+from controlplane.api.objects.vmi.status import GuestOsInfo
+from controlplane.domain.agent import REQUIRED, Info, Interface, Interfaces, OsInfo, Told
+from controlplane.virt_handler.vmi.status import derive_status
+from tests.controlplane.virt_handler.builders import OFF, RUNNING, a_launcher, a_vmi, a_world, seen
+
+MAC = "02:00:00:00:00:99"
+ETH0 = Interface("enp1s0", MAC, ("10.0.2.2", "fe80::1"))
+DOCKER = Interface("docker0", "02:42:00:00:00:01", ("172.17.0.1",))
+SYSTEM = OsInfo(name="Debian GNU/Linux", kernel_release="6.12", id="debian")
+TOLD = Told(is_connected=True, info=Info("9.2.0", ()), os=SYSTEM, interfaces=Interfaces((ETH0, DOCKER)))
+GONE = Told()
+
+
+def running(status: VirtualMachineInstanceStatus) -> VirtualMachineInstance:
+    return msgspec.structs.replace(a_vmi("Running"), status=status)
+
+
+def said(told: Told | None, before: VirtualMachineInstanceStatus) -> VirtualMachineInstanceStatus | None:
+    return derive_status(a_world(running(before), a_launcher(seen(told=told))), None)
+
+
+def must(status: VirtualMachineInstanceStatus | None) -> VirtualMachineInstanceStatus:
+    assert status is not None
+    return status
+
+
+@pytest.fixture
+def started() -> VirtualMachineInstanceStatus:
+    """A guest that has just begun to run, before its agent is there."""
+    return must(derive_status(a_world(a_vmi("Scheduled"), a_launcher(seen(told=GONE))), None))
+
+
+def types(status: VirtualMachineInstanceStatus) -> set[str]:
+    return {one.type for one in status.conditions if one.type.startswith("Agent")}
+
+
+def test_what_the_agent_tells_is_in_the_status_and_not_written_twice(started: VirtualMachineInstanceStatus) -> None:
+    status = must(said(TOLD, started))
+    assert types(status) == {"AgentConnected"}
+    assert status.guest_os_info == GuestOsInfo(name="Debian GNU/Linux", kernel_release="6.12", id="debian")
+    (own,) = started.interfaces
+    assert status.interfaces == (
+        InterfaceStatus(
+            name="default",
+            ip_address="10.244.0.7",
+            ip_addresses=("10.244.0.7", "fd00::7"),
+            mac=MAC,
+            interface_name="enp1s0",
+            pod_interface_name=own.pod_interface_name,
+            info_source="domain, guest-agent",
+            queue_count=1,
+            link_state="up",
+        ),
+        InterfaceStatus(
+            ip_address="172.17.0.1",
+            ip_addresses=("172.17.0.1",),
+            mac="02:42:00:00:00:01",
+            interface_name="docker0",
+            info_source="guest-agent",
+        ),
+    )
+    assert said(TOLD, status) is None
+
+
+def test_with_the_agent_goes_what_it_said(started: VirtualMachineInstanceStatus) -> None:
+    after = must(said(GONE, must(said(TOLD, started))))
+    assert after == started
+
+
+def test_before_anybody_has_looked_what_was_said_stays(started: VirtualMachineInstanceStatus) -> None:
+    """virt-handler was started anew: nothing follows from that."""
+    assert said(None, must(said(TOLD, started))) is None
+
+
+def test_a_run_that_is_over_has_no_agent(started: VirtualMachineInstanceStatus) -> None:
+    status = must(said(TOLD, started))
+    over = must(derive_status(a_world(running(status), a_launcher(seen(OFF, told=None))), None))
+    assert over.phase == "Succeeded"
+    assert types(over) == set()
+
+
+def test_an_agent_without_what_it_must_have_is_not_supported(started: VirtualMachineInstanceStatus) -> None:
+    old = replace(TOLD, info=Info("1.0", tuple(sorted(REQUIRED - {"guest-ping"}))))
+    status = must(said(old, started))
+    assert types(status) == {"AgentConnected", "AgentVersionNotSupported"}
+    told = conditions.find(status.conditions, "AgentVersionNotSupported")
+    assert told is not None
+    assert (told.status, told.reason) == ("True", "MissingCommands")
+    assert "guest-get-fsinfo" in told.message
+    assert types(must(said(TOLD, status))) == {"AgentConnected"}
+
+
+@pytest.mark.parametrize(
+    ("interfaces", "only", "reason"),
+    [
+        (Interfaces((ETH0, *[replace(DOCKER, name=f"v{number}") for number in range(10)])), 10, ""),
+        (Interfaces((ETH0, *[replace(DOCKER, name=f"v{number}") for number in range(11)])), 10, "GuestInfoTruncated"),
+        (Interfaces((ETH0,), is_cut=True), 0, "GuestInfoTruncated"),
+    ],
+    ids=["ten", "eleven", "cut before"],
+)
+def test_more_than_ten_interfaces_of_the_guests_own_are_left_out_and_that_is_said(
+    started: VirtualMachineInstanceStatus, interfaces: Interfaces, only: int, reason: str
+) -> None:
+    status = must(said(replace(TOLD, interfaces=interfaces), started))
+    assert len(status.interfaces) == 1 + only
+    told = conditions.find(status.conditions, "AgentConnected")
+    assert told is not None
+    assert told.reason == reason
+    assert said(replace(TOLD, interfaces=interfaces), status) is None
+
+
+def test_of_two_interfaces_with_one_address_the_first_is_the_machines(started: VirtualMachineInstanceStatus) -> None:
+    """A bridge in the guest has the address of the card in it."""
+    bridge = replace(ETH0, name="br0")
+    status = must(said(replace(TOLD, interfaces=Interfaces((ETH0, bridge))), started))
+    assert [(one.name, one.interface_name) for one in status.interfaces] == [("default", "enp1s0"), ("", "br0")]
+
+
+def test_while_there_is_no_contact_nothing_is_taken_back(started: VirtualMachineInstanceStatus) -> None:
+    status = must(said(TOLD, started))
+    lost = a_launcher(seen(RUNNING, told=GONE, is_connected=False))
+    assert derive_status(a_world(running(status), lost), None) is None

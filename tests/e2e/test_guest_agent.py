@@ -1,0 +1,68 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A real guest's agent: what it tells is in the VMI, and goes with it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.e2e.cluster import Cluster, KubectlFailed
+from tests.e2e.machines import a_vm
+
+pytestmark = pytest.mark.lab
+
+GOES_AFTER_A_WHILE = "#!/bin/sh\n(sleep 25; agent off) >/dev/null 2>&1 &\n"
+TALKING = "/apis/subresources.kubevirt.io/v1/namespaces/default/virtualmachineinstances/talking"
+CONNECTED = '.status.conditions[?(@.type=="AgentConnected")].status'
+
+
+@pytest.fixture(scope="module")
+def talking(cluster: Cluster) -> Cluster:
+    """A cluster with a guest whose agent is there, and will go."""
+    cluster.kubectl("create", "-f", "-", given=a_vm("talking", user_data=GOES_AFTER_A_WHILE).text)
+    cluster.running("talking")
+    cluster.wait("vmi", "talking", CONNECTED, "True")
+    return cluster
+
+
+def status(cluster: Cluster) -> dict[str, Any]:
+    found = cluster.get("vmi", "talking")
+    assert found is not None
+    return dict(found["status"])
+
+
+def test_what_the_agent_tells_is_in_the_status(talking: Cluster) -> None:
+    said = status(talking)
+    assert said["guestOSInfo"]["id"] == "virtops-guest"
+    (own,) = [one for one in said["interfaces"] if one.get("name") == "default"]
+    assert (own["interfaceName"], own["infoSource"]) == ("eth0", "domain, guest-agent")
+    assert own["ipAddress"] == talking.launcher("talking")["status"]["podIP"], "where it is reached"
+    vm = talking.get("vm", "talking")
+    assert vm is not None
+    assert "AgentConnected" in {one["type"] for one in vm["status"]["conditions"]}
+
+
+def test_a_person_asks_the_guest(talking: Cluster) -> None:
+    info, users, systems = (
+        json.loads(talking.kubectl("get", "--raw", f"{TALKING}/{about}"))
+        for about in ("guestosinfo", "userlist", "filesystemlist")
+    )
+    assert (info["hostname"], info["os"]["id"], info["fsFreezeStatus"]) == ("talking", "virtops-guest", "thawed")
+    assert (info["timezone"], users["items"]) == ("UTC, 0", [])
+    assert "/run" in {one["mountPoint"] for one in systems["items"]}
+
+
+def test_libvirtd_lives_on_with_an_agent_and_what_the_agent_told_goes_with_it(talking: Cluster) -> None:
+    """25 s after the start: a launcher ended it after 15."""
+    talking.wait("vmi", "talking", ".status.interfaces[0].infoSource", "domain")
+    said = status(talking)
+    assert "AgentConnected" not in {one["type"] for one in said["conditions"]}
+    assert not said["guestOSInfo"]
+    with pytest.raises(KubectlFailed, match="VMI does not have guest agent connected"):
+        talking.kubectl("get", "--raw", f"{TALKING}/guestosinfo")
+    log = talking.kubectl("logs", talking.launcher("talking")["metadata"]["name"], "-c", "compute")
+    assert "libvirtd ended" not in log

@@ -1,0 +1,105 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Real guests that are paused, let go on and made to boot again, by the requests that virtctl sends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e.cluster import READY, Cluster, Console, KubectlFailed, NotYet
+from tests.e2e.machines import a_vm
+
+pytestmark = pytest.mark.lab
+
+NAME, PATIENT = "button", "patient"
+
+
+def press(cluster: Cluster, verb: str, body: str = "{}", name: str = NAME) -> None:
+    cluster.subresource(name, verb, body=body, of="virtualmachineinstances")
+
+
+@pytest.fixture(scope="module")
+def machine(cluster: Cluster) -> Iterator[Cluster]:
+    cluster.apply(a_vm(NAME, runStrategy="Manual"))
+    cluster.subresource(NAME, "start")
+    cluster.running(NAME)
+    yield cluster
+    cluster.kubectl("delete", "vm", NAME)
+
+
+@pytest.fixture
+def console(machine: Cluster) -> Iterator[Console]:
+    """The console of the guest once it is up; what it said before that is forgotten."""
+    with machine.console(machine.launcher(NAME)["metadata"]["name"]) as following:
+        following.expect(READY)
+        following.expect("counter", seconds=30)
+        yield following
+
+
+def newest(cluster: Cluster) -> int:
+    return cluster.counter(cluster.launcher(NAME)["metadata"]["name"])
+
+
+def test_a_paused_guest_stands_still_and_an_unpaused_one_goes_on(machine: Cluster, console: Console) -> None:
+    with pytest.raises(KubectlFailed, match=r"\(Conflict\).*VMI is not paused"):
+        press(machine, "unpause")
+    press(machine, "pause", '{"dryRun": ["All"]}')
+
+    press(machine, "pause")
+    machine.wait("vm", NAME, ".status.printableStatus", "Paused")
+    machine.wait("vmi", NAME, '.status.conditions[?(@.type=="Paused")].reason', "PausedByUser")
+    for verb, why in (("pause", "VMI is already paused"), ("softreboot", "VMI is paused")):
+        with pytest.raises(KubectlFailed, match=rf"\(Conflict\).*{why}"):
+            press(machine, verb)
+    later = newest(machine) + 3
+    with pytest.raises(NotYet):
+        console.expect(f"counter {later}\n", seconds=6)
+
+    press(machine, "unpause")
+    console.expect(f"counter {later}", seconds=30)
+    machine.wait("vm", NAME, ".status.printableStatus", "Running")
+
+
+@pytest.mark.parametrize("verb", ["reset", "softreboot"])
+def test_a_guest_boots_again_in_its_pod(machine: Cluster, console: Console, verb: str) -> None:
+    pod, emulators = machine.launcher(NAME)["metadata"]["uid"], machine.emulators()
+    console.seen = ""
+
+    press(machine, verb, "")
+
+    if verb == "softreboot":
+        console.expect("power button pressed")
+    console.expect(READY, seconds=90)
+    assert machine.launcher(NAME)["metadata"]["uid"] == pod
+    assert machine.emulators() == emulators
+    vmi = machine.get("vmi", NAME)
+    assert vmi is not None
+    assert vmi["status"]["phase"] == "Running"
+
+
+def test_a_machine_that_is_started_paused_begins_when_it_is_unpaused(machine: Cluster) -> None:
+    machine.apply(a_vm(PATIENT, runStrategy="Halted"))
+
+    machine.subresource(PATIENT, "start", body='{"paused": true}')
+    machine.wait("vm", PATIENT, ".status.printableStatus", "Paused", seconds=90)
+    vm = machine.get("vm", PATIENT)
+    assert vm is not None
+    assert vm["spec"]["runStrategy"] == "Always"
+    assert not vm["status"].get("stateChangeRequests")
+    pod = machine.launcher(PATIENT)["metadata"]["name"]
+    press(machine, "unpause", name=PATIENT)
+
+    with machine.console(pod) as console:
+        console.expect(READY)
+    machine.wait("vm", PATIENT, ".status.printableStatus", "Running")
+    machine.kubectl("delete", "vm", PATIENT)
+
+
+def test_what_is_not_there_is_said(machine: Cluster) -> None:
+    with pytest.raises(KubectlFailed, match=r"\(NotFound\)"):
+        press(machine, "pause", name="nobody")
+    with pytest.raises(KubectlFailed, match=r"\(BadRequest\).*unknown option"):
+        press(machine, "reset", '{"hard": true}')

@@ -1,0 +1,208 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""kubevirt_service against an API server with behaviour: what is selected, what stays, who owns it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import yaml
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.api import Api
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.endpoint import Endpoint
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import BadArgument, TimedOut, VirtError
+from ansible_collections.virtops.kubevirt.plugins.module_utils._service import ensure, exposure
+from ansible_collections.virtops.kubevirt.plugins.modules import kubevirt_service
+from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_api import World, serving
+
+Expose = Callable[..., dict[str, Any]]
+KEY = ("services", "default", "web")
+PORT = [{"port": 80, "target_port": 8080}]
+
+
+@pytest.fixture
+def world() -> World:
+    found = World()
+    interfaces = [{"name": "default", "ports": [{"port": 22}, {"port": 53, "protocol": "UDP", "name": "dns"}]}]
+    machine = {"domain": {"devices": {"interfaces": interfaces}}}
+    named = {"name": "web", "namespace": "default"}
+    found.put("virtualmachines", {"metadata": dict(named), "spec": {"template": {"spec": machine}}})
+    found.put("virtualmachineinstances", {"metadata": {**named, "name": "bare"}, "spec": {"domain": {}}})
+    selector = {"matchLabels": {"app": "workers"}}
+    found.put(
+        "virtualmachineinstancereplicasets", {"metadata": {**named, "name": "workers"}, "spec": {"selector": selector}}
+    )
+    return found
+
+
+@pytest.fixture
+def expose(world: World) -> Iterator[Expose]:
+    """Run one task of kubevirt_service with these options; check_mode and diff are keywords as well."""
+    with serving(world) as url:
+        api = Api.connect(Endpoint(server=url))
+
+        def run(*, check_mode: bool = False, diff: bool = False, **options: Any) -> dict[str, Any]:
+            checked = ArgumentSpecValidator(ensure.argument_spec()).validate({"namespace": "default", **options})
+            assert checked.error_messages == []
+            return ensure.run(checked.validated_parameters, api, check_mode=check_mode, diff=diff)
+
+        yield run
+        api.close()
+
+
+def test_a_vm_is_exposed_once(world: World, expose: Expose) -> None:
+    result = expose(vm="web", ports=PORT, diff=True)
+    assert (result["method"], result["diff"]["before"]) == ("create", {})
+    stored = world.objects[KEY]
+    assert stored["spec"]["selector"] == {"vmi.kubevirt.io/id": "web"}
+    assert stored["spec"]["ports"] == [{"port": 80, "protocol": "TCP", "targetPort": 8080}]
+    assert stored["metadata"]["ownerReferences"] == [
+        {
+            "apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "name": "web", "blockOwnerDeletion": False,
+            "uid": world.vm("web")["metadata"]["uid"],
+        }
+    ]  # fmt: skip
+    world.requests.clear()
+    assert expose(vm="web", ports=PORT)["changed"] is False
+    assert [method for method, _path in world.requests] == ["GET", "GET"]
+
+
+def test_without_an_owner_one_request_is_enough(world: World, expose: Expose) -> None:
+    expose(vm="web", ports=PORT, owned=False)
+    world.requests.clear()
+    assert expose(vm="web", ports=PORT, owned=False)["changed"] is False
+    assert len(world.requests) == 1
+    assert "ownerReferences" not in world.objects[KEY]["metadata"]
+
+
+def test_ports_of_the_interfaces_are_the_default_of_a_new_one(world: World, expose: Expose) -> None:
+    expose(vm="web")
+    ports = [(one["name"], one["port"], one["protocol"]) for one in world.objects[KEY]["spec"]["ports"]]
+    assert ports == [("port-22", 22, "TCP"), ("dns", 53, "UDP")]
+    with pytest.raises(BadArgument, match="ports are missing: VirtualMachineInstance default/bare declares none"):
+        expose(vmi="bare")
+
+
+def test_what_is_not_said_stays(world: World, expose: Expose) -> None:
+    expose(vm="web", ports=PORT, labels={"a": "1"})
+    world.objects[KEY]["spec"]["sessionAffinity"] = "ClientIP"
+    assert expose(vm="web", type="NodePort", labels={"b": "2"})["method"] == "patch"
+    stored = world.objects[KEY]
+    assert stored["spec"]["ports"] == [{"port": 80, "protocol": "TCP", "targetPort": 8080, "nodePort": 30080}]
+    assert (stored["spec"]["sessionAffinity"], stored["metadata"]["labels"]) == ("ClientIP", {"a": "1", "b": "2"})
+    assert expose(vm="web", type="NodePort", ports=PORT)["changed"] is False
+
+
+def test_a_port_that_is_not_listed_is_taken_away(world: World, expose: Expose) -> None:
+    expose(vm="web", ports=[{"name": "a", "port": 80}, {"name": "b", "port": 81, "target_port": "http"}])
+    assert expose(vm="web", ports=[{"name": "a", "port": 80}])["changed"] is True
+    assert [one["port"] for one in world.objects[KEY]["spec"]["ports"]] == [80]
+    assert (
+        expose(vm="web", ports=[{"port": 80, "target_port": "8080"}])["result"]["spec"]["ports"][0]["targetPort"]
+        == 8080
+    )
+
+
+def test_another_selector_replaces_the_old_one(world: World, expose: Expose) -> None:
+    expose(vm="web", ports=PORT)
+    expose(vm="web", ports=PORT, selector={"app": "web"})
+    assert world.objects[KEY]["spec"]["selector"] == {"app": "web"}
+
+
+def test_a_replica_set_goes_by_its_labels(world: World, expose: Expose) -> None:
+    assert expose(replicaset="workers", ports=PORT)["result"]["spec"]["selector"] == {"app": "workers"}
+    world.objects["virtualmachineinstancereplicasets", "default", "workers"]["spec"]["selector"] = {
+        "matchExpressions": [{"key": "app", "operator": "Exists"}]
+    }
+    with pytest.raises(BadArgument, match="goes by more than labels, which a Service cannot; give labels"):
+        expose(replicaset="workers", ports=PORT)
+
+
+def test_the_owner_of_the_same_name_that_is_gone_makes_way_and_others_stay(world: World, expose: Expose) -> None:
+    expose(vm="web", ports=PORT)
+    other = {"kind": "ConfigMap", "name": "c", "uid": "other"}
+    world.objects[KEY]["metadata"]["ownerReferences"].append(other)
+    assert expose(vm="web", ports=PORT)["changed"] is False
+    world.vm("web")["metadata"]["uid"] = "new"
+    assert expose(vm="web", ports=PORT)["changed"] is True
+    assert [one["uid"] for one in world.objects[KEY]["metadata"]["ownerReferences"]] == ["other", "new"]
+
+
+def test_a_rivals_port_is_not_overwritten(world: World, expose: Expose) -> None:
+    expose(vm="web", ports=PORT)
+    rounds = []
+
+    def others(command: str, _path: str) -> None:
+        if command == "PATCH":
+            rounds.append(command)
+            if len(rounds) == 1:
+                world.put(KEY[0], {**world.objects[KEY], "spec": {**world.objects[KEY]["spec"], "seen": True}})
+
+    world.mischief = others
+    expose(vm="web", ports=[{"port": 81}])
+    assert (len(rounds), world.objects[KEY]["spec"]["seen"]) == (2, True)
+
+
+def test_check_mode_foresees_and_does_nothing(world: World, expose: Expose) -> None:
+    assert expose(vm="web", ports=PORT, check_mode=True)["method"] == "create"
+    assert expose(vm="not-yet", ports=PORT, check_mode=True)["changed"] is True, "an earlier task would make it"
+    assert KEY not in world.objects
+    expose(vm="web", ports=PORT)
+    assert expose(name="web", state="absent", check_mode=True)["method"] == "delete"
+    assert KEY in world.objects
+
+
+def test_absent_is_idempotent(world: World, expose: Expose) -> None:
+    expose(vm="web", ports=PORT)
+    assert expose(name="web", state="absent", wait=True)["method"] == "delete"
+    assert KEY not in world.objects
+    assert expose(name="web", state="absent", wait=True)["changed"] is False
+    assert expose(vm="web", state="absent")["changed"] is False
+
+
+def test_an_address_is_waited_for(world: World, expose: Expose) -> None:
+    with pytest.raises(TimedOut, match="default/web is not reachable after 1 s: no address was given to it") as caught:
+        expose(vm="web", ports=PORT, type="LoadBalancer", wait=True, wait_timeout=1)
+    assert caught.value.facts["changed"] is True
+    world.objects[KEY]["status"] = {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}
+    assert expose(vm="web", type="LoadBalancer", wait=True)["result"]["status"]["loadBalancer"]["ingress"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        pytest.param({}, "name is missing: give it, or name what is exposed", id="nothing"),
+        pytest.param({"name": "x"}, "nothing says what is exposed: give vm, vmi or replicaset", id="no target"),
+        pytest.param({"vm": "a.b"}, "name 'a.b' is not a Service's name", id="name that a Service cannot have"),
+        pytest.param({"vm": "web", "ports": [{"port": 0}]}, r"ports\[0\].port is 0: a port is between", id="port"),
+        pytest.param({"vm": "web", "ports": [{"port": 1}, {"port": 2}]}, r"ports\[0\]: a name is missing", id="names"),
+        pytest.param({"vm": "web", "selector": {"a": 1}}, r"selector\[a\]: the value is not a text", id="selector"),
+        pytest.param({"vm": "web", "wait_timeout": 0}, "wait_timeout is 0: it must be positive", id="time"),
+    ],
+)
+def test_bad_options_are_named(expose: Expose, options: dict[str, Any], words: str) -> None:
+    with pytest.raises(BadArgument, match=words):
+        expose(**options)
+
+
+def test_what_is_not_there_is_not_exposed(expose: Expose) -> None:
+    with pytest.raises(
+        VirtError, match="VirtualMachine default/none is not there, so Service default/none cannot belong"
+    ):
+        expose(vm="none", ports=PORT)
+
+
+def test_a_long_name_has_the_id_that_kubevirt_gives_it() -> None:
+    assert exposure.instance_id("x" * 63) == "x" * 63
+    assert exposure.instance_id("x" * 64) == "x" * 54 + "-bb2fa3ee"
+
+
+def test_each_example_does_something_and_nothing_again(world: World, expose: Expose) -> None:
+    for task in yaml.safe_load(kubevirt_service.EXAMPLES):
+        options = task["virtops.kubevirt.kubevirt_service"]
+        assert expose(**options)["changed"] is True, task["name"]
+        assert expose(**options)["changed"] is False, f"{task['name']}, again"
+    assert [name for kind, _namespace, name in world.objects if kind == "services"] == ["work"]
