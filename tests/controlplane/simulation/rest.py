@@ -37,7 +37,10 @@ class Rest:
         """List what is not as it should be when nothing moves any more."""
         self._held = {key for key, raw in self._store.list(VIRTUAL_MACHINE_INSTANCE) if self._is_held(raw)}
         found = [
-            f"the guest of {one.vmi} is paused" for node in self._nodes for one in node.guests() if one.state == STALLED
+            f"the guest of {one.vmi} is paused"
+            for node in self._nodes
+            for one in node.guests()
+            if one.state == STALLED and node is not self.dead and not node.is_unreachable
         ]
         found += self._going() + self._unproven() + self._leftovers() + self._wrongly_listed()
         vmis = dict(self._store.list(VIRTUAL_MACHINE_INSTANCE))
