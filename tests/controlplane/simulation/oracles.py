@@ -178,7 +178,13 @@ class Oracles:
         return None
 
     def _was_started(self, vmi_uid: str) -> bool:
-        launchers = [one for node in self._nodes for one in node.launchers.values() if one.vmi_uid == vmi_uid]
+        granted = self._grants.get(vmi_uid, {})
+        launchers = [
+            one
+            for node in self._nodes
+            for one in node.launchers.values()
+            if one.vmi_uid == vmi_uid and one.pod_uid in granted
+        ]
         return not launchers or any(one.has_run for one in launchers)
 
     def _end_breaks(self, change: Change, view: View) -> str | None:
