@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the VMI reconciler needs of a node: its launchers, and the verbs of each. Protocols, and how they fail.
 
-controlplane.virt_handler.launchers implements them with sockets and libvirt, the simulation in tests/ without either.
+controlplane.virt_handler.launchers implements them with sockets and libvirt.
 """
 
 from __future__ import annotations

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 from controlplane.api.objects.resources import Key
 from controlplane.engine.backoff import BackOff
 from controlplane.engine.queue import Queue
@@ -135,3 +137,24 @@ def test_of_many_that_change_their_minds_the_next_one_due_still_comes_first() ->
         queue.add(sooner, 0, after=after)
         assert queue.next_due() == after
     assert [queue.take(95), queue.take(95), queue.take(95), queue.take(100)] == [sooner, DB, None, WEB]
+
+
+def test_a_change_during_a_pass_comes_before_the_alarm_that_the_pass_wants() -> None:
+    queue = a_queue()
+    queue.add(WEB, 0)
+    queue.take(0)
+    queue.add(WEB, 1)
+    queue.finish(WEB, 2, failed=False, look_again_in=300)
+    assert queue.take(2) == WEB
+
+
+def test_of_a_key_that_failed_and_came_through_nothing_is_left() -> None:
+    queue = a_queue()
+    queue.add(WEB, 0)
+    queue.take(0)
+    queue.finish(WEB, 0, failed=True)
+    queue.take(10)
+    queue.finish(WEB, 10, failed=False)
+    assert queue.next_due() is None
+    held = {one.name: getattr(queue, one.name) for one in fields(queue)}
+    assert [name for name, value in held.items() if isinstance(value, dict | list | set) and value] == []

@@ -18,6 +18,20 @@ _BY_RUNNER = ("tests/controlplane/engine/test_runner.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
+        file=_QUEUE,
+        line="        if again:\n",
+        without="        if again and look_again_in is None:\n",
+        because="What changed during a pass would be looked at when the alarm rings, five minutes later.",
+        tests=_BY_QUEUE,
+    ),
+    Guard(
+        file=_QUEUE,
+        line="        self._not_before.pop(key, None)\n        self._working.add(key)",
+        without="        self._working.add(key)",
+        because="Every key that ever failed would be remembered for as long as the process lives.",
+        tests=_BY_QUEUE,
+    ),
+    Guard(
         file=_RECONCILE,
         line="if plan.steps and plan == before:",
         without="if False:",

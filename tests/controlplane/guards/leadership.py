@@ -13,6 +13,13 @@ _BY_LEADER = ("tests/controlplane/kube/test_leader.py",)
 GUARDS: tuple[Guard, ...] = (
     Guard(
         file=_LEADER,
+        line="        if not self.is_leader:\n            self._until = None\n            return",
+        without="        if self._until is None:\n            return",
+        because="Who is past its time writes nothing more, not even that it ends.",
+        tests=_BY_LEADER,
+    ),
+    Guard(
+        file=_LEADER,
         line="        self._until = sent + self._terms.renew_deadline_seconds",
         without="        self._until = self._clock.monotonic() + self._terms.renew_deadline_seconds",
         because=(

@@ -23,6 +23,13 @@ _BY_HYPERVISOR = ("tests/controlplane/hypervisor",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
+        file=_REGISTRY,
+        line="self._begin(group, session, after=task)",
+        without="self._begin(group, session)",
+        because="Two tasks would keep contact with one launcher, and the end of the first would drop the second's.",
+        tests=_BY_REGISTRY,
+    ),
+    Guard(
         file=_SESSION,
         line="        if self._is_start_in_doubt:\n            await self.refresh()\n",
         without="        if False:\n            await self.refresh()\n",

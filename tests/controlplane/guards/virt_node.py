@@ -20,6 +20,20 @@ _BY_CLIENT = ("tests/controlplane/virt_handler/test_node_client.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
+        file=_CLIENT,
+        line="                if not one.done():\n",
+        without="                if one is not None:\n",
+        because="An answer that nobody has taken yet when the connection ends would end virt-handler.",
+        tests=_BY_CLIENT,
+    ),
+    Guard(
+        file=_CLIENT,
+        line="    except BaseException:\n        connection.close()\n        raise",
+        without="    except BaseException:\n        raise",
+        because="While virt-node is away every dial would hold a descriptor until somebody collects garbage.",
+        tests=_BY_CLIENT,
+    ),
+    Guard(
         file="controlplane/node_link/messages.py",
         line="_UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)",
         without="_UNREADABLE = (msgspec.MsgspecError, RecursionError)",

@@ -425,3 +425,14 @@ async def test_a_stalled_event_loop_or_a_host_that_slept_ends_the_process() -> N
     running.cancel()
     with suppress(asyncio.CancelledError):
         await running
+
+
+async def test_who_wakes_after_its_time_gives_nothing_back_that_may_be_another_ones() -> None:
+    async with an_election() as election:
+        election.join("a")
+        await election.time.advance(1)
+        election.time.suspend(20)
+        before = len(election.api.writes)
+        election.tasks["a"].cancel()
+        await election.time.settle()
+        assert len(election.api.writes) == before

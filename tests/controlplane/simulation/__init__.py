@@ -1,15 +1,17 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Deterministic simulation: the real VM and VMI reconcilers on an in-memory API, under faults, checked at every step.
+"""Deterministic simulation: the real reconcilers, sessions and heartbeats on an in-memory API, under faults.
 
-store: the API server. cache: watch streams that lag. controller: virt-controller, stoppable at every write.
-node: scheduler, kubelet, launcher, virt-handler, guest. people: users' operations. moments: what goes wrong when it
-matters. oracles: what must never happen, and what must have happened in the end. controller_promises, handler_promises:
-what each write must rest on, whatever comes of it: its preconditions, and the questions (answers) asked before.
-vm_status_promises, vmi_status_promises, end_promises: that what is said follows from what was seen. handler_duties:
-what must not be forgotten until time has passed. watched_queue, undone: that no turn is late, and none forgotten.
-afresh: that who begins anew at rest finds nothing to do.
-world: the random schedule. mutants: bugs that must be found; measure: how surely they are.
+Checked at every step. store: the API server. cache, watching: watch streams that lag. process, turn, loop: real tasks,
+stoppable at every call. controller: virt-controller. handler, sessions: virt-handler; libvirt: what its sessions meet.
+node: kubelet, launcher, guest. listing: which nodes machines are sent to. people: users' operations. moments: what
+goes wrong when it matters. oracles: what must never happen, and what must have happened in the end.
+controller_promises, handler_promises: what each write must rest on, whatever comes of it: its preconditions, and the
+questions (answers) asked before. vm_status_promises, vmi_status_promises, end_promises: that what is said follows
+from what was seen. handler_duties: what must not be forgotten until time has passed. watched_queue, undone: that no
+turn is late, and none forgotten. afresh: that who begins anew at rest finds nothing to do. election, sets: plays of
+their own, with the same seed: candidates on one Lease; a replica set and its instances. world: the random schedule.
+mutants: bugs that must be found; measure: how surely they are.
 `make simulate STEPS=N SEED=S` runs it from the shell.
 """

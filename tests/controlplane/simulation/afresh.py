@@ -9,6 +9,7 @@ import random
 from collections.abc import Callable, Collection
 from typing import Any
 
+from controlplane.api.objects.resources import LEASE
 from tests.controlplane.simulation.clock import WrongClock
 from tests.controlplane.simulation.controller import Controller
 from tests.controlplane.simulation.handler import Handler
@@ -26,7 +27,7 @@ def work_found_afresh(world: World, restless: Collection[str]) -> str | None:
         Controller("a new controller", world.store, clock, seed, world.build, world.configuration),
         *(Handler(node, world.store, seed, world.build_handler) for node in world.nodes),
     ]
-    found = (_work_of(one, lambda name: any(each in name.replace("-", ".") for each in restless)) for one in began)
+    found = [_work_of(one, lambda name: any(each in name.replace("-", ".") for each in restless)) for one in began]
     return next(filter(None, found), None)
 
 
@@ -36,17 +37,16 @@ def _work_of(one: Process, is_restless: Callable[[str], bool]) -> str | None:
         wanted = _write_wanted(one, is_restless)
         if wanted is not None or not _go_on(one):
             break
-    for left in one.passes:
-        left.turn.coroutine.close()
-    return wanted or next(iter((*one.bugs, *one.broken_promises)), None)
+    found = wanted or next(iter((*one.bugs, *one.broken_promises)), None)
+    one.die(None, is_request_out=False)
+    return found
 
 
 def _write_wanted(one: Process, is_restless: Callable[[str], bool]) -> str | None:
-    for each in [each for each in one.passes if not each.call.is_question]:
+    for each in [each for each in one.passes if not each.call.is_question and each.call.kind != LEASE.kind]:
         if not is_restless(each.call.key.name):
             return f"{one.name} would {each.call}, at rest: {each.call.asked.get('patch') or ''}"
-        one.passes.remove(each)
-        each.turn.coroutine.close()
+        one.abandon(each)
     return None
 
 
@@ -56,8 +56,7 @@ def _go_on(one: Process) -> bool:
     steps: list[Any] = one.sessions.steps() if isinstance(one, Handler) else []
     for step in steps:
         step()
-    for _unused in range(len(one.passes)):
-        if one.passes[0].call.is_question:
-            one.carry_out(0, "done")
-            moved = True
+    while asked := [index for index, each in enumerate(one.passes) if each.call.is_question]:
+        one.carry_out(asked[0], "done")
+        moved = True
     return moved or bool(steps)

@@ -135,6 +135,8 @@ class Asked:
     """By its own clock; what it said when the pass began, if that was later."""
     clock: float
     """By its own clock, at this very moment."""
+    age: float
+    """For how many seconds the process is there."""
     seen: Callable[[Resource, Key], Json | None]
     """What its cache, with the answers to its own writes, shows of an object."""
 

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from asyncio import events
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -18,6 +20,15 @@ LOST: tuple[Fate, ...] = ("request lost", "answer lost")
 REFUSALS: dict[Fate, type[ApiError]] = {"forbidden": Forbidden, "invalid": Invalid, "throttled": Throttled}
 READ = "get"
 LOOK = "look for"
+QUESTIONS = (READ, LOOK, "connect to", "look at", "hear of")
+
+
+class Asks:
+    """Of an event loop: knows the process that a call belongs to."""
+
+    def ask(self, call: Call) -> asyncio.Future[Any]:
+        """Take a call in, to be carried out when the schedule says so."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +44,10 @@ class Call:
     asked: Mapping[str, Any] = field(default_factory=dict)
     """What it carries: patch, body, preconditions; of a launcher's verb the UIDs that it is about."""
 
-    def __await__(self) -> Generator[Call, Any, Any]:
-        return (yield self)
+    def __await__(self) -> Generator[Any, Any, Any]:
+        """Ask the process whose loop runs; without one, whoever drives the coroutine by hand."""
+        loop = events._get_running_loop()
+        return (yield from loop.ask(self).__await__()) if isinstance(loop, Asks) else (yield self)
 
     @property
     def is_api(self) -> bool:
@@ -46,7 +59,7 @@ class Call:
 
     @property
     def is_question(self) -> bool:
-        return self.verb in (READ, LOOK)
+        return self.verb in QUESTIONS
 
     def __str__(self) -> str:
         return f"{self.verb} {self.kind} {self.key}"

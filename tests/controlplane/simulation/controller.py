@@ -15,6 +15,7 @@ from kubevirt_api.names import LAUNCHER_ROLE, ROLE
 
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.resources import (
+    LEASE,
     NODE,
     POD,
     VIRTUAL_MACHINE,
@@ -25,22 +26,25 @@ from controlplane.api.objects.resources import (
 )
 from controlplane.engine.overlay import Overlay, RememberingApi
 from controlplane.engine.ports import Cache
+from controlplane.virt_controller.node.reconciler import NodeReconciler
 from controlplane.virt_controller.replicaset.reconciler import ReplicaSetReconciler
 from controlplane.virt_controller.tell import Kind, Regarding
 from controlplane.virt_controller.vm.reconciler import VmReconciler
 from controlplane.virt_controller.vmi.reconciler import VmiReconciler
-from controlplane.virt_controller.wake import connect, connect_configuration, connect_replica_sets
+from controlplane.virt_controller.wake import connect, connect_configuration, connect_nodes, connect_replica_sets
 from tests.controlplane.simulation.answers import Asked, View
-from tests.controlplane.simulation.cache import LaggingCache, everything
+from tests.controlplane.simulation.cache import everything
 from tests.controlplane.simulation.calls import CallingApi
 from tests.controlplane.simulation.clock import WrongClock
 from tests.controlplane.simulation.configuration import Configuration
 from tests.controlplane.simulation.controller_promises import broken_promise
 from tests.controlplane.simulation.duties import Owed
+from tests.controlplane.simulation.listing import NAMESPACE
 from tests.controlplane.simulation.process import Process
 from tests.controlplane.simulation.start_promises import owed_start
 from tests.controlplane.simulation.store import Json, Store
 from tests.controlplane.simulation.watched_queue import WatchedQueue
+from tests.controlplane.simulation.watching import WatchingCache
 
 
 @dataclass(slots=True)
@@ -111,9 +115,9 @@ class Controller(Process):
         super().__init__(name, store, clock)
         configuration = configuration or Configuration()
         watched = store.resources
-        by_resource = {one: LaggingCache(store, one, _is_launcher if one == POD else everything) for one in watched}
+        by_resource = {one: self.watch(one, _is_launcher if one == POD else everything) for one in watched}
         self.caches = tuple(by_resource.values())
-        self.overlays = {resource: Overlay(cache) for resource, cache in by_resource.items()}
+        self.overlays = {resource: Overlay(cache) for resource, cache in by_resource.items() if resource != LEASE}
         self.told = Told()
         api = RememberingApi(CallingApi(store), self.overlays)
         vms, vmis = build(overlays=self.overlays, api=api, clock=clock, events=self.told, configuration=configuration)
@@ -135,8 +139,19 @@ class Controller(Process):
         )
         if VIRTUAL_MACHINE_INSTANCE_REPLICA_SET in watched:
             self._keep_sets(rng, api, configuration)
+        nodes = self._keep_nodes(rng, api, by_resource[LEASE])
         for cache in self.caches:
             cache.start()
+        nodes.begin()
+
+    def _keep_nodes(self, rng: random.Random, api: RememberingApi, leases: WatchingCache) -> NodeReconciler:
+        nodes, queue = self.overlays[NODE], WatchedQueue(rng, self.broken_promises.append)
+        reconciler = NodeReconciler(
+            nodes=nodes, leases=leases, api=api, clock=self.clock, events=self.told, namespace=NAMESPACE
+        )
+        self.work["node"] = (queue, reconciler)
+        connect_nodes(nodes, lambda key: queue.add(key, self.clock.monotonic()))
+        return reconciler
 
     def _keep_sets(self, rng: random.Random, api: RememberingApi, configuration: Configuration) -> None:
         sets, vmis = (self.overlays[one] for one in (VIRTUAL_MACHINE_INSTANCE_REPLICA_SET, VIRTUAL_MACHINE_INSTANCE))
@@ -156,12 +171,14 @@ class Controller(Process):
         vms, vmis = self.overlays[VIRTUAL_MACHINE], self.overlays[VIRTUAL_MACHINE_INSTANCE]
         return View(vms.get(key), vmis.get(key), since)
 
-    def keys(self) -> Iterable[Key]:
+    def keys(self, work: str) -> Iterable[Key]:
+        if work == "node":
+            return sorted(self.overlays[NODE].keys())
         known = (self.overlays[one].keys() for one in (VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE))
         return sorted({key for some in known for key in some})
 
     def seen(self, resource: Resource, key: Key) -> Json | None:
-        raw = self.overlays[resource].get(key)
+        raw = self.overlays[resource].get(key) if resource in self.overlays else None
         return None if raw is None else msgspec.json.decode(raw)
 
     def owes(self, work: str, key: Key) -> Owed | None:

@@ -19,6 +19,7 @@ from tests.controlplane.simulation.answers import Asked, was_hidden
 from tests.controlplane.simulation.attempt_promises import attempt_is_due, is_out_of_time
 from tests.controlplane.simulation.kubernetes import OUT_OF_SERVICE, has_taint
 from tests.controlplane.simulation.ledger import asks_for_run, controlling_uid
+from tests.controlplane.simulation.listing import taken_off_rightly
 from tests.controlplane.simulation.start_promises import (
     counts_up,
     end_is_noted,
@@ -32,7 +33,11 @@ from tests.controlplane.simulation.start_promises import (
 from tests.controlplane.simulation.store import OVER, Json
 from tests.controlplane.simulation.truth import form
 from tests.controlplane.simulation.vm_status_promises import vm_status_follows
-from tests.controlplane.simulation.vmi_status_promises import ready_follows, vmi_status_follows, waiting_follows
+from tests.controlplane.simulation.vmi_status_promises import (
+    ready_follows,
+    vmi_status_follows,
+    waiting_follows,
+)
 
 LOOKED_BACK = 2
 """Earlier attempts of a run that may still have a Pod."""
@@ -227,6 +232,7 @@ RULES: dict[tuple[str, str], tuple[Rule, ...]] = {
         start_is_taken_off,
     ),
     ("patch", POD.kind): (_names_its_state,),
+    ("patch", NODE.kind): (taken_off_rightly,),
     ("delete", POD.kind): (_names_its_object, _is_deleted_once, _log_is_kept),
 }
 

@@ -35,7 +35,7 @@ def fair_round(
 
 
 def _process_round(one: Process, carry: Callable[[Process], object]) -> bool:
-    moved = False
+    moved = one.wake()
     for cache in one.caches:
         while cache.is_behind:
             cache.advance()

@@ -12,23 +12,36 @@ from typing import Any
 import msgspec
 from kubevirt_api.names import LAUNCHER_ROLE, ROLE
 
-from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.api.objects.resources import LEASE, NODE, POD, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.engine.overlay import Overlay, RememberingApi
+from controlplane.kube.lease import Heartbeat
+from controlplane.node_link.messages import KvmFinding
+from controlplane.virt_handler.launchers.session import Tools
+from controlplane.virt_handler.listed import keep_listed
+from controlplane.virt_handler.node import serving_patch
 from controlplane.virt_handler.vmi.reconciler import VmiReconciler
 from controlplane.virt_handler.vmi.world import Launcher
 from tests.controlplane.simulation.answers import Asked, View
-from tests.controlplane.simulation.cache import LaggingCache
-from tests.controlplane.simulation.calls import CallingApi
+from tests.controlplane.simulation.calls import CallingApi, Fate
 from tests.controlplane.simulation.duties import Owed
 from tests.controlplane.simulation.handler_duties import owed
 from tests.controlplane.simulation.handler_promises import ENDING, broken_promise
+from tests.controlplane.simulation.libvirt import LauncherConnections
+from tests.controlplane.simulation.listing import (
+    DURATION_SECONDS,
+    EVERY_SECONDS,
+    heard_rightly,
+    lease_key,
+    listed_rightly,
+)
 from tests.controlplane.simulation.node import Node
-from tests.controlplane.simulation.process import Process
-from tests.controlplane.simulation.sessions import FakeSessions
+from tests.controlplane.simulation.process import SHORTEST_SECONDS, Process
+from tests.controlplane.simulation.sessions import WatchedRegistry
 from tests.controlplane.simulation.store import Json, Store
 from tests.controlplane.simulation.watched_queue import WatchedQueue
 
 BuildHandler = Callable[..., VmiReconciler]
+KVM = KvmFinding(is_usable=True)
 GRACE_SECONDS = 30
 """Of a VMI that names no period."""
 
@@ -41,16 +54,22 @@ class Handler(Process):
     def __init__(self, node: Node, store: Store, rng: random.Random, build: BuildHandler = VmiReconciler) -> None:
         super().__init__(f"{node.name} handler", store, node.clock)
         self.node = node
-        pods = LaggingCache(store, POD, lambda body: _is_launcher_on(body, node.name))
-        vmis = LaggingCache(
-            store, VIRTUAL_MACHINE_INSTANCE, lambda body: body.get("status", {}).get("nodeName") == node.name
-        )
+        pods = self.watch(POD, lambda body: _is_launcher_on(body, node.name))
+        vmis = self.watch(VIRTUAL_MACHINE_INSTANCE, lambda body: body.get("status", {}).get("nodeName") == node.name)
         self.caches = (pods, vmis)
         self._known = Overlay(vmis)
         queue = WatchedQueue(rng, self.broken_promises.append)
-        self.sessions = FakeSessions(
-            pods, node, lambda key: queue.add(key, self.clock.monotonic()), self.spawn, self.broken_promises.append
+        connections = LauncherConnections(node, rng, self.loop.settle)
+        tools = Tools(connections, node.clock, connections.connect, random=rng.random)
+        self.sessions = WatchedRegistry(
+            pods,
+            tools,
+            lambda key: queue.add(key, self.clock.monotonic()),
+            connections,
+            complain=self.broken_promises.append,
+            found=self.bugs.append,
         )
+        self.run(self.sessions.run())
         api = RememberingApi(CallingApi(store), {VIRTUAL_MACHINE_INSTANCE: self._known})
         self.reconciler = build(node.name, self._known, self.sessions, api, node.clock, tell=_tell)
         self.work = {"vmi": (queue, self.reconciler)}
@@ -61,6 +80,19 @@ class Handler(Process):
         self._known.subscribe(self._changed)
         for cache in self.caches:
             cache.start()
+        self._heard_at: float | None = None
+        """When (monotonic) it last asked for a renewal."""
+        self._answered_at = self.clock.monotonic()
+        heartbeat = Heartbeat(
+            api,
+            lease_key(node.name),
+            node.name,
+            node.clock,
+            every_seconds=EVERY_SECONDS,
+            duration_seconds=DURATION_SECONDS,
+        )
+        self.run(heartbeat.run())
+        self.run(keep_listed(api, node.name, lambda: serving_patch(KVM, node.clock.now(), {}), heartbeat))
 
     def view(self, key: Key, since: int) -> View:
         return View(vmi=self._known.get(key), since=since)
@@ -74,14 +106,36 @@ class Handler(Process):
         if vmi is not None and "deletionTimestamp" in vmi["metadata"]:
             self._going.setdefault(vmi["metadata"]["uid"], self.clock.monotonic())
 
+    def overdue(self) -> str | None:
+        self.wake()
+        since = self.clock.monotonic() - self._answered_at
+        is_asking = any(one.call.kind == LEASE.kind for one in self.passes)
+        is_late = not is_asking and since > EVERY_SECONDS + SHORTEST_SECONDS
+        return f"it has not asked for a renewal since {since:.2f} s" if is_late else None
+
+    def carry_out(self, index: int, fate: Fate) -> None:
+        if self.passes[index].call.kind == LEASE.kind:
+            self._answered_at = self.clock.monotonic()
+        super().carry_out(index, fate)
+
+    def _about_node(self, asked: Asked) -> str | None:
+        if asked.call.kind == NODE.kind:
+            return None if asked.call.is_question else listed_rightly(asked, self.node.name)
+        now, last = self.clock.monotonic(), self._heard_at
+        self._heard_at = now
+        return heard_rightly(asked, self.node.name, None if last is None else now - last)
+
     def broken_promise(self, asked: Asked) -> str | None:
+        if asked.call.kind in (LEASE.kind, NODE.kind):
+            return self._about_node(asked)
         if asked.call.verb in ENDING:
             self.begins(asked.call.key)  # it may have seen more since its pass began; in a start it looks only after it
         unseen = self._unseen.get(asked.call.key)
         unseen_for = None if unseen is None else self.clock.monotonic() - unseen
         return broken_promise(asked, self.node.name, self._launcher_of, self._grace_left, unseen_for)
 
-    def keys(self) -> Iterable[Key]:
+    def keys(self, work: str) -> Iterable[Key]:
+        del work
         return sorted({*self._known.keys(), *self.sessions.keys()})
 
     def owes(self, work: str, key: Key) -> Owed | None:

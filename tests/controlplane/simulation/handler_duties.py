@@ -12,12 +12,13 @@ from collections.abc import Callable, Collection
 
 from controlplane.virt_handler.vmi.world import Launcher
 from tests.controlplane.simulation.duties import Owed
-from tests.controlplane.simulation.launcher import is_provisional
+from tests.controlplane.simulation.launcher import STALLED, is_provisional
 from tests.controlplane.simulation.store import OVER, Json
 
 GOING_ON = ("Scheduled", "Running", "Unknown")
 ORPHANS, LOOKS, POWER_BUTTON, END = 60.0, 15.0, 5.0, 10.0
 """Seconds within which virt-handler comes back to what waits."""
+RESUME_AGAIN = 300.0
 
 
 PauseLeft = Callable[[str], float]
@@ -45,6 +46,8 @@ def owed(
     if _has_guest(own[0]) and is_going and phase in GOING_ON:
         is_asked = grace_left is None or grace_left > 0
         return Owed("a guest runs that is to end", min(POWER_BUTTON, grace_left or POWER_BUTTON) if is_asked else END)
+    if _is_stalled(own[0]) and phase == "Running" and not is_going:
+        return Owed("a guest waits to be let go on", RESUME_AGAIN)
     is_waiting = phase == "Scheduled" and not is_going and _may_start(own[0])
     return Owed("its start has come to nothing", max(0.0, pause_left(own[0].pod.uid))) if is_waiting else None
 
@@ -52,6 +55,11 @@ def owed(
 def _has_guest(launcher: Launcher) -> bool:
     seen = launcher.sighting
     return seen.is_connected and seen.state is not None and seen.state.life.is_up and not is_provisional(seen.state)
+
+
+def _is_stalled(launcher: Launcher) -> bool:
+    seen = launcher.sighting
+    return seen.is_connected and seen.state == STALLED and not launcher.is_gone
 
 
 def _may_start(launcher: Launcher) -> bool:

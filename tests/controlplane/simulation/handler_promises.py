@@ -30,6 +30,8 @@ GraceLeft = Callable[[Json], float | None]
 """How much is left of a VMI's grace period; None while its deletion was not seen."""
 ENDING = ("shut down", "destroy")
 """Verbs that end a guest."""
+NEVER_ON = (("shut off", "unknown"), ("shut off", "failed"))
+"""How a domain is that may be started: defined only, or its start failed."""
 ORPHAN_SECONDS = 60.0
 
 
@@ -71,6 +73,9 @@ def _start_is_granted(asked: Asked, node: str, launcher_of: LauncherOf) -> str |
     launcher = launcher_of(uids["pod_uid"])
     if asked.call.verb == "define" and (launcher is None or launcher.is_gone or _is_ending(launcher.pod)):
         return "its Pod is gone, going or over"
+    state = None if launcher is None else launcher.sighting.state
+    if asked.call.verb == "define" and state is not None and (state.life.value, state.reason) not in NEVER_ON:
+        return f"it is known that its domain is {state.life.value}, {state.reason}"
     if asked.call.verb == "define" and launcher is not None and launcher.sighting.failure is not None:
         return f"it can never be started: {launcher.sighting.failure.reason}"
     return None

@@ -9,6 +9,7 @@ import random
 from collections.abc import Iterator
 
 from controlplane.api.objects.resources import NODE, POD, Key, Resource
+from tests.controlplane.simulation.listing import is_listed
 from tests.controlplane.simulation.store import OVER, Json, Store
 
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
@@ -70,7 +71,7 @@ def evict(store: Store, *taints: str) -> str | None:
 def schedule(store: Store, rng: random.Random, chance: float) -> str | None:
     """Place one waiting Pod on a Node that is Ready, or say that none fits; chance: how often it says so."""
     waiting = [(key, body) for key, body in store.list(POD) if "nodeName" not in body["spec"]]
-    nodes = [key.name for key, node in store.list(NODE) if not node.get("spec", {}).get("taints")]
+    nodes = [key.name for key, node in store.list(NODE) if _takes_launchers(node)]
     if not waiting:
         return None
     key, body = rng.choice(waiting)
@@ -83,6 +84,10 @@ def schedule(store: Store, rng: random.Random, chance: float) -> str | None:
     name = rng.choice(nodes)
     store.set_pod(key, body["metadata"]["uid"], node=name)
     return f"scheduler: {key} to {name}"
+
+
+def _takes_launchers(node: Json) -> bool:
+    return not node.get("spec", {}).get("taints") and is_listed(node)
 
 
 def has_taint(node: Json, name: str) -> bool:

@@ -12,15 +12,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from controlplane.api.objects.resources import Key
-from controlplane.domain.observed import Identity, Observed
 from controlplane.domain.state import Life, State, derive_outcome
 
 OFF = State(Life.SHUT_OFF, "unknown")
 STARTING = State(Life.PAUSED, "starting_up")
 BOOTED = State(Life.RUNNING, "booted")
-BY_USER, BY_ERROR = State(Life.PAUSED, "user"), State(Life.PAUSED, "ioerror")
 ENDS = {"shut down": "shutdown", "crashed": "crashed", "destroyed": "destroyed", "start failed": "failed"}
 """How a guest ends, and libvirt's reason for it."""
+STALLED = State(Life.PAUSED, "ioerror")
 UNSEEN = OFF
 """How a domain is whose guest ended while there was no libvirtd."""
 
@@ -55,6 +54,8 @@ class Launcher:
     """Grows with each libvirtd."""
     state: State | None = None
     """None: no domain is defined."""
+    xml: str = ""
+    """How it was defined."""
     is_starting: bool = False
     hesitation: int = 0
     """How often QEMU puts off being up, while nobody asks libvirtd for the end of the start."""
@@ -62,10 +63,6 @@ class Launcher:
     has_ended_unseen: bool = False
     """While there was no libvirtd."""
     is_deaf: bool = False
-    waits: bool = False
-    """It is to be paused from its start on."""
-    is_overruled: bool = False
-    """A guest that a person had paused was let go on by us."""
     changes: int = 0
     """Grows with every event that libvirt sends."""
     is_told_to_end: bool = False
@@ -75,10 +72,6 @@ class Launcher:
     @property
     def is_running_guest(self) -> bool:
         return self.state is not None and self.state.life.is_up
-
-    def observed(self) -> Observed:
-        identity = Identity(self.vmi.namespace, self.vmi.name, self.vmi_uid, self.pod_uid, 1, 30)
-        return Observed(identity=identity, is_kvm=True, machine="pc-q35-10.0", has_acpi=True)
 
     def listen(self) -> None:
         """Let a libvirtd begin. Of a guest that ended without one every other does not even know the domain."""
@@ -90,15 +83,16 @@ class Launcher:
     def lose_daemon(self) -> None:
         self.is_listening = False
 
-    def define(self) -> None:
+    def define(self, xml: str) -> None:
+        self.xml = xml
         if self.state is None:
             self._become(OFF)
 
-    def launch(self, *, waits: bool) -> None:
+    def launch(self) -> None:
         """Execute QEMU: the domain is active from here on, whatever becomes of the start."""
         if self.is_running_guest:
             raise DomainError("domain is already running", is_wrong_state=True)
-        self.is_starting, self.waits = True, waits
+        self.is_starting = True
         self._become(STARTING)
 
     def finish_start(self) -> None:
@@ -110,28 +104,7 @@ class Launcher:
             self._become(State(Life.SHUT_OFF, ENDS["start failed"]))
             raise DomainError("could not open kernel file")
         self.has_run = True
-        self._become(BY_USER if self.waits else BOOTED)
-
-    def fail_disk(self) -> None:
-        """Let the guest meet an I/O error, which pauses it."""
-        if self.state == BOOTED:
-            self._become(BY_ERROR)
-
-    def pause(self) -> None:
-        """Do as a person asks. One that is paused already stays so for the reason that it has."""
-        if self.state == BOOTED:
-            self._become(BY_USER)
-
-    def unpause(self) -> None:
-        """Do as a person asks."""
-        if self.state == BY_USER:
-            self._become(BOOTED)
-
-    def resume(self) -> None:
-        """Let go on what is paused, for whatever reason, as virt-handler asks."""
-        self.is_overruled |= self.state == BY_USER
-        if self.state in (BY_USER, BY_ERROR):
-            self._become(BOOTED)
+        self._become(BOOTED)
 
     def go_on_starting(self) -> None:
         """Let QEMU take its time, or be up, with or without anybody who waits for it."""
@@ -140,10 +113,19 @@ class Launcher:
         else:
             self.finish_start()
 
+    def stall(self) -> None:
+        """Let the guest meet an I/O error: QEMU pauses it."""
+        self._become(STALLED)
+
+    def resume(self) -> None:
+        """Let a paused guest go on; of another one nothing is changed."""
+        if self.state == STALLED:
+            self._become(State(Life.RUNNING, "unpaused"))
+
     def press_power(self) -> None:
         if not self.is_running_guest:
             raise DomainError("domain is not running", is_wrong_state=True)
-        if not self.is_deaf and self.state == BOOTED:  # one that is paused hears nothing
+        if not self.is_deaf and not self.is_starting:
             self.end_guest("shut down")
 
     def destroy(self) -> None:

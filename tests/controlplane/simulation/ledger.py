@@ -147,6 +147,10 @@ class Ledger:
             one.owed_stop = None
 
 
+UNKNOWN = "WaitAsReceiver"
+"""A strategy of a newer API: who does not know it does nothing, and says so."""
+
+
 def strategy_of(vm: Json) -> str:
     """Read what a VM wants."""
     spec = vm["spec"]
@@ -155,7 +159,7 @@ def strategy_of(vm: Json) -> str:
 
 def asks_for_run(vm: Json) -> bool:
     """Tell whether a VM, as it is, asks for a run when it has none."""
-    return strategy_of(vm) == "Once" or _asks_for_start(vm)
+    return strategy_of(vm) != UNKNOWN and (strategy_of(vm) == "Once" or _asks_for_start(vm))
 
 
 def _asks_for_start(vm: Json) -> bool:

@@ -162,6 +162,16 @@ class Mishaps:
             return f"libvirtd of {one.vmi}: dies, and its guest with it"
         return f"libvirtd of {one.vmi}: dies"
 
+    def io_error(self) -> str | None:
+        """A guest's disk fails for a moment, which is over when somebody lets the guest go on."""
+        up = [one for node in self._world.nodes for one in node.guests() if one.has_run]
+        if not up:
+            return None
+        one = self._rng.choice(up)
+        one.stall()
+        self._world.fault("I/O error")
+        return f"guest of {one.vmi}: is paused by an I/O error"
+
     def emulation(self) -> str | None:
         """A person lets guests do without KVM, or takes that back: Pods that no node fits are made anew."""
         self._world.fault("emulation")

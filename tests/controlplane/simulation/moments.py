@@ -48,7 +48,7 @@ CHANGES: dict[tuple[str, str, str], tuple[Change, ...]] = {
 """By who asks for what."""
 STARTS = ("launch", "finish start of")
 """Verbs in which the end of virt-handler leaves most to be found out."""
-ENDS = 2.0
+ENDS = 1.2
 """So much more often than changes of mind: starts are rare."""
 
 

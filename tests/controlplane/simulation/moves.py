@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal, TypeVar
+from typing import TypeVar
 
-from tests.controlplane.simulation.cache import LaggingCache
+from controlplane.api.objects.resources import LEASE
+from tests.controlplane.simulation.calls import Call
 from tests.controlplane.simulation.handler import Handler
 from tests.controlplane.simulation.hands_on_pods import NOTHING
 from tests.controlplane.simulation.kubernetes import (
@@ -18,10 +19,11 @@ from tests.controlplane.simulation.kubernetes import (
     collect_pods,
     evict,
 )
-from tests.controlplane.simulation.launcher import Launcher
 from tests.controlplane.simulation.mishaps import Mishaps
 from tests.controlplane.simulation.moments import Moments
+from tests.controlplane.simulation.process import Process
 from tests.controlplane.simulation.swarm import SLOW_DELIVERY
+from tests.controlplane.simulation.watching import WatchingCache
 from tests.controlplane.simulation.world import World
 
 T = TypeVar("T")
@@ -63,6 +65,7 @@ class Moves:
             "daemon": mishaps.daemon,
             "clock": mishaps.clock,
             "emulation": mishaps.emulation,
+            "I/O error": mishaps.io_error,
             "blind": mishaps.blind,
             "break": mishaps.break_or_mend,
         }
@@ -82,7 +85,7 @@ class Moves:
     def _shuffled(self, some: Sequence[T]) -> list[T]:
         return self._rng.sample(some, len(some))
 
-    def _reachable(self) -> list[tuple[str, LaggingCache]]:
+    def _reachable(self) -> list[tuple[str, WatchingCache]]:
         """List the caches that can hear from the API server."""
         return [
             (one.role, cache)
@@ -117,7 +120,8 @@ class Moves:
         return ""
 
     def _repeat(self) -> str | None:
-        self._rng.choice(self._reachable())[1].repeat()
+        cache = self._rng.choice(self._reachable())[1]
+        self._rng.choice((cache.repeat, cache.end_stream))()
         return ""
 
     def _begin(self) -> str | None:
@@ -136,13 +140,20 @@ class Moves:
             self._world.fault("moment")
             return meddled
         fate = self._world.odds.fate(may_refuse=call.is_write)
-        if call.is_api and isinstance(one, Handler) and one.node.is_unreachable:
+        if self._is_cut_off(one, call):
             fate = "request lost"
         elif isinstance(one, Handler) and self._moments.breaks(call):
             return self.mishaps.end_in_start(one, index)
         elif fate != "done":
             self._world.fault(fate)
         return self._world.carry(one, index, fate)
+
+    def _is_cut_off(self, one: Process, call: Call) -> bool:
+        """Tell whether a call of virt-handler cannot get through: none of its node, or none about its Lease."""
+        if not isinstance(one, Handler):
+            return False
+        is_unheard = call.kind == LEASE.kind and one.node.name == self._world.odds.unheard
+        return is_unheard or (call.is_api and one.node.is_unreachable)
 
     def _people(self) -> str | None:
         done = self._world.people.act()
@@ -187,17 +198,6 @@ class Moves:
         if not guests:
             return None
         one = self._rng.choice(guests)
-        how = self._rng.choice(("shut down", "crashed", "I/O error", "pause", "unpause"))
-        if how == "I/O error":
-            one.fail_disk()
-        elif how in ("pause", "unpause"):
-            return self._press(one, how)
-        else:
-            one.end_guest(how)
+        how = self._rng.choice(("shut down", "crashed"))
+        one.end_guest(how)
         return f"guest of {one.vmi}: {how}"
-
-    def _press(self, guest: Launcher, verb: Literal["pause", "unpause"]) -> str | None:
-        """Have a person ask for it, who is answered by a virt-handler that is in contact, or by nobody."""
-        alive = [one for one in self._world.handlers.values() if not one.is_dead]
-        done = [one for one in alive if one.sessions.press(guest.pod_uid, verb)]
-        return f"user: {verb} the guest of {guest.vmi}" if done else None

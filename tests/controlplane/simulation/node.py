@@ -71,8 +71,7 @@ class Node:
         self.store.actor = "kubelet"
         key = Key("", self.name)
         if self.store.find(NODE, key) is None:
-            labels = {"kubevirt.io/schedulable": "true"}
-            self.store.create(NODE, "", {"metadata": {"name": self.name, "labels": labels}, "spec": {}})
+            self.store.create(NODE, "", {"metadata": {"name": self.name}, "spec": {}})
         for taint in (UNREACHABLE, OUT_OF_SERVICE):
             set_taint(self.store, self.name, taint, on=False)
 

@@ -59,7 +59,6 @@ class Oracles:
             self._guests_break(view),
             self._endings_break(),
             self._idle_writes_break(),
-            self._pauses_break(),
             *(self._change_breaks(one, view) for one in new),
         ]
         for text in found:
@@ -71,13 +70,6 @@ class Oracles:
         idle, self._store.idle_writes = self._store.idle_writes, []
         return next(
             (f"write rate: {actor} patches {what} with what it says" for actor, what in idle if actor in OURS), None
-        )
-
-    def _pauses_break(self) -> str | None:
-        """What a person has paused goes on when a person says so."""
-        there = (one for node in self._nodes for one in node.launchers.values())
-        return next(
-            (f"pause: {one.vmi} was let go on, and a person had paused it" for one in there if one.is_overruled), None
         )
 
     def _endings_break(self) -> str | None:
@@ -121,7 +113,7 @@ class Oracles:
         if change.resource == VIRTUAL_MACHINE_INSTANCE:
             return self._vmi_breaks(change, view)
         if change.resource == POD:
-            return self._pod_breaks(change)
+            return self._pod_breaks(change, view)
         if change.resource == VIRTUAL_MACHINE:
             return self._vm_breaks(change, view)
         return None
@@ -186,7 +178,13 @@ class Oracles:
         return None
 
     def _was_started(self, vmi_uid: str) -> bool:
-        launchers = [one for node in self._nodes for one in node.launchers.values() if one.vmi_uid == vmi_uid]
+        granted = self._grants.get(vmi_uid, {})
+        launchers = [
+            one
+            for node in self._nodes
+            for one in node.launchers.values()
+            if one.vmi_uid == vmi_uid and one.pod_uid in granted
+        ]
         return not launchers or any(one.has_run for one in launchers)
 
     def _end_breaks(self, change: Change, view: View) -> str | None:
@@ -243,22 +241,27 @@ class Oracles:
             return f"attempt: {change.key} went on from {old} to {now}"
         return f"attempt: {change.key} went back from {old} to {now}" if now[0] < old[0] or now[1] < old[1] else None
 
-    def _pod_breaks(self, change: Change) -> str | None:
+    def _pod_breaks(self, change: Change, view: View) -> str | None:
         if change.before is None and change.after is not None:
             self._makers[change.after["metadata"]["uid"]] = change.actor
-            return self._creation_breaks(change, change.after) if change.actor == "controller" else None
+            return self._creation_breaks(change, change.after, view) if change.actor == "controller" else None
         if change.actor == "controller" and _begins_to_go(change):
             unasked = causes.pod_deleted(change, self._store)
             return f"I3 unasked stop: {unasked}" if unasked else None
         return None
 
-    def _creation_breaks(self, change: Change, pod: Json) -> str | None:
-        """A Pod of attempt n exists only after the VMI's status said n; one at a time; guarded; not too often."""
+    def _creation_breaks(self, change: Change, pod: Json, view: View) -> str | None:
+        """A Pod of attempt n exists only after the VMI's status said n; one at a time; guarded; not too often.
+
+        A leader that is none any more may make the former attempt's once more: it cannot be granted.
+        """
         owner = controlling_uid(pod) or ""
-        if int(change.key.name.rsplit("-", 1)[-1]) > self._numbers.get(owner, (0, 0))[0]:
+        attempt, recorded = int(change.key.name.rsplit("-", 1)[-1]), self._numbers.get(owner, (0, 0))[0]
+        if attempt > recorded:
             return f"attempt: Pod {change.key} was created before its attempt was recorded"
         alive = [key for key, body in self._store.list(POD) if controlling_uid(body) == owner]
-        if len(alive) > 1:
+        is_former = attempt < recorded and view.since < self.is_one_leader_since
+        if len(alive) > 1 and not is_former:
             return f"one Pod per run: VMI {owner} has {', '.join(map(str, alive))}"
         vmi = causes.vmi_of(pod, self._store)
         if vmi is not None and VMI_FINALIZER not in vmi["metadata"].get("finalizers", ()):

@@ -31,7 +31,7 @@ from controlplane.virt_api.lifecycle import (
 )
 from controlplane.virt_api.options import RestartOptions, StartOptions, StopOptions
 from tests.controlplane.simulation.hands_on_pods import NOTHING, HandsOnPods
-from tests.controlplane.simulation.ledger import Ledger
+from tests.controlplane.simulation.ledger import UNKNOWN, Ledger, strategy_of
 from tests.controlplane.simulation.node import BAD_NODE_SELECTOR, DEAF, NO_KERNEL
 from tests.controlplane.simulation.store import Json, Store
 
@@ -62,12 +62,13 @@ class People:
             self._change_template,
             self._annotate,
             self._start_again_and_again,
+            self._want_something_new,
         )
         self._weights = [1.0] * len(self._doings)
 
     def draw_odds(self) -> None:
         """Choose what is in fashion for a stretch."""
-        usual = (2, 5, 3, 3, 2, 2, 2, 1.2, 2, 2, 2, 1, 2)
+        usual = (2, 5, 3, 3, 2, 2, 2, 1.2, 2, 2, 2, 1, 2, 1)
         self._weights = [one * self._rng.choice((0.1, 1.0, 1.0, 4.0)) for one in usual]
 
     def act(self) -> str:
@@ -150,6 +151,18 @@ class People:
             return NOTHING
         self._store.patch(VIRTUAL_MACHINE, key, {"spec": {"runStrategy": strategy, "running": None}})
         return f"switch VM {key} to {strategy}"
+
+    def _want_something_new(self, key: Key) -> str:
+        """Ask for what only a newer version knows."""
+        self._store.patch(VIRTUAL_MACHINE, key, {"spec": {"runStrategy": UNKNOWN, "running": None}})
+        return f"switch VM {key} to {UNKNOWN}"
+
+    def want_what_is_known(self) -> None:
+        """Take such wishes back."""
+        self._store.actor = "user"
+        for key, vm in self._store.list(VIRTUAL_MACHINE):
+            if strategy_of(vm) == UNKNOWN:
+                self.switch(key)
 
     def _change_template(self, key: Key) -> str:
         memory = self._rng.choice(("64Mi", "96Mi", "128Mi"))

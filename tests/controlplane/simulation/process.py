@@ -9,8 +9,10 @@ lost or refused, and whether the process dies there. Nothing survives its death 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Coroutine, Iterable
-from dataclasses import dataclass, field
+from contextvars import Context, copy_context
+from dataclasses import replace
 from typing import Any
 
 from controlplane.api.objects.resources import Key, Resource
@@ -19,13 +21,16 @@ from controlplane.engine.plan import Outcome
 from controlplane.engine.reconcile import reconcile
 from tests.controlplane.simulation.answers import Answers, Asked, View
 from tests.controlplane.simulation.breach import Breach
-from tests.controlplane.simulation.cache import LaggingCache
+from tests.controlplane.simulation.cache import Selects
 from tests.controlplane.simulation.calls import LOOK, READ, Call, Fate, perform
 from tests.controlplane.simulation.clock import WrongClock
 from tests.controlplane.simulation.duties import Owed
+from tests.controlplane.simulation.loop import HandTurnedLoop
 from tests.controlplane.simulation.store import RESOURCES, Json, Store
+from tests.controlplane.simulation.turn import TURN, Pass, Turn
 from tests.controlplane.simulation.undone import Moment, undone
 from tests.controlplane.simulation.watched_queue import WatchedQueue
+from tests.controlplane.simulation.watching import WatchingCache
 
 SHORTEST_SECONDS = 0.01
 """Of lateness that counts."""
@@ -34,38 +39,6 @@ PASSES_AT_ONCE = 300
 BY_KIND = {one.kind: one for one in RESOURCES}
 EXPECTED = (READ, LOOK, "create", "delete")
 """Calls of which it may be an answer that there is no such object, or one already."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Turn:
-    """A reconcile under way."""
-
-    work: str
-    """"": nobody waits for its end, as of a verb of a launcher's session."""
-    key: Key
-    coroutine: Coroutine[Call, Any, Outcome | None]
-    since: int
-    """The store's version when it began."""
-    answers: Answers
-    view: View
-    began: float
-    """By its own clock."""
-    troubles: list[str] = field(default_factory=list)
-    """Calls that came to nothing."""
-    calls: list[Call] = field(default_factory=list)
-    stood: tuple[int, ...] = ()
-    """What others had told the process when it began."""
-
-
-@dataclass(frozen=True, slots=True)
-class Pass:
-    """A reconcile under way, stopped at a call."""
-
-    turn: _Turn
-    call: Call
-    view: View
-    known: str
-    """UID of the object that was shown under the call's key; "" for none."""
 
 
 class Process:
@@ -77,21 +50,23 @@ class Process:
         self.name = name
         self.clock = clock
         self.store = store
-        self.caches: tuple[LaggingCache, ...] = ()
+        self.caches: tuple[WatchingCache, ...] = ()
         self.work: dict[str, tuple[WatchedQueue, Any]] = {}
         self.passes: list[Pass] = []
         self.answers = Answers()
         self.bugs: list[str] = []
         self.broken_promises: list[str] = []
         self.is_dead = False
+        self._born = clock.monotonic()
         self._carried = 0
         """How many calls were answered."""
         self._passes_begun: dict[tuple[str, Key], tuple[float, int]] = {}
         """When the last pass began, and how many did then."""
         self._finished: dict[tuple[str, Key], Moment] = {}
         """When the last pass over a key ended."""
-        self._turn: _Turn | None = None
-        """The one that is being resumed."""
+        self.loop = HandTurnedLoop(clock, self._ask)
+        self._beside: dict[asyncio.Task[Any], Turn] = {}
+        """Tasks that are no passes."""
 
     def view(self, key: Key, since: int) -> View:
         """Say what is believed about a key now."""
@@ -111,9 +86,14 @@ class Process:
         del asked
         return None
 
-    def keys(self) -> Iterable[Key]:
-        """List what it may have work about."""
+    def keys(self, work: str) -> Iterable[Key]:
+        """List what a queue may have work about."""
+        del work
         return ()
+
+    def overdue(self) -> str | None:
+        """Say what should have been done beside the queues."""
+        return None
 
     def owes(self, work: str, key: Key) -> Owed | None:
         """Say what a key waits for that time alone brings: whoever owes that has to come back by itself."""
@@ -122,17 +102,21 @@ class Process:
 
     def begin(self, name: str) -> bool:
         """Start a pass over the next due key of a queue; tell whether there was one."""
+        self.loop.settle()
         queue, reconciler = self.work[name]
         key = queue.take(self.clock.monotonic())
         if key is None:
             return False
         self._note_pass(name, key)
         self.begins(key)
-        coroutine = reconcile(reconciler, key)
         since, now = self.store.version, self.clock.now()
         view, stood = self.view(key, since), self._standing(None)
-        turn = _Turn(name, key, coroutine, since, Answers(), view, now, stood=stood)
-        self._resume(turn, None, None)
+        turn = Turn(name, key, since, Answers(), view, now, stood=stood)
+        context = copy_context()
+        context.run(TURN.set, turn)
+        task = turn.task = self.loop.create_task(reconcile(reconciler, key), context=context)
+        task.add_done_callback(lambda ended: self._ended(turn, ended))
+        self.loop.settle()
         return True
 
     def _note_pass(self, name: str, key: Key) -> None:
@@ -143,17 +127,30 @@ class Process:
         if count > PASSES_AT_ONCE:
             raise Breach(f"spins: {self.name} takes {name} {key} up for the {count}th time at the same moment")
 
-    def spawn(self, key: Key, coroutine: Coroutine[Any, Any, None]) -> None:
-        """Run something beside the passes, as a task of its own. It rests on what was answered to whoever began it."""
-        by = self._turn
-        since, answers, began = (self.store.version, Answers(), self.clock.now())
-        if by is not None:
-            since, answers, began = by.since, by.answers, by.began
-        self._resume(_Turn("", key, coroutine, since, answers, self.view(key, since), began), None, None)
+    def watch(self, resource: Resource, selects: Selects) -> WatchingCache:
+        """Make a cache that is kept for as long as the process lives."""
+        cache = WatchingCache(self.store, resource, selects, self.clock, self.loop)
+        self.run(cache.run())
+        return cache
+
+    def run(self, job: Coroutine[Any, Any, Any]) -> None:
+        """Run something for as long as the process lives. It must not end."""
+        task = self.loop.create_task(job, context=Context())
+        task.add_done_callback(self._job_ended)
+        self.loop.settle()
+
+    def wake(self) -> bool:
+        """Let go on whose sleep is over; tell whether there was somebody."""
+        due = self.loop.next_due()
+        self.loop.settle()
+        return due is not None and due <= 0
 
     def carry_out(self, index: int, fate: Fate) -> None:
         """Let one waiting call happen and its pass go on to its next call or its end."""
         one = self.passes.pop(index)
+        if one.answer.done():
+            self.loop.settle()  # who asked does not wait any more
+            return
         self.store.actor = self.role
         result, error = perform(one.call, fate)
         self._carried += 1
@@ -162,24 +159,36 @@ class Process:
             one.turn.troubles.append(f"{one.call}: {type(error).__name__}")
         for answers in (one.turn.answers, self.answers):
             answers.take(one.call, result, error, self.store.version, known=one.known)
-        self._resume(one.turn, result, error)
+        if error is None:
+            one.answer.set_result(result)
+        else:
+            one.answer.set_exception(error)
+        self.loop.settle()
+
+    def abandon(self, one: Pass) -> None:
+        """Give up a call, and who waits for it."""
+        one.answer.cancel()
+        self.loop.settle()
 
     def die(self, index: int | None, *, is_request_out: bool) -> None:
         """Stop for ever; a request that is out already still takes effect."""
         if index is not None and is_request_out:
             self.store.actor = self.role
             perform(self.passes[index].call, "answer lost")
-        for one in self.passes:
-            one.turn.coroutine.close()
-        self.passes.clear()
         self.is_dead = True
+        self.passes.clear()
+        for task in asyncio.all_tasks(self.loop):
+            task.cancel()
+        self.loop.settle()
 
     def next_due(self) -> float | None:
         """Tell in how many seconds something becomes due by itself."""
         due = [one for queue in self.queues() if (one := queue.next_due()) is not None]
-        return max(0.0, min(due) - self.clock.monotonic()) if due else None
+        turns = [max(0.0, min(due) - self.clock.monotonic())] if due else []
+        sleep = self.loop.next_due()
+        return min(turns if sleep is None else [*turns, sleep], default=None)
 
-    def _standing(self, turn: _Turn | None) -> tuple[int, ...]:
+    def _standing(self, turn: Turn | None) -> tuple[int, ...]:
         """Count what the process has heard, but for what was answered in one turn."""
         own = 0 if turn is None else len(turn.calls)
         return (self._carried - own, *(cache.position for cache in self.caches))
@@ -187,35 +196,58 @@ class Process:
     def queues(self) -> Iterable[WatchedQueue]:
         return [queue for queue, _unused in self.work.values()]
 
-    def _resume(self, turn: _Turn, result: Any, error: Exception | None) -> None:
-        outer, self._turn = self._turn, turn
-        try:
-            self._go_on(turn, result, error)
-        finally:
-            self._turn = outer
+    def _ask(self, call: Call) -> asyncio.Future[Any]:
+        answer: asyncio.Future[Any] = self.loop.create_future()
+        if self.is_dead:
+            answer.cancel()
+            return answer
+        turn = self._turn_of(call)
+        view = self.view(turn.key, turn.since)
+        resource = BY_KIND.get(call.kind)
+        shown = None if resource is None else self.seen(resource, call.key)
+        one = Pass(turn, call, answer, view, "" if shown is None else shown["metadata"]["uid"])
+        self.passes.append(one)
+        answer.add_done_callback(lambda _unused: self._forget(one))
+        now, clock = max(turn.began, self.clock.now()), self.clock.now()
+        age = self.clock.monotonic() - self._born
+        asked = Asked(call, view, turn.view, turn.answers, self.answers, self.store, now, clock, age, self.seen)
+        broken = self.answers.outdated(self.store, call.kind, call.key, shown) or self.broken_promise(asked)
+        if broken:
+            self.broken_promises.append(f"{call}: {broken}")
+        return answer
 
-    def _go_on(self, turn: _Turn, result: Any, error: Exception | None) -> None:
-        try:
-            call = turn.coroutine.send(result) if error is None else turn.coroutine.throw(error)
-        except StopIteration as end:
-            if turn.work:
-                self._finish(turn, end.value)
-        except Exception as bug:
+    def _forget(self, one: Pass) -> None:
+        """Take note that nobody waits for a call any more."""
+        self.passes = [each for each in self.passes if each is not one]
+
+    def _turn_of(self, call: Call) -> Turn:
+        """Return the pass that asks; of another task what it rests on: the answers to whoever began it."""
+        task, by = asyncio.current_task(), TURN.get()
+        if by is not None and by.task is task:
+            return by
+        assert task is not None
+        if by is None:
+            since = self.store.version
+            return Turn("", call.key, since, Answers(), self.view(call.key, since), self.clock.now())
+        if task not in self._beside:
+            view = self.view(by.key, by.since)
+            self._beside[task] = replace(by, work="", view=view, troubles=[], calls=[], task=task)
+            task.add_done_callback(lambda ended: self._beside.pop(ended, None))
+        return self._beside[task]
+
+    def _ended(self, turn: Turn, task: asyncio.Task[Outcome]) -> None:
+        if self.is_dead or task.cancelled():
+            return
+        bug = task.exception()
+        if bug is not None:
             self.bugs.append(f"{turn.key}: {bug!r}")
-            if turn.work:
-                self._finish(turn, Outcome(error=bug))
-        else:
-            view = self.view(turn.key, turn.since)
-            resource = BY_KIND.get(call.kind)
-            shown = None if resource is None else self.seen(resource, call.key)
-            self.passes.append(Pass(turn, call, view, "" if shown is None else shown["metadata"]["uid"]))
-            now, clock = max(turn.began, self.clock.now()), self.clock.now()
-            asked = Asked(call, view, turn.view, turn.answers, self.answers, self.store, now, clock, self.seen)
-            broken = self.answers.outdated(self.store, call.kind, call.key, shown) or self.broken_promise(asked)
-            if broken:
-                self.broken_promises.append(f"{call}: {broken}")
+        self._finish(turn, Outcome(error=bug) if isinstance(bug, Exception) else task.result())
 
-    def _finish(self, turn: _Turn, outcome: Outcome) -> None:
+    def _job_ended(self, task: asyncio.Task[Any]) -> None:
+        if not self.is_dead:
+            self.bugs.append(f"{task.get_name()} has ended: {None if task.cancelled() else task.exception()!r}")
+
+    def _finish(self, turn: Turn, outcome: Outcome) -> None:
         now, key, failed = self.clock.monotonic(), turn.key, outcome.error is not None
         queue = self.work[turn.work][0]
         queue.finish(key, now, failed=failed, look_again_in=outcome.look_again_in)
@@ -238,8 +270,11 @@ class Process:
 
     def look_for_undone(self) -> None:
         """See that whatever there is to do is being done, or has its time; what is still to be heard may bring it."""
+        late = self.overdue()
+        if late is not None:
+            self.broken_promises.append(late)
         for name in () if any(one.is_behind for one in self.caches) else self.work:
-            for key in self.keys():
+            for key in self.keys(name):
                 self._look_for_undone(name, key)
 
     def _look_for_undone(self, name: str, key: Key) -> None:

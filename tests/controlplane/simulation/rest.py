@@ -9,14 +9,15 @@ from collections.abc import Iterable
 
 from kubevirt_api.names import ROLE
 
-from controlplane.api.objects import conditions
 from controlplane.api.objects.decode import decode_vm, decode_vmi
 from controlplane.api.objects.phase import RUNNING, UNKNOWN, is_final
-from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.api.objects.vm import VirtualMachine
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from tests.controlplane.simulation.causes import vmi_of
+from tests.controlplane.simulation.launcher import STALLED
 from tests.controlplane.simulation.ledger import Account, Ledger, controlling_uid
+from tests.controlplane.simulation.listing import is_listed
 from tests.controlplane.simulation.node import BAD_NODE_SELECTOR, NO_KERNEL, Node
 from tests.controlplane.simulation.people import INVALID_MEMORY
 from tests.controlplane.simulation.store import Json, Store
@@ -35,7 +36,13 @@ class Rest:
     def stuck(self) -> list[str]:
         """List what is not as it should be when nothing moves any more."""
         self._held = {key for key, raw in self._store.list(VIRTUAL_MACHINE_INSTANCE) if self._is_held(raw)}
-        found = self._going() + self._unproven() + self._leftovers()
+        found = [
+            f"the guest of {one.vmi} is paused"
+            for node in self._nodes
+            for one in node.guests()
+            if one.state == STALLED and node is not self.dead and not node.is_unreachable
+        ]
+        found += self._going() + self._unproven() + self._leftovers() + self._wrongly_listed()
         vmis = dict(self._store.list(VIRTUAL_MACHINE_INSTANCE))
         for key, raw in self._store.list(VIRTUAL_MACHINE):
             if key not in self._held:
@@ -80,6 +87,15 @@ class Rest:
             if vmi.status.phase != UNKNOWN or not said:
                 found.append(f"VMI {key} may run on a dead node, is {vmi.status.phase} and says {said or 'nothing'}")
         return found
+
+    def _wrongly_listed(self) -> list[str]:
+        """Machines are sent to all nodes but to one whose virt-handler is silent."""
+        silent = {one.name for one in self._nodes if one.is_unreachable}
+        return [
+            f"Node {key} {'takes machines, and nobody is there' if is_listed(body) else 'takes no machines'}"
+            for key, body in self._store.list(NODE)
+            if is_listed(body) == (key.name in silent)
+        ]
 
     def _going(self) -> list[str]:
         return [
@@ -156,9 +172,7 @@ class Rest:
         ):
             return [f"has no instance, and says {status.printable_status}"]
         if vmi is not None and vmi.status.phase == RUNNING:
-            paused = conditions.find(vmi.status.conditions, "Paused")
-            rests = "Paused" if paused is not None and paused.reason == "PausedByUser" else "Running"
-            return [] if status.printable_status == rests and status.ready else [f"runs, and {now}"]
+            return [] if status.printable_status == "Running" and status.ready else [f"runs, and {now}"]
         return []
 
     def _vmi(self, raw: Json) -> list[str]:

@@ -9,8 +9,10 @@ from collections.abc import Callable
 
 from tests.controlplane.simulation.breach import Breach
 from tests.controlplane.simulation.controller import Reconcilers, real_reconcilers
+from tests.controlplane.simulation.election import Election
 from tests.controlplane.simulation.handler import BuildHandler, VmiReconciler
 from tests.controlplane.simulation.moves import Moves
+from tests.controlplane.simulation.sets import SetPlay
 from tests.controlplane.simulation.settle import Settling
 from tests.controlplane.simulation.world import World
 
@@ -32,11 +34,16 @@ class Simulation:
 
     def run(self, steps: int) -> None:
         """Take random steps; every so often end all faults and require that everything comes right."""
-        for number in range(1, steps + 1):
-            self._guarded(self._moves.step)
-            if number % STRETCH == 0 or number == steps:
-                self._guarded(self._settling.run)
-                self.world.draw_odds()
+        try:
+            for number in range(1, steps + 1):
+                self._guarded(self._moves.step)
+                if number % STRETCH == 0 or number == steps:
+                    self._guarded(self._settling.run)
+                    self.world.draw_odds()
+            self._guarded(lambda: Election(self.world.seed).run(steps // 10))
+            self._guarded(lambda: SetPlay(self.world.seed).run(steps // 10))
+        finally:
+            self.world.end()
 
     def _guarded(self, act: Callable[[], None]) -> None:
         try:

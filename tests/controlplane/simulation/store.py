@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from controlplane.api.objects.resources import (
+    LEASE,
     NODE,
     POD,
     VIRTUAL_MACHINE,
@@ -30,7 +31,7 @@ from tests.controlplane.simulation.clock import SimulatedClock
 Json = dict[str, Any]
 
 WITH_STATUS = (VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, VIRTUAL_MACHINE_INSTANCE_REPLICA_SET)
-RESOURCES = (VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, POD, NODE)
+RESOURCES = (VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, POD, NODE, LEASE)
 WITH_SETS = (*RESOURCES, VIRTUAL_MACHINE_INSTANCE_REPLICA_SET)
 """For worlds with replica sets; the others do without another cache in each process."""
 OVER = ("Succeeded", "Failed")
@@ -48,6 +49,8 @@ class Change:
     raw: bytes
     actor: str
     """Who did it: controller, handler, user, kubelet, scheduler, garbage collector, ..."""
+    at: float = 0.0
+    """By the true clock."""
 
 
 class Store:
@@ -64,6 +67,10 @@ class Store:
         self.idle_writes: list[tuple[str, str]] = []
         """Who asked for a patch that changes nothing, and of what."""
         self.histories: dict[str, list[Change]] = {one.kind: [] for one in resources}
+
+    @property
+    def now(self) -> float:
+        return self._clock.now()
 
     def get(self, resource: Resource, key: Key) -> Json:
         """Read a copy, to be changed at will."""
@@ -89,9 +96,10 @@ class Store:
         key = Key(namespace, meta["name"])
         if key in self._objects[resource.kind]:
             raise AlreadyExists(f"{resource.kind} {key} already exists")
-        self._uids += 1
+        self._uids += resource != LEASE  # they come and go beside the story
         identity = {"namespace": namespace} if resource.namespaced else {}
-        meta.update(identity, uid=f"{self._uids:08x}-0000-4000-8000-000000000000", generation=1)
+        kind = "4000" if resource != LEASE else f"{self.version:04x}"
+        meta.update(identity, uid=f"{self._uids:08x}-0000-{kind}-8000-000000000000", generation=1)
         meta["creationTimestamp"] = render_stamp(self._clock.now())
         if resource in WITH_STATUS:
             stored.pop("status", None)
@@ -124,6 +132,8 @@ class Store:
                 return self._remove(resource, key, new)
         if resource in WITH_STATUS and new.get("spec") != old.get("spec"):
             meta["generation"] = meta.get("generation", 1) + 1
+        if new == old and resource in (LEASE, NODE):  # time stands still between two first renewals; two leaders agree
+            return old
         if new == old:
             self.idle_writes.append((self.actor, f"{resource.kind} {key}"))
             return old
@@ -194,7 +204,7 @@ class Store:
         raws.pop(key, None)
         if not is_gone:
             objects[key], raws[key] = body, raw
-        change = Change(self.version, resource, key, before, None if is_gone else body, raw, self.actor)
+        change = Change(self.version, resource, key, before, None if is_gone else body, raw, self.actor, self.now)
         self.history.append(change)
         self.histories[resource.kind].append(change)
         return msgspec.json.decode(raw)  # type: ignore[no-any-return]

@@ -16,14 +16,14 @@ from tests.controlplane.simulation.calls import Fate
 USUAL = {
     "deliver": 30.0,
     "begin": 18.0,
-    "carry out": 26.0,
+    "carry out": 34.0,
     "kubelet": 16.0,
     "host": 12.0,
-    "session": 16.0,
+    "session": 20.0,
     "schedule": 10.0,
     "collect": 3.0,
-    "people": 0.4,
-    "time": 1.0,
+    "people": 0.7,
+    "time": 3.0,
     "guest": 0.3,
     "crash": 0.05,
     "second leader": 0.08,
@@ -40,6 +40,7 @@ USUAL = {
     "daemon": 0.05,
     "clock": 0.02,
     "emulation": 0.04,
+    "I/O error": 0.4,
     "blind": 0.05,
     "break": 0.06,
 }
@@ -59,16 +60,19 @@ class Odds:
     """How often something is changed, or breaks, in the moment in which it matters."""
     slow: frozenset[tuple[str, str]] = frozenset()
     """Watches (role, kind) that hardly deliver."""
+    unheard: str = ""
+    """The node whose Lease does not get through, though all else does."""
     _exponents: list[float] = field(default_factory=list)
 
     def draw(self) -> None:
         """Begin a new stretch."""
         choice = self.rng.choice
         self.fault_rate = choice((0.0, 0.02, 0.1, 0.3))
-        self.meddling = choice((0.0, 0.05, 0.15, 0.3))
-        kinds = ("VirtualMachine", "VirtualMachineInstance", "Pod", "Node")
+        self.meddling = choice((0.0, 0.1, 0.25, 0.5))
+        kinds = ("VirtualMachine", "VirtualMachineInstance", "Pod", "Node", "Lease")
         roles = ("controller", "handler")
         self.slow = frozenset((choice(roles), choice(kinds)) for _unused in range(choice((0, 0, 1, 2))))
+        self.unheard = choice(("", "", "", "node-1", "node-2"))
         self._exponents = [1 / (one * choice((0.1, 1.0, 1.0, 4.0))) for one in USUAL.values()]
 
     def order(self) -> list[str]:

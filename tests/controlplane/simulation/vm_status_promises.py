@@ -17,7 +17,7 @@ import msgspec
 
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE
 from tests.controlplane.simulation.answers import Asked
-from tests.controlplane.simulation.ledger import asks_paused, controlling_uid, is_paused, strategy_of
+from tests.controlplane.simulation.ledger import UNKNOWN, asks_paused, controlling_uid, is_paused, strategy_of
 from tests.controlplane.simulation.store import OVER, Json, merged
 from tests.controlplane.simulation.truth import OWN, condition, misdated, untrue_of_vm
 
@@ -62,13 +62,24 @@ def vm_status_follows(asked: Asked) -> str | None:
     patch, vm = asked.call.asked["patch"].get("status", {}), asked.decided_on
     after = merged(vm, {"status": patch})
     told = Told(asked, vm, after, None if asked.view.vmi is None else msgspec.json.decode(asked.view.vmi))
-    wrong = next(_of_queue(told), None)
+    wrong = next(_of_queue(told), None) if told.strategy != UNKNOWN else None
     if wrong is not None or set(patch) <= {"stateChangeRequests"}:  # a request that is dropped is dropped alone
         return wrong
     if "deletionTimestamp" in vm["metadata"]:
         said = after["status"].get("printableStatus")
         return None if said == "Terminating" else f"a VM that is deleted is said to be {said}"
-    return next(_of_instance(told), None)
+    return _of_unknown(told) if told.strategy == UNKNOWN else next(_of_instance(told), None)
+
+
+def _of_unknown(told: Told) -> str | None:
+    """Of what a strategy means that is not known nothing is taken for done: it is named."""
+    before, after = (one.get("status", {}) for one in (told.vm, told.after))
+    kept = ("runStrategy", "stateChangeRequests", "startFailure")
+    if changed := [one for one in kept if before.get(one) != after.get(one)]:
+        return f"under an unknown strategy {changed} changes"
+    reason = condition(told.after, "Failure").get("reason", "")
+    is_said = reason == "UnknownRunStrategy" or told.asked.in_pass.was_refused
+    return None if is_said else f"its strategy is unknown, and it says {reason or 'nothing'}"
 
 
 def _of_instance(told: Told) -> Iterator[str]:

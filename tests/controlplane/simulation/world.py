@@ -87,6 +87,11 @@ class World:
             if one.bugs:
                 raise Breach(f"bug: {one.name}: {one.bugs[0]}")
 
+    def end(self) -> None:
+        """End all processes."""
+        for one in self.processes():
+            one.die(None, is_request_out=False)
+
     def look_for_undone(self) -> None:
         """Check that nobody has forgotten what there is to do."""
         for one in self.processes():

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from controlplane.api.objects.resources import (
+    LEASE,
     POD,
     VIRTUAL_MACHINE,
     VIRTUAL_MACHINE_INSTANCE,
@@ -39,6 +40,8 @@ NAMES = {
     "Node": "node",
 }
 ROUNDS = 200
+LONGEST_STEP_SECONDS = 20.0
+"""Of time: shorter than between two renewals of a Lease, of which nobody must miss one."""
 
 
 class Calm(random.Random):
@@ -82,7 +85,12 @@ class Stage:
 
     def wait(self, seconds: float) -> None:
         self.lines.append(f"{seconds:g} s pass")
-        self.clock.advance(seconds)
+        left = seconds
+        while left > LONGEST_STEP_SECONDS:
+            self.clock.advance(LONGEST_STEP_SECONDS)
+            left -= LONGEST_STEP_SECONDS
+            self.rest()
+        self.clock.advance(left)
         self.rest()
 
     def guest(self, how: str) -> None:
@@ -92,6 +100,14 @@ class Stage:
 
     def guests(self) -> list[Launcher]:
         return self.node.guests()
+
+    def __enter__(self) -> Stage:
+        return self
+
+    def __exit__(self, *_unused: object) -> None:
+        """End both processes."""
+        for one in (self.controller, self.handler):
+            one.die(None, is_request_out=False)
 
     def text(self) -> str:
         return "\n".join(self.lines) + "\n"
@@ -144,6 +160,8 @@ class _Listener(logging.Handler):
 
 
 def _describe(change: Change) -> str | None:
+    if change.resource == LEASE:
+        return None
     name = f"{NAMES[change.resource.kind]}/{change.key.name}"
     if change.after is None:
         return f"  -> {name} is gone"

@@ -132,8 +132,8 @@ STORIES: tuple[Callable[[Stage, Users], None], ...] = (
 
 @pytest.mark.parametrize("story", STORIES, ids=[one.__name__ for one in STORIES])
 def test_the_story_goes_as_told(story: Callable[[Stage, Users], None]) -> None:
-    stage = Stage()
-    story(stage, Users(stage))
+    with Stage() as stage:
+        story(stage, Users(stage))
     golden = GOLDEN / f"{story.__name__}.txt"
     if os.environ.get("UPDATE_GOLDEN"):
         golden.write_text(stage.text())

@@ -16,8 +16,8 @@ WITHOUT_ADMISSION = 1
 
 
 def test_a_start_takes_no_more_than_ten_writes() -> None:
-    stage = Stage()
-    Users(stage).create(a_vm())
+    with Stage() as stage:
+        Users(stage).create(a_vm())
     assert dict(stage.calls) == {
         "patch VirtualMachine": WITHOUT_ADMISSION,
         "create VirtualMachineInstance": 1,
@@ -31,8 +31,8 @@ def test_a_start_takes_no_more_than_ten_writes() -> None:
 
 
 def test_a_machine_at_rest_causes_no_writes() -> None:
-    stage = Stage()
-    Users(stage).create(a_vm())
-    stage.calls.clear()
-    stage.wait(3600)
+    with Stage() as stage:
+        Users(stage).create(a_vm())
+        stage.calls.clear()
+        stage.wait(3600)
     assert not stage.calls

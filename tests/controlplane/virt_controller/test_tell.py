@@ -76,13 +76,13 @@ async def test_three_starts_in_a_minute_are_three_events() -> None:
 
 
 def test_starts_and_stops_are_told_apart_by_the_instance_they_made_or_ended() -> None:
-    stage = Stage()
-    users, runs = Users(stage), []
-    users.create(a_vm())
-    for _unused in range(2):
-        runs.append(stage.store.get(VIRTUAL_MACHINE_INSTANCE, WEB.key)["metadata"]["uid"])
-        users.switch("Halted")
-        users.switch("Always")
+    with Stage() as stage:
+        users, runs = Users(stage), []
+        users.create(a_vm())
+        for _unused in range(2):
+            runs.append(stage.store.get(VIRTUAL_MACHINE_INSTANCE, WEB.key)["metadata"]["uid"])
+            users.switch("Halted")
+            users.switch("Always")
     runs.append(stage.store.get(VIRTUAL_MACHINE_INSTANCE, WEB.key)["metadata"]["uid"])
 
     told = stage.controller.told.occurrences

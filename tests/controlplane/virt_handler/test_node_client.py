@@ -349,3 +349,20 @@ async def test_another_version_is_not_taken_for_contact_and_called_ever_less_oft
         assert not client.is_connected
         assert client.trouble == f"virt-node speaks version {PROTOCOL + 1}, not {PROTOCOL}"
     assert pauses[:5] == [0.1, 0.3, 1.0, 3.0, 3.0]
+
+
+async def test_an_answer_before_nonsense_is_heard_and_costs_nobody_the_door() -> None:
+    """Who asked has not yet taken the answer when the connection ends."""
+    liar = Liar(Done(1), b"{}")
+    async with dialling(liar) as client:
+        await until(lambda: client.is_connected, "contact")
+        with pytest.raises(NodeError, match="without a descriptor"):
+            await ask_for_report(client)
+        await until(lambda: len(liar.ends) > 1, "the next connection")
+
+
+async def test_a_dial_that_fails_leaves_no_descriptor(tmp_path: Path) -> None:
+    before = descriptors()
+    with pytest.raises(FileNotFoundError) as failed:
+        await node_client.dial_virt_node(str(tmp_path / "nobody"))
+    assert descriptors() == before, failed

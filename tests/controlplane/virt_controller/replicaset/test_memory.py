@@ -63,6 +63,7 @@ def test_a_batch_that_another_leader_began_or_completed_is_news() -> None:
     assert not memories.is_past_known(WEB, at(20, batches=1, size=2), position=5)
     assert memories.is_past_known(WEB, at(20, batches=1, size=2), position=20)
     assert not memories.is_past_known(WEB, at(30, batches=1), position=20)
+    assert not memories.is_past_known(WEB, at(40, batches=2), position=30)
 
 
 def test_another_set_of_the_name_is_news() -> None:

@@ -197,6 +197,12 @@ def test_an_unknown_strategy_is_said_and_nothing_is_taken_for_done() -> None:
     assert status.start_failure is not None
 
 
+def test_of_an_unknown_strategy_without_end_no_more_is_said_than_people_read() -> None:
+    _unused, message = failure_of(settled(vm_world(a_vm("W" * 10_000)))) or ("", "")
+    assert "'WWW" in message
+    assert len(message) < 300
+
+
 TEMPLATE, CHANGED = b'{"domain":{"memory":{"guest":"64Mi"}}}', b'{"domain":{"memory":{"guest":"65Mi"}}}'
 MADE = {TEMPLATE_HASH: template_hash(TEMPLATE)}
 

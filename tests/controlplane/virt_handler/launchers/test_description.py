@@ -63,10 +63,10 @@ def devices(**interface: object) -> dict[str, object]:
 
 def test_ports_and_network_of_the_spec_shape_the_pods_network() -> None:
     vmi = a_vmi(
-        domain=devices(ports=[{"port": 80}, {"port": 53, "protocol": "UDP"}]),
+        domain=devices(ports=[{"port": 80}, {"port": 53, "protocol": "UDP"}, {"port": 67, "protocol": "udp"}]),
         networks=[{"name": "default", "pod": {"vmNetworkCIDR": "10.9.0.0/28"}}],
     )
-    assert masquerade_of(vmi) == Masquerade("10.9.0.0/28", (Port("tcp", 80), Port("udp", 53)))
+    assert masquerade_of(vmi) == Masquerade("10.9.0.0/28", (Port("tcp", 80), Port("udp", 53), Port("udp", 67)))
 
 
 def test_a_machine_without_interface_needs_no_network() -> None:

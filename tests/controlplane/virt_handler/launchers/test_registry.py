@@ -314,3 +314,35 @@ async def test_a_node_that_cannot_be_asked_says_nothing(node: Node) -> None:
     await until(lambda: not node.client.is_connected, "the loss")
     with pytest.raises(CannotLook, match="virt-node is not there"):
         await node.registry.find_traces(POD_UID)
+
+
+class Slow(NodeClient):
+    """A node that takes its time to let go of who waits for a socket."""
+
+    entered, inside, most = 0, 0, 0
+
+    async def open_socket(self, pod_uid: str) -> LauncherSocket:
+        self.entered += 1
+        self.inside += 1
+        self.most = max(self.most, self.inside)
+        try:
+            return await super().open_socket(pod_uid)
+        finally:
+            await asyncio.sleep(0.02)
+            self.inside -= 1
+
+
+async def test_a_pod_that_comes_back_is_waited_for_once_the_first_wait_has_ended(node: Node) -> None:
+    slow = Slow(node.virt_node.dial)
+    registry = Registry(node.pods, Tools(slow, FakeClock(), FakeLibvirtd(VMI_UID).connect), lambda _unused: None)
+    task = asyncio.create_task(registry.run())
+    await asyncio.sleep(0)
+    node.pods.put(pod_object())
+    await until(lambda: slow.inside == 1, "somebody who waits")
+    node.pods.remove(POD)
+    node.pods.put(pod_object())
+    await until(lambda: slow.entered == 2, "the next one")
+    assert slow.most == 1
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task

@@ -1,0 +1,260 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""libvirt and virt-node as a session meets them: calls that the schedule carries out, news when it lets them through.
+
+What they reach is a launcher as it truly is. Losing contact changes nothing there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from controlplane.api.objects.resources import Key
+from controlplane.domain.state import State
+from controlplane.hypervisor.errors import (
+    AgentSilent,
+    Disconnected,
+    HypervisorError,
+    InvalidDomain,
+    NoSuchDomain,
+    WrongState,
+)
+from controlplane.hypervisor.events import ConnectionClosed, EventQueue, LifecycleChanged
+from controlplane.node_link.messages import Masquerade, PodInterface
+from controlplane.virt_handler.launchers.ports import NodeAway, NotThere
+from controlplane.virt_handler.vmi.world import Traces
+from tests.controlplane.simulation import launcher as host
+from tests.controlplane.simulation.calls import LOOK, Call
+from tests.controlplane.simulation.node import Node
+
+REPORT = b'{"version": 1, "container_disks": []}'
+LATE_ANSWERS = 0.3
+"""How often what a domain does changes between libvirt's look and its answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Socket:
+    """A launcher's socket, by the UID of its Pod."""
+
+    path: str
+
+    def close(self) -> None:
+        """Nothing was opened."""
+
+
+class LauncherConnections:
+    """What sessions of one process have open, and virt-node of its node. Implements launchers.ports.Node."""
+
+    trouble = ""
+
+    def __init__(self, node: Node, rng: random.Random, settle: Callable[[], None]) -> None:
+        self._node = node
+        self._rng = rng
+        self.settle = settle
+        self._open: list[LauncherConnection] = []
+        self._waiting: list[tuple[str, asyncio.Future[None]]] = []
+
+    def steps(self) -> list[Callable[[], None]]:
+        """List what can be told now: that somebody listens, that something happened, that a connection ended."""
+        self._waiting = [one for one in self._waiting if not one[1].done()]
+        here = [self._tell_here for uid, _unused in self._waiting if self._is_listening(uid)]
+        return here[:1] + [step for one in self._open if (step := one.step()) is not None]
+
+    def subscribe(self, _unused: Callable[[], None]) -> None:
+        """Contact never comes nor goes."""
+
+    async def open_socket(self, pod_uid: str) -> Socket:
+        """Wait for libvirtd's socket, as inotify tells of it."""
+        waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((pod_uid, waiting))
+        await waiting
+        return Socket(pod_uid)
+
+    async def read_report(self, pod_uid: str) -> bytes:
+        if pod_uid not in self._node.launchers:
+            raise NotThere("there is no such directory")
+        return REPORT
+
+    async def give_capabilities(self, pod_uid: str, *, with_kvm: bool) -> None:
+        """It has them."""
+
+    async def set_up_network(self, pod_uid: str, wanted: Masquerade) -> PodInterface:
+        def find() -> PodInterface:
+            if not self._is_listening(pod_uid):
+                raise NotThere("there is no such Pod")
+            return PodInterface(("10.0.0.1",), 1500)
+
+        return await Call("prepare network of", "domain", self._vmi(pod_uid), find, NodeAway)  # type: ignore[no-any-return]
+
+    async def find_traces(self, pod_uid: str) -> Traces:
+        return await Call(LOOK, "launcher", Key("", pod_uid), lambda: self._traces(pod_uid), NodeAway)  # type: ignore[no-any-return]
+
+    async def connect(self, path: str) -> LauncherConnection:
+        """Dial what listens there."""
+        found: LauncherConnection = await Call(
+            "connect to", "domain", self._vmi(path), lambda: self._connect(path), Disconnected
+        )
+        self._open.append(found)
+        return found
+
+    def drop(self, one: LauncherConnection) -> None:
+        """Take note that a connection was closed."""
+        self._open.remove(one)
+
+    def is_late(self) -> bool:
+        """Tell whether an answer takes its time."""
+        return self._rng.random() < LATE_ANSWERS
+
+    def end(self, one: host.Launcher) -> None:
+        """Take note that a guest is asked to end."""
+        self._node.endings.append((one.vmi_uid, one.pod_uid))
+
+    def _connect(self, pod_uid: str) -> LauncherConnection:
+        there = self._node.launchers.get(pod_uid)
+        if there is None or not there.is_listening:
+            raise Disconnected("nobody listens")
+        return LauncherConnection(self, there)
+
+    def _is_listening(self, pod_uid: str) -> bool:
+        there = self._node.launchers.get(pod_uid)
+        return there is not None and there.is_listening
+
+    def _tell_here(self) -> None:
+        """Tell the first who waits for a launcher that listens by now."""
+        for uid, waiting in self._waiting:
+            if not waiting.done() and self._is_listening(uid):
+                waiting.set_result(None)
+                break
+        self.settle()
+
+    def _vmi(self, pod_uid: str) -> Key:
+        there = self._node.launchers.get(pod_uid)
+        return Key("", "") if there is None else there.vmi
+
+    def _traces(self, pod_uid: str) -> Traces:
+        there = self._node.launchers.get(pod_uid)
+        if there is None:
+            return Traces(has_directory=False, processes=0)
+        emulators = 1 if there.is_running_guest else 0
+        return Traces(there.has_directory, 2 if there.is_up else 0, emulators)
+
+
+class LauncherConnection:
+    """A connection to one launcher's libvirtd, good for as long as that lives."""
+
+    def __init__(self, connections: LauncherConnections, there: host.Launcher) -> None:
+        self.events = EventQueue()
+        self.there = there
+        self.connections = connections
+        self._daemon, self._seen = there.daemon, there.changes
+        self._is_closed = False
+
+    @property
+    def is_good(self) -> bool:
+        return self.there.is_listening and self.there.daemon == self._daemon and not self._is_closed
+
+    def step(self) -> Callable[[], None] | None:
+        """Say what there is to tell whoever is connected."""
+        if self._is_closed:
+            return None
+        if not self.is_good:
+            return self._hang_up
+        return self._tell_change if self._seen != self.there.changes else None
+
+    async def guest(self, name: str) -> LauncherGuest | None:
+        if not self.is_good:
+            raise Disconnected("the connection is gone")
+        return LauncherGuest(self) if name == self.there.vmi_uid and self.there.state is not None else None
+
+    async def define(self, xml: str) -> LauncherGuest:
+        await self.call("define", lambda one: one.define(xml))
+        return LauncherGuest(self)
+
+    async def close(self) -> None:
+        self._is_closed = True
+        self.connections.drop(self)
+
+    async def call(self, verb: str, do: Callable[[host.Launcher], object]) -> object:
+        """Let libvirtd do something, when the schedule says so. HypervisorError."""
+
+        def run() -> object:
+            if not self.is_good:
+                raise Disconnected("the connection is gone")
+            try:
+                return do(self.there)
+            except host.DomainError as error:
+                kind = WrongState if error.is_wrong_state else HypervisorError
+                raise (InvalidDomain if "kernel" in str(error) else kind)(str(error)) from error
+
+        asked = {"pod_uid": self.there.pod_uid, "vmi_uid": self.there.vmi_uid}
+        return await Call(verb, "domain", self.there.vmi, run, Disconnected, asked)
+
+    def _hang_up(self) -> None:
+        self._is_closed = True
+        self.events.put(ConnectionClosed("eof"))
+        self.connections.settle()
+
+    def _tell_change(self) -> None:
+        self._seen = self.there.changes
+        self.events.put(LifecycleChanged(self.there.vmi_uid, "other"))
+        self.connections.settle()
+
+
+class LauncherGuest:
+    """The one domain of a launcher."""
+
+    def __init__(self, connection: LauncherConnection) -> None:
+        self._connection = connection
+
+    async def start(self, *, is_paused: bool = False) -> None:
+        """Take two steps: between them the domain is active, and may still fail."""
+        del is_paused  # what people want of a guest that waits for them is not played here
+        await self._connection.call("launch", lambda one: one.launch())
+        await self._connection.call("finish start of", lambda one: one.finish_start() if one.is_starting else None)
+
+    async def shutdown(self) -> None:
+        await self._end("shut down", lambda one: one.press_power())
+
+    async def destroy(self) -> None:
+        await self._end("destroy", lambda one: one.destroy())
+
+    async def kill(self) -> None:
+        await self._end("destroy", lambda one: one.destroy())
+
+    async def resume(self) -> None:
+        await self._connection.call("resume", lambda one: one.resume())
+
+    async def pause(self) -> None:
+        """Nobody asks for that here."""
+
+    async def reset(self) -> None:
+        """Nobody asks for that here."""
+
+    async def reboot(self) -> None:
+        """Nobody asks for that here."""
+
+    async def ask_agent(self, command: str, seconds: int) -> str:
+        """There is no agent."""
+        raise AgentSilent(f"{command} is not answered within {seconds} s")
+
+    async def state(self) -> State:
+        state = await self._connection.call("look at", lambda one: one.state)
+        if self._connection.connections.is_late():
+            await self._connection.call("hear of", lambda _unused: None)
+        if not isinstance(state, State):
+            raise NoSuchDomain("it is not known any more")
+        return state
+
+    async def xml(self) -> str:
+        return self._connection.there.xml
+
+    async def _end(self, verb: str, say: Callable[[host.Launcher], None]) -> None:
+        def end(one: host.Launcher) -> None:
+            self._connection.connections.end(one)
+            say(one)
+
+        await self._connection.call(verb, end)

@@ -1,0 +1,93 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which nodes machines are sent to: what each of the two writers of that label rests on, and how often one is heard.
+
+It shares no code with the heartbeat, virt-handler's listing and the node controller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kubevirt_api.names import SCHEDULABLE
+
+from controlplane.api.objects.resources import LEASE, NODE, Key
+from tests.controlplane.simulation.answers import Asked
+from tests.controlplane.simulation.store import Json, Store
+
+NAMESPACE = "kubevirt"
+EVERY_SECONDS, DURATION_SECONDS = 30.0, 120
+"""Of a heartbeat, in the simulation: rarer than by default, for fewer steps of time."""
+RETRY_SECONDS = 2.0
+OWN_LABELS = (SCHEDULABLE, "kubevirt.io/kvm-usable")
+WHEN = "kubevirt.io/heartbeat"
+"""The annotation that says since when; nothing is written for its sake."""
+
+
+def lease_key(node: str) -> Key:
+    return Key(NAMESPACE, f"virt-handler-{node}")
+
+
+def is_listed(node: Json) -> bool:
+    """Tell whether machines are sent to a Node."""
+    return bool((node["metadata"].get("labels") or {}).get(SCHEDULABLE) == "true")
+
+
+def silent_for(store: Store, node: str) -> float | None:
+    """Tell for how long a node's Lease truly stands still; None when there never was one."""
+    changes = [one for one in store.histories[LEASE.kind] if one.key == lease_key(node)]
+    return store.now - changes[-1].at if changes else None
+
+
+def taken_off_rightly(asked: Asked) -> str | None:
+    """A node is taken off the list by who has watched it be silent, asked again, and is alone with that word."""
+    said, node = asked.call.asked["patch"], asked.call.key
+    if said != {"metadata": {"labels": {SCHEDULABLE: "false"}}}:
+        return f"virt-controller writes {said} of a Node"
+    if not asked.call.asked.get("uid"):
+        return "it names no uid"
+    if asked.in_pass.of(LEASE.kind, lease_key(node.name)) is None:
+        return "the Lease was not asked for"
+    silence = silent_for(asked.store, node.name)
+    watched = asked.age if silence is None else min(asked.age, silence)
+    if watched < (40 if silence is None else DURATION_SECONDS):
+        return f"the node is taken off the list after {watched:.1f} s of silence that could be watched"
+    return None
+
+
+def heard_rightly(asked: Asked, node: str, since_last: float | None) -> str | None:
+    """virt-handler renews its own Lease, and not too often. since_last: seconds since it asked for that before."""
+    if asked.call.key not in (lease_key(node), Key(NAMESPACE, "")):
+        return "it is another's Lease"
+    said = asked.call.asked.get("patch") or asked.call.asked["body"]
+    spec = said["spec"]
+    if spec["holderIdentity"] != node or spec["leaseDurationSeconds"] != DURATION_SECONDS or not spec["renewTime"]:
+        return f"it says {spec}"
+    is_early = since_last is not None and since_last < RETRY_SECONDS - 0.01
+    return f"it was renewed {since_last:.1f} s ago" if is_early and asked.call.verb == "patch" else None
+
+
+def listed_rightly(asked: Asked, node: str) -> str | None:
+    """virt-handler says of its own Node what it says not yet, and while its Lease gets through."""
+    meta = asked.call.asked["patch"]["metadata"]
+    labels = meta.get("labels", {})
+    if asked.call.key != Key("", node) or not {*labels} <= {*OWN_LABELS} or {*meta} - {"labels", "annotations"}:
+        return f"it writes {meta} of {asked.call.key}"
+    answer = asked.ever.of(NODE.kind, asked.call.key)
+    if answer is None or answer.found is None:
+        return "the Node was not read before"
+    said: dict[str, Any] = {**meta.get("annotations", {}), **labels}
+    if not _differs(answer.found, said):
+        return "it says what is said already"
+    silence = silent_for(asked.store, node)
+    if labels.get(SCHEDULABLE) == "true" and (silence is None or silence >= DURATION_SECONDS):
+        return f"it puts itself on the list, and its Lease stands still for {silence} s"
+    return None
+
+
+def _differs(node: Json, said: Mapping[str, Any]) -> bool:
+    meta = node["metadata"]
+    known = {**(meta.get("annotations") or {}), **(meta.get("labels") or {})}
+    return any(known.get(name) != value for name, value in said.items() if name != WHEN)

@@ -1,0 +1,95 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A process's event loop, turned by hand: real tasks, sleeps and deadlines on a clock that is told to go on.
+
+Nothing runs but in `settle`, in the order in which it was asked for; there are no threads, and no descriptors. What is
+asked of the world outside is a future that the schedule resolves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from asyncio import events
+from collections.abc import Callable
+from typing import Any
+
+from tests.controlplane.simulation.breach import Breach
+from tests.controlplane.simulation.calls import Asks, Call
+from tests.controlplane.simulation.clock import WrongClock
+
+TURNS_AT_ONCE = 5000
+"""Of the loop, while no time passes and nothing is answered."""
+
+
+class _NoDescriptors:
+    """What the loop asks for news of descriptors."""
+
+    def select(self, _unused: float | None) -> list[Any]:
+        return []
+
+
+class HandTurnedLoop(asyncio.BaseEventLoop, Asks):
+    """ask: takes a Call in, and returns the future of its answer."""
+
+    def __init__(self, clock: WrongClock, ask: Callable[[Call], asyncio.Future[Any]]) -> None:
+        super().__init__()
+        self._clock = clock
+        self._ask = ask
+        self._selector = _NoDescriptors()
+        self._clock_resolution = 1e-6
+        self._is_settling = False
+        self.set_exception_handler(lambda _unused, __: None)
+
+    def ask(self, call: Call) -> asyncio.Future[Any]:
+        return self._ask(call)
+
+    def time(self) -> float:
+        return self._clock.monotonic()
+
+    def settle(self) -> None:
+        """Let everybody go on until all wait: for an answer, or for time to pass."""
+        if self._is_settling:
+            return
+        outer = events._get_running_loop()
+        self._is_settling = True
+        events._set_running_loop(self)
+        try:
+            for _unused in range(TURNS_AT_ONCE):
+                if not (self._ready or self._is_timer_due()):  # type: ignore[attr-defined]
+                    return
+                self._run_once()  # type: ignore[attr-defined]
+        finally:
+            events._set_running_loop(outer)
+            self._is_settling = False
+        raise Breach(f"spins: a process took {TURNS_AT_ONCE} turns at the same moment")
+
+    def next_due(self) -> float | None:
+        """Tell in how many seconds somebody's sleep ends."""
+        due = [one.when() for one in self._timers() if not one.cancelled()]
+        return max(0.0, min(due) - self.time()) if due else None
+
+    def run_in_executor(self, _unused: Any, function: Callable[..., Any], *arguments: Any) -> asyncio.Future[Any]:
+        """Do at once what the real one does in a thread."""
+        done: asyncio.Future[Any] = self.create_future()
+        try:
+            done.set_result(function(*arguments))
+        except Exception as error:  # whose it is, is for the caller to say
+            done.set_exception(error)
+        return done
+
+    def _timers(self) -> list[asyncio.TimerHandle]:
+        return self._scheduled  # type: ignore[attr-defined, no-any-return]
+
+    def _is_timer_due(self) -> bool:
+        timers = self._timers()
+        return bool(timers) and timers[0].when() <= self.time()
+
+    def _process_events(self, _unused: Any) -> None:
+        """There are none."""
+
+    def _write_to_self(self) -> None:
+        """Nobody sleeps in select."""
+
+    def __del__(self) -> None:
+        """Hold nothing that had to be closed."""

@@ -1,0 +1,52 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is under way in a process: a pass over a key, or a task beside them, and the call at which it stands."""
+
+from __future__ import annotations
+
+import asyncio
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+from controlplane.api.objects.resources import Key
+from tests.controlplane.simulation.answers import Answers, View
+from tests.controlplane.simulation.calls import Call
+
+
+@dataclass(slots=True, eq=False)
+class Turn:
+    """A reconcile under way."""
+
+    work: str
+    """"": of no queue, as a verb of a launcher's session, or its own task."""
+    key: Key
+    since: int
+    """The store's version when it began."""
+    answers: Answers
+    view: View
+    began: float
+    """By its own clock."""
+    troubles: list[str] = field(default_factory=list)
+    """Calls that came to nothing."""
+    calls: list[Call] = field(default_factory=list)
+    stood: tuple[int, ...] = ()
+    """What others had told the process when it began."""
+    task: asyncio.Task[Any] | None = None
+
+
+TURN: ContextVar[Turn | None] = ContextVar("turn", default=None)
+"""The pass that is under way, or that has begun what is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """A task under way, stopped at a call."""
+
+    turn: Turn
+    call: Call
+    answer: asyncio.Future[Any]
+    view: View
+    known: str
+    """UID of the object that was shown under the call's key; "" for none."""

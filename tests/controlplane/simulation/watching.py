@@ -1,0 +1,225 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A process's caches: the real WatchCache on lists and streams that go on when the schedule lets them.
+
+What the API server may do to it is what the protocol allows: pages and events come late, filtered, the same twice; the
+stream ends; the history is lost (410), so that a fresh list skips what happened in between; a list is too short.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import cast
+
+import msgspec
+
+from controlplane.api.objects.resources import Resource
+from controlplane.engine.errors import Gone
+from controlplane.kube.cache import number_of
+from controlplane.kube.client import Client, Page, Selection
+from controlplane.kube.watch import WatchCache
+from controlplane.virt_controller.process import INDEXES
+from tests.controlplane.simulation.cache import Selects
+from tests.controlplane.simulation.clock import WrongClock
+from tests.controlplane.simulation.loop import HandTurnedLoop
+from tests.controlplane.simulation.store import Change, Store
+
+EXPIRED = b'{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired","message":"too old"}}'
+
+
+class Server:
+    """The API server as one watcher meets it. Implements what a WatchCache needs of a Client."""
+
+    def __init__(self, store: Store, resource: Resource, selects: Selects) -> None:
+        self._store = store
+        self._resource = resource
+        self._history = store.histories[resource.kind]
+        self._selects = selects
+        self._next = 0
+        """Index of the next entry of this resource's history."""
+        self._list: list[bytes] | None = None
+        """What is left of a list that is being read, page by page."""
+        self._listed_at = 0
+        self._last = b""
+        self._turn: asyncio.Future[bytes] | None = None
+        """Who waits for the next page, line, or end of a pause."""
+        self.is_streaming = False
+        self.is_lost = False
+        self.is_blind = False
+
+    @property
+    def is_behind(self) -> bool:
+        if not self.is_streaming or self.is_lost:
+            return True
+        self._next = self._find_next()
+        return self._next < len(self._history)
+
+    def next_line(self) -> bytes | None:
+        """Take the next event from the history; None when there is none."""
+        if self.is_lost:
+            self.is_lost = False
+            return EXPIRED
+        self._next = self._find_next()
+        if self._next == len(self._history):
+            return None
+        change = self._history[self._next]
+        self._next += 1
+        self._last = _event(change, is_new=not self._selected(change.before), is_left=not self._selected(change.after))
+        return self._last
+
+    def let_go_on(self, line: bytes) -> bool:
+        """Let whoever waits go on; tell whether somebody did."""
+        turn, self._turn = self._turn, None
+        if turn is None or turn.done():
+            return False
+        turn.set_result(line)
+        return True
+
+    @property
+    def version(self) -> int:
+        return self._store.version
+
+    def repeat_line(self) -> bytes:
+        return self._last
+
+    def bookmark_line(self) -> bytes:
+        meta = {"resourceVersion": str(self._store.version)}
+        return msgspec.json.encode({"type": "BOOKMARK", "object": {"kind": self._resource.kind, "metadata": meta}})
+
+    async def sleep(self, _unused: float) -> None:
+        """Wait as long as the schedule likes."""
+        await self._wait()
+
+    async def list_page(
+        self, _unused: Selection, token: str = "", *, limit: int, not_older_than: int, most_bytes: int
+    ) -> Page:
+        del limit, not_older_than, most_bytes
+        if self._list is None or not token:
+            await self._begin_list()
+        else:
+            await self._wait()
+        if self.is_lost:
+            self.is_lost, self._list = False, None
+            raise Gone("the continue token is too old")
+        left = self._list or []
+        items = [left.pop()] if left else []
+        self._list = left or None
+        return Page(items, str(self._listed_at), "more" if left else "")
+
+    async def _begin_list(self) -> None:
+        await self._wait()
+        self.is_lost = False
+        found = [] if self.is_blind else [one for one in self._store.list(self._resource) if self._selects(one[1])]
+        self._list = [self._store.raw(self._resource, key) for key, _unused in reversed(found)]
+        self._listed_at = self._store.version
+
+    def watch(
+        self, _unused: Selection, resource_version: str, *, timeout_seconds: int, silence_seconds: float
+    ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+        del timeout_seconds, silence_seconds
+        return self._stream(number_of(resource_version))
+
+    @asynccontextmanager
+    async def _stream(self, position: int) -> AsyncIterator[AsyncIterator[bytes]]:
+        self._next = next(
+            (index for index in range(len(self._history), 0, -1) if self._history[index - 1].version <= position), 0
+        )
+        self.is_streaming = True
+        try:
+            yield self._lines()
+        finally:
+            self.is_streaming = False
+
+    async def _lines(self) -> AsyncIterator[bytes]:
+        while line := await self._wait():
+            yield line
+
+    async def _wait(self) -> bytes:
+        self._turn = asyncio.get_running_loop().create_future()
+        return await self._turn
+
+    def _find_next(self) -> int:
+        """Return the index of the next entry that the watcher hears of: of what it does not select nothing is said."""
+        for index in range(self._next, len(self._history)):
+            change = self._history[index]
+            if self._selected(change.after) or self._selected(change.before):
+                return index
+        return len(self._history)
+
+    def _selected(self, body: dict[str, object] | None) -> bool:
+        return body is not None and self._selects(body)
+
+
+def _event(change: Change, *, is_new: bool, is_left: bool) -> bytes:
+    kind = b"DELETED" if is_left else b"ADDED" if is_new else b"MODIFIED"
+    return b'{"type":"%s","object":%s}' % (kind, change.raw)
+
+
+class WatchingCache(WatchCache):
+    """Begins with a quorum list of the present, as every watcher does, then follows at its own pace."""
+
+    def __init__(
+        self, store: Store, resource: Resource, selects: Selects, clock: WrongClock, loop: HandTurnedLoop
+    ) -> None:
+        self._server = Server(store, resource, selects)
+        self._loop = loop
+        super().__init__(
+            cast(Client, self._server),
+            Selection(resource),
+            clock,
+            indexes=INDEXES.get(resource),
+            jitter=lambda: 0.5,
+            sleep=self._server.sleep,
+        )
+
+    def start(self) -> None:
+        """List, once  runs; subscribers hear of every object."""
+        while not (self.synced and self._server.is_streaming):
+            self._go_on(b"")
+
+    @property
+    def is_behind(self) -> bool:
+        return self._server.is_behind
+
+    @property
+    def is_blind(self) -> bool:
+        """Its last list was too short."""
+        return self._server.is_blind
+
+    def advance(self) -> None:
+        """Take in the next change, or the next page of a list."""
+        line = self._server.next_line() if self._server.is_streaming else b""
+        if line is not None:
+            self._go_on(line)
+
+    def relist(self) -> None:
+        """Lose the history (410): what happened since is learned from a list that comes object by object."""
+        self._server.is_blind, self._server.is_lost = False, True
+        self.advance()
+
+    def lose_sight(self) -> None:
+        """Be given a list that is too short: nothing of what there is."""
+        self.relist()
+        self._server.is_blind = True
+
+    def bookmark(self) -> None:
+        """Be told how far the history has come when nothing is left in it."""
+        if not self.is_behind and self.position < self._server.version:
+            self._go_on(self._server.bookmark_line())
+
+    def repeat(self) -> None:
+        """Hear the last event once more, or of the end of the stream."""
+        if self._server.is_streaming and (line := self._server.repeat_line()):
+            self._go_on(line)
+
+    def end_stream(self) -> None:
+        """Be cut off: the next stream goes on where this one was."""
+        if self._server.is_streaming:
+            self._go_on(b"")
+
+    def _go_on(self, line: bytes) -> None:
+        self._server.let_go_on(line)
+        self._loop.settle()
