@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from typing import Any
 
 import msgspec
@@ -14,13 +15,16 @@ from kubevirt_api.names import LAUNCHER_ROLE, ROLE
 
 from controlplane.api.objects.resources import LEASE, NODE, POD, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.engine.overlay import Overlay, RememberingApi
+from controlplane.handler_link import Guest, Power, Verb
 from controlplane.kube.lease import Heartbeat
 from controlplane.node_link.messages import KvmFinding
 from controlplane.virt_handler.launchers.session import Tools
 from controlplane.virt_handler.listed import keep_listed
 from controlplane.virt_handler.node import serving_patch
+from controlplane.virt_handler.power import PowerVerbs
 from controlplane.virt_handler.vmi.reconciler import VmiReconciler
 from controlplane.virt_handler.vmi.world import Launcher
+from tests.controlplane.simulation import launcher as host
 from tests.controlplane.simulation.answers import Asked, View
 from tests.controlplane.simulation.calls import CallingApi, Fate
 from tests.controlplane.simulation.duties import Owed
@@ -73,6 +77,7 @@ class Handler(Process):
         api = RememberingApi(CallingApi(store), {VIRTUAL_MACHINE_INSTANCE: self._known})
         self.reconciler = build(node.name, self._known, self.sessions, api, node.clock, tell=_tell)
         self.work = {"vmi": (queue, self.reconciler)}
+        self._power = PowerVerbs(node.name, self.sessions, self._known)
         self._going: dict[str, float] = {}
         """When (monotonic) a pass first saw the deletion of a VMI, by its UID."""
         self._unseen: dict[Key, float] = {}
@@ -96,6 +101,15 @@ class Handler(Process):
 
     def view(self, key: Key, since: int) -> View:
         return View(vmi=self._known.get(key), since=since)
+
+    def press(self, guest: host.Launcher, verb: Verb) -> None:
+        """Have a person ask for a verb through virt-api, who waits for what comes of it or not."""
+        self.loop.create_task(self._carry_out(Power(Guest(self.node.name, guest.vmi_uid, guest.pod_uid), verb)))
+        self.loop.settle()
+
+    async def _carry_out(self, asked: Power) -> None:
+        with self.sessions.unpausing(asked.guest.pod_uid) if asked.verb == "unpause" else nullcontext():
+            await self._power.answer(asked)
 
     def lose_sight(self) -> None:
         """Be shown no VMIs, until they change or are listed again."""

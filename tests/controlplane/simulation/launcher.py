@@ -20,6 +20,7 @@ BOOTED = State(Life.RUNNING, "booted")
 ENDS = {"shut down": "shutdown", "crashed": "crashed", "destroyed": "destroyed", "start failed": "failed"}
 """How a guest ends, and libvirt's reason for it."""
 STALLED = State(Life.PAUSED, "ioerror")
+BY_PERSON = State(Life.PAUSED, "user")
 UNSEEN = OFF
 """How a domain is whose guest ended while there was no libvirtd."""
 
@@ -63,6 +64,8 @@ class Launcher:
     has_ended_unseen: bool = False
     """While there was no libvirtd."""
     is_deaf: bool = False
+    is_overruled: bool = False
+    """A guest that a person had paused was let go on, and no person had asked for that."""
     changes: int = 0
     """Grows with every event that libvirt sends."""
     is_told_to_end: bool = False
@@ -114,18 +117,29 @@ class Launcher:
             self.finish_start()
 
     def stall(self) -> None:
-        """Let the guest meet an I/O error: QEMU pauses it."""
-        self._become(STALLED)
+        """Let the guest meet an I/O error: QEMU pauses it, unless it is paused already."""
+        if self._is_going_on:
+            self._become(STALLED)
 
-    def resume(self) -> None:
+    def pause(self) -> None:
+        """Do as a person asks; one that an I/O error has paused stays so for that reason, as libvirt has it."""
+        if self._is_going_on:
+            self._become(BY_PERSON)
+
+    def resume(self, *, by_person: bool = False) -> None:
         """Let a paused guest go on; of another one nothing is changed."""
-        if self.state == STALLED:
+        self.is_overruled |= self.state == BY_PERSON and not by_person
+        if self.state in (STALLED, BY_PERSON):
             self._become(State(Life.RUNNING, "unpaused"))
+
+    @property
+    def _is_going_on(self) -> bool:
+        return self.state is not None and self.state.life is Life.RUNNING
 
     def press_power(self) -> None:
         if not self.is_running_guest:
             raise DomainError("domain is not running", is_wrong_state=True)
-        if not self.is_deaf and not self.is_starting:
+        if not self.is_deaf and self._is_going_on:  # one that is paused hears nothing
             self.end_guest("shut down")
 
     def destroy(self) -> None:

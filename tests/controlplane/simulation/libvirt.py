@@ -56,6 +56,8 @@ class LauncherConnections:
         self._rng = rng
         self.settle = settle
         self._open: list[LauncherConnection] = []
+        self.unpaused: set[str] = set()
+        """UIDs of Pods whose guests a person asks to let go on just now."""
         self._waiting: list[tuple[str, asyncio.Future[None]]] = []
 
     def steps(self) -> list[Callable[[], None]]:
@@ -226,10 +228,11 @@ class LauncherGuest:
         await self._end("destroy", lambda one: one.destroy())
 
     async def resume(self) -> None:
-        await self._connection.call("resume", lambda one: one.resume())
+        asked = self._connection.connections.unpaused
+        await self._connection.call("resume", lambda one: one.resume(by_person=one.pod_uid in asked))
 
     async def pause(self) -> None:
-        """Nobody asks for that here."""
+        await self._connection.call("pause", lambda one: one.pause())
 
     async def reset(self) -> None:
         """Nobody asks for that here."""

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from controlplane.api.objects.resources import LEASE
 from tests.controlplane.simulation.calls import Call
@@ -19,6 +19,7 @@ from tests.controlplane.simulation.kubernetes import (
     collect_pods,
     evict,
 )
+from tests.controlplane.simulation.launcher import Launcher
 from tests.controlplane.simulation.mishaps import Mishaps
 from tests.controlplane.simulation.moments import Moments
 from tests.controlplane.simulation.process import Process
@@ -198,6 +199,17 @@ class Moves:
         if not guests:
             return None
         one = self._rng.choice(guests)
-        how = self._rng.choice(("shut down", "crashed"))
+        how = self._rng.choice(("shut down", "crashed", "pause", "unpause"))
+        if how in ("pause", "unpause"):
+            return self._press(one, how)
         one.end_guest(how)
         return f"guest of {one.vmi}: {how}"
+
+    def _press(self, guest: Launcher, verb: Literal["pause", "unpause"]) -> str | None:
+        """Have a person ask for it by way of a virt-handler of the guest's node that lives, or get no answer."""
+        there = (one for one in self._world.handlers.values() if not one.is_dead)
+        asked = next((one for one in there if guest.pod_uid in one.node.launchers), None)
+        if asked is None:
+            return None
+        asked.press(guest, verb)
+        return f"user: {verb} the guest of {guest.vmi}"

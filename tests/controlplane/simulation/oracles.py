@@ -59,6 +59,7 @@ class Oracles:
             self._guests_break(view),
             self._endings_break(),
             self._idle_writes_break(),
+            self._pauses_break(),
             *(self._change_breaks(one, view) for one in new),
         ]
         for text in found:
@@ -71,6 +72,12 @@ class Oracles:
         return next(
             (f"write rate: {actor} patches {what} with what it says" for actor, what in idle if actor in OURS), None
         )
+
+    def _pauses_break(self) -> str | None:
+        """What a person has paused goes on when a person says so."""
+        there = (one for node in self._nodes for one in node.launchers.values())
+        overruled = next((one for one in there if one.is_overruled), None)
+        return overruled and f"pause: {overruled.vmi} was let go on, and a person had paused it"
 
     def _endings_break(self) -> str | None:
         """I3: virt-handler ends a guest only for a cause that is in an object."""

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from kubevirt_api.names import ROLE
 
+from controlplane.api.objects import conditions
 from controlplane.api.objects.decode import decode_vm, decode_vmi
 from controlplane.api.objects.phase import RUNNING, UNKNOWN, is_final
 from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
@@ -40,7 +41,7 @@ class Rest:
             f"the guest of {one.vmi} is paused"
             for node in self._nodes
             for one in node.guests()
-            if one.state == STALLED and node is not self.dead and not node.is_unreachable
+            if one.state == STALLED and node is not self.dead and not node.is_unreachable and not self._rests(one.vmi)
         ]
         found += self._going() + self._unproven() + self._leftovers() + self._wrongly_listed()
         vmis = dict(self._store.list(VIRTUAL_MACHINE_INSTANCE))
@@ -54,6 +55,12 @@ class Rest:
                 found.extend(f"VMI {key}: {text}" for text in self._vmi(raw))
                 found.extend(f"VMI {key} {text}" for text in untrue_of_vmi(raw))
         return found
+
+    def _rests(self, key: Key) -> bool:
+        """Tell whether a person has paused the guest of a VMI, by its word."""
+        raw = dict(self._store.list(VIRTUAL_MACHINE_INSTANCE)).get(key)
+        paused = None if raw is None else conditions.find(decode_vmi(raw).status.conditions, "Paused")
+        return paused is not None and paused.reason == "PausedByUser"
 
     def restless(self) -> set[str]:
         """List the names that may have work to do for ever: starts that fail, and are tried again."""
@@ -172,7 +179,9 @@ class Rest:
         ):
             return [f"has no instance, and says {status.printable_status}"]
         if vmi is not None and vmi.status.phase == RUNNING:
-            return [] if status.printable_status == "Running" and status.ready else [f"runs, and {now}"]
+            paused = conditions.find(vmi.status.conditions, "Paused")
+            rests = "Paused" if paused is not None and paused.reason == "PausedByUser" else "Running"
+            return [] if status.printable_status == rests and status.ready else [f"runs, and {now}"]
         return []
 
     def _vmi(self, raw: Json) -> list[str]:

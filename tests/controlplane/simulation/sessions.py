@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -65,6 +66,15 @@ class WatchedRegistry(Registry):
         """Tell how long to wait yet after a verb of which nothing came."""
         known = self._in_vain.get(pod_uid)
         return 0.0 if known is None else known.left(self._tools.clock.monotonic())
+
+    @contextmanager
+    def unpausing(self, pod_uid: str) -> Iterator[None]:
+        """Know inside the block that a person asks to let that Pod's guest go on."""
+        self._connections.unpaused.add(pod_uid)
+        try:
+            yield
+        finally:
+            self._connections.unpaused.discard(pod_uid)
 
     def steps(self) -> list[Callable[[], None]]:
         """List what sessions can be told now."""
