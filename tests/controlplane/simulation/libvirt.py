@@ -21,6 +21,7 @@ from controlplane.hypervisor.errors import (
     HypervisorError,
     InvalidDomain,
     NoSuchDomain,
+    TimedOut,
     WrongState,
 )
 from controlplane.hypervisor.events import ConnectionClosed, EventQueue, LifecycleChanged
@@ -34,6 +35,8 @@ from tests.controlplane.simulation.node import Node
 REPORT = b'{"version": 1, "container_disks": []}'
 LATE_ANSWERS = 0.3
 """How often what a domain does changes between libvirt's look and its answer."""
+OVERDUE_STARTS = 0.7
+"""How often a QEMU that takes its time takes more than a start may."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +113,10 @@ class LauncherConnections:
     def is_late(self) -> bool:
         """Tell whether an answer takes its time."""
         return self._rng.random() < LATE_ANSWERS
+
+    def is_overdue(self) -> bool:
+        """Tell whether a start's time is over before QEMU is up."""
+        return self._rng.random() < OVERDUE_STARTS
 
     def end(self, one: host.Launcher) -> None:
         """Take note that a guest is asked to end."""
@@ -195,6 +202,11 @@ class LauncherConnection:
         asked = {"pod_uid": self.there.pod_uid, "vmi_uid": self.there.vmi_uid}
         return await Call(verb, "domain", self.there.vmi, run, Disconnected, asked)
 
+    def break_off(self) -> None:
+        """Cut the wire, as is done to a call that is overdue."""
+        self._is_closed = True
+        self.events.put(ConnectionClosed("a call was overdue"))
+
     def _hang_up(self) -> None:
         self._is_closed = True
         self.events.put(ConnectionClosed("eof"))
@@ -216,6 +228,9 @@ class LauncherGuest:
         """Take two steps: between them the domain is active, and may still fail."""
         del is_paused  # what people want of a guest that waits for them is not played here
         await self._connection.call("launch", lambda one: one.launch())
+        if self._connection.there.hesitation and self._connection.connections.is_overdue():
+            self._connection.break_off()
+            raise TimedOut("no answer within the time that a start has")
         await self._connection.call("finish start of", lambda one: one.finish_start() if one.is_starting else None)
 
     async def shutdown(self) -> None:
