@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from controlplane.api.objects.resources import POD
 from tests.controlplane.simulation.answers import Asked
+from tests.controlplane.simulation.configuration import FURTHER_ATTEMPTS
 from tests.controlplane.simulation.ledger import controlling_uid
 from tests.controlplane.simulation.node import LAUNCHER
 from tests.controlplane.simulation.store import OVER, Json, merged
 
-MOST = 2
-"""Further attempts for which nodes are the cause."""
 TIMED_OUT = "RunTimedOut"
 
 
@@ -35,7 +34,7 @@ def attempt_is_due(asked: Asked) -> str | None:
 
 
 def _entry_is_true(old: Json, new: Json, pod: Json) -> str | None:
-    if _failed(new)[:-1] != _failed(old) or len(_failed(new)) > MOST:
+    if _failed(new)[:-1] != _failed(old) or len(_failed(new)) > FURTHER_ATTEMPTS:
         return f"what has failed goes from {len(_failed(old))} attempts to {len(_failed(new))}"
     said = _failed(new)[-1]
     if (said["attempt"], said["nodeName"]) != (old["attempt"], pod["spec"].get("nodeName")):

@@ -14,6 +14,8 @@ from controlplane.api.objects.resources import Key
 
 RUN_TIMEOUT_SECONDS = 45
 """How long a launcher may take to come up once its Pod has a node."""
+FURTHER_ATTEMPTS = 1
+"""For which nodes are the cause; fewer than usual, so that runs use them up."""
 KEY = Key("kubevirt", "kubevirt")
 Callback = Callable[[Key, bytes | None, bytes | None], None]
 
@@ -27,7 +29,11 @@ class Configuration:
 
     def __call__(self) -> KubeVirtConfiguration:
         developer = DeveloperConfiguration(use_emulation=self._use_emulation)
-        return KubeVirtConfiguration(developer_configuration=developer, run_timeout_seconds=RUN_TIMEOUT_SECONDS)
+        return KubeVirtConfiguration(
+            developer_configuration=developer,
+            run_timeout_seconds=RUN_TIMEOUT_SECONDS,
+            further_attempts=FURTHER_ATTEMPTS,
+        )
 
     def subscribe(self, callback: Callback) -> None:
         self._callbacks.append(callback)

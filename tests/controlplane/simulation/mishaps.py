@@ -15,6 +15,8 @@ from tests.controlplane.simulation.process import Process
 from tests.controlplane.simulation.store import NODE, Key
 from tests.controlplane.simulation.world import OFFSETS, World
 
+ALL_BROKEN = 0.4
+"""How often a cause that breaks nodes is no single one's."""
 ENDS_WITH_LIBVIRTD = 0.4
 """How often whatever ends a launcher's libvirtd ends its guest as well."""
 
@@ -178,11 +180,16 @@ class Mishaps:
         return f"user: {self._world.configuration.switch_emulation()}"
 
     def break_or_mend(self) -> str | None:
-        """A node that fails to begin runs, for reasons that are its own, or that begins what waits there again."""
+        """A node that fails to begin runs, for reasons that are its own, or that begins what waits there again.
+
+        Now and then all of them do, as after an upgrade that went wrong: then no other node helps.
+        """
         node = self._node()
-        node.broken = "" if node.broken else self._rng.choice(WAYS_TO_BREAK)
+        broken = "" if node.broken else self._rng.choice(WAYS_TO_BREAK)
+        for one in self._world.nodes if self._rng.random() < ALL_BROKEN else (node,):
+            one.broken = broken
         self._world.fault("broken node")
-        return f"{node.name}: {node.broken or 'mended'}"
+        return f"{node.name}: {broken or 'mended'}"
 
     def clock(self) -> str | None:
         self._rng.choice([one.clock for one in self._world.processes()]).offset = self._rng.choice(OFFSETS)
