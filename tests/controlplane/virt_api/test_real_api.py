@@ -338,7 +338,11 @@ def test_kubectl_sees_the_group_and_its_errors(installed: Installed) -> None:
     assert resources.returncode == 0, resources.stderr
     assert json.loads(raw.stdout)["preferredVersion"]["version"] == "v1"
     names = {each["name"] for each in json.loads(discovery.stdout)["resources"]}
-    assert names == {"virtualmachines/start", "virtualmachines/stop", "virtualmachines/restart"}
+    assert names == {
+        *(f"virtualmachines/{verb}" for verb in ("start", "stop", "restart")),
+        *(f"virtualmachineinstances/{verb}" for verb in ("pause", "unpause", "reset", "softreboot")),
+        *(f"virtualmachineinstances/{what}" for what in ("guestosinfo", "userlist", "filesystemlist")),
+    }
     assert json.loads(version.stdout)["gitVersion"].startswith("v")
 
 
