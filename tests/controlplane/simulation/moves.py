@@ -33,6 +33,13 @@ LOOKS_EVERY = 16
 """Steps between two looks for what was forgotten."""
 
 
+WHAT_GUESTS_MEET: tuple[Literal["shut down", "crashed", "pause", "unpause"], ...] = (
+    *("shut down", "crashed") * 3,
+    *("pause", "unpause"),
+)
+"""Ends more often than pauses: a guest that ends before anybody has seen it run is what is hard."""
+
+
 class Moves:
     def __init__(self, world: World) -> None:
         self._world = world
@@ -199,7 +206,7 @@ class Moves:
         if not guests:
             return None
         one = self._rng.choice(guests)
-        how = self._rng.choice(("shut down", "crashed", "pause", "unpause"))
+        how = self._rng.choice(WHAT_GUESTS_MEET)
         if how in ("pause", "unpause"):
             return self._press(one, how)
         one.end_guest(how)
