@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -42,15 +43,24 @@ def a_claiming_vm(name: str, *claims: str) -> Manifest:
     return vm
 
 
+def another_than(uid: str, cluster: Cluster) -> str:
+    """Return the UID of the instance that runs, "" while it is the one that is to end, or none does."""
+    vmi = cluster.get("vmi", "keeper") or {}
+    found: str = vmi.get("metadata", {}).get("uid", "")
+    return found if vmi.get("status", {}).get("phase") == "Running" and found != uid else ""
+
+
 def test_a_disk_on_a_claim_is_waited_for_and_outlives_the_run(cluster: Cluster) -> None:
     cluster.apply(a_claiming_vm("keeper", "file", "device"))
     cluster.wait("vm", "keeper", ".status.printableStatus", "ErrorPvcNotFound")
     cluster.apply(a_claim("file", "Filesystem"), a_claim("device", "Block"))
+    ended = ""
     for boot in (1, 2):
-        cluster.running("keeper", seconds=120)
+        cluster.eventually(partial(another_than, ended, cluster), seconds=120, what="another instance runs")
         with cluster.console(cluster.launcher("keeper")["metadata"]["name"]) as console:
             console.expect(f"boot {boot} of vdb with 32768 sectors")
             console.expect(f"boot {boot} of vdc with 32768 sectors")
+        ended = another_than("", cluster)
         cluster.subresource("keeper", "restart")
     cluster.kubectl("delete", "vm/keeper", "pvc/file", "pvc/device")
     cluster.wait_gone("vmi", "keeper")

@@ -102,21 +102,3 @@ def test_a_secret_that_is_missing_is_told_by_the_vm_until_it_is_there(cluster: C
     cluster.eventually(lambda: not said(), seconds=10, what="it is said no more")
     cluster.kubectl("delete", "vm/no-secret", "secret/seed")
     cluster.wait_gone("vmi", "no-secret")
-
-
-@pytest.mark.parametrize("strategy", ["Halted", "Manual"])
-def test_a_paused_start_is_refused_and_takes_nothing_away(cluster: Cluster, strategy: str) -> None:
-    """It is not built yet: neither accepted and forgotten, nor carried out unpaused."""
-    name = f"paused-{strategy.lower()}"
-    cluster.apply(a_vm(name, runStrategy=strategy))
-    path = f"/apis/subresources.kubevirt.io/v1/namespaces/default/virtualmachines/{name}/start"
-    refused = cluster.try_kubectl("replace", "--raw", path, "-f", "-", given=json.dumps({"paused": True}))
-    assert refused.returncode != 0
-    assert "paused" in refused.stderr
-    assert (cluster.get("vm", name) or {}).get("status", {}).get("stateChangeRequests") is None
-
-    cluster.subresource(name, "start")
-    cluster.running(name)
-    cluster.subresource(name, "stop")
-    cluster.wait_gone("vmi", name)
-    cluster.kubectl("delete", "vm", name)
