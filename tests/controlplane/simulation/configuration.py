@@ -23,7 +23,8 @@ Callback = Callable[[Key, bytes | None, bytes | None], None]
 class Configuration:
     """What the reconcilers are given, and the part of a cache that tells of its changes."""
 
-    def __init__(self) -> None:
+    def __init__(self, further_attempts: int = KubeVirtConfiguration().further_attempts) -> None:
+        self._further_attempts = further_attempts
         self._use_emulation = False
         self._callbacks: list[Callback] = []
 
@@ -32,7 +33,7 @@ class Configuration:
         return KubeVirtConfiguration(
             developer_configuration=developer,
             run_timeout_seconds=RUN_TIMEOUT_SECONDS,
-            further_attempts=FURTHER_ATTEMPTS,
+            further_attempts=self._further_attempts,
         )
 
     def subscribe(self, callback: Callback) -> None:

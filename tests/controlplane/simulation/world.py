@@ -16,7 +16,7 @@ from tests.controlplane.simulation.answers import View
 from tests.controlplane.simulation.breach import Breach
 from tests.controlplane.simulation.calls import Fate
 from tests.controlplane.simulation.clock import SimulatedClock, WrongClock
-from tests.controlplane.simulation.configuration import Configuration
+from tests.controlplane.simulation.configuration import FURTHER_ATTEMPTS, Configuration
 from tests.controlplane.simulation.controller import Controller, Reconcilers, real_reconcilers
 from tests.controlplane.simulation.handler import BuildHandler, Handler, VmiReconciler
 from tests.controlplane.simulation.kubernetes import schedule as place
@@ -44,7 +44,7 @@ class World:
         self.rng = random.Random(seed)
         self.true = SimulatedClock()
         self.store = Store(self.true)
-        self.configuration = Configuration()
+        self.configuration = Configuration(FURTHER_ATTEMPTS)
         self.ledger = Ledger()
         self.nodes = [Node(name, self.store, self.true, self.rng) for name in ("node-1", "node-2")]
         self.people = People(self.store, self.rng, NAMES, self.ledger)
