@@ -15,7 +15,7 @@ pytestmark = pytest.mark.lab
 
 
 def start(cluster: Cluster, namespace: str) -> None:
-    """Start one VM in a namespace of its own, to its marker and its Ready condition."""
+    """Start one VM in a namespace of its own, to its marker, its Ready condition, and what its agent tells."""
     cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
     cluster.apply(a_vm("one", namespace=namespace))
     cluster.running("one", namespace=namespace)
@@ -23,13 +23,17 @@ def start(cluster: Cluster, namespace: str) -> None:
         console.expect(READY)
         console.expect("counter 3")
     cluster.wait("vm", "one", ".status.ready", "true", namespace=namespace)
+    connected = '.status.conditions[?(@.type=="AgentConnected")].status'
+    cluster.wait("vm", "one", connected, "True", namespace=namespace)
+    cluster.wait("vmi", "one", ".status.guestOSInfo.id", "virtops-guest", namespace=namespace)
 
 
-def test_one_start_takes_at_most_ten_writes_of_ours(cluster: Cluster) -> None:
+def test_one_start_takes_at_most_ten_writes_of_ours_and_three_for_its_agent(cluster: Cluster) -> None:
+    """That the agent is there, on VMI and VM, and what it tells, which mostly goes with the first of these."""
     start(cluster, "budget")
 
     counted = writes(cluster.audit_log, "budget")
-    assert 0 < counted.total() <= 10, "\n".join(f"{number} {what}" for what, number in sorted(counted.items()))
+    assert 0 < counted.total() <= 13, "\n".join(f"{number} {what}" for what, number in sorted(counted.items()))
 
 
 def test_a_running_vm_costs_no_writes(cluster: Cluster) -> None:
