@@ -14,7 +14,6 @@ from controlplane.api.objects.meta import Node, ObjectMeta, Quantity
 from controlplane.api.objects.vmi.volumes import Volume
 
 BOUND = "Bound"
-LOST = "Lost"
 
 
 class ClaimResources(Node, frozen=True, kw_only=True):

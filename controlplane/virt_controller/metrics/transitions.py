@@ -13,7 +13,7 @@ from collections.abc import Callable
 import msgspec
 from prometheus_client import CollectorRegistry, Histogram
 
-from controlplane.api.objects.phase import OWNERS, is_final
+from controlplane.api.objects.phase import is_final, is_known
 from controlplane.api.objects.resources import Key
 from controlplane.virt_controller.stamps import read_stamp
 
@@ -79,7 +79,7 @@ class Transitions:
         if old is None or new is None or old.metadata.uid != new.metadata.uid:
             return
         phase, last = new.status.phase, old.status.phase
-        if phase == last or phase not in OWNERS or last not in OWNERS:
+        if phase == last or not is_known(phase) or not is_known(last):
             return
         entered = _entered(new, phase)
         created = read_stamp(new.metadata.creation_timestamp)

@@ -25,18 +25,21 @@ _COMMAND = ("/usr/bin/python3", "-I", "-B", "-m", "controlplane.virt_launcher.pr
 
 def build_probes(spec: VirtualMachineInstanceSpec) -> Json:
     """Return the container's livenessProbe and readinessProbe, as far as there are any."""
-    named = {"livenessProbe": spec.liveness_probe, "readinessProbe": spec.readiness_probe}
-    return {name: _build(name, probe) for name, probe in named.items() if probe is not None}
+    return {name: _build(name, probe) for name, probe in _named(spec).items()}
 
 
 def agent_probes(spec: VirtualMachineInstanceSpec) -> tuple[AgentProbe, ...]:
     """Return what the launcher asks of the guest's agent when the kubelet asks the launcher."""
-    named = {"livenessProbe": spec.liveness_probe, "readinessProbe": spec.readiness_probe}
     return tuple(
         AgentProbe(name=name, command=probe.exec.command if probe.exec else (), timeout_seconds=_timeout(probe))
-        for name, probe in named.items()
-        if probe is not None and _is_agent_asked(probe)
+        for name, probe in _named(spec).items()
+        if _is_agent_asked(probe)
     )
+
+
+def _named(spec: VirtualMachineInstanceSpec) -> dict[str, Probe]:
+    probes = {"livenessProbe": spec.liveness_probe, "readinessProbe": spec.readiness_probe}
+    return {name: probe for name, probe in probes.items() if probe is not None}
 
 
 def _build(name: str, probe: Probe) -> Json:

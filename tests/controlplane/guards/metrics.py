@@ -30,7 +30,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_MACHINES,
-        line='status.phase.lower() if status.phase in OWNERS else "unknown"',
+        line='status.phase.lower() if is_known(status.phase) else "unknown"',
         without="status.phase.lower()",
         because="A node could make series of any name.",
         tests=_BY_MACHINES,
@@ -58,7 +58,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_TRANSITIONS,
-        line="        if phase == last or phase not in OWNERS or last not in OWNERS:",
+        line="        if phase == last or not is_known(phase) or not is_known(last):",
         without="        if phase == last:",
         because="A node could make series of any name.",
         tests=_BY_TRANSITIONS,

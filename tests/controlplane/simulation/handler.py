@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One virt-handler process: the real reconciler on caches that lag and sessions that are fake."""
+"""One virt-handler process: the real reconciler, registry and sessions, on caches that lag."""
 
 from __future__ import annotations
 
