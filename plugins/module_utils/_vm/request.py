@@ -15,6 +15,7 @@ from ..kubevirt_api import names, run_strategies
 from ..kubevirt_api.predicates import run_strategy
 from . import field_path, manifest
 from .cluster import VM, Kind
+from .instance_power import UNFREEZE_SECONDS
 
 PER_VM = (
     "name", "generate_name", "namespace", "state", "definition", "annotations", "labels", "running", "run_strategy",
@@ -47,6 +48,7 @@ class VmRequest(NamedTuple):
     grace_period_seconds: int | None = None
     start_paused: bool = False
     """A start that this request asks for leaves the guest paused."""
+    unfreeze_timeout_seconds: int = UNFREEZE_SECONDS
     kind: Kind = VM
 
     @property
@@ -147,6 +149,7 @@ def _request(params: Mapping[str, Any], where: str, kind: Kind) -> VmRequest:
         delete_options=_delete_options(params.get("delete_options") or {}),
         grace_period_seconds=params.get("grace_period_seconds"),
         start_paused=bool(params.get("start_paused")),
+        unfreeze_timeout_seconds=UNFREEZE_SECONDS if (timeout := params.get("unfreeze_timeout")) is None else timeout,
         kind=kind,
     )
 
@@ -181,7 +184,9 @@ def _check(params: Mapping[str, Any], built: dict[str, Any], state: str, kind: K
             f"start_paused: a machine whose run strategy is {run_strategy(built)} starts by itself, and not paused;"
             " declare startStrategy in spec instead"
         )
-    for option in ("replicas", "grace_period_seconds"):
+    if params.get("unfreeze_timeout") is not None and state != "frozen":
+        raise BadArgument("unfreeze_timeout says how long state=frozen lasts at most; set that state, or leave it out")
+    for option in ("replicas", "grace_period_seconds", "unfreeze_timeout"):
         if (params.get(option) or 0) < 0:
             raise BadArgument(f"{option} is {params[option]}: it must not be negative")
     grace = params.get("grace_period_seconds")

@@ -61,8 +61,16 @@ def test_what_cannot_be_is_told_with_the_remedy(state: str, vmi: dict[str, Any] 
         instance_power.decide(state, vmi)
 
 
-@pytest.mark.parametrize("state", ["reset", "softrebooted"])
+@pytest.mark.parametrize(("given", "sent"), [((), "300s"), ((60,), "60s"), ((0,), "0s")])
+def test_a_freeze_says_when_it_ends(given: tuple[int, ...], sent: str) -> None:
+    """Upstream refuses one that does not."""
+    ask = instance_power.decide("frozen", WITH_AGENT, *given)
+    assert ask is not None
+    assert ask.body == {"unfreezeTimeout": sent}
+
+
+@pytest.mark.parametrize("state", ["reset", "softrebooted", "frozen", "unfrozen"])
 def test_what_takes_no_dry_run_is_known(state: str) -> None:
-    ask = instance_power.decide(state, RUNS)
+    ask = instance_power.decide(state, FROZEN if state == "unfrozen" else WITH_AGENT)
     assert ask is not None
     assert not ask.has_dry_run
