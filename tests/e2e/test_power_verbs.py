@@ -69,7 +69,7 @@ def test_what_a_person_freezes_is_thawed_by_a_person_or_by_time(machine: Cluster
         vmi = machine.get("vmi", NAME)
         return vmi is not None and "fsFreezeStatus" not in vmi["status"]
 
-    machine.wait("vmi", NAME, '.status.conditions[?(@.type=="AgentConnected")].status', "True")
+    machine.wait("vmi", NAME, '.status.conditions[?(@.type=="AgentConnected")].status', "True", seconds=120)
     press(machine, "freeze", '{"unfreezeTimeout": "0s"}')
     machine.wait("vmi", NAME, ".status.fsFreezeStatus", "frozen")
     press(machine, "freeze", '{"unfreezeTimeout": "1s"}')  # it has an end already, which is none
