@@ -26,15 +26,13 @@ OPERATIONS = {
 """What brings a guest into a state."""
 _WITH_DRY_RUN = ("pause", "unpause")
 """The others take no dryRun, so nothing is sent in check mode."""
-UNFREEZE_SECONDS = 300
-"""What is frozen is thawed by itself after so long, unless said otherwise; upstream's clients ask for as much."""
 _FROZEN = "frozen"
 """What the agent says of file systems that are frozen; what it says of others is not the same in all versions."""
 
 Object = dict[str, Any]
 
 
-def decide(state: str, vmi: Object | None, unfreeze_timeout: int = UNFREEZE_SECONDS) -> Ask | None:
+def decide(state: str, vmi: Object | None, unfreeze_timeout: int) -> Ask | None:
     """Return what to ask of the instance so that its guest gets into `state`, None if it is there.
 
     unfreeze_timeout: seconds after which what is frozen is thawed by itself; 0: never.

@@ -15,7 +15,6 @@ from ..kubevirt_api import names, run_strategies
 from ..kubevirt_api.predicates import run_strategy
 from . import field_path, manifest
 from .cluster import VM, Kind
-from .instance_power import UNFREEZE_SECONDS
 
 PER_VM = (
     "name", "generate_name", "namespace", "state", "definition", "annotations", "labels", "running", "run_strategy",
@@ -25,6 +24,8 @@ PER_VM = (
 """Options of an entry of `vms`; those of the task stand in for what an entry leaves out."""
 
 
+UNFREEZE_SECONDS = 300
+"""What is frozen is thawed by itself after so long, unless said otherwise; upstream's clients ask for as much."""
 _SELF_STARTING = (run_strategies.ONCE, run_strategies.RERUN_ON_FAILURE)
 
 
