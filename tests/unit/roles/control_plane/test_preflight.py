@@ -127,6 +127,15 @@ def test_a_cluster_that_is_new_enough_is_taken(version: str | None) -> None:
     assert refusal({"server_version": version}) is None
 
 
+@pytest.mark.parametrize("name", ["control_plane_replicas", "control_plane_wait_timeout"])
+@pytest.mark.parametrize("number", [0, "0", -1])
+def test_a_number_that_ends_the_control_plane_is_refused(name: str, number: Any) -> None:
+    said = refusal(**{name: number})
+    assert said is not None
+    assert f"{name} ({number})" in said
+    assert "at least 1" in said
+
+
 def test_a_cluster_whose_runtimes_are_all_too_old_is_refused_and_one_with_a_newer_one_is_not() -> None:
     old = ["a (containerd 1.7.27)", "b (containerd 2.0.5)"]
     said = refusal({"nodes_without_image_volumes": old})

@@ -44,6 +44,15 @@ def test_machines_are_deleted_only_after_the_refusal_to_do_so_unasked() -> None:
     assert second[K8S]["definition"] == USERS
 
 
+def test_nothing_of_users_machines_is_shown_and_those_that_stay_are_named() -> None:
+    """A removal whose time was up showed a machine's cloud-init, password included."""
+    _first, second, _look, third, *_others = tasks("remove.yml")
+    assert (second["no_log"], second["failed_when"]) == (True, False)
+    assert "__control_plane_left.workloads | intersect(" in third["vars"]["__control_plane_staying"]
+    assert "{{ __control_plane_staying | join(', ') }}" in third["ansible.builtin.assert"]["fail_msg"]
+    assert "out-of-service" in third["ansible.builtin.assert"]["fail_msg"]
+
+
 def test_the_marks_are_on_all_that_is_applied_and_outlive_an_upgrade() -> None:
     applied = [task[K8S] for task in tasks() if task.get(K8S, {}).get("apply")]
 
