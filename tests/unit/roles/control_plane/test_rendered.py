@@ -24,12 +24,14 @@ OPTIONS = {
     "control_plane_image_digests": {"control-plane": DIGEST},
     "control_plane_image_revisions": {"control-plane": "r1", "virt-launcher": "r2"},
     "control_plane_service_monitor": "true",
+    "control_plane_further_attempts": "1",
+    "control_plane_run_timeout": "0",
     "control_plane_network_policies": "false",
     **{f"control_plane_{one}_annotations": {"example.com/part": one, "example.com/number": 1} for one in COMPONENTS},
     **{f"control_plane_{one}_resources": {"limits": {"memory": f"{len(one)}Gi"}} for one in COMPONENTS},
 }
 FOUND = {"definitions_version": None, "namespace_owner": "none", "check_mode": False}
-CONTENT = "{{ {'definitions': __control_plane_definitions} | to_json }}"
+CONTENT = "{{ {'definitions': __control_plane_definitions, 'configuration': __control_plane_configuration} | to_json }}"
 
 
 def render(folder: Path, options: dict[str, Any], **found: Any) -> dict[str, Any]:
@@ -123,3 +125,13 @@ def test_by_default_there_is_no_monitor_and_no_annotation_and_definitions_are_ne
     for one in made["definitions"]:
         if one["kind"] in ("Deployment", "DaemonSet"):
             assert "annotations" not in one["spec"]["template"]["metadata"]
+
+
+def test_how_often_and_how_long_a_run_is_tried_is_configured(made: dict[str, Any], tmp_path: Path) -> None:
+    said = made["configuration"]
+    configuration = said["spec"]["configuration"]
+    assert (configuration["furtherAttempts"], configuration["runTimeoutSeconds"]) == (1, 0)
+    assert configuration["quarantineSeconds"] == 900
+    usual = render(tmp_path, {})["configuration"]
+    assert usual["spec"]["configuration"]["furtherAttempts"] == 2
+    assert "runTimeoutSeconds" not in usual["spec"]["configuration"], "600, and only for what is the node's"
