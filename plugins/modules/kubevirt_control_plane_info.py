@@ -33,6 +33,7 @@ options:
     description:
       - Whether to wait until all that carries the control plane's labels serves, which is until definitions are established,
         components are rolled out, and API services and the control plane are available.
+      - It fails where no component of the control plane is installed, which nothing would ever make serve.
       - A node that is not Ready is not waited for; it is in RV(not_ready_nodes). In check mode nothing is waited for.
     type: bool
     default: false

@@ -19,6 +19,7 @@ from typing import Any
 MESSAGE_LIMIT = 1000
 """Characters of a server's message that are shown; an admission error may hold a whole object."""
 CAUSES_LIMIT = 20
+NOT_TEXT = "the value is not a text; put it into quotation marks, and after a template '| string'"
 
 
 class VirtError(Exception):

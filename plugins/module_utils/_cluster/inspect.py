@@ -11,7 +11,7 @@ from typing import Any
 
 from .._client import paths
 from .._client.api import Api, Resource
-from .._client.errors import NotFound
+from .._client.errors import NotFound, VirtError
 from . import made, versions
 from .installed import MANAGED_BY, MANAGER, assess, identity
 from .kinds import BY_KIND, DEFINITION, DEPLOYMENT, MADE_KINDS, NAMESPACE, MadeKind
@@ -42,6 +42,11 @@ def run(params: Mapping[str, Any], api: Api, *, check_mode: bool, **_modes: bool
     )
     ours = made.made(managed, params["namespace"] or installed.namespace)
     wanted = params["definitions"]
+    if is_awaited and not any(one["kind"] == DEPLOYMENT.kind for one in ours):
+        raise VirtError(
+            f"there is nothing to wait for: {installed.evidence or 'no control plane'} is here, and no component of"
+            " this collection's; install it with role virtops.kubevirt.control_plane, or leave wait out"
+        )
     silent = wait_until_serving(api, ours, time.monotonic() + params["wait_timeout"]) if is_awaited else []
     return {
         "changed": False,

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from .._client import paths
-from .._client.errors import BadArgument
+from .._client.errors import NOT_TEXT, BadArgument
 from .._vm import cluster
 from .._vm.cluster import Kind
 from ..kubevirt_api import names
@@ -125,7 +125,7 @@ def _selector(params: Mapping[str, Any], wish: Wish, target: Object | None) -> d
         given: dict[str, str] = params["selector"]
         wrong = [key for key, value in given.items() if not isinstance(value, str)]
         if wrong:
-            raise BadArgument(f"selector[{wrong[0]}]: the value is not a text; put it into quotation marks")
+            raise BadArgument(f"selector[{wrong[0]}]: {NOT_TEXT}")
         return given
     if wish.kind is not cluster.REPLICA_SET:
         return {names.VMI_ID: instance_id(wish.target or "")}

@@ -14,7 +14,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from .._client.errors import BadArgument
+from .._client.errors import NOT_TEXT, BadArgument
 from ..kubevirt_api import names
 from . import overlay, shape
 from .cluster import REPLICA_SET, VM, VMI, Kind
@@ -152,7 +152,7 @@ def _texts(option: str, values: Any) -> dict[str, Any]:
         raise BadArgument(f"{option} is not a mapping")
     wrong = [key for key, value in values.items() if value is not None and not isinstance(value, str)]
     if wrong:
-        raise BadArgument(f"{option}[{wrong[0]}]: the value is not a text; put it into quotation marks")
+        raise BadArgument(f"{option}[{wrong[0]}]: {NOT_TEXT}")
     return values
 
 

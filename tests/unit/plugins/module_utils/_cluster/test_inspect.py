@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.api import Api
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.endpoint import Endpoint
-from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import BadArgument
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import BadArgument, VirtError
 from ansible_collections.virtops.kubevirt.plugins.module_utils._cluster.inspect import _MACHINES, run
 
 ROLE = Path(__file__).resolve().parents[5] / "roles" / "control_plane"
@@ -34,3 +35,27 @@ def test_a_name_that_no_namespace_can_have_is_refused_before_the_cluster_is_aske
 
     with pytest.raises(BadArgument, match="namespace 'Kube_Virt' is not a DNS label"):
         run(params, nowhere, check_mode=False)
+
+
+class Empty:
+    """A cluster in which nothing is."""
+
+    def get(self, *_unused: Any) -> None:
+        return None
+
+    def list(self, *_unused: Any, **_options: Any) -> list[Any]:
+        return []
+
+    def version(self) -> str:
+        return "v1.36.3"
+
+    def serves(self, _group: str) -> bool:
+        return False
+
+
+def test_where_nothing_is_installed_nothing_is_waited_for() -> None:
+    params = {"namespace": None, "definitions": [], "wait": True, "wait_timeout": 1}
+    with pytest.raises(VirtError, match="nothing to wait for: no control plane is here"):
+        run(params, Empty(), check_mode=False)  # type: ignore[arg-type]
+    assert run(params, Empty(), check_mode=True)["owner"] == "none"  # type: ignore[arg-type]
+    assert run({**params, "wait": False}, Empty(), check_mode=False)["made"] == []  # type: ignore[arg-type]
