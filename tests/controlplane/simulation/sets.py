@@ -73,6 +73,8 @@ class Process:
         for cache in self.caches.values():
             cache.start()
         self.work: Pass | None = None
+        self._deleted: set[str] = set()
+        """UIDs of instances whose deletion was accepted: they count no more, whatever is shown of them."""
 
     def begin(self) -> bool:
         """Start a pass; tell whether it asks for anything."""
@@ -85,6 +87,8 @@ class Process:
         assert self.work is not None
         work, self.work = self.work, None
         result, error = perform(work.call, fate)
+        if work.call.verb == "delete" and error is None:
+            self._deleted.add(work.call.asked["uid"])
         self._go_on(work.coroutine, (work.sets_read, work.vmis_read), result, error)
 
     def _go_on(self, coroutine: Any, read: tuple[int, int], result: Any, error: Exception | None) -> bool:
@@ -93,15 +97,24 @@ class Process:
         except StopIteration:
             return False
         self.work = Pass(coroutine, call, *read)
+        if call.verb != "create" and call.is_write:
+            self._judge_preconditions(call)
         if call.verb in ("create", "delete") and call.kind == VMI.kind:
             self._judge_ground(call, read[0])
         return True
+
+    def _judge_preconditions(self, call: Call) -> None:
+        """What is changed, or deleted, is exactly what was decided on."""
+        missing = [one for one in ("uid", "resource_version") if not call.asked.get(one)]
+        if missing:
+            raise Breach(f"sets: {call}: it names no {' and no '.join(missing)}")
 
     def _judge_ground(self, call: Call, since: int) -> None:
         """Nobody is made whom it takes for too many itself, and nobody deleted whom it takes for wanted."""
         found = ((key, self._seen(VMI, key)) for key in list(self._overlays[VMI].keys()))
         known = {key: body for key, body in found if body is not None}
-        active = {key for key, body in known.items() if counts(body)}
+        there = {key: body for key, body in known.items() if body["metadata"]["uid"] not in self._deleted}
+        active = {key for key, body in there.items() if counts(body)}
         newer = [one.after for one in self._store.histories[SET.kind] if one.after and one.version > since]
         seen = [one["spec"]["replicas"] for one in (self._seen(SET, WEB) or self.at_first, self.at_first, *newer)]
         if call.verb == "create" and call.key not in known and len(active) >= max(seen):
