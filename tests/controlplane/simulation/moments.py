@@ -37,13 +37,13 @@ CHANGES: dict[tuple[str, str, str], tuple[Change, ...]] = {
     ("handler", "launch", "domain"): STARTED,
     ("handler", "finish start of", "domain"): STARTED,
     ("controller", READ, POD.kind): (_on_pods(HandsOnPods.replace),),
-    ("controller", "delete", POD.kind): (_on_pods(HandsOnPods.replace),),
+    ("controller", "delete", POD.kind): (_on_pods(HandsOnPods.replace), _on_pods(HandsOnPods.hide)),
     ("controller", READ, VIRTUAL_MACHINE.kind): WANTED,
     ("controller", "create", VIRTUAL_MACHINE_INSTANCE.kind): WANTED,
     ("controller", "patch status of", VIRTUAL_MACHINE.kind): (People.stop, People.start, People.restart),
     ("controller", "delete", VIRTUAL_MACHINE_INSTANCE.kind): (People.leave, People.switch, People.delete_vmi),
     ("controller", READ, VIRTUAL_MACHINE_INSTANCE.kind): (People.squat, People.leave),
-    ("controller", "patch status of", VIRTUAL_MACHINE_INSTANCE.kind): STARTED,
+    ("controller", "patch status of", VIRTUAL_MACHINE_INSTANCE.kind): (*STARTED, _on_pods(HandsOnPods.hide_of)),
 }
 """By who asks for what."""
 STARTS = ("launch", "finish start of")
