@@ -15,7 +15,7 @@ from kubevirt_api.names import LAUNCHER_ROLE, ROLE
 
 from controlplane.api.objects.resources import LEASE, NODE, POD, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.engine.overlay import Overlay, RememberingApi
-from controlplane.handler_link import Guest, Power, Verb
+from controlplane.handler_link import Done, Guest, Power, Verb
 from controlplane.kube.lease import Heartbeat
 from controlplane.node_link.messages import KvmFinding
 from controlplane.virt_handler.launchers.session import Tools
@@ -58,6 +58,8 @@ class Handler(Process):
     def __init__(self, node: Node, store: Store, rng: random.Random, build: BuildHandler = VmiReconciler) -> None:
         super().__init__(f"{node.name} handler", store, node.clock)
         self.node = node
+        for one in node.launchers.values():
+            one.is_to_go_on = False  # what was not told in a status yet is not known any more
         pods = self.watch(POD, lambda body: _is_launcher_on(body, node.name))
         vmis = self.watch(VIRTUAL_MACHINE_INSTANCE, lambda body: body.get("status", {}).get("nodeName") == node.name)
         self.caches = (pods, vmis)
@@ -104,12 +106,14 @@ class Handler(Process):
 
     def press(self, guest: host.Launcher, verb: Verb) -> None:
         """Have a person ask for a verb through virt-api, who waits for what comes of it or not."""
-        self.loop.create_task(self._carry_out(Power(Guest(self.node.name, guest.vmi_uid, guest.pod_uid), verb)))
+        asked = Power(Guest(self.node.name, guest.vmi_uid, guest.pod_uid), verb)
+        self.loop.create_task(self._carry_out(asked, guest))
         self.loop.settle()
 
-    async def _carry_out(self, asked: Power) -> None:
+    async def _carry_out(self, asked: Power, guest: host.Launcher) -> None:
         with self.sessions.unpausing(asked.guest.pod_uid) if asked.verb == "unpause" else nullcontext():
-            await self._power.answer(asked)
+            answer = await self._power.answer(asked)
+        guest.is_to_go_on = asked.verb == "unpause" and isinstance(answer, Done)
 
     def lose_sight(self) -> None:
         """Be shown no VMIs, until they change or are listed again."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection
 
 from controlplane.virt_handler.vmi.world import Launcher
 from tests.controlplane.simulation.duties import Owed
-from tests.controlplane.simulation.launcher import STALLED, is_provisional
+from tests.controlplane.simulation.launcher import STALLED, is_alive, is_provisional
 from tests.controlplane.simulation.store import OVER, Json
 
 GOING_ON = ("Scheduled", "Running", "Unknown")
@@ -54,7 +54,7 @@ def owed(
 
 def _has_guest(launcher: Launcher) -> bool:
     seen = launcher.sighting
-    return seen.is_connected and seen.state is not None and seen.state.life.is_up and not is_provisional(seen.state)
+    return seen.is_connected and seen.state is not None and is_alive(seen.state) and not is_provisional(seen.state)
 
 
 def _is_stalled(launcher: Launcher, vmi: Json | None) -> bool:

@@ -19,7 +19,7 @@ from tests.controlplane.simulation.kubernetes import (
     collect_pods,
     evict,
 )
-from tests.controlplane.simulation.launcher import Launcher
+from tests.controlplane.simulation.launcher import BY_PERSON, STALLED, Launcher
 from tests.controlplane.simulation.mishaps import Mishaps
 from tests.controlplane.simulation.moments import Moments
 from tests.controlplane.simulation.process import Process
@@ -33,9 +33,13 @@ LOOKS_EVERY = 16
 """Steps between two looks for what was forgotten."""
 
 
-WHAT_GUESTS_MEET: tuple[Literal["shut down", "crashed", "pause", "unpause"], ...] = (
+Meets = Literal["shut down", "crashed", "pause", "unpause"]
+WHAT_PERSONS_DO: tuple[Meets, ...] = ("pause", "unpause")
+PERSONS_OVER_PAUSES = 0.7
+"""How often what a paused guest meets next is a person."""
+WHAT_GUESTS_MEET: tuple[Meets, ...] = (
     *("shut down", "crashed") * 3,
-    *("pause", "unpause"),
+    *WHAT_PERSONS_DO,
 )
 """Ends more often than pauses: a guest that ends before anybody has seen it run is what is hard."""
 
@@ -206,7 +210,8 @@ class Moves:
         if not guests:
             return None
         one = self._rng.choice(guests)
-        how = self._rng.choice(WHAT_GUESTS_MEET)
+        is_paused = one.state in (STALLED, BY_PERSON) and self._rng.random() < PERSONS_OVER_PAUSES
+        how = self._rng.choice(WHAT_PERSONS_DO if is_paused else WHAT_GUESTS_MEET)
         if how in ("pause", "unpause"):
             return self._press(one, how)
         one.end_guest(how)

@@ -33,7 +33,7 @@ from controlplane.virt_api.options import RestartOptions, StartOptions, StopOpti
 from tests.controlplane.simulation.hands_on_pods import NOTHING, HandsOnPods
 from tests.controlplane.simulation.ledger import UNKNOWN, Ledger, strategy_of
 from tests.controlplane.simulation.node import BAD_NODE_SELECTOR, DEAF, NO_KERNEL
-from tests.controlplane.simulation.store import Json, Store
+from tests.controlplane.simulation.store import OVER, Json, Store
 
 NAMESPACE = "default"
 INVALID_MEMORY = "-64Mi"
@@ -87,8 +87,13 @@ class People:
         """Ask one machine for something, or change one's mind about it."""
         self._store.actor = "user"
         there = [key for key, _unused in self._store.list(VIRTUAL_MACHINE)]
+        if not there:
+            return NOTHING
+        key = self._rng.choice(there)
+        vmi = self._store.find(VIRTUAL_MACHINE_INSTANCE, key)
+        is_over = vmi is not None and vmi.get("status", {}).get("phase") in OVER
         doings = (self.start, self.stop, self.restart, self.restart, self.switch, self._change_template)
-        return self._rng.choice(doings)(self._rng.choice(there)) if there else NOTHING
+        return self._rng.choice((self.start, *doings[:3]) if is_over else doings)(key)
 
     def _create_vm(self, key: Key) -> str:
         selector = {}
