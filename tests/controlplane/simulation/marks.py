@@ -1,0 +1,354 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Chance against the quarantine, in a play of its own: runs that fail here and come up there, marks of two kinds.
+
+A node is marked only when enough machines of enough tenants have spoken against it of late, and half of all stay; a
+mark of ours goes when its time is over, and a person's never. In the end who deserves it and can be spared is marked.
+It shares no code with the controller.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from kubevirt_api.names import QUARANTINED, SCHEDULABLE
+
+from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.resources import NODE, VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.engine.overlay import Overlay, RememberingApi
+from controlplane.engine.plan import Outcome
+from controlplane.engine.reconcile import reconcile
+from controlplane.virt_controller.quarantine.reconciler import ALL_NODES, QuarantineReconciler
+from controlplane.virt_controller.quarantine.world import World
+from tests.controlplane.simulation.breach import Breach
+from tests.controlplane.simulation.cache import LaggingCache
+from tests.controlplane.simulation.calls import Call, CallingApi, Fate, perform
+from tests.controlplane.simulation.clock import SimulatedClock, WrongClock
+from tests.controlplane.simulation.controller import Told
+from tests.controlplane.simulation.store import Json, Store
+
+VMI = VIRTUAL_MACHINE_INSTANCE
+NODES = ("node-1", "node-2", "node-3", "node-4")
+MACHINES = (("red", "web"), ("red", "db"), ("blue", "web"), ("blue", "db"), ("blue", "ci"))
+LASTS_SECONDS, WINDOW_SECONDS, SETTLE_SECONDS = 900, 600.0, 60.0
+ENOUGH_MACHINES, ENOUGH_TENANTS = 3, 2
+RECOVERIES = 0.1
+"""How often a guest comes up wherever it is sent."""
+LAST_RUNS = 12
+"""That come up before it is judged who is marked."""
+BY_HAND = "do-not-touch"
+RETRY_SECONDS = 1.0
+FATES: tuple[Fate, ...] = (*("done",) * 5, "request lost", "answer lost", "forbidden")
+
+
+@dataclass(slots=True)
+class Witness:
+    """What has happened before the eyes of one process."""
+
+    charges: dict[str, list[tuple[float, str, str]]] = field(default_factory=dict)
+    """By node: when a machine came up elsewhere, its name and its tenant's."""
+
+    def came_up(self, tenant: str, name: str, node: str, failed_on: str, at: float) -> None:
+        """A guest is up on a node, and had failed on another one ("" for none) that was to blame."""
+        self.charges.pop(node, None)
+        if failed_on and failed_on != node:
+            self.charges.setdefault(failed_on, []).append((at, name, tenant))
+
+    def is_enough(self, node: str, now: float, tenants: int) -> bool:
+        recent = [one for one in self.charges.get(node, ()) if now - one[0] < WINDOW_SECONDS]
+        machines = {(tenant, name) for _unused, name, tenant in recent}
+        return len(machines) >= ENOUGH_MACHINES and len({one[2] for one in recent}) >= min(ENOUGH_TENANTS, tenants)
+
+
+class Observed(QuarantineReconciler):
+    """Tells of each look on which a decision rests."""
+
+    def __init__(self, *, looked: Callable[[], None], **parts: Any) -> None:
+        super().__init__(**parts)
+        self._looked = looked
+
+    def observe(self, key: Key) -> World | None:
+        self._looked()
+        return super().observe(key)
+
+
+class Process:
+    """A virt-controller that follows, and works when it leads."""
+
+    def __init__(
+        self, store: Store, true: SimulatedClock, rng: random.Random, looked: Callable[[Process], None]
+    ) -> None:
+        self.born = true.seconds
+        self.clock = WrongClock(true, rng.choice((0.0, 5.0, -3600.0)), true.seconds - rng.choice((10.0, 1e6)))
+        self.caches = {one: LaggingCache(store, one) for one in (NODE, VMI)}
+        overlays = {one: Overlay(cache) for one, cache in self.caches.items()}
+        self.due: float | None = None
+        """When (monotonic) to look without being woken."""
+        self.leading_since = 0.0
+        self.witness = Witness()
+        self.reconciler = Observed(
+            looked=lambda: looked(self),
+            nodes=overlays[NODE],
+            vmis=overlays[VMI],
+            api=RememberingApi(CallingApi(store), overlays),
+            clock=self.clock,
+            events=Told(),
+            configuration=lambda: KubeVirtConfiguration(quarantine_seconds=LASTS_SECONDS),
+            wake=lambda _unused: self._wake(),
+        )
+        for cache in self.caches.values():
+            cache.start()
+        self.call: Call | None = None
+        self._coroutine: Coroutine[Call, Any, Outcome] | None = None
+
+    def lead(self) -> None:
+        self.leading_since = self.clock.monotonic()
+        self.reconciler.begin()
+
+    def hear(self) -> None:
+        """Be told of all that has happened."""
+        for cache in self.caches.values():
+            while cache.is_behind:
+                cache.advance()
+
+    @property
+    def is_due(self) -> bool:
+        return self.due is not None and self.due <= self.clock.monotonic()
+
+    def begin(self) -> None:
+        self.due = None
+        self._coroutine = reconcile(self.reconciler, ALL_NODES)
+        self._go_on(None, None)
+
+    def carry_out(self, fate: Fate) -> None:
+        assert self.call is not None
+        call, self.call = self.call, None
+        self._go_on(*perform(call, fate))
+
+    def end(self) -> None:
+        if self._coroutine is not None:
+            self._coroutine.close()
+
+    def _go_on(self, result: Any, error: Exception | None) -> None:
+        assert self._coroutine is not None
+        try:
+            self.call = self._coroutine.send(result) if error is None else self._coroutine.throw(error)
+        except StopIteration as ended:
+            self._coroutine, outcome = None, ended.value
+            left = RETRY_SECONDS if outcome.error is not None else outcome.look_again_in
+            due = None if left is None else self.clock.monotonic() + left
+            self.due = min((one for one in (self.due, due) if one is not None), default=None)
+
+    def _wake(self) -> None:
+        self.due = self.clock.monotonic()
+
+
+class MarkPlay:
+    """One seed."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = random.Random(seed)
+        self.true = SimulatedClock()
+        self.store = Store(self.true, (NODE, VMI))
+        self.store.actor = "user"
+        for name in NODES:
+            self.store.create(NODE, "", {"metadata": {"name": name, "labels": {SCHEDULABLE: "true"}}, "spec": {}})
+        for tenant, name in MACHINES:
+            self.store.create(VMI, tenant, {"metadata": {"name": name}, "spec": {}})
+        self.bad = self.rng.sample(NODES, 2)
+        self._ground: dict[str, str] = {}
+        """Why a node is not to be marked, as it was when the leader looked; nothing of those that are to be."""
+        self._looked_at = 0.0
+        """When it did, by its clock."""
+        self.made = 0
+        self.leader, self.standby = self._process(), self._process()
+        self.leader.lead()
+
+    def run(self, steps: int) -> None:
+        """Take random steps, and come to rest. Raises Breach."""
+        moves = (self._work, self._come_up, self._pass_time, self._change_node, self._mark_by_hand, self._exchange)
+        for _unused in range(steps):
+            self.rng.choices(moves, (12, 6, 3, 1, 0.4, 0.2))[0]()
+            self._hear()
+        self._come_to_rest()
+
+    def _process(self) -> Process:
+        return Process(self.store, self.true, self.rng, self._looked)
+
+    def _looked(self, process: Process) -> None:
+        """Take note of the ground on which the leader decides."""
+        self._looked_at = process.clock.now()
+        self._ground = {name: why for name in NODES if (why := self._why_not(name))}
+
+    def _hear(self) -> None:
+        for one in (self.leader, self.standby):
+            one.hear()
+
+    def _work(self, *, is_calm: bool = False) -> bool:
+        """Let the leader go on; tell whether it had something to do."""
+        if self.leader.call is None:
+            if not self.leader.is_due:
+                self._judge_rest()
+                return False
+            self.leader.begin()
+        else:
+            call = self.leader.call
+            fate = "done" if is_calm else self.rng.choice(FATES if call.is_write else FATES[:6])
+            self.store.actor = "controller"
+            before = self._marks()
+            self.leader.carry_out(fate)
+            self._note_marks(before)
+        if self.leader.call is not None and self.leader.call.is_write:
+            self._judge(self.leader.call)
+        return True
+
+    def _come_up(self) -> None:
+        """Let a machine's guest be up, mostly after it has failed where runs do not begin."""
+        self.store.actor = "handler"
+        (tenant, name), self.made = self.rng.choice(MACHINES), self.made + 1
+        good = [one for one in NODES if one not in self.bad]
+        failed_on = self.rng.choice(self.bad)
+        node = self.rng.choice(NODES if self.rng.random() < RECOVERIES else good)
+        is_to_blame = self.rng.random() < 0.8
+        failed = {"attempt": 1, "nodeName": failed_on, "reason": "RunTimedOut", "message": "", "nodeFault": is_to_blame}
+        owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "name": name, "uid": name, "controller": True}
+        key = Key(tenant, f"{name}-{self.made}")
+        self.store.create(VMI, tenant, {"metadata": {"name": key.name, "ownerReferences": [owner]}, "spec": {}})
+        for phase in ("Scheduled", "Running"):
+            status = {"phase": phase, "nodeName": node, "failedAttempts": [failed]}
+            self.store.patch(VMI, key, {"status": status}, subresource="status")
+            self._hear()
+        for one in (self.leader, self.standby):
+            one.witness.came_up(tenant, name, node, failed_on if is_to_blame else "", one.clock.monotonic())
+        if self.rng.random() < 0.6:
+            self.store.delete(VMI, key)
+
+    def _pass_time(self) -> None:
+        self.true.advance(self.rng.choice((1.0, 10.0, 30.0, 120.0, 400.0)))
+
+    def _change_node(self) -> None:
+        self.store.actor = "user"
+        key, is_back = Key("", self.rng.choice(NODES)), self.rng.random() < 0.7
+        if self.rng.random() < 0.5:
+            self.store.patch(NODE, key, {"spec": {"unschedulable": not is_back}})
+        else:
+            self.store.patch(NODE, key, {"metadata": {"labels": {SCHEDULABLE: "true" if is_back else "false"}}})
+
+    def _mark_by_hand(self) -> None:
+        self.store.actor, before = "user", self._marks()
+        name = self.rng.choice(NODES)
+        mark = None if before[name] is not None else BY_HAND
+        self.store.patch(NODE, Key("", name), {"metadata": {"labels": {QUARANTINED: mark}}})
+        self._note_marks(before)
+
+    def _exchange(self) -> None:
+        """Let the standby lead, which has seen what it has seen."""
+        self.leader.end()
+        self.leader, self.standby = self.standby, self._process()
+        self.leader.lead()
+
+    def _marks(self) -> dict[str, str | None]:
+        return {key.name: body["metadata"]["labels"].get(QUARANTINED) for key, body in self.store.list(NODE)}
+
+    def _note_marks(self, before: dict[str, str | None]) -> None:
+        """What spoke against a node was judged when its mark has changed."""
+        for name, mark in self._marks().items():
+            if mark != before[name]:
+                for one in (self.leader, self.standby):
+                    one.witness.charges.pop(name, None)
+
+    def _why_not(self, name: str) -> str:
+        """Say why a node is not to be marked now; "" when it is."""
+        nodes, leader = dict(self.store.list(NODE)), self.leader
+        fit = [key.name for key, body in nodes.items() if _is_fit(body)]
+        staying = [one for one in fit if self._marks()[one] is None and one != name]
+        tenants = len({key.namespace for key, _unused in self.store.list(VMI)}) or 1
+        reasons = {
+            "it is marked": self._marks()[name] is not None,
+            "no machines are sent there": name not in fit,
+            f"{len(staying)} of {len(fit)} would stay": len(staying) * 2 < len(fit),
+            "too few have spoken against it": not leader.witness.is_enough(name, leader.clock.monotonic(), tenants),
+            "it has just begun to lead": leader.clock.monotonic() - leader.leading_since < SETTLE_SECONDS,
+        }
+        return next((why for why, applies in reasons.items() if applies), "")
+
+    def _judge(self, call: Call) -> None:
+        missing = [one for one in ("uid", "resource_version") if not call.asked.get(one)]
+        if missing:
+            raise Breach(f"marks: {call}: it names no {' and no '.join(missing)}")
+        name, mark = call.key.name, call.asked["patch"]["metadata"]["labels"][QUARANTINED]
+        decided_on = self.store.history[int(call.asked["resource_version"]) - 1]
+        before = (decided_on.after or {})["metadata"]["labels"].get(QUARANTINED)
+        now = self.leader.clock.now()
+        if mark is None:
+            if _time_of(before) is None or not (now >= _time_of(before) or self._marked_for(name) >= LASTS_SECONDS):
+                raise Breach(f"marks: {name} is let go, and is marked {before} at {now}")
+            return
+        if name in self._ground:
+            raise Breach(f"marks: {name} is marked, and {self._ground[name]}")
+        if not self._looked_at - 1.0 <= (_time_of(mark) or 0.0) - LASTS_SECONDS <= now:
+            raise Breach(f"marks: {name} is marked until {mark} at {now}")
+
+    def _judge_rest(self) -> None:
+        """Whoever waits has nothing to do: nobody is to be marked, and no mark of ours is older than it may be."""
+        leader = self.leader
+        if leader.due is not None and leader.due - leader.clock.monotonic() <= RETRY_SECONDS:
+            return
+        forgotten = [name for name in NODES if not self._why_not(name)]
+        if forgotten:
+            raise Breach(f"marks: {forgotten[0]} deserves it, and nobody comes back to it")
+        for name, mark in self._marks().items():
+            seen_for = min(self._marked_for(name), self.true.seconds - leader.born)
+            if _time_of(mark) is not None and seen_for > LASTS_SECONDS + RETRY_SECONDS:
+                raise Breach(f"marks: {name} has been marked for {seen_for:.0f} s, and nobody comes back to it")
+
+    def _marked_for(self, name: str) -> float:
+        """Tell how long a node has been marked as it is."""
+        since, mark = self.true.seconds, self._marks()[name]
+        for one in reversed(self.store.histories[NODE.kind]):
+            if one.key.name == name and one.after is not None:
+                if one.after["metadata"]["labels"].get(QUARANTINED) != mark:
+                    break
+                since = one.at
+        return self.true.seconds - since
+
+    def _come_to_rest(self) -> None:
+        """First see to those that have to be marked; then, when all marks are over, only persons' are left."""
+        for _unused in range(LAST_RUNS):
+            self._come_up()
+        self._calm(until=self.true.seconds + SETTLE_SECONDS + RETRY_SECONDS)
+        by_hand = [name for name, mark in self._marks().items() if mark == BY_HAND]
+        self._calm(until=self.true.seconds + 2 * LASTS_SECONDS)
+        left = [name for name, mark in self._marks().items() if mark is not None]
+        if left != by_hand:
+            raise Breach(f"marks: {left} are marked for good, and persons have marked {by_hand}")
+
+    def _calm(self, until: float) -> None:
+        """Let time pass in which nothing happens but what the leader does."""
+        for _unused in range(400):
+            self._hear()
+            if self._work(is_calm=True):
+                continue
+            due = self.leader.due
+            left = until - self.true.seconds
+            wait = left if due is None else min(left, due - self.leader.clock.monotonic() + 0.001)
+            if left <= 0:
+                return
+            self.true.advance(max(wait, 0.001))
+        raise Breach("marks: it does not come to rest")
+
+
+def _is_fit(node: Json) -> bool:
+    return node["metadata"]["labels"].get(SCHEDULABLE) == "true" and not node["spec"].get("unschedulable")
+
+
+def _time_of(mark: str | None) -> float | None:
+    """Read a mark of ours as seconds; None for a person's."""
+    if mark is None or mark == BY_HAND:
+        return None
+    return datetime.strptime(mark, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC).timestamp()
