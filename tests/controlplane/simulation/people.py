@@ -23,6 +23,7 @@ from controlplane.virt_api.lifecycle import (
     NotBuiltError,
     PatchInstance,
     PatchSpec,
+    PatchStatus,
     RefusedError,
     Write,
     decide_restart,
@@ -38,6 +39,8 @@ from tests.controlplane.simulation.store import OVER, Json, Store
 NAMESPACE = "default"
 INVALID_MEMORY = "-64Mi"
 """A VMI with so much memory got past admission."""
+UNNAMED = 0.2
+"""How often whoever asks for a stop does not say of what, as older clients do."""
 Doing = Callable[[Key], str]
 
 
@@ -212,6 +215,8 @@ class People:
         except (RefusedError, NotBuiltError):
             return NOTHING
         self._ledger.accepted(word, vm, vmi, self._store.version)
+        if self._rng.random() < UNNAMED:
+            writes = tuple(map(_without_name, writes))
         for write in writes:
             if isinstance(write, PatchInstance):
                 self._store.patch(VIRTUAL_MACHINE_INSTANCE, key, write.patch, uid=write.uid)
@@ -253,6 +258,14 @@ class People:
         vm = self._store.find(VIRTUAL_MACHINE, key)
         assert vm is not None
         return vm, self._store.find(VIRTUAL_MACHINE_INSTANCE, key)
+
+
+def _without_name(write: Write) -> Write:
+    """Let a stop that is asked for alone name no instance."""
+    match write:
+        case PatchStatus(patch={"status": {"stateChangeRequests": [{"action": "Stop"}]}}):
+            return PatchStatus({"status": {**write.patch["status"], "stateChangeRequests": [{"action": "Stop"}]}})
+    return write
 
 
 def _reference(kind: str, body: Json) -> Json:
