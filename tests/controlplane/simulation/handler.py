@@ -113,7 +113,8 @@ class Handler(Process):
     async def _carry_out(self, asked: Power, guest: host.Launcher) -> None:
         with self.sessions.unpausing(asked.guest.pod_uid) if asked.verb == "unpause" else nullcontext():
             answer = await self._power.answer(asked)
-        guest.is_to_go_on = asked.verb == "unpause" and isinstance(answer, Done)
+        if isinstance(answer, Done):
+            guest.is_to_go_on = asked.verb == "unpause"
 
     def lose_sight(self) -> None:
         """Be shown no VMIs, until they change or are listed again."""
@@ -162,7 +163,9 @@ class Handler(Process):
         self.begins(key)
         vmi = self._vmi(key)
         left = None if vmi is None else self._grace_left(vmi)
-        return owed(vmi, self.sessions.launchers_named(key), self.node.name, left, self.sessions.pause_left)
+        let_go_on = {uid for uid, one in self.node.launchers.items() if one.is_to_go_on}
+        launchers = self.sessions.launchers_named(key)
+        return owed(vmi, launchers, self.node.name, left, self.sessions.pause_left, let_go_on=let_go_on)
 
     def _note_sight(self, key: Key) -> Json | None:
         """Take note whether a VMI of the key is seen to be this node's; return it."""
