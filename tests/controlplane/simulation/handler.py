@@ -132,10 +132,10 @@ class Handler(Process):
         is_late = not is_asking and since > EVERY_SECONDS + SHORTEST_SECONDS
         return f"it has not asked for a renewal since {since:.2f} s" if is_late else None
 
-    def carry_out(self, index: int, fate: Fate) -> None:
+    def carry_out(self, index: int, fate: Fate, meanwhile: Callable[[], None] = lambda: None) -> None:
         if self.passes[index].call.kind == LEASE.kind:
             self._answered_at = self.clock.monotonic()
-        super().carry_out(index, fate)
+        super().carry_out(index, fate, meanwhile)
 
     def _about_node(self, asked: Asked) -> str | None:
         if asked.call.kind == NODE.kind:

@@ -5,147 +5,33 @@
 
 A node is marked only when enough machines of enough tenants have spoken against it of late, and half of all stay; a
 mark of ours goes when its time is over, and a person's never. In the end who deserves it and can be spared is marked.
-It shares no code with the controller.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
 
 from kubevirt_api.names import QUARANTINED, SCHEDULABLE
 
-from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.resources import NODE, VIRTUAL_MACHINE_INSTANCE, Key
-from controlplane.engine.overlay import Overlay, RememberingApi
-from controlplane.engine.plan import Outcome
-from controlplane.engine.reconcile import reconcile
-from controlplane.virt_controller.quarantine.reconciler import ALL_NODES, QuarantineReconciler
-from controlplane.virt_controller.quarantine.world import World
 from tests.controlplane.simulation.breach import Breach
-from tests.controlplane.simulation.cache import LaggingCache
-from tests.controlplane.simulation.calls import Call, CallingApi, Fate, perform
-from tests.controlplane.simulation.clock import SimulatedClock, WrongClock
-from tests.controlplane.simulation.controller import Told
+from tests.controlplane.simulation.calls import Call, Fate
+from tests.controlplane.simulation.clock import SimulatedClock
+from tests.controlplane.simulation.marker import LASTS_SECONDS, RETRY_SECONDS, Process
 from tests.controlplane.simulation.store import Json, Store
 
 VMI = VIRTUAL_MACHINE_INSTANCE
 NODES = ("node-1", "node-2", "node-3", "node-4")
 MACHINES = (("red", "web"), ("red", "db"), ("blue", "web"), ("blue", "db"), ("blue", "ci"))
-LASTS_SECONDS, WINDOW_SECONDS, SETTLE_SECONDS = 900, 600.0, 60.0
-ENOUGH_MACHINES, ENOUGH_TENANTS = 3, 2
+SETTLE_SECONDS = 60.0
 RECOVERIES = 0.1
 """How often a guest comes up wherever it is sent."""
 LAST_RUNS = 12
 """That come up before it is judged who is marked."""
 BY_HAND = "do-not-touch"
-RETRY_SECONDS = 1.0
 FATES: tuple[Fate, ...] = (*("done",) * 5, "request lost", "answer lost", "forbidden")
-
-
-@dataclass(slots=True)
-class Witness:
-    """What has happened before the eyes of one process."""
-
-    charges: dict[str, list[tuple[float, str, str]]] = field(default_factory=dict)
-    """By node: when a machine came up elsewhere, its name and its tenant's."""
-
-    def came_up(self, tenant: str, name: str, node: str, failed_on: str, at: float) -> None:
-        """A guest is up on a node, and had failed on another one ("" for none) that was to blame."""
-        self.charges.pop(node, None)
-        if failed_on and failed_on != node:
-            self.charges.setdefault(failed_on, []).append((at, name, tenant))
-
-    def is_enough(self, node: str, now: float, tenants: int) -> bool:
-        recent = [one for one in self.charges.get(node, ()) if now - one[0] < WINDOW_SECONDS]
-        machines = {(tenant, name) for _unused, name, tenant in recent}
-        return len(machines) >= ENOUGH_MACHINES and len({one[2] for one in recent}) >= min(ENOUGH_TENANTS, tenants)
-
-
-class Observed(QuarantineReconciler):
-    """Tells of each look on which a decision rests."""
-
-    def __init__(self, *, looked: Callable[[], None], **parts: Any) -> None:
-        super().__init__(**parts)
-        self._looked = looked
-
-    def observe(self, key: Key) -> World | None:
-        self._looked()
-        return super().observe(key)
-
-
-class Process:
-    """A virt-controller that follows, and works when it leads."""
-
-    def __init__(
-        self, store: Store, true: SimulatedClock, rng: random.Random, looked: Callable[[Process], None]
-    ) -> None:
-        self.born = true.seconds
-        self.clock = WrongClock(true, rng.choice((0.0, 5.0, -3600.0)), true.seconds - rng.choice((10.0, 1e6)))
-        self.caches = {one: LaggingCache(store, one) for one in (NODE, VMI)}
-        overlays = {one: Overlay(cache) for one, cache in self.caches.items()}
-        self.due: float | None = None
-        """When (monotonic) to look without being woken."""
-        self.leading_since = 0.0
-        self.witness = Witness()
-        self.reconciler = Observed(
-            looked=lambda: looked(self),
-            nodes=overlays[NODE],
-            vmis=overlays[VMI],
-            api=RememberingApi(CallingApi(store), overlays),
-            clock=self.clock,
-            events=Told(),
-            configuration=lambda: KubeVirtConfiguration(quarantine_seconds=LASTS_SECONDS),
-            wake=lambda _unused: self._wake(),
-        )
-        for cache in self.caches.values():
-            cache.start()
-        self.call: Call | None = None
-        self._coroutine: Coroutine[Call, Any, Outcome] | None = None
-
-    def lead(self) -> None:
-        self.leading_since = self.clock.monotonic()
-        self.reconciler.begin()
-
-    def hear(self) -> None:
-        """Be told of all that has happened."""
-        for cache in self.caches.values():
-            while cache.is_behind:
-                cache.advance()
-
-    @property
-    def is_due(self) -> bool:
-        return self.due is not None and self.due <= self.clock.monotonic()
-
-    def begin(self) -> None:
-        self.due = None
-        self._coroutine = reconcile(self.reconciler, ALL_NODES)
-        self._go_on(None, None)
-
-    def carry_out(self, fate: Fate) -> None:
-        assert self.call is not None
-        call, self.call = self.call, None
-        self._go_on(*perform(call, fate))
-
-    def end(self) -> None:
-        if self._coroutine is not None:
-            self._coroutine.close()
-
-    def _go_on(self, result: Any, error: Exception | None) -> None:
-        assert self._coroutine is not None
-        try:
-            self.call = self._coroutine.send(result) if error is None else self._coroutine.throw(error)
-        except StopIteration as ended:
-            self._coroutine, outcome = None, ended.value
-            left = RETRY_SECONDS if outcome.error is not None else outcome.look_again_in
-            due = None if left is None else self.clock.monotonic() + left
-            self.due = min((one for one in (self.due, due) if one is not None), default=None)
-
-    def _wake(self) -> None:
-        self.due = self.clock.monotonic()
+QUESTION_FATES = FATES[:-1]
 
 
 class MarkPlay:
@@ -198,7 +84,7 @@ class MarkPlay:
             self.leader.begin()
         else:
             call = self.leader.call
-            fate = "done" if is_calm else self.rng.choice(FATES if call.is_write else FATES[:6])
+            fate = "done" if is_calm else self.rng.choice(FATES if call.is_write else QUESTION_FATES)
             self.store.actor = "controller"
             before = self._marks()
             self.leader.carry_out(fate)
@@ -216,7 +102,13 @@ class MarkPlay:
         node = self.rng.choice(NODES if self.rng.random() < RECOVERIES else good)
         is_to_blame = self.rng.random() < 0.8
         failed = {"attempt": 1, "nodeName": failed_on, "reason": "RunTimedOut", "message": "", "nodeFault": is_to_blame}
-        owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "name": name, "uid": name, "controller": True}
+        owner = {
+            "apiVersion": "kubevirt.io/v1",
+            "kind": "VirtualMachine",
+            "name": name,
+            "uid": name,
+            "controller": True,
+        }
         key = Key(tenant, f"{name}-{self.made}")
         self.store.create(VMI, tenant, {"metadata": {"name": key.name, "ownerReferences": [owner]}, "spec": {}})
         for phase in ("Scheduled", "Running"):
@@ -286,7 +178,8 @@ class MarkPlay:
         before = (decided_on.after or {})["metadata"]["labels"].get(QUARANTINED)
         now = self.leader.clock.now()
         if mark is None:
-            if _time_of(before) is None or not (now >= _time_of(before) or self._marked_for(name) >= LASTS_SECONDS):
+            until = _time_of(before)
+            if until is None or not (now >= until or self._marked_for(name) >= LASTS_SECONDS):
                 raise Breach(f"marks: {name} is let go, and is marked {before} at {now}")
             return
         if name in self._ground:

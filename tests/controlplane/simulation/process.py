@@ -10,7 +10,7 @@ lost or refused, and whether the process dies there. Nothing survives its death 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from contextvars import Context, copy_context
 from dataclasses import replace
 from typing import Any
@@ -145,20 +145,27 @@ class Process:
         self.loop.settle()
         return due is not None and due <= 0
 
-    def carry_out(self, index: int, fate: Fate) -> None:
-        """Let one waiting call happen and its pass go on to its next call or its end."""
+    def carry_out(self, index: int, fate: Fate, meanwhile: Callable[[], None] = lambda: None) -> None:
+        """Let one waiting call happen and its pass go on to its next call or its end.
+
+        meanwhile: what happens after the call and before its answer is there.
+        """
         one = self.passes.pop(index)
         if one.answer.done():
             self.loop.settle()  # who asked does not wait any more
             return
         self.store.actor = self.role
         result, error = perform(one.call, fate)
+        version = self.store.version
+        meanwhile()
+        if one.answer.done():
+            return  # who asked has stopped waiting
         self._carried += 1
         one.turn.calls.append(one.call)
         if error is not None and not (isinstance(error, NotFound | AlreadyExists) and one.call.verb in EXPECTED):
             one.turn.troubles.append(f"{one.call}: {type(error).__name__}")
         for answers in (one.turn.answers, self.answers):
-            answers.take(one.call, result, error, self.store.version, known=one.known)
+            answers.take(one.call, result, error, version, known=one.known)
         if error is None:
             one.answer.set_result(result)
         else:
