@@ -39,23 +39,24 @@ log.addFilter(_OwnFaults())
 class Connection(RequestHandler):
     """As aiohttp's, but that a body has to have a length unless the peer has proved who it is."""
 
-    __slots__ = ("_end_of_last", "_is_proven", "_is_refused")
+    __slots__ = ("_end_of_last", "_is_refused", "is_proven")
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, logger=log, **options)
-        self._is_proven = self._is_refused = False
+        self.is_proven = self._is_refused = False
+        """is_proven: the peer has a certificate that the handshake took."""
         self._end_of_last = b""
         """A header may be cut in two."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         tls = transport.get_extra_info("ssl_object")
-        self._is_proven = isinstance(tls, ssl.SSLObject) and tls.getpeercert(binary_form=True) is not None
+        self.is_proven = isinstance(tls, ssl.SSLObject) and tls.getpeercert(binary_form=True) is not None
 
     def data_received(self, data: bytes) -> None:
         if self._is_refused:
             return
-        if not self._is_proven:
+        if not self.is_proven:
             looked_at = self._end_of_last + data
             if _IN_CHUNKS in looked_at.lower():
                 self._refuse()

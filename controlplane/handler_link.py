@@ -30,6 +30,7 @@ CARRY_OUT_SECONDS = 20.0
 """Within which virt-handler answers, if only that it is not done yet."""
 ANSWER_SECONDS = 25.0
 """How long virt-api waits for that."""
+THAW_LIMIT_SECONDS = 86400
 _TEXT_LIMIT = 1024
 
 ADDRESS = "kubevirt.io/handler-address"
@@ -39,7 +40,7 @@ CERTIFICATE = "kubevirt.io/handler-certificate"
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=253)]
 Uid = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
-Verb = Literal["pause", "unpause", "reset", "softreboot"]
+Verb = Literal["pause", "unpause", "reset", "softreboot", "freeze", "unfreeze"]
 About = Literal["guestosinfo", "userlist", "filesystemlist"]
 
 
@@ -55,11 +56,13 @@ class Guest(msgspec.Struct, frozen=True):
     pod_uid: Uid
 
 
-class Power(msgspec.Struct, frozen=True, tag=True):
+class Power(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
     """Carry out a verb that a person asked for."""
 
     guest: Guest
     verb: Verb
+    thaw_after_seconds: Annotated[int, msgspec.Meta(ge=0, le=THAW_LIMIT_SECONDS)] = 0
+    """Of freeze: when the file systems are thawed again if nobody asks for it. 0: not by itself."""
 
 
 class Inquire(msgspec.Struct, frozen=True, tag=True):

@@ -43,25 +43,25 @@ Handle = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 class Listener(web.Server):
     """Listens until closed: accepts, counts, makes a protocol per connection, ends those that say nothing."""
 
-    def __init__(
-        self, handle: Handle, connections: int, tls: ssl.SSLContext | None = None, *, is_for_proven: bool = False
-    ) -> None:
+    def __init__(self, handle: Handle, connections: int, tls: ssl.SSLContext | None = None) -> None:
         """connections: so many, twice that with all peers' shares; fewer where descriptors are short.
 
-        is_for_proven: the handshake takes proven peers only, so whoever has been at it for longest makes room for one
-        that is new; else many addresses that say nothing keep out the one that would.
+        A peer that has none gets one all the same: whoever has proved nothing and has been idle, or at its handshake,
+        for longest makes room. Else many addresses that say nothing, or one thing a minute, keep out the one that has
+        something to ask: a kubelet, without whose probes a process is ended.
         """
         # Nobody sends us compressed bodies; what is, may be a thousand times as long as what was sent.
         super().__init__(self._serve, access_log=None, auto_decompress=False, keepalive_timeout=IDLE_SECONDS)
         self._handle = handle
         self._tls = tls
-        self._is_for_proven = is_for_proven
         self._room = Shares(affordable(connections))
         self._peers: dict[RequestHandler, str] = {}
         self._silent: dict[RequestHandler, asyncio.TimerHandle] = {}
         self._beginning: set[asyncio.Task[None]] = set()
         self._handshakes: dict[RequestHandler, asyncio.Task[None] | None] = {}
         """Those that have begun and not ended, the oldest first."""
+        self._idle: dict[RequestHandler, None] = {}
+        """Connections that have proved nothing and ask for nothing, those that do so for longest first."""
         self._sockets: list[socket.socket] = []
 
     def __call__(self) -> Connection:
@@ -90,17 +90,27 @@ class Listener(web.Server):
         super().connection_made(handler, transport)
         loop = asyncio.get_running_loop()
         self._silent[handler] = loop.call_later(FIRST_REQUEST_SECONDS, transport.abort)
+        self._is_idle(handler)
 
     def connection_lost(self, handler: RequestHandler, exc: BaseException | None = None) -> None:
         super().connection_lost(handler, exc)
         self._silent.pop(handler).cancel()
+        self._idle.pop(handler, None)
         self._give_back(handler)
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
         timer = self._silent.get(request.protocol)
         if timer is not None:
             timer.cancel()
-        return await self._handle(request)
+        self._idle.pop(request.protocol, None)
+        try:
+            return await self._handle(request)
+        finally:
+            self._is_idle(request.protocol)
+
+    def _is_idle(self, handler: RequestHandler) -> None:
+        if handler in self._silent and isinstance(handler, Connection) and not handler.is_proven:
+            self._idle[handler] = None
 
     def _resume(self, listening: socket.socket) -> None:
         if listening.fileno() >= 0:  # not closed meanwhile
@@ -132,16 +142,19 @@ class Listener(web.Server):
         task.add_done_callback(self._beginning.discard)
 
     def _makes_room(self, peer: str) -> bool:
-        """End the oldest handshake for a peer that has no connection; False when there is none to end."""
-        if not self._is_for_proven or peer in self._peers.values():
+        """End a connection for a peer that has none, and give it what that held; False when there is none to end."""
+        if peer in self._peers.values():
             return False
-        oldest = next(iter(self._handshakes), None)
-        if oldest is None:
+        ended = next(iter(self._idle), None) or next(iter(self._handshakes), None)
+        if ended is None:
             return False
-        self._give_back(oldest)
-        if (task := self._handshakes.pop(oldest)) is not None:
+        self._room.hand_over(self._peers.pop(ended), peer, 1)
+        self._idle.pop(ended, None)
+        if (task := self._handshakes.pop(ended, None)) is not None:
             task.cancel()
-        return self._room.take(peer, 1)
+        elif ended.transport is not None:
+            ended.transport.abort()
+        return True
 
     async def _begin(self, connection: socket.socket, handler: RequestHandler) -> None:
         """See a connection through its handshake; from there on it is the handler's."""

@@ -31,6 +31,12 @@ class Shares:
         self._total += amount
         return True
 
+    def hand_over(self, giver: str, taker: str, amount: int) -> None:
+        """Take from one and give to another, who may have more than an even share by it: in all it stays as much."""
+        self.give_back(giver, amount)
+        self._held[taker] = self._held.get(taker, 0) + amount
+        self._total += amount
+
     def give_back(self, peer: str, amount: int) -> None:
         left = self._held.get(peer, 0) - amount
         self._total -= amount

@@ -21,6 +21,8 @@ from controlplane.domain.agent_answer import entries, record, returned, text
 INFO = "guest-info"
 OS = "guest-get-osinfo"
 INTERFACES = "guest-network-get-interfaces"
+FREEZE_STATUS = "guest-fsfreeze-status"
+FREEZE, THAW = "guest-fsfreeze-freeze", "guest-fsfreeze-thaw"
 
 REQUIRED = frozenset(
     f"guest-{name}"
@@ -91,6 +93,8 @@ class Told:
     """None: not told."""
     os: OsInfo | None = None
     interfaces: Interfaces | None = None
+    is_frozen: bool | None = None
+    """Its file systems take no writes. None: not told."""
 
     @property
     def is_whole(self) -> bool:
@@ -146,6 +150,11 @@ def read_interfaces(answer: str) -> Interfaces:
         found.append(Interface(name, mac if _MAC.fullmatch(mac) else "", tuple(addresses)))
         is_cut = is_cut or len(told) > ADDRESSES_LIMIT
     return Interfaces(tuple(found), is_cut=is_cut or len(listed) > _INTERFACES_LIMIT)
+
+
+def read_freeze_status(answer: str) -> bool:
+    """Read the answer to FREEZE_STATUS: whether file systems are frozen. UnreadableAnswer."""
+    return text(returned(answer), _NAME_LIMIT) == "frozen"
 
 
 def _name_if_enabled(command: Any) -> str:

@@ -23,10 +23,10 @@ from controlplane.domain import agent
 from controlplane.domain.agent_answer import UnreadableAnswer, entries, record, records, returned, text
 
 HOST_NAME, TIME_ZONE = "guest-get-host-name", "guest-get-timezone"
-USERS, FILE_SYSTEMS, FREEZE_STATUS = "guest-get-users", "guest-get-fsinfo", "guest-fsfreeze-status"
+USERS, FILE_SYSTEMS = "guest-get-users", "guest-get-fsinfo"
 
 COMMANDS: Mapping[str, tuple[str, ...]] = {
-    "guestosinfo": (agent.INFO, agent.OS, HOST_NAME, TIME_ZONE, USERS, FILE_SYSTEMS, FREEZE_STATUS),
+    "guestosinfo": (agent.INFO, agent.OS, HOST_NAME, TIME_ZONE, USERS, FILE_SYSTEMS, agent.FREEZE_STATUS),
     "userlist": (USERS,),
     "filesystemlist": (FILE_SYSTEMS,),
 }
@@ -52,7 +52,7 @@ def read_details(answers: Mapping[str, str], limit_bytes: int) -> GuestAgentInfo
         timezone=_time_zone(_object(answers, TIME_ZONE)),
         user_list=_users(_value(answers, USERS)),
         fs_info=GuestFileSystems(disks=_file_systems(_value(answers, FILE_SYSTEMS))),
-        fs_freeze_status=text(_value(answers, FREEZE_STATUS), _WORD_LIMIT),
+        fs_freeze_status=text(_value(answers, agent.FREEZE_STATUS), _WORD_LIMIT),
     )
     keep = max(_COMMANDS_LIMIT, _FILE_SYSTEMS_LIMIT)
     while len(msgspec.json.encode(details)) > limit_bytes:

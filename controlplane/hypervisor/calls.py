@@ -26,8 +26,9 @@ from typing import Any, Generic, TypeVar
 
 import libvirt
 
+from controlplane.hypervisor import intake, share
 from controlplane.hypervisor.errors import Disconnected, TimedOut, translate, translate_text_error
-from controlplane.hypervisor.share import TOO_MUCH
+from controlplane.hypervisor.intake import Meter
 from controlplane.hypervisor.wire import Retired, Wire
 
 Result = TypeVar("Result")
@@ -39,8 +40,9 @@ _AGAIN_SECONDS = 1.0
 _THREADS_CLOCK = 6
 """What Linux puts below a thread's number to make a clock of it (pthread_getcpuclockid takes a handle, which must not
 be that of a thread that has ended)."""
-_FIRST_LOOK_SECONDS, _LAST_LOOK_SECONDS = 0.02, 1.0
-"""Between looks at what a thread has used; nearly all calls are over before the first."""
+_FIRST_LOOK_SECONDS, _LAST_LOOK_SECONDS = 0.02, 0.05
+"""Between looks at what a thread has used; nearly all calls are over before the first. In the time between two of them
+somebody can send as much as fits into it."""
 
 
 async def call(
@@ -72,7 +74,8 @@ async def call(
             work.end_by(until)
         raise
     finally:
-        work.look_away()
+        if not work.goes_on:
+            work.look_away()
 
 
 def make_interruptible() -> None:
@@ -95,16 +98,21 @@ class _Work(Generic[Result]):
         self._wire = Wire() if wire is None else wire
         self._discard = discard
         self._is_given_up = False
+        self.goes_on = False
+        """Nobody waits, and its thread is watched until it has ended."""
         self._loop = asyncio.get_running_loop()
         self.outcome: asyncio.Future[Result] = self._loop.create_future()
         self._thread = threading.Thread(target=self._run, name=f"libvirt: {doing}", daemon=True)
         self._thread.start()
         self._charged = 0.0
+        self._meter: Meter | None = None
         self._next_look = self._loop.call_later(_FIRST_LOOK_SECONDS, self._look, _FIRST_LOOK_SECONDS)
 
     def look_away(self) -> None:
         """Stop watching what the thread uses: it has ended, or will soon."""
         self._next_look.cancel()
+        if self._meter is not None:
+            self._meter.close()
 
     def give_up(self, because: str) -> None:
         """End the wait of the thread, however often it takes."""
@@ -117,6 +125,7 @@ class _Work(Generic[Result]):
     def end_by(self, until: float) -> None:
         """Keep to the deadline though nobody waits: who is silent then has one thread more, each time. until: the
         loop's seconds."""
+        self.goes_on = True
         self._loop.call_at(until, self._give_up_late)
 
     def _give_up_late(self) -> None:
@@ -127,10 +136,16 @@ class _Work(Generic[Result]):
         """Charge what the thread has used so far, and come again while it is there."""
         used = _processor_seconds(self._thread)
         if used is None:
+            self.look_away()
             return
-        if not self._wire.share.take(used - self._charged, time.monotonic()):
-            self._wire.cut(TOO_MUCH)
+        now = time.monotonic()
+        if not self._wire.share.take(used - self._charged, now):
+            self._wire.cut(share.TOO_MUCH)
         self._charged = used
+        if self._meter is None:
+            self._meter = Meter(self._thread.native_id or 0)
+        if not self._wire.intake.take(self._meter.read(), now):
+            self._wire.cut(intake.TOO_MUCH)
         after = min(2 * after, _LAST_LOOK_SECONDS)
         self._next_look = self._loop.call_later(after, self._look, after)
 

@@ -13,6 +13,7 @@ import libvirt
 from controlplane.domain.state import Life, State
 from controlplane.hypervisor.calls import DEADLINE_SECONDS, call
 from controlplane.hypervisor.errors import AnswerTooLong, Disconnected
+from controlplane.hypervisor.intake import ANSWER_BYTES
 from controlplane.hypervisor.wire import Wire
 
 START_SECONDS = 60.0
@@ -58,7 +59,7 @@ class Guest:
         """name: ours, not what the other side calls it. deadline_seconds: of the verbs that have none of their own."""
         self._domain = domain
         self.name = name
-        self._wire = wire
+        self._wire = Wire() if wire is None else wire
         self._deadline = deadline_seconds
 
     async def start(self, *, is_paused: bool = False, deadline_seconds: float = START_SECONDS) -> None:
@@ -115,9 +116,10 @@ class Guest:
         """
         doing = f"ask the agent of domain {self.name}"
         deadline = self._deadline + _OTHERS_SECONDS + seconds
-        answer: str = await self._do(
-            doing, lambda domain: _put_to_agent(domain, command, seconds), deadline_seconds=deadline
-        )
+        with self._wire.intake.widened(ANSWER_BYTES):
+            answer: str = await self._do(
+                doing, lambda domain: _put_to_agent(domain, command, seconds), deadline_seconds=deadline
+            )
         if len(answer) > ANSWER_LIMIT:
             said = f"its answer has {len(answer)} characters, at most {ANSWER_LIMIT} are read"
             raise AnswerTooLong(f"cannot {doing}: {said}")

@@ -24,7 +24,8 @@ from typing import Any
 
 import libvirt
 
-from controlplane.hypervisor.share import TOO_MUCH
+from controlplane.hypervisor import intake, share
+from controlplane.hypervisor.intake import Meter
 from controlplane.hypervisor.wire import Wire, wire_of_thread
 
 _AT_ONCE = 64
@@ -59,6 +60,7 @@ class EventLoop:
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
+        self._meter = Meter(threading.get_native_id())
         self._numbers = itertools.count(1)
         self._epoll = select.epoll()
         self._handles: dict[int, _Handle] = {}
@@ -169,7 +171,13 @@ class EventLoop:
                 self._charge(handle.wire, handle.callback, handle.number, descriptor, events, handle.opaque)
 
     def _charge(self, wire: Wire | None, callback: Callable[..., None], *arguments: Any) -> None:
+        self._meter.read()
         began = time.thread_time()
         callback(*arguments)
-        if wire is not None and not wire.share.take(time.thread_time() - began, time.monotonic()):
-            wire.cut(TOO_MUCH)
+        if wire is None:
+            return
+        now = time.monotonic()
+        if not wire.share.take(time.thread_time() - began, now):
+            wire.cut(share.TOO_MUCH)
+        if not wire.intake.take(self._meter.read(), now):
+            wire.cut(intake.TOO_MUCH)

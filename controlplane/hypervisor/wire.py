@@ -25,6 +25,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from controlplane.hypervisor.intake import Intake
 from controlplane.hypervisor.share import Share
 
 CLIENT = "client"
@@ -41,6 +42,7 @@ class Wire:
 
     def __init__(self) -> None:
         self.share = Share()
+        self.intake = Intake()
         self.because = ""
         """Why it was cut, for people; "" while it was not."""
         self._lock = threading.Condition()

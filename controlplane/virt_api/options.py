@@ -9,6 +9,7 @@ ignore is one that somebody relies on.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -16,9 +17,14 @@ from typing import Any, TypeVar
 import msgspec
 
 from controlplane.api.admission.problem import excerpt
-from controlplane.handler_link import Verb
+from controlplane.handler_link import THAW_LIMIT_SECONDS, Verb
+from controlplane.virt_api import go_duration
 
 Options = TypeVar("Options")
+
+USUAL_THAW_SECONDS = 300
+"""Of a freeze that does not say; upstream's clients always do, and ask for as much."""
+_POWER_FIELDS: Mapping[Verb, set[str]] = {"pause": {"dryRun"}, "unpause": {"dryRun"}, "freeze": {"unfreezeTimeout"}}
 
 
 class BadOptionsError(Exception):
@@ -51,9 +57,10 @@ class RestartOptions:
 
 @dataclass(frozen=True, slots=True)
 class PowerOptions:
-    """How to pause, unpause, reset or reboot."""
+    """How to carry out a power verb; thaw_after is of freeze, in seconds, 0: never by itself."""
 
     dry_run: bool = False
+    thaw_after: int = 0
 
 
 def parse_start(body: bytes) -> StartOptions:
@@ -79,9 +86,10 @@ def parse_restart(body: bytes) -> RestartOptions:
 
 
 def parse_power(verb: Verb, body: bytes) -> PowerOptions:
-    """Read the body of a power verb; only pause and unpause have options. Raises BadOptionsError."""
-    fields = _Fields(body, {"dryRun"} if verb in ("pause", "unpause") else set())
-    return fields.checked(PowerOptions(fields.dry_run()))
+    """Read the body of a power verb. Raises BadOptionsError."""
+    fields = _Fields(body, _POWER_FIELDS.get(verb, set()))
+    thaw_after = fields.duration("unfreezeTimeout", THAW_LIMIT_SECONDS) if verb == "freeze" else 0
+    return fields.checked(PowerOptions(fields.dry_run(), USUAL_THAW_SECONDS if thaw_after is None else thaw_after))
 
 
 class _Fields:
@@ -107,6 +115,18 @@ class _Fields:
             self.problems.append(f"{name}: must be a whole number of seconds from 0 to 86400, not {excerpt(value)}")
             return None
         return value
+
+    def duration(self, name: str, most: int) -> int | None:
+        """Read a duration as Go spells it, in whole seconds, rounded up; None when it is absent."""
+        value = self._fields.get(name)
+        if value is None:
+            return None
+        seconds = go_duration.seconds(value) if isinstance(value, str) else None
+        if seconds is None or not 0 <= seconds <= most:
+            said = f'must be a duration from "0s" to "{most}s", e.g. "5m0s", not {excerpt(value)}'
+            self.problems.append(f"{name}: {said}")
+            return None
+        return math.ceil(seconds)
 
     def dry_run(self) -> bool:
         value = self._fields.get("dryRun")

@@ -84,7 +84,7 @@ class Door:
         """namespace: that of the control plane, whose virt-api may ask."""
         self._uri = role_uri(namespace, VIRT_API_CLIENT)
         self._answers = answers
-        self._listener = Listener(self._serve, CONNECTIONS, tls.listening, is_for_proven=True)
+        self._listener = Listener(self._serve, CONNECTIONS, tls.listening)
 
     async def open(self, address: str, port: int) -> int:
         """Listen; returns the port. OSError when it is taken."""

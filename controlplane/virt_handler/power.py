@@ -31,7 +31,7 @@ class Obedient(Protocol):
 
     def launcher(self) -> Launcher: ...
 
-    async def obey(self, verb: Verb, vmi: VirtualMachineInstance | None) -> None:
+    async def obey(self, verb: Verb, vmi: VirtualMachineInstance | None, *, thaw_after: int) -> None:
         """Busy, VerbRefused, NoContact."""
 
 
@@ -57,7 +57,8 @@ class PowerVerbs:
         launcher = session.launcher()
         extra = {"verb": asked.verb, "key": str(launcher.pod.vmi_key), "uid": asked.guest.vmi_uid}
         try:
-            await session.obey(asked.verb, self._told(launcher.pod.vmi_key, asked.guest.vmi_uid))
+            vmi = self._told(launcher.pod.vmi_key, asked.guest.vmi_uid)
+            await session.obey(asked.verb, vmi, thaw_after=asked.thaw_after_seconds)
         except VerbRefused as error:
             return NotDone("refused", bounded(str(error)))
         except NoContact as error:

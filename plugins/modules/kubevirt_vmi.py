@@ -76,6 +76,13 @@ options:
     type: str
     choices: [absent, present, paused, unpaused, reset, softrebooted, frozen, unfrozen]
     default: present
+  unfreeze_timeout:
+    description:
+      - Seconds after which the file systems of a guest that O(state=frozen) freezes are thawed by themselves, if nobody has
+        asked for that before. V(0) means never. Those that are frozen already keep the end that they have.
+      - A guest whose file systems are frozen hangs at its next write; whoever freezes it may die before thawing it.
+      - When left out, 300.
+    type: int
   force:
     description:
       - Delete an instance that is there otherwise than declared, or whose run is over, and make it anew. Waits for its
@@ -117,6 +124,21 @@ EXAMPLES = r"""
     name: probe
     namespace: default
     state: unpaused
+    wait: true
+
+- name: Freeze its file systems for a backup of its disks, for at most a minute
+  virtops.kubevirt.kubevirt_vmi:
+    name: probe
+    namespace: default
+    state: frozen
+    unfreeze_timeout: 60
+    wait: true
+
+- name: Thaw them
+  virtops.kubevirt.kubevirt_vmi:
+    name: probe
+    namespace: default
+    state: unfrozen
     wait: true
 
 - name: Give it more memory, which takes another instance

@@ -20,8 +20,9 @@ import pytest
 from aiohttp import web
 
 from controlplane import listener
-from controlplane.kube.certificates import make_authority
+from controlplane.kube.certificates import Subject, issue, make_authority
 from controlplane.listener import Listener
+from controlplane.peers import load_pair, server_context
 from controlplane.virt_api.tls import ServingTls
 from tests.controlplane.kube.pairs import issue_server
 
@@ -37,7 +38,7 @@ async def handle(request: web.BaseRequest) -> web.StreamResponse:
 @asynccontextmanager
 async def listening(tls: ssl.SSLContext | None = None, address: str = "127.0.0.1") -> AsyncIterator[int]:
     """A listener of four connections."""
-    one = Listener(handle, 4, tls)
+    one = Listener(lambda request: handle(request), 4, tls)  # noqa: PLW0108 - a test has another one
     try:
         yield await one.listen(address, 0)
     finally:
@@ -165,6 +166,70 @@ async def test_one_address_that_holds_all_connections_keeps_nobody_else_out(port
 
     await pod.leave()
     await other.leave()
+
+
+@pytest.mark.parametrize("is_asked", [True, False], ids=["one answer each", "nothing said"])
+async def test_many_addresses_that_hold_one_connection_each_keep_no_other_out(port: int, is_asked: bool) -> None:
+    """More of them than there are connections: an even share is none. And one has more than its share already."""
+    first = Peer(POD, port)
+    for _unused in range(4):
+        await first.say()
+    many = [Peer(f"127.0.0.{10 + number}", port) for number in range(6)]
+    for one in many:
+        await (one.connect() if is_asked else one.say())
+
+    kubelet = Peer(OTHER, port)
+    assert await kubelet.connect()
+    assert await kubelet.ask_again()
+    assert not await Peer(OTHER, port).connect(), "who has one has no better right to another"
+
+    for one in (kubelet, first, *many):
+        await one.leave()
+
+
+async def test_who_has_proved_who_it_is_makes_no_room() -> None:
+    """An API server's idle connection: its next request may be under way."""
+    now, day = time.time(), timedelta(days=1)
+    authority = make_authority("test", now, day)
+    pair = issue_server(authority, ["localhost"], now, day)
+    server = server_context(ssl.TLSVersion.TLSv1_3, ssl.CERT_OPTIONAL)
+    load_pair(server, pair.certificate, pair.key)
+    server.load_verify_locations(cadata=authority.certificate.decode())
+    proving, client = trusting(), issue(authority, Subject("api-server", "client", ()), now, day)
+    load_pair(proving, client.certificate, client.key)
+    async with listening(server) as port:
+        api_server = Peer(POD, port, proving)
+        assert await api_server.connect()
+        many = [Peer(f"127.0.0.{10 + number}", port, trusting()) for number in range(6)]
+        for one in many:
+            assert await one.connect()
+        assert await api_server.ask_again()
+        for one in (api_server, *many):
+            await one.leave()
+
+
+async def test_who_is_being_answered_makes_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    may_answer = asyncio.Event()
+    asked = []
+
+    async def slow(request: web.BaseRequest) -> web.StreamResponse:
+        asked.append(request.remote)
+        await may_answer.wait()
+        return web.Response(body=ANSWER)
+
+    monkeypatch.setattr("tests.controlplane.test_listener.handle", slow)
+    async with listening() as port:
+        many = [Peer(f"127.0.0.{10 + number}", port) for number in range(4)]
+        waiting = [asyncio.create_task(one.connect()) for one in many]
+        async with asyncio.timeout(10):
+            while len(asked) < 4:  # noqa: ASYNC110 - who is asked tells nobody
+                await asyncio.sleep(0)
+        assert not await Peer(OTHER, port).connect()
+        may_answer.set()
+        assert await asyncio.gather(*waiting) == [True] * 4
+        await Peer(OTHER, port).once()
+        for one in many:
+            await one.leave()
 
 
 async def test_a_connection_that_ended_makes_room(port: int) -> None:

@@ -26,6 +26,7 @@ def talking(cluster: Cluster) -> Cluster:
     cluster.kubectl("create", "-f", "-", given=a_vm("talking", user_data=GOES_AFTER_A_WHILE).text)
     cluster.running("talking")
     cluster.wait("vmi", "talking", CONNECTED, "True")
+    cluster.wait("vmi", "talking", ".status.guestOSInfo.id", "virtops-guest")
     return cluster
 
 

@@ -87,6 +87,10 @@ def test_the_guest_of_an_instance_is_operated(task: Task) -> None:
     (told,) = task("kubevirt_vmi_info", name="bare", guest=True)["guests"]
     assert (told["agent"], told["info"]["os"]["id"]) == (True, "virtops-guest")
 
+    frozen = task("kubevirt_vmi", **bare, state="frozen", unfreeze_timeout=60)
+    assert (changed(frozen), frozen["result"]["status"]["fsFreezeStatus"]) == (True, "frozen")
+    assert not changed(task("kubevirt_vmi", **bare, state="frozen"))
+    assert "fsFreezeStatus" not in task("kubevirt_vmi", **bare, state="unfrozen")["result"]["status"]
     paused = task("kubevirt_vmi", **bare, state="paused")
     assert changed(paused)
     assert "Paused" in conditions(paused)

@@ -63,6 +63,29 @@ def test_a_paused_guest_stands_still_and_an_unpaused_one_goes_on(machine: Cluste
     machine.wait("vm", NAME, ".status.printableStatus", "Running")
 
 
+@pytest.mark.usefixtures("console")
+def test_what_a_person_freezes_is_thawed_by_a_person_or_by_time(machine: Cluster) -> None:
+    def is_thawed() -> bool:
+        vmi = machine.get("vmi", NAME)
+        return vmi is not None and "fsFreezeStatus" not in vmi["status"]
+
+    machine.wait("vmi", NAME, '.status.conditions[?(@.type=="AgentConnected")].status', "True", seconds=120)
+    press(machine, "freeze", '{"unfreezeTimeout": "0s"}')
+    machine.wait("vmi", NAME, ".status.fsFreezeStatus", "frozen")
+    press(machine, "freeze", '{"unfreezeTimeout": "1s"}')  # it has an end already, which is none
+    for _twice in range(2):
+        press(machine, "unfreeze")
+    machine.eventually(is_thawed, seconds=10, what="thawed by a person")
+
+    press(machine, "freeze", '{"unfreezeTimeout": "2s"}')
+    machine.wait("vmi", NAME, ".status.fsFreezeStatus", "frozen")
+    machine.eventually(is_thawed, seconds=30, what="thawed by time")
+    press(machine, "pause")
+    with pytest.raises(KubectlFailed, match=r"\(Conflict\).*VMI is paused"):
+        press(machine, "freeze")
+    press(machine, "unpause")
+
+
 @pytest.mark.parametrize("verb", ["reset", "softreboot"])
 def test_a_guest_boots_again_in_its_pod(machine: Cluster, console: Console, verb: str) -> None:
     pod, emulators = machine.launcher(NAME)["metadata"]["uid"], machine.emulators()

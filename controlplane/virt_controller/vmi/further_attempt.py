@@ -23,7 +23,7 @@ from controlplane.api.objects.run_limits import read_limit
 from controlplane.api.objects.vmi.instance import FailedAttempt, VirtualMachineInstanceStatus
 from controlplane.domain.volumes.kind import Mounted
 from controlplane.domain.volumes.registry import volumes_in_pod
-from controlplane.virt_controller.vmi.run_timeout import find_timeout, has_sandbox
+from controlplane.virt_controller.vmi.run_timeout import find_timeout, has_sandbox, names_time
 from controlplane.virt_controller.vmi.world import World, lacks_launcher_image
 
 REFUSED = frozenset(
@@ -38,6 +38,8 @@ DEVICES_FAILED = "UnexpectedAdmissionError"
 """A device plugin did not give what it had offered."""
 OURS = frozenset({DOMAIN, PLAN_ANNOTATION, "kubectl.kubernetes.io/default-container", "kubevirt.io/kept-from-nodes"})
 """Annotations of every launcher Pod; others may be a user's, and may be what a sandbox is not made for."""
+FROM_NODE = frozenset({"name", "image", "emptyDir"})
+"""Kinds of a Pod's volumes that nothing but its node has to give; an image comes after the sandbox."""
 MESSAGE_LENGTH = 256
 
 
@@ -102,11 +104,12 @@ def _is_pull_unspoilt(world: World, pod: Pod) -> bool:
 
 
 def _is_sandbox_unspoilt(pod: Pod, world: World) -> bool:
-    """Tell whether no user can have kept the Pod from its sandbox: it mounts no Secret, and nothing is annotated.
+    """Tell whether no user can have kept the Pod from its sandbox for as long as it was waited for.
 
-    Whoever may take a Secret away and put it back makes a Pod fail here and come up there.
+    Whoever may take a Secret away and put it back, or hold a disk elsewhere, makes a Pod fail here and come up there;
+    so does who names a time in which no node is done that is kept busy for a moment.
     """
-    is_plain = all("secret" not in one.volume for one in _mounted(world))
+    is_plain = not names_time(world) and all(set(one.volume) <= FROM_NODE for one in _mounted(world))
     return is_plain and not has_sandbox(pod) and not set(pod.metadata.annotations) - OURS and _says_nothing(pod)
 
 

@@ -43,11 +43,20 @@ def seconds_left(world: World) -> float | None:
 
 def asked_seconds(world: World) -> int | None:
     """Return the time that the machine names, or the KubeVirt object; None when neither does."""
-    try:
-        own = read_limit(world.vmi.metadata.annotations, RUN_TIMEOUT)
-    except ValueError:  # admission was not asked
-        own = None
+    own = _own_seconds(world)
     return world.configuration.run_timeout_seconds if own is None else own
+
+
+def names_time(world: World) -> bool:
+    """Tell whether the time is the machine's own word, and so a tenant's."""
+    return _own_seconds(world) is not None
+
+
+def _own_seconds(world: World) -> int | None:
+    try:
+        return read_limit(world.vmi.metadata.annotations, RUN_TIMEOUT)
+    except ValueError:  # admission was not asked
+        return None
 
 
 def find_timeout(world: World) -> Trouble | None:

@@ -60,6 +60,8 @@ class Agent:
         """None: nobody has looked yet, on this connection."""
         self._news = asyncio.Event()
         self._told = Told()
+        self._is_frozen: bool | None = None
+        """By its last word about that; a round that began before does not know."""
         self._inquiry = asyncio.Lock()
         self._answers: dict[str, tuple[float, str | None]] = {}
         """To what a person asked, by command: when, and what; None: the agent refuses it."""
@@ -98,6 +100,7 @@ class Agent:
         """Ask what is due, and tell; return the seconds until the next round, None when there is nobody to ask."""
         guest = self._guest
         if not self._is_connected:
+            self._is_frozen = None
             self._tell(Told())
             return None
         if guest is None:
@@ -111,6 +114,7 @@ class Agent:
             is_silent = True
             log.debug("an agent does not answer", extra={"error": bounded(str(error))})
         self._tell(told)
+        told = self._told
         took = self._clock.monotonic() - began
         pause = rounds.next(is_silent=is_silent, is_changed=told != before, took=took)
         return pause * (0.9 + 0.2 * self._random())
@@ -122,6 +126,9 @@ class Agent:
                 told = replace(told, info=info)
             if (system := await self._read(guest, agent.OS, agent.read_os)) is not None:
                 told = replace(told, os=system)
+        if with_rare or self._is_frozen is not False:
+            frozen = await self._read(guest, agent.FREEZE_STATUS, agent.read_freeze_status)
+            self._is_frozen = self._is_frozen if frozen is None else frozen
         try:
             interfaces = await self._read(guest, agent.INTERFACES, agent.read_interfaces)
         except AnswerTooLong:
@@ -147,16 +154,29 @@ class Agent:
         async with self._inquiry:
             answers: dict[str, str] = {}
             for command in commands:
-                guest, now = self._guest, self._clock.monotonic()
-                if not self._is_connected:
-                    raise NoAgent("VMI does not have guest agent connected")
-                if guest is None:
-                    raise NoAgent("VMI is paused: its guest agent cannot answer")
+                guest, now = self._present(), self._clock.monotonic()
                 if command not in self._answers or now - self._answers[command][0] >= FRESH_SECONDS:
                     self._answers[command] = (now, await self._ask_or_none(guest, command))
                 if (answer := self._answers[command][1]) is not None:
                     answers[command] = answer
             return answers
+
+    async def order(self, command: str, seconds: int = ANSWER_SECONDS) -> str:
+        """Have the agent do something; return its answer. NoAgent, HypervisorError."""
+        return await self.ask(self._present(), command, seconds)
+
+    def note_frozen(self, is_frozen: bool | None) -> None:
+        """Tell what came of an order to freeze, or to thaw. None: nobody knows, it is asked in the next round."""
+        self._is_frozen = is_frozen
+        self._answers.clear()
+        self._tell(replace(self._told, is_connected=self._is_connected is True))
+
+    def _present(self) -> Guest:
+        if not self._is_connected:
+            raise NoAgent("VMI does not have guest agent connected")
+        if self._guest is None:
+            raise NoAgent("VMI is paused: its guest agent cannot answer")
+        return self._guest
 
     async def _ask_or_none(self, guest: Guest, command: str) -> str | None:
         try:
@@ -166,19 +186,19 @@ class Agent:
         except HypervisorError:
             return None
 
-    async def ask(self, guest: Guest, command: str) -> str:
+    async def ask(self, guest: Guest, command: str, seconds: int = ANSWER_SECONDS) -> str:
         """Put one question, when it is its turn. HypervisorError.
 
         It goes on when the asker does not wait any more: what is under way is counted until it has ended.
         """
-        task = asyncio.create_task(self._ask(guest, command))
+        task = asyncio.create_task(self._ask(guest, command, seconds))
         task.add_done_callback(lambda done: None if done.cancelled() else done.exception())  # nobody may be there
         return await asyncio.shield(task)
 
-    async def _ask(self, guest: Guest, command: str) -> str:
+    async def _ask(self, guest: Guest, command: str, seconds: int) -> str:
         async with self._one_at_a_time, self._questions:
-            return await guest.ask_agent(agent.question(command), ANSWER_SECONDS)
+            return await guest.ask_agent(agent.question(command), seconds)
 
     def _tell(self, told: Told) -> None:
-        self._told = told
-        self._publish(told)
+        self._told = replace(told, is_frozen=self._is_frozen)
+        self._publish(self._told)

@@ -67,6 +67,11 @@ class Looks:
         return 0.0 if self.left >= 0 else -self.left / self.rate
 
 
+def pause_between_thaws(took: float) -> float:
+    """Return the seconds until an agent that did not thaw is told so again. took: those of the last try."""
+    return max(FIRST_SECONDS, took / _SHARE)
+
+
 @dataclass(slots=True)
 class Rounds:
     """Counts rounds of questions to an agent, and says when the next is due."""

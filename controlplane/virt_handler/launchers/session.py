@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 
 from controlplane.api.objects.pod import MESSAGE_LIMIT, Pod, bounded
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.domain.agent import Told
 from controlplane.domain.state import Life, State
 from controlplane.engine.ports import Clock
 from controlplane.handler_link import Verb
@@ -25,6 +26,7 @@ from controlplane.hypervisor.errors import Disconnected, HypervisorError, Invali
 from controlplane.hypervisor.events import ConnectionClosed, Event
 from controlplane.virt_handler.launchers.agent import QUESTIONS, Agent, NoAgent
 from controlplane.virt_handler.launchers.description import describe_domain, has_kvm, masquerade_of
+from controlplane.virt_handler.launchers.freeze import Freeze
 from controlplane.virt_handler.launchers.observation import Observation
 from controlplane.virt_handler.launchers.pace import RESYNC_SECONDS, Looks, Pauses
 from controlplane.virt_handler.launchers.ports import (
@@ -88,7 +90,8 @@ class Session:
         self._is_start_in_doubt = False
         """A start was not answered, and nobody has looked since."""
         self._observation = Observation()
-        self._agent = Agent(tools.clock, tools.random, tools.questions, lambda told: self._publish(told=told))
+        self._agent = Agent(tools.clock, tools.random, tools.questions, self._hear)
+        self._freeze = Freeze(self._agent, tools.clock)
 
     @property
     def is_over(self) -> bool:
@@ -205,8 +208,11 @@ class Session:
         self._publish(resume_asked_at=now, resumes=count_next(self._sighting, now))
         await self._tell(lambda guest: guest.resume())
 
-    async def obey(self, verb: Verb, vmi: VirtualMachineInstance | None) -> None:
-        """Carry out what a person asks of the guest as it is now. vmi: as it was told last. VerbRefused, NoContact."""
+    async def obey(self, verb: Verb, vmi: VirtualMachineInstance | None, *, thaw_after: int = 0) -> None:
+        """Carry out what a person asks of the guest as it is now. VerbRefused, NoContact.
+
+        vmi: as it was told last. thaw_after: seconds after which what was frozen is thawed by itself; 0: never.
+        """
         await self.refresh()
         seen = self._sighting
         state, observed = seen.state, seen.observed
@@ -227,6 +233,10 @@ class Session:
                 await self._press(lambda guest: guest.reset())
             case "softreboot":
                 await self._press(lambda guest: guest.reboot())
+            case "freeze":
+                await self._freeze.freeze(thaw_after)
+            case "unfreeze":
+                await self._freeze.thaw()
         await self.refresh()
 
     async def inquire(self, commands: Sequence[str]) -> Mapping[str, str]:
@@ -282,11 +292,12 @@ class Session:
             self._observation.begin()
             self._connected_at = self._tools.clock.monotonic()
             log.log(self._level, "launcher connected", extra=self._who)
-            asking = asyncio.create_task(self._agent.follow())
+            aside = [asyncio.create_task(self._agent.follow()), asyncio.create_task(self._freeze.follow())]
             try:
                 await self._follow(connection)
             finally:
-                asking.cancel()
+                for task in aside:
+                    task.cancel()
                 self._connection = None
                 self._publish(is_connected=False)
                 with suppress(HypervisorError):
@@ -384,6 +395,10 @@ class Session:
     @property
     def _who(self) -> dict[str, str]:
         return {"key": str(self.pod.vmi_key), "uid": self._vmi_uid, "pod": self.pod.metadata.name}
+
+    def _hear(self, told: Told) -> None:
+        self._freeze.note(told)
+        self._publish(told=told)
 
     def _publish(self, **changes: object) -> None:
         after = replace(self._sighting, **changes)  # type: ignore[arg-type]

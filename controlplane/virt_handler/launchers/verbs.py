@@ -45,7 +45,7 @@ class Contact(Protocol):
 
     async def resume(self) -> None: ...
 
-    async def obey(self, verb: Verb, vmi: VirtualMachineInstance | None) -> None: ...
+    async def obey(self, verb: Verb, vmi: VirtualMachineInstance | None, *, thaw_after: int) -> None: ...
 
     async def inquire(self, commands: Sequence[str]) -> Mapping[str, str]: ...
 
@@ -107,8 +107,10 @@ class Verbs:
         """Begin to let a paused guest go on. NoContact when a verb is under way."""
         self._begin("resume", self._contact.resume)
 
-    async def obey(self, verb: Verb, vmi: VirtualMachineInstance | None) -> None:
+    async def obey(self, verb: Verb, vmi: VirtualMachineInstance | None, *, thaw_after: int = 0) -> None:
         """Carry out what a person asked for, and wait for the end of it. Busy, VerbRefused, NoContact.
+
+        thaw_after: seconds after which what was frozen is thawed by itself; 0: never.
 
         Whoever waits may give up: the verb goes on. It is no step of the reconciler's, so nothing of it is a setback.
         """
@@ -116,17 +118,17 @@ class Verbs:
             raise Busy(f"the launcher is busy with another verb ({self._doing}); try again in a moment")
         self._doing = verb
         ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._spawn(self._obey(verb, vmi, ended))
+        self._spawn(self._obey(verb, lambda: self._contact.obey(verb, vmi, thaw_after=thaw_after), ended))
         await asyncio.shield(ended)
 
     async def inquire(self, commands: Sequence[str]) -> Mapping[str, str]:
         """Ask the guest's agent, whatever verb is under way: nothing is changed by it. VerbRefused, NoContact."""
         return await self._contact.inquire(commands)
 
-    async def _obey(self, verb: Verb, vmi: VirtualMachineInstance | None, ended: asyncio.Future[None]) -> None:
+    async def _obey(self, verb: Verb, do: Callable[[], Coroutine[Any, Any, None]], ended: asyncio.Future[None]) -> None:
         raised: BaseException = NoContact("virt-handler is being stopped")
         try:
-            await self._contact.obey(verb, vmi)
+            await do()
             ended.set_result(None)
         except (VerbRefused, NoContact) as error:
             raised = error

@@ -20,6 +20,7 @@ from controlplane.domain.agent import Interface, Told
 
 GUEST_ONLY_LIMIT = 10
 """Interfaces that only the guest knows (a container's, a bridge), as upstream."""
+FROZEN = "frozen"
 TRUNCATED = "GuestInfoTruncated"
 _BY_AGENT = "guest-agent"
 KINDS = (condition_types.AGENT_CONNECTED, condition_types.AGENT_VERSION_NOT_SUPPORTED)
@@ -28,7 +29,10 @@ KINDS = (condition_types.AGENT_CONNECTED, condition_types.AGENT_VERSION_NOT_SUPP
 def with_guests_word(status: VirtualMachineInstanceStatus, told: Told) -> VirtualMachineInstanceStatus:
     """Say what the agent has told; one that is gone has told nothing."""
     return msgspec.structs.replace(
-        status, guest_os_info=_system(told), interfaces=_merged(status.interfaces, _interfaces(told))
+        status,
+        guest_os_info=_system(told),
+        interfaces=_merged(status.interfaces, _interfaces(told)),
+        fs_freeze_status=FROZEN if told.is_frozen else "",
     )
 
 

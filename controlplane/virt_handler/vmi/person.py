@@ -47,7 +47,7 @@ def refuse(verb: Verb, state: State, *, held: bool, has_acpi: bool) -> str | Non
             return "VMI is not paused"
         case "unpause" if not held:
             return f"VMI is not paused by a user but by libvirt ({state.reason}); it goes on when the cause is over"
-        case "softreboot" if is_paused:
+        case "softreboot" | "freeze" | "unfreeze" if is_paused:
             return "VMI is paused"
         case "softreboot" if not has_acpi:
             return "VMI neither has the agent connected nor the ACPI feature enabled"

@@ -62,6 +62,7 @@ def vmi_spec() -> dict[str, Any]:
         **_machine(),
         "start_paused": {"type": "bool"},
         "state": {"type": "str", "choices": list(INSTANCE_STATES), "default": "present"},
+        "unfreeze_timeout": {"type": "int"},
         "force": {"type": "bool", "default": False},
         "delete_options": {"type": "dict", "options": _delete_options()},
     }

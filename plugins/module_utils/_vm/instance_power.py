@@ -32,8 +32,11 @@ _FROZEN = "frozen"
 Object = dict[str, Any]
 
 
-def decide(state: str, vmi: Object | None) -> Ask | None:
-    """Return what to ask of the instance so that its guest gets into `state`, None if it is there."""
+def decide(state: str, vmi: Object | None, unfreeze_timeout: int) -> Ask | None:
+    """Return what to ask of the instance so that its guest gets into `state`, None if it is there.
+
+    unfreeze_timeout: seconds after which what is frozen is thawed by itself; 0: never.
+    """
     if vmi is None:
         raise Impossible("it does not run; start it first (state=started, with wait=true)")
     if is_final(vmi):
@@ -43,7 +46,7 @@ def decide(state: str, vmi: Object | None) -> Ask | None:
     if phase(vmi) != phases.RUNNING:
         told = phase(vmi) or "not looked at by virt-controller yet"
         raise Impossible(f"its instance is {told}, not Running; wait for that first (state=started, with wait=true)")
-    return None if _is_so(state, vmi) else _ask(state, vmi)
+    return None if _is_so(state, vmi) else _ask(state, vmi, unfreeze_timeout)
 
 
 def is_paused(vmi: Object) -> bool:
@@ -64,10 +67,11 @@ def _is_so(state: str, vmi: Object) -> bool:
     return False
 
 
-def _ask(state: str, vmi: Object) -> Ask:
+def _ask(state: str, vmi: Object, unfreeze_timeout: int) -> Ask:
     if state in ("softrebooted", "frozen", "unfrozen") and is_paused(vmi):
         raise Impossible("its guest is paused and cannot do anything; unpause it first (state=unpaused)")
     if state in ("frozen", "unfrozen") and not is_condition_true(vmi, condition_types.AGENT_CONNECTED):
         raise Impossible("that takes a guest agent, and none is connected; install and start it in the guest")
     operation = OPERATIONS[state]
-    return Ask(operation, of_instance=True, has_dry_run=operation in _WITH_DRY_RUN)
+    body = {"unfreezeTimeout": f"{unfreeze_timeout}s"} if operation == "freeze" else {}
+    return Ask(operation, body, of_instance=True, has_dry_run=operation in _WITH_DRY_RUN)

@@ -24,6 +24,8 @@ PER_VM = (
 """Options of an entry of `vms`; those of the task stand in for what an entry leaves out."""
 
 
+UNFREEZE_SECONDS = 300
+"""What is frozen is thawed by itself after so long, unless said otherwise; upstream's clients ask for as much."""
 _SELF_STARTING = (run_strategies.ONCE, run_strategies.RERUN_ON_FAILURE)
 
 
@@ -47,6 +49,7 @@ class VmRequest(NamedTuple):
     grace_period_seconds: int | None = None
     start_paused: bool = False
     """A start that this request asks for leaves the guest paused."""
+    unfreeze_timeout_seconds: int = UNFREEZE_SECONDS
     kind: Kind = VM
 
     @property
@@ -147,6 +150,7 @@ def _request(params: Mapping[str, Any], where: str, kind: Kind) -> VmRequest:
         delete_options=_delete_options(params.get("delete_options") or {}),
         grace_period_seconds=params.get("grace_period_seconds"),
         start_paused=bool(params.get("start_paused")),
+        unfreeze_timeout_seconds=UNFREEZE_SECONDS if (timeout := params.get("unfreeze_timeout")) is None else timeout,
         kind=kind,
     )
 
@@ -181,7 +185,9 @@ def _check(params: Mapping[str, Any], built: dict[str, Any], state: str, kind: K
             f"start_paused: a machine whose run strategy is {run_strategy(built)} starts by itself, and not paused;"
             " declare startStrategy in spec instead"
         )
-    for option in ("replicas", "grace_period_seconds"):
+    if params.get("unfreeze_timeout") is not None and state != "frozen":
+        raise BadArgument("unfreeze_timeout says how long state=frozen lasts at most; set that state, or leave it out")
+    for option in ("replicas", "grace_period_seconds", "unfreeze_timeout"):
         if (params.get(option) or 0) < 0:
             raise BadArgument(f"{option} is {params[option]}: it must not be negative")
     grace = params.get("grace_period_seconds")

@@ -20,7 +20,7 @@ LIMIT = 60 << 10
 
 def read(**answers: Any) -> Any:
     commands = {"info": agent.INFO, "osinfo": agent.OS, "host": details.HOST_NAME, "zone": details.TIME_ZONE}
-    commands |= {"users": details.USERS, "fs": details.FILE_SYSTEMS, "frozen": details.FREEZE_STATUS}
+    commands |= {"users": details.USERS, "fs": details.FILE_SYSTEMS, "frozen": agent.FREEZE_STATUS}
     said = {commands[key]: json.dumps({"return": value}) for key, value in answers.items()}
     told = msgspec.json.decode(msgspec.json.encode(details.read_details(said, LIMIT)))
     return {name: value for name, value in told.items() if value}

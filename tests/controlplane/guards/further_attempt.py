@@ -84,6 +84,20 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_FURTHER,
+        line="not names_time(world) and all(",
+        without="all(",
+        because="A tenant who gives machines a second, and a node's kubelet something to do, would take nodes out.",
+        tests=_BY_FURTHER,
+    ),
+    Guard(
+        file=_FURTHER,
+        line="set(one.volume) <= FROM_NODE",
+        without='"secret" not in one.volume',
+        because="A tenant who holds a disk elsewhere would take nodes out.",
+        tests=_BY_FURTHER,
+    ),
+    Guard(
+        file=_FURTHER,
         line="    return is_plain and not has_sandbox(pod)",
         without="    return not has_sandbox(pod)",
         because="A tenant who takes a Secret away and puts it back would take nodes out.",

@@ -147,7 +147,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_LOOP,
-        line="            wire.cut(TOO_MUCH)",
+        line="            wire.cut(share.TOO_MUCH)",
         without="            pass",
         because="A launcher that floods us with events would have the event loop for itself.",
         tests=_BY_HYPERVISOR,

@@ -16,6 +16,9 @@ _REQUESTS = "controlplane/virt_controller/vm/requests.py"
 _VM_DECIDE = "controlplane/virt_controller/vm/decide.py"
 _QUEUE = "controlplane/api/objects/requests.py"
 _LIFECYCLE = "controlplane/virt_api/lifecycle.py"
+_FREEZE = "controlplane/virt_handler/launchers/freeze.py"
+_PACE = "controlplane/virt_handler/launchers/pace.py"
+_BY_FREEZE = ("tests/controlplane/virt_handler/launchers/test_freeze.py",)
 _BY_PERSON = ("tests/controlplane/virt_handler/vmi/test_person.py",)
 _BY_OBEY = ("tests/controlplane/virt_handler/launchers/test_session_obey.py",)
 _BY_VERBS = ("tests/controlplane/virt_handler/launchers/test_verbs.py",)
@@ -23,6 +26,48 @@ _BY_POWER = ("tests/controlplane/virt_handler/test_power.py",)
 _BY_REQUESTS = ("tests/controlplane/virt_controller/vm/test_requests.py",)
 
 GUARDS: tuple[Guard, ...] = (
+    Guard(
+        file=_FREEZE,
+        line="            self._thaw_at(self._clock.monotonic() + thaw_after if thaw_after else math.inf)\n",
+        without="            self._thaw_at(math.inf)\n",
+        because="A guest whose backup died would hang for ever.",
+        tests=_BY_FREEZE,
+    ),
+    Guard(
+        file=_FREEZE,
+        line="if told.is_frozen is False or not told.is_connected:",
+        without="if not told.is_frozen:",
+        because="A freeze that was not answered would have no end.",
+        tests=_BY_FREEZE,
+    ),
+    Guard(
+        file=_FREEZE,
+        line="            if await self._is_frozen():\n                return\n",
+        without="",
+        because="A second freeze would put the end of the first one off, or take it away.",
+        tests=_BY_FREEZE,
+    ),
+    Guard(
+        file=_FREEZE,
+        line="        if await self._is_frozen():\n            await self._order(THAW)",
+        without="        if True:\n            await self._order(THAW)",
+        because="What a guest does after a thaw would be done again.",
+        tests=_BY_FREEZE,
+    ),
+    Guard(
+        file=_FREEZE,
+        line="        elif told.is_frozen and self._until is None:\n",
+        without="        elif False:\n",
+        because="What was frozen before virt-handler was started anew would stay frozen.",
+        tests=_BY_FREEZE,
+    ),
+    Guard(
+        file=_PACE,
+        line="    return max(FIRST_SECONDS, took / _SHARE)",
+        without="    return FIRST_SECONDS",
+        because="Agents that do not thaw would take a node's questions from its other guests.",
+        tests=_BY_FREEZE,
+    ),
     Guard(
         file="controlplane/api/admission/validate/probes.py",
         line="    if liveness is not None and spec.is_start_paused:",

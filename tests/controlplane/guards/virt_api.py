@@ -211,8 +211,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_LISTENER,
-        line="        self._silent.pop(handler).cancel()\n        self._give_back(handler)\n",
-        without="        self._silent.pop(handler).cancel()\n",
+        line="        self._idle.pop(handler, None)\n        self._give_back(handler)\n",
+        without="        self._idle.pop(handler, None)\n",
         because="Connections that ended must not use up their address's share for good.",
         tests=_BY_LISTENER,
         may_hang=True,

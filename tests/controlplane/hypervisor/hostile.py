@@ -214,6 +214,44 @@ def fail(procedure: int, serial: int, because: bytes) -> bytes:
     return _HEADER.pack(_HEADER.size + len(payload), PROGRAM, 1, procedure, REPLY, serial, _FAILED) + payload
 
 
+def hold(length: int, sent: list[int]) -> Behaviour:
+    """Begin an answer to a look-up that is as long as this, send all but its end, and say no more.
+
+    sent: its first entry becomes the number of bytes that the other side took.
+    """
+
+    def behave(caller: Caller, program: int, procedure: int, serial: int) -> bool:
+        if program != PROGRAM or procedure != LOOKUP:
+            return False
+        _send_all_but_the_end(caller, message(procedure, REPLY, serial, b"\1" * (length - 28)), sent)
+        caller.hear_out()
+        return True
+
+    return behave
+
+
+def hold_unasked(length: int, sent: list[int]) -> Behaviour:
+    """Answer, and begin such an event, which nobody waits for."""
+
+    def behave(caller: Caller, program: int, procedure: int, serial: int) -> bool:
+        if program != PROGRAM or procedure != VERSION:
+            return False
+        caller.answer(program, procedure, serial)
+        _send_all_but_the_end(caller, message(LIFECYCLE, EVENT, 0, b"\1" * (length - 28)), sent)
+        caller.hear_out()
+        return True
+
+    return behave
+
+
+def _send_all_but_the_end(caller: Caller, data: bytes, sent: list[int]) -> None:
+    left = memoryview(data)[:-4]
+    while left:
+        count = caller.wire.send(left)
+        left = left[count:]
+        sent[0] += count
+
+
 def answer_agent(answer: bytes) -> Behaviour:
     """Give this for what the guest's agent says."""
 
@@ -246,6 +284,7 @@ ATTACKS: dict[str, tuple[Behaviour, dict[str, bool]]] = {
     "floods messages that nobody asked for": (flood(message(9999, EVENT, 0, b"") * 1000), {}),
     "answers define, hangs start": (deaf_to(START), {}),
     "hangs look-up": (deaf_to(LOOKUP), {}),
+    "holds nearly all of 32 MiB": (hold(32 << 20, [0]), {}),
     "16 MiB of XML": (describe(b"x" * (16 << 20)), {}),
     "deeply nested XML": (describe(b"<a>" * 1_000_000), {}),
     "says nothing that is text": (babble, {}),

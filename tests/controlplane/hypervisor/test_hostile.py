@@ -21,9 +21,12 @@ import libvirt
 import pytest
 import pytest_asyncio
 
+from controlplane.hypervisor import intake, share
 from controlplane.hypervisor.connection import Connection, open_connection
 from controlplane.hypervisor.errors import Disconnected, HypervisorError, NotText, TimedOut
 from controlplane.hypervisor.events import ConnectionClosed, LifecycleChanged
+from controlplane.hypervisor.intake import Intake
+from controlplane.hypervisor.share import Share
 from tests.controlplane.hypervisor import hostile
 from tests.controlplane.hypervisor.hostile import Behaviour, Hostile
 
@@ -219,8 +222,15 @@ async def test_a_call_that_is_overdue_ends_its_connection_and_says_so(spawn: SPA
     await made.close()
 
 
-async def test_whoever_floods_us_is_cut_off_and_told_why(spawn: SPAWN) -> None:
+@pytest.mark.parametrize("limit", ["time", "bytes"])
+async def test_whoever_floods_us_is_cut_off_and_told_why(
+    spawn: SPAWN, limit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The flood begins when nobody waits for an answer: it is the event loop that reads it."""
+    if limit == "time":
+        monkeypatch.setattr(Intake, "take", lambda *_unused: True)
+    else:
+        monkeypatch.setattr(Share, "take", lambda *_unused: True)
 
     def behave(caller: hostile.Caller, program: int, procedure: int, serial: int) -> bool:
         if program != hostile.PROGRAM or procedure != hostile.VERSION:
@@ -236,7 +246,48 @@ async def test_whoever_floods_us_is_cut_off_and_told_why(spawn: SPAWN) -> None:
     async with asyncio.timeout(30):
         while not seen or not isinstance(seen[-1], ConnectionClosed):
             seen.append(await made.events.get())
-    assert seen[-1] == ConnectionClosed("it takes more than its share of our time")
+    assert seen[-1] == ConnectionClosed(share.TOO_MUCH if limit == "time" else intake.TOO_MUCH)
+    await made.close()
+
+
+async def test_whoever_has_us_keep_megabytes_that_we_wait_for_is_cut_off(spawn: SPAWN) -> None:
+    sent = [0]
+    made = await open_connection(spawn(hostile.hold(32 << 20, sent)).uri)
+    began = time.perf_counter()
+    with pytest.raises(HypervisorError):
+        await made.guest("web")
+    assert time.perf_counter() - began < 5, "long before its deadline"
+    assert await made.events.get() == ConnectionClosed(intake.TOO_MUCH)
+    await made.close()
+
+
+async def test_whoever_has_us_keep_megabytes_that_nobody_waits_for_is_cut_off(spawn: SPAWN) -> None:
+    sent = [0]
+    made = await open_connection(spawn(hostile.hold_unasked(8 << 20, sent)).uri)
+    with suppress(HypervisorError):
+        await made.ping(5)
+    async with asyncio.timeout(10):
+        assert await made.events.get() == ConnectionClosed(intake.TOO_MUCH)
+    await made.close()
+
+
+async def test_one_that_trickles_them_is_cut_off_too(spawn: SPAWN) -> None:
+    """A piece at a time, each of them small."""
+
+    def behave(caller: hostile.Caller, program: int, procedure: int, serial: int) -> bool:
+        if program != hostile.PROGRAM or procedure != hostile.LOOKUP:
+            return False
+        data = memoryview(hostile.message(procedure, hostile.REPLY, serial, b"\1" * (16 << 20)))
+        for at in range(0, len(data) - 4, 64 << 10):
+            caller.wire.sendall(data[at : at + (64 << 10)])
+            time.sleep(0.02)
+        return True
+
+    made = await open_connection(spawn(behave).uri)
+    began = time.perf_counter()
+    with pytest.raises(HypervisorError):
+        await made.guest("web")
+    assert time.perf_counter() - began < 3, "of five that it takes"
     await made.close()
 
 

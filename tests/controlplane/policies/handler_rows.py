@@ -204,6 +204,7 @@ VMI_ROWS: dict[str, Row] = {
         WEB,
         None,
         guestOSInfo={"name": "CirrOS"},
+        fsFreezeStatus="frozen",
         volumeStatus=[{"name": "root", "target": "vda", "size": 1}],
         interfaces=[{"name": "default", "ipAddress": "10.0.0.1"}],
         machine={"type": "pc-q35-9.2"},

@@ -41,7 +41,7 @@ from tests.controlplane.virt_api.served import (
 
 NODE = "/api/v1/nodes/node-1"
 VMI = "/apis/kubevirt.io/v1/namespaces/ns/virtualmachineinstances/web"
-VERBS = ("pause", "unpause", "reset", "softreboot")
+VERBS = ("pause", "unpause", "reset", "softreboot", "unfreeze")
 
 
 def a_vmi(phase: str = "Running", paused: str = "", **status: Any) -> Json:
@@ -149,6 +149,12 @@ async def test_what_virt_handler_says_is_answered(stage: Stage, says: Answer, co
     assert text in status["message"]
 
 
+async def test_a_freeze_carries_its_end(stage: Stage) -> None:
+    stage.served.api.put(VMI, a_vmi())
+    assert await stage.call("freeze", b'{"unfreezeTimeout": "1m30s"}') == (200, "")
+    assert [(one.verb, one.thaw_after_seconds) for one in stage.asked] == [("freeze", 90)]
+
+
 async def test_only_what_was_not_tried_is_to_be_tried_again(stage: Stage) -> None:
     """Clients repeat a request by themselves that is answered with Retry-After."""
     stage.served.api.put(VMI, a_vmi())
@@ -167,7 +173,11 @@ async def test_only_what_was_not_tried_is_to_be_tried_again(stage: Stage) -> Non
 @pytest.mark.parametrize(
     ("verb", "phase", "code"),
     [
-        *((verb, phase, 409) for verb in ("pause", "unpause", "softreboot") for phase in ("Scheduled", "Succeeded")),
+        *(
+            (verb, phase, 409)
+            for verb in ("pause", "unpause", "softreboot", "freeze", "unfreeze")
+            for phase in ("Scheduled", "Succeeded")
+        ),
         ("reset", "Scheduling", 400),
         ("reset", "Failed", 400),
         ("reset", "Scheduled", 200),

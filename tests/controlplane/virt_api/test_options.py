@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import json
 from typing import Any, get_args
 
 import pytest
@@ -31,7 +32,7 @@ def test_an_absent_body_means_defaults(body: bytes) -> None:
 @pytest.mark.parametrize("verb", get_args(Verb))
 @pytest.mark.parametrize("body", [b"", b"null", b"{}", b'{"kind":"PauseOptions","apiVersion":"v1"}'], ids=repr)
 def test_a_power_verb_needs_no_body(verb: Verb, body: bytes) -> None:
-    assert parse_power(verb, body) == PowerOptions()
+    assert parse_power(verb, body) == PowerOptions(thaw_after=300 if verb == "freeze" else 0)
 
 
 @pytest.mark.parametrize("verb", get_args(Verb))
@@ -39,8 +40,23 @@ def test_only_pause_and_unpause_can_be_tried(verb: Verb) -> None:
     if verb in ("pause", "unpause"):
         assert parse_power(verb, b'{"dryRun": ["All"]}') == PowerOptions(dry_run=True)
         return
-    with pytest.raises(BadOptionsError, match="'dryRun': unknown option; known are none"):
+    known = "unfreezeTimeout" if verb == "freeze" else "none"
+    with pytest.raises(BadOptionsError, match=f"'dryRun': unknown option; known are {known}"):
         parse_power(verb, b'{"dryRun": ["All"]}')
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("5m0s", 300), ("0s", 0), ("1h", 3600), ("1.5s", 2), ("1ms", 1), ("24h0m0s", 86400)]
+)
+def test_a_freeze_says_when_it_ends(text: str, seconds: int) -> None:
+    body = json.dumps({"unfreezeTimeout": text}).encode()
+    assert parse_power("freeze", body) == PowerOptions(thaw_after=seconds)
+
+
+@pytest.mark.parametrize("value", ["-1s", "25h", "5", "", "soon", 300, True, ["5m"]], ids=repr)
+def test_an_end_that_is_none_is_refused_by_name(value: object) -> None:
+    with pytest.raises(BadOptionsError, match='unfreezeTimeout: must be a duration from "0s" to "86400s"'):
+        parse_power("freeze", json.dumps({"unfreezeTimeout": value}).encode())
 
 
 def test_options_are_read() -> None:

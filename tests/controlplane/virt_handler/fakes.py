@@ -59,6 +59,7 @@ GOOD_ANSWERS: dict[str, Any] = {
             "ip-addresses": [{"ip-address-type": "ipv4", "ip-address": "10.0.2.2", "prefix": 24}],
         },
     ],
+    "guest-fsfreeze-status": '{"return": "thawed"}',
 }
 
 

@@ -33,6 +33,7 @@ class Stage:
         self.known = a_launcher(seen())
         self.asked: list[tuple[Verb, VirtualMachineInstance | None]] = []
         self.error: Exception | None = None
+        self.thaw_after = 0
         self.vmis = FakeCache()
         self.verbs = PowerVerbs(NODE, self, self.vmis)
 
@@ -42,13 +43,14 @@ class Stage:
     def launcher(self) -> Launcher:
         return self.known
 
-    async def obey(self, verb: Verb, vmi: VirtualMachineInstance | None) -> None:
+    async def obey(self, verb: Verb, vmi: VirtualMachineInstance | None, *, thaw_after: int) -> None:
         self.asked.append((verb, vmi))
+        self.thaw_after = thaw_after
         if self.error is not None:
             raise self.error
 
     async def ask(self, *, node: str = NODE, vmi_uid: str = VMI_UID, pod_uid: str = POD_UID) -> Answer:
-        return await self.verbs.answer(Power(Guest(node, vmi_uid, pod_uid), "reset"))
+        return await self.verbs.answer(Power(Guest(node, vmi_uid, pod_uid), "reset", 60))
 
 
 async def test_the_launcher_that_is_meant_is_told_with_what_was_said_of_its_machine() -> None:
@@ -58,6 +60,7 @@ async def test_the_launcher_that_is_meant_is_told_with_what_was_said_of_its_mach
     assert await stage.ask() == Done()
 
     assert [verb for verb, _vmi in stage.asked] == ["reset", "reset"]
+    assert stage.thaw_after == 60
     assert [None if vmi is None else vmi.metadata.uid for _verb, vmi in stage.asked] == [None, VMI_UID]
 
 

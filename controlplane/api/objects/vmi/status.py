@@ -141,6 +141,8 @@ class VirtualMachineInstanceStatus(Node, frozen=True, kw_only=True):
     """Interfaces as they are."""
     guest_os_info: GuestOsInfo = msgspec.field(default_factory=GuestOsInfo, name="guestOSInfo")
     """The guest's operating system, if a guest agent told it."""
+    fs_freeze_status: Word = ""
+    """frozen while the guest's file systems take no writes, if a guest agent told it."""
     active_pods: dict[str, str] = msgspec.field(default_factory=dict)
     """UID of each launcher Pod and the node it runs on."""
     attempt: Counter = 0

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from kubevirt_api.names import RUN_TIMEOUT
 
 from controlplane.api.objects.decode import decode
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
@@ -28,9 +29,12 @@ from tests.controlplane.virt_controller.builders import (
 
 S = {"phase": "Scheduling", "attempt": 1}
 VMI = a_vmi(node="node-1", **S)
+IMPATIENT = msgspec.structs.replace(VMI, metadata=msgspec.structs.replace(VMI.metadata, annotations={RUN_TIMEOUT: "1"}))
 OLD = {"attempt": 1, "nodeName": "node-0", "reason": "ErrImagePull", "message": "x"}
 SECRET = {"volumes": [{"name": "s", "cloudInitNoCloud": {"secretRef": {"name": "user"}}}]}
 LAUNCHER_DISK = {"volumes": [{"name": "root", "containerDisk": {"image": "launcher:1"}}]}
+CLAIM = {"volumes": [{"name": "d", "persistentVolumeClaim": {"claimName": "data"}}]}
+DISK = {"volumes": [{"name": "root", "containerDisk": {"image": "disk:1"}}]}
 LATE = {"placed_for": 601.0}
 
 
@@ -105,6 +109,31 @@ CASES: dict[str, tuple[World, str | None, bool]] = {
         vmi_world(a_vmi(node="node-1", spec=SECRET, **S), waiting("ContainerCreating"), **LATE),
         "RunTimedOut",
         False,
+    ),
+    "no sandbox comes, and a claim is mounted, which may be held elsewhere": (
+        vmi_world(a_vmi(node="node-1", spec=CLAIM, **S), waiting("ContainerCreating"), **LATE),
+        "RunTimedOut",
+        False,
+    ),
+    "no sandbox comes, and a disk is an image, which comes later": (
+        vmi_world(a_vmi(node="node-1", spec=DISK, **S), waiting("ContainerCreating"), **LATE),
+        "RunTimedOut",
+        True,
+    ),
+    "no sandbox comes in the time that the machine names": (
+        vmi_world(IMPATIENT, waiting("ContainerCreating"), **LATE),
+        "RunTimedOut",
+        False,
+    ),
+    "no sandbox comes in the time that the configuration names": (
+        vmi_world(
+            VMI,
+            waiting("ContainerCreating"),
+            placed_for=61.0,
+            configuration=KubeVirtConfiguration(run_timeout_seconds=60),
+        ),
+        "RunTimedOut",
+        True,
     ),
     "no sandbox comes, and something is annotated": (
         vmi_world(VMI, annotated(waiting("ContainerCreating")), **LATE),

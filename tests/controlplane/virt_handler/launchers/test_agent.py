@@ -20,7 +20,7 @@ from controlplane.virt_handler.launchers.agent import FRESH_SECONDS, Agent, NoAg
 from tests.controlplane.virt_handler.builders import VMI_UID, domain_text
 from tests.controlplane.virt_handler.fakes import FakeAgent, FakeClock, FakeConnection, FakeGuest, FakeLibvirtd, until
 
-ALL = [words.INFO, words.OS, words.INTERFACES]
+ALL = [words.INFO, words.OS, words.FREEZE_STATUS, words.INTERFACES]
 
 
 class Asked:
@@ -85,8 +85,8 @@ async def test_what_seldom_changes_is_seldom_asked() -> None:
     async with asked.following():
         asked.clock.seconds += 1e9  # the bucket is not what is tested here
         asked.agent.look(await a_guest(agent), is_connected=True)
-        await until(lambda: len(agent.asked) >= 3 + 14 + 3, "sixteen rounds", clock=_Rushing(asked.clock))
-    assert agent.asked[:20] == [*ALL, *[words.INTERFACES] * 14, *ALL]
+        await until(lambda: len(agent.asked) >= 4 + 14 + 4, "sixteen rounds", clock=_Rushing(asked.clock))
+    assert agent.asked[:22] == [*ALL, *[words.INTERFACES] * 14, *ALL]
 
 
 class _Rushing(FakeClock):

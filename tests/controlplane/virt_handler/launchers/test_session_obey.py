@@ -5,19 +5,22 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 
 from controlplane.domain.state import Life, State
 from controlplane.handler_link import Verb
 from controlplane.hypervisor.errors import TimedOut, WrongState
+from controlplane.hypervisor.events import AgentChanged
 from controlplane.virt_handler.launchers.session import Session
 from controlplane.virt_handler.vmi.ports import NoContact, VerbRefused
 from tests.controlplane.virt_handler.builders import OFF, POD_UID, RUNNING, VMI_UID, domain_text
-from tests.controlplane.virt_handler.fakes import FakeConnection, FakeGuest, FakeLibvirtd
+from tests.controlplane.virt_handler.fakes import FakeAgent, FakeConnection, FakeGuest, FakeLibvirtd
 from tests.controlplane.virt_handler.launchers.test_session_verbs import a_session
 
 BY_ERROR = State(Life.PAUSED, "ioerror")
-EVERY: tuple[Verb, ...] = ("pause", "unpause", "reset", "softreboot")
+EVERY: tuple[Verb, ...] = get_args(Verb)
 
 
 class Up:
@@ -57,6 +60,20 @@ async def test_a_guest_is_paused_and_let_go_on(up: Up) -> None:
 async def test_a_guest_is_made_to_boot_again(up: Up, verb: Verb, asked: str) -> None:
     await up.session.obey(verb, None)
     assert up.libvirtd.asked == [asked]
+
+
+async def test_file_systems_are_frozen_and_thawed_by_the_agent(up: Up) -> None:
+    with pytest.raises(VerbRefused, match="does not have guest agent connected"):
+        await up.session.obey("freeze", None)
+    up.guest.agent = FakeAgent(fsfreeze_freeze=1, fsfreeze_thaw=1)
+    up.session._observation.note([AgentChanged("domain", is_connected=True)])
+    await up.session.obey("freeze", None, thaw_after=60)
+    told = up.session.launcher().sighting.told
+    assert (told and told.is_frozen, up.session._freeze._left()) == (True, 60)
+    up.guest.agent.answers["guest-fsfreeze-status"] = '{"return": "frozen"}'
+    await up.session.obey("unfreeze", None)
+    assert up.guest.agent.asked[-2:] == ["guest-fsfreeze-status", "guest-fsfreeze-thaw"]
+    assert up.session._freeze._left() is None
 
 
 async def test_what_counts_is_the_guest_as_it_is_now(up: Up) -> None:

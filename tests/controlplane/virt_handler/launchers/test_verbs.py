@@ -48,7 +48,7 @@ class Contact:
     async def resume(self) -> None:
         await self._do("resume")
 
-    async def obey(self, verb: Verb, _unused: object) -> None:
+    async def obey(self, verb: Verb, _unused: object, *, thaw_after: int) -> None:
         await self._do(verb)
 
     async def _do(self, verb: str) -> None:

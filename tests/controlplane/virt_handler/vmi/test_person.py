@@ -70,6 +70,10 @@ TABLE: dict[tuple[Verb, State, bool], str | None] = {
     ("softreboot", RUNNING, False): None,
     ("softreboot", BY_USER, True): "VMI is paused",
     ("softreboot", BY_ERROR, False): "VMI is paused",
+    ("freeze", RUNNING, False): None,
+    ("freeze", BY_USER, True): "VMI is paused",
+    ("unfreeze", RUNNING, False): None,
+    ("unfreeze", BY_ERROR, False): "VMI is paused",
 }
 
 

@@ -39,7 +39,7 @@ FROZEN = a_vmi("Ready", "AgentConnected", fsFreezeStatus="frozen")
     ],
 )
 def test_only_what_is_needed_is_asked_for(state: str, vmi: dict[str, Any], asked: str | None) -> None:
-    ask = instance_power.decide(state, vmi)
+    ask = instance_power.decide(state, vmi, 300)
     assert (ask.subresource if ask else None) == asked
     assert ask is None or ask.of_instance
 
@@ -58,11 +58,19 @@ def test_only_what_is_needed_is_asked_for(state: str, vmi: dict[str, Any], asked
 )
 def test_what_cannot_be_is_told_with_the_remedy(state: str, vmi: dict[str, Any] | None, words: str) -> None:
     with pytest.raises(Impossible, match=words):
-        instance_power.decide(state, vmi)
+        instance_power.decide(state, vmi, 300)
 
 
-@pytest.mark.parametrize("state", ["reset", "softrebooted"])
+@pytest.mark.parametrize(("given", "sent"), [(300, "300s"), (0, "0s")])
+def test_a_freeze_says_when_it_ends(given: int, sent: str) -> None:
+    """Upstream refuses one that does not."""
+    ask = instance_power.decide("frozen", WITH_AGENT, given)
+    assert ask is not None
+    assert ask.body == {"unfreezeTimeout": sent}
+
+
+@pytest.mark.parametrize("state", ["reset", "softrebooted", "frozen", "unfrozen"])
 def test_what_takes_no_dry_run_is_known(state: str) -> None:
-    ask = instance_power.decide(state, RUNS)
+    ask = instance_power.decide(state, FROZEN if state == "unfrozen" else WITH_AGENT, 300)
     assert ask is not None
     assert not ask.has_dry_run

@@ -1,0 +1,85 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How many bytes one connection may have us take in. calls.py and loop.py count and act.
+
+libvirt's client keeps a message until it is whole, up to 32 MiB, and reads on whoever sends: twenty launchers that send
+nearly all of one at the same time hold more than virt-handler may have. An honest libvirtd sends a description of some
+tens of kilobytes, an event of a hundred bytes. Only what its guest's agent answers may be megabytes, and a few agents
+are asked at a time: `widened` is for those.
+
+The kernel counts what a thread has read: libvirt reads its sockets by read(2), asyncio its own by recv(2), which is not
+counted there.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+BURST_BYTES = 1 << 20
+RATE = 256 << 10
+"""Bytes that come back in a second; a domain is described twice in that time at most."""
+ANSWER_BYTES = 5 << 20
+"""Of an agent's answer: libvirt ends one at 4 MiB."""
+TOO_MUCH = "it sends more than its share"
+
+
+@dataclass(slots=True)
+class Intake:
+    """A bucket of bytes that fills again."""
+
+    left: float = BURST_BYTES
+    at: float = 0.0
+    most: int = BURST_BYTES
+
+    def take(self, amount: int, now: float) -> bool:
+        """Count what was read; False when there was not so much left. now: monotonic seconds."""
+        self.left = min(self.most, self.left + (now - self.at) * RATE) - amount
+        self.at = now
+        return self.left >= 0
+
+    @contextmanager
+    def widened(self, amount: int) -> Iterator[None]:
+        """Let so much more come in for as long as this lasts."""
+        before = self.left
+        self.most += amount
+        self.left += amount
+        try:
+            yield
+        finally:
+            self.most -= amount
+            self.left = min(self.left, before)  # what of it was not needed is not kept
+
+
+class Meter:
+    """What one thread has read since it began. Nothing where the kernel does not count."""
+
+    def __init__(self, thread: int) -> None:
+        """thread: its number for the kernel, of this process."""
+        self._file = -1
+        with suppress(OSError):  # it has ended, or nobody counts
+            self._file = os.open(f"/proc/self/task/{thread}/io", os.O_RDONLY | os.O_CLOEXEC)
+        self._before = 0
+
+    def read(self) -> int:
+        """Return the bytes since the last time, at first all of them."""
+        count = self._count()
+        since, self._before = count - self._before, count
+        return max(since, 0)
+
+    def close(self) -> None:
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def _count(self) -> int:
+        if self._file < 0:
+            return 0
+        try:
+            text = os.pread(self._file, 64, 0)
+        except OSError:  # the thread has ended
+            return self._before
+        return int(text[text.index(b" ") : text.index(b"\n")])

@@ -1,0 +1,50 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import os
+import threading
+
+from controlplane.hypervisor.intake import BURST_BYTES, RATE, Intake, Meter
+
+
+def test_an_intake_is_used_up_and_fills_again() -> None:
+    intake = Intake()
+    assert intake.take(BURST_BYTES, 0.0)
+    assert not intake.take(1, 0.0)
+    assert intake.take(RATE, 2.0)
+    assert not intake.take(BURST_BYTES + 1, 1e6), "it never holds more than at first"
+
+
+def test_it_is_wider_for_a_while() -> None:
+    intake = Intake()
+    with intake.widened(1000):
+        assert intake.take(BURST_BYTES + 1000, 0.0)
+    assert not intake.take(1, 0.0)
+    assert intake.take(BURST_BYTES, 1e6)
+    with intake.widened(1000):
+        pass
+    assert intake.left == 0, "what was not needed is not kept"
+    with intake.widened(1000):
+        assert not intake.take(1200, 1e6)
+    assert intake.left == -200
+
+
+def test_what_a_thread_reads_is_counted_and_what_it_receives_is_not() -> None:
+    meter = Meter(threading.get_native_id())
+    meter.read()
+    ends = os.pipe()
+    os.write(ends[1], b"x" * 5000)
+    assert len(os.read(ends[0], 5000)) == 5000
+    assert 5000 <= meter.read() < 5200, "and the look itself"
+    for end in ends:
+        os.close(end)
+    meter.close()
+
+
+def test_a_thread_that_has_ended_reads_nothing() -> None:
+    thread = threading.Thread(target=lambda: None)
+    thread.start()
+    thread.join()
+    assert Meter(thread.native_id or 0).read() == 0
