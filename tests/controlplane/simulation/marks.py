@@ -29,6 +29,8 @@ RECOVERIES = 0.1
 """How often a guest comes up wherever it is sent."""
 LAST_RUNS = 12
 """That come up before it is judged who is marked."""
+MEDDLING = 0.2
+"""How often a node is taken off the list, or cordoned, in the moment in which it is asked for."""
 BY_HAND = "do-not-touch"
 FATES: tuple[Fate, ...] = (*("done",) * 5, "request lost", "answer lost", "forbidden")
 QUESTION_FATES = FATES[:-1]
@@ -51,6 +53,10 @@ class MarkPlay:
         """Why a node is not to be marked, as it was when the leader looked; nothing of those that are to be."""
         self._looked_at = 0.0
         """When it did, by its clock."""
+        self._fit = 0
+        """How many nodes took machines, but for marks."""
+        self._answered: dict[str, Json | None] = {}
+        """Nodes that it has asked for since, as they were."""
         self.made = 0
         self.leader, self.standby = self._process(), self._process()
         self.leader.lead()
@@ -69,6 +75,8 @@ class MarkPlay:
     def _looked(self, process: Process) -> None:
         """Take note of the ground on which the leader decides."""
         self._looked_at = process.clock.now()
+        self._answered = {}
+        self._fit = sum(_is_fit(body) for _unused, body in self.store.list(NODE))
         self._ground = {name: why for name in NODES if (why := self._why_not(name))}
 
     def _hear(self) -> None:
@@ -85,6 +93,10 @@ class MarkPlay:
         else:
             call = self.leader.call
             fate = "done" if is_calm else self.rng.choice(FATES if call.is_write else QUESTION_FATES)
+            if not (is_calm or call.is_write) and self.rng.random() < MEDDLING:
+                self._change_node(call.key.name)
+            if not call.is_write and fate == "done":
+                self._answered[call.key.name] = dict(self.store.list(NODE)).get(call.key)
             self.store.actor = "controller"
             before = self._marks()
             self.leader.carry_out(fate)
@@ -123,9 +135,9 @@ class MarkPlay:
     def _pass_time(self) -> None:
         self.true.advance(self.rng.choice((1.0, 10.0, 30.0, 120.0, 400.0)))
 
-    def _change_node(self) -> None:
+    def _change_node(self, name: str = "") -> None:
         self.store.actor = "user"
-        key, is_back = Key("", self.rng.choice(NODES)), self.rng.random() < 0.7
+        key, is_back = Key("", name or self.rng.choice(NODES)), not name and self.rng.random() < 0.7
         if self.rng.random() < 0.5:
             self.store.patch(NODE, key, {"spec": {"unschedulable": not is_back}})
         else:
@@ -184,6 +196,11 @@ class MarkPlay:
             return
         if name in self._ground:
             raise Breach(f"marks: {name} is marked, and {self._ground[name]}")
+        if len(self._answered) * 2 < self._fit:
+            raise Breach(f"marks: {name} is marked, and {len(self._answered)} of {self._fit} nodes were asked for")
+        taken_for = [one for one, body in self._answered.items() if body is None or not _is_free(body)]
+        if taken_for:
+            raise Breach(f"marks: {name} is marked, and {taken_for[0]}, which was asked for, takes no machines")
         if not self._looked_at - 1.0 <= (_time_of(mark) or 0.0) - LASTS_SECONDS <= now:
             raise Breach(f"marks: {name} is marked until {mark} at {now}")
 
@@ -238,6 +255,10 @@ class MarkPlay:
 
 def _is_fit(node: Json) -> bool:
     return node["metadata"]["labels"].get(SCHEDULABLE) == "true" and not node["spec"].get("unschedulable")
+
+
+def _is_free(node: Json) -> bool:
+    return _is_fit(node) and QUARANTINED not in node["metadata"]["labels"]
 
 
 def _time_of(mark: str | None) -> float | None:
