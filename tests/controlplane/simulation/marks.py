@@ -18,7 +18,7 @@ from controlplane.api.objects.resources import NODE, VIRTUAL_MACHINE_INSTANCE, K
 from tests.controlplane.simulation.breach import Breach
 from tests.controlplane.simulation.calls import Call, Fate
 from tests.controlplane.simulation.clock import SimulatedClock
-from tests.controlplane.simulation.marker import LASTS_SECONDS, RETRY_SECONDS, Process
+from tests.controlplane.simulation.mark_keeper import LASTS_SECONDS, RETRY_SECONDS, Process
 from tests.controlplane.simulation.store import Json, Store
 
 VMI = VIRTUAL_MACHINE_INSTANCE
