@@ -62,7 +62,8 @@ def waiting_follows(asked: Asked, name: str) -> str | None:
         return f"its Pod is {expected or 'placed'}, and it says {said or 'nothing'}"
     is_given_up = after["status"].get("attempt") != before.get("status", {}).get("attempt")
     answer = asked.in_pass.of(POD.kind, Key(asked.call.key.namespace, name))
-    is_taken = answer is not None and answer.found is not None and pod is None
+    found = None if answer is None else answer.found
+    is_taken = found is not None and controlling_uid(found) != after["metadata"]["uid"]
     if is_given_up or is_taken or asked.in_pass.was_refused:
         return None
     told = condition(after, "Synchronized")
