@@ -16,8 +16,9 @@ class Shares:
     Everybody may have an even share at any time, so in all at most twice the bound is held.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, most: int, least: int = 0) -> None:
+        """least: what everybody may have however many there are; the bound is then theirs to bound."""
+        self._most, self._least = most, least
         self._total = 0
         self._held: dict[str, int] = {}
 
@@ -25,7 +26,7 @@ class Shares:
         """Take so much, or nothing; False when there is not so much for this peer."""
         held = self._held.get(peer, 0) + amount
         peers = len(self._held) + (peer not in self._held)
-        if self._total + amount > self._most and held > self._most // peers:
+        if self._total + amount > self._most and held > max(self._most // peers, self._least):
             return False
         self._held[peer] = held
         self._total += amount
@@ -36,6 +37,14 @@ class Shares:
         self.give_back(giver, amount)
         self._held[taker] = self._held.get(taker, 0) + amount
         self._total += amount
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._held
+
+    @property
+    def total(self) -> int:
+        return self._total
 
     def give_back(self, peer: str, amount: int) -> None:
         left = self._held.get(peer, 0) - amount

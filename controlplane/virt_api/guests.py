@@ -46,7 +46,7 @@ class Guests:
             if options.dry_run:
                 judge_dry(vmi, verb)
                 return Answer()
-            said = await self.handlers.ask(Power(guest, verb, options.thaw_after))
+            said = await self.handlers.ask(key.namespace, Power(guest, verb, options.thaw_after))
             if isinstance(said, Details):
                 raise NotAnsweredError(f"virt-handler of node {guest.node} answered another question")
         except NotFound:

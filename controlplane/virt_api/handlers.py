@@ -13,7 +13,6 @@ from __future__ import annotations
 import base64
 import ipaddress
 import ssl
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
@@ -39,10 +38,14 @@ from controlplane.handler_link import (
 from controlplane.kube.certificates import KeyPair
 from controlplane.kube.client import Client
 from controlplane.peers import client_context
+from controlplane.shares import Shares
 
 CONNECT_SECONDS = 5.0
 AT_ONCE = 8
-"""Questions to one node: more are turned away, so that a node that answers none does not hold everybody's."""
+"""Questions of one kind to one node, shared by namespace: who asks machines of their own that do not answer keeps no
+others from that node, nor a question a power verb."""
+AT_MOST = 32
+"""Of one kind, of however many namespaces: a node that answers none does not hold everybody's."""
 _ADDRESS_LIMIT = 64
 _CERTIFICATE_LIMIT = 4096
 
@@ -99,7 +102,7 @@ class Handlers:
         """pair: what we show; None while we have none."""
         self._client = client
         self._pair = pair
-        self._asking: Counter[str] = Counter()
+        self._asking: dict[tuple[str, type[Any]], Shares] = {}
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
@@ -115,19 +118,22 @@ class Handlers:
         if self._session is not None:
             await self._session.close()
 
-    async def ask(self, question: Question) -> Answer:
-        """Ask the virt-handler of the guest's node. NotAskedError, NotAnsweredError, ApiError."""
-        node = question.guest.node
-        if self._asking[node] >= AT_ONCE:
+    async def ask(self, namespace: str, question: Question) -> Answer:
+        """Ask the virt-handler of the guest's node. NotAskedError, NotAnsweredError, ApiError.
+
+        namespace: the guest's.
+        """
+        node, kind = question.guest.node, (question.guest.node, type(question))
+        places = self._asking.setdefault(kind, Shares(AT_ONCE, least=1))
+        if places.total >= AT_MOST or not places.take(namespace, 1):
             raise NotAskedError(f"virt-handler of node {node} is being asked too much at once")
-        self._asking[node] += 1
         try:
             place, context = await self._find(node)
             return await self._call(node, place, context, encode(question))
         finally:
-            self._asking[node] -= 1
-            if not self._asking[node]:
-                del self._asking[node]
+            places.give_back(namespace, 1)
+            if places.is_empty:
+                self._asking.pop(kind, None)
 
     async def _find(self, node: str) -> tuple[Place, ssl.SSLContext]:
         pair = self._pair()

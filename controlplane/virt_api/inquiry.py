@@ -34,7 +34,7 @@ async def inquire(client: Client, handlers: Handlers, key: Key, about: About) ->
         vmi = decode_vmi(await client.get(VIRTUAL_MACHINE_INSTANCE, key))
         if vmi.status.phase != RUNNING:
             raise PowerRefusedError(NOT_RUNNING)
-        said = await handlers.ask(Inquire(name_guest(vmi), about))
+        said = await handlers.ask(key.namespace, Inquire(name_guest(vmi), about))
     except (ApiError, DecodeError, PowerRefusedError, NotAskedError, NotAnsweredError) as error:
         return _untold(f"cannot ask the guest of virtualmachineinstance {key}: {error}")
     match said:

@@ -121,7 +121,7 @@ options:
     type: dict
   owned:
     description:
-      - The Service belongs to what is exposed, and is deleted with it.
+      - The Service belongs to what is exposed, and is deleted with it. V(false) takes this from one that does.
     type: bool
     default: true
   state:

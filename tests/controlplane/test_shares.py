@@ -35,6 +35,17 @@ def test_what_is_given_back_can_be_had_again() -> None:
     assert shares.take("c", 10)
 
 
+def test_where_everybody_may_have_a_little_nobody_is_kept_out_by_number() -> None:
+    shares = Shares(2, least=1)
+    assert [shares.take(f"pod-{number}", 1) for number in range(5)] == [True] * 5
+    assert not shares.take("pod-1", 1)
+    assert shares.total == 5
+    for number in range(5):
+        assert not shares.is_empty
+        shares.give_back(f"pod-{number}", 1)
+    assert shares.is_empty
+
+
 def test_many_who_ask_little_do_not_make_the_bound_more_than_twice() -> None:
     shares = Shares(1000)
     shares.take("greedy", 1000)

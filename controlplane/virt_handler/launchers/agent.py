@@ -24,7 +24,7 @@ from controlplane.domain.agent import Interfaces, Told
 from controlplane.domain.agent_answer import UnreadableAnswer
 from controlplane.engine.ports import Clock
 from controlplane.hypervisor.errors import AgentSilent, AnswerTooLong, Disconnected, HypervisorError, TimedOut
-from controlplane.virt_handler.launchers.pace import Looks, Rounds
+from controlplane.virt_handler.launchers.pace import Looks, Rounds, pause_after_silence
 from controlplane.virt_handler.launchers.ports import Guest
 
 log = logging.getLogger(__name__)
@@ -63,6 +63,8 @@ class Agent:
         self._is_frozen: bool | None = None
         """By its last word about that; a round that began before does not know."""
         self._inquiry = asyncio.Lock()
+        self._silent_until = 0.0
+        """It did not answer a person, and is not asked for one until then."""
         self._answers: dict[str, tuple[float, str | None]] = {}
         """To what a person asked, by command: when, and what; None: the agent refuses it."""
 
@@ -72,6 +74,7 @@ class Agent:
         self._guest, self._is_connected = guest, is_connected
         if is_news:
             self._answers.clear()
+            self._silent_until = 0.0
             self._news.set()
 
     async def follow(self) -> None:
@@ -155,6 +158,10 @@ class Agent:
             answers: dict[str, str] = {}
             for command in commands:
                 guest, now = self._present(), self._clock.monotonic()
+                if now < self._silent_until:
+                    raise NoAgent(
+                        f"the guest's agent did not answer; it is asked again in {self._silent_until - now:.0f} s"
+                    )
                 if command not in self._answers or now - self._answers[command][0] >= FRESH_SECONDS:
                     self._answers[command] = (now, await self._ask_or_none(guest, command))
                 if (answer := self._answers[command][1]) is not None:
@@ -179,9 +186,12 @@ class Agent:
         return self._guest
 
     async def _ask_or_none(self, guest: Guest, command: str) -> str | None:
+        began = self._clock.monotonic()
         try:
             return await self.ask(guest, command)
         except (AgentSilent, TimedOut, Disconnected):
+            now = self._clock.monotonic()
+            self._silent_until = now + pause_after_silence(now - began)
             raise
         except HypervisorError:
             return None

@@ -22,7 +22,7 @@ from controlplane.domain.agent_answer import UnreadableAnswer
 from controlplane.engine.ports import Clock
 from controlplane.hypervisor.errors import AgentSilent, AnswerTooLong, Disconnected, HypervisorError, TimedOut
 from controlplane.virt_handler.launchers.agent import Agent, NoAgent
-from controlplane.virt_handler.launchers.pace import pause_between_thaws
+from controlplane.virt_handler.launchers.pace import pause_after_silence
 from controlplane.virt_handler.vmi.ports import NoContact, VerbRefused
 
 log = logging.getLogger(__name__)
@@ -91,7 +91,7 @@ class Freeze:
             log.warning("cannot thaw a guest's file systems", extra={"error": bounded(str(error))})
             self._news.clear()
             with suppress(TimeoutError):
-                async with asyncio.timeout(pause_between_thaws(self._clock.monotonic() - began)):
+                async with asyncio.timeout(pause_after_silence(self._clock.monotonic() - began)):
                     await self._news.wait()
 
     async def _thaw(self) -> None:

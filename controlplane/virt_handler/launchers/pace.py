@@ -9,7 +9,7 @@ A launcher may be a tenant's own program: it must not be able to keep us busy, n
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 PAUSES_SECONDS = (0.02, 0.05, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 """Between attempts to connect: libvirtd listens a moment after its socket is there."""
@@ -26,6 +26,8 @@ _SHARE = 0.05
 """Of the time that an agent is being asked at most; one that answers slowly is asked seldom."""
 _BURST, _RATE = 20, 2.0
 """Looks that are taken as events come, and how many come back in a second."""
+_LONG_BURST, _LONG_RATE = 100, 0.1
+"""The same for who goes on like that: each look may be a write, for as long as the machine is there."""
 
 
 @dataclass(slots=True)
@@ -67,8 +69,20 @@ class Looks:
         return 0.0 if self.left >= 0 else -self.left / self.rate
 
 
-def pause_between_thaws(took: float) -> float:
-    """Return the seconds until an agent that did not thaw is told so again. took: those of the last try."""
+@dataclass(slots=True)
+class DomainLooks:
+    """Looks at a domain: some as events come, and in the long run few."""
+
+    short: Looks = field(default_factory=Looks)
+    long: Looks = field(default_factory=lambda: Looks(_LONG_BURST, 0.0, _LONG_BURST, _LONG_RATE))
+
+    def next(self, now: float) -> float:
+        """Take a look; return the seconds to wait before. now: monotonic seconds."""
+        return max(self.short.next(now), self.long.next(now))
+
+
+def pause_after_silence(took: float) -> float:
+    """Return the seconds for which an agent that did not answer is not asked the like again. took: those of the try."""
     return max(FIRST_SECONDS, took / _SHARE)
 
 

@@ -28,7 +28,7 @@ from controlplane.virt_handler.launchers.agent import QUESTIONS, Agent, NoAgent
 from controlplane.virt_handler.launchers.description import describe_domain, has_kvm, masquerade_of
 from controlplane.virt_handler.launchers.freeze import Freeze
 from controlplane.virt_handler.launchers.observation import Observation
-from controlplane.virt_handler.launchers.pace import RESYNC_SECONDS, Looks, Pauses
+from controlplane.virt_handler.launchers.pace import RESYNC_SECONDS, DomainLooks, Pauses
 from controlplane.virt_handler.launchers.ports import (
     Connect,
     Connection,
@@ -82,6 +82,7 @@ class Session:
         self._expected: Expected | None = None
         self._admitted = asyncio.Event()
         self._connection: Connection | None = None
+        self._looks = DomainLooks()
         self._looking = asyncio.Lock()
         """Held from a domain's definition to the answer of its start: nothing seen in between is published."""
         self._failed_starts: list[float] = []
@@ -308,9 +309,8 @@ class Session:
 
     async def _follow(self, connection: Connection) -> None:
         """Look at the domain whenever something happened, at last after a while without."""
-        looks = Looks()
         while True:
-            if (pause := looks.next(self._tools.clock.monotonic())) > 0:
+            if (pause := self._looks.next(self._tools.clock.monotonic())) > 0:
                 await asyncio.sleep(pause)
             if happened := connection.events.drain():
                 self._observation.note(happened)

@@ -22,14 +22,15 @@ SHORTEST = 4
 
 _SECRETS = frozenset(
     {
-        "userData", "userDataBase64", "networkData", "networkDataBase64", "extraHeaders",  # in a VM
-        "user_data", "network_data", "api_key", "password", "proxy_basic_auth", "basic_auth",  # options
-        "token", "client-key-data", "id-token", "refresh-token", "access-token", "client-secret",  # in a kubeconfig
+        "userdata", "userdatabase64", "networkdata", "networkdatabase64", "extraheaders",  # in a VM, and options
+        "apikey", "password", "proxybasicauth", "basicauth",  # options
+        "token", "clientkeydata", "idtoken", "refreshtoken", "accesstoken", "clientsecret",  # in a kubeconfig
     }
 )  # fmt: skip
+"""Names of fields and options, as _plain spells them."""
 _OBJECT_OPTIONS = ("definition", "spec", "cloud_init", "vms", "volumes", "kubeconfig")
 """Options that hold secrets inside; given as text they cannot be looked into, so the text is one."""
-_ADDRESSES = ("proxy", "proxy-url")
+_ADDRESSES = ("proxy", "proxy-url", "host", "server")
 """Options and fields of a kubeconfig whose text may have a password in its middle."""
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
@@ -38,7 +39,7 @@ def secrets_in(value: Any) -> Iterator[str]:
     """Yield every secret text inside a value, and what it is base64 of."""
     if isinstance(value, dict):
         for key, inner in value.items():
-            if key in _SECRETS or _is_content(key, value):
+            if _plain(key) in _SECRETS or _is_content(key, value):
                 yield from _texts(inner)
             elif key == "exec" and isinstance(inner, dict):  # a kubeconfig's credential plugin
                 yield from _texts([one.get("value") for one in inner.get("env") or () if isinstance(one, dict)])
@@ -81,7 +82,7 @@ def _redacted(value: Any, old: set[str] | None) -> Any:
         return value
     shown = {}
     for key, inner in value.items():
-        if key in _SECRETS and inner:
+        if _plain(key) in _SECRETS and inner:
             shown[key] = _mark(inner, old)
         elif _is_content(key, value) and isinstance(inner, dict):
             shown[key] = {name: _mark(text, old) for name, text in inner.items()}
@@ -119,6 +120,11 @@ def _texts(value: Any) -> Iterator[str]:
     elif isinstance(value, (list, tuple)):
         for inner in value:
             yield from _texts(inner)
+
+
+def _plain(key: object) -> str:
+    """Spell a name as it may be mistyped: what is refused for its name is shown, too."""
+    return str(key).lower().replace("_", "").replace("-", "")
 
 
 def _passwords(address: str) -> Iterator[str]:

@@ -4,8 +4,9 @@
 """Waiting until objects of one collection are as they should be. What that means, and what to say if it does not come
 true, is the caller's.
 
-The collection is read, then watched from there. A watch is ended after a while and taken up again where it was: one
-that something on the way dropped silently looks like one in which nothing happens. Whatever goes wrong meanwhile that
+The collection is read, then watched from there. A watch is ended after a while and taken up again where it was. One of
+which nothing was heard is not believed, and the collection is read again: something on the way may drop it silently, or
+refuse every watch and let reads through. Whatever goes wrong meanwhile that
 may pass (no connection, an overloaded server, a proxy's error page) is tried again, ever less often, for as long as
 there is time; the last thing that is done before giving up is to read.
 """
@@ -23,7 +24,7 @@ from .errors import ApiError, Unavailable, VirtError
 
 WATCH_SECONDS = 30.0
 """After which a watch is ended and taken up again."""
-FIRST_PAUSE_SECONDS, LAST_PAUSE_SECONDS = 0.5, 8.0
+FIRST_PAUSE_SECONDS, LAST_PAUSE_SECONDS = 1.0, 8.0
 """Before the next try, when a watch ended early or nothing could be read."""
 STEADY_SECONDS = 10.0
 """A watch that lasted so long ended as it should."""
@@ -92,9 +93,11 @@ class Waiter:
                     self._read()
                     is_well = True
                 else:
-                    self._watch()
+                    if not self._watch():
+                        self._version = None
                     is_well = self._clock() - began >= STEADY_SECONDS
             except (Unavailable, ApiError) as error:
+                self._version = None
                 self._note_trouble(error)
                 is_well = False
             if is_last:
@@ -122,23 +125,25 @@ class Waiter:
             self._consider(name, by_name.get(name))
         self._version = version
 
-    def _watch(self) -> None:
-        """Follow what happens, until it is enough, the watch ends or time is up."""
-        watcher = self._api.clone()
+    def _watch(self) -> bool:
+        """Follow what happens, until it is enough, the watch ends or time is up. Tell whether anything was heard."""
+        watcher, is_heard = self._api.clone(), False
         try:
             seconds = min(self._left(), WATCH_SECONDS)
             for event in watcher.watch(
                 self._resource, fields=self._fields(), version=self._version, timeout_seconds=seconds
             ):
+                is_heard = True
                 metadata = event["object"]["metadata"]
                 name = metadata.get("name")
                 if event["type"] != "BOOKMARK" and name in self._pending:
                     self._consider(name, None if event["type"] == "DELETED" else event["object"])
                 self._version = metadata.get("resourceVersion")  # only now: what could not be judged comes again
                 if not self._pending or self._left() <= 0:
-                    return
+                    break
         finally:
             watcher.close()
+        return is_heard
 
     def _consider(self, name: str, obj: Object | None) -> None:
         verdict = self._judge(name, obj)
@@ -150,7 +155,6 @@ class Waiter:
         """Remember why nothing could be looked at; raise it if it will not pass."""
         status = error.status if isinstance(error, ApiError) else 0
         if status == _GONE:  # the server does not know any more what came after our version
-            self._version = None
             return
         if status and status not in _PASSING:
             raise error

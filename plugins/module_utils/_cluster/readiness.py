@@ -69,32 +69,47 @@ def _daemon_set(obj: Object) -> str | None:
     return _unseen(obj) or f"{updated} of {wanted} updated, {ready} ready"
 
 
-GENERATION = "pod-template-generation"
-"""Label of a DaemonSet's Pods: of which template they are."""
-_TEMPLATE = "deprecated.daemonset.template.generation"
-"""Annotation of the DaemonSet: the newest. Deprecated for clients since 1.9 and written by every version since."""
+_REVISION = "controller-revision-hash"
+"""Label of a DaemonSet's Pods: of which ControllerRevision they are. A template that comes back is the revision that it
+was, and its Pods stay."""
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
-def without_silent_nodes(obj: Object, pods: Sequence[Object], nodes: Sequence[Object]) -> list[str] | None:
+def without_silent_nodes(
+    obj: Object, pods: Sequence[Object], nodes: Sequence[Object], revisions: Sequence[Object]
+) -> list[str] | None:
     """Say of a DaemonSet that is not ready whether all that is missing is missing on nodes that are not Ready.
 
-    pods: its own. Returns those nodes; None when something is missing elsewhere too, there is no elsewhere, or nobody
-    can tell yet. A node that is not Ready gets its Pod when it is back; nobody waits for that. Nor for one that is
-    gone: of that its controller hears nothing, so that a Pod which was not placed stays until the DaemonSet changes.
+    pods, revisions: those that its selector finds. Returns those nodes; None when something is missing elsewhere too,
+    there is no elsewhere, or nobody can tell yet. A node that is not Ready gets its Pod when it is back, and ends the
+    one that it had; nobody waits for that. Nor for a node that is gone: of that its controller hears nothing, so that
+    a Pod which was not placed stays until the DaemonSet changes.
     """
-    newest = (obj["metadata"].get("annotations") or {}).get(_TEMPLATE)
-    there = [one for one in pods if not one["metadata"].get("deletionTimestamp")]
+    newest = _newest_revision(obj, revisions)
+    silent = {*not_ready(nodes)}
+    there = [one for one in pods if not one["metadata"].get("deletionTimestamp") or _node_of(one) in silent]
     at = {_node_of(one) for one in there}
-    silent = {*not_ready(nodes), *(at - {one["metadata"]["name"] for one in nodes} - {""})}
+    silent |= at - {one["metadata"]["name"] for one in nodes} - {""}
     if _unseen(obj) or len(at) < obj.get("status", {}).get("desiredNumberScheduled", 0) or at <= silent:
         return None
     for pod in there:
         if _node_of(pod) in silent:
             continue
-        if (pod["metadata"].get("labels") or {}).get(GENERATION) != newest or not is_condition_true(pod, "Ready"):
+        if (pod["metadata"].get("labels") or {}).get(_REVISION) != newest or not is_condition_true(pod, "Ready"):
             return None
     return sorted(silent & at) or None
+
+
+def _newest_revision(obj: Object, revisions: Sequence[Object]) -> str | None:
+    """Return the label value of Pods that are as the DaemonSet's template is now."""
+    uid = obj["metadata"].get("uid")
+    own = [
+        one
+        for one in revisions
+        if any(owner.get("uid") == uid for owner in one["metadata"].get("ownerReferences") or ())
+    ]
+    newest = max(own, key=lambda one: one.get("revision") or 0, default=None)
+    return None if newest is None else (newest["metadata"].get("labels") or {}).get(_REVISION)
 
 
 def _node_of(pod: Object) -> str:

@@ -46,6 +46,7 @@ class _Group:
     def __init__(self, api: Api, resource: Resource, deadline: float) -> None:
         self._api = api
         self._resource = resource
+        self._namespace = resource.namespace
         self._deadline = deadline
         self.silent: set[str] = set()
 
@@ -69,7 +70,10 @@ class _Group:
     def _silent_nodes(self, seen: Object) -> list[str]:
         if seen["kind"] != "DaemonSet":
             return []
-        return without_silent_nodes(seen, self._pods_of(seen), self._api.list(_NODES)) or []
+        revisions = self._found_by(
+            seen, Resource("apps/v1", "controllerrevisions", "ControllerRevision", self._namespace)
+        )
+        return without_silent_nodes(seen, self._pods_of(seen), self._api.list(_NODES), revisions) or []
 
     def _explain(self, name: str, reached: Reached) -> str:
         texts = [f"{self._resource.kind} {name}: {reached.verdict.missing}"]
@@ -80,6 +84,9 @@ class _Group:
         return "; ".join(texts)
 
     def _pods_of(self, seen: Object) -> list[Object]:
+        return self._found_by(seen, Resource("v1", "pods", "Pod", self._namespace))
+
+    def _found_by(self, seen: Object, resource: Resource) -> list[Object]:
+        """Return what the selector of a Deployment or a DaemonSet finds."""
         labels = seen["spec"]["selector"]["matchLabels"]
-        pods = Resource("v1", "pods", "Pod", self._resource.namespace)
-        return self._api.list(pods, labels=",".join(f"{key}={value}" for key, value in sorted(labels.items())))
+        return self._api.list(resource, labels=",".join(f"{key}={value}" for key, value in sorted(labels.items())))

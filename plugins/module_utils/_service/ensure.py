@@ -107,7 +107,8 @@ def _present(
         raise VirtError(f"Service {wish.namespace}/{wish.name} is being deleted; try again when it is gone")
     if not params.get("ports"):
         wanted["spec"].pop("ports", None)  # it has some
-    patch = compare.merge_patch(live, overlay.over_live(live, exposure.over(live, wanted)))
+    former = (wish.kind.name, wish.target or "") if wish.kind is not None and not params["owned"] else None
+    patch = compare.merge_patch(live, overlay.over_live(live, exposure.over(live, wanted, former)))
     if not patch:
         return None, live, live
     version = {"resourceVersion": live["metadata"]["resourceVersion"]}  # lists rest on how they were

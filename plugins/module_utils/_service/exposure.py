@@ -89,8 +89,11 @@ def declared(params: Mapping[str, Any], wish: Wish, target: Object | None) -> Ob
     return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
 
 
-def over(live: Object, wanted: Object) -> Object:
-    """Return the declaration of a Service that is there already: its selector a whole, its other owners kept."""
+def over(live: Object, wanted: Object, former: tuple[str, str] | None = None) -> Object:
+    """Return the declaration of a Service that is there already: its selector a whole, its other owners kept.
+
+    former: kind and name of what it is not to belong to any more.
+    """
     old = (live.get("spec") or {}).get("selector") or {}
     selector = {**dict.fromkeys(old), **wanted["spec"]["selector"]}
     metadata = wanted["metadata"]
@@ -102,6 +105,11 @@ def over(live: Object, wanted: Object) -> Object:
         else:  # a former one of the same name is gone, and would take the Service with it
             others = [one for one in there if (one.get("kind"), one.get("name")) != (ours["kind"], ours["name"])]
             metadata = {**metadata, "ownerReferences": [*others, ours]}
+    elif former is not None:
+        there = live["metadata"].get("ownerReferences") or []
+        others = [one for one in there if (one.get("kind"), one.get("name")) != former]
+        if len(others) < len(there):
+            metadata = {**metadata, "ownerReferences": others}
     return {**wanted, "metadata": metadata, "spec": {**wanted["spec"], "selector": selector}}
 
 

@@ -31,6 +31,20 @@ _BY_HYPERVISOR = ("tests/controlplane/hypervisor/test_agent.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
+        file=_AGENT,
+        line="                if now < self._silent_until:\n",
+        without="                if False:\n",
+        because="Silent agents, and whoever asks without end, would have all of a node's questions.",
+        tests=_BY_AGENT,
+    ),
+    Guard(
+        file=_PACE,
+        line="        return max(self.short.next(now), self.long.next(now))",
+        without="        return self.short.next(now)",
+        because="A launcher that says something else each time would have its status written twice a second for ever.",
+        tests=_BY_PACE,
+    ),
+    Guard(
         file=_CALLS,
         line="            work.end_by(until)\n",
         without="            pass\n",

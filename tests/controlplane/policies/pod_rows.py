@@ -93,6 +93,14 @@ def resources(facts: Facts) -> Json:
     return {"spec": {"containers": [{"name": container["name"], "resources": {"requests": {"cpu": "1m"}}}]}}
 
 
+def asking(*limits: dict[str, str]) -> Json:
+    """Return a Pod whose containers have these limits."""
+    containers = [
+        {"name": f"c{number}", "image": "x", "resources": {"limits": one}} for number, one in enumerate(limits)
+    ]
+    return {**plain("devices"), "spec": {"containers": containers}}
+
+
 def claim(facts: Facts) -> Json:
     uid = facts[f"{VMIS}/running"]["metadata"]["uid"]
     meta = {"labels": {"kubevirt.io": "virt-launcher", "kubevirt.io/created-by": uid}, **owners()(facts)["metadata"]}
@@ -133,6 +141,8 @@ def note(who: Who, path: str, value: str | None, words: str | None, *, name: str
 
 MAKES = "only virt-controller makes Pods with the label kubevirt.io=virt-launcher"
 LABELS, NOTES = "only virt-controller changes the label ", "only virt-controller changes the annotation "
+KVM, TUN = "devices.kubevirt.io/kvm", "devices.kubevirt.io/tun"
+DEVICES = "may have one device of each devices.kubevirt.io, in one container"
 OWNERS, WITHIN = "only virt-controller changes the owners", "neither resized nor given ephemeral containers"
 READY = {"status": {"conditions": [{"type": "Ready", "status": "False"}]}}
 PLACED = {"status": {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]}}
@@ -177,6 +187,12 @@ POD_ROWS: dict[str, Row] = {
     ),
     "the label, by a kubelet": row(KUBELET, "POST", PODS, mirror, MAKES),
     "the label, by whoever may do anything": row(ROOT, "POST", PODS, plain("p", labels=LOOKS), MAKES),
+    # A tenant takes devices that machines share.
+    "a Pod with a device of each kind": row(EDITOR, "POST", PODS, asking({KVM: "1", TUN: "1"}), None),
+    "a Pod with another's devices": row(EDITOR, "POST", PODS, asking({"example.com/gpu": "4"}), None),
+    "a Pod with all devices": row(EDITOR, "POST", PODS, asking({TUN: "1k"}), DEVICES),
+    "a Pod with two devices": row(EDITOR, "POST", PODS, asking({KVM: "1", TUN: "2"}), DEVICES),
+    "a Pod with a device in each container": row(EDITOR, "POST", PODS, asking({TUN: "1"}, {TUN: "1"}), DEVICES),
     # A tenant makes one of a Pod.
     "a plain Pod's label": labels(EDITOR, PLAIN, None, app="y"),
     "a plain Pod's owner": row(EDITOR, "PATCH", PLAIN, owners(controller=None), None),

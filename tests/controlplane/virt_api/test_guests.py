@@ -96,8 +96,8 @@ class Stage:
         subject = Subject("virt-api/client", "client", (), role_uri("virt", VIRT_API_CLIENT))
         self.served.cluster.take_client_pair(None, None, secret(issue(authority, subject, now(), DAY)))  # type: ignore[arg-type]
 
-    async def call(self, verb: str, body: bytes = b"{}") -> tuple[int, Any]:
-        path = f"/apis/subresources.kubevirt.io/v1/namespaces/ns/virtualmachineinstances/web/{verb}"
+    async def call(self, verb: str, body: bytes = b"{}", namespace: str = "ns") -> tuple[int, Any]:
+        path = f"/apis/subresources.kubevirt.io/v1/namespaces/{namespace}/virtualmachineinstances/web/{verb}"
         return await self.served.call("PUT", path, pair=self.proxy, headers=USER, body=body)
 
     async def is_to_be_repeated(self, verb: str) -> bool:
@@ -107,6 +107,10 @@ class Stage:
             url = f"https://127.0.0.1:{self.served.port}{path}"
             async with session.put(url, headers=USER, server_hostname="virt-api.kubevirt.svc") as response:
                 return "Retry-After" in response.headers
+
+    async def inquire(self) -> tuple[int, Any]:
+        path = "/apis/subresources.kubevirt.io/v1/namespaces/ns/virtualmachineinstances/web/userlist"
+        return await self.served.call("GET", path, pair=self.proxy, headers=USER)
 
 
 @pytest.fixture
@@ -419,6 +423,27 @@ async def test_a_captured_node_that_does_not_answer_holds_nobody_else_up(stage: 
         assert {answer[0] for answer in await asyncio.gather(*waiting)} == {503}
     stage.announce(stage.door._listener._sockets[0].getsockname()[1])
     assert (await stage.call("reset"))[0] == 200, "and all is given back"
+
+
+async def test_whose_machines_do_not_answer_keeps_no_other_namespace_from_their_node(stage: Stage) -> None:
+    """Nor does who asks guests keep power verbs out: places are shared by namespace, for each kind of question."""
+    other = VMI.replace("/ns/", "/other/")
+    stage.served.api.put(other, a_vmi())
+    arrived, over = asyncio.Semaphore(0), asyncio.Event()
+
+    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        arrived.release()
+        await over.wait()
+        await leave(writer)
+
+    async with captured(stage, speak):
+        waiting = [asyncio.create_task(stage.call("reset")) for _unused in range(handlers_module.AT_ONCE)]
+        waiting += [asyncio.create_task(stage.call("reset", namespace="other")), asyncio.create_task(stage.inquire())]
+        for _unused in waiting:
+            await arrived.acquire()
+        assert (await stage.call("reset"))[0] == 503
+        over.set()
+        await asyncio.gather(*waiting)
 
 
 async def test_a_captured_node_that_takes_all_the_time_is_504(tmp_path: Path, pair: OwnPair, monkeypatch: Any) -> None:

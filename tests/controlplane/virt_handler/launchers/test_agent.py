@@ -255,3 +255,23 @@ async def test_an_agent_that_is_silent_costs_a_person_one_question() -> None:
     with pytest.raises(AgentSilent):
         await asked.agent.inquire([words.OS, words.INFO])
     assert agent.asked == [words.OS]
+
+
+async def test_an_agent_that_is_silent_is_asked_for_persons_a_small_share_of_the_time() -> None:
+    """A few of them, and somebody who asks without end, would have all of a node's questions."""
+    asked, agent = Asked(), FakeAgent(get_osinfo=AgentSilent("no answer"))
+    guest = await a_guest(agent)
+    asked.agent.look(guest, is_connected=True)
+    with pytest.raises(AgentSilent):
+        await asked.agent.inquire([words.OS])
+    with pytest.raises(NoAgent, match="did not answer; it is asked again in 10 s"):
+        await asked.agent.inquire([words.INFO])
+    assert agent.asked == [words.OS]
+    asked.clock.seconds += pace.FIRST_SECONDS
+    await asked.agent.inquire([words.INFO])
+    with pytest.raises(AgentSilent):
+        await asked.agent.inquire([words.OS])
+    asked.agent.look(None, is_connected=True)
+    asked.agent.look(guest, is_connected=True)
+    await asked.agent.inquire([words.INFO])
+    assert agent.asked[-1] == words.INFO, "it may be another by now"

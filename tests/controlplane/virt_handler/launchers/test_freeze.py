@@ -157,7 +157,7 @@ async def test_an_agent_that_does_not_thaw_is_told_so_again(stage: Stage, monkey
 
 
 async def test_a_silent_agent_is_asked_for_a_small_share_of_the_time() -> None:
-    assert [pace.pause_between_thaws(took) for took in (0.0, 5.0)] == [10.0, 100.0]
+    assert [pace.pause_after_silence(took) for took in (0.0, 5.0)] == [10.0, 100.0]
 
 
 async def test_what_is_found_frozen_has_the_usual_time(stage: Stage) -> None:
@@ -174,7 +174,7 @@ async def test_what_is_found_frozen_has_the_usual_time(stage: Stage) -> None:
 async def test_the_end_comes_when_the_guest_goes_on_that_was_paused_meanwhile(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(freeze_module, "pause_between_thaws", lambda _unused: 0.001)
+    monkeypatch.setattr(freeze_module, "pause_after_silence", lambda _unused: 0.001)
     await stage.freeze.freeze(60)
     guest = stage.asking._guest
     stage.asking.look(None, is_connected=True)

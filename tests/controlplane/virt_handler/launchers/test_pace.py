@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from controlplane.virt_handler.launchers.pace import Looks, Pauses, Rounds
+from controlplane.virt_handler.launchers.pace import DomainLooks, Looks, Pauses, Rounds
 
 
 def pauses() -> Pauses:
@@ -61,6 +61,15 @@ def test_quick_events_of_a_start_are_answered_at_once() -> None:
     looks = Looks()
     assert [looks.next(1000.0) for _unused in range(20)] == [0.0] * 20
     assert looks.next(1000.0) == 0.5
+
+
+def test_one_that_goes_on_is_looked_at_ever_less_often_in_the_long_run() -> None:
+    """Each look may be a write of its status: a launcher that says something else each time would never end."""
+    looks, now, taken = DomainLooks(), 1000.0, 0
+    while now < 1600.0:
+        now += looks.next(now) or 0.0001
+        taken += 1
+    assert 100 + 55 <= taken <= 100 + 65
 
 
 def rests(rounds: int, **how: bool) -> list[float]:

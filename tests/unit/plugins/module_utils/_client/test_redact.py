@@ -31,6 +31,18 @@ def test_a_diff_tells_that_a_secret_changed_without_showing_it() -> None:
     assert shown["cloudInitNoCloud"] == {"userData": redact.CHANGED_MARK, "networkData": redact.MARK}
 
 
+@pytest.mark.parametrize("name", ["userdata", "user-data", "UserData", "userDataBASE64", "Password", "client_secret"])
+def test_a_name_that_is_misspelt_hides_what_it_names(name: str) -> None:
+    """It is refused for it, and shown with what was refused."""
+    assert set(redact.secrets_in({"cloudInitNoCloud": {name: "canary"}})) == {"canary"}
+    assert "canary" not in str(redact.redacted({"cloudInitNoCloud": {name: "canary"}}))
+
+
+@pytest.mark.parametrize("name", ["proxy", "proxy-url", "host", "server"])
+def test_a_password_in_an_address_is_a_secret(name: str) -> None:
+    assert set(redact.secrets_in({name: "https://user:canary@api.example.org"})) == {"canary"}
+
+
 def test_base64_is_a_secret_in_both_forms() -> None:
     found = set(redact.secrets_in({"userDataBase64": base64.b64encode(b"canary").decode()}))
     assert "canary" in found

@@ -149,17 +149,22 @@ def test_what_troubles_a_pod(obj: dict[str, Any], expected: str | None) -> None:
     assert pod_trouble(obj) == expected
 
 
-NEWEST = {"deprecated.daemonset.template.generation": "3"}
+def revision(number: int, label: str, owner: str = "u") -> dict[str, Any]:
+    metadata = {"labels": {"controller-revision-hash": label}, "ownerReferences": [{"uid": owner}]}
+    return {"metadata": metadata, "revision": number}
+
+
+REVISIONS = [revision(4, "another's", "v"), revision(2, "2"), revision(3, "3"), revision(1, "1")]
 
 
 def daemon_set(desired: int, generation: int = 1) -> dict[str, Any]:
     status = {"observedGeneration": 1, "desiredNumberScheduled": desired}
-    return {"kind": "DaemonSet", "metadata": {"generation": generation, "annotations": NEWEST}, "status": status}
+    return {"kind": "DaemonSet", "metadata": {"generation": generation, "uid": "u"}, "status": status}
 
 
 def on(node: str, *, ready: bool = True, template: str = "3", going: bool = False) -> dict[str, Any]:
     """Return the Pod of a node."""
-    metadata: dict[str, Any] = {"labels": {"pod-template-generation": template}}
+    metadata: dict[str, Any] = {"labels": {"controller-revision-hash": template}}
     if going:
         metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     conditions = [{"type": "Ready", "status": str(ready)}]
@@ -193,6 +198,7 @@ SILENT = on("b", ready=False, template="2")
         pytest.param(daemon_set(2), [on("a", ready=False), SILENT], None, id="a Pod elsewhere is not ready"),
         pytest.param(daemon_set(2), [on("a", template="2"), SILENT], None, id="a Pod elsewhere is old"),
         pytest.param(daemon_set(2), [on("a", going=True), SILENT], None, id="a Pod elsewhere is being replaced"),
+        pytest.param(daemon_set(2), [GOOD, on("b", going=True)], ["b"], id="a silent node does not end its Pod"),
         pytest.param(daemon_set(3), [GOOD, SILENT], None, id="a Pod is not made yet"),
         pytest.param(daemon_set(2, generation=2), [GOOD, SILENT], None, id="its controller has not seen the change"),
         pytest.param(daemon_set(1), [SILENT], None, id="it serves nowhere"),
@@ -204,4 +210,4 @@ SILENT = on("b", ready=False, template="2")
 def test_a_node_that_is_not_ready_is_not_waited_for(
     seen: dict[str, Any], pods: list[dict[str, Any]], expected: list[str] | None
 ) -> None:
-    assert without_silent_nodes(seen, pods, nodes(a="True", b="Unknown")) == expected
+    assert without_silent_nodes(seen, pods, nodes(a="True", b="Unknown"), REVISIONS) == expected

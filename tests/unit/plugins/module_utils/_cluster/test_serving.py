@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.api import Resource
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import TimedOut
-from ansible_collections.virtops.kubevirt.plugins.module_utils._cluster.readiness import GENERATION
 from ansible_collections.virtops.kubevirt.plugins.module_utils._cluster.serving import wait_until_serving
 
-TEMPLATE = "deprecated.daemonset.template.generation"
+REVISION = {"controller-revision-hash": "1"}
 SELECTOR = {"selector": {"matchLabels": {"kubevirt.io": "it"}}, "replicas": 1}
 
 
@@ -27,7 +26,9 @@ class Cluster:
 
     def __init__(self, *objects: dict[str, Any], pods: Any = (), nodes: Any = ()) -> None:
         self.objects = objects
-        self.beside = {"Pod": list(pods), "Node": list(nodes)}
+        owned = {"labels": REVISION, "ownerReferences": [{"uid": "u"}]}
+        revisions = [{"metadata": owned, "revision": 1}]
+        self.beside = {"Pod": list(pods), "Node": list(nodes), "ControllerRevision": revisions}
 
     def read_all(self, resource: Resource, *, fields: str | None) -> tuple[list[dict[str, Any]], str]:
         name = (fields or "").removeprefix("metadata.name=")
@@ -35,7 +36,7 @@ class Cluster:
         return [one for one in of_kind if one["metadata"]["name"] == (name or one["metadata"]["name"])], "1"
 
     def list(self, resource: Resource, *, labels: str = "") -> list[dict[str, Any]]:
-        assert (labels == "kubevirt.io=it") == (resource.kind == "Pod")
+        assert (labels == "kubevirt.io=it") == (resource.kind != "Node")
         return self.beside[resource.kind]
 
 
@@ -84,13 +85,13 @@ def on_two_nodes(second: str) -> Cluster:
     rows = {"a": "True", "b": second}
     status = {"desiredNumberScheduled": 2, "updatedNumberScheduled": 2, "numberReady": 1}
     daemon_set = an_object("DaemonSet", "virt-node", status=status)
-    daemon_set["metadata"]["annotations"] = {TEMPLATE: "1"}
+    daemon_set["metadata"]["uid"] = "u"
     return Cluster(
         daemon_set,
         nodes=[{"metadata": {"name": name}, "status": condition("Ready", ready)} for name, ready in rows.items()],
         pods=[
             {
-                "metadata": {"name": f"virt-node-{name}", "labels": {GENERATION: "1"}},
+                "metadata": {"name": f"virt-node-{name}", "labels": REVISION},
                 "spec": {"nodeName": name},
                 "status": condition("Ready", str(name == "a")),
             }

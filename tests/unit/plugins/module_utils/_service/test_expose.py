@@ -70,6 +70,16 @@ def test_a_vm_is_exposed_once(world: World, expose: Expose) -> None:
     assert [method for method, _path in world.requests] == ["GET", "GET"]
 
 
+def test_one_that_is_owned_is_given_up_and_keeps_its_other_owners(world: World, expose: Expose) -> None:
+    """Else it would go with a machine that it is said not to belong to."""
+    expose(vm="web", ports=PORT)
+    other = {"apiVersion": "v1", "kind": "ConfigMap", "name": "web", "uid": "u"}
+    world.objects[KEY]["metadata"]["ownerReferences"].append(other)
+    assert expose(vm="web", ports=PORT, owned=False)["changed"] is True
+    assert world.objects[KEY]["metadata"]["ownerReferences"] == [other]
+    assert expose(vm="web", ports=PORT, owned=False)["changed"] is False
+
+
 def test_without_an_owner_one_request_is_enough(world: World, expose: Expose) -> None:
     expose(vm="web", ports=PORT, owned=False)
     world.requests.clear()
