@@ -81,6 +81,8 @@ class Process:
         self.work: Pass | None = None
         self._decided_on, self._told = "", ""
         """resourceVersion of the set as it was when it looked, and as the API server has told it last."""
+        self._counted = 0
+        """How many instances counted when it looked: what it hears while it deletes some comes too late for these."""
         self._begun = self._missing = 0
         """How many instances were begun and not seen then, and how many were missing."""
         self._unsure: tuple[str, ...] = ()
@@ -106,6 +108,7 @@ class Process:
 
     def _note_look(self, world: World | None) -> None:
         if world is not None:
+            self._counted = sum(map(counts, self._known().values()))
             self._decided_on = world.replica_set.metadata.resource_version
             self._unsure = tuple(name for name in world.unmade if name not in self._free)
             self._begun = len(world.unmade)
@@ -149,16 +152,20 @@ class Process:
 
     def _judge_ground(self, call: Call, since: int) -> None:
         """Nobody is made whom it takes for too many itself, and nobody deleted whom it takes for wanted."""
-        found = ((key, self._seen(VMI, key)) for key in list(self._overlays[VMI].keys()))
-        known = {key: body for key, body in found if body is not None}
-        there = {key: body for key, body in known.items() if body["metadata"]["uid"] not in self._deleted}
-        active = {key for key, body in there.items() if counts(body)}
+        known = self._known()
+        active = {key for key, body in known.items() if counts(body)}
+        staying = [key for key in active if known[key]["metadata"]["uid"] not in self._deleted]
         newer = [one.after for one in self._store.histories[SET.kind] if one.after and one.version > since]
         seen = [one["spec"]["replicas"] for one in (self._seen(SET, WEB) or self.at_first, self.at_first, *newer)]
-        if call.verb == "create" and call.key not in known and len(active) >= max(seen):
-            raise Breach(f"sets: {call}, and it sees {len(active)} of {seen}")
-        if call.verb == "delete" and call.key in active and len(active) <= min(seen):
-            raise Breach(f"sets: {call}, and it sees {len(active)} of {seen}")
+        if call.verb == "create" and call.key not in known and len(staying) >= max(seen):
+            raise Breach(f"sets: {call}, and it sees {len(staying)} of {seen}")
+        most = max(len(active), self._counted)
+        if call.verb == "delete" and call.key in active and most <= min(seen):
+            raise Breach(f"sets: {call}, and it sees {most} of {seen}")
+
+    def _known(self) -> dict[Key, Json]:
+        found = ((key, self._seen(VMI, key)) for key in list(self._overlays[VMI].keys()))
+        return {key: body for key, body in found if body is not None}
 
     def _seen(self, resource: Resource, key: Key) -> Json | None:
         raw = self._overlays[resource].get(key)
