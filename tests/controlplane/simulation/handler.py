@@ -23,7 +23,7 @@ from controlplane.virt_handler.listed import keep_listed
 from controlplane.virt_handler.node import serving_patch
 from controlplane.virt_handler.power import PowerVerbs
 from controlplane.virt_handler.vmi.reconciler import VmiReconciler
-from controlplane.virt_handler.vmi.world import Launcher
+from controlplane.virt_handler.vmi.world import Launcher, World
 from tests.controlplane.simulation import launcher as host
 from tests.controlplane.simulation.answers import Asked, View
 from tests.controlplane.simulation.calls import CallingApi, Fate
@@ -78,10 +78,12 @@ class Handler(Process):
         self.run(self.sessions.run())
         api = RememberingApi(CallingApi(store), {VIRTUAL_MACHINE_INSTANCE: self._known})
         self.reconciler = build(node.name, self._known, self.sessions, api, node.clock, tell=_tell)
+        self._observe = self.reconciler.observe
+        self.reconciler.observe = self._look  # type: ignore[method-assign]
         self.work = {"vmi": (queue, self.reconciler)}
         self._power = PowerVerbs(node.name, self.sessions, self._known)
         self._going: dict[str, float] = {}
-        """When (monotonic) a pass first saw the deletion of a VMI, by its UID."""
+        """When (monotonic) a look first saw the deletion of a VMI, by its UID."""
         self._unseen: dict[Key, float] = {}
         """Since when (monotonic) no VMI of a key is seen to be this node's."""
         self._known.subscribe(self._changed)
@@ -119,6 +121,13 @@ class Handler(Process):
     def lose_sight(self) -> None:
         """Be shown no VMIs, until they change or are listed again."""
         self.caches[1].lose_sight()
+
+    def _look(self, key: Key) -> World | None:
+        """Take note of what is seen at each look, not only when a pass begins."""
+        world = self._observe(key)
+        if world is not None and world.vmi is not None and world.vmi.metadata.deletion_timestamp is not None:
+            self._going.setdefault(world.vmi.metadata.uid, self.clock.monotonic())
+        return world
 
     def begins(self, key: Key) -> None:
         vmi = self._note_sight(key)
