@@ -44,6 +44,10 @@ class Memories:
         """Take note of the resourceVersion that the API server has told."""
         self._of(key, seen).current = version
 
+    def note_writing(self, key: Key) -> None:
+        """Take note that the set is about to be written: whatever the answer, it may be another one then."""
+        self._by_key[key].current = ""
+
     def note_written(self, key: Key, stored: VirtualMachineInstanceReplicaSet) -> None:
         """Take note of the set as this process has just written it: it knows what it knew before."""
         memory = self._by_key[key]

@@ -141,6 +141,7 @@ class ReplicaSetReconciler:
 
     async def write_status(self, world: World, status: VirtualMachineInstanceReplicaSetStatus) -> None:
         old = world.replica_set
+        self._memories.note_writing(_key(old))
         stored = await self._api.patch(
             VIRTUAL_MACHINE_INSTANCE_REPLICA_SET,
             _key(old),

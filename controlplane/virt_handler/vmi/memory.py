@@ -51,8 +51,7 @@ class Memories:
         return memory
 
     def orphaned_since(self, key: Key, monotonic: float) -> float:
-        """Return since when launchers of this name have had no VMI here."""
-        self._by_vmi.pop(key, None)
+        """Return since when launchers of this name have had no VMI here. It may only be unseen: nothing is lost."""
         return self._orphaned_since.setdefault(key, monotonic)
 
     def forget(self, key: Key) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from controlplane.api.objects.resources import POD
 from tests.controlplane.simulation.answers import Asked
-from tests.controlplane.simulation.configuration import FURTHER_ATTEMPTS
+from tests.controlplane.simulation.configuration import FURTHER_ATTEMPTS, RUN_TIMEOUT_SECONDS
 from tests.controlplane.simulation.ledger import controlling_uid
 from tests.controlplane.simulation.node import LAUNCHER
 from tests.controlplane.simulation.store import OVER, Json, merged
@@ -27,20 +27,22 @@ def attempt_is_due(asked: Asked) -> str | None:
         return None if _failed(old) == _failed(new) else "an attempt is said to have failed, and none follows"
     if old.get("activePods"):
         return "the start was granted, and another Pod is to follow"
+    if "deletionTimestamp" in before["metadata"]:
+        return "it is deleted, and another Pod is to follow"
     pod = _pod_of_attempt(asked, before, old["attempt"])
     if pod is None:
         return "another Pod is to follow one that never was"
-    return None if len(_failed(new)) == len(_failed(old)) else _entry_is_true(old, new, pod)
+    return None if len(_failed(new)) == len(_failed(old)) else _entry_is_true(asked, old, new, pod)
 
 
-def _entry_is_true(old: Json, new: Json, pod: Json) -> str | None:
+def _entry_is_true(asked: Asked, old: Json, new: Json, pod: Json) -> str | None:
     if _failed(new)[:-1] != _failed(old) or len(_failed(new)) > FURTHER_ATTEMPTS:
         return f"what has failed goes from {len(_failed(old))} attempts to {len(_failed(new))}"
     said = _failed(new)[-1]
     if (said["attempt"], said["nodeName"]) != (old["attempt"], pod["spec"].get("nodeName")):
         return f"attempt {old['attempt']} was on {pod['spec'].get('nodeName')}, and it says {said}"
     if said["reason"] == TIMED_OUT:
-        return None
+        return _had_its_time(asked, pod)
     if pod["status"].get("reason") == said["reason"] and pod["status"]["phase"] in OVER:
         return None
     states = [one["state"].get("waiting", {}) for one in pod["status"].get("containerStatuses", ())]
@@ -50,11 +52,25 @@ def _entry_is_true(old: Json, new: Json, pod: Json) -> str | None:
 
 
 def is_out_of_time(asked: Asked, vmi: Json) -> bool:
-    """Tell whether a run that was never granted is ended for the time that its Pod took on a node."""
+    """Tell whether a run that was never granted is ended for the time that its Pod took on a node.
+
+    A leader that is none any more may see a Pod of which its VMI, as it sees it, does not say yet that it was begun.
+    """
     said, old = asked.call.asked["patch"].get("status", {}), vmi.get("status", {})
-    pod = _pod_of_attempt(asked, vmi, old.get("attempt", 0))
-    is_placed = pod is not None and "nodeName" in pod["spec"]
-    return said.get("reason") == TIMED_OUT and not old.get("activePods") and is_placed
+    pod = _pod_of_attempt(asked, vmi, old.get("attempt") or 1)
+    is_late = pod is not None and _had_its_time(asked, pod) is None
+    return said.get("reason") == TIMED_OUT and not old.get("activePods") and is_late
+
+
+def _had_its_time(asked: Asked, pod: Json) -> str | None:
+    """No Pod is taken for late before it was on its node, by the true clock, for as long as it may take."""
+    history = (one for one in asked.store.histories[POD.kind] if one.after is not None)
+    of_it = (one for one in history if one.after is not None and one.after["metadata"]["uid"] == pod["metadata"]["uid"])
+    placed_at = next((one.at for one in of_it if one.after is not None and "nodeName" in one.after["spec"]), None)
+    if placed_at is None:
+        return "a Pod is late that was never on a node"
+    took = asked.store.now - placed_at
+    return None if took >= RUN_TIMEOUT_SECONDS else f"its Pod is late after {took:.0f} s on its node"
 
 
 def _failed(status: Json) -> list[Json]:

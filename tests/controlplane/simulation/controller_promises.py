@@ -103,6 +103,16 @@ def _is_made_once(asked: Asked) -> str | None:
     return "it has made this very Pod before" if asked.ever.has_made(POD.kind, asked.call.key) else None
 
 
+def _earlier_ones_are_gone(asked: Asked) -> str | None:
+    """The Pod of a further attempt is made when the API server itself has said, since it began, that there is none."""
+    vmi = None if asked.view.vmi is None else msgspec.json.decode(asked.view.vmi)
+    attempt = 0 if vmi is None else int(vmi.get("status", {}).get("attempt", 0))
+    if vmi is None or attempt < 2:
+        return None
+    since = _version(asked, lambda one: int(one.get("status", {}).get("attempt", 0)) >= attempt, vmi)
+    return None if since is None else _looked_for_pods(asked, vmi, since, of_any=True)
+
+
 def _vm_has_no_instance(asked: Asked) -> str | None:
     """A VM is let go when the API server itself has said, in this pass, that it has no instance."""
     vm = asked.decided_on
@@ -215,7 +225,7 @@ RULES: dict[tuple[str, str], tuple[Rule, ...]] = {
         _is_what_its_vm_says,
         is_paused_as_asked,
     ),
-    ("create", POD.kind): (_is_made_once,),
+    ("create", POD.kind): (_is_made_once, _earlier_ones_are_gone),
     ("patch", VIRTUAL_MACHINE_INSTANCE.kind): (_names_its_state, _vmi_has_no_pod, _vm_lives),
     ("patch status of", VIRTUAL_MACHINE_INSTANCE.kind): (
         _names_its_state,

@@ -15,7 +15,7 @@ from kubevirt_api.names import LAUNCHER_ROLE, ROLE
 
 from controlplane.api.objects.resources import LEASE, NODE, POD, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.engine.overlay import Overlay, RememberingApi
-from controlplane.handler_link import Guest, Power, Verb
+from controlplane.handler_link import Done, Guest, Power, Verb
 from controlplane.kube.lease import Heartbeat
 from controlplane.node_link.messages import KvmFinding
 from controlplane.virt_handler.launchers.session import Tools
@@ -23,7 +23,7 @@ from controlplane.virt_handler.listed import keep_listed
 from controlplane.virt_handler.node import serving_patch
 from controlplane.virt_handler.power import PowerVerbs
 from controlplane.virt_handler.vmi.reconciler import VmiReconciler
-from controlplane.virt_handler.vmi.world import Launcher
+from controlplane.virt_handler.vmi.world import Launcher, World
 from tests.controlplane.simulation import launcher as host
 from tests.controlplane.simulation.answers import Asked, View
 from tests.controlplane.simulation.calls import CallingApi, Fate
@@ -58,6 +58,8 @@ class Handler(Process):
     def __init__(self, node: Node, store: Store, rng: random.Random, build: BuildHandler = VmiReconciler) -> None:
         super().__init__(f"{node.name} handler", store, node.clock)
         self.node = node
+        for one in node.launchers.values():
+            one.is_to_go_on = False  # what was not told in a status yet is not known any more
         pods = self.watch(POD, lambda body: _is_launcher_on(body, node.name))
         vmis = self.watch(VIRTUAL_MACHINE_INSTANCE, lambda body: body.get("status", {}).get("nodeName") == node.name)
         self.caches = (pods, vmis)
@@ -76,10 +78,12 @@ class Handler(Process):
         self.run(self.sessions.run())
         api = RememberingApi(CallingApi(store), {VIRTUAL_MACHINE_INSTANCE: self._known})
         self.reconciler = build(node.name, self._known, self.sessions, api, node.clock, tell=_tell)
+        self._observe = self.reconciler.observe
+        self.reconciler.observe = self._look  # type: ignore[method-assign]
         self.work = {"vmi": (queue, self.reconciler)}
         self._power = PowerVerbs(node.name, self.sessions, self._known)
         self._going: dict[str, float] = {}
-        """When (monotonic) a pass first saw the deletion of a VMI, by its UID."""
+        """When (monotonic) a look first saw the deletion of a VMI, by its UID."""
         self._unseen: dict[Key, float] = {}
         """Since when (monotonic) no VMI of a key is seen to be this node's."""
         self._known.subscribe(self._changed)
@@ -104,16 +108,26 @@ class Handler(Process):
 
     def press(self, guest: host.Launcher, verb: Verb) -> None:
         """Have a person ask for a verb through virt-api, who waits for what comes of it or not."""
-        self.loop.create_task(self._carry_out(Power(Guest(self.node.name, guest.vmi_uid, guest.pod_uid), verb)))
+        asked = Power(Guest(self.node.name, guest.vmi_uid, guest.pod_uid), verb)
+        self.loop.create_task(self._carry_out(asked, guest))
         self.loop.settle()
 
-    async def _carry_out(self, asked: Power) -> None:
+    async def _carry_out(self, asked: Power, guest: host.Launcher) -> None:
         with self.sessions.unpausing(asked.guest.pod_uid) if asked.verb == "unpause" else nullcontext():
-            await self._power.answer(asked)
+            answer = await self._power.answer(asked)
+        if isinstance(answer, Done):
+            guest.is_to_go_on = asked.verb == "unpause"
 
     def lose_sight(self) -> None:
         """Be shown no VMIs, until they change or are listed again."""
         self.caches[1].lose_sight()
+
+    def _look(self, key: Key) -> World | None:
+        """Take note of what is seen at each look, not only when a pass begins."""
+        world = self._observe(key)
+        if world is not None and world.vmi is not None and world.vmi.metadata.deletion_timestamp is not None:
+            self._going.setdefault(world.vmi.metadata.uid, self.clock.monotonic())
+        return world
 
     def begins(self, key: Key) -> None:
         vmi = self._note_sight(key)
@@ -127,10 +141,10 @@ class Handler(Process):
         is_late = not is_asking and since > EVERY_SECONDS + SHORTEST_SECONDS
         return f"it has not asked for a renewal since {since:.2f} s" if is_late else None
 
-    def carry_out(self, index: int, fate: Fate) -> None:
+    def carry_out(self, index: int, fate: Fate, meanwhile: Callable[[], None] = lambda: None) -> None:
         if self.passes[index].call.kind == LEASE.kind:
             self._answered_at = self.clock.monotonic()
-        super().carry_out(index, fate)
+        super().carry_out(index, fate, meanwhile)
 
     def _about_node(self, asked: Asked) -> str | None:
         if asked.call.kind == NODE.kind:
@@ -158,7 +172,9 @@ class Handler(Process):
         self.begins(key)
         vmi = self._vmi(key)
         left = None if vmi is None else self._grace_left(vmi)
-        return owed(vmi, self.sessions.launchers_named(key), self.node.name, left, self.sessions.pause_left)
+        let_go_on = {uid for uid, one in self.node.launchers.items() if one.is_to_go_on}
+        launchers = self.sessions.launchers_named(key)
+        return owed(vmi, launchers, self.node.name, left, self.sessions.pause_left, let_go_on=let_go_on)
 
     def _note_sight(self, key: Key) -> Json | None:
         """Take note whether a VMI of the key is seen to be this node's; return it."""

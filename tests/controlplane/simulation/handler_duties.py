@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection
 
 from controlplane.virt_handler.vmi.world import Launcher
 from tests.controlplane.simulation.duties import Owed
-from tests.controlplane.simulation.launcher import STALLED, is_provisional
+from tests.controlplane.simulation.launcher import STALLED, is_alive, is_provisional
 from tests.controlplane.simulation.store import OVER, Json
 
 GOING_ON = ("Scheduled", "Running", "Unknown")
@@ -26,9 +26,18 @@ PauseLeft = Callable[[str], float]
 
 
 def owed(
-    vmi: Json | None, launchers: Collection[Launcher], node: str, grace_left: float | None, pause_left: PauseLeft
+    vmi: Json | None,
+    launchers: Collection[Launcher],
+    node: str,
+    grace_left: float | None,
+    pause_left: PauseLeft,
+    *,
+    let_go_on: Collection[str],
 ) -> Owed | None:
-    """Say what waits. vmi: of the key, as it is seen; launchers: of Pods that name it."""
+    """Say what waits. vmi: of the key, as it is seen; launchers: of Pods that name it.
+
+    let_go_on: UIDs of Pods of whose guests a person was told last that they go on.
+    """
     if any(one.doing for one in launchers):
         return None  # its end wakes the key
     if vmi is None or vmi.get("status", {}).get("nodeName") != node:
@@ -46,7 +55,7 @@ def owed(
     if _has_guest(own[0]) and is_going and phase in GOING_ON:
         is_asked = grace_left is None or grace_left > 0
         return Owed("a guest runs that is to end", min(POWER_BUTTON, grace_left or POWER_BUTTON) if is_asked else END)
-    if _is_stalled(own[0], vmi) and phase == "Running" and not is_going:
+    if _is_stalled(own[0], vmi, is_let_go_on=own[0].pod.uid in let_go_on) and phase == "Running" and not is_going:
         return Owed("a guest waits to be let go on", RESUME_AGAIN)
     is_waiting = phase == "Scheduled" and not is_going and _may_start(own[0])
     return Owed("its start has come to nothing", max(0.0, pause_left(own[0].pod.uid))) if is_waiting else None
@@ -54,16 +63,16 @@ def owed(
 
 def _has_guest(launcher: Launcher) -> bool:
     seen = launcher.sighting
-    return seen.is_connected and seen.state is not None and seen.state.life.is_up and not is_provisional(seen.state)
+    return seen.is_connected and seen.state is not None and is_alive(seen.state) and not is_provisional(seen.state)
 
 
-def _is_stalled(launcher: Launcher, vmi: Json | None) -> bool:
+def _is_stalled(launcher: Launcher, vmi: Json | None, *, is_let_go_on: bool) -> bool:
     """Tell whether an I/O error, and no person, has paused a guest that can be let go on."""
     seen = launcher.sighting
     listed = [] if vmi is None else vmi.get("status", {}).get("conditions", [])
     is_told = any((one["type"], one.get("reason")) == ("Paused", "PausedByUser") for one in listed)
     is_held = is_told if seen.is_held is None else seen.is_held
-    return seen.is_connected and seen.state == STALLED and not launcher.is_gone and not is_held
+    return seen.is_connected and seen.state == STALLED and not launcher.is_gone and (is_let_go_on or not is_held)
 
 
 def _may_start(launcher: Launcher) -> bool:

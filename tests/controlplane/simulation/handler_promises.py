@@ -18,7 +18,7 @@ from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE_INSTANCE, Ke
 from controlplane.virt_handler.vmi.world import Launcher
 from tests.controlplane.simulation.answers import Asked
 from tests.controlplane.simulation.end_promises import end_follows
-from tests.controlplane.simulation.launcher import is_provisional
+from tests.controlplane.simulation.launcher import is_alive, is_provisional
 from tests.controlplane.simulation.store import OVER, Json
 from tests.controlplane.simulation.vmi_status_promises import vmi_status_follows
 
@@ -162,7 +162,7 @@ def _guest_is_seen(launcher: Launcher | None, *, is_first: bool) -> str | None:
     if launcher is not None and launcher.is_gone:
         return "Running, and its Pod was removed: its guest is about to be ended"
     seen = None if launcher is None else launcher.sighting
-    if seen is None or not seen.is_connected or seen.state is None or not seen.state.life.is_up:
+    if seen is None or not seen.is_connected or seen.state is None or not is_alive(seen.state):
         return "Running, and no guest is seen"
     return "Running, and the guest is seen to be starting" if is_provisional(seen.state) else None
 

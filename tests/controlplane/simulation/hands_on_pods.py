@@ -52,6 +52,19 @@ class HandsOnPods:
         self._store.create(POD, key.namespace, {"metadata": meta, "spec": {"containers": [{"name": "compute"}]}})
         return f"replace Pod {key} by one that squats"
 
+    def hide(self, key: Key) -> str:
+        """Take the label off a Pod by which it is watched."""
+        pod = self._store.find(POD, key)
+        if pod is None or ROLE not in pod["metadata"].get("labels", {}):
+            return NOTHING
+        self._store.patch(POD, key, {"metadata": {"labels": {ROLE: None}}})
+        return f"take the label off Pod {key}"
+
+    def hide_of(self, vmi: Key) -> str:
+        """Take that label off the Pods of one instance."""
+        hidden = [key for key in self._pods_of(vmi) if self.hide(key) != NOTHING]
+        return f"take the label off Pod {hidden[0]}" if hidden else NOTHING
+
     def delete_of(self, vmi: Key) -> str:
         """Delete the Pods of one instance."""
         return self._delete_all_of(vmi, None)
@@ -60,13 +73,16 @@ class HandsOnPods:
         return self._delete_all_of(vmi, 0)
 
     def _delete_all_of(self, vmi: Key, grace_period_seconds: int | None) -> str:
-        body = self._store.find(VIRTUAL_MACHINE_INSTANCE, vmi)
-        uid = None if body is None else body["metadata"]["uid"]
-        found = [key for key, pod in self._store.list(POD) if uid is not None and controlling_uid(pod) == uid]
+        found = self._pods_of(vmi)
         for key in found:
             self._store.delete(POD, key, grace_period_seconds=grace_period_seconds)
         how = "" if grace_period_seconds is None else " by force"
         return f"delete Pod {found[0]}{how}" if found else NOTHING
+
+    def _pods_of(self, vmi: Key) -> list[Key]:
+        body = self._store.find(VIRTUAL_MACHINE_INSTANCE, vmi)
+        uid = None if body is None else body["metadata"]["uid"]
+        return [key for key, pod in self._store.list(POD) if uid is not None and controlling_uid(pod) == uid]
 
     def force_delete_on(self, node: str) -> str:
         """Help a node that is not reached: the launchers' Pods are stuck, so a person removes them."""

@@ -21,6 +21,9 @@ ENDS = {"shut down": "shutdown", "crashed": "crashed", "destroyed": "destroyed",
 """How a guest ends, and libvirt's reason for it."""
 STALLED = State(Life.PAUSED, "ioerror")
 BY_PERSON = State(Life.PAUSED, "user")
+GOING_DOWN = State(Life.SHUTTING_DOWN, "unknown")
+"""The guest has halted, and QEMU is yet to end, which may hang (a disk that does not answer)."""
+NOT_UP = (Life.SHUT_OFF, Life.CRASHED, Life.UNKNOWN)
 UNSEEN = OFF
 """How a domain is whose guest ended while there was no libvirtd."""
 
@@ -28,6 +31,11 @@ UNSEEN = OFF
 def is_provisional(state: State) -> bool:
     """Tell whether QEMU is being started. Not by State.is_starting: a bug may be planted there."""
     return (state.life, state.reason) == (STARTING.life, STARTING.reason)
+
+
+def is_alive(state: State) -> bool:
+    """Tell whether there is a QEMU of the run. Not by Life.is_up: a bug may be planted there."""
+    return state.life not in NOT_UP
 
 
 class DomainError(Exception):
@@ -64,6 +72,10 @@ class Launcher:
     has_ended_unseen: bool = False
     """While there was no libvirtd."""
     is_deaf: bool = False
+    halts: bool = False
+    """The guest and QEMU do not end in one moment; where it is deaf as well, QEMU hangs in between."""
+    is_to_go_on: bool = False
+    """A person was the last to say so, and was told that it was done."""
     is_overruled: bool = False
     """A guest that a person had paused was let go on, and no person had asked for that."""
     changes: int = 0
@@ -74,7 +86,12 @@ class Launcher:
 
     @property
     def is_running_guest(self) -> bool:
-        return self.state is not None and self.state.life.is_up
+        return self.state is not None and is_alive(self.state)
+
+    @property
+    def is_going_down(self) -> bool:
+        """The guest has halted, and nothing hinders QEMU to end."""
+        return self.state == GOING_DOWN and not self.is_deaf
 
     def listen(self) -> None:
         """Let a libvirtd begin. Of a guest that ended without one every other does not even know the domain."""
@@ -123,6 +140,7 @@ class Launcher:
 
     def pause(self) -> None:
         """Do as a person asks; one that an I/O error has paused stays so for that reason, as libvirt has it."""
+        self.is_to_go_on = False
         if self._is_going_on:
             self._become(BY_PERSON)
 
@@ -139,7 +157,11 @@ class Launcher:
     def press_power(self) -> None:
         if not self.is_running_guest:
             raise DomainError("domain is not running", is_wrong_state=True)
-        if not self.is_deaf and self._is_going_on:  # one that is paused hears nothing
+        if not self._is_going_on:  # one that is paused hears nothing
+            return
+        if self.halts:
+            self._become(GOING_DOWN)
+        elif not self.is_deaf:
             self.end_guest("shut down")
 
     def destroy(self) -> None:

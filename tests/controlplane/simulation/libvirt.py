@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -59,8 +60,8 @@ class LauncherConnections:
         self._rng = rng
         self.settle = settle
         self._open: list[LauncherConnection] = []
-        self.unpaused: set[str] = set()
-        """UIDs of Pods whose guests a person asks to let go on just now."""
+        self.unpaused: Counter[str] = Counter()
+        """By the Pods' UIDs: how many persons ask to let their guests go on just now."""
         self._waiting: list[tuple[str, asyncio.Future[None]]] = []
 
     def steps(self) -> list[Callable[[], None]]:
@@ -244,7 +245,7 @@ class LauncherGuest:
 
     async def resume(self) -> None:
         asked = self._connection.connections.unpaused
-        await self._connection.call("resume", lambda one: one.resume(by_person=one.pod_uid in asked))
+        await self._connection.call("resume", lambda one: one.resume(by_person=asked[one.pod_uid] > 0))
 
     async def pause(self) -> None:
         await self._connection.call("pause", lambda one: one.pause())

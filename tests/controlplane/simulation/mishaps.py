@@ -174,6 +174,15 @@ class Mishaps:
         self._world.fault("I/O error")
         return f"guest of {one.vmi}: is paused by an I/O error"
 
+    def end_one(self) -> str | None:
+        """A guest ends by itself."""
+        up = [one for node in self._world.nodes for one in node.guests() if one.has_run]
+        if not up:
+            return None
+        one, how = self._rng.choice(up), self._rng.choice(("shut down", "crashed"))
+        one.end_guest(how)
+        return f"guest of {one.vmi}: {how}"
+
     def emulation(self) -> str | None:
         """A person lets guests do without KVM, or takes that back: Pods that no node fits are made anew."""
         self._world.fault("emulation")

@@ -37,13 +37,14 @@ CHANGES: dict[tuple[str, str, str], tuple[Change, ...]] = {
     ("handler", "launch", "domain"): STARTED,
     ("handler", "finish start of", "domain"): STARTED,
     ("controller", READ, POD.kind): (_on_pods(HandsOnPods.replace),),
-    ("controller", "delete", POD.kind): (_on_pods(HandsOnPods.replace),),
+    ("controller", "delete", POD.kind): (_on_pods(HandsOnPods.replace), _on_pods(HandsOnPods.hide)),
     ("controller", READ, VIRTUAL_MACHINE.kind): WANTED,
     ("controller", "create", VIRTUAL_MACHINE_INSTANCE.kind): WANTED,
+    ("controller", "patch", VIRTUAL_MACHINE_INSTANCE.kind): (People.start, People.restart),
     ("controller", "patch status of", VIRTUAL_MACHINE.kind): (People.stop, People.start, People.restart),
     ("controller", "delete", VIRTUAL_MACHINE_INSTANCE.kind): (People.leave, People.switch, People.delete_vmi),
     ("controller", READ, VIRTUAL_MACHINE_INSTANCE.kind): (People.squat, People.leave),
-    ("controller", "patch status of", VIRTUAL_MACHINE_INSTANCE.kind): STARTED,
+    ("controller", "patch status of", VIRTUAL_MACHINE_INSTANCE.kind): (*STARTED, _on_pods(HandsOnPods.hide_of)),
 }
 """By who asks for what."""
 STARTS = ("launch", "finish start of")
@@ -58,12 +59,15 @@ class Moments:
 
     def meddle(self, one: Process, call: Call) -> str:
         """Do, now and then, what hurts most before this call; say what, "" for nothing."""
-        world, rng = self._world, self._world.rng
+        return self.follow(one, call) if self._world.rng.random() < self._world.odds.meddling else ""
+
+    def follow(self, one: Process, call: Call) -> str:
+        """Do one of the things that hurt about this call; say what, "" for nothing."""
         changes = CHANGES.get((one.role, call.verb, call.kind), ())
-        if not changes or rng.random() >= world.odds.meddling:
+        if not changes:
             return ""
-        world.store.actor = "user"
-        said = rng.choice(changes)(world.people, call.key)
+        self._world.store.actor = "user"
+        said = self._world.rng.choice(changes)(self._world.people, call.key)
         return "" if said == NOTHING else f"user: {said}"
 
     def breaks(self, call: Call) -> bool:

@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Literal, TypeVar
 
-from controlplane.api.objects.resources import LEASE
-from tests.controlplane.simulation.calls import Call
+from controlplane.api.objects.resources import LEASE, Key
+from tests.controlplane.simulation.calls import READ, Call
 from tests.controlplane.simulation.handler import Handler
 from tests.controlplane.simulation.hands_on_pods import NOTHING
 from tests.controlplane.simulation.kubernetes import (
@@ -19,23 +19,32 @@ from tests.controlplane.simulation.kubernetes import (
     collect_pods,
     evict,
 )
-from tests.controlplane.simulation.launcher import Launcher
+from tests.controlplane.simulation.launcher import BY_PERSON, STALLED, Launcher
 from tests.controlplane.simulation.mishaps import Mishaps
 from tests.controlplane.simulation.moments import Moments
-from tests.controlplane.simulation.process import Process
+from tests.controlplane.simulation.process import BY_KIND, Process
 from tests.controlplane.simulation.swarm import SLOW_DELIVERY
 from tests.controlplane.simulation.watching import WatchingCache
 from tests.controlplane.simulation.world import World
 
 T = TypeVar("T")
 Move = Callable[[], str | None]
+LATE = 0.2
+"""How often, where minds are changed, the watches tell more than an answer before that is there; always where the
+answer is that what is shown is gone, and another one of its name may follow."""
+OVERTAKING = 20
+"""Events of each watch."""
 LOOKS_EVERY = 16
 """Steps between two looks for what was forgotten."""
 
 
-WHAT_GUESTS_MEET: tuple[Literal["shut down", "crashed", "pause", "unpause"], ...] = (
+Meets = Literal["shut down", "crashed", "pause", "unpause"]
+WHAT_PERSONS_DO: tuple[Meets, ...] = ("pause", "unpause")
+PERSONS_OVER_PAUSES = 0.7
+"""How often what a paused guest meets next is a person."""
+WHAT_GUESTS_MEET: tuple[Meets, ...] = (
     *("shut down", "crashed") * 3,
-    *("pause", "unpause"),
+    *WHAT_PERSONS_DO,
 )
 """Ends more often than pauses: a guest that ends before anybody has seen it run is what is hard."""
 
@@ -148,13 +157,36 @@ class Moves:
             self._world.fault("moment")
             return meddled
         fate = self._world.odds.fate(may_refuse=call.is_write)
+        is_gone = one.passes[index].known != "" and call.verb == READ and call.key not in self._there(call.kind)
         if self._is_cut_off(one, call):
             fate = "request lost"
         elif isinstance(one, Handler) and self._moments.breaks(call):
             return self.mishaps.end_in_start(one, index)
         elif fate != "done":
             self._world.fault(fate)
+            if fate == "answer lost" and self._rng.random() < self._world.odds.meddling:
+                return self._world.carry(one, index, fate, lambda: self._build_on(one, call))
+        elif call.is_api and self._rng.random() < self._world.odds.meddling * (1.0 if is_gone else LATE):
+            return self._world.carry(one, index, fate, lambda: self._overtake(one, call)) + ", and is overtaken"
         return self._world.carry(one, index, fate)
+
+    def _there(self, kind: str) -> Collection[Key]:
+        return [key for key, _unused in self._world.store.list(BY_KIND[kind])]
+
+    def _build_on(self, one: Process, call: Call) -> None:
+        """Let something follow from what was done, of which whoever did it has not heard."""
+        said = self._moments.follow(one, call)
+        if said:
+            self._world.note(said)
+
+    def _overtake(self, one: Process, call: Call) -> None:
+        """Let something be done about what was asked, and the process hear of all before it has its answer."""
+        self._moments.follow(one, call)
+        self._world.fault("late")
+        for cache in one.caches:
+            for _unused in range(OVERTAKING):
+                if cache.is_behind:
+                    cache.advance()
 
     def _is_cut_off(self, one: Process, call: Call) -> bool:
         """Tell whether a call of virt-handler cannot get through: none of its node, or none about its Lease."""
@@ -206,7 +238,8 @@ class Moves:
         if not guests:
             return None
         one = self._rng.choice(guests)
-        how = self._rng.choice(WHAT_GUESTS_MEET)
+        is_paused = one.state in (STALLED, BY_PERSON) and self._rng.random() < PERSONS_OVER_PAUSES
+        how = self._rng.choice(WHAT_PERSONS_DO if is_paused else WHAT_GUESTS_MEET)
         if how in ("pause", "unpause"):
             return self._press(one, how)
         one.end_guest(how)

@@ -13,6 +13,7 @@ from typing import Any
 from controlplane.domain.state import State
 from controlplane.engine.overlay import Overlay
 from controlplane.engine.queue import Queue
+from controlplane.virt_controller.quarantine import decide as quarantine_decide
 from controlplane.virt_controller.vm import reconciler as vm_module
 from controlplane.virt_controller.vm import world as vm_world
 from controlplane.virt_controller.vm.reconciler import VmReconciler
@@ -101,6 +102,8 @@ MUTANTS: dict[str, Mutant] = {
             (vmi_decide, "find_retry", planted_attempts.whatever_it_was),
         )
     ),
+    "a node marked for one machine": Mutant(swapped=((quarantine_decide, "MACHINES", 1),)),
+    "nodes never marked": Mutant(swapped=((quarantine_decide, "WINDOW_SECONDS", 0.0),)),
     "start without a grant": Mutant(handler=planted.StartsWithoutGrant),
     "start in whatever state": Mutant(
         swapped=(

@@ -32,6 +32,8 @@ WAYS_TO_BREAK: tuple[Broken, ...] = ("refuses", "lacks the launcher", "does noth
 LAUNCHER = "launcher"
 """The launcher's image."""
 
+HALTS = 0.5
+"""How often a guest that shuts down is seen to."""
 HESITATIONS = (0, 5, 30, 60)
 """Of a machine that starts."""
 
@@ -100,7 +102,9 @@ class Node:
         """Let the launcher's own processes do their next thing."""
         if one.end_if_over():
             return
-        if one.is_starting:
+        if one.is_going_down:
+            one.end_guest("shut down")
+        elif one.is_starting:
             try:
                 one.go_on_starting()
             except DomainError:
@@ -134,7 +138,7 @@ class Node:
             self._report(pod, "Running")
 
     def _can_go_on(self, one: Launcher) -> bool:
-        return one.is_starting or not one.is_listening or one.is_over
+        return one.is_starting or one.is_going_down or not one.is_listening or one.is_over
 
     def _is_due(self, pod: Json) -> bool:
         if pod["spec"].get("nodeName") != self.name:
@@ -174,6 +178,7 @@ class Node:
         selector = pod["spec"].get("nodeSelector", {})
         launcher.fails_to_boot = NO_KERNEL in selector
         launcher.is_deaf = DEAF in selector
+        launcher.halts = self.rng.random() < HALTS
         launcher.hesitation = self.rng.choice(HESITATIONS)
         if BAD_NODE_SELECTOR in selector:
             launcher.exit(1, "volume root: not a disk image")

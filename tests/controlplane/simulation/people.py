@@ -23,6 +23,7 @@ from controlplane.virt_api.lifecycle import (
     NotBuiltError,
     PatchInstance,
     PatchSpec,
+    PatchStatus,
     RefusedError,
     Write,
     decide_restart,
@@ -33,11 +34,13 @@ from controlplane.virt_api.options import RestartOptions, StartOptions, StopOpti
 from tests.controlplane.simulation.hands_on_pods import NOTHING, HandsOnPods
 from tests.controlplane.simulation.ledger import UNKNOWN, Ledger, strategy_of
 from tests.controlplane.simulation.node import BAD_NODE_SELECTOR, DEAF, NO_KERNEL
-from tests.controlplane.simulation.store import Json, Store
+from tests.controlplane.simulation.store import OVER, Json, Store
 
 NAMESPACE = "default"
 INVALID_MEMORY = "-64Mi"
 """A VMI with so much memory got past admission."""
+UNNAMED = 0.2
+"""How often whoever asks for a stop does not say of what, as older clients do."""
 Doing = Callable[[Key], str]
 
 
@@ -87,8 +90,13 @@ class People:
         """Ask one machine for something, or change one's mind about it."""
         self._store.actor = "user"
         there = [key for key, _unused in self._store.list(VIRTUAL_MACHINE)]
+        if not there:
+            return NOTHING
+        key = self._rng.choice(there)
+        vmi = self._store.find(VIRTUAL_MACHINE_INSTANCE, key)
+        is_over = vmi is not None and vmi.get("status", {}).get("phase") in OVER
         doings = (self.start, self.stop, self.restart, self.restart, self.switch, self._change_template)
-        return self._rng.choice(doings)(self._rng.choice(there)) if there else NOTHING
+        return self._rng.choice((self.start, *doings[:3]) if is_over else doings)(key)
 
     def _create_vm(self, key: Key) -> str:
         selector = {}
@@ -207,6 +215,8 @@ class People:
         except (RefusedError, NotBuiltError):
             return NOTHING
         self._ledger.accepted(word, vm, vmi, self._store.version)
+        if self._rng.random() < UNNAMED:
+            writes = tuple(map(_without_name, writes))
         for write in writes:
             if isinstance(write, PatchInstance):
                 self._store.patch(VIRTUAL_MACHINE_INSTANCE, key, write.patch, uid=write.uid)
@@ -248,6 +258,14 @@ class People:
         vm = self._store.find(VIRTUAL_MACHINE, key)
         assert vm is not None
         return vm, self._store.find(VIRTUAL_MACHINE_INSTANCE, key)
+
+
+def _without_name(write: Write) -> Write:
+    """Let a stop that is asked for alone name no instance."""
+    match write:
+        case PatchStatus(patch={"status": {"stateChangeRequests": [{"action": "Stop"}]}}):
+            return PatchStatus({"status": {**write.patch["status"], "stateChangeRequests": [{"action": "Stop"}]}})
+    return write
 
 
 def _reference(kind: str, body: Json) -> Json:

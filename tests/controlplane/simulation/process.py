@@ -10,15 +10,15 @@ lost or refused, and whether the process dies there. Nothing survives its death 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from contextvars import Context, copy_context
 from dataclasses import replace
 from typing import Any
 
 from controlplane.api.objects.resources import Key, Resource
+from controlplane.engine import reconcile as engine
 from controlplane.engine.errors import AlreadyExists, NoProgress, NotFound
 from controlplane.engine.plan import Outcome
-from controlplane.engine.reconcile import reconcile
 from tests.controlplane.simulation.answers import Answers, Asked, View
 from tests.controlplane.simulation.breach import Breach
 from tests.controlplane.simulation.cache import Selects
@@ -36,6 +36,8 @@ SHORTEST_SECONDS = 0.01
 """Of lateness that counts."""
 PASSES_AT_ONCE = 300
 """Over one key, while no time passes."""
+ROUNDS = (2, engine.ROUNDS)
+"""How far a pass goes: where it is not far, what is left must not be forgotten."""
 BY_KIND = {one.kind: one for one in RESOURCES}
 EXPECTED = (READ, LOOK, "create", "delete")
 """Calls of which it may be an answer that there is no such object, or one already."""
@@ -58,6 +60,7 @@ class Process:
         self.broken_promises: list[str] = []
         self.is_dead = False
         self._born = clock.monotonic()
+        self._rounds = ROUNDS[store.version % len(ROUNDS)]
         self._carried = 0
         """How many calls were answered."""
         self._passes_begun: dict[tuple[str, Key], tuple[float, int]] = {}
@@ -114,9 +117,13 @@ class Process:
         turn = Turn(name, key, since, Answers(), view, now, stood=stood)
         context = copy_context()
         context.run(TURN.set, turn)
-        task = turn.task = self.loop.create_task(reconcile(reconciler, key), context=context)
-        task.add_done_callback(lambda ended: self._ended(turn, ended))
-        self.loop.settle()
+        usual, engine.ROUNDS = engine.ROUNDS, self._rounds
+        try:
+            task = turn.task = self.loop.create_task(engine.reconcile(reconciler, key), context=context)
+            task.add_done_callback(lambda ended: self._ended(turn, ended))
+            self.loop.settle()
+        finally:
+            engine.ROUNDS = usual
         return True
 
     def _note_pass(self, name: str, key: Key) -> None:
@@ -145,20 +152,27 @@ class Process:
         self.loop.settle()
         return due is not None and due <= 0
 
-    def carry_out(self, index: int, fate: Fate) -> None:
-        """Let one waiting call happen and its pass go on to its next call or its end."""
+    def carry_out(self, index: int, fate: Fate, meanwhile: Callable[[], None] = lambda: None) -> None:
+        """Let one waiting call happen and its pass go on to its next call or its end.
+
+        meanwhile: what happens after the call and before its answer is there.
+        """
         one = self.passes.pop(index)
         if one.answer.done():
             self.loop.settle()  # who asked does not wait any more
             return
         self.store.actor = self.role
         result, error = perform(one.call, fate)
+        version = self.store.version
+        meanwhile()
+        if one.answer.done():
+            return  # who asked has stopped waiting
         self._carried += 1
         one.turn.calls.append(one.call)
         if error is not None and not (isinstance(error, NotFound | AlreadyExists) and one.call.verb in EXPECTED):
             one.turn.troubles.append(f"{one.call}: {type(error).__name__}")
         for answers in (one.turn.answers, self.answers):
-            answers.take(one.call, result, error, self.store.version, known=one.known)
+            answers.take(one.call, result, error, version, known=one.known)
         if error is None:
             one.answer.set_result(result)
         else:

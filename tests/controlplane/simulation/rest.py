@@ -16,7 +16,7 @@ from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE, VIRTU
 from controlplane.api.objects.vm import VirtualMachine
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from tests.controlplane.simulation.causes import vmi_of
-from tests.controlplane.simulation.launcher import STALLED
+from tests.controlplane.simulation.launcher import STALLED, Launcher
 from tests.controlplane.simulation.ledger import Account, Ledger, controlling_uid
 from tests.controlplane.simulation.listing import is_listed
 from tests.controlplane.simulation.node import BAD_NODE_SELECTOR, NO_KERNEL, Node
@@ -41,7 +41,7 @@ class Rest:
             f"the guest of {one.vmi} is paused"
             for node in self._nodes
             for one in node.guests()
-            if one.state == STALLED and node is not self.dead and not node.is_unreachable and not self._rests(one.vmi)
+            if one.state == STALLED and node is not self.dead and not node.is_unreachable and not self._rests(one)
         ]
         found += self._going() + self._unproven() + self._leftovers() + self._wrongly_listed()
         vmis = dict(self._store.list(VIRTUAL_MACHINE_INSTANCE))
@@ -56,9 +56,11 @@ class Rest:
                 found.extend(f"VMI {key} {text}" for text in untrue_of_vmi(raw))
         return found
 
-    def _rests(self, key: Key) -> bool:
-        """Tell whether a person has paused the guest of a VMI, by its word."""
-        raw = dict(self._store.list(VIRTUAL_MACHINE_INSTANCE)).get(key)
+    def _rests(self, guest: Launcher) -> bool:
+        """Tell whether a person has paused a guest, by its VMI's word, and has not been told that it goes on."""
+        if guest.is_to_go_on:
+            return False
+        raw = dict(self._store.list(VIRTUAL_MACHINE_INSTANCE)).get(guest.vmi)
         paused = None if raw is None else conditions.find(decode_vmi(raw).status.conditions, "Paused")
         return paused is not None and paused.reason == "PausedByUser"
 

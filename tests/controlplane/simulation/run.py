@@ -11,6 +11,7 @@ from tests.controlplane.simulation.breach import Breach
 from tests.controlplane.simulation.controller import Reconcilers, real_reconcilers
 from tests.controlplane.simulation.election import Election
 from tests.controlplane.simulation.handler import BuildHandler, VmiReconciler
+from tests.controlplane.simulation.marks import MarkPlay
 from tests.controlplane.simulation.moves import Moves
 from tests.controlplane.simulation.sets import SetPlay
 from tests.controlplane.simulation.settle import Settling
@@ -42,6 +43,7 @@ class Simulation:
                     self.world.draw_odds()
             self._guarded(lambda: Election(self.world.seed).run(steps // 10))
             self._guarded(lambda: SetPlay(self.world.seed).run(steps // 10))
+            self._guarded(lambda: MarkPlay(self.world.seed).run(steps // 10))
         finally:
             self.world.end()
 

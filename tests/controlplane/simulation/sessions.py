@@ -70,11 +70,11 @@ class WatchedRegistry(Registry):
     @contextmanager
     def unpausing(self, pod_uid: str) -> Iterator[None]:
         """Know inside the block that a person asks to let that Pod's guest go on."""
-        self._connections.unpaused.add(pod_uid)
+        self._connections.unpaused[pod_uid] += 1
         try:
             yield
         finally:
-            self._connections.unpaused.discard(pod_uid)
+            self._connections.unpaused[pod_uid] -= 1
 
     def steps(self) -> list[Callable[[], None]]:
         """List what sessions can be told now."""

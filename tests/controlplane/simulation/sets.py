@@ -10,108 +10,19 @@ there are as many as are wanted, the status says so, and nobody writes any more,
 from __future__ import annotations
 
 import random
-from collections.abc import Coroutine
-from dataclasses import dataclass
-from typing import Any
 
-import msgspec
-
-from controlplane.api.objects.kubevirt import KubeVirtConfiguration
-from controlplane.api.objects.resources import (
-    VIRTUAL_MACHINE_INSTANCE,
-    VIRTUAL_MACHINE_INSTANCE_REPLICA_SET,
-    Key,
-    Resource,
-)
-from controlplane.engine.overlay import Overlay, RememberingApi
-from controlplane.engine.plan import Outcome
-from controlplane.engine.reconcile import reconcile
-from controlplane.virt_controller.replicaset.reconciler import ReplicaSetReconciler
+from controlplane.api.objects.resources import Key
 from tests.controlplane.simulation.breach import Breach
-from tests.controlplane.simulation.cache import LaggingCache
-from tests.controlplane.simulation.calls import Call, CallingApi, Fate, perform
+from tests.controlplane.simulation.calls import Fate
 from tests.controlplane.simulation.clock import SimulatedClock
-from tests.controlplane.simulation.controller import Told
-from tests.controlplane.simulation.store import OVER, WITH_SETS, Json, Store
+from tests.controlplane.simulation.set_keeper import POD_GOES, SET, VMI, WEB, Process, counts
+from tests.controlplane.simulation.store import WITH_SETS, Json, Store
 
 LABELS = {"app": "web"}
 MEDDLING = 0.3
 """How often a mind is changed while an instance is being made, and nothing comes of that."""
 READY: Json = {"type": "Ready", "status": "True"}
-POD_GOES: Json = {"type": "Ready", "status": "False", "reason": "PodTerminating"}
-WEB = Key("default", "web")
-SET, VMI = VIRTUAL_MACHINE_INSTANCE_REPLICA_SET, VIRTUAL_MACHINE_INSTANCE
 FATES: tuple[Fate, ...] = ("done", "done", "done", "done", "request lost", "answer lost", "answer lost", "forbidden")
-
-
-@dataclass
-class Pass:
-    coroutine: Coroutine[Call, Any, Outcome]
-    call: Call
-    sets_read: int
-    vmis_read: int
-    """How far the caches had read when it began."""
-
-
-class Process:
-    """A virt-controller that follows, and works when it leads."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self.at_first: Json = {}
-        """The set as the pass saw it when it began."""
-        self.caches = {one: LaggingCache(store, one) for one in (SET, VMI)}
-        overlays = self._overlays = {one: Overlay(cache) for one, cache in self.caches.items()}
-        self.reconciler = ReplicaSetReconciler(
-            replica_sets=overlays[SET],
-            vmis=overlays[VMI],
-            api=RememberingApi(CallingApi(store), overlays),
-            clock=SimulatedClock(),
-            events=Told(),
-            configuration=KubeVirtConfiguration,
-        )
-        for cache in self.caches.values():
-            cache.start()
-        self.work: Pass | None = None
-
-    def begin(self) -> bool:
-        """Start a pass; tell whether it asks for anything."""
-        coroutine = reconcile(self.reconciler, WEB)
-        self.at_first = self._seen(SET, WEB) or {"spec": {"replicas": 0}}
-        read = (self.caches[SET].position, self.caches[VMI].position)
-        return self._go_on(coroutine, read, None, None)
-
-    def carry_out(self, fate: Fate) -> None:
-        assert self.work is not None
-        work, self.work = self.work, None
-        result, error = perform(work.call, fate)
-        self._go_on(work.coroutine, (work.sets_read, work.vmis_read), result, error)
-
-    def _go_on(self, coroutine: Any, read: tuple[int, int], result: Any, error: Exception | None) -> bool:
-        try:
-            call = coroutine.send(result) if error is None else coroutine.throw(error)
-        except StopIteration:
-            return False
-        self.work = Pass(coroutine, call, *read)
-        if call.verb in ("create", "delete") and call.kind == VMI.kind:
-            self._judge_ground(call, read[0])
-        return True
-
-    def _judge_ground(self, call: Call, since: int) -> None:
-        """Nobody is made whom it takes for too many itself, and nobody deleted whom it takes for wanted."""
-        found = ((key, self._seen(VMI, key)) for key in list(self._overlays[VMI].keys()))
-        known = {key: body for key, body in found if body is not None}
-        active = {key for key, body in known.items() if counts(body)}
-        newer = [one.after for one in self._store.histories[SET.kind] if one.after and one.version > since]
-        seen = [one["spec"]["replicas"] for one in (self._seen(SET, WEB) or self.at_first, self.at_first, *newer)]
-        if call.verb == "create" and call.key not in known and len(active) >= max(seen):
-            raise Breach(f"sets: {call}, and it sees {len(active)} of {seen}")
-        if call.verb == "delete" and call.key in active and len(active) <= min(seen):
-            raise Breach(f"sets: {call}, and it sees {len(active)} of {seen}")
-
-    def _seen(self, resource: Resource, key: Key) -> Json | None:
-        raw = self._overlays[resource].get(key)
-        return None if raw is None else msgspec.json.decode(raw)
 
 
 class SetPlay:
@@ -276,9 +187,3 @@ class SetPlay:
             while self.leader.work is not None:
                 self.carry_out("done")
         raise Breach("sets: it does not come to rest")
-
-
-def counts(body: Json) -> bool:
-    status = body.get("status", {})
-    is_going = "deletionTimestamp" in body["metadata"] or POD_GOES in status.get("conditions", ())
-    return not is_going and status.get("phase") not in OVER

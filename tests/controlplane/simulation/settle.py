@@ -23,6 +23,8 @@ QUIET_SECONDS = 400.0
 """Of rest in which nobody of ours writes."""
 DEAD_NODES = 0.3
 """How often a node stays dead while all else comes to rest."""
+ENDS_AT_REST = 0.4
+"""How often a guest ends by itself when everything is at rest."""
 ASKED_AT_REST = 0.7
 """How often somebody asks for something when everything is at rest: then it is judged what comes of just that."""
 LONGEST_SLEEP = 600.0
@@ -58,6 +60,9 @@ class Settling:
             self._declare_dead(dead)
             self._come_to_rest()
             self._bring_back(dead)
+            self._come_to_rest()
+        if world.rng.random() < ENDS_AT_REST and (ended := self._mishaps.end_one()) is not None:
+            world.note(ended)
             self._come_to_rest()
         if world.rng.random() < ASKED_AT_REST:
             world.note(f"user: {world.people.ask()}")

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE
+from controlplane.api.objects.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE
 from tests.controlplane.simulation.answers import Asked
 from tests.controlplane.simulation.ledger import UNKNOWN, asks_paused, controlling_uid, is_paused, strategy_of
 from tests.controlplane.simulation.store import OVER, Json, merged
@@ -158,6 +158,9 @@ def _of_queue(told: Told) -> Iterator[str]:
         left = [one for one in before[:kept] if not (_is_done(told, one) or _is_hopeless(told, one))]
         if left:
             yield f"{left[0]} is taken off the queue, and is neither done nor hopeless"
+        never = [one for one in before[:kept] if not (_was_done(told, one) or _is_hopeless(told, one))]
+        if never:
+            yield f"{never[0]} is taken off the queue, and nothing has come of it since it was asked for"
         return
     own, uid = told.own, None if told.own is None else told.own["metadata"]["uid"]
     has_failed = own is not None and _phase(own) == "Failed" and not told.is_going
@@ -177,6 +180,38 @@ def _is_done(told: Told, request: Json) -> bool:
     is_foreign = told.vmi is not None and told.own is None and controlling_uid(told.vmi) is not None
     there = None if told.vmi is None or is_foreign else told.vmi["metadata"]["uid"]
     return request["action"] == "Stop" and (there is None or request.get("uid") not in (None, there))
+
+
+def _was_done(told: Told, request: Json) -> bool:
+    """Tell by what is true, not by what is seen: a view from before a request says nothing of what came of it."""
+    since, uid = _asked_for_at(told, request), told.vm["metadata"]["uid"]
+    vmis = told.asked.store.histories[VIRTUAL_MACHINE_INSTANCE.kind]
+    there = {one.after["metadata"]["uid"]: one for one in vmis if one.after is not None}
+    gone = {one.before["metadata"]["uid"]: one.version for one in vmis if one.after is None and one.before is not None}
+    if request["action"] == "Stop":
+        named = request.get("uid")
+        return named is None or named in gone or named not in there
+    own = (
+        one
+        for one in vmis
+        if one.after is not None
+        and controlling_uid(one.after) == uid
+        and gone.get(one.after["metadata"]["uid"], since) >= since
+    )
+    return next(own, None) is not None
+
+
+def _asked_for_at(told: Told, request: Json) -> int:
+    """Return the store's version at which a request came to stand in the queue that was decided on."""
+    uid, read = told.vm["metadata"]["uid"], int(told.asked.call.asked["resource_version"])
+    since = read
+    for one in reversed(told.asked.store.histories[VIRTUAL_MACHINE.kind]):
+        if one.version > read or one.after is None or one.after["metadata"]["uid"] != uid:
+            continue
+        if request not in (one.after.get("status", {}).get("stateChangeRequests") or []):
+            break
+        since = one.version
+    return since
 
 
 def _is_hopeless(told: Told, request: Json) -> bool:

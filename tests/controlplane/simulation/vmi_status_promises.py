@@ -17,6 +17,8 @@ from tests.controlplane.simulation.store import OVER, Json, merged
 from tests.controlplane.simulation.truth import condition, misdated
 
 BEFORE = ("", "Pending", "Scheduling")
+TRIED_AGAIN = "FurtherAttempt"
+"""What is said while nothing else is known of a run of which an attempt has failed."""
 LOST = "LauncherLost"
 """The one reason that a run may have had and go on."""
 
@@ -59,9 +61,15 @@ def waiting_follows(asked: Asked, name: str) -> str | None:
     if said != expected:
         return f"its Pod is {expected or 'placed'}, and it says {said or 'nothing'}"
     is_given_up = after["status"].get("attempt") != before.get("status", {}).get("attempt")
-    waits = "" if is_given_up else _waits_for(pod)
-    if waits and not asked.in_pass.was_refused and condition(after, "Synchronized").get("reason") != waits:
-        return f"its Pod waits for {waits}, and it says {condition(after, 'Synchronized') or 'nothing'}"
+    answer = asked.in_pass.of(POD.kind, Key(asked.call.key.namespace, name))
+    found = None if answer is None else answer.found
+    is_taken = found is not None and controlling_uid(found) != after["metadata"]["uid"]
+    if is_given_up or is_taken or asked.in_pass.was_refused:
+        return None
+    told = condition(after, "Synchronized")
+    waits = _waits_for(pod) or (TRIED_AGAIN if after["status"].get("failedAttempts") else "")
+    if told.get("reason", "") != waits:
+        return f"it waits for {waits or 'nothing'}, and it says {told or 'nothing'}"
     return None
 
 

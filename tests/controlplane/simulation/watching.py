@@ -16,7 +16,7 @@ from typing import cast
 
 import msgspec
 
-from controlplane.api.objects.resources import Resource
+from controlplane.api.objects.resources import Key, Resource
 from controlplane.engine.errors import Gone
 from controlplane.kube.cache import number_of
 from controlplane.kube.client import Client, Page, Selection
@@ -27,6 +27,8 @@ from tests.controlplane.simulation.clock import WrongClock
 from tests.controlplane.simulation.loop import HandTurnedLoop
 from tests.controlplane.simulation.store import Change, Store
 
+BEHIND = 2
+"""Each so manieth list that is not asked of the quorum comes from a server that is behind, and does not say so."""
 EXPIRED = b'{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired","message":"too old"}}'
 
 
@@ -43,6 +45,8 @@ class Server:
         self._list: list[bytes] | None = None
         """What is left of a list that is being read, page by page."""
         self._listed_at = 0
+        self._lists = 0
+        """How often a list was begun."""
         self._last = b""
         self._turn: asyncio.Future[bytes] | None = None
         """Who waits for the next page, line, or end of a pause."""
@@ -96,9 +100,9 @@ class Server:
     async def list_page(
         self, _unused: Selection, token: str = "", *, limit: int, not_older_than: int, most_bytes: int
     ) -> Page:
-        del limit, not_older_than, most_bytes
+        del limit, most_bytes
         if self._list is None or not token:
-            await self._begin_list()
+            await self._begin_list(is_from_quorum=not not_older_than)
         else:
             await self._wait()
         if self.is_lost:
@@ -109,12 +113,25 @@ class Server:
         self._list = left or None
         return Page(items, str(self._listed_at), "more" if left else "")
 
-    async def _begin_list(self) -> None:
+    async def _begin_list(self, *, is_from_quorum: bool) -> None:
         await self._wait()
         self.is_lost = False
-        found = [] if self.is_blind else [one for one in self._store.list(self._resource) if self._selects(one[1])]
-        self._list = [self._store.raw(self._resource, key) for key, _unused in reversed(found)]
+        self._lists += 1
         self._listed_at = self._store.version
+        if not is_from_quorum and self._lists % BEHIND == 0:
+            self._listed_at = max([1, *(one.version for one in self._history[: -self._lists])])
+        self._list = [] if self.is_blind else [*reversed(self._listed(self._listed_at))]
+
+    def _listed(self, version: int) -> list[bytes]:
+        """Return what there was at a version, as a list shows it."""
+        there: dict[Key, Change] = {}
+        for change in self._history:
+            if change.version > version:
+                break
+            there.pop(change.key, None)
+            if self._selected(change.after):
+                there[change.key] = change
+        return [one.raw for _unused, one in sorted(there.items(), key=lambda each: (each[0].namespace, each[0].name))]
 
     def watch(
         self, _unused: Selection, resource_version: str, *, timeout_seconds: int, silence_seconds: float

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter, deque
+from collections.abc import Callable
 
 from tests.controlplane.simulation.answers import View
 from tests.controlplane.simulation.breach import Breach
@@ -100,10 +101,10 @@ class World:
     def processes(self) -> list[Process]:
         return [*self.controllers, *(one for one in self.handlers.values() if not one.is_dead)]
 
-    def carry(self, one: Process, index: int, fate: Fate) -> str:
+    def carry(self, one: Process, index: int, fate: Fate, meanwhile: Callable[[], None] = lambda: None) -> str:
         """Let a process's call meet its fate; check what it wrote against what the process believed."""
         call, view = one.passes[index].call, one.passes[index].view
-        one.carry_out(index, fate)
+        one.carry_out(index, fate, meanwhile)
         self._check(view)
         return f"{one.name}: {call}" + ("" if fate == "done" else f" ({fate})")
 

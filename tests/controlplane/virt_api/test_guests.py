@@ -100,6 +100,14 @@ class Stage:
         path = f"/apis/subresources.kubevirt.io/v1/namespaces/{namespace}/virtualmachineinstances/web/{verb}"
         return await self.served.call("PUT", path, pair=self.proxy, headers=USER, body=body)
 
+    async def is_to_be_repeated(self, verb: str) -> bool:
+        """Ask, and tell whether the answer has clients ask again by themselves."""
+        path = f"/apis/subresources.kubevirt.io/v1/namespaces/ns/virtualmachineinstances/web/{verb}"
+        async with self.served.session(self.proxy) as session:
+            url = f"https://127.0.0.1:{self.served.port}{path}"
+            async with session.put(url, headers=USER, server_hostname="virt-api.kubevirt.svc") as response:
+                return "Retry-After" in response.headers
+
     async def inquire(self) -> tuple[int, Any]:
         path = "/apis/subresources.kubevirt.io/v1/namespaces/ns/virtualmachineinstances/web/userlist"
         return await self.served.call("GET", path, pair=self.proxy, headers=USER)
@@ -154,17 +162,16 @@ async def test_a_freeze_carries_its_end(stage: Stage) -> None:
 async def test_only_what_was_not_tried_is_to_be_tried_again(stage: Stage) -> None:
     """Clients repeat a request by themselves that is answered with Retry-After."""
     stage.served.api.put(VMI, a_vmi())
-    path = "/apis/subresources.kubevirt.io/v1/namespaces/ns/virtualmachineinstances/web/reset"
     again = {}
     for kind in ("busy", "lost", "overdue"):
         stage.says = NotDone(kind, "x")  # type: ignore[arg-type]
-        async with stage.served.session(stage.proxy) as session:
-            url = f"https://127.0.0.1:{stage.served.port}{path}"
-            name = "virt-api.kubevirt.svc"
-            async with session.put(url, headers=USER, server_hostname=name) as response:
-                again[kind] = "Retry-After" in response.headers
+        again[kind] = await stage.is_to_be_repeated("reset")
+    stage.served.api.put(NODE, {"metadata": {"name": "node-1"}})
+    again["not asked"] = await stage.is_to_be_repeated("reset")
+    async with captured(stage, saying(b"no json")):
+        again["no answer"] = await stage.is_to_be_repeated("reset")
 
-    assert again == {"busy": True, "lost": False, "overdue": False}
+    assert again == {"busy": True, "lost": False, "overdue": False, "not asked": True, "no answer": False}
 
 
 @pytest.mark.parametrize(

@@ -157,10 +157,18 @@ async def test_that_a_node_is_spared_is_said_once() -> None:
     assert [about for about, _unused in stage.told_of("NodeNotQuarantined")] == ["bad"]
 
 
-async def test_two_leaders_do_not_leave_fewer_than_half(stage: Stage) -> None:
-    """The other one has marked a node that this one counts on, and its watch has not told yet."""
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"metadata": {"labels": {LABEL: "20300101T000000Z"}}},
+        {"metadata": {"labels": {"kubevirt.io/schedulable": "false"}}},
+        {"spec": {"unschedulable": True}},
+    ],
+    ids=["marked by another leader", "taken off the list", "cordoned"],
+)
+async def test_a_node_that_is_counted_on_takes_machines_by_the_api_servers_own_word(stage: Stage, other: Any) -> None:
+    """Nobody's watch has told yet that it does not any more: fewer than half would stay."""
     stage.three_come_up()
-    other = {"metadata": {"labels": {LABEL: "20300101T000000Z"}}}
     stage.store.patch(NODE, Key("", "good"), other)
     outcome = await reconcile(stage.quarantine, ALL_NODES)
     assert isinstance(outcome.error, Conflict)

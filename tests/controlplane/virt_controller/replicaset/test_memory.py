@@ -82,6 +82,14 @@ def test_a_set_is_current_as_the_api_server_has_told_it_or_stored_it() -> None:
     assert memories.is_current(WEB, at(12, batches=1))
 
 
+def test_a_set_that_is_being_written_is_not_known_to_be_current() -> None:
+    """An answer may be lost: what was told before says nothing of what the set is then."""
+    memories = Memories()
+    memories.note_told(WEB, at(10), "10")
+    memories.note_writing(WEB)
+    assert not memories.is_current(WEB, at(10))
+
+
 def test_a_name_is_free_until_this_process_tries_to_take_it() -> None:
     memories, begun = Memories(), at(10, batches=1, size=2)
     assert memories.absent(WEB, begun) == set()

@@ -13,7 +13,7 @@ import pytest
 from controlplane.api.objects.decode import decode_vmi
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import Life, State
-from controlplane.hypervisor.errors import Disconnected, TimedOut
+from controlplane.hypervisor.errors import Disconnected, HypervisorError, TimedOut
 from controlplane.virt_handler.launchers.session import Session, Tools
 from controlplane.virt_handler.node_client import NodeClient
 from controlplane.virt_handler.vmi.ports import NoContact, StartRefused
@@ -68,15 +68,16 @@ async def test_a_start_that_is_answered_is_a_run_though_nobody_has_seen_it(
     assert session.launcher().sighting.has_run
 
 
+@pytest.mark.parametrize("error", [TimedOut("no answer within 30 s"), Disconnected("eof")])
 async def test_after_a_start_without_an_answer_comes_a_look_and_no_other_start(
-    session: Session, libvirtd: FakeLibvirtd, monkeypatch: pytest.MonkeyPatch
+    session: Session, libvirtd: FakeLibvirtd, monkeypatch: pytest.MonkeyPatch, error: HypervisorError
 ) -> None:
     """The guest came up and has shut down again meanwhile: another start would be another run."""
     start = FakeGuest.start
 
     async def unanswered(guest: FakeGuest, **_unused: object) -> None:
         await start(guest)
-        raise TimedOut("no answer within 30 s")
+        raise error
 
     monkeypatch.setattr(FakeGuest, "start", unanswered)
     with pytest.raises(NoContact):

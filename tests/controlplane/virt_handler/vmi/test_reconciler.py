@@ -147,6 +147,18 @@ def test_a_grace_period_begins_when_the_deletion_is_first_seen(node: Node) -> No
     assert node.world().deleting_since == first == node.clock.seconds - 10
 
 
+def test_a_grace_period_goes_on_while_its_vmi_is_not_shown(node: Node) -> None:
+    """A list may be too short for a moment: that is no reason to wait for the guest once more."""
+    node.vmis.put(vmi_object("Running", deleting=True))
+    node.sessions.launchers = (a_launcher(),)
+    first = node.world().deleting_since
+    node.vmis.remove(KEY)
+    assert node.world().orphaned_since is not None
+    node.clock.seconds += 10
+    node.vmis.put(vmi_object("Running", deleting=True))
+    assert node.world().deleting_since == first
+
+
 def test_who_takes_a_vmi_s_name_is_not_taken_for_it(node: Node) -> None:
     """Between two lists one goes and another comes: nobody tells that the first is gone. Each was remembered."""
     for number in range(5):

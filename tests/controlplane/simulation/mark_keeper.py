@@ -1,0 +1,133 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A virt-controller that keeps the quarantine, for marks; and what has happened before its eyes.
+
+Witness shares no code with the controller: what spoke against a node is counted here anew.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import Any
+
+from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.resources import NODE, VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.engine.overlay import Overlay, RememberingApi
+from controlplane.engine.plan import Outcome
+from controlplane.engine.reconcile import reconcile
+from controlplane.virt_controller.quarantine.reconciler import ALL_NODES, QuarantineReconciler
+from controlplane.virt_controller.quarantine.world import World
+from tests.controlplane.simulation.cache import LaggingCache
+from tests.controlplane.simulation.calls import Call, CallingApi, Fate, perform
+from tests.controlplane.simulation.clock import SimulatedClock, WrongClock
+from tests.controlplane.simulation.controller import Told
+from tests.controlplane.simulation.store import Store
+
+LASTS_SECONDS, WINDOW_SECONDS = 900, 600.0
+ENOUGH_MACHINES, ENOUGH_TENANTS = 3, 2
+RETRY_SECONDS = 1.0
+
+
+@dataclass(slots=True)
+class Witness:
+    """What has happened before the eyes of one process."""
+
+    charges: dict[str, list[tuple[float, str, str]]] = field(default_factory=dict)
+    """By node: when a machine came up elsewhere, its name and its tenant's."""
+
+    def came_up(self, tenant: str, name: str, node: str, failed_on: str, at: float) -> None:
+        """A guest is up on a node, and had failed on another one ("" for none) that was to blame."""
+        self.charges.pop(node, None)
+        if failed_on and failed_on != node:
+            self.charges.setdefault(failed_on, []).append((at, name, tenant))
+
+    def is_enough(self, node: str, now: float, tenants: int) -> bool:
+        recent = [one for one in self.charges.get(node, ()) if now - one[0] < WINDOW_SECONDS]
+        machines = {(tenant, name) for _unused, name, tenant in recent}
+        return len(machines) >= ENOUGH_MACHINES and len({one[2] for one in recent}) >= min(ENOUGH_TENANTS, tenants)
+
+
+class Observed(QuarantineReconciler):
+    """Tells of each look on which a decision rests."""
+
+    def __init__(self, *, looked: Callable[[], None], **parts: Any) -> None:
+        super().__init__(**parts)
+        self._looked = looked
+
+    def observe(self, key: Key) -> World | None:
+        self._looked()
+        return super().observe(key)
+
+
+class Process:
+    """A virt-controller that follows, and works when it leads."""
+
+    def __init__(
+        self, store: Store, true: SimulatedClock, rng: random.Random, looked: Callable[[Process], None]
+    ) -> None:
+        self.born = true.seconds
+        self.clock = WrongClock(true, rng.choice((0.0, 5.0, -3600.0)), true.seconds - rng.choice((10.0, 1e6)))
+        self.caches = {one: LaggingCache(store, one) for one in (NODE, VIRTUAL_MACHINE_INSTANCE)}
+        overlays = {one: Overlay(cache) for one, cache in self.caches.items()}
+        self.due: float | None = None
+        """When (monotonic) to look without being woken."""
+        self.leading_since = 0.0
+        self.witness = Witness()
+        self.reconciler = Observed(
+            looked=lambda: looked(self),
+            nodes=overlays[NODE],
+            vmis=overlays[VIRTUAL_MACHINE_INSTANCE],
+            api=RememberingApi(CallingApi(store), overlays),
+            clock=self.clock,
+            events=Told(),
+            configuration=lambda: KubeVirtConfiguration(quarantine_seconds=LASTS_SECONDS),
+            wake=lambda _unused: self._wake(),
+        )
+        for cache in self.caches.values():
+            cache.start()
+        self.call: Call | None = None
+        self._coroutine: Coroutine[Call, Any, Outcome] | None = None
+
+    def lead(self) -> None:
+        self.leading_since = self.clock.monotonic()
+        self.reconciler.begin()
+
+    def hear(self) -> None:
+        """Be told of all that has happened."""
+        for cache in self.caches.values():
+            while cache.is_behind:
+                cache.advance()
+
+    @property
+    def is_due(self) -> bool:
+        return self.due is not None and self.due <= self.clock.monotonic()
+
+    def begin(self) -> None:
+        self.due = None
+        self._coroutine = reconcile(self.reconciler, ALL_NODES)
+        self._go_on(None, None)
+
+    def carry_out(self, fate: Fate) -> None:
+        assert self.call is not None
+        call, self.call = self.call, None
+        self._go_on(*perform(call, fate))
+
+    def end(self) -> None:
+        if self._coroutine is not None:
+            self._coroutine.close()
+
+    def _go_on(self, result: Any, error: Exception | None) -> None:
+        assert self._coroutine is not None
+        try:
+            self.call = self._coroutine.send(result) if error is None else self._coroutine.throw(error)
+        except StopIteration as ended:
+            self._coroutine, outcome = None, ended.value
+            left = RETRY_SECONDS if outcome.error is not None else outcome.look_again_in
+            due = None if left is None else self.clock.monotonic() + left
+            self.due = min((one for one in (self.due, due) if one is not None), default=None)
+
+    def _wake(self) -> None:
+        self.due = self.clock.monotonic()

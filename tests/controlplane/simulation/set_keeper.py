@@ -1,0 +1,178 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A virt-controller that keeps a replica set, for sets; and what its writes must rest on, whatever comes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.resources import (
+    VIRTUAL_MACHINE_INSTANCE,
+    VIRTUAL_MACHINE_INSTANCE_REPLICA_SET,
+    Key,
+    Resource,
+)
+from controlplane.engine.errors import NotFound
+from controlplane.engine.overlay import Overlay, RememberingApi
+from controlplane.engine.plan import Outcome
+from controlplane.engine.reconcile import reconcile
+from controlplane.virt_controller.replicaset.reconciler import ReplicaSetReconciler
+from controlplane.virt_controller.replicaset.world import World
+from tests.controlplane.simulation.breach import Breach
+from tests.controlplane.simulation.cache import LaggingCache
+from tests.controlplane.simulation.calls import READ, Call, CallingApi, Fate, perform
+from tests.controlplane.simulation.clock import SimulatedClock
+from tests.controlplane.simulation.controller import Told
+from tests.controlplane.simulation.store import OVER, Json, Store
+
+POD_GOES: Json = {"type": "Ready", "status": "False", "reason": "PodTerminating"}
+WEB = Key("default", "web")
+SET, VMI = VIRTUAL_MACHINE_INSTANCE_REPLICA_SET, VIRTUAL_MACHINE_INSTANCE
+
+
+@dataclass
+class Pass:
+    coroutine: Coroutine[Call, Any, Outcome]
+    call: Call
+    sets_read: int
+    vmis_read: int
+    """How far the caches had read when it began."""
+
+
+class Observed(ReplicaSetReconciler):
+    """Tells of each look on which a decision rests."""
+
+    def __init__(self, *, looked: Callable[[World | None], None], **parts: Any) -> None:
+        super().__init__(**parts)
+        self._looked = looked
+
+    def observe(self, key: Key) -> World | None:
+        world = super().observe(key)
+        self._looked(world)
+        return world
+
+
+class Process:
+    """A virt-controller that follows, and works when it leads."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.at_first: Json = {}
+        """The set as the pass saw it when it began."""
+        self.caches = {one: LaggingCache(store, one) for one in (SET, VMI)}
+        overlays = self._overlays = {one: Overlay(cache) for one, cache in self.caches.items()}
+        self.reconciler = Observed(
+            looked=self._note_look,
+            replica_sets=overlays[SET],
+            vmis=overlays[VMI],
+            api=RememberingApi(CallingApi(store), overlays),
+            clock=SimulatedClock(),
+            events=Told(),
+            configuration=KubeVirtConfiguration,
+        )
+        for cache in self.caches.values():
+            cache.start()
+        self.work: Pass | None = None
+        self._decided_on, self._told = "", ""
+        """resourceVersion of the set as it was when it looked, and as the API server has told it last."""
+        self._counted = 0
+        """How many instances counted when it looked: what it hears while it deletes some comes too late for these."""
+        self._begun = self._missing = 0
+        """How many instances were begun and not seen then, and how many were missing."""
+        self._unsure: tuple[str, ...] = ()
+        """Names of those that may exist, for all that was known."""
+        self._free: set[str] = set()
+        """Names under which the API server has found nothing since it was last asked to make one."""
+        self._deleted: set[str] = set()
+        """UIDs of instances whose deletion was accepted: they count no more, whatever is shown of them."""
+
+    def begin(self) -> bool:
+        """Start a pass; tell whether it asks for anything."""
+        coroutine = reconcile(self.reconciler, WEB)
+        self.at_first = self._seen(SET, WEB) or {"spec": {"replicas": 0}}
+        read = (self.caches[SET].position, self.caches[VMI].position)
+        return self._go_on(coroutine, read, None, None)
+
+    def carry_out(self, fate: Fate) -> None:
+        assert self.work is not None
+        work, self.work = self.work, None
+        result, error = perform(work.call, fate)
+        self._note_answer(work.call, result, error)
+        self._go_on(work.coroutine, (work.sets_read, work.vmis_read), result, error)
+
+    def _note_look(self, world: World | None) -> None:
+        if world is not None:
+            self._counted = sum(map(counts, self._known().values()))
+            self._decided_on = world.replica_set.metadata.resource_version
+            self._unsure = tuple(name for name in world.unmade if name not in self._free)
+            self._begun = len(world.unmade)
+            self._missing = world.replica_set.spec.replicas - len(world.active)
+
+    def _note_answer(self, call: Call, result: Any, error: Exception | None) -> None:
+        if call.kind == SET.kind and error is None:
+            self._told = result["metadata"]["resourceVersion"]
+        elif call.verb == "delete" and error is None:
+            self._deleted.add(call.asked["uid"])
+        elif call.verb == READ and isinstance(error, NotFound):
+            self._free.add(call.key.name)
+        elif call.verb == "create":
+            self._free.discard(call.key.name)
+
+    def _go_on(self, coroutine: Any, read: tuple[int, int], result: Any, error: Exception | None) -> bool:
+        try:
+            call = coroutine.send(result) if error is None else coroutine.throw(error)
+        except StopIteration:
+            return False
+        self.work = Pass(coroutine, call, *read)
+        if call.verb != "create" and call.is_write:
+            self._judge_preconditions(call)
+        if call.verb in ("create", "delete") and call.kind == VMI.kind:
+            self._judge_ground(call, read[0])
+            self._judge_questions(call)
+        return True
+
+    def _judge_questions(self, call: Call) -> None:
+        """What cannot be taken back rests on what the API server itself has said."""
+        if self._told != self._decided_on:
+            raise Breach(f"sets: {call}: by the set as of {self._decided_on}, and it was told {self._told or 'none'}")
+        if call.verb == "create" and self._begun > self._missing and self._unsure:
+            raise Breach(f"sets: {call}: {self._missing} are missing, and {self._unsure[0]} may exist already")
+
+    def _judge_preconditions(self, call: Call) -> None:
+        """What is changed, or deleted, is exactly what was decided on."""
+        missing = [one for one in ("uid", "resource_version") if not call.asked.get(one)]
+        if missing:
+            raise Breach(f"sets: {call}: it names no {' and no '.join(missing)}")
+
+    def _judge_ground(self, call: Call, since: int) -> None:
+        """Nobody is made whom it takes for too many itself, and nobody deleted whom it takes for wanted."""
+        known = self._known()
+        active = {key for key, body in known.items() if counts(body)}
+        staying = [key for key in active if known[key]["metadata"]["uid"] not in self._deleted]
+        newer = [one.after for one in self._store.histories[SET.kind] if one.after and one.version > since]
+        seen = [one["spec"]["replicas"] for one in (self._seen(SET, WEB) or self.at_first, self.at_first, *newer)]
+        if call.verb == "create" and call.key not in known and len(staying) >= max(seen):
+            raise Breach(f"sets: {call}, and it sees {len(staying)} of {seen}")
+        most = max(len(active), self._counted)
+        if call.verb == "delete" and call.key in active and most <= min(seen):
+            raise Breach(f"sets: {call}, and it sees {most} of {seen}")
+
+    def _known(self) -> dict[Key, Json]:
+        found = ((key, self._seen(VMI, key)) for key in list(self._overlays[VMI].keys()))
+        return {key: body for key, body in found if body is not None}
+
+    def _seen(self, resource: Resource, key: Key) -> Json | None:
+        raw = self._overlays[resource].get(key)
+        return None if raw is None else msgspec.json.decode(raw)
+
+
+def counts(body: Json) -> bool:
+    status = body.get("status", {})
+    is_going = "deletionTimestamp" in body["metadata"] or POD_GOES in status.get("conditions", ())
+    return not is_going and status.get("phase") not in OVER
