@@ -39,6 +39,9 @@ def decide(world: World) -> Plan[Action]:
     missing = world.replica_set.spec.replicas - len(world.active)
     if missing and not world.is_past_known:
         return _at_once(world, _deletes(world, 0), look_again_in=LOOK_AGAIN_SECONDS)
+    if missing > 0 and not world.unmade and world.unsure:
+        because = "it may have been made again, unseen"
+        return Plan((Each(tuple(LookForVmi(name, because) for name in world.unsure[:BURST])),))
     if missing > 0 and not world.unmade:
         return Plan((BeginBatch(min(missing, BURST), _count(world)),))
     return _at_once(world, (*_deletes(world, -missing), *_creates(world, missing)))

@@ -25,6 +25,8 @@ class _Memory:
     """What was made before was made before this position in the server's history."""
     absent: set[str] = field(default_factory=set)
     """Names of the batch under which the API server found nothing, since this process last tried to make one."""
+    found: dict[str, str] = field(default_factory=dict)
+    """By name of the batch: UID of the instance that the API server found since this process last tried to make one."""
     current: str = ""
     """resourceVersion of the set that the API server itself has told."""
 
@@ -57,12 +59,20 @@ class Memories:
         """Return the names of the batch that are known to be free."""
         return frozenset(self._of(key, seen).absent)
 
+    def is_found(self, key: Key, seen: VirtualMachineInstanceReplicaSet, name: str, uid: str) -> bool:
+        """Tell whether the API server itself has said that this instance has the name."""
+        return self._of(key, seen).found.get(name) == uid
+
     def note_absent(self, key: Key, name: str) -> None:
         self._by_key[key].absent.add(name)
+
+    def note_found(self, key: Key, name: str, uid: str) -> None:
+        self._by_key[key].found[name] = uid
 
     def note_attempt(self, key: Key, name: str) -> None:
         """Take note that an instance is about to be made: whatever the answer, its name may be taken then."""
         self._by_key[key].absent.discard(name)
+        self._by_key[key].found.pop(name, None)
 
     def forget(self, key: Key) -> None:
         self._by_key.pop(key, None)

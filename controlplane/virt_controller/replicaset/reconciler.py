@@ -105,6 +105,10 @@ class ReplicaSetReconciler:
             orphans=tuple(one for one in orphans if controller_of(one.metadata) is None),
             unmade=tuple(name for name in names if self._vmis.get(Key(key.namespace, name)) is None),
             absent=self._memories.absent(key, replica_set),
+            shown=tuple(
+                (one.metadata.name, self._memories.is_found(key, replica_set, one.metadata.name, one.metadata.uid))
+                for one in self._members.read(Key(key.namespace, name) for name in names)
+            ),
             now=self._clock.now(),
             deletes_sent=frozenset(one.metadata.uid for one in members if self._is_delete_sent(one)),
             problems=tuple(str(one) for one in problems),
@@ -174,9 +178,11 @@ class ReplicaSetReconciler:
     async def _look_for(self, key: Key, name: str) -> None:
         """Ask; what is found is in the overlay afterwards."""
         try:
-            await self._api.get(VIRTUAL_MACHINE_INSTANCE, Key(key.namespace, name))
+            found = await self._api.get(VIRTUAL_MACHINE_INSTANCE, Key(key.namespace, name))
         except NotFound:
             self._memories.note_absent(key, name)
+        else:
+            self._memories.note_found(key, name, found["metadata"]["uid"])
 
     async def _create(self, world: World, action: CreateVmi) -> None:
         replica_set = world.replica_set

@@ -35,6 +35,8 @@ class World:
     """Names of the batch that was begun, under which nothing exists as far as is known."""
     absent: frozenset[str] = frozenset()
     """Those of them of which the API server has said so, since this process last tried to make one."""
+    shown: tuple[tuple[str, bool], ...] = ()
+    """The other names of the batch, and whether the API server itself has said that it is this instance's."""
     now: float
     """Seconds since the epoch."""
     deletes_sent: frozenset[str] = frozenset()
@@ -54,6 +56,12 @@ class World:
     def active(self) -> tuple[Member, ...]:
         """Members that count: selected, neither over nor going nor about to."""
         return self._groups.active
+
+    @property
+    def unsure(self) -> tuple[str, ...]:
+        """Names of the batch whose instance does not count, and under which another may have been made, unseen."""
+        counting = {one.metadata.name for one in self.active}
+        return tuple(name for name, is_found in self.shown if not is_found and name not in counting)
 
     @property
     def spent(self) -> tuple[Member, ...]:

@@ -153,14 +153,14 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_SHARES,
-        line=" and held > self._most // peers:",
+        line=" and held > max(self._most // peers, self._least):",
         without=":",
         because="A Pod that holds all there is must not keep the API server out.",
         tests=_BY_SHARES,
     ),
     Guard(
         file=_SHARES,
-        line="        if self._total + amount > self._most and held > self._most // peers:",
+        line="        if self._total + amount > self._most and held > max(self._most // peers, self._least):",
         without="        if False:",
         because="Whoever reaches the port must not fill the memory.",
         tests=_BY_SHARES,

@@ -51,6 +51,25 @@ def word(action: Any) -> str:
 
 
 @pytest.mark.parametrize(
+    ("member", "is_found", "expected"),
+    [
+        (OVER, False, ["look for over"]),
+        (OVER, True, ["begin 1"]),
+        (GOING, False, ["look for going"]),
+        (A, False, ["begin 1"]),
+    ],
+    ids=["over, as it is seen", "over, as the API server says", "going, as it is seen", "one that counts"],
+)
+def test_no_batch_begins_while_another_may_be_there_under_a_name_of_the_last(
+    member: Member, is_found: bool, expected: list[str]
+) -> None:
+    """One that was over or deleted, whose name was used again, and the answer to that was lost."""
+    replicas = 2 if member is A else 1
+    world = a_world(a_set(replicas), member, shown=((member.metadata.name, is_found),))
+    assert words(decide(world)) == expected
+
+
+@pytest.mark.parametrize(
     ("replicas", "members", "expected"),
     [
         pytest.param(0, [], [], id="nothing wanted"),

@@ -101,6 +101,17 @@ def test_a_name_is_free_until_this_process_tries_to_take_it() -> None:
     assert memories.absent(WEB, at(20, batches=1)) == set(), "another leader was at work"
 
 
+def test_an_instance_is_known_to_have_a_name_until_this_process_tries_to_make_one() -> None:
+    memories, begun = Memories(), at(10, batches=1, size=2)
+    memories.absent(WEB, begun)
+    memories.note_found(WEB, "x", "1")
+    assert memories.is_found(WEB, begun, "x", "1")
+    assert not memories.is_found(WEB, begun, "x", "2"), "another"
+    assert not memories.is_found(WEB, begun, "y", "1")
+    memories.note_attempt(WEB, "x")
+    assert not memories.is_found(WEB, begun, "x", "1")
+
+
 def test_what_is_gone_is_forgotten() -> None:
     memories = Memories()
     memories.note_told(WEB, at(10), "10")

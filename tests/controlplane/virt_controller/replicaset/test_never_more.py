@@ -18,6 +18,11 @@ def test_never_more_are_made_nor_deleted_than_are_wanted(seed: int) -> None:
     SetPlay(seed).run(STEPS)
 
 
+def test_a_name_that_is_used_again_unseen_is_asked_for_before_the_next_batch() -> None:
+    """Found by chance: its answer was lost, and the cache showed the one before, which was over."""
+    SetPlay(500115).run(1000)
+
+
 def test_chance_makes_enough_happen() -> None:
     """The seeds make instances and end some, or they prove nothing."""
     plays = [SetPlay(seed) for seed in range(1, 9)]
