@@ -144,7 +144,7 @@ class _Work(Generic[Result]):
         self._charged = used
         if self._meter is None:
             self._meter = Meter(self._thread.native_id or 0)
-        if not self._wire.intake.take(self._meter.read(), now):
+        if not self._wire.intake.take(self._meter.since(), now):
             self._wire.cut(intake.TOO_MUCH)
         after = min(2 * after, _LAST_LOOK_SECONDS)
         self._next_look = self._loop.call_later(after, self._look, after)

@@ -64,7 +64,7 @@ class Meter:
             self._file = os.open(f"/proc/self/task/{thread}/io", os.O_RDONLY | os.O_CLOEXEC)
         self._before = 0
 
-    def read(self) -> int:
+    def since(self) -> int:
         """Return the bytes since the last time, at first all of them."""
         count = self._count()
         since, self._before = count - self._before, count

@@ -171,7 +171,7 @@ class EventLoop:
                 self._charge(handle.wire, handle.callback, handle.number, descriptor, events, handle.opaque)
 
     def _charge(self, wire: Wire | None, callback: Callable[..., None], *arguments: Any) -> None:
-        self._meter.read()
+        self._meter.since()
         began = time.thread_time()
         callback(*arguments)
         if wire is None:
@@ -179,5 +179,5 @@ class EventLoop:
         now = time.monotonic()
         if not wire.share.take(time.thread_time() - began, now):
             wire.cut(share.TOO_MUCH)
-        if not wire.intake.take(self._meter.read(), now):
+        if not wire.intake.take(self._meter.since(), now):
             wire.cut(intake.TOO_MUCH)

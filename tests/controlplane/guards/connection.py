@@ -15,14 +15,14 @@ _BY_CONNECTION = ("tests/controlplane/test_connection.py",)
 GUARDS: tuple[Guard, ...] = (
     Guard(
         file="controlplane/hypervisor/loop.py",
-        line="        if not wire.intake.take(self._meter.read(), now):",
+        line="        if not wire.intake.take(self._meter.since(), now):",
         without="        if False:",
         because="Launchers that begin large events and never end them would take all of virt-handler's memory.",
         tests=_BY_HOSTILE,
     ),
     Guard(
         file="controlplane/hypervisor/calls.py",
-        line="        if not self._wire.intake.take(self._meter.read(), now):",
+        line="        if not self._wire.intake.take(self._meter.since(), now):",
         without="        if False:",
         because="Launchers that begin large answers and never end them would take all of virt-handler's memory.",
         tests=_BY_HOSTILE,

@@ -33,11 +33,11 @@ def test_it_is_wider_for_a_while() -> None:
 
 def test_what_a_thread_reads_is_counted_and_what_it_receives_is_not() -> None:
     meter = Meter(threading.get_native_id())
-    meter.read()
+    meter.since()
     ends = os.pipe()
     os.write(ends[1], b"x" * 5000)
     assert len(os.read(ends[0], 5000)) == 5000
-    assert 5000 <= meter.read() < 5200, "and the look itself"
+    assert 5000 <= meter.since() < 5200, "and the look itself"
     for end in ends:
         os.close(end)
     meter.close()
@@ -47,4 +47,4 @@ def test_a_thread_that_has_ended_reads_nothing() -> None:
     thread = threading.Thread(target=lambda: None)
     thread.start()
     thread.join()
-    assert Meter(thread.native_id or 0).read() == 0
+    assert Meter(thread.native_id or 0).since() == 0

@@ -50,6 +50,8 @@ def test_only_what_is_built_is_announced() -> None:
         "virtualmachineinstances/unpause",
         "virtualmachineinstances/reset",
         "virtualmachineinstances/softreboot",
+        "virtualmachineinstances/freeze",
+        "virtualmachineinstances/unfreeze",
         *TOLD,
     }
     verbs = {each["name"]: (each["verbs"], each["namespaced"]) for each in listed["resources"]}

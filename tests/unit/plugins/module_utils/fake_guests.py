@@ -77,12 +77,15 @@ def operate(world: World, method: str, where: tuple[str, str], verb: str, body: 
     fits = is_paused if verb == "unpause" else not is_paused or verb == "reset"
     if vmi["status"]["phase"] != "Running" or not fits:
         raise _refused(409, "Conflict", f"{where[1]}: VMI is not as {verb} needs it", name=where[1])
+    if verb == "freeze" and "unfreezeTimeout" not in body:
+        raise _refused(500, "InternalError", "Unfreeze timeout in freeze request is not set")
     if not body.get("dryRun"):
         new = copy.deepcopy(vmi)
         if verb == "pause":
             _pause(new)
         elif verb == "unpause":
-            new["status"]["conditions"] = [_true("Ready")]
+            kept = [one for one in vmi["status"]["conditions"] if one["type"] not in ("Ready", "Paused")]
+            new["status"]["conditions"] = [_true("Ready"), *kept]
         elif verb in ("freeze", "unfreeze"):
             new["status"]["fsFreezeStatus"] = "frozen" if verb == "freeze" else ""
         world.put(INSTANCES, new)

@@ -22,7 +22,7 @@ from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import (
     shape,
 )
 from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.cluster import Kind
-from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.instance_power import is_paused
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.instance_power import is_frozen, is_paused
 from ansible_collections.virtops.kubevirt.plugins.modules import kubevirt_replicaset, kubevirt_vm, kubevirt_vmi
 from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_api import World, serving
 
@@ -66,6 +66,10 @@ OF_INSTANCES: dict[str, Callable[[World], bool]] = {
     "Run a guest once and wait until it is ready": lambda world: guest(world, "probe")["status"]["phase"] == "Running",
     "Pause it": lambda world: is_paused(guest(world, "probe")),
     "Let it go on": lambda world: not is_paused(guest(world, "probe")),
+    "Freeze its file systems for a backup of its disks, for at most a minute": lambda world: is_frozen(
+        guest(world, "probe")
+    ),
+    "Thaw them": lambda world: not is_frozen(guest(world, "probe")),
     "Give it more memory, which takes another instance": lambda world: memory(guest(world, "probe")) == "512Mi",
     "Declare one as the API has it, whose guest begins paused": lambda world: is_paused(guest(world, "second")),
     "End the guest and wait until nothing of it is left": lambda world: instances(world) == {"second"},
@@ -107,6 +111,7 @@ def instances(world: World) -> set[str]:
 def test_each_example_does_what_its_name_says(name: str) -> None:
     module, spec, kind, done = MODULES[name]
     world = World()
+    world.has_agents = True
     tasks = yaml.safe_load(module.EXAMPLES)
     assert [task["name"] for task in tasks] == list(done)
     with serving(world) as url:
