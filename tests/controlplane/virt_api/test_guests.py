@@ -402,24 +402,30 @@ async def test_a_captured_node_cannot_dress_its_words_up(stage: Stage) -> None:
     assert status.keys() == {"kind", "apiVersion", "metadata", "status", "message", "reason", "code", "details"}
 
 
-async def test_a_captured_node_that_does_not_answer_holds_nobody_else_up(stage: Stage) -> None:
-    """Of those who ask about its machines some wait, the next are turned away at once; then the time is over."""
-    arrived, over = asyncio.Semaphore(0), asyncio.Event()
+class Silent:
+    """A node that takes questions, and answers none until it is over."""
 
-    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        arrived.release()
-        await over.wait()
+    def __init__(self) -> None:
+        self.arrived, self.over = asyncio.Semaphore(0), asyncio.Event()
+
+    async def speak(self, _reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.arrived.release()
+        await self.over.wait()
         await leave(writer)
 
-    async with captured(stage, speak):
+
+async def test_a_captured_node_that_does_not_answer_holds_nobody_else_up(stage: Stage) -> None:
+    """Of those who ask about its machines some wait, the next are turned away at once; then the time is over."""
+    node = Silent()
+    async with captured(stage, node.speak):
         waiting = [asyncio.create_task(stage.call("reset")) for _unused in range(handlers_module.AT_ONCE)]
         for _unused in waiting:
-            await arrived.acquire()
+            await node.arrived.acquire()
 
         code, status = await stage.call("reset")
 
         assert (code, "is being asked too much at once" in status["message"]) == (503, True)
-        over.set()
+        node.over.set()
         assert {answer[0] for answer in await asyncio.gather(*waiting)} == {503}
     stage.announce(stage.door._listener._sockets[0].getsockname()[1])
     assert (await stage.call("reset"))[0] == 200, "and all is given back"
@@ -429,37 +435,26 @@ async def test_whose_machines_do_not_answer_keeps_no_other_namespace_from_their_
     """Nor does who asks guests keep power verbs out: places are shared by namespace, for each kind of question."""
     other = VMI.replace("/ns/", "/other/")
     stage.served.api.put(other, a_vmi())
-    arrived, over = asyncio.Semaphore(0), asyncio.Event()
-
-    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        arrived.release()
-        await over.wait()
-        await leave(writer)
-
-    async with captured(stage, speak):
+    node = Silent()
+    async with captured(stage, node.speak):
         waiting = [asyncio.create_task(stage.call("reset")) for _unused in range(handlers_module.AT_ONCE)]
         waiting += [asyncio.create_task(stage.call("reset", namespace="other")), asyncio.create_task(stage.inquire())]
         for _unused in waiting:
-            await arrived.acquire()
+            await node.arrived.acquire()
         assert (await stage.call("reset"))[0] == 503
-        over.set()
+        node.over.set()
         await asyncio.gather(*waiting)
 
 
 async def test_a_captured_node_that_takes_all_the_time_is_504(tmp_path: Path, pair: OwnPair, monkeypatch: Any) -> None:
     monkeypatch.setattr(handlers_module, "ANSWER_SECONDS", 0.2)
-    over = asyncio.Event()
-
-    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await over.wait()
-        await leave(writer)
-
+    node = Silent()
     async with serving(tmp_path) as served:
         stage = Stage(served, pair)
         await stage.open()
-        async with captured(stage, speak):
+        async with captured(stage, node.speak):
             code, status = await stage.call("reset")
-            over.set()
+            node.over.set()
         await stage.door.close()
     assert (code, "did not answer within" in status["message"]) == (504, True)
 
