@@ -12,7 +12,6 @@ import random
 import sys
 import time
 from contextlib import suppress
-from functools import partial
 
 from kubevirt_api.names import LAUNCHER_ROLE, ROLE
 
@@ -196,8 +195,12 @@ class Handler:
     async def _keep_listed(self, kvm: KvmFinding) -> None:
         settings = self._settings
         door = node.door_annotations(settings.address, settings.door_port, self._pair.der)
-        serving = partial(node.serving_patch, kvm, door=door)
-        await keep_listed(self._client, settings.node, lambda: serving(now=self._clock.now()), self._heartbeat)
+
+        def serving(found: Json) -> Json:
+            takes = settings.is_on_control_plane or not node.is_for_control_plane(found)
+            return node.serving_patch(kvm, self._clock.now(), door, takes_machines=takes)
+
+        await keep_listed(self._client, settings.node, serving, self._heartbeat)
 
     async def _leave(self) -> None:
         try:

@@ -31,18 +31,21 @@ LONGEST_RETRY_SECONDS = 30.0
 async def keep_listed(
     api: Api,
     name: str,
-    serving: Callable[[], Json],
+    serving: Callable[[Json], Json],
     heartbeat: Heartbeat,
     *,
     wait: Callable[[asyncio.Event, float], Awaitable[None]] | None = None,
 ) -> None:
-    """Label the Node, and again whenever it says otherwise, until cancelled. wait: for the event, so long at most."""
+    """Label the Node, and again whenever it says otherwise, until cancelled.
+
+    serving: what is said of a Node as it is. wait: for the event, so long at most.
+    """
     wait = wait or _wait
     pause = RETRY_SECONDS
     while True:
         heartbeat.resumed.clear()
         try:
-            await _look(api, name, serving(), heartbeat)
+            await _look(api, name, serving, heartbeat)
             pause = RETRY_SECONDS
             rest = LOOK_SECONDS
         except ApiError as error:
@@ -51,9 +54,11 @@ async def keep_listed(
         await wait(heartbeat.resumed, rest)
 
 
-async def _look(api: Api, name: str, patch: Json, heartbeat: Heartbeat) -> None:
+async def _look(api: Api, name: str, serving: Callable[[Json], Json], heartbeat: Heartbeat) -> None:
     key = Key("", name)
-    if is_needed(await api.get(NODE, key), patch) and heartbeat.is_fresh:
+    node = await api.get(NODE, key)
+    patch = serving(node)
+    if is_needed(node, patch) and heartbeat.is_fresh:
         await api.patch(NODE, key, patch)
         log.info("serving", extra={"node": name})
 

@@ -26,12 +26,28 @@ HEARTBEAT = "kubevirt.io/heartbeat"
 """Annotation that upstream's tools read: when virt-handler began to serve this node."""
 
 
-def serving_patch(kvm: KvmFinding, now: float, door: Mapping[str, str]) -> dict[str, Any]:
-    """Say that machines can be scheduled here, on what they would run, and where virt-api may ask about them."""
+CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
+"""Label of a control-plane node, and key of the taint of one that is for nothing else."""
+
+
+def is_for_control_plane(node: Mapping[str, Any]) -> bool:
+    """Tell whether a Node is kept for the control plane of the cluster: a toleration is a tenant's to name."""
+    labels, taints = node.get("metadata", {}).get("labels") or {}, node.get("spec", {}).get("taints") or ()
+    kept = any(one.get("key") == CONTROL_PLANE and one.get("effect") in ("NoSchedule", "NoExecute") for one in taints)
+    return CONTROL_PLANE in labels and kept
+
+
+def serving_patch(
+    kvm: KvmFinding, now: float, door: Mapping[str, str], *, takes_machines: bool = True
+) -> dict[str, Any]:
+    """Say whether machines can be scheduled here, on what they would run, and where virt-api may ask about them."""
     stamp = datetime.fromtimestamp(int(now), tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return {
         "metadata": {
-            "labels": {SCHEDULABLE: "true", KVM_USABLE: "true" if kvm.is_usable else "false"},
+            "labels": {
+                SCHEDULABLE: "true" if takes_machines else "false",
+                KVM_USABLE: "true" if kvm.is_usable else "false",
+            },
             "annotations": {HEARTBEAT: stamp, KVM_REASON: None if kvm.is_usable else kvm.reason, **door},
         }
     }

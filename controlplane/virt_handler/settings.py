@@ -33,11 +33,13 @@ class Settings:
     """Where virt-api asks about guests, TLS, at the same address, which it must be able to call."""
     node_socket: str = layout.NODE_SOCKET
     """Where virt-node listens."""
+    is_on_control_plane: bool = False
+    """Machines are taken also where the node is kept for the control plane of the cluster."""
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:
-    """Read NODE_NAME and POD_NAMESPACE (both needed), POD_NAME, LOG_LEVEL, HEALTH_PORT, HEALTH_ADDRESS, DOOR_PORT and
-    NODE_SOCKET. SettingsError."""
+    """Read NODE_NAME and POD_NAMESPACE (both needed), POD_NAME, LOG_LEVEL, HEALTH_PORT, HEALTH_ADDRESS, DOOR_PORT,
+    NODE_SOCKET and ON_CONTROL_PLANE ("true"). SettingsError."""
     problems = [f"{name} is not set" for name in ("NODE_NAME", "POD_NAMESPACE") if not environment.get(name)]
     ports = {
         "HEALTH_PORT": environment.get("HEALTH_PORT", "8080"),
@@ -57,4 +59,5 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         address=environment.get("HEALTH_ADDRESS", ""),
         door_port=int(ports["DOOR_PORT"]),
         node_socket=environment.get("NODE_SOCKET") or layout.NODE_SOCKET,
+        is_on_control_plane=environment.get("ON_CONTROL_PLANE") == "true",
     )

@@ -18,6 +18,13 @@ _BY_LISTED = ("tests/controlplane/virt_handler/test_listed.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
+        file="controlplane/virt_handler/node.py",
+        line="    return CONTROL_PLANE in labels and kept\n",
+        without="    return False\n",
+        because="A tenant's toleration would put a guest beside virt-api and virt-controller.",
+        tests=("tests/controlplane/virt_handler/test_node.py",),
+    ),
+    Guard(
         file=_DECIDE,
         line="    if left > 0:",
         without="    if False:",

@@ -101,7 +101,7 @@ class Handler(Process):
             duration_seconds=DURATION_SECONDS,
         )
         self.run(heartbeat.run())
-        self.run(keep_listed(api, node.name, lambda: serving_patch(KVM, node.clock.now(), {}), heartbeat))
+        self.run(keep_listed(api, node.name, lambda _node: serving_patch(KVM, node.clock.now(), {}), heartbeat))
 
     def view(self, key: Key, since: int) -> View:
         return View(vmi=self._known.get(key), since=since)

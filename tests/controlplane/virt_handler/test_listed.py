@@ -43,9 +43,9 @@ class Stage:
         await self.api.create(NODE, "", {"metadata": {"name": "node-1"}})
         self.api.writes.clear()
         await self.heartbeat.beat()
-        kvm = KvmFinding(is_usable=True)
+        said = serving_patch(KvmFinding(is_usable=True), 0.0, {})
         with pytest.raises(Ended):
-            await keep_listed(self.api, "node-1", lambda: serving_patch(kvm, 0.0, {}), self.heartbeat, wait=self.wait)
+            await keep_listed(self.api, "node-1", lambda _node: said, self.heartbeat, wait=self.wait)
 
     async def wait(self, event: asyncio.Event, seconds: float) -> None:
         """Beat meanwhile, if that gets through."""
@@ -120,7 +120,7 @@ async def test_it_looks_at_once_when_it_is_heard_again_after_a_silence() -> None
     heartbeat = a_heartbeat(api, time)
     await api.create(NODE, "", {"metadata": {"name": "node-1"}})
     kvm = KvmFinding(is_usable=True)
-    keeping = asyncio.create_task(keep_listed(api, "node-1", lambda: serving_patch(kvm, 0.0, {}), heartbeat))
+    keeping = asyncio.create_task(keep_listed(api, "node-1", lambda _node: serving_patch(kvm, 0.0, {}), heartbeat))
     await settle()
     assert "labels" not in api.objects["nodes", KEY]["metadata"], "nobody has heard of it yet"
     await heartbeat.beat()

@@ -9,7 +9,14 @@ from typing import Any
 
 import pytest
 
-from controlplane.virt_handler.node import door_annotations, is_needed, leaving_patch, offers, serving_patch
+from controlplane.virt_handler.node import (
+    door_annotations,
+    is_for_control_plane,
+    is_needed,
+    leaving_patch,
+    offers,
+    serving_patch,
+)
 from controlplane.virt_node.kvm import KvmFinding
 
 DOOR = door_annotations("10.0.0.7", 8186, b"certificate")
@@ -30,6 +37,34 @@ def test_a_serving_node_can_take_machines_and_says_what_they_run_on() -> None:
         "kubevirt.io/heartbeat": "2023-11-14T22:13:20Z",
         "kubevirt.io/kvm-unusable-reason": "KVM_RUN hangs",
     }
+
+
+ROLE = "node-role.kubernetes.io/control-plane"
+
+
+@pytest.mark.parametrize(
+    ("labels", "taints", "expected"),
+    [
+        ({ROLE: ""}, [{"key": ROLE, "effect": "NoSchedule"}], True),
+        ({ROLE: ""}, [{"key": "x", "effect": "NoSchedule"}, {"key": ROLE, "effect": "NoExecute"}], True),
+        ({ROLE: ""}, [{"key": ROLE, "effect": "PreferNoSchedule"}], False),
+        ({ROLE: ""}, [{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}], False),
+        ({ROLE: ""}, [], False),
+        ({}, [{"key": ROLE, "effect": "NoSchedule"}], False),
+    ],
+    ids=["kept", "kept by more than one", "others rather", "cordoned", "of a small cluster", "of no such role"],
+)
+def test_a_node_is_kept_for_the_control_plane_by_label_and_taint(
+    labels: dict[str, str], taints: list[dict[str, str]], expected: bool
+) -> None:
+    assert is_for_control_plane({"metadata": {"labels": labels}, "spec": {"taints": taints}}) is expected
+    assert not is_for_control_plane({"metadata": {}})
+
+
+def test_a_node_that_takes_no_machines_says_so_and_serves_those_that_it_has() -> None:
+    patch = serving_patch(USABLE, 0.0, DOOR, takes_machines=False)
+    assert patch["metadata"]["labels"] == {"kubevirt.io/schedulable": "false", "kubevirt.io/kvm-usable": "true"}
+    assert DOOR.items() <= patch["metadata"]["annotations"].items()
 
 
 @pytest.mark.parametrize(("address", "said"), [("10.0.0.7", "10.0.0.7:8186"), ("fd00::7", "[fd00::7]:8186")])
