@@ -82,14 +82,14 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_LISTED,
-        line="    if is_needed(await api.get(NODE, key), patch) and heartbeat.is_fresh:",
+        line="    if is_needed(node, patch) and heartbeat.is_fresh:",
         without="    if heartbeat.is_fresh:",
         because="A Node is watched by everyone: it is written to when it says otherwise only.",
         tests=_BY_LISTED,
     ),
     Guard(
         file=_LISTED,
-        line="    if is_needed(await api.get(NODE, key), patch) and heartbeat.is_fresh:",
+        line="    if is_needed(node, patch) and heartbeat.is_fresh:",
         without="    if is_needed(await api.get(NODE, key), patch):",
         because="Who is silent for virt-controller must not put its node on the list: they would take turns for ever.",
         tests=_BY_LISTED,
