@@ -90,7 +90,7 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         file=_LISTED,
         line="    if is_needed(node, patch) and heartbeat.is_fresh:",
-        without="    if is_needed(await api.get(NODE, key), patch):",
+        without="    if is_needed(node, patch):",
         because="Who is silent for virt-controller must not put its node on the list: they would take turns for ever.",
         tests=_BY_LISTED,
     ),
