@@ -37,8 +37,9 @@ FRESH_SECONDS = 10.0
 """So long an answer to a person is good for others; upstream asks an agent for its users so often."""
 _ALL_EVERY = 15
 """So many rounds after it was told, what seldom changes is asked again: half an hour at the usual pace."""
-_TURNS, _TURNS_RATE = 6, 1 / 60
-"""Rounds that an agent can have out of turn by coming and going, and how many come back in a second."""
+_TURNS, _TURNS_RATE = 10, 1 / 60
+"""Rounds that an agent can have out of turn by coming and going, and how many come back in a second. A guest that
+boots, is paused and goes on has five."""
 
 
 class NoAgent(Exception):
@@ -90,12 +91,12 @@ class Agent:
         rounds = Rounds()
         pause: float | None = None
         while True:
-            with suppress(TimeoutError):
+            with suppress(TimeoutError):  # the next round is due, which takes no turn
                 async with asyncio.timeout(pause):
                     await self._news.wait()
-                    rounds = Rounds()
-            if (wait := self._turns.next(self._clock.monotonic())) > 0:
-                await asyncio.sleep(wait)
+                rounds = Rounds()
+                if (wait := self._turns.next(self._clock.monotonic())) > 0:
+                    await asyncio.sleep(wait)
             self._news.clear()
             pause = await self._round(rounds)
 

@@ -81,8 +81,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_AGENT,
-        line="            if (wait := self._turns.next(self._clock.monotonic())) > 0:",
-        without="            if (wait := 0.0) > 0:",
+        line="                if (wait := self._turns.next(self._clock.monotonic())) > 0:",
+        without="                if (wait := 0.0) > 0:",
         because="A guest that opens and closes its channel would have a status written each time.",
         tests=_BY_AGENT,
     ),

@@ -15,6 +15,7 @@ import pytest
 from controlplane.domain import agent as words
 from controlplane.domain.agent import Interfaces, Told
 from controlplane.hypervisor.errors import AgentSilent, AnswerTooLong
+from controlplane.virt_handler.launchers import agent as agent_module
 from controlplane.virt_handler.launchers import pace
 from controlplane.virt_handler.launchers.agent import FRESH_SECONDS, Agent, NoAgent
 from tests.controlplane.virt_handler.builders import VMI_UID, domain_text
@@ -127,7 +128,8 @@ async def test_a_guest_that_is_paused_is_not_asked_and_its_agent_not_lost() -> N
 
 
 @pytest.mark.usefixtures("quickly")
-async def test_an_agent_that_is_silent_at_first_is_asked_everything_later() -> None:
+async def test_an_agent_that_is_silent_at_first_is_asked_everything_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agent_module, "_ALL_EVERY", 1_000_000)
     agent = FakeAgent(info=AgentSilent("no"))
     asked = Asked()
     async with asked.following():
@@ -166,7 +168,21 @@ async def test_an_agent_that_comes_and_goes_is_believed_ever_less_often() -> Non
             asked.agent.look(guest, is_connected=number % 2 == 0)
             await asyncio.sleep(0)
             await asyncio.sleep(0)
-    assert len(asked.told) <= 7
+    assert len(asked.told) <= 11
+
+
+@pytest.mark.usefixtures("quickly")
+async def test_rounds_that_are_due_take_nothing_from_those_of_an_agent_that_comes() -> None:
+    """Else one that was there for a while would be seen a minute late when it has come again."""
+    asked, agent = Asked(), FakeAgent()
+    guest = await a_guest(agent)
+    async with asked.following():
+        asked.agent.look(guest, is_connected=True)
+        await asked.rounds(30)
+        asked.agent.look(guest, is_connected=False)
+        await until(lambda: asked.told[-1] == Told(), "it is said to be gone")
+        asked.agent.look(guest, is_connected=True)
+        await until(lambda: asked.told[-1].is_connected, "and to be there")
 
 
 async def test_a_few_questions_are_under_way_at_once_whoever_went_away() -> None:
