@@ -53,6 +53,7 @@ ROOT = Path(__file__).parents[3]
 NAMESPACE = "virt"
 CLOCK = SystemClock()
 GROUP = "/apis/subresources.kubevirt.io/v1"
+VERBS = ("pause", "unpause", "reset", "softreboot", "freeze", "unfreeze")
 
 
 @dataclass
@@ -340,7 +341,7 @@ def test_kubectl_sees_the_group_and_its_errors(installed: Installed) -> None:
     names = {each["name"] for each in json.loads(discovery.stdout)["resources"]}
     assert names == {
         *(f"virtualmachines/{verb}" for verb in ("start", "stop", "restart")),
-        *(f"virtualmachineinstances/{verb}" for verb in ("pause", "unpause", "reset", "softreboot")),
+        *(f"virtualmachineinstances/{verb}" for verb in VERBS),
         *(f"virtualmachineinstances/{what}" for what in ("guestosinfo", "userlist", "filesystemlist")),
     }
     assert json.loads(version.stdout)["gitVersion"].startswith("v")
