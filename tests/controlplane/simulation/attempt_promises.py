@@ -8,6 +8,8 @@ As controller_promises, which calls it: it shares no code with the reconcilers.
 
 from __future__ import annotations
 
+from kubevirt_api import names
+
 from controlplane.api.objects.resources import POD
 from tests.controlplane.simulation.answers import Asked
 from tests.controlplane.simulation.configuration import FURTHER_ATTEMPTS, RUN_TIMEOUT_SECONDS
@@ -36,7 +38,8 @@ def attempt_is_due(asked: Asked) -> str | None:
 
 
 def _entry_is_true(asked: Asked, old: Json, new: Json, pod: Json) -> str | None:
-    if _failed(new)[:-1] != _failed(old) or len(_failed(new)) > FURTHER_ATTEMPTS:
+    named = asked.decided_on["metadata"].get("annotations", {}).get(names.FURTHER_ATTEMPTS, FURTHER_ATTEMPTS)
+    if _failed(new)[:-1] != _failed(old) or len(_failed(new)) > int(named):
         return f"what has failed goes from {len(_failed(old))} attempts to {len(_failed(new))}"
     said = _failed(new)[-1]
     if (said["attempt"], said["nodeName"]) != (old["attempt"], pod["spec"].get("nodeName")):

@@ -32,7 +32,7 @@ STARTED: tuple[Change, ...] = (
 )
 WANTED: tuple[Change, ...] = (People.switch, People.stop, People.delete_vm, People.squat)
 CHANGES: dict[tuple[str, str, str], tuple[Change, ...]] = {
-    ("handler", READ, VIRTUAL_MACHINE_INSTANCE.kind): (People.take_back,),
+    ("handler", READ, VIRTUAL_MACHINE_INSTANCE.kind): (People.take_back, *STARTED),
     ("handler", "define", "domain"): STARTED,
     ("handler", "launch", "domain"): STARTED,
     ("handler", "finish start of", "domain"): STARTED,

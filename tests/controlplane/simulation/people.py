@@ -13,6 +13,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+from kubevirt_api import names
 from kubevirt_api.names import LAUNCHER_ROLE, NODE_NAME, ROLE, VM_FINALIZER
 from kubevirt_api.run_strategies import ALWAYS, BUILT, HALTED
 
@@ -37,6 +38,8 @@ from tests.controlplane.simulation.node import BAD_NODE_SELECTOR, DEAF, NO_KERNE
 from tests.controlplane.simulation.store import OVER, Json, Store
 
 NAMESPACE = "default"
+IMPATIENT = 0.4
+"""How many machines say themselves how often they are tried again."""
 INVALID_MEMORY = "-64Mi"
 """A VMI with so much memory got past admission."""
 UNNAMED = 0.2
@@ -109,6 +112,9 @@ class People:
             spec["template"]["metadata"] = {"labels": {NODE_NAME: "copied"}}  # from an instance that ran somewhere
         else:
             spec["runStrategy"] = strategy
+        if self._rng.random() < IMPATIENT:
+            named = {names.FURTHER_ATTEMPTS: self._rng.choice(("0", "1"))}
+            spec["template"].setdefault("metadata", {})["annotations"] = named
         meta: Json = {"name": key.name}
         if self._rng.random() < 0.8:
             meta["finalizers"] = [VM_FINALIZER]

@@ -43,7 +43,7 @@ class Simulation:
                     self.world.draw_odds()
             self._guarded(lambda: Election(self.world.seed).run(steps // 10))
             self._guarded(lambda: SetPlay(self.world.seed).run(steps // 10))
-            self._guarded(lambda: MarkPlay(self.world.seed).run(steps // 10))
+            self._guarded(lambda: MarkPlay(self.world.seed).run(steps // 4))
         finally:
             self.world.end()
 
