@@ -31,6 +31,8 @@ CARRY_OUT_SECONDS = 20.0
 ANSWER_SECONDS = 25.0
 """How long virt-api waits for that."""
 THAW_LIMIT_SECONDS = 86400
+USUAL_THAW_SECONDS = 300
+"""Of a freeze whose end nobody names, or knows any more; upstream's clients ask for as much."""
 _TEXT_LIMIT = 1024
 
 ADDRESS = "kubevirt.io/handler-address"

@@ -17,7 +17,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+
+from controlplane.hypervisor.share import Bucket
 
 BURST_BYTES = 1 << 20
 RATE = 256 << 10
@@ -27,19 +28,11 @@ ANSWER_BYTES = 5 << 20
 TOO_MUCH = "it sends more than its share"
 
 
-@dataclass(slots=True)
-class Intake:
-    """A bucket of bytes that fills again."""
+class Intake(Bucket):
+    """Of bytes."""
 
-    left: float = BURST_BYTES
-    at: float = 0.0
-    most: int = BURST_BYTES
-
-    def take(self, amount: int, now: float) -> bool:
-        """Count what was read; False when there was not so much left. now: monotonic seconds."""
-        self.left = min(self.most, self.left + (now - self.at) * RATE) - amount
-        self.at = now
-        return self.left >= 0
+    def __init__(self) -> None:
+        super().__init__(BURST_BYTES, RATE)
 
     @contextmanager
     def widened(self, amount: int) -> Iterator[None]:

@@ -9,8 +9,6 @@ An honest event costs about 0.1 ms, and a guest that does its worst makes a few 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 BURST_SECONDS = 0.2
 """A start, with all its calls and events, takes 5 ms. But a garbage collection that falls into one of them is charged
 to it as well, whoever made the garbage: 28 ms were measured, on a processor that is not slow."""
@@ -19,15 +17,23 @@ RATE = 0.05
 TOO_MUCH = "it takes more than its share of our time"
 
 
-@dataclass(slots=True)
-class Share:
-    """A bucket of processor time that fills again slowly."""
+class Bucket:
+    """Holds so much at most, and fills again by the rate in a second."""
 
-    left: float = BURST_SECONDS
-    at: float = 0.0
+    def __init__(self, most: float, rate: float) -> None:
+        self.left = self.most = most
+        self._rate = rate
+        self._at = 0.0
 
-    def take(self, spent: float, now: float) -> bool:
-        """Count what was spent; False when there was not so much left. now: monotonic seconds."""
-        self.left = min(BURST_SECONDS, self.left + (now - self.at) * RATE) - spent
-        self.at = now
+    def take(self, amount: float, now: float) -> bool:
+        """Count what was used; False when there was not so much left. now: monotonic seconds."""
+        self.left = min(self.most, self.left + (now - self._at) * self._rate) - amount
+        self._at = now
         return self.left >= 0.0
+
+
+class Share(Bucket):
+    """Of processor time."""
+
+    def __init__(self) -> None:
+        super().__init__(BURST_SECONDS, RATE)

@@ -17,13 +17,11 @@ from typing import Any, TypeVar
 import msgspec
 
 from controlplane.api.admission.problem import excerpt
-from controlplane.handler_link import THAW_LIMIT_SECONDS, Verb
+from controlplane.handler_link import THAW_LIMIT_SECONDS, USUAL_THAW_SECONDS, Verb
 from controlplane.virt_api import go_duration
 
 Options = TypeVar("Options")
 
-USUAL_THAW_SECONDS = 300
-"""Of a freeze that does not say; upstream's clients always do, and ask for as much."""
 _POWER_FIELDS: Mapping[Verb, set[str]] = {"pause": {"dryRun"}, "unpause": {"dryRun"}, "freeze": {"unfreezeTimeout"}}
 
 

@@ -20,6 +20,7 @@ from controlplane.api.objects.pod import bounded
 from controlplane.domain.agent import FREEZE, FREEZE_STATUS, THAW, Told, read_freeze_status
 from controlplane.domain.agent_answer import UnreadableAnswer
 from controlplane.engine.ports import Clock
+from controlplane.handler_link import USUAL_THAW_SECONDS
 from controlplane.hypervisor.errors import AgentSilent, AnswerTooLong, Disconnected, HypervisorError, TimedOut
 from controlplane.virt_handler.launchers.agent import Agent, NoAgent
 from controlplane.virt_handler.launchers.pace import pause_after_silence
@@ -27,8 +28,6 @@ from controlplane.virt_handler.vmi.ports import NoContact, VerbRefused
 
 log = logging.getLogger(__name__)
 
-USUAL_SECONDS = 300.0
-"""What is frozen without a known end is thawed after so long: upstream's clients ask for as much."""
 _FREEZE_SECONDS = 10
 """An agent has this long to freeze or to thaw: what was not written yet is written first."""
 
@@ -48,7 +47,7 @@ class Freeze:
         if told.is_frozen is False or not told.is_connected:
             self._thaw_at(None)
         elif told.is_frozen and self._until is None:
-            self._thaw_at(self._clock.monotonic() + USUAL_SECONDS)
+            self._thaw_at(self._clock.monotonic() + USUAL_THAW_SECONDS)
 
     async def freeze(self, thaw_after: int) -> None:
         """Freeze; what is frozen stays so, and its end too. thaw_after: seconds; 0: never. VerbRefused, NoContact."""

@@ -46,7 +46,6 @@ class _Group:
     def __init__(self, api: Api, resource: Resource, deadline: float) -> None:
         self._api = api
         self._resource = resource
-        self._namespace = resource.namespace
         self._deadline = deadline
         self.silent: set[str] = set()
 
@@ -71,7 +70,7 @@ class _Group:
         if seen["kind"] != "DaemonSet":
             return []
         revisions = self._found_by(
-            seen, Resource("apps/v1", "controllerrevisions", "ControllerRevision", self._namespace)
+            seen, Resource("apps/v1", "controllerrevisions", "ControllerRevision", self._resource.namespace)
         )
         return without_silent_nodes(seen, self._pods_of(seen), self._api.list(_NODES), revisions) or []
 
@@ -84,7 +83,7 @@ class _Group:
         return "; ".join(texts)
 
     def _pods_of(self, seen: Object) -> list[Object]:
-        return self._found_by(seen, Resource("v1", "pods", "Pod", self._namespace))
+        return self._found_by(seen, Resource("v1", "pods", "Pod", self._resource.namespace))
 
     def _found_by(self, seen: Object, resource: Resource) -> list[Object]:
         """Return what the selector of a Deployment or a DaemonSet finds."""

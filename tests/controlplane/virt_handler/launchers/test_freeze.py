@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 
 from controlplane.domain.agent import FREEZE, FREEZE_STATUS, THAW, Told
+from controlplane.handler_link import USUAL_THAW_SECONDS
 from controlplane.hypervisor.errors import AgentSilent
 from controlplane.virt_handler.launchers import freeze as freeze_module
 from controlplane.virt_handler.launchers import pace
 from controlplane.virt_handler.launchers.agent import Agent
-from controlplane.virt_handler.launchers.freeze import USUAL_SECONDS, Freeze
+from controlplane.virt_handler.launchers.freeze import Freeze
 from controlplane.virt_handler.vmi.ports import NoContact, VerbRefused
 from tests.controlplane.virt_handler.builders import VMI_UID, domain_text
 from tests.controlplane.virt_handler.fakes import FakeAgent, FakeClock, FakeConnection, FakeLibvirtd, until
@@ -164,7 +165,7 @@ async def test_what_is_found_frozen_has_the_usual_time(stage: Stage) -> None:
     """As after a restart of virt-handler, which has forgotten how long was asked for."""
     stage.agent.is_frozen = True
     stage.freeze.note(Told(is_connected=True, is_frozen=True))
-    await passes(stage, USUAL_SECONDS - 1)
+    await passes(stage, USUAL_THAW_SECONDS - 1)
     stage.freeze.note(Told(is_connected=True, is_frozen=True))
     assert stage.agent.orders == []
     await passes(stage, 2)
