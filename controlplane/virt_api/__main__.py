@@ -22,6 +22,7 @@ from controlplane.kube.client import Client
 from controlplane.kube.transport import Transport
 from controlplane.virt_api.admit import Admission
 from controlplane.virt_api.cluster import Cluster, wait_ready
+from controlplane.virt_api.evictions import Evictions
 from controlplane.virt_api.guests import Guests
 from controlplane.virt_api.handlers import Handlers
 from controlplane.virt_api.reviews import Reviews
@@ -71,7 +72,10 @@ async def serve(settings: Settings) -> None:
         reviews = Reviews(Admission(cluster.admission_settings), clock)
         handlers = await stack.enter_async_context(Handlers(client, lambda: cluster.client_pair))
         subresources = Subresources(client, Guests(client, handlers))
-        server = Server(reviews, subresources, tls, lambda: cluster.front_proxy, clock, settings.hook_clients)
+        evictions = Evictions(client, lambda: cluster.configuration.eviction_strategy)
+        server = Server(
+            reviews, evictions, subresources, tls, lambda: cluster.front_proxy, clock, settings.hook_clients
+        )
         async with listening(server, settings.address, settings.port) as port:
             log.info("serving", extra={"port": port, "pod": settings.pod_name, "version": VERSION})
             await ended.wait()

@@ -102,13 +102,15 @@ DOCUMENTS: Mapping[str, Document] = {
 }
 
 # Admission: the path names resource and stage; the API server calls these, users do not.
-Stage = Literal["mutate", "validate"]
+Stage = Literal["mutate", "validate", "evict"]
+EVICTION = "/launcher-eviction-validate"
 
 
 def hooks(kinds: tuple[Kind, ...]) -> Mapping[str, Stage]:
-    """Return the path of each kind's validation and, where something is filled in, of its mutation."""
+    """Return the path of each kind's validation, of its mutation where something is filled in, and of evictions."""
     mutating: dict[str, Stage] = {f"/{one.resource.plural}-mutate": "mutate" for one in kinds if one.rules.default}
-    return {**mutating, **{f"/{one.resource.plural}-validate": "validate" for one in kinds}}
+    validating: dict[str, Stage] = {f"/{one.resource.plural}-validate": "validate" for one in kinds}
+    return {**mutating, **validating, EVICTION: "evict"}
 
 
 HOOKS = hooks(KINDS)

@@ -24,6 +24,7 @@ from controlplane.listener import Listener
 from controlplane.virt_api import discovery
 from controlplane.virt_api.admit import MAX_REVIEW_BYTES
 from controlplane.virt_api.answer import Answer, failure
+from controlplane.virt_api.evictions import MAX_EVICTION_BYTES, Evictions
 from controlplane.virt_api.identity import FrontProxy, HookClients, UnauthenticatedError, check_reviewer, identify
 from controlplane.virt_api.reviews import BusyError, Charge, Reviews
 from controlplane.virt_api.routes import NoRoute, ToDocument, ToHook, ToSubresource, match
@@ -49,6 +50,7 @@ class Server:
     """What is needed to answer."""
 
     reviews: Reviews
+    evictions: Evictions
     subresources: Subresources
     tls: ServingTls
     front_proxy: Callable[[], FrontProxy | None]
@@ -96,7 +98,10 @@ class Server:
             raise UnauthenticatedError("the connection has ended")
         if isinstance(route, ToHook):
             check_reviewer(self.hook_clients, verified_chain(connection), self.clock.now())
-            return await self.reviews.answer(request.remote or "", route, partial(_body, request, MAX_REVIEW_BYTES))
+            peer = request.remote or ""
+            if route.stage == "evict":
+                return await self.evictions.answer(peer, await _body(request, MAX_EVICTION_BYTES))
+            return await self.reviews.answer(peer, route, partial(_body, request, MAX_REVIEW_BYTES))
         user = self._identify(request, connection)
         return await self.subresources.answer(route, user, await _body(request, MAX_OPTIONS_BYTES))
 

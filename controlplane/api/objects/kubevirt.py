@@ -56,10 +56,8 @@ class KubeVirtConfiguration(Node, frozen=True, kw_only=True):
     for what is nothing of the machine's own."""
     quarantine_seconds: Annotated[int, bounded(minimum=0, maximum=86400)] = 900
     """For how long a node gets no machines after those of several have failed there and come up elsewhere; 0: never."""
-    eviction_strategy: (
-        Annotated[str, one_of("None", unbuilt=("LiveMigrate", "LiveMigrateIfPossible", "External"))] | None
-    ) = None
-    """What happens when a Pod is evicted; only None is built."""
+    eviction_strategy: Annotated[str, one_of("None", "LiveMigrate", "LiveMigrateIfPossible", "External")] | None = None
+    """What happens when the Pod of a machine that says nothing itself is evicted; None (it is stopped) if not set."""
 
 
 class KubeVirtSpec(Node, frozen=True, kw_only=True):

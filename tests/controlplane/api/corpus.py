@@ -209,8 +209,9 @@ COMPUTE = [
         "already used",
     ),
     Row("io threads", f"{DOMAIN}/ioThreadsPolicy", "turbo", "domain.ioThreadsPolicy", "not built"),
-    Row("eviction by prayer", f"{SPEC}/evictionStrategy", "Pray", "spec.evictionStrategy", "allowed: None"),
-    Row("eviction by migration", f"{SPEC}/evictionStrategy", "LiveMigrate", "spec.evictionStrategy", "not built"),
+    Row(
+        "eviction by prayer", f"{SPEC}/evictionStrategy", "Pray", "spec.evictionStrategy", "allowed: None, LiveMigrate"
+    ),
     Row("lazy start", f"{SPEC}/startStrategy", "Lazy", "spec.startStrategy", "allowed: Paused"),
     Row("a probe that asks twice", LIVENESS, {"tcpSocket": {"port": 80}, "exec": {"command": ["a"]}}, *ONE_HANDLER),
     Row("a probe that asks nothing", LIVENESS, {"periodSeconds": 5}, "spec.livenessProbe", "set one of exec"),

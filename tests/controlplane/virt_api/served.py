@@ -29,6 +29,7 @@ from controlplane.kube.certificates import KeyPair, make_authority
 from controlplane.kube.client import Client
 from controlplane.virt_api.admit import Admission
 from controlplane.virt_api.cluster import AUTHENTICATION, Cluster
+from controlplane.virt_api.evictions import Evictions
 from controlplane.virt_api.guests import Guests
 from controlplane.virt_api.handlers import Handlers
 from controlplane.virt_api.identity import HookClients
@@ -207,6 +208,7 @@ def a_server(
 ) -> Server:
     return Server(
         Reviews(Admission(settings or cluster.admission_settings), SystemClock()),
+        Evictions(client, lambda: cluster.configuration.eviction_strategy),
         Subresources(client, Guests(client, handlers or Handlers(client, lambda: None))),
         cluster.tls,
         lambda: cluster.front_proxy,

@@ -20,13 +20,14 @@ from controlplane.api.schema.generate_crds import LIST
 from controlplane.virt_api.admit import MAX_REVIEW_BYTES
 from controlplane.virt_api.identity import HookClients
 from controlplane.virt_api.reviews import ROOM_BYTES, THREADS
-from controlplane.virt_api.routes import GROUP, HOOKS, VERSIONS
+from controlplane.virt_api.routes import EVICTION, GROUP, HOOKS, VERSIONS
 from controlplane.virt_api.server import CONNECTIONS
 from controlplane.virt_api.settings import SECRET_NAME, parse
 from controlplane.virt_controller.certificates.observe import secrets
 from controlplane.virt_controller.certificates.roles import ROLES
 from controlplane.virt_controller.settings import read_settings
 from controlplane.virt_controller.vmi.launcher_pod import build_launcher_pod
+from controlplane.virt_controller.vmi.world import pod_name
 from controlplane.virt_node.workers import LIMIT
 from tests.controlplane.virt_api.served import an_authority
 from tests.controlplane.virt_controller.builders import a_vmi
@@ -59,10 +60,12 @@ def hooks() -> list[tuple[str, dict[str, Any]]]:
 
 
 def test_every_hook_is_served_in_its_stage_and_every_served_path_is_configured() -> None:
-    stages = {
-        hook["clientConfig"]["service"]["path"]: "mutate" if kind.startswith("Mutating") else "validate"
-        for kind, hook in hooks()
-    }
+    def stage(kind: str, hook: dict[str, Any]) -> str:
+        if hook["rules"][0]["resources"] == ["pods/eviction"]:
+            return "evict"
+        return "mutate" if kind.startswith("Mutating") else "validate"
+
+    stages = {hook["clientConfig"]["service"]["path"]: stage(kind, hook) for kind, hook in hooks()}
 
     assert stages == dict(HOOKS)
 
@@ -109,14 +112,19 @@ def test_users_may_make_each_kind_that_is_theirs_and_read_each_that_is_not() -> 
 
 @pytest.mark.parametrize("hook", [hook for _unused, hook in hooks()], ids=lambda hook: hook["name"])
 def test_hooks_fail_closed_and_leave_out_our_own_accounts_only(hook: dict[str, Any]) -> None:
+    is_eviction = hook["clientConfig"]["service"]["path"] == EVICTION
     assert hook["failurePolicy"] == "Fail"
     assert hook["matchPolicy"] == "Equivalent"
-    assert hook["sideEffects"] == "None"
+    assert hook["sideEffects"] == ("NoneOnDryRun" if is_eviction else "None")
     assert hook["timeoutSeconds"] == 10
     assert "namespaceSelector" not in hook
     assert "objectSelector" not in hook
     (condition,) = hook["matchConditions"]
-    assert "'system:serviceaccount:virt:'" in condition["expression"]
+    if is_eviction:  # nobody is left out, but every Pod that is not named like a launcher is
+        head = pod_name(a_vmi(), 1).removesuffix(pod_name(a_vmi(), 1).removeprefix("virt-launcher-"))
+        assert condition["expression"] == f"request.name.startsWith('{head}')"
+    else:
+        assert "'system:serviceaccount:virt:'" in condition["expression"]
     assert hook["clientConfig"]["service"]["namespace"] == "virt"
     assert "caBundle" not in hook["clientConfig"]
 

@@ -29,11 +29,11 @@ from typing import Any
 import pytest
 import yaml
 
-from controlplane.api.objects.resources import SECRET, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key, Resource
+from controlplane.api.objects.resources import POD, SECRET, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key, Resource
 from controlplane.api.registry import KINDS
 from controlplane.api.schema.crds import crd
 from controlplane.engine.clock import SystemClock
-from controlplane.engine.errors import ApiError, Forbidden, Invalid
+from controlplane.engine.errors import ApiError, Forbidden, Invalid, NotFound, Throttled
 from controlplane.kube.certificates import split
 from controlplane.kube.client import Client, Selection
 from controlplane.kube.credentials import from_kubeconfig
@@ -53,6 +53,7 @@ ROOT = Path(__file__).parents[3]
 NAMESPACE = "virt"
 CLOCK = SystemClock()
 GROUP = "/apis/subresources.kubevirt.io/v1"
+SERVICE_ACCOUNT = Resource("", "v1", "serviceaccounts", "ServiceAccount")
 VERBS = ("pause", "unpause", "reset", "softreboot", "freeze", "unfreeze")
 
 
@@ -328,6 +329,61 @@ async def test_restart_and_stop_of_what_runs(installed: Installed, client: Clien
     await put(client, vm, "stop")
 
     assert (await client.get(VIRTUAL_MACHINE, key_of(vm)))["spec"]["runStrategy"] == "Halted"
+
+
+async def test_an_eviction_is_answered_by_the_strategy_of_its_machine(installed: Installed, client: Client) -> None:
+    with suppress(ApiError):
+        await client.create(SERVICE_ACCOUNT, "default", {"metadata": {"name": "default"}})
+    said = {}
+    for strategy in ("None", "LiveMigrate", "LiveMigrateIfPossible", "External"):
+        pod = await a_launcher(installed, client, strategy)
+        try:
+            await evict(client, pod)
+            said[strategy] = "evicted"
+        except Throttled as error:
+            said[strategy] = str(error)
+    external = await client.get(VIRTUAL_MACHINE_INSTANCE, Key("default", "evict-external"))
+
+    assert said["None"] == said["LiveMigrateIfPossible"] == "evicted"
+    assert "not live-migratable (no way to move it); stop it to let its node go" in said["LiveMigrate"]
+    assert 'Eviction triggered evacuation of VMI "default/evict-external"' in said["External"]
+    assert external["status"]["evacuationNodeName"] == "node-1"
+    assert await client.get(POD, Key("default", "virt-launcher-livemigrate"))
+
+
+async def test_other_pods_are_evicted_as_ever(client: Client) -> None:
+    """Also one that calls itself a launcher and is nobody's."""
+    with suppress(ApiError):
+        await client.create(SERVICE_ACCOUNT, "default", {"metadata": {"name": "default"}})
+    containers = [{"name": "compute", "image": "localhost/x"}]
+    for name in ("virt-launcher-of-nobody", "plain"):
+        await client.create(POD, "default", {"metadata": {"name": name}, "spec": {"containers": containers}})
+        await evict(client, name)
+        with pytest.raises(NotFound):
+            await client.get(POD, Key("default", name))
+
+
+async def a_launcher(installed: Installed, client: Client, strategy: str) -> str:
+    """Make an instance that runs on a node, and its Pod; return the Pod's name."""
+    name, pod = f"evict-{strategy.lower()}", f"virt-launcher-{strategy.lower()}"
+    template = a_vm()["spec"]["template"]["spec"] | {"evictionStrategy": strategy}
+    body = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "metadata": {"name": name}}
+    made = await client.create(VIRTUAL_MACHINE_INSTANCE, "default", body | {"spec": template})
+    owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "name": name, "controller": True}
+    meta = {"name": pod, "ownerReferences": [owner | {"uid": made["metadata"]["uid"]}]}
+    spec = {"nodeName": "node-1", "containers": [{"name": "compute", "image": "localhost/x"}]}
+    await client.create(POD, "default", {"metadata": meta, "spec": spec})
+    cannot = {"type": "LiveMigratable", "status": "False", "message": "no way to move it"}
+    async with a_client(installed.controller) as controller:
+        status = {"status": {"phase": "Running", "nodeName": "node-1", "conditions": [cannot]}}
+        await controller.patch(VIRTUAL_MACHINE_INSTANCE, Key("default", name), status, subresource="status")
+    return pod
+
+
+async def evict(client: Client, pod: str) -> None:
+    body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod, "namespace": "default"}}
+    path = f"/api/v1/namespaces/default/pods/{pod}/eviction"
+    await client.transport.send(Request("POST", path, "evict", json.dumps(body).encode()))
 
 
 def test_kubectl_sees_the_group_and_its_errors(installed: Installed) -> None:

@@ -142,10 +142,9 @@ class VirtualMachineInstanceSpec(Node, frozen=True, kw_only=True):
     """Resolver policy of the machine's Pod: ClusterFirst, ClusterFirstWithHostNet, Default or None."""
     dns_config: DnsConfig | None = None
     """Resolver settings added to those of dnsPolicy."""
-    eviction_strategy: (
-        Annotated[str, one_of("None", unbuilt=("LiveMigrate", "LiveMigrateIfPossible", "External"))] | None
-    ) = None
-    """What happens when the Pod is evicted. Only None (the machine is stopped) is built."""
+    eviction_strategy: Annotated[str, one_of("None", "LiveMigrate", "LiveMigrateIfPossible", "External")] | None = None
+    """What happens when the Pod is evicted. None: the machine is stopped. LiveMigrate: it is not evicted unless it can
+    leave its node. LiveMigrateIfPossible: it is stopped if it cannot. External: somebody else moves it."""
     liveness_probe: Probe | None = None
     """The launcher is ended, and with it the run, when this fails so often as failureThreshold says."""
     readiness_probe: Probe | None = None

@@ -1,0 +1,135 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reviews of evictions: reads Pod and instance from the quorum, has eviction judge, marks, answers.
+
+Whoever may evict a Pod asks the API server; it asks here only about Pods that are named like a launcher.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import msgspec
+
+from controlplane.api.objects.decode import DecodeError, decode, decode_vmi
+from controlplane.api.objects.pod import Pod
+from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.engine.errors import ApiError, Conflict, NotFound
+from controlplane.kube.client import Client
+from controlplane.shares import Shares
+from controlplane.virt_api.answer import Answer, Json, document, failure
+from controlplane.virt_api.eviction import Allowed, Denied, Judgement, Marked, judge_eviction
+from controlplane.virt_api.reviews import BusyError
+
+log = logging.getLogger(__name__)
+
+MAX_EVICTION_BYTES = 64 * 1024
+AT_ONCE = 32
+"""Reviews under way, shared by peer: each reads twice from the API server."""
+
+
+class _DeleteOptions(msgspec.Struct, rename="camel"):
+    dry_run: tuple[str, ...] | None = None
+
+
+class _Eviction(msgspec.Struct, rename="camel"):
+    delete_options: _DeleteOptions | None = None
+
+
+class _Asked(msgspec.Struct, rename="camel"):
+    uid: str
+    name: str = ""
+    namespace: str = ""
+    dry_run: bool | None = None
+    object: _Eviction | None = None
+
+    @property
+    def is_dry(self) -> bool:
+        """Nothing may be written: by the request itself, or by what it would have the delete do (kubectl drain)."""
+        options = None if self.object is None else self.object.delete_options
+        return bool(self.dry_run) or bool(options is not None and options.dry_run)
+
+
+class _Review(msgspec.Struct):
+    request: _Asked
+
+
+@dataclass(frozen=True, slots=True)
+class Evictions:
+    """Answers reviews of pods/eviction."""
+
+    client: Client
+    usual: Callable[[], str | None]
+    """The cluster's strategy, of instances that name none."""
+    _places: Shares = field(default_factory=lambda: Shares(AT_ONCE, least=1))
+
+    async def answer(self, peer: str, body: bytes) -> Answer:
+        """Answer one review. BusyError when this peer has too many under way."""
+        try:
+            asked = msgspec.json.decode(body, type=_Review).request
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            return failure(400, f"not an AdmissionReview: {error}")
+        if not self._places.take(peer, 1):
+            raise BusyError("too many reviews of evictions of this peer are under way")
+        try:
+            return await self._answer(asked)
+        except (ApiError, DecodeError) as error:
+            log.warning("cannot judge an eviction", extra={"key": f"{asked.namespace}/{asked.name}", "because": error})
+            return _denied(asked, 500, "InternalError", f"virt-api cannot tell whether its machine may go: {error}")
+        finally:
+            self._places.give_back(peer, 1)
+
+    async def _answer(self, asked: _Asked) -> Answer:
+        key = Key(asked.namespace, asked.name)
+        try:
+            pod = decode(await self.client.get(POD, key), Pod)
+        except NotFound:
+            return _allowed(asked)
+        vmi = await self._read(pod)
+        judged = judge_eviction(pod, vmi, self.usual())
+        if isinstance(judged, Marked) and vmi is not None and not asked.is_dry:
+            await self._mark(vmi, judged)
+        log.info("eviction judged", extra={"key": key, "as": type(judged).__name__, "dry_run": asked.is_dry})
+        return _render(asked, judged)
+
+    async def _read(self, pod: Pod) -> VirtualMachineInstance | None:
+        key = pod.vmi_key
+        if key is None:
+            return None
+        try:
+            return decode_vmi(await self.client.get(VIRTUAL_MACHINE_INSTANCE, key))
+        except NotFound:
+            return None
+
+    async def _mark(self, vmi: VirtualMachineInstance, judged: Marked) -> None:
+        key = Key(vmi.metadata.namespace, vmi.metadata.name)
+        patch: Json = {"status": {"evacuationNodeName": judged.node}}
+        try:
+            await self.client.patch(VIRTUAL_MACHINE_INSTANCE, key, patch, subresource="status", uid=vmi.metadata.uid)
+        except (NotFound, Conflict):
+            log.info("gone before it was marked", extra={"key": key})  # denied this once; asked again it may go
+
+
+def _render(asked: _Asked, judged: Judgement) -> Answer:
+    match judged:
+        case Allowed():
+            return _allowed(asked)
+        case Denied(why=why) | Marked(why=why):
+            return _denied(asked, 429, "TooManyRequests", why)
+
+
+def _allowed(asked: _Asked) -> Answer:
+    return _reviewed({"uid": asked.uid, "allowed": True})
+
+
+def _denied(asked: _Asked, code: int, reason: str, message: str) -> Answer:
+    status = {"status": "Failure", "code": code, "reason": reason, "message": message}
+    return _reviewed({"uid": asked.uid, "allowed": False, "status": status})
+
+
+def _reviewed(response: Json) -> Answer:
+    return document({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response})

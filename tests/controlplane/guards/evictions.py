@@ -1,0 +1,51 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What keeps a guest when somebody evicts its Pod, and what lets a node go all the same."""
+
+from __future__ import annotations
+
+from tests.controlplane.guards.guard import Guard
+
+_JUDGE = "controlplane/virt_api/eviction.py"
+_BY_JUDGE = ("tests/controlplane/virt_api/test_eviction.py",)
+_ANSWER = "controlplane/virt_api/evictions.py"
+_BY_ANSWER = ("tests/controlplane/virt_api/test_evictions.py",)
+
+GUARDS: tuple[Guard, ...] = (
+    Guard(
+        file=_JUDGE,
+        line="    if vmi is None or pod.owner is None or pod.owner.uid != vmi.metadata.uid:\n",
+        without="    if vmi is None or pod.owner is None:\n",
+        because="A Pod of a run that is gone would keep its node for another run's strategy.",
+        tests=_BY_JUDGE,
+    ),
+    Guard(
+        file=_JUDGE,
+        line="""    if not node or vmi.status.node_name not in ("", node):\n""",
+        without="    if not node:\n",
+        because="A Pod that a guest is on its way to would be taken for the one it leaves.",
+        tests=_BY_JUDGE,
+    ),
+    Guard(
+        file=_JUDGE,
+        line="    if vmi.status.evacuation_node_name == node:\n",
+        without="    if vmi.status.evacuation_node_name:\n",
+        because="A mark of a node that it has left would keep it for ever on the next one.",
+        tests=_BY_JUDGE,
+    ),
+    Guard(
+        file=_ANSWER,
+        line="and not asked.is_dry:\n",
+        without=":\n",
+        because="A dry run must write nothing.",
+        tests=_BY_ANSWER,
+    ),
+    Guard(
+        file=_ANSWER,
+        line='        except (ApiError, DecodeError) as error:\n            log.warning("cannot judge an eviction"',
+        without='        except DecodeError as error:\n            log.warning("cannot judge an eviction"',
+        because="A guest is not given up, and nothing ends in a bug's words, because nobody could be asked.",
+        tests=_BY_ANSWER,
+    ),
+)

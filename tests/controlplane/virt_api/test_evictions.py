@@ -1,0 +1,112 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reviews of evictions over real TLS, on a fake API server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controlplane.virt_api.evictions import MAX_EVICTION_BYTES
+from controlplane.virt_api.routes import EVICTION
+from tests.controlplane.kube.fake_api import status
+from tests.controlplane.virt_api.served import Json, Served, serving
+
+POD = "/api/v1/namespaces/ns/pods/virt-launcher-web-u-1"
+VMI = "/apis/kubevirt.io/v1/namespaces/ns/virtualmachineinstances/web"
+
+
+@pytest.fixture
+async def served(tmp_path: Path) -> AsyncIterator[Served]:
+    async with serving(tmp_path) as one:
+        yield one
+
+
+def have(served: Served, strategy: str) -> None:
+    spec = {"domain": {"devices": {}}, "evictionStrategy": strategy}
+    served.api.put(VMI, {"spec": spec, "status": {"phase": "Running", "nodeName": "node-1"}})
+    uid = served.api.objects[VMI]["metadata"]["uid"]
+    owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "name": "web", "uid": uid}
+    meta = {"name": "virt-launcher-web-u-1", "namespace": "ns", "ownerReferences": [owner | {"controller": True}]}
+    served.api.put(POD, {"metadata": meta, "spec": {"nodeName": "node-1"}, "status": {"phase": "Running"}})
+
+
+async def evict(served: Served, **asked: Any) -> Json:
+    request = {"uid": "1", "name": "virt-launcher-web-u-1", "namespace": "ns", "operation": "CREATE", **asked}
+    code, review = await served.call("POST", EVICTION, body=json.dumps({"request": request}).encode())
+    assert (code, review["response"]["uid"]) == (200, "1")
+    answer: Json = review["response"]
+    return answer
+
+
+def mark(served: Served) -> str:
+    word: str = served.api.objects[VMI]["status"].get("evacuationNodeName", "")
+    return word
+
+
+async def test_one_that_may_be_stopped_may_be_evicted(served: Served) -> None:
+    have(served, "None")
+
+    assert (await evict(served))["allowed"] is True
+    assert not mark(served)
+
+
+async def test_one_that_is_to_stay_is_refused_with_the_code_that_drains_come_back_upon(served: Served) -> None:
+    have(served, "LiveMigrate")
+
+    answer = await evict(served)
+
+    assert (answer["allowed"], answer["status"]["code"], answer["status"]["reason"]) == (False, 429, "TooManyRequests")
+    assert "not live-migratable" in answer["status"]["message"]
+    assert not mark(served)
+
+
+async def test_one_that_somebody_else_moves_is_marked_once(served: Served) -> None:
+    have(served, "External")
+
+    first, second = await evict(served), await evict(served)
+
+    assert mark(served) == "node-1"
+    assert first["status"]["message"] == 'Eviction triggered evacuation of VMI "ns/web"'
+    assert second["status"]["message"].startswith("Evacuation in progress: ")
+    assert {first["status"]["code"], second["status"]["code"]} == {429}
+    written = [path for method, path, *_unused in served.api.seen if method == "PATCH"]
+    assert written == [f"{VMI}/status?fieldManager=test"]
+
+
+@pytest.mark.parametrize(
+    "asked", [{"dryRun": True}, {"object": {"deleteOptions": {"dryRun": ["All"]}}}], ids=["the request", "the delete"]
+)
+async def test_a_dry_run_marks_nothing(served: Served, asked: Json) -> None:
+    have(served, "External")
+
+    assert (await evict(served, **asked))["status"]["code"] == 429
+    assert not mark(served)
+
+
+async def test_what_is_gone_may_go(served: Served) -> None:
+    assert (await evict(served))["allowed"] is True
+    have(served, "LiveMigrate")
+    served.api.drop(VMI)
+    assert (await evict(served))["allowed"] is True
+
+
+async def test_a_guest_is_not_given_up_because_nobody_could_be_asked(served: Served) -> None:
+    have(served, "None")
+    for path in (POD, VMI):
+        served.api.faults.append(("GET", path, status(500, "InternalError", "etcd is away")))
+        answer = await evict(served)
+
+        assert (answer["allowed"], answer["status"]["code"]) == (False, 500)
+        assert "cannot tell whether its machine may go" in answer["status"]["message"]
+
+
+async def test_what_is_no_review_is_refused(served: Served) -> None:
+    assert (await served.call("POST", EVICTION, body=b"[]"))[0] == 400
+    assert (await served.call("POST", EVICTION, body=b"x" * (MAX_EVICTION_BYTES + 1)))[0] == 413
+    assert (await served.call("GET", EVICTION))[0] == 405
