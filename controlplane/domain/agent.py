@@ -11,8 +11,9 @@ what cannot be read is refused (agent_answer.py). When to ask is in virt_handler
 from __future__ import annotations
 
 import ipaddress
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,7 @@ OS = "guest-get-osinfo"
 INTERFACES = "guest-network-get-interfaces"
 FREEZE_STATUS = "guest-fsfreeze-status"
 FREEZE, THAW = "guest-fsfreeze-freeze", "guest-fsfreeze-thaw"
+PING, SHUTDOWN = "guest-ping", "guest-shutdown"
 
 REQUIRED = frozenset(
     f"guest-{name}"
@@ -102,9 +104,12 @@ class Told:
         return self.info is not None and self.os is not None and self.interfaces is not None
 
 
-def question(command: str) -> str:
-    """Spell a command without arguments as the agent reads it."""
-    return f'{{"execute":"{command}"}}'
+def question(command: str, arguments: Mapping[str, str] | None = None) -> str:
+    """Spell a command as the agent reads it."""
+    asked: dict[str, Any] = {"execute": command}
+    if arguments:
+        asked["arguments"] = dict(arguments)
+    return json.dumps(asked, separators=(",", ":"))
 
 
 def read_info(answer: str) -> Info:

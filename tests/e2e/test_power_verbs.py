@@ -14,7 +14,9 @@ from tests.e2e.machines import a_vm
 
 pytestmark = pytest.mark.lab
 
-NAME, PATIENT = "button", "patient"
+CONNECTED = '.status.conditions[?(@.type=="AgentConnected")].status'
+
+NAME, PATIENT, DEAF = "button", "patient", "deaf"
 
 
 def press(cluster: Cluster, verb: str, body: str = "{}", name: str = NAME) -> None:
@@ -88,19 +90,34 @@ def test_what_a_person_freezes_is_thawed_by_a_person_or_by_time(machine: Cluster
 
 @pytest.mark.parametrize("verb", ["reset", "softreboot"])
 def test_a_guest_boots_again_in_its_pod(machine: Cluster, console: Console, verb: str) -> None:
+    machine.wait("vmi", NAME, CONNECTED, "True")
     pod, emulators = machine.launcher(NAME)["metadata"]["uid"], machine.emulators()
     console.seen = ""
 
     press(machine, verb, "")
 
-    if verb == "softreboot":
-        console.expect("power button pressed")
     console.expect(READY, seconds=90)
+    assert "power button pressed" not in console.seen, "its agent has done it"
     assert machine.launcher(NAME)["metadata"]["uid"] == pod
     assert machine.emulators() == emulators
     vmi = machine.get("vmi", NAME)
     assert vmi is not None
     assert vmi["status"]["phase"] == "Running"
+
+
+def test_a_guest_without_an_agent_boots_again_by_its_power_button(machine: Cluster) -> None:
+    machine.apply(a_vm(DEAF, user_data="#!/bin/sh\nagent off\n"))
+    machine.running(DEAF)
+    with machine.console(machine.launcher(DEAF)["metadata"]["name"]) as console:
+        console.expect(READY, seconds=90)
+        console.expect("counter", seconds=30)
+        console.seen = ""
+
+        press(machine, "softreboot", "", name=DEAF)
+
+        console.expect("power button pressed")
+        console.expect(READY, seconds=90)
+    machine.kubectl("delete", "vm", DEAF)
 
 
 def test_a_machine_that_is_started_paused_begins_when_it_is_unpaused(machine: Cluster) -> None:

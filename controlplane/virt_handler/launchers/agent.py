@@ -169,9 +169,11 @@ class Agent:
                     answers[command] = answer
             return answers
 
-    async def order(self, command: str, seconds: int = ANSWER_SECONDS) -> str:
+    async def order(
+        self, command: str, seconds: int = ANSWER_SECONDS, arguments: Mapping[str, str] | None = None
+    ) -> str:
         """Have the agent do something; return its answer. NoAgent, HypervisorError."""
-        return await self.ask(self._present(), command, seconds)
+        return await self._ask_on(self._present(), agent.question(command, arguments), seconds)
 
     def note_frozen(self, is_frozen: bool | None) -> None:
         """Tell what came of an order to freeze, or to thaw. None: nobody knows, it is asked in the next round."""
@@ -198,17 +200,18 @@ class Agent:
             return None
 
     async def ask(self, guest: Guest, command: str, seconds: int = ANSWER_SECONDS) -> str:
-        """Put one question, when it is its turn. HypervisorError.
+        """Put one question, when it is its turn. HypervisorError."""
+        return await self._ask_on(guest, agent.question(command), seconds)
 
-        It goes on when the asker does not wait any more: what is under way is counted until it has ended.
-        """
-        task = asyncio.create_task(self._ask(guest, command, seconds))
+    async def _ask_on(self, guest: Guest, question: str, seconds: int) -> str:
+        """Ask, and go on when the asker does not wait any more: what is under way is counted until it has ended."""
+        task = asyncio.create_task(self._ask(guest, question, seconds))
         task.add_done_callback(lambda done: None if done.cancelled() else done.exception())  # nobody may be there
         return await asyncio.shield(task)
 
-    async def _ask(self, guest: Guest, command: str, seconds: int) -> str:
+    async def _ask(self, guest: Guest, question: str, seconds: int) -> str:
         async with self._one_at_a_time, self._questions:
-            return await guest.ask_agent(agent.question(command), seconds)
+            return await guest.ask_agent(question, seconds)
 
     def _tell(self, told: Told) -> None:
         self._told = replace(told, is_frozen=self._is_frozen)

@@ -15,6 +15,7 @@ import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from controlplane.api.objects.pod import MESSAGE_LIMIT, Pod, bounded
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
@@ -39,6 +40,7 @@ from controlplane.virt_handler.launchers.ports import (
     NotThere,
     Refused,
 )
+from controlplane.virt_handler.launchers.soft_reboot import soft_reboot
 from controlplane.virt_handler.vmi.person import hold_after, is_held, refuse
 from controlplane.virt_handler.vmi.ports import Granted, NoContact, StartRefused, VerbRefused
 from controlplane.virt_handler.vmi.resume import count_next
@@ -219,7 +221,8 @@ class Session:
         state, observed = seen.state, seen.observed
         if state is None or observed is None or not _is_up(state) or not is_own(self.launcher(), self._vmi_uid):
             raise VerbRefused("VMI is not running")
-        if refusal := refuse(verb, state, held=is_held(vmi, seen), has_acpi=observed.has_acpi):
+        has_agent = observed.is_agent_connected
+        if refusal := refuse(verb, state, held=is_held(vmi, seen), has_acpi=observed.has_acpi, has_agent=has_agent):
             raise VerbRefused(refusal)
         match verb:
             case "pause":
@@ -233,7 +236,8 @@ class Session:
             case "reset":
                 await self._press(lambda guest: guest.reset())
             case "softreboot":
-                await self._press(lambda guest: guest.reboot())
+                press = partial(self._press, lambda guest: guest.reboot())
+                await soft_reboot(self._agent, press if observed.has_acpi else None)
             case "freeze":
                 await self._freeze.freeze(thaw_after)
             case "unfreeze":

@@ -37,7 +37,7 @@ def hold_after(held: bool | None, state: State | None) -> bool | None:
     return False
 
 
-def refuse(verb: Verb, state: State, *, held: bool, has_acpi: bool) -> str | None:
+def refuse(verb: Verb, state: State, *, held: bool, has_acpi: bool, has_agent: bool) -> str | None:
     """Say why the state of a guest that is up does not allow a verb; None when it does."""
     is_paused = state.life is Life.PAUSED
     match verb:
@@ -49,6 +49,6 @@ def refuse(verb: Verb, state: State, *, held: bool, has_acpi: bool) -> str | Non
             return f"VMI is not paused by a user but by libvirt ({state.reason}); it goes on when the cause is over"
         case "softreboot" | "freeze" | "unfreeze" if is_paused:
             return "VMI is paused"
-        case "softreboot" if not has_acpi:
+        case "softreboot" if not (has_acpi or has_agent):
             return "VMI neither has the agent connected nor the ACPI feature enabled"
     return None

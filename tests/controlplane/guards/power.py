@@ -27,6 +27,13 @@ _BY_REQUESTS = ("tests/controlplane/virt_controller/vm/test_requests.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
+        file="controlplane/virt_handler/launchers/soft_reboot.py",
+        line="        await agent.order(PING)\n",
+        without="        agent._present()\n",
+        because="An agent that hangs would be taken for one that reboots its guest.",
+        tests=("tests/controlplane/virt_handler/launchers/test_soft_reboot.py",),
+    ),
+    Guard(
         file=_FREEZE,
         line="            self._thaw_at(self._clock.monotonic() + thaw_after if thaw_after else math.inf)\n",
         without="            self._thaw_at(math.inf)\n",

@@ -1,0 +1,103 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A guest that is to boot again by itself: by its agent, or by its power button."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from controlplane.domain.agent import PING, SHUTDOWN
+from controlplane.hypervisor.errors import AgentSilent, Disconnected, HypervisorError, WrongState
+from controlplane.virt_handler.launchers.agent import Agent
+from controlplane.virt_handler.launchers.soft_reboot import soft_reboot
+from controlplane.virt_handler.vmi.ports import NoContact, VerbRefused
+from tests.controlplane.virt_handler.builders import VMI_UID, domain_text
+from tests.controlplane.virt_handler.fakes import FakeAgent, FakeClock, FakeConnection, FakeGuest, FakeLibvirtd
+
+DONE = AgentSilent("no answer: it has other things to do")
+
+
+class Stage:
+    """A guest, its agent if it has one, and its power button."""
+
+    def __init__(self, guest: FakeGuest) -> None:
+        self.guest = guest
+        self.presses = 0
+        self.asking = Agent(FakeClock(), lambda: 0.5, asyncio.Semaphore(4), lambda _unused: None)
+
+    async def press(self) -> None:
+        self.presses += 1
+
+    async def ask(self, agent: FakeAgent | None, *, has_button: bool = True) -> None:
+        self.guest.agent = agent
+        self.asking.look(self.guest, is_connected=agent is not None)
+        await soft_reboot(self.asking, self.press if has_button else None)
+
+
+@pytest.fixture
+async def stage() -> Stage:
+    return Stage(await FakeConnection(FakeLibvirtd(VMI_UID)).define(domain_text()))
+
+
+def an_agent(shutdown: Any = DONE, ping: Any = None) -> FakeAgent:
+    return FakeAgent(shutdown=shutdown, ping={} if ping is None else ping)
+
+
+async def test_an_agent_does_it_and_nobody_presses_the_button(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    plain = FakeGuest.ask_agent
+
+    async def ask_agent(guest: FakeGuest, command: str, seconds: int) -> str:
+        asked.append(json.loads(command))
+        return await plain(guest, command, seconds)
+
+    monkeypatch.setattr(FakeGuest, "ask_agent", ask_agent)
+    await stage.ask(an_agent())
+
+    assert asked == [{"execute": PING}, {"execute": SHUTDOWN, "arguments": {"mode": "reboot"}}]
+    assert stage.presses == 0
+
+
+async def test_where_no_agent_is_the_button_is_pressed(stage: Stage) -> None:
+    await stage.ask(None)
+    assert stage.presses == 1
+
+
+@pytest.mark.parametrize("said", [AgentSilent("hangs"), Disconnected("gone"), HypervisorError("unknown command")])
+async def test_an_agent_that_does_not_answer_is_not_relied_upon(stage: Stage, said: Exception) -> None:
+    agent = an_agent(ping=said)
+    await stage.ask(agent)
+    assert (agent.asked, stage.presses) == ([PING], 1)
+
+
+async def test_a_guest_with_neither_cannot(stage: Stage) -> None:
+    with pytest.raises(VerbRefused, match="no ACPI feature, and VMI does not have guest agent connected"):
+        await stage.ask(None, has_button=False)
+    with pytest.raises(VerbRefused, match="no ACPI feature, and the guest's agent does not answer: hangs"):
+        await stage.ask(an_agent(ping=AgentSilent("hangs")), has_button=False)
+
+
+async def test_an_agent_that_refuses_is_heard(stage: Stage) -> None:
+    """A frozen one does: its guest could write nothing before it boots, and the button would not change that."""
+    with pytest.raises(VerbRefused, match="the guest's agent refuses it: disabled in frozen state"):
+        await stage.ask(an_agent(shutdown=HypervisorError("disabled in frozen state")))
+    assert stage.presses == 0
+
+
+async def test_contact_that_breaks_meanwhile_is_told(stage: Stage) -> None:
+    with pytest.raises(NoContact, match="gone"):
+        await stage.ask(an_agent(shutdown=Disconnected("gone")))
+
+
+async def test_what_the_button_comes_to_is_told(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def press() -> None:
+        raise WrongState("it is off")
+
+    monkeypatch.setattr(stage, "press", press)
+    with pytest.raises(WrongState, match="it is off"):
+        await stage.ask(None)
