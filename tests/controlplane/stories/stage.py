@@ -76,7 +76,7 @@ class Stage:
         """Run until nobody has anything to do; time stands still."""
         with self._listening():
             for _unused in range(ROUNDS):
-                processes = [self.controller, self.handler]
+                processes = [self.controller, *(() if self.node.is_off else (self.handler,))]
                 moved = fair_round(self.store, processes, [self.node], carry=self._carry, schedule=self._schedule)
                 self._tell_changes()
                 if not moved:
@@ -97,6 +97,14 @@ class Stage:
         """End the one guest that runs."""
         (one,) = self.guests()
         self.act(f"the guest {'powers off' if how == 'shut down' else 'crashes'}", lambda: one.end_guest(how))
+
+    def lose_power(self) -> None:
+        self.node.lose_power()
+        self.handler.die(None, is_request_out=False)
+
+    def have_power(self) -> None:
+        self.node.heal()
+        self.handler = Handler(self.node, self.store, Calm(0))
 
     def guests(self) -> list[Launcher]:
         return self.node.guests()

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from controlplane.api.objects.resources import POD
+from tests.controlplane.simulation.kubernetes import OUT_OF_SERVICE, set_taint
 from tests.controlplane.simulation.node import BAD_NODE_SELECTOR
 from tests.controlplane.stories.stage import Stage, Users, a_vm
 
@@ -47,6 +48,37 @@ def rerun_on_failure(stage: Stage, users: Users) -> None:
     users.create(a_vm(strategy="RerunOnFailure"))
     stage.guest("crashed")
     stage.guest("shut down")
+
+
+def once(stage: Stage, users: Users) -> None:
+    users.create(a_vm(strategy="Once"))
+    stage.guest("crashed")
+    stage.wait(600)
+    users.switch("Halted")
+
+
+def paused_and_let_go_on(stage: Stage, users: Users) -> None:
+    users.create(a_vm(strategy="Manual"))
+    users.request("start", "Start")
+    (guest,) = stage.guests()
+    stage.act("a user pauses vmi/web", guest.pause)
+    stage.wait(600)
+    stage.act("a user unpauses vmi/web", lambda: guest.resume(by_person=True))
+    users.request("stop", "Stop")
+
+
+def node_that_loses_power(stage: Stage, users: Users) -> None:
+    users.create(a_vm())
+    ((key, _unused),) = stage.store.list(POD)
+    stage.has_room = False
+    stage.act("its node loses power", stage.lose_power)
+    stage.act("somebody deletes the Pod by force", lambda: stage.store.delete(POD, key, grace_period_seconds=0))
+    stage.wait(600)
+    said = "a person says that the node is off: node.kubernetes.io/out-of-service"
+    stage.act(said, lambda: set_taint(stage.store, stage.node.name, OUT_OF_SERVICE, on=True))
+    stage.act("the node is back", stage.have_power)
+    stage.has_room = True
+    stage.wait(0)
 
 
 def launcher_that_fails(stage: Stage, users: Users) -> None:
@@ -118,6 +150,9 @@ STORIES: tuple[Callable[[Stage, Users], None], ...] = (
     instance_deleted_under_always,
     manual_start_stop_and_power_off,
     rerun_on_failure,
+    once,
+    paused_and_let_go_on,
+    node_that_loses_power,
     launcher_that_fails,
     node_that_refuses,
     launcher_image_that_comes_late,
