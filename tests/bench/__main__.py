@@ -16,6 +16,7 @@ from typing import Any
 
 BENCHES = {
     "ans-noop": "tests.bench.ans_noop",
+    "control-plane": "tests.bench.control_plane",
     "hostile-node": "tests.bench.hostile_node",
     "idle-node": "tests.bench.idle_node",
     "node-start": "tests.bench.node_start",
