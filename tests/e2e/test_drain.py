@@ -1,0 +1,48 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""kubectl drain on a node with real guests: who may be stopped goes, and who is to stay does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e.cluster import Cluster
+from tests.e2e.machines import a_vm
+
+pytestmark = pytest.mark.lab
+
+DRAIN = ("--ignore-daemonsets", "--delete-emptydir-data", "--force", "--pod-selector=kubevirt.io=virt-launcher")
+
+
+@pytest.fixture
+def drained(cluster: Cluster) -> Iterator[Cluster]:
+    """Two guests on a node; afterwards it takes machines again."""
+    stays, leaves = a_vm("stays"), a_vm("leaves")
+    stays["spec"]["template"]["spec"]["evictionStrategy"] = "LiveMigrate"
+    cluster.apply(stays, leaves)
+    for name in ("stays", "leaves"):
+        cluster.running(name)
+    yield cluster
+    cluster.kubectl("uncordon", cluster.nodes[0])
+
+
+def test_a_drain_stops_who_may_be_stopped_and_is_told_why_not_of_the_other(drained: Cluster) -> None:
+    pods = {name: drained.launcher(name)["metadata"]["uid"] for name in ("stays", "leaves")}
+
+    done = drained.try_kubectl("drain", drained.nodes[0], *DRAIN, "--timeout=15s")
+
+    assert done.returncode != 0
+    assert "VMI default/stays is configured with an eviction strategy but is not live-migratable" in done.stderr
+    drained.wait("vm", "leaves", ".status.printableStatus", "ErrorUnschedulable")
+    assert drained.launcher("leaves")["metadata"]["uid"] != pods["leaves"], "it waits for a node that takes it"
+    kept = drained.launcher("stays")["metadata"]
+    assert kept["uid"] == pods["stays"]
+    assert "deletionTimestamp" not in kept
+    vmi = drained.get("vmi", "stays")
+    assert vmi is not None
+    assert vmi["status"]["phase"] == "Running"
+    drained.kubectl("uncordon", drained.nodes[0])
+    drained.running("leaves")
