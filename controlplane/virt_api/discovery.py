@@ -111,13 +111,13 @@ def _path_items(version: str) -> Json:
     for row in TABLE:
         if row.action == "unbuilt":
             continue
-        is_queued = row.resource == VM
+        is_queued = row.resource == VM and row.action != "cancel-evacuation"
         path = f"/apis/{GROUP}/{version}/namespaces/{{namespace}}/{row.resource}/{{name}}/{row.path}"
         items[path] = {
             row.method.lower(): {
                 "operationId": f"{version}{row.resource}{row.path}".replace("/", ""),
-                "description": f"{row.action}{' of' if row.method == 'GET' else ''} a virtual machine"
-                f"{'' if is_queued else ' instance'}",
+                "description": f"{row.action.replace('-', ' ')}{' of' if row.method == 'GET' else ''} a virtual machine"
+                f"{'' if row.resource == VM else ' instance'}",
                 "responses": {**(_QUEUED if is_queued else _DONE), "401": {"description": "Unauthorized"}},
             }
         }

@@ -22,6 +22,8 @@ from controlplane.virt_api import go_duration
 
 Options = TypeVar("Options")
 
+_NAME_LIMIT = 253
+
 _POWER_FIELDS: Mapping[Verb, set[str]] = {"pause": {"dryRun"}, "unpause": {"dryRun"}, "freeze": {"unfreezeTimeout"}}
 
 
@@ -61,6 +63,14 @@ class PowerOptions:
     thaw_after: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class EvacuationOptions:
+    """Of which node to take the mark off; "" is whichever it is."""
+
+    node: str = ""
+    dry_run: bool = False
+
+
 def parse_start(body: bytes) -> StartOptions:
     """Read a StartOptions body. Raises BadOptionsError."""
     fields = _Fields(body, {"paused", "dryRun"})
@@ -90,6 +100,12 @@ def parse_power(verb: Verb, body: bytes) -> PowerOptions:
     return fields.checked(PowerOptions(fields.dry_run(), USUAL_THAW_SECONDS if thaw_after is None else thaw_after))
 
 
+def parse_evacuation(body: bytes) -> EvacuationOptions:
+    """Read the body of evacuate/cancel. Raises BadOptionsError."""
+    fields = _Fields(body, {"evacuationNodeName", "dryRun"})
+    return fields.checked(EvacuationOptions(fields.name("evacuationNodeName"), fields.dry_run()))
+
+
 class _Fields:
     """A body's fields and what is wrong with them."""
 
@@ -104,6 +120,13 @@ class _Fields:
         if value is not None and not isinstance(value, bool):
             self.problems.append(f"{name}: must be true or false, not {excerpt(value)}")
         return value is True
+
+    def name(self, name: str) -> str:
+        value = self._fields.get(name)
+        if value is None or (isinstance(value, str) and len(value) <= _NAME_LIMIT):
+            return value or ""
+        self.problems.append(f"{name}: must be a name of at most {_NAME_LIMIT} characters, not {excerpt(value)}")
+        return ""
 
     def seconds(self, name: str) -> int | None:
         value = self._fields.get(name)

@@ -26,7 +26,7 @@ VM, VMI = "virtualmachines", "virtualmachineinstances"
 # HTTP method to the verb of a SubjectAccessReview; anything else is 405 before anybody is asked.
 VERBS = {"GET": "get", "PUT": "update"}
 
-Action = Literal["start", "stop", "restart", Verb, About, "unbuilt"]
+Action = Literal["start", "stop", "restart", "cancel-evacuation", Verb, About, "unbuilt"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +51,13 @@ TABLE: tuple[Subresource, ...] = (
     Subresource(VM, "removevolume", "PUT"),
     Subresource(VM, "memorydump", "PUT"),
     Subresource(VM, "removememorydump", "PUT"),
-    Subresource(VM, "evacuate/cancel", "PUT"),
+    Subresource(VM, "evacuate/cancel", "PUT", "cancel-evacuation"),
     Subresource(VM, "expand-spec", "GET"),
     Subresource(VM, "objectgraph", "GET"),
     Subresource(VM, "portforward", "GET", arguments=2),
     Subresource(VMI, "addvolume", "PUT"),
     Subresource(VMI, "removevolume", "PUT"),
-    Subresource(VMI, "evacuate/cancel", "PUT"),
+    Subresource(VMI, "evacuate/cancel", "PUT", "cancel-evacuation"),
     Subresource(VMI, "objectgraph", "GET"),
     Subresource(VMI, "portforward", "GET", arguments=2),
     Subresource(VMI, "pause", "PUT", "pause"),

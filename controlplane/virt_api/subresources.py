@@ -19,6 +19,7 @@ from controlplane.handler_link import About, Verb
 from controlplane.kube.access import User, review_access
 from controlplane.kube.client import Client
 from controlplane.virt_api.answer import Answer, accepted, api_failure, conflict, failure, not_found
+from controlplane.virt_api.evacuation import cancel_evacuation
 from controlplane.virt_api.guests import Guests
 from controlplane.virt_api.inquiry import inquire
 from controlplane.virt_api.lifecycle import (
@@ -32,7 +33,14 @@ from controlplane.virt_api.lifecycle import (
     decide_start,
     decide_stop,
 )
-from controlplane.virt_api.options import BadOptionsError, parse_power, parse_restart, parse_start, parse_stop
+from controlplane.virt_api.options import (
+    BadOptionsError,
+    parse_evacuation,
+    parse_power,
+    parse_restart,
+    parse_start,
+    parse_stop,
+)
 from controlplane.virt_api.routes import ToSubresource
 
 log = logging.getLogger(__name__)
@@ -42,6 +50,7 @@ ATTEMPTS = 4
 
 POWER: tuple[Verb, ...] = get_args(Verb)
 ABOUT: tuple[About, ...] = get_args(About)
+AT_ONCE = frozenset({*POWER, *ABOUT, "cancel-evacuation"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +79,8 @@ class Subresources:
             if action == "unbuilt":
                 what = f"{access.resource}/{access.subresource}"
                 return failure(501, f"{what} is not implemented by this control plane")
-            if action in POWER or action in ABOUT:
-                return await self._ask_node(route, user, body)
+            if action in AT_ONCE:
+                return await self._do(route, user, body)
             return await self._act(route, user, _parse(action, body))
         except BadOptionsError as error:
             return failure(400, str(error))
@@ -79,13 +88,14 @@ class Subresources:
             log.warning("cannot answer", extra={"path": access.subresource, "because": error})
             return api_failure(error)
 
-    async def _ask_node(self, route: ToSubresource, user: User, body: bytes) -> Answer:
+    async def _do(self, route: ToSubresource, user: User, body: bytes) -> Answer:
+        """Do what needs no controller to be done."""
         key, action = Key(route.access.namespace, route.access.name), route.row.action
         if action in ABOUT:
             return await inquire(self.client, self.guests.handlers, key, action)
         if action in POWER:
             return await self.guests.carry_out(key, action, parse_power(action, body), user)
-        raise AssertionError(f"{action} is nothing that a node answers")
+        return await cancel_evacuation(self.client, key, parse_evacuation(body), user)
 
     async def _act(self, route: ToSubresource, user: User, asked: Asked) -> Answer:
         key = Key(route.access.namespace, route.access.name)

@@ -46,6 +46,8 @@ def test_only_what_is_built_is_announced() -> None:
         "virtualmachines/start",
         "virtualmachines/stop",
         "virtualmachines/restart",
+        "virtualmachines/evacuate/cancel",
+        "virtualmachineinstances/evacuate/cancel",
         "virtualmachineinstances/pause",
         "virtualmachineinstances/unpause",
         "virtualmachineinstances/reset",

@@ -15,7 +15,7 @@ import pytest
 from controlplane.virt_api.evictions import MAX_EVICTION_BYTES
 from controlplane.virt_api.routes import EVICTION
 from tests.controlplane.kube.fake_api import status
-from tests.controlplane.virt_api.served import Json, Served, serving
+from tests.controlplane.virt_api.served import CLIENTS, USER, Json, Served, a_client_pair, serving
 
 POD = "/api/v1/namespaces/ns/pods/virt-launcher-web-u-1"
 VMI = "/apis/kubevirt.io/v1/namespaces/ns/virtualmachineinstances/web"
@@ -110,3 +110,46 @@ async def test_what_is_no_review_is_refused(served: Served) -> None:
     assert (await served.call("POST", EVICTION, body=b"[]"))[0] == 400
     assert (await served.call("POST", EVICTION, body=b"x" * (MAX_EVICTION_BYTES + 1)))[0] == 413
     assert (await served.call("GET", EVICTION))[0] == 405
+
+
+async def cancel(served: Served, body: str = "", of: str = "virtualmachineinstances") -> tuple[int, Any]:
+    path = f"/apis/subresources.kubevirt.io/v1/namespaces/ns/{of}/web/evacuate/cancel"
+    pair = a_client_pair(served.proxy_authority, usage=CLIENTS)
+    return await served.call("PUT", path, pair=pair, headers=USER, body=body.encode())
+
+
+@pytest.mark.parametrize("of", ["virtualmachines", "virtualmachineinstances"])
+async def test_a_mark_is_taken_off_by_a_person(served: Served, of: str) -> None:
+    have(served, "External")
+    assert await cancel(served, of=of) == (200, ""), "nothing to take off"
+    await evict(served)
+
+    assert await cancel(served, '{"evacuationNodeName": "node-1"}', of) == (200, "")
+    assert not mark(served)
+    assert (await evict(served))["status"]["message"].startswith("Eviction triggered"), "and comes again when asked"
+
+
+async def test_a_mark_stays_where_another_is_meant_or_nothing_is_to_be_written(served: Served) -> None:
+    have(served, "External")
+    await evict(served)
+
+    code, answer = await cancel(served, '{"evacuationNodeName": "node-2"}')
+    assert (code, "it is to leave node node-1, not node-2" in answer["message"]) == (409, True)
+    assert (await cancel(served, '{"dryRun": ["All"]}'))[0] == 200
+    written = [path for method, path, *_unused in served.api.seen if method == "PATCH"]
+    assert "dryRun=All" in written[-1]
+    for body in ('{"evacuationNodeName": 7}', '{"node": "node-1"}'):
+        assert (await cancel(served, body))[0] == 400
+
+
+async def test_a_mark_that_is_set_meanwhile_is_looked_at_again(served: Served) -> None:
+    have(served, "External")
+    await evict(served)
+    served.api.faults.append(("PATCH", VMI, status(409, "Conflict")))
+
+    assert (await cancel(served))[0] == 200
+    assert not mark(served)
+
+
+async def test_there_is_no_mark_of_what_is_not_there(served: Served) -> None:
+    assert (await cancel(served))[0] == 404

@@ -348,6 +348,11 @@ async def test_an_eviction_is_answered_by_the_strategy_of_its_machine(installed:
     assert "not live-migratable (no way to move it); stop it to let its node go" in said["LiveMigrate"]
     assert 'Eviction triggered evacuation of VMI "default/evict-external"' in said["External"]
     assert external["status"]["evacuationNodeName"] == "node-1"
+    await client.transport.send(
+        Request("PUT", f"{GROUP}/namespaces/default/virtualmachines/evict-external/evacuate/cancel", "cancel", b"{}")
+    )
+    external = await client.get(VIRTUAL_MACHINE_INSTANCE, Key("default", "evict-external"))
+    assert not external["status"].get("evacuationNodeName")
     assert await client.get(POD, Key("default", "virt-launcher-livemigrate"))
 
 
@@ -396,7 +401,8 @@ def test_kubectl_sees_the_group_and_its_errors(installed: Installed) -> None:
     assert json.loads(raw.stdout)["preferredVersion"]["version"] == "v1"
     names = {each["name"] for each in json.loads(discovery.stdout)["resources"]}
     assert names == {
-        *(f"virtualmachines/{verb}" for verb in ("start", "stop", "restart")),
+        *(f"virtualmachines/{verb}" for verb in ("start", "stop", "restart", "evacuate/cancel")),
+        "virtualmachineinstances/evacuate/cancel",
         *(f"virtualmachineinstances/{verb}" for verb in VERBS),
         *(f"virtualmachineinstances/{what}" for what in ("guestosinfo", "userlist", "filesystemlist")),
     }
