@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""evacuate/cancel: takes off the mark of a node that an instance was to leave, which an eviction has set (evictions)."""
+"""evacuate/cancel: takes off the mark of a node that an instance is to leave, which an eviction has set (evictions)."""
 
 from __future__ import annotations
 
