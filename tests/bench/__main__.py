@@ -20,6 +20,7 @@ BENCHES = {
     "hostile-node": "tests.bench.hostile_node",
     "idle-node": "tests.bench.idle_node",
     "node-start": "tests.bench.node_start",
+    "node-start-20": "tests.bench.node_start_many",
     "overlay": "tests.bench.overlay",
     "start-storm": "tests.bench.start_storm",
 }
