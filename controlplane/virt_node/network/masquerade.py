@@ -38,13 +38,13 @@ def render_rules(wanted: Masquerade) -> str:
                 for match in _matches(wanted.ports)
             ),
         ],
+        # What a guest sends is its own, or asks for an address: it speaks to the world and to its Pod as nobody else.
         # route_localnet on the bridge is for the Pod's own probes: no frame of the guest gets to the Pod's localhost.
         # Before connection tracking, which gives answers to those probes their local address back.
-        "local { type filter hook prerouting priority -300;": [
+        "guard { type filter hook prerouting priority -300;": [
+            f'iifname "{layout.BRIDGE}" ip saddr != {{ 0.0.0.0, {guest} }} drop;',
             f'iifname "{layout.BRIDGE}" ip daddr 127.0.0.0/8 drop;',
         ],
-        # A guest that uses another's address stays inside its Pod.
-        "guard { type filter hook forward priority 0;": [f'iifname "{layout.BRIDGE}" ip saddr != {guest} drop;'],
     }
     lines = [f"add table ip {TABLE}", f"delete table ip {TABLE}", f"table ip {TABLE} {{"]
     for head, rules in chains.items():

@@ -12,6 +12,8 @@ _CHANNEL = "controlplane/node_link/channel.py"
 _CLIENT = "controlplane/virt_handler/node_client.py"
 _SERVICE = "controlplane/virt_node/service.py"
 _WORKERS = "controlplane/virt_node/workers.py"
+_MASQUERADE = "controlplane/virt_node/network/masquerade.py"
+_BY_MASQUERADE = ("tests/controlplane/virt_node/network/test_masquerade.py",)
 _BY_WORKERS = ("tests/controlplane/virt_node/test_workers.py",)
 _BY_SERVICE = ("tests/controlplane/virt_node/test_service.py",)
 _BY_SERVER = ("tests/controlplane/virt_node/test_server.py",)
@@ -19,6 +21,20 @@ _BY_CHANNEL = ("tests/controlplane/node_link/test_channel.py",)
 _BY_CLIENT = ("tests/controlplane/virt_handler/test_node_client.py",)
 
 GUARDS: tuple[Guard, ...] = (
+    Guard(
+        file=_MASQUERADE,
+        line="ip saddr != {{ 0.0.0.0, {guest} }} drop;",
+        without="ip saddr != {{ 0.0.0.0, {guest} }} accept;",
+        because="A guest speaks to its Pod, or to the world, with another's address.",
+        tests=_BY_MASQUERADE,
+    ),
+    Guard(
+        file=_MASQUERADE,
+        line="ip daddr 127.0.0.0/8 drop;",
+        without="ip daddr 127.0.0.1 drop;",
+        because="A guest reaches what listens on its Pod's localhost.",
+        tests=_BY_MASQUERADE,
+    ),
     Guard(
         file=_CLIENT,
         line="                if not one.done():\n",

@@ -23,11 +23,9 @@ table ip virtops {
   ip saddr 10.0.2.2 oifname "eth0" masquerade;
   oifname "k6t-eth0" ip saddr 127.0.0.1 snat to 10.0.2.1;
  }
- chain local { type filter hook prerouting priority -300;
+ chain guard { type filter hook prerouting priority -300;
+  iifname "k6t-eth0" ip saddr != { 0.0.0.0, 10.0.2.2 } drop;
   iifname "k6t-eth0" ip daddr 127.0.0.0/8 drop;
- }
- chain guard { type filter hook forward priority 0;
-  iifname "k6t-eth0" ip saddr != 10.0.2.2 drop;
  }
 }
 """

@@ -117,32 +117,79 @@ def a_frame(target: bytes, source: bytes, to: str, sender: str, port: int, word:
     return target + source + b"\x08\x00" + head[:10] + struct.pack("!H", checksum) + head[12:] + body
 
 
-@pytest.mark.parametrize("to", ["127.0.0.1", "127.9.9.9"])
-async def test_a_guest_does_not_reach_the_pods_localhost(wires: Wires, to: str) -> None:
-    """What listens on the Pod's localhost (a sidecar, the launcher's own) takes every caller for one of the Pod."""
-    await wires.set_up()
+def heard_of_a_guest(wires: Wires, to: str, sender: str = "10.0.2.2") -> bytes:
+    """Have the guest send "probe" to an address of the Pod, then "end" as it should; return what arrives of it."""
 
-    def send(to: str, word: bytes) -> None:
+    def send(to: str, sender: str, word: bytes) -> None:
         with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as wire:
             wire.bind(("eth0", 0))
             own = wire.getsockname()[4]
-            wire.send(a_frame(wires.pod.run(lambda: link_address("k6t-eth0")), own, to, "10.0.2.2", 9999, word))
+            wire.send(a_frame(wires.pod.run(lambda: link_address("k6t-eth0")), own, to, sender, 9999, word))
 
-    def heard(server: socket.socket) -> list[bytes]:
-        """Send to localhost and then to the gateway until the latter arrives: a port of a bridge takes its time."""
-        words: list[bytes] = []
-        server.settimeout(0.2)
-        for _unused in range(50):
-            wires.guest.run(lambda: send(to, b"local"))
-            wires.guest.run(lambda: send("10.0.2.1", b"gateway"))
-            with suppress(TimeoutError):
-                while b"gateway" not in words:
-                    words.append(server.recv(16))
-                return words
-        return words
+    def say(word: bytes, to: str = "10.0.2.1", sender: str = "10.0.2.2") -> None:
+        wires.guest.run(lambda: send(to, sender, word))
 
+    heard = b""
     with wires.pod.listen(9999, socket.SOCK_DGRAM) as server:
-        assert heard(server) == [b"gateway"]
+        server.settimeout(0.2)
+        for _unused in range(50):  # a port of a bridge takes its time
+            say(b"begin")
+            with suppress(TimeoutError):
+                heard = server.recv(16)
+                break
+        say(b"probe", to, sender)
+        say(b"end")
+        server.settimeout(5)
+        while not heard.endswith(b"end"):
+            heard += server.recv(16)
+    return heard.replace(b"begin", b"")
+
+
+LOCAL = ["127.0.0.1", "127.9.9.9", "127.255.255.254"]
+
+
+@pytest.mark.parametrize("to", LOCAL)
+async def test_a_guest_does_not_reach_the_pods_localhost(wires: Wires, to: str) -> None:
+    """What listens on the Pod's localhost (a sidecar, the launcher's own) takes every caller for one of the Pod."""
+    await wires.set_up()
+    assert heard_of_a_guest(wires, to) == b"end"
+
+
+@pytest.mark.parametrize("to", LOCAL)
+async def test_without_its_chain_a_guest_does_reach_the_pods_localhost(wires: Wires, to: str) -> None:
+    """So it is the chain that keeps it out, and neither the kernel nor the frames that are sent."""
+    await wires.set_up()
+    wires.pod.run(lambda: nft.run("delete chain ip virtops guard"))
+    assert heard_of_a_guest(wires, to) == b"probeend"
+
+
+OTHERS = [
+    ("10.0.2.77", "10.0.2.1"),
+    ("198.51.100.1", "10.0.2.1"),
+    ("198.51.100.1", POD),
+    ("127.0.0.9", "255.255.255.255"),
+    ("127.0.0.9", "10.0.2.255"),
+]
+
+
+@pytest.mark.parametrize(("sender", "to"), OTHERS)
+async def test_a_guest_says_nothing_to_its_pod_as_somebody_else(wires: Wires, sender: str, to: str) -> None:
+    """What listens in the Pod believes an address: the world's, a neighbour's, its own localhost's."""
+    await wires.set_up(Masquerade("10.0.2.0/24", (Port("tcp", 80),)))
+    assert heard_of_a_guest(wires, to, sender) == b"end"
+
+
+@pytest.mark.parametrize(("sender", "to"), OTHERS)
+async def test_without_its_chain_a_guest_speaks_as_anybody(wires: Wires, sender: str, to: str) -> None:
+    await wires.set_up(Masquerade("10.0.2.0/24", (Port("tcp", 80),)))
+    wires.pod.run(lambda: nft.run("delete chain ip virtops guard"))
+    assert heard_of_a_guest(wires, to, sender) == b"probeend"
+
+
+async def test_a_guest_without_an_address_yet_is_heard(wires: Wires) -> None:
+    """It asks the launcher for one."""
+    await wires.set_up()
+    assert heard_of_a_guest(wires, "255.255.255.255", "0.0.0.0") == b"probeend"
 
 
 async def test_another_guest_network_is_honoured(wires: Wires) -> None:
