@@ -10,6 +10,7 @@ from tests.controlplane.guards.guard import Guard
 _IDENTITY = "controlplane/virt_api/identity.py"
 _SUBRESOURCES = "controlplane/virt_api/subresources.py"
 _BY_IDENTITY = ("tests/controlplane/virt_api/test_identity.py",)
+_BY_REVIEWERS = ("tests/controlplane/virt_api/test_reviewers.py",)
 _BY_SERVER = ("tests/controlplane/virt_api/test_server.py",)
 _FAIR = "controlplane/virt_api/fair.py"
 _REVIEWS = "controlplane/virt_api/reviews.py"
@@ -21,6 +22,20 @@ _BY_LISTENER = ("tests/controlplane/test_listener.py",)
 _BY_SHARES = ("tests/controlplane/test_shares.py",)
 
 GUARDS: tuple[Guard, ...] = (
+    Guard(
+        file=_IDENTITY,
+        line="    if _proven_name(chain, clients.authority, now) not in clients.names:\n",
+        without="    if not _proven_name(chain, clients.authority, now):\n",
+        because="Whoever has any certificate of that CA sends reviews, and evicts.",
+        tests=_BY_REVIEWERS,
+    ),
+    Guard(
+        file=_IDENTITY,
+        line="    if clients is None:\n        return\n    if not chain:\n        raise",
+        without="    if clients is None or not chain:\n        return\n    if not chain:\n        raise",
+        because="Who shows no certificate at all sends reviews, and evicts.",
+        tests=_BY_REVIEWERS,
+    ),
     Guard(
         file=_IDENTITY,
         line="    if proxy is None:\n        raise",

@@ -62,12 +62,15 @@ def a_client_pair(
     usage: x509.ObjectIdentifier | None = None,
     begins: float = 0,
 ) -> KeyPair:
-    """Issue a client certificate; usage None leaves the extended key usage out."""
+    """Issue a client certificate for an hour; usage None leaves the extended key usage out.
+
+    begins: in how many seconds.
+    """
     issuer = x509.load_pem_x509_certificate(authority.certificate)
     signer = serialization.load_pem_private_key(authority.key, None)
     assert isinstance(signer, ec.EllipticCurvePrivateKey)
     key = ec.generate_private_key(ec.SECP256R1())
-    start = datetime.now(UTC) - timedelta(minutes=1)
+    start = datetime.now(UTC) - timedelta(minutes=1) + timedelta(seconds=begins)
     builder = (
         x509.CertificateBuilder()
         .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]))
