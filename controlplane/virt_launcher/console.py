@@ -18,10 +18,14 @@ from dataclasses import dataclass, field
 from controlplane.virt_launcher.room import free_range
 
 LINE_LIMIT = 4096
+FINISH_BYTES = 256 * 1024
+"""So much of what a guest has written at its end is copied, the newest."""
+_BACKLOG_BYTES = 8 * 1024 * 1024
 _CHUNK = 64 * 1024
 _FREED_BYTES = 256 * 1024
 
-_ESCAPES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,256}(?:\x07|\x1b\\)|[ -/]*[0-~])")
+_ESCAPES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]{0,256}(?:\x07|\x1b\\)|[ -/]*[0-~])")
+_TOO_LONG = re.compile(rb"[^\n]{%d}(?=[^\n])" % LINE_LIMIT)
 _CONTROLS = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
 
 
@@ -33,12 +37,12 @@ class LineCleaner:
 
     def feed(self, data: bytes) -> bytes:
         """Take bytes in and return the lines that they complete, each ended by a newline."""
-        *whole, self._rest = (self._rest + data).split(b"\n")
-        lines = [piece for line in whole for piece in _pieces(line)]
-        while len(self._rest) > LINE_LIMIT:
-            lines.append(self._rest[:LINE_LIMIT])
-            self._rest = self._rest[LINE_LIMIT:]
-        return b"".join(_clean(line) for line in lines)
+        whole, newline, self._rest = (self._rest + data).rpartition(b"\n")
+        lines = whole + newline
+        if len(self._rest) > LINE_LIMIT:
+            kept = len(self._rest) - (len(self._rest) - 1) % LINE_LIMIT - 1
+            lines, self._rest = lines + self._rest[:kept] + b"\n", self._rest[kept:]
+        return _clean(lines)
 
     @property
     def holds_back(self) -> bool:
@@ -48,16 +52,13 @@ class LineCleaner:
     def flush(self) -> bytes:
         """Return what was held back, as a line; nothing if there is none."""
         rest, self._rest = self._rest, b""
-        return _clean(rest) if rest else b""
+        return _clean(rest + b"\n") if rest else b""
 
 
-def _pieces(line: bytes) -> list[bytes]:
-    return [line[at : at + LINE_LIMIT] for at in range(0, len(line), LINE_LIMIT)] or [b""]
-
-
-def _clean(line: bytes) -> bytes:
-    plain = _CONTROLS.sub(b"", _ESCAPES.sub(b"", line))
-    return plain.decode("utf-8", "backslashreplace").encode() + b"\n"
+def _clean(lines: bytes) -> bytes:
+    """Make lines fit to be shown; all at once, because a guest may write nothing but their ends."""
+    plain = _CONTROLS.sub(b"", _ESCAPES.sub(b"", _TOO_LONG.sub(rb"\g<0>\n", lines)))
+    return plain.decode("utf-8", "backslashreplace").encode()
 
 
 class Output:
@@ -100,15 +101,12 @@ class ConsoleCopy:
 
     def copy(self) -> int:
         """Copy one chunk of what is new; return how many bytes that was. A file that is far ahead is cut short."""
-        if self._descriptor is None:
-            try:
-                self._descriptor = os.open(self._path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
-            except OSError:
-                return 0
+        if not self._open() or self._descriptor is None:
+            return 0
         data = os.pread(self._descriptor, _CHUNK, self._at)
         self._at += len(data)
         self._output.write(self._cleaner.feed(data) if data else b"")
-        self._skip_backlog()
+        self._skip_backlog(_BACKLOG_BYTES)
         if self._at - self._freed >= _FREED_BYTES:
             with contextlib.suppress(OSError):  # no holes on this file system: the kubelet's bound is left
                 free_range(self._descriptor, self._freed, self._at - self._freed)
@@ -121,8 +119,10 @@ class ConsoleCopy:
             self._output.write(self._cleaner.flush())
 
     def finish(self) -> None:
-        """Copy what is left, up to a bound, when the guest has ended."""
-        for _unused in range(64):
+        """Copy the newest of what is left when the guest has ended."""
+        if self._open():
+            self._skip_backlog(FINISH_BYTES)
+        for _unused in range(2 * FINISH_BYTES // _CHUNK):
             if not self.copy():
                 break
         self.flush()
@@ -133,11 +133,18 @@ class ConsoleCopy:
             os.close(self._descriptor)
             self._descriptor = None
 
-    def _skip_backlog(self) -> None:
-        """Let go of the oldest when the guest writes faster than is copied: 8 MiB may wait."""
+    def _open(self) -> bool:
+        """Open the file if that has not been done; tell whether there is one."""
+        if self._descriptor is None:
+            with contextlib.suppress(OSError):
+                self._descriptor = os.open(self._path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+        return self._descriptor is not None
+
+    def _skip_backlog(self, limit_bytes: int) -> None:
+        """Let go of the oldest when the guest writes faster than is copied: so much may wait."""
         assert self._descriptor is not None
         size = os.fstat(self._descriptor).st_size
-        behind = size - self._at - 8 * 1024 * 1024
+        behind = size - self._at - limit_bytes
         if behind > 0:
             self._at += behind
             self._output.write(self._cleaner.flush() + f"[{behind} bytes of the console were dropped here]\n".encode())

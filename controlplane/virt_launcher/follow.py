@@ -9,13 +9,16 @@ Not by inotify: a user has 128 instances of it, and all launchers of a node are 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from controlplane.virt_launcher.console import ConsoleCopy
 
 FIRST_SECONDS, LAST_SECONDS, FACTOR = 0.05, 2.0, 1.5
 BYTES_PER_SECOND = 1 << 20
+REST_FACTOR = 9
+"""So many times as long as a look took of a processor, nothing is looked at: a guest chooses what its bytes cost."""
 PARTIAL_LINE_SECONDS = 0.5
 """A prompt ends without a newline; so long its line may still go on."""
 
@@ -38,16 +41,25 @@ class Pace:
         return self._pause
 
 
-async def follow_logs(console: ConsoleCopy, trim_other: Callable[[], bool]) -> None:
-    """Copy the console and keep the other log short until cancelled; then copy what is left of the console."""
+async def follow_logs(
+    console: ConsoleCopy,
+    trim_other: Callable[[], bool],
+    used: Callable[[], float] = time.thread_time,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+) -> None:
+    """Copy the console and keep the other log short until cancelled; then copy what is left of the console.
+
+    used: what we have taken of a processor so far, in seconds.
+    """
     pace = Pace()
     try:
         while True:
+            before = used()
             copied, trimmed = console.copy(), trim_other()
             if not copied and pace.quiet_seconds >= PARTIAL_LINE_SECONDS:
                 console.flush()
             pause = pace.pause(happened=bool(copied or trimmed))
-            await asyncio.sleep(max(pause, copied / BYTES_PER_SECOND))
+            await sleep(max(pause, copied / BYTES_PER_SECOND, REST_FACTOR * (used() - before)))
     finally:
         console.finish()
         console.close()

@@ -36,6 +36,20 @@ _BY_IMAGE = ("tests/controlplane/virt_launcher/test_image.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
+        file=_FOLLOW,
+        line="copied / BYTES_PER_SECOND, REST_FACTOR * (used() - before)",
+        without="copied / BYTES_PER_SECOND",
+        because="A guest that writes what is costly to show takes its launcher's processor.",
+        tests=_BY_FOLLOW,
+    ),
+    Guard(
+        file=_CONSOLE,
+        line="            self._skip_backlog(FINISH_BYTES)\n",
+        without="            pass\n",
+        because="A guest that floods its console keeps its launcher from ending, and hides its last words.",
+        tests=_BY_CONSOLE,
+    ),
+    Guard(
         file=_LAUNCH_PLAN,
         line="    except RecursionError as error:",
         without="    except UnicodeError as error:",

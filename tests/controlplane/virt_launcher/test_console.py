@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.virt_launcher.console import LINE_LIMIT, ConsoleCopy, LineCleaner, Output
+from controlplane.virt_launcher.console import FINISH_BYTES, LINE_LIMIT, ConsoleCopy, LineCleaner, Output
 
 
 @pytest.fixture
@@ -43,6 +43,26 @@ def test_a_line_without_end_is_cut() -> None:
     made = cleaner.feed(b"x" * (3 * LINE_LIMIT + 5))
     assert [len(line) for line in made.splitlines()] == [LINE_LIMIT] * 3
     assert cleaner.flush() == b"x" * 5 + b"\n"
+
+
+@pytest.mark.parametrize("cut", [1, 7, 4095, 4096, 4097, 65536])
+def test_how_the_bytes_arrive_changes_nothing(cut: int) -> None:
+    """Nor does a line that is cut, or an escape that a line's end cuts off."""
+    words = [
+        b"x" * 5000,
+        b"\n",
+        b"\x1b]0;never ended\n",
+        b"\x1b[\n31m",
+        "\u00fc".encode() * 3000,
+        b"\xff\x1b",
+        b"\n" * 9,
+    ]
+    data = b"".join(words) * 3
+    whole, pieces = LineCleaner(), LineCleaner()
+    made = b"".join(pieces.feed(data[at : at + cut]) for at in range(0, len(data), cut))
+    assert made + pieces.flush() == whole.feed(data) + whole.flush()
+    assert max(map(len, made.splitlines())) <= 4 * LINE_LIMIT
+    assert b"\x1b" not in made
 
 
 def test_lines_may_come_in_pieces() -> None:
@@ -89,3 +109,33 @@ def test_a_guest_that_writes_faster_than_is_copied_loses_the_oldest(tmp_path: Pa
     copy.close()
     assert log.stat().st_blocks * 512 < 9 << 20
     assert b"old\n" in os.read(read, 1 << 20)
+
+
+class Collected(Output):
+    """An output whose reader takes everything."""
+
+    def __init__(self) -> None:
+        self.data = b""
+
+    def write(self, data: bytes) -> None:
+        self.data += data
+
+
+@pytest.mark.parametrize("looks", [0, 1], ids=["unseen so far", "seen"])
+def test_when_the_guest_has_ended_its_last_words_are_copied_and_no_more_than_so_much(
+    tmp_path: Path, looks: int
+) -> None:
+    """Whoever floods its console to the end neither holds the launcher up nor hides why it ended."""
+    log = tmp_path / "serial.log"
+    log.write_bytes(b"\n" * (6 << 20) + b"Kernel panic\n")
+    output = Collected()
+    copy = ConsoleCopy(str(log), output)
+
+    for _unused in range(looks):
+        copy.copy()
+    copy.finish()
+    copy.close()
+
+    assert output.data.endswith(b"\nKernel panic\n")
+    assert len(output.data) < FINISH_BYTES + (1 << 18)
+    assert b"bytes of the console were dropped here]\n" in output.data

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable
 from itertools import accumulate, pairwise
 from pathlib import Path
 
+import pytest
 import pytest_asyncio
 
 from controlplane.virt_launcher.console import ConsoleCopy, Output
@@ -136,3 +137,35 @@ async def test_following_takes_nothing_that_all_launchers_of_a_node_share(tmp_pa
     task.cancel()
     await asyncio.wait([task])
     assert not [one for one in kinds if "inotify" in one]
+
+
+class Costly:
+    """A console of which every look takes so much of a processor."""
+
+    def __init__(self, *seconds: float) -> None:
+        self.used, self._each = 0.0, iter(seconds)
+
+    def copy(self) -> int:
+        self.used += next(self._each)
+        return 1
+
+    def flush(self) -> None: ...
+
+    def finish(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+async def test_what_a_guest_writes_costs_a_tenth_of_a_processor_at_most() -> None:
+    """Some bytes cost many times as much as others, and it is the guest that chooses them."""
+    console, rests = Costly(0.1, 0.02, 0.0), []
+
+    async def sleep(seconds: float) -> None:
+        rests.append(seconds)
+        if len(rests) == 3:
+            raise asyncio.CancelledError
+
+    with contextlib.suppress(asyncio.CancelledError):
+        await follow_logs(console, nothing_to_trim, lambda: console.used, sleep)  # type: ignore[arg-type]
+
+    assert rests == [pytest.approx(0.9), pytest.approx(0.18), FIRST_SECONDS]
