@@ -30,13 +30,13 @@ def booleans(role: Path) -> list[str]:
 
 
 def uses(role: Path, name: str) -> list[str]:
-    """Return the lines in which an option's value is judged: not prose, a module's argument or an entry of a list."""
+    """Return the lines in which an option is judged: not prose, not a module's argument, not the table of options."""
     found = []
     for path in sorted(one for part in ("tasks", "templates", "vars") for one in role.glob(f"{part}/*")):
         for line in path.read_text().splitlines():
             is_prose = re.search(rf"\b{name} to (true|false)\b", line)
             is_argument = re.fullmatch(rf'\s*\w+: "{{{{ {name} }}}}"', line)
-            is_entry = line.strip() == f"- {name}"
+            is_entry = line.strip() == f"{name}: {{type: bool}}"
             if re.search(rf"\b{name}\b", line) and not is_prose and not is_argument and not is_entry:
                 found.append(line.strip())
     return found

@@ -12,8 +12,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import jinja2
 import pytest
 import yaml
+from ansible_collections.virtops.kubevirt.plugins.filter.misused import misused
 
 ROOT = Path(__file__).resolve().parents[3]
 ROLES = ("control_plane", "launcher_image", "node_kvm", "virtual_machine")
@@ -38,6 +40,14 @@ WRONG = {
     "word_for_a_mapping": ("control_plane", {"control_plane_node_selector": "a=b"}),
     "json_in_a_word": ("control_plane", {"control_plane_image_pull_secrets": '["registry"]'}),
     "word_for_what_is_let_by": ("control_plane", {"control_plane_other_variables": "launcher_image_of_mine"}),
+    "no_truth": ("node_kvm", {"control_plane_use_emulation": "maybe"}),
+    "half_a_truth": ("launcher_image", {"control_plane_smoke_test": "y"}),
+    "no_number": ("node_kvm", {"control_plane_replicas": "two"}),
+    "no_replica": ("node_kvm", {"control_plane_replicas": "0"}),
+    "no_choice": ("node_kvm", {"launcher_image_runtime": "docker"}),
+    "no_image": ("control_plane", {"launcher_image_names": ["test-gest"]}),
+    "no_size": ("launcher_image", {"control_plane_container_disk_limit": "large"}),
+    "no_root": ("node_kvm", {"kubevirt_become": "perhaps"}),
 }
 REFUSED = [
     {
@@ -48,10 +58,8 @@ REFUSED = [
 ]
 TAKEN = [
     {
-        "name": "Look at the variables of each role",
+        "name": "Look at the variables",
         "ansible.builtin.include_role": {"name": "virtops.kubevirt.control_plane", "tasks_from": "variables.yml"},
-        "vars": {"__control_plane_options_of": "{{ item }}"},
-        "loop": list(ROLES),
     },
     {"name": "Keep that it passed", "ansible.builtin.set_fact": {"said": ""}},
 ]
@@ -98,20 +106,31 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         ("typo_for_the_client", "knows: control_plane_replica (is control_plane_replicas meant?)."),
         (
             "word_for_a_list",
-            """not a text: launcher_image_names. With -e it is written as JSON: -e '{"launcher_image_names": ...}'""",
+            """_names is to be a list, which with -e is written as JSON: -e '{"launcher_image_names": ...}'""",
         ),
         ("typo_for_machines", "knows: virtual_machine_machine (is virtual_machine_machines meant?)."),
-        ("word_for_machines", "not a text: virtual_machine_defaults."),
-        ("word_for_a_mapping", "not a text: control_plane_node_selector."),
-        ("json_in_a_word", "not a text: control_plane_image_pull_secrets."),
-        ("word_for_what_is_let_by", "not a text: control_plane_other_variables."),
+        ("word_for_machines", "virtual_machine_defaults is to be a mapping, "),
+        ("word_for_a_mapping", "control_plane_node_selector is to be a mapping, "),
+        ("json_in_a_word", "control_plane_image_pull_secrets is to be a list, "),
+        ("word_for_what_is_let_by", "control_plane_other_variables is to be a list, "),
+        ("no_truth", "control_plane_use_emulation is to be true or false, not 'maybe'."),
+        ("half_a_truth", "control_plane_smoke_test is to be true or false, not 'y'."),
+        ("no_number", "control_plane_replicas is to be a number from 1, not 'two'."),
+        ("no_replica", "control_plane_replicas is to be a number from 1, not '0'."),
+        ("no_choice", "launcher_image_runtime is to be one of auto, containerd, cri-o, not 'docker'."),
+        (
+            "no_image",
+            "launcher_image_names is to have nothing but control-plane, virt-launcher, test-guest, not 'test-gest'.",
+        ),
+        ("no_size", "control_plane_container_disk_limit is to be like 64Gi, not 'large'."),
+        ("no_root", "kubevirt_become is to be true or false, not 'perhaps'."),
     ],
 )
 def test_what_is_mistyped_is_refused_where_it_is_set(host: str, words: str, said: dict[str, str]) -> None:
     assert words in said[host]
 
 
-def test_what_is_right_or_let_by_is_taken_by_each_role(said: dict[str, str]) -> None:
+def test_what_is_right_or_let_by_is_taken(said: dict[str, str]) -> None:
     assert said["all_right"] == ""
 
 
@@ -122,17 +141,34 @@ def test_a_role_looks_at_its_variables_before_it_does_anything(role: str) -> Non
     assert "when" not in first
 
 
-def test_every_role_s_options_are_known_and_so_is_which_of_them_are_structures() -> None:
+@pytest.mark.parametrize("playbook", ["deploy", "provision", "remove"])
+def test_what_a_playbook_does_first_is_to_look_at_the_variables(playbook: str) -> None:
+    for play in yaml.safe_load((ROOT / f"playbooks/{playbook}.yml").read_text()):
+        first = (play.get("roles") or play["tasks"])[0]
+        role = first.get("role") or first["ansible.builtin.include_role"]["name"]
+        assert role.removeprefix("virtops.kubevirt.") in ROLES
+
+
+def test_every_role_s_options_are_known_and_so_is_what_they_may_be() -> None:
     specs = {
         path.name: yaml.safe_load((path / "meta/argument_specs.yml").read_text())
         for path in sorted(ROOT.glob("roles/*"))
     }
     options = {role: spec["argument_specs"]["main"]["options"] for role, spec in specs.items()}
-    written = yaml.safe_load((ROOT / "roles/control_plane/vars/main.yml").read_text())
+    written = yaml.safe_load((ROOT / "roles/control_plane/vars/main.yml").read_text())["__control_plane_options"]
 
     assert set(options) == set(ROLES)
-    assert written["__control_plane_known_variables"] == [*(name for one in options.values() for name in one), *FACTS]
-    assert written["__control_plane_structures"] == {
-        role: [name for name, option in one.items() if option["type"] in ("list", "dict")]
-        for role, one in options.items()
-    }
+    assert list(written) == [*(name for one in options.values() for name in one), "kubevirt_become"]
+    for name, option in ((name, option) for one in options.values() for name, option in one.items()):
+        for key in ("type", "choices"):
+            assert written[name].get(key) == option.get(key), name
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_the_defaults_are_taken(role: str) -> None:
+    environment = jinja2.Environment()
+    written = yaml.safe_load((ROOT / "roles/control_plane/vars/main.yml").read_text())["__control_plane_options"]
+    defaults = yaml.safe_load((ROOT / "roles" / role / "defaults/main.yml").read_text())
+    context = environment.from_string("").new_context({name: x for name, x in defaults.items() if "{{" not in str(x)})
+
+    assert misused(context, written) == []

@@ -1,0 +1,122 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The filter misused: variables whose value is of another kind than it must be, each in a sentence that names it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from jinja2 import Undefined, pass_context
+from jinja2.runtime import Context, missing
+
+DOCUMENTATION = r"""
+name: misused
+short_description: Choose variables whose value is of the wrong kind, and say what is wanted
+version_added: 0.1.0
+author:
+  - virtops (@virtops)
+description:
+  - Takes what kind of value variables are to have, and returns a text for each that has another.
+  - A variable that is not set, or that is made of one that is not set yet, is not judged.
+  - Role P(virtops.kubevirt.control_plane#role) refuses such variables with it.
+options:
+  _input:
+    description:
+      - By the names of variables, what is wanted. C(type), as in an argument spec of a role, and beside it C(choices),
+        of a number C(least) and C(most), of a text C(like), a regular expression with C(example).
+    type: dict
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Say what is wrong with what was given on the command line
+  ansible.builtin.debug:
+    msg: "{{ {'kubevirt_become': {'type': 'bool'}} | virtops.kubevirt.misused }}"
+    # ["kubevirt_become is to be true or false, not 'maybe'"]
+"""
+
+RETURN = r"""
+_value:
+  description: A text for each variable of the wrong kind, in their order.
+  type: list
+  elements: str
+"""
+
+_LONGEST = 60
+_TRUTHS = ("true", "yes", "on", "1", "false", "no", "off", "0")
+"""What the filter bool takes for what it says, in any case; all else is false to it."""
+
+
+@pass_context
+def misused(context: Context, wanted: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Return a text for each variable that has not the wanted kind of value."""
+    found = []
+    for name, kind in wanted.items():
+        value = _value(context, name)
+        problem = None if value is None else _problem(str(name), value, kind)
+        if problem:
+            found.append(f"{name} {problem}")
+    return found
+
+
+def _value(context: Context, name: str) -> Any:
+    """Return what a variable is here; None where it is not set, or needs one that is not."""
+    try:
+        value = context.resolve_or_missing(name)
+    except Exception:  # older versions of Ansible raise what is theirs; who uses the variable is told
+        return None
+    return None if value is missing or isinstance(value, Undefined) else value
+
+
+def _problem(name: str, value: Any, kind: Mapping[str, Any]) -> str | None:
+    if kind["type"] in _SHAPES:
+        return _structure(name, value, kind)
+    wants = _SCALARS[kind["type"]](value, kind)
+    if wants is None:
+        return None
+    return f"{wants}, not {'more than that' if isinstance(value, (list, dict)) else repr(str(value)[:_LONGEST])}"
+
+
+def _bool(value: Any, _kind: Mapping[str, Any]) -> str | None:
+    return None if str(value).lower() in _TRUTHS else "is to be true or false"
+
+
+def _int(value: Any, kind: Mapping[str, Any]) -> str | None:
+    least, most = kind.get("least"), kind.get("most")
+    if re.fullmatch(r"\s*[+-]?\d+\s*", str(value)):
+        number = int(str(value))
+        if (least is None or least <= number) and (most is None or number <= most):
+            return None
+    ends = [f"from {least}"] * (least is not None) + [f"to {most}"] * (most is not None)
+    return " ".join(["is to be a number", *ends])
+
+
+def _str(value: Any, kind: Mapping[str, Any]) -> str | None:
+    if kind.get("choices") and value not in kind["choices"]:
+        return f"is to be one of {', '.join(kind['choices'])}"
+    if kind.get("like") and not re.fullmatch(kind["like"], str(value)):
+        return f"is to be like {kind['example']}"
+    return "is to be a text" if isinstance(value, (list, dict)) else None
+
+
+def _structure(name: str, value: Any, kind: Mapping[str, Any]) -> str | None:
+    shape, what = _SHAPES[kind["type"]]
+    if not isinstance(value, shape):
+        return f"is to be {what}, which with -e is written as JSON: -e '{{\"{name}\": ...}}'"
+    wrong = [str(one) for one in value if kind.get("choices") and one not in kind["choices"]]
+    return f"is to have nothing but {', '.join(kind['choices'])}, not {wrong[0][:_LONGEST]!r}" if wrong else None
+
+
+_SCALARS = {"bool": _bool, "int": _int, "str": _str, "raw": _str}
+_SHAPES = {"list": (list, "a list"), "dict": (dict, "a mapping")}
+
+
+class FilterModule:
+    """What Ansible looks for."""
+
+    def filters(self) -> dict[str, Callable[..., list[str]]]:
+        """Return the filter."""
+        return {"misused": misused}

@@ -1,0 +1,71 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Variables of the wrong kind, as a template sees them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jinja2
+import pytest
+from ansible_collections.virtops.kubevirt.plugins.filter.misused import FilterModule
+
+NAMES = {"type": "list", "choices": ["a", "b"]}
+LIMITED = {"type": "int", "least": 1, "most": 9}
+
+
+def said(kind: dict[str, Any], **variables: Any) -> list[str]:
+    environment = jinja2.Environment()
+    environment.filters.update(FilterModule().filters())
+    found: list[str] = environment.compile_expression("{'x': kind} | misused")(kind=kind, **variables)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        *(({"type": "bool"}, value) for value in (True, False, "true", "False", "yes", "OFF", "1", 0)),
+        *(({"type": "int"}, value) for value in (0, -1, "12", " 3 ")),
+        (LIMITED, "9"),
+        ({"type": "str"}, "any"),
+        ({"type": "str", "choices": ["a", "b"]}, "a"),
+        ({"type": "raw", "like": "[0-9]+%?", "example": "25%"}, 1),
+        (NAMES, ["b"]),
+        (NAMES, []),
+        ({"type": "dict"}, {"a": 1}),
+        ({"type": "dict"}, None),
+    ],
+)
+def test_the_right_kind_is_taken(kind: dict[str, Any], value: object) -> None:
+    assert said(kind, x=value) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "words"),
+    [
+        ({"type": "bool"}, "maybe", "x is to be true or false, not 'maybe'"),
+        ({"type": "bool"}, "y", "x is to be true or false, not 'y'"),
+        ({"type": "bool"}, "", "x is to be true or false, not ''"),
+        ({"type": "int"}, "1.5", "x is to be a number, not '1.5'"),
+        ({"type": "int"}, True, "x is to be a number, not 'True'"),
+        (LIMITED, "10", "x is to be a number from 1 to 9, not '10'"),
+        (LIMITED, [1], "x is to be a number from 1 to 9, not more than that"),
+        ({"type": "str", "choices": ["a", "b"]}, "c" * 99, f"x is to be one of a, b, not '{'c' * 60}'"),
+        ({"type": "str"}, ["a"], "x is to be a text, not more than that"),
+        ({"type": "raw", "like": "[0-9]+%?", "example": "25%"}, "many", "x is to be like 25%, not 'many'"),
+        (NAMES, ["a", "c"], "x is to have nothing but a, b, not 'c'"),
+        (NAMES, "a", """x is to be a list, which with -e is written as JSON: -e '{"x": ...}'"""),
+        ({"type": "dict"}, ["a"], """x is to be a mapping, which with -e is written as JSON: -e '{"x": ...}'"""),
+    ],
+)
+def test_another_kind_is_said(kind: dict[str, Any], value: object, words: str) -> None:
+    assert said(kind, x=value) == [words]
+
+
+def test_what_is_not_set_is_not_judged() -> None:
+    assert said({"type": "bool"}) == []
+
+
+def test_what_is_made_of_something_that_is_not_set_yet_is_not_judged() -> None:
+    assert said({"type": "bool"}, x=jinja2.StrictUndefined(name="later")) == []
