@@ -4,7 +4,11 @@
 """What every plugin that meets a cluster shares; nothing about virtual machines.
 
 argspec: options. frame: the module around its work. endpoint, kubeconfig: from options to an address and credentials
-(exec_login: the only importer of the kubernetes library, for credential plugins). transport: HTTP. paths, api: the
-calls. parallel: many of them. waiter: until objects are as they should be. redact: what is not shown. errors: what all
-of them raise. This file imports nothing: a module's payload holds only what it reaches.
+(exec_login: the only importer of the kubernetes library, for credential plugins). transport: HTTP; streams, websocket:
+answers without an end; failures: why there is no answer. paths, api: the calls; refusals: what the API answers instead.
+parallel: many of them. waiter: until objects are as they should be. redact: what is not shown. errors: what all of them
+raise.
+
+This file imports nothing: a module's payload holds only what it reaches. Ansible compiles what a task imports anew each
+time, so what only few tasks need is a file of its own that they import.
 """

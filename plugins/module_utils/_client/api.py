@@ -8,17 +8,13 @@ Writes ask for strict field validation, so that a field the server does not know
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import paths
 from .endpoint import Endpoint
-from .errors import NotFound, Unavailable, refusal
+from .errors import NotFound, Unavailable
 from .transport import Transport
-
-if TYPE_CHECKING:
-    from .websocket import WebSocket
 
 FIELD_MANAGER = "virtops.kubevirt"
 APPLY = "application/apply-patch+yaml"  # JSON is YAML
@@ -33,7 +29,8 @@ class Api:
     """A cluster. Not thread-safe; `clone` for each thread."""
 
     def __init__(self, transport: Transport) -> None:
-        self._transport = transport
+        self.transport = transport
+        """For what is no object: a stream (websocket.py)."""
 
     @classmethod
     def connect(cls, endpoint: Endpoint) -> Api:
@@ -42,15 +39,15 @@ class Api:
 
     def clone(self) -> Api:
         """Return the same cluster over a connection of its own."""
-        return Api(self._transport.clone())
+        return Api(self.transport.clone())
 
     def close(self) -> None:
         """Close the connection."""
-        self._transport.close()
+        self.transport.close()
 
     def get(self, resource: Resource, name: str) -> Object | None:
         """Return the object, or None if it is not there."""
-        status, answer = self._transport.request("GET", resource.path(name))
+        status, answer = self.transport.request("GET", resource.path(name))
         if status == 404 and _is_object_missing(answer):
             return None
         return _expect_object(f"read {resource.title(name)}", status, answer)
@@ -70,7 +67,7 @@ class Api:
         while True:
             query = {"labelSelector": labels, "fieldSelector": fields, "limit": PAGE, "continue": token}
             target = paths.with_query(resource.path(), query)
-            answer = _expect_object(f"list {resource.plural}", *self._transport.request("GET", target))
+            answer = _expect_object(f"list {resource.plural}", *self.transport.request("GET", target))
             for item in answer.get("items") or ():
                 item.setdefault("apiVersion", resource.api_version)
                 item.setdefault("kind", resource.kind)
@@ -84,27 +81,27 @@ class Api:
         """Apply (create or update) what the object declares; conflicting owners give way."""
         name = obj["metadata"]["name"]
         query = {"fieldManager": FIELD_MANAGER, "force": True, "fieldValidation": "Strict", **_dry(dry_run)}
-        answer = self._transport.request("PATCH", paths.with_query(resource.path(name), query), obj, APPLY)
+        answer = self.transport.request("PATCH", paths.with_query(resource.path(name), query), obj, APPLY)
         return _expect_object(f"apply {resource.title(name)}", *answer)
 
     def create(self, resource: Resource, obj: Object, *, dry_run: bool = False) -> Object:
         """Create the object, whose name may be left to the server (generateName)."""
         query = {"fieldManager": FIELD_MANAGER, "fieldValidation": "Strict", **_dry(dry_run)}
         name = obj["metadata"].get("name") or obj["metadata"].get("generateName")
-        answer = self._transport.request("POST", paths.with_query(resource.path(), query), obj)
+        answer = self.transport.request("POST", paths.with_query(resource.path(), query), obj)
         return _expect_object(f"create {resource.title(name)}", *answer)
 
     def patch(self, resource: Resource, name: str, patch: Object, *, dry_run: bool = False) -> Object:
         """Send a JSON merge patch."""
         query = {"fieldManager": FIELD_MANAGER, "fieldValidation": "Strict", **_dry(dry_run)}
-        answer = self._transport.request("PATCH", paths.with_query(resource.path(name), query), patch, MERGE_PATCH)
+        answer = self.transport.request("PATCH", paths.with_query(resource.path(name), query), patch, MERGE_PATCH)
         return _expect_object(f"change {resource.title(name)}", *answer)
 
     def replace(self, resource: Resource, obj: Object, *, dry_run: bool = False) -> Object:
         """Put the object in the place of the stored one, whose resourceVersion it must carry."""
         query = {"fieldManager": FIELD_MANAGER, "fieldValidation": "Strict", **_dry(dry_run)}
         name = obj["metadata"]["name"]
-        answer = self._transport.request("PUT", paths.with_query(resource.path(name), query), obj)
+        answer = self.transport.request("PUT", paths.with_query(resource.path(name), query), obj)
         return _expect_object(f"replace {resource.title(name)}", *answer)
 
     def delete(self, resource: Resource, name: str, options: Mapping[str, Any], *, dry_run: bool = False) -> bool:
@@ -112,40 +109,31 @@ class Api:
         body = {"apiVersion": "v1", "kind": "DeleteOptions", **options}
         if dry_run:
             body["dryRun"] = ["All"]
-        status, answer = self._transport.request("DELETE", resource.path(name), body)
+        status, answer = self.transport.request("DELETE", resource.path(name), body)
         if status == 404 and _is_object_missing(answer):
             return False
-        _expect(f"delete {resource.title(name)}", status, answer)
+        expect(f"delete {resource.title(name)}", status, answer)
         return True
 
     def put(self, resource: Resource, name: str, subresource: str, body: Object) -> None:
         """Ask for an operation (start, stop, restart...)."""
-        status, answer = self._transport.request("PUT", resource.path(name, subresource), body)
-        _expect(f"{subresource} {resource.title(name)}", status, answer)
+        status, answer = self.transport.request("PUT", resource.path(name, subresource), body)
+        expect(f"{subresource} {resource.title(name)}", status, answer)
 
     def ask(self, resource: Resource, name: str, subresource: str, body: Object | None = None) -> Object:
         """Return what a subresource says, which may want to know more than its path tells (a GET with a body)."""
-        status, answer = self._transport.request("GET", resource.path(name, subresource), body)
+        status, answer = self.transport.request("GET", resource.path(name, subresource), body)
         return _expect_object(f"read {subresource} of {resource.title(name)}", status, answer)
-
-    def open_websocket(self, resource: Resource, name: str, subresource: str, protocol: str) -> WebSocket:
-        """Open a stream of an object (console, VNC, a port) over a connection that is the caller's to close."""
-        from . import websocket
-
-        attempt = f"open {subresource} of {resource.title(name)}"
-        status, answer = websocket.upgrade(self._transport, resource.path(name, subresource), protocol, attempt)
-        opened: WebSocket = answer if status == 101 else _expect(attempt, status, answer)
-        return opened
 
     def version(self) -> str:
         """Return what the server says of its version; "" when it does not."""
         return str(
-            _expect_object("read the version", *self._transport.request("GET", "/version")).get("gitVersion") or ""
+            _expect_object("read the version", *self.transport.request("GET", "/version")).get("gitVersion") or ""
         )
 
     def serves(self, group: str) -> bool:
         """Tell whether the server knows a group of kinds at all; what answers otherwise is no API server."""
-        answer = _expect_object("discover the API's groups", *self._transport.request("GET", "/apis"))
+        answer = _expect_object("discover the API's groups", *self.transport.request("GET", "/apis"))
         if answer.get("kind") != "APIGroupList":
             raise Unavailable("cannot discover the API's groups: what answers at this address is not an API server")
         return any(one.get("name") == group for one in answer.get("groups") or ())
@@ -164,11 +152,10 @@ class Api:
             "resourceVersion": version,
             "timeoutSeconds": max(1, int(timeout_seconds)),
         }
-        status, answer = self._transport.stream(paths.with_query(resource.path(), query), timeout_seconds + 1)
-        attempt = f"watch {resource.plural}"
-        if status != 200:
-            raise refusal(attempt, status, answer)
-        return _events(attempt, answer)
+        from . import streams  # most tasks do not wait
+
+        target = paths.with_query(resource.path(), query)
+        return streams.events(self.transport, target, timeout_seconds + 1, f"watch {resource.plural}")
 
 
 class Resource:
@@ -189,18 +176,6 @@ class Resource:
         return f"{self.kind} {self.namespace}/{name}" if self.namespace else f"{self.kind} {name}"
 
 
-def _events(attempt: str, lines: Iterator[bytes]) -> Iterator[Object]:
-    for line in lines:
-        try:
-            event = json.loads(line)
-            kind, obj, _unused = event["type"], event["object"], event["object"]["metadata"]
-        except (ValueError, TypeError, KeyError) as error:
-            raise Unavailable(f"cannot {attempt}: unexpected answer, a line that is no event") from error
-        if kind == "ERROR":  # expired or overloaded
-            raise refusal(attempt, obj.get("code") or 500, obj)
-        yield event
-
-
 def _dry(dry_run: bool) -> dict[str, str | None]:
     return {"dryRun": "All" if dry_run else None}
 
@@ -210,7 +185,8 @@ def _is_object_missing(answer: Any) -> bool:
     return isinstance(answer, dict) and bool((answer.get("details") or {}).get("name"))
 
 
-def _expect(attempt: str, status: int, answer: Any) -> Any:
+def expect(attempt: str, status: int, answer: Any) -> Any:
+    """Return an answer, unless it is a refusal, which is raised."""
     if status == 404 and not _is_object_missing(answer):
         raise NotFound(
             f"cannot {attempt}: the API server does not know this kind; is KubeVirt (or virtops.kubevirt's control"
@@ -218,12 +194,14 @@ def _expect(attempt: str, status: int, answer: Any) -> Any:
             status=404,
         )
     if status >= 300:
+        from .refusals import refusal
+
         raise refusal(attempt, status, answer)
     return answer
 
 
 def _expect_object(attempt: str, status: int, answer: Any) -> Object:
-    found = _expect(attempt, status, answer)
+    found = expect(attempt, status, answer)
     if not isinstance(found, dict):
         raise Unavailable(f"cannot {attempt}: unexpected answer, status {status} without an object")
     return found

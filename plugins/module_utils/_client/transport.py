@@ -13,11 +13,9 @@ import http.client
 import json
 import os
 import random
-import socket
 import ssl
 import tempfile
 import time
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -28,8 +26,6 @@ TIMEOUT_SECONDS = 30
 """For one request, from the first byte sent to the last one read."""
 ANSWER_LIMIT = 64 << 20
 """Bytes of one answer; 500 objects of the greatest size fit."""
-LINE_LIMIT = 4 << 20
-"""Bytes of one watch event; the API server stores no object above 1.5 MiB."""
 PAUSES_SECONDS = (0.5, 1.0, 2.0, 4.0, 4.0, 4.0)
 """Before a request is sent again that a server or proxy had no time for, where it does not ask for a pause itself."""
 LONGEST_PAUSE_SECONDS = 5
@@ -79,42 +75,20 @@ class Transport:
             time.sleep(min(int(asked), LONGEST_PAUSE_SECONDS) if asked.isdigit() else spread)
         return response.status, self._decoded(response, raw)
 
-    def stream(self, target: str, timeout_seconds: float) -> tuple[int, Any]:
-        """Return status and the lines of an answer that does not end (closing the iterator ends it).
+    def ask(
+        self, target: str, timeout_seconds: float, headers: tuple[tuple[str, str], ...] = ()
+    ) -> http.client.HTTPResponse:
+        """Send a GET; return the answer before it is read. timeout_seconds: of silence."""
+        return self._send("GET", target, None, [*self._headers(), *headers], timeout_seconds)
 
-        Of a refusal, what `request` returns. timeout_seconds: of silence.
-        """
-        response = self._send("GET", target, None, self._headers(), timeout_seconds)
-        if response.status != 200:
-            raw = self._read(response, time.monotonic() + TIMEOUT_SECONDS)
-            return response.status, self._decoded(response, raw)
-        return response.status, self._lines(response)
+    def whole(self, response: http.client.HTTPResponse) -> tuple[int, Any]:
+        """Read an answer to its end; return what `request` does."""
+        return response.status, self._decoded(response, self._read(response, time.monotonic() + TIMEOUT_SECONDS))
 
-    def upgrade(self, target: str, headers: tuple[tuple[str, str], ...]) -> tuple[int, Any]:
-        """Ask for another protocol; return status and, at 101, the answer's headers, the socket and its reader.
-
-        Those are the caller's from then on, who reads through the reader alone: it may hold first bytes already.
-        Of a refusal, what `request` returns.
-        """
-        response = self._send("GET", target, None, [*self._headers(), *headers], TIMEOUT_SECONDS)
-        if response.status != 101:
-            raw = self._read(response, time.monotonic() + TIMEOUT_SECONDS)
-            return response.status, self._decoded(response, raw)
+    def release(self) -> http.client.HTTPConnection | None:
+        """Return the connection, which is the caller's from then on; the next request opens another."""
         connection, self._connection = self._connection, None
-        reader, response.fp = response.fp, None  # or the end of the answer would close it
-        return 101, (response.headers, connection and connection.sock, reader)
-
-    def _lines(self, response: http.client.HTTPResponse) -> Iterator[bytes]:
-        try:
-            while True:
-                line = response.readline(LINE_LIMIT)
-                if not line or not line.endswith(b"\n"):
-                    return
-                yield line
-        except (OSError, http.client.HTTPException):
-            return  # cut or silent for too long: whoever reads knows whether there is time to open another
-        finally:
-            self.close()
+        return connection
 
     def _send(
         self, method: str, target: str, payload: bytes | None, headers: list[tuple[str, str]], timeout: float
@@ -195,12 +169,8 @@ class Transport:
 
     def _decoded(self, response: http.client.HTTPResponse, raw: bytes) -> Any:
         kind = response.getheader("Content-Type", "")
-        if 300 <= response.status < 400:
-            raise Unavailable(
-                f"unexpected answer from {self._endpoint.server}: a redirect ({response.status}) to"
-                f" {cut(response.getheader('Location', '?'), 100)}, which is not followed; give the final address"
-            )
-        if kind.startswith("application/json"):
+        is_redirect = 300 <= response.status < 400
+        if kind.startswith("application/json") and not is_redirect:
             try:
                 return json.loads(raw) if raw.strip() else None
             except ValueError:
@@ -209,26 +179,14 @@ class Transport:
             return None
         elif response.status >= 400 and kind.startswith("text/plain"):
             return cut(raw[:2000].decode(errors="replace").strip())
-        raise Unavailable(
-            f"unexpected answer from {self._endpoint.server}: status {response.status}, content type"
-            f" {cut(kind, 60) or 'none'}; is this the address of a Kubernetes API server?"
-        )
+        from . import failures
+
+        raise failures.unexpected(self._endpoint.server, response)
 
     def _unavailable(self, error: Exception) -> Unavailable:
-        server, proxy = self._endpoint.server, self._proxy()
-        if isinstance(error, ssl.SSLCertVerificationError):
-            return Unavailable(
-                f"the certificate of {server} is not trusted: {error.verify_message}; give the cluster's CA in ca_cert"
-            )
-        way = f" through the proxy {proxy[0]}:{proxy[1]}" if proxy else ""
-        check = "check proxy, host and kubeconfig" if proxy else "check host and kubeconfig"
-        if isinstance(error, TimeoutError):
-            return Unavailable(f"{server} does not answer{way}; {check}, and the network between")
-        if isinstance(error, socket.gaierror):
-            asked = f"proxy {proxy[0]}" if proxy else f"host of {server}"
-            return Unavailable(f"the {asked} is not known: {error.strerror}; {check}")
-        text = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        return Unavailable(f"cannot talk to {server}{way}: {cut(text, 200)}; {check}")
+        from . import failures  # most requests find their server
+
+        return failures.unavailable(self._endpoint.server, self._proxy(), error)
 
 
 def _may_repeat(method: str, status: int) -> bool:

@@ -11,6 +11,8 @@ import os
 import socket
 from typing import Any, BinaryIO, NamedTuple
 
+from . import streams
+from .api import Api, Resource, expect
 from .errors import Unavailable
 from .transport import Transport
 
@@ -31,6 +33,14 @@ class WebSocket(NamedTuple):
         self.socket.close()
 
 
+def opened(api: Api, resource: Resource, name: str, subresource: str, protocol: str) -> WebSocket:
+    """Open a stream of an object (console, VNC, a port) over a connection that is the caller's to close."""
+    attempt = f"open {subresource} of {resource.title(name)}"
+    status, answer = upgrade(api.transport, resource.path(name, subresource), protocol, attempt)
+    stream: WebSocket = answer if status == 101 else expect(attempt, status, answer)
+    return stream
+
+
 def upgrade(transport: Transport, target: str, protocol: str, attempt: str) -> tuple[int, Any]:
     """Return 101 and the WebSocket, or the status and answer of a refusal. protocol: e.g. plain.kubevirt.io.
 
@@ -44,15 +54,15 @@ def upgrade(transport: Transport, target: str, protocol: str, attempt: str) -> t
         ("Sec-WebSocket-Key", key.decode()),
         ("Sec-WebSocket-Protocol", protocol),
     )
-    status, answer = transport.upgrade(target, headers)
+    status, answer = streams.upgrade(transport, target, headers)
     if status != 101:
         return status, answer
     said, *ends = answer
-    opened = WebSocket(*ends)
+    stream = WebSocket(*ends)
     # SHA-1 is what the RFC asks for: it shows that the answer is one to this request, and protects nothing.
     expected = base64.b64encode(hashlib.sha1(key + _GUID, usedforsecurity=False).digest()).decode()
     given = said.get("Sec-WebSocket-Accept", ""), said.get("Sec-WebSocket-Protocol", "")
     if given != (expected, protocol):
-        opened.close()
+        stream.close()
         raise Unavailable(f"cannot {attempt}: unexpected answer, no WebSocket that speaks {protocol}")
-    return status, opened
+    return status, stream

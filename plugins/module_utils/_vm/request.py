@@ -100,34 +100,15 @@ def _condition(params: Mapping[str, Any]) -> tuple[str, str, str | None] | None:
 
 def requests_from(params: Mapping[str, Any], kind: Kind = VM) -> list[VmRequest]:
     """Return one request per object of the kind; every problem of every one is reported at once."""
-    entries = params.get("vms")
-    if entries is None:
-        return [_request(params, "", kind)]
-    requests, problems = [], []
-    for index, entry in enumerate(entries):
-        whole = {key: entry[key] if entry.get(key) is not None else params.get(key) for key in PER_VM}
-        metadata = (entry.get("definition") or {}).get("metadata")
-        own = metadata.get("namespace") if isinstance(metadata, dict) else None
-        if own and not entry.get("namespace"):
-            whole["namespace"] = own
-        if entry.get("running") is not None or entry.get("run_strategy") is not None:
-            whole.update({key: entry.get(key) for key in ("running", "run_strategy")})  # one replaces the other
-        try:
-            requests.append(_request(whole, f"vms[{index}]: ", kind))
-        except BadArgument as problem:
-            problems.append(problem.message)
-    seen: set[tuple[str, str]] = set()
-    for request in requests:
-        key = (request.namespace, request.name or "")
-        if request.name and key in seen:
-            problems.append(f"vms: {request.title} is listed twice")
-        seen.add(key)
-    if problems:
-        raise BadArgument("; ".join(problems))
-    return requests
+    if params.get("vms") is None:
+        return [request_from(params, "", kind)]
+    from .entries import requests_of  # one by one is how most tasks go
+
+    return requests_of(params, kind)
 
 
-def _request(params: Mapping[str, Any], where: str, kind: Kind) -> VmRequest:
+def request_from(params: Mapping[str, Any], where: str, kind: Kind) -> VmRequest:
+    """Return one request; `where` comes before what is wrong with it."""
     state = params.get("state") or "present"
     try:
         declared = manifest.build(params, kind)

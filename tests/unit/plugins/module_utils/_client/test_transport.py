@@ -12,6 +12,7 @@ from contextlib import closing, contextmanager
 from typing import Any
 
 import pytest
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client import streams
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client import transport as transport_module
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.endpoint import Endpoint
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import Unavailable
@@ -180,10 +181,10 @@ def test_a_watch_that_is_refused_says_how(refusal: bytes, words: str | None) -> 
     with answering(refusal) as (url, _heads):
         transport = Transport(Endpoint(server=url))
         if words is None:
-            assert transport.stream("/", 5) == (429, "Too many requests")
+            assert streams.lines(transport, "/", 5) == (429, "Too many requests")
         else:
             with pytest.raises(Unavailable, match=words):
-                transport.stream("/", 5)
+                streams.lines(transport, "/", 5)
         transport.close()
 
 

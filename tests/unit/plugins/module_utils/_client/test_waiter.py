@@ -16,8 +16,8 @@ from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors im
     NotFound,
     Unavailable,
     VirtError,
-    refusal,
 )
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.refusals import refusal
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.waiter import (
     LAST_PAUSE_SECONDS,
     WATCH_SECONDS,

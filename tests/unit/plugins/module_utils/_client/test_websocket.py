@@ -12,6 +12,7 @@ from contextlib import closing, contextmanager
 
 import pytest
 from aiohttp import WSMsgType, web
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client import websocket
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.api import Api, Resource
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.endpoint import Endpoint
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import ApiError, NotFound, Unavailable
@@ -84,7 +85,7 @@ def _api() -> Iterator[Api]:
 
 
 def test_a_stream_is_opened_and_nothing_that_came_with_the_handshake_is_lost(api: Api) -> None:
-    stream = api.open_websocket(VMI, "web", "console", PLAIN)
+    stream = websocket.opened(api, VMI, "web", "console", PLAIN)
     with closing(stream):
         assert stream.reader.read(7) == b"\x82\x05hello"
         stream.socket.sendall(b"\x82\x83\0\0\0\0abc")  # a client's frame is masked, here with nothing
@@ -92,7 +93,7 @@ def test_a_stream_is_opened_and_nothing_that_came_with_the_handshake_is_lost(api
 
 
 def test_what_is_asked_next_goes_over_another_connection(api: Api) -> None:
-    with closing(api.open_websocket(VMI, "web", "console", PLAIN)) as stream:
+    with closing(websocket.opened(api, VMI, "web", "console", PLAIN)) as stream:
         assert api.ask(VMI, "web", "sev") == {"kind": "Told", "asked": None}
         assert stream.reader.read(7) == b"\x82\x05hello"
 
@@ -100,12 +101,12 @@ def test_what_is_asked_next_goes_over_another_connection(api: Api) -> None:
 @pytest.mark.parametrize("subresource", ["vnc", "usbredir"])
 def test_an_answer_that_is_no_such_stream_is_refused(api: Api, subresource: str) -> None:
     with pytest.raises(Unavailable, match="unexpected answer, no WebSocket that speaks plain"):
-        api.open_websocket(VMI, "web", subresource, PLAIN)
+        websocket.opened(api, VMI, "web", subresource, PLAIN)
 
 
 def test_a_refused_stream_says_why(api: Api) -> None:
     with pytest.raises(ApiError, match="cannot open portforward of VirtualMachineInstance default/web: no"):
-        api.open_websocket(VMI, "web", "portforward", PLAIN)
+        websocket.opened(api, VMI, "web", "portforward", PLAIN)
     assert api.ask(VMI, "web", "sev") == {"kind": "Told", "asked": None}
 
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.virtops.kubevirt.plugins.module_utils._client import errors
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client import errors, refusals
 
 
 @pytest.mark.parametrize(
@@ -15,14 +15,14 @@ from ansible_collections.virtops.kubevirt.plugins.module_utils._client import er
      (422, errors.Invalid), (500, errors.ApiError)],
 )  # fmt: skip
 def test_class_follows_from_the_code(status: int, kind: type[errors.ApiError]) -> None:
-    error = errors.refusal("apply X", status, {"message": "why"})
+    error = refusals.refusal("apply X", status, {"message": "why"})
     assert error.__class__ is kind
     assert error.message.startswith("cannot apply X: why")
 
 
 def test_causes_come_instead_of_a_message_that_may_hold_the_object() -> None:
     body = {"message": "secret " * 500, "details": {"causes": [{"field": "spec.x", "message": "unknown"}]}}
-    error = errors.refusal("apply X", 422, body)
+    error = refusals.refusal("apply X", 422, body)
     assert error.message == "cannot apply X: spec.x: unknown"
     assert error.facts["causes"] == [{"field": "spec.x", "message": "unknown"}]
 
@@ -40,7 +40,7 @@ def test_causes_come_instead_of_a_message_that_may_hold_the_object() -> None:
     ],
 )
 def test_what_is_forbidden_has_the_remedy_that_fits(why: str, remedy: str | None) -> None:
-    message = errors.refusal("apply X", 403, {"message": why}).message
+    message = refusals.refusal("apply X", 403, {"message": why}).message
 
     assert message.partition(why)[2].startswith(remedy) if remedy else message.endswith(why)
 
@@ -49,14 +49,14 @@ def test_a_webhook_that_does_not_answer_is_told_from_a_refusal() -> None:
     """As the API server says it: a cause without a field."""
     why = 'failed calling webhook "virtualmachines-mutator.kubevirt.io": no endpoints available for service "virt-api"'
     body = {"reason": "InternalError", "details": {"causes": [{"message": why}]}}
-    error = errors.refusal("apply X", 500, body)
+    error = refusals.refusal("apply X", 500, body)
 
     assert error.message.startswith(f"cannot apply X: {why} (")
     assert "look at the control plane's Pods" in error.message
 
 
 def test_foreign_text_is_cut_and_made_printable() -> None:
-    error = errors.refusal("apply X", 500, "a\x1b[31m\n" + "b" * 5000)
+    error = refusals.refusal("apply X", 500, "a\x1b[31m\n" + "b" * 5000)
     assert "\x1b" not in error.message
     assert len(error.message) < errors.MESSAGE_LIMIT + 100
 

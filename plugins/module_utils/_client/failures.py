@@ -1,0 +1,42 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What went wrong on the way to a server, in words for the user. Apart from transport.py: most tasks need none."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import ssl
+
+from .errors import Unavailable, cut
+
+
+def unexpected(server: str, response: http.client.HTTPResponse) -> Unavailable:
+    """Say what is wrong with an answer that no API server gives."""
+    if 300 <= response.status < 400:
+        return Unavailable(
+            f"unexpected answer from {server}: a redirect ({response.status}) to"
+            f" {cut(response.getheader('Location', '?'), 100)}, which is not followed; give the final address"
+        )
+    return Unavailable(
+        f"unexpected answer from {server}: status {response.status}, content type"
+        f" {cut(response.getheader('Content-Type', ''), 60) or 'none'}; is this the address of a Kubernetes API server?"
+    )
+
+
+def unavailable(server: str, proxy: tuple[str, int] | None, error: Exception) -> Unavailable:
+    """Say why there is no answer."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return Unavailable(
+            f"the certificate of {server} is not trusted: {error.verify_message}; give the cluster's CA in ca_cert"
+        )
+    way = f" through the proxy {proxy[0]}:{proxy[1]}" if proxy else ""
+    check = "check proxy, host and kubeconfig" if proxy else "check host and kubeconfig"
+    if isinstance(error, TimeoutError):
+        return Unavailable(f"{server} does not answer{way}; {check}, and the network between")
+    if isinstance(error, socket.gaierror):
+        asked = f"proxy {proxy[0]}" if proxy else f"host of {server}"
+        return Unavailable(f"the {asked} is not known: {error.strerror}; {check}")
+    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return Unavailable(f"cannot talk to {server}{way}: {cut(text, 200)}; {check}")

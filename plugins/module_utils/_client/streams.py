@@ -1,0 +1,74 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Answers that do not end: lines, events of a watch, and another protocol on the same connection."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from .errors import Unavailable
+from .refusals import refusal
+from .transport import TIMEOUT_SECONDS, Transport
+
+LINE_LIMIT = 4 << 20
+"""Bytes of one watch event; the API server stores no object above 1.5 MiB."""
+
+
+def lines(transport: Transport, target: str, timeout_seconds: float) -> tuple[int, Any]:
+    """Return status and the lines of an answer that does not end (closing the iterator ends it).
+
+    Of a refusal, what `Transport.request` returns. timeout_seconds: of silence.
+    """
+    response = transport.ask(target, timeout_seconds)
+    return (200, _lines(transport, response)) if response.status == 200 else transport.whole(response)
+
+
+def events(transport: Transport, target: str, timeout_seconds: float, attempt: str) -> Iterator[dict[str, Any]]:
+    """Return the events of a watch; raises at any of them what the API refuses."""
+    status, answer = lines(transport, target, timeout_seconds)
+    if status != 200:
+        raise refusal(attempt, status, answer)
+    return _events(attempt, answer)
+
+
+def upgrade(transport: Transport, target: str, headers: tuple[tuple[str, str], ...]) -> tuple[int, Any]:
+    """Ask for another protocol; return status and, at 101, the answer's headers, the socket and its reader.
+
+    Those are the caller's from then on, who reads through the reader alone: it may hold first bytes already.
+    Of a refusal, what `Transport.request` returns.
+    """
+    response = transport.ask(target, TIMEOUT_SECONDS, headers)
+    if response.status != 101:
+        return transport.whole(response)
+    connection = transport.release()
+    reader, response.fp = response.fp, None  # or the end of the answer would close it
+    return 101, (response.headers, connection and connection.sock, reader)
+
+
+def _lines(transport: Transport, response: http.client.HTTPResponse) -> Iterator[bytes]:
+    try:
+        while True:
+            line = response.readline(LINE_LIMIT)
+            if not line or not line.endswith(b"\n"):
+                return
+            yield line
+    except (OSError, http.client.HTTPException):
+        return  # cut or silent for too long: whoever reads knows whether there is time to open another
+    finally:
+        transport.close()
+
+
+def _events(attempt: str, lines: Iterator[bytes]) -> Iterator[dict[str, Any]]:
+    for line in lines:
+        try:
+            event = json.loads(line)
+            kind, obj, _unused = event["type"], event["object"], event["object"]["metadata"]
+        except (ValueError, TypeError, KeyError) as error:
+            raise Unavailable(f"cannot {attempt}: unexpected answer, a line that is no event") from error
+        if kind == "ERROR":  # expired or overloaded
+            raise refusal(attempt, obj.get("code") or 500, obj)
+        yield event
