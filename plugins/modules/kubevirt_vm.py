@@ -183,6 +183,23 @@ options:
       - Networks as the API has them, joined by name as O(disks) are.
     type: list
     elements: dict
+  eviction_strategy:
+    description:
+      - What happens when the machine's Pod is evicted, as by C(kubectl drain). V(None) stops it, V(LiveMigrate) keeps it
+        where it is unless it can move, V(LiveMigrateIfPossible) moves or stops it, V(External) leaves it to somebody else.
+      - The cluster's own by default.
+    type: str
+    choices: [External, LiveMigrate, LiveMigrateIfPossible, None]
+  further_attempts:
+    description:
+      - How often a run that its node cannot begin is tried again, elsewhere if it can be. The cluster's own by default.
+      - An annotation that the control plane of this collection heeds.
+    type: int
+  run_timeout:
+    description:
+      - Seconds that a launcher may take to come up once its Pod has a node; V(0) is no bound. The cluster's own by default.
+      - An annotation that the control plane of this collection heeds.
+    type: int
   delete_options:
     description:
       - How to delete, with O(state=absent).
@@ -405,6 +422,23 @@ options:
             - Networks as the API has them, joined by name as O(vms[].disks) are.
           type: list
           elements: dict
+        eviction_strategy:
+          description:
+            - What happens when the machine's Pod is evicted, as by C(kubectl drain). V(None) stops it, V(LiveMigrate) keeps it
+              where it is unless it can move, V(LiveMigrateIfPossible) moves or stops it, V(External) leaves it to somebody else.
+            - The cluster's own by default.
+          type: str
+          choices: [External, LiveMigrate, LiveMigrateIfPossible, None]
+        further_attempts:
+          description:
+            - How often a run that its node cannot begin is tried again, elsewhere if it can be. The cluster's own by default.
+            - An annotation that the control plane of this collection heeds.
+          type: int
+        run_timeout:
+          description:
+            - Seconds that a launcher may take to come up once its Pod has a node; V(0) is no bound. The cluster's own by default.
+            - An annotation that the control plane of this collection heeds.
+          type: int
         delete_options:
           description:
             - How to delete, with O(vms[].state=absent).

@@ -13,6 +13,7 @@ from ..kubevirt_api import names, run_strategies
 _GUEST_STATES = ("paused", "unpaused", "reset", "softrebooted")
 STATES = ("absent", "present", "restarted", "started", "stopped", *_GUEST_STATES)
 INSTANCE_STATES = ("absent", "present", *_GUEST_STATES, "frozen", "unfrozen")
+EVICTION_STRATEGIES = ("External", "LiveMigrate", "LiveMigrateIfPossible", "None")
 HIDDEN_FIELDS = ["metadata.annotations[kubemacpool.io/transaction-timestamp]", "metadata.managedFields"]
 EXCLUSIVE = [["name", "generate_name"], ["running", "run_strategy"]]
 
@@ -143,6 +144,9 @@ def _machine() -> dict[str, Any]:
         "volumes": dict(items),
         "interfaces": dict(items),
         "networks": dict(items),
+        "eviction_strategy": {"type": "str", "choices": list(EVICTION_STRATEGIES)},
+        "further_attempts": {"type": "int"},
+        "run_timeout": {"type": "int"},
     }
 
 

@@ -26,7 +26,7 @@ IMAGE_VOLUME = "containerdisk"
 CLOUD_INIT_VOLUME = "cloudinit"
 _MACHINE_OPTIONS = (
     "spec", "cpu", "memory", "image", "cloud_init", "disks", "volumes", "interfaces", "networks", "instancetype",
-    "preference", "data_volume_templates",
+    "preference", "data_volume_templates", "eviction_strategy", "further_attempts", "run_timeout",
 )  # fmt: skip
 _MODULES = {"VirtualMachine": "kubevirt_vm", VMI.name: "kubevirt_vmi", REPLICA_SET.name: "kubevirt_replicaset"}
 _OF_THE_SERVER = ("creationTimestamp", "deletionTimestamp", "generation", "managedFields", "resourceVersion", "uid")
@@ -199,9 +199,21 @@ def _machine(params: Mapping[str, Any], kind: Kind) -> list[tuple[str, Path, Any
     if params.get("cloud_init"):
         source = _cloud_init(params["cloud_init"])
         found.append(("cloud_init", shape.VOLUMES, [{"name": CLOUD_INIT_VOLUME, **source}]))
+    if params.get("eviction_strategy"):
+        found.append(("eviction_strategy", shape.MACHINE, {"evictionStrategy": params["eviction_strategy"]}))
+    for option, name in (("further_attempts", names.FURTHER_ATTEMPTS), ("run_timeout", names.RUN_TIMEOUT)):
+        if params.get(option) is not None:
+            where = (*kind.machine[:-1], "metadata", "annotations")
+            found.append((option, where, {name: str(_count(option, params[option]))}))
     if params.get("start_paused") and kind is VMI:
         found.append(("start_paused", shape.MACHINE, {"startStrategy": "Paused"}))
     return [(option, kind.inside(path), value) for option, path, value in found if value]
+
+
+def _count(option: str, value: int) -> int:
+    if value < 0:
+        raise BadArgument(f"{option} is {value}; it is to be 0 or more")
+    return value
 
 
 def _with_disks(vm: Object, params: Mapping[str, Any], kind: Kind) -> tuple[Object, frozenset[str]]:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import BadArgument
 from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import manifest
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.cluster import REPLICA_SET, VM, VMI, Kind
 
 
 def declared(params: dict[str, Any]) -> dict[str, Any]:
@@ -157,3 +158,25 @@ def test_bad_options_are_refused_by_name(params: dict[str, Any], words: str) -> 
     with pytest.raises(BadArgument) as caught:
         declared({**NAMED, **params})
     assert words in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("kind", "place"),
+    [(VM, ("spec", "template")), (REPLICA_SET, ("spec", "template")), (VMI, ())],
+    ids=lambda one: getattr(one, "name", None),
+)
+def test_how_a_run_is_tried_and_evicted_is_said_where_its_kind_has_it(kind: Kind, place: tuple[str, ...]) -> None:
+    params = {**NAMED, "further_attempts": 0, "run_timeout": 90, "eviction_strategy": "LiveMigrate"}
+    inside = manifest.build(params, kind).vm
+    for step in place:
+        inside = inside[step]
+
+    annotations = {"virtops.kubevirt/further-attempts": "0", "virtops.kubevirt/run-timeout-seconds": "90"}
+    assert inside["metadata"]["annotations"] == annotations
+    assert inside["spec"]["evictionStrategy"] == "LiveMigrate"
+
+
+@pytest.mark.parametrize("option", ["further_attempts", "run_timeout"])
+def test_less_than_nothing_is_refused(option: str) -> None:
+    with pytest.raises(BadArgument, match=f"{option} is -1; it is to be 0 or more"):
+        declared({**NAMED, option: -1})
