@@ -99,8 +99,8 @@ options:
     elements: dict
   eviction_strategy:
     description:
-      - What happens when the machine's Pod is evicted, as by C(kubectl drain). V(None) stops it, V(LiveMigrate) keeps it
-        where it is unless it can move, V(LiveMigrateIfPossible) moves or stops it, V(External) leaves it to somebody else.
+      - What happens when the machine's Pod is evicted, as by C(kubectl drain). V(None) stops it, V(LiveMigrate) keeps
+        it where it is unless it can move, V(LiveMigrateIfPossible) moves or stops it, V(External) leaves it to others.
       - The cluster's own by default.
     type: str
     choices: [External, LiveMigrate, LiveMigrateIfPossible, None]
@@ -111,7 +111,8 @@ options:
     type: int
   run_timeout:
     description:
-      - Seconds that a launcher may take to come up once its Pod has a node; V(0) is no bound. The cluster's own by default.
+      - Seconds that a launcher may take to come up once its Pod has a node; V(0) is no bound.
+      - The cluster's own by default.
       - An annotation that the control plane of this collection heeds.
     type: int
   delete_options:
