@@ -18,7 +18,6 @@ from collections.abc import Awaitable, Callable
 from itertools import count
 from typing import TypeVar
 
-from controlplane.api.launch_plan import REPORT_LIMIT_BYTES
 from controlplane.domain import layout
 from controlplane.node_link.channel import Channel, Closed
 from controlplane.node_link.messages import (
@@ -28,6 +27,7 @@ from controlplane.node_link.messages import (
     Done,
     Failed,
     FindTraces,
+    FromNode,
     GiveCapabilities,
     Hello,
     Masquerade,
@@ -52,6 +52,7 @@ from controlplane.virt_handler.launchers.ports import (
     NotThere,
     Refused,
 )
+from controlplane.virt_handler.report_file import read_whole
 from controlplane.virt_handler.vmi.world import Traces
 
 log = logging.getLogger(__name__)
@@ -122,7 +123,8 @@ class NodeClient:
     async def read_report(self, pod_uid: str) -> bytes:
         """Read a launcher's report, up to its limit. NodeError; NotThere when there is none yet."""
         descriptor = _descriptor(*await self._ask(lambda number: OpenReport(number, pod_uid)))
-        return await asyncio.to_thread(_read_whole, descriptor)
+        reading = asyncio.get_running_loop().run_in_executor(None, read_whole, descriptor)
+        return await asyncio.shield(reading)  # which closes it: it is never taken back, begun or not
 
     async def give_capabilities(self, pod_uid: str, *, with_kvm: bool) -> None:
         """Wait for a launcher's directory and put libvirt's capability cache there. NodeError."""
@@ -213,27 +215,31 @@ class NodeClient:
             callback()
 
     async def _receive_all(self, channel: Channel) -> None:
+        self._welcome(channel, await _receive(channel))
         while True:
-            data, descriptor = await channel.receive()
-            try:
-                message = read_from_node(data)
-            except ProtocolError:
-                _drop(descriptor)
-                raise
+            message, descriptor = await _receive(channel)
             match message:
                 case Hello():
                     _drop(descriptor)
-                    if message.protocol != PROTOCOL:
-                        raise ProtocolError(f"virt-node speaks version {message.protocol}, not {PROTOCOL}")
-                    self._channel = channel
-                    self._here.set()
-                    log.info("virt-node is here")
-                    self._tell()
+                    raise ProtocolError("virt-node greeted twice")
                 case NodeState():
                     _drop(descriptor)
                     await self._offer.become(message)
                 case _:
                     self._settle(message, descriptor)
+            await asyncio.sleep(0)  # whoever talks without a pause does not keep the loop to itself
+
+    def _welcome(self, channel: Channel, first: tuple[FromNode, int | None]) -> None:
+        greeting, descriptor = first
+        _drop(descriptor)
+        if not isinstance(greeting, Hello):
+            raise ProtocolError("virt-node did not greet")
+        if greeting.protocol != PROTOCOL:
+            raise ProtocolError(f"virt-node speaks version {greeting.protocol}, not {PROTOCOL}")
+        self._channel = channel
+        self._here.set()
+        log.info("virt-node is here")
+        self._tell()
 
     def _settle(self, answer: Answer, descriptor: int | None) -> None:
         waiting = self._waiting.get(answer.id)
@@ -253,6 +259,15 @@ async def dial_virt_node(path: str = layout.NODE_SOCKET) -> socket.socket:
         connection.close()
         raise
     return connection
+
+
+async def _receive(channel: Channel) -> tuple[FromNode, int | None]:
+    data, descriptor = await channel.receive()
+    try:
+        return read_from_node(data), descriptor
+    except ProtocolError:
+        _drop(descriptor)
+        raise
 
 
 def _descriptor(answer: Answer, descriptor: int | None) -> int:
@@ -277,19 +292,3 @@ def _drop(descriptor: int | None) -> None:
 def _error(answer: Failed) -> NodeError:
     kinds: dict[str, type[NodeError]] = {"refused": Refused, "missing": NotThere, "gone": NotThere}
     return kinds.get(answer.kind, NodeError)(answer.text)
-
-
-def _read_whole(descriptor: int) -> bytes:
-    """Read up to the limit and close. A file of Python's own is made of what is known to be one only."""
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise Refused("virt-node gave something else than a file")
-        with os.fdopen(descriptor, "rb", closefd=False) as file:
-            data = file.read(REPORT_LIMIT_BYTES + 1)
-    except OSError as error:
-        raise NodeError(f"{layout.REPORT} cannot be read: {error.strerror}") from error
-    finally:
-        os.close(descriptor)
-    if len(data) > REPORT_LIMIT_BYTES:
-        raise Refused(f"{layout.REPORT} has more than {REPORT_LIMIT_BYTES} bytes")
-    return data

@@ -95,8 +95,8 @@ BY_NAME: Listed = {
     },
     "virt_handler/node_client.py": {
         "asyncio.get_running_loop().sock_connect(connection, path)": "virt-node's socket",
-        "os.fdopen(descriptor, 'rb', closefd=False)": "no name: a descriptor",
     },
+    "virt_handler/report_file.py": {"os.fdopen(descriptor, 'rb', closefd=False)": "no name: a descriptor"},
     "virt_handler/launchers/session.py": {"self._tools.connect(found.path)": "no name: a descriptor"},
     "peers.py": {"context.load_cert_chain(f'/proc/self/fd/{descriptor}')": "no name: memory of our own"},
     "listener.py": {"bind(address, port)": "no name: an address"},

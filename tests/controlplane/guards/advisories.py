@@ -172,7 +172,7 @@ GUARDS: tuple[Guard, ...] = (
         tests=(f"{_T}node_link/test_messages.py::test_a_request_names_a_pod_by_its_uid_and_nothing_else",),
     ),
     Guard(
-        file="controlplane/virt_handler/node_client.py",
+        file="controlplane/virt_handler/report_file.py",
         line="            data = file.read(REPORT_LIMIT_BYTES + 1)\n",
         without="            data = file.read()\n",
         because="CVE-2026-13322: a file without an end.",

@@ -49,14 +49,14 @@ GUARDS: tuple[Guard, ...] = (
         tests=_BY_NAMES,
     ),
     Guard(
-        file="controlplane/virt_handler/node_client.py",
+        file="controlplane/virt_handler/report_file.py",
         line="            data = file.read(REPORT_LIMIT_BYTES + 1)",
         without="            data = file.read()",
         because="A launcher's report of any length is in virt-handler's memory.",
         tests=_BY_NAMES,
     ),
     Guard(
-        file="controlplane/virt_handler/node_client.py",
+        file="controlplane/virt_handler/report_file.py",
         line="    finally:\n        os.close(descriptor)",
         without="    finally:\n        pass",
         because="Each report that cannot be read leaves a descriptor in virt-handler.",

@@ -14,6 +14,7 @@ _SERVICE = "controlplane/virt_node/service.py"
 _WORKERS = "controlplane/virt_node/workers.py"
 _MASQUERADE = "controlplane/virt_node/network/masquerade.py"
 _BY_MASQUERADE = ("tests/controlplane/virt_node/network/test_masquerade.py",)
+_BY_HOSTILE_NODE = ("tests/controlplane/virt_handler/test_hostile_virt_node.py",)
 _BY_WORKERS = ("tests/controlplane/virt_node/test_workers.py",)
 _BY_SERVICE = ("tests/controlplane/virt_node/test_service.py",)
 _BY_SERVER = ("tests/controlplane/virt_node/test_server.py",)
@@ -21,6 +22,34 @@ _BY_CHANNEL = ("tests/controlplane/node_link/test_channel.py",)
 _BY_CLIENT = ("tests/controlplane/virt_handler/test_node_client.py",)
 
 GUARDS: tuple[Guard, ...] = (
+    Guard(
+        file=_CLIENT,
+        line="return await asyncio.shield(reading)",
+        without="return await reading",
+        because="A report for which nobody waits any more, while every thread is busy, stays open for good.",
+        tests=_BY_CLIENT,
+    ),
+    Guard(
+        file=_CLIENT,
+        line="            await asyncio.sleep(0)  # whoever talks",
+        without="            pass  # whoever talks",
+        because="A virt-node that talks without a pause has virt-handler's loop for itself.",
+        tests=_BY_HOSTILE_NODE,
+    ),
+    Guard(
+        file=_CLIENT,
+        line="        if not isinstance(greeting, Hello):\n            raise",
+        without="        if False:\n            raise",
+        because="Who has not said which version it speaks is believed.",
+        tests=_BY_HOSTILE_NODE,
+    ),
+    Guard(
+        file=_CLIENT,
+        line='                    raise ProtocolError("virt-node greeted twice")',
+        without="                    pass",
+        because="Whoever waits for virt-node is woken by each greeting.",
+        tests=_BY_HOSTILE_NODE,
+    ),
     Guard(
         file=_MASQUERADE,
         line="ip saddr != {{ 0.0.0.0, {guest} }} drop;",
@@ -39,8 +68,8 @@ GUARDS: tuple[Guard, ...] = (
         file=_CLIENT,
         line="                if not one.done():\n",
         without="                if one is not None:\n",
-        because="An answer that nobody has taken yet when the connection ends would end virt-handler.",
-        tests=_BY_CLIENT,
+        because="Somebody who gives up in the moment in which the connection ends would end virt-handler.",
+        tests=_BY_HOSTILE_NODE,
     ),
     Guard(
         file=_CLIENT,
@@ -132,7 +161,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_WORKERS,
-        line="        while (other := self._busy.get(pod_uid)) is not None:\n            await asyncio.shield(other)\n",
+        line="            await turn.lock.acquire()\n            stack.callback(turn.lock.release)\n",
         without="",
         because="One Pod takes as many threads of root's as it is asked about.",
         tests=_BY_WORKERS,
@@ -146,9 +175,17 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_WORKERS,
-        line="        except BaseException:\n            leave()\n            raise",
-        without="        except BaseException:\n            raise",
+        line="            stack.callback(turn.lock.release)\n",
+        without="",
         because="A Pod whose request was taken back while it waited for a place is never looked at again.",
+        tests=_BY_WORKERS,
+        may_hang=True,
+    ),
+    Guard(
+        file=_WORKERS,
+        line="        except RuntimeError:  # the node has no thread for it\n            leave()\n",
+        without="        except RuntimeError:  # the node has no thread for it\n",
+        because="A Pod whose thread could not begin is never looked at again, and its place is lost.",
         tests=_BY_WORKERS,
         may_hang=True,
     ),

@@ -9,7 +9,9 @@ import array
 import asyncio
 import os
 import socket
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -296,6 +298,28 @@ async def test_a_file_that_cannot_be_read_is_the_nodes_error(tmp_path: Path) -> 
         await asked_of(Liar(Opened(1), descriptor=written))
     assert descriptors() == before
     os.close(written)
+
+
+async def test_a_report_that_nobody_waits_for_any_more_is_closed_unread(tmp_path: Path) -> None:
+    """While every worker thread is busy, none has begun with it: it stayed open for good."""
+    busy, is_over = ThreadPoolExecutor(1), threading.Event()
+    asyncio.get_running_loop().set_default_executor(busy)
+    work = busy.submit(is_over.wait, 20)
+    (tmp_path / "report").write_text("{}")
+    report = os.open(tmp_path / "report", os.O_RDONLY)
+    async with dialling(Liar(Opened(1), descriptor=report)) as client:
+        await until(lambda: client.is_connected, "contact")
+        before = descriptors()
+        asking = asyncio.create_task(client.read_report(POD_UID))
+        await until(lambda: descriptors() == before + 1, "the report")
+        await asyncio.sleep(0)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        is_over.set()
+        assert work.result()
+        await until(lambda: descriptors() == before, "everything closed")
+    os.close(report)
 
 
 async def test_something_else_than_a_file_is_refused_unread() -> None:

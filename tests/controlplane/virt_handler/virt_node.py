@@ -46,21 +46,21 @@ class VirtNode:
         self.service = Service(
             directory, self._inotify, capabilities, network.set_up, proc=str(proc.root), handler_gid=os.getgid()
         )
-        self._conversations: list[asyncio.Task[None]] = []
+        self.conversations: list[asyncio.Task[None]] = []
 
     async def dial(self) -> socket.socket:
         self.dials += 1
         if not self.is_up:
             raise ConnectionRefusedError("virt-node is not up")
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._conversations.append(asyncio.create_task(converse(theirs, self.service, self.offer)))
+        self.conversations.append(asyncio.create_task(converse(theirs, self.service, self.offer)))
         return ours
 
     async def kill(self) -> None:
         """End every conversation, and let nobody in."""
         self.is_up = False
-        while self._conversations:
-            task = self._conversations.pop()
+        while self.conversations:
+            task = self.conversations.pop()
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
