@@ -14,7 +14,8 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from controlplane.virt_node.inotify import NotYet
@@ -25,29 +26,35 @@ LIMIT = 256
 """Threads in all; every launcher of a full node has one."""
 
 
+@dataclass(slots=True)
+class _Turn:
+    """Of one Pod: first come, first served; whoever ends wakes one."""
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    wanted: int = 0
+
+
 class Workers:
     """Threads by Pod UID."""
 
     def __init__(self, limit: int = LIMIT) -> None:
         self._places = asyncio.Semaphore(limit)
-        self._busy: dict[str, asyncio.Future[None]] = {}
-        """Done when the Pod's thread has ended."""
+        self._turns: dict[str, _Turn] = {}
+        """Of the Pods that have a thread, or for which somebody waits."""
+
+    @property
+    def waited_for(self) -> int:
+        """How many Pods there is something to do for."""
+        return len(self._turns)
 
     async def run(self, pod_uid: str, work: Callable[[], T], drop: Callable[[T], object] = lambda _unused: None) -> T:
         """Do this in a thread when it is the Pod's turn; what it raises is raised here.
 
         drop: what to do with a result for which nobody waits any more.
         """
+        leave = await self._enter(pod_uid)
         loop = asyncio.get_running_loop()
-        while (other := self._busy.get(pod_uid)) is not None:
-            await asyncio.shield(other)
-        ended: asyncio.Future[None] = loop.create_future()
-        self._busy[pod_uid] = ended
         outcome: asyncio.Future[T] = loop.create_future()
-
-        def leave() -> None:
-            self._busy.pop(pod_uid, None)
-            ended.set_result(None)
 
         def forget(result: T | None, error: BaseException | None) -> None:
             if error is None:
@@ -55,14 +62,7 @@ class Workers:
             elif isinstance(error, NotYet):
                 error.close()
 
-        try:
-            await self._places.acquire()
-        except BaseException:
-            leave()
-            raise
-
         def settle(result: T | None, error: BaseException | None) -> None:
-            self._places.release()
             leave()
             if outcome.done():
                 forget(result, error)
@@ -81,7 +81,11 @@ class Workers:
             with suppress(RuntimeError):  # the loop is closed: nobody waits any more
                 loop.call_soon_threadsafe(settle, result, failure)
 
-        threading.Thread(target=body, name=f"launcher {pod_uid}", daemon=True).start()
+        try:
+            threading.Thread(target=body, name=f"launcher {pod_uid}", daemon=True).start()
+        except RuntimeError:  # the node has no thread for it
+            leave()
+            raise
         try:
             return await outcome
         except asyncio.CancelledError:
@@ -89,3 +93,22 @@ class Workers:
                 error = outcome.exception()
                 forget(None if error is not None else outcome.result(), error)
             raise
+
+    async def _enter(self, pod_uid: str) -> Callable[[], None]:
+        """Wait for the Pod's turn and for a place; return how to give both back."""
+        turn = self._turns.setdefault(pod_uid, _Turn())
+        turn.wanted += 1
+
+        def forget() -> None:
+            turn.wanted -= 1
+            if not turn.wanted:
+                del self._turns[pod_uid]
+
+        with ExitStack() as stack:
+            stack.callback(forget)
+            await turn.lock.acquire()
+            stack.callback(turn.lock.release)
+            await self._places.acquire()
+            stack.callback(self._places.release)
+            held = stack.pop_all()
+        return held.close

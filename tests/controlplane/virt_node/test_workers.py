@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -119,3 +120,45 @@ async def test_a_gap_that_nobody_looks_at_is_closed(tmp_path: Path) -> None:
         await asked
     await until(lambda: threads() == 0, "its end")
     await until(lambda: descriptors() == before, "the gap to be closed")
+
+
+async def test_who_waits_for_its_turn_is_woken_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A virt-handler may ask thousands of times about one Pod: all were woken whenever one ended."""
+    workers, loop, calls = Workers(), asyncio.get_running_loop(), 0
+    call_soon = loop.call_soon
+
+    def counted(*arguments: Any, **named: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return call_soon(*arguments, **named)
+
+    monkeypatch.setattr(loop, "call_soon", counted)
+    asked = [asyncio.create_task(workers.run("pod", lambda: 7)) for _unused in range(200)]
+    assert await asyncio.gather(*asked) == [7] * 200
+    assert calls < 200 * 20
+
+
+async def test_of_a_pod_that_is_done_with_nothing_is_kept(stall: Stall) -> None:
+    workers = Workers()
+    asked = [asyncio.create_task(workers.run("pod", stall, os.close)) for _unused in range(3)]
+    await until(lambda: stall.begun == 1, "the first")
+    for one in asked:
+        one.cancel()
+    stall.end()
+    await asyncio.wait(asked)
+    await until(lambda: workers.waited_for == 0, "nothing kept")
+
+
+async def test_a_thread_that_cannot_begin_gives_its_turn_and_its_place_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The node has no more of them for a moment: that Pod is looked at when it has."""
+    workers = Workers(limit=1)
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(threading.Thread, "start", _cannot_begin)
+        with pytest.raises(RuntimeError, match="new thread"):
+            await workers.run("pod", lambda: 7)
+    async with asyncio.timeout(5):
+        assert await workers.run("pod", lambda: 7) == 7
+
+
+def _cannot_begin(_thread: threading.Thread) -> None:
+    raise RuntimeError("can't start new thread")
