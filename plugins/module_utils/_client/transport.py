@@ -72,7 +72,8 @@ class Transport:
                 asked = response.getheader("Retry-After", "")
             # Many tasks that were refused together do not come again together.
             spread = pause * random.uniform(0.5, 1.5)  # noqa: S311 - nothing secret
-            time.sleep(min(int(asked), LONGEST_PAUSE_SECONDS) if asked.isdigit() else spread)
+            # Who has no time and asks for no pause (Retry-After: 0) gets ours all the same.
+            time.sleep(min(int(asked), LONGEST_PAUSE_SECONDS) if asked.isdigit() and int(asked) else spread)
         return response.status, self._decoded(response, raw)
 
     def ask(
