@@ -250,12 +250,17 @@ def _trouble(
         return None
     if world.problems:
         return Trouble("InvalidSpec", "the spec cannot be run: " + "; ".join(world.problems))
-    if problem is not None:
+    if problem is not None and not _is_of_former_attempt(world, problem):
         return Trouble(refusal_reason(problem), str(problem.error))
     pod, failed = world.source, new.failed_attempts
     if pod is None or failed != world.vmi.status.failed_attempts:
         return (_missing_claim(world) if pod is None else None) or explain(world, failed)
     return find_start_trouble(pod, world.heard.get(pod.uid) or _heard_before(world)) or explain(world, failed)
+
+
+def _is_of_former_attempt(world: World, problem: Problem[Action]) -> bool:
+    """Tell whether the Pod that was refused is not wanted any more: another leader has gone on meanwhile."""
+    return isinstance(problem.step, CreatePod) and problem.step.attempt < world.attempt
 
 
 def _missing_claim(world: World) -> Trouble | None:

@@ -14,10 +14,12 @@ from kubevirt_api.names import RUN_TIMEOUT
 from controlplane.api.objects.decode import decode
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.pod import Pod
+from controlplane.engine.errors import Forbidden
+from controlplane.engine.plan import Problem
 from controlplane.virt_controller.vmi.decide import decide
 from controlplane.virt_controller.vmi.further_attempt import explain, find_retry
 from controlplane.virt_controller.vmi.status import derive_status, next_step
-from controlplane.virt_controller.vmi.world import World
+from controlplane.virt_controller.vmi.world import CreatePod, World
 from tests.controlplane.virt_controller.builders import (
     POD_UID,
     UP,
@@ -238,6 +240,18 @@ def test_what_is_said_stays_until_the_grant() -> None:
     first = derive_status(vmi_world(vmi), None)
     assert first is not None
     assert [one.reason for one in first.conditions if one.type == "Synchronized"] == ["FurtherAttempt"]
+
+
+def test_a_refusal_of_the_former_pod_is_not_told_of_the_next_attempt() -> None:
+    """Another leader has begun the next attempt, while this one was refused the Pod of the former."""
+    vmi = a_vmi("Scheduling", attempt=2, failedAttempts=[OLD])
+    reasons = []
+    for attempt in (1, 2):
+        refusal = Problem(CreatePod(attempt, because="x"), Forbidden("one of this name exists and is not ours"))
+        status = derive_status(vmi_world(vmi), refusal)
+        assert status is not None
+        reasons += [one.reason for one in status.conditions if one.type == "Synchronized"]
+    assert reasons == ["FurtherAttempt", "FailedCreate"]
 
 
 def test_the_former_pod_goes_before_the_next_is_made() -> None:
