@@ -42,6 +42,8 @@ class Oracles:
         self._grants: dict[str, dict[str, str]] = {}
         self._makers: dict[str, str] = {}
         """Who made a Pod, by UID."""
+        self._strays: set[str] = set()
+        """UIDs of former attempts' Pods that a former leader made: they cannot be granted."""
         self._created: dict[str, deque[float]] = {}
         self._guests: set[tuple[str, str]] = set()
         self.phases_seen: Counter[tuple[str, str]] = Counter()
@@ -260,20 +262,24 @@ class Oracles:
     def _creation_breaks(self, change: Change, pod: Json, view: View) -> str | None:
         """A Pod of attempt n exists only after the VMI's status said n; one at a time; guarded; not too often.
 
-        A leader that is none any more may make the former attempt's once more: it cannot be granted.
+        A leader that is none any more may make the former attempt's once more, before or after the next one is made.
         """
         owner = controlling_uid(pod) or ""
         attempt, recorded = int(change.key.name.rsplit("-", 1)[-1]), self._numbers.get(owner, (0, 0))[0]
         if attempt > recorded:
             return f"attempt: Pod {change.key} was created before its attempt was recorded"
-        alive = [key for key, body in self._store.list(POD) if controlling_uid(body) == owner]
-        is_former = attempt < recorded and view.since < self.is_one_leader_since
-        if len(alive) > 1 and not is_former:
+        if attempt < recorded and view.since < self.is_one_leader_since:
+            self._strays.add(pod["metadata"]["uid"])
+        alive = [key for key, body in self._store.list(POD) if controlling_uid(body) == owner and self._counts(body)]
+        if len(alive) > 1:
             return f"one Pod per run: VMI {owner} has {', '.join(map(str, alive))}"
         vmi = causes.vmi_of(pod, self._store)
         if vmi is not None and VMI_FINALIZER not in vmi["metadata"].get("finalizers", ()):
             return f"I6 finalizer: Pod {change.key} was created for a VMI that nothing holds"
         return self._creates_too_often(str(change.key))
+
+    def _counts(self, pod: Json) -> bool:
+        return pod["metadata"]["uid"] not in self._strays
 
     def _creates_too_often(self, key: str) -> str | None:
         times = self._created.setdefault(key, deque(maxlen=CREATES_PER_MINUTE))
