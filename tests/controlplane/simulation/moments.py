@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from controlplane.api.objects.phase import SCHEDULED
 from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
 from tests.controlplane.simulation.calls import READ, Call
 from tests.controlplane.simulation.hands_on_pods import NOTHING, HandsOnPods
@@ -68,6 +69,17 @@ class Moments:
             return ""
         self._world.store.actor = "user"
         said = self._world.rng.choice(changes)(self._world.people, call.key)
+        return "" if said == NOTHING else f"user: {said}"
+
+    def take_back(self, one: Process) -> str:
+        """Change a mind about the start whose grant is being asked for; say how, "" where none is."""
+        call = one.passes[0].call
+        is_about_start = (one.role, call.verb, call.kind) == ("handler", READ, VIRTUAL_MACHINE_INSTANCE.kind)
+        vmi = self._world.store.find(VIRTUAL_MACHINE_INSTANCE, call.key) if is_about_start else None
+        if vmi is None or vmi.get("status", {}).get("phase") != SCHEDULED:
+            return ""
+        self._world.store.actor = "user"
+        said = self._world.rng.choice(STARTED)(self._world.people, call.key)
         return "" if said == NOTHING else f"user: {said}"
 
     def breaks(self, call: Call) -> bool:

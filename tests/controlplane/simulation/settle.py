@@ -10,6 +10,7 @@ from tests.controlplane.simulation.afresh import work_found_afresh
 from tests.controlplane.simulation.breach import Breach
 from tests.controlplane.simulation.fair import fair_round
 from tests.controlplane.simulation.mishaps import Mishaps
+from tests.controlplane.simulation.moments import Moments
 from tests.controlplane.simulation.node import Node
 from tests.controlplane.simulation.oracles import OURS
 from tests.controlplane.simulation.process import Process
@@ -27,6 +28,10 @@ ENDS_AT_REST = 0.4
 """How often a guest ends by itself when everything is at rest."""
 ASKED_AT_REST = 0.7
 """How often somebody asks for something when everything is at rest: then it is judged what comes of just that."""
+MINDS = 2
+"""So many starts at most are taken back while everything comes to rest: most machines start then."""
+TAKEN_BACK = 0.3
+"""How often one is in the moment in which virt-handler asks whether it is still granted."""
 LONGEST_SLEEP = 600.0
 """No alarm is set further ahead: nothing that is wrong may wait longer."""
 
@@ -35,13 +40,16 @@ class Settling:
     def __init__(self, world: World, mishaps: Mishaps) -> None:
         self._world = world
         self._mishaps = mishaps
+        self._moments = Moments(world)
         self._rest = Rest(world.store, world.nodes, world.ledger)
         self._patience = 0.0
+        self._minds = 0
 
     def run(self) -> None:
         """End the faults: first as far as one can go with a dead node, then with proof, then with the node back."""
         world = self._world
         world.note("faults end")
+        self._minds = MINDS
         self._rest.dead = self._choose_dead()
         for node in world.nodes:
             node.broken = ""
@@ -138,6 +146,9 @@ class Settling:
         return moved
 
     def _carry(self, one: Process) -> None:
+        if self._minds and self._world.rng.random() < TAKEN_BACK and (said := self._moments.take_back(one)):
+            self._minds -= 1
+            self._world.note(said)
         self._world.note(self._world.carry(one, 0, "done"))
         self._world.after_step()
 
