@@ -92,6 +92,16 @@ def test_wait_for_what_does_not_come_fails(api: Api) -> None:
         info.virtual_machines({**DEFAULTS, "name": "web", "namespace": "d", "wait": True}, api)
 
 
+def test_waiting_for_a_halted_machine_names_its_strategy(task: Task, api: Api) -> None:
+    """It asked whether virt-controller is running, and the cause was the strategy."""
+    task(**MACHINE, run_strategy="Halted")
+    with pytest.raises(TimedOut) as caught:
+        info.virtual_machines({**DEFAULTS, "name": "web", "namespace": "default", "wait": True, "running": True}, api)
+
+    assert "its run strategy is Halted, so nothing starts it" in str(caught.value)
+    assert "virt-controller" not in str(caught.value)
+
+
 def test_wait_for_what_is_there(task: Task, api: Api) -> None:
     task(**MACHINE)
     assert len(info.virtual_machines({**DEFAULTS, "namespace": "default", "wait": True}, api)["resources"]) == 1
