@@ -12,6 +12,7 @@ import random
 import sys
 import time
 from contextlib import suppress
+from typing import Literal
 
 from kubevirt_api.names import LAUNCHER_ROLE, ROLE
 
@@ -51,7 +52,8 @@ from controlplane.virt_handler.node_client import NodeClient, dial_virt_node
 from controlplane.virt_handler.own_pair import OwnPair, make_own_pair
 from controlplane.virt_handler.power import PowerVerbs
 from controlplane.virt_handler.settings import Settings, SettingsError, read_settings
-from controlplane.virt_handler.vmi.reconciler import Told, VmiReconciler
+from controlplane.virt_handler.vmi.reconciler import VmiReconciler
+from controlplane.virt_handler.vmi.story import Told
 from controlplane.virt_handler.vmi.world import Action, World
 
 log = logging.getLogger(__name__)
@@ -102,7 +104,7 @@ class Handler:
             self._door_tls,
             settings.namespace,
             {
-                Power: PowerVerbs(settings.node, self._registry, known).answer,
+                Power: PowerVerbs(settings.node, self._registry, known, self._clock, self._tell).answer,
                 Inquire: Inquiries(settings.node, self._registry).answer,
             },
         )
@@ -210,7 +212,8 @@ class Handler:
             log.warning("cannot label the node", extra={"node": self._settings.node, "error": str(error)})
 
     async def _tell(self, about: Json, told: Told) -> None:
-        story = Story(told.reason, told.message, "Warning" if told.is_warning else "Normal")
+        kind: Literal["Normal", "Warning"] = "Warning" if told.is_warning else "Normal"
+        story = Story(told.reason, told.message, kind, once=told.once)
         now = self._clock.now()
         await create_event(self._client, about, story, component=COMPONENT, instance=self._settings.node, now=now)
 

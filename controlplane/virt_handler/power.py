@@ -10,6 +10,7 @@ seen at the domain, and told in the VMI's status like anything that happens to i
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import Protocol
 
@@ -17,13 +18,19 @@ from controlplane.api.objects.decode import DecodeError, decode_vmi
 from controlplane.api.objects.pod import bounded
 from controlplane.api.objects.resources import Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
-from controlplane.engine.ports import Cache
+from controlplane.engine.errors import ApiError
+from controlplane.engine.ports import Cache, Clock
 from controlplane.handler_link import Answer, Done, Guest, NotDone, Power, Verb
+from controlplane.hypervisor.share import Bucket
 from controlplane.virt_handler.vmi.ports import Busy, NoContact, VerbRefused
+from controlplane.virt_handler.vmi.story import TellEvent, about, story_of_verb
 from controlplane.virt_handler.vmi.verdict import is_own
 from controlplane.virt_handler.vmi.world import Launcher
 
 log = logging.getLogger(__name__)
+
+_STORIES, _STORIES_RATE = 60, 0.5
+"""Events of verbs that a node tells at once, and how many more in a second: whoever may pause may pause without end."""
 
 
 class Obedient(Protocol):
@@ -44,10 +51,14 @@ class Launchers(Protocol):
 class PowerVerbs:
     """The row of the door's table for handler_link.Power."""
 
-    def __init__(self, node: str, launchers: Launchers, vmis: Cache) -> None:
+    def __init__(self, node: str, launchers: Launchers, vmis: Cache, clock: Clock, tell: TellEvent) -> None:
         self._node = node
         self._launchers = launchers
         self._vmis = vmis
+        self._clock = clock
+        self._tell = tell
+        self._may_tell = Bucket(_STORIES, _STORIES_RATE)
+        self._telling: set[asyncio.Task[None]] = set()
 
     async def answer(self, asked: Power) -> Answer:
         """Carry a verb out. Cancelled, it goes on."""
@@ -65,7 +76,17 @@ class PowerVerbs:
             log.warning("nothing came of what a person asked", extra={**extra, "error": bounded(str(error))})
             return NotDone("busy" if isinstance(error, Busy) else "lost", bounded(str(error)))
         log.info("carried out", extra=extra)
+        if vmi is not None and self._may_tell.take(1.0, self._clock.monotonic()):
+            task = asyncio.create_task(self._try_to_tell(vmi, asked.verb))  # whoever asked does not wait for it
+            self._telling.add(task)
+            task.add_done_callback(self._telling.discard)
         return Done()
+
+    async def _try_to_tell(self, vmi: VirtualMachineInstance, verb: Verb) -> None:
+        try:
+            await self._tell(about(vmi), story_of_verb(verb, self._clock.now()))
+        except ApiError as error:
+            log.warning("cannot tell an Event", extra={"verb": verb, "error": str(error)})
 
     def _find(self, guest: Guest) -> Obedient | None:
         session = self._launchers.session(guest.pod_uid)

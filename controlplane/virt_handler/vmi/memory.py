@@ -9,7 +9,7 @@ the former was ever told. So there is never more in here than there are VMIs and
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from controlplane.api.objects.resources import Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
@@ -29,6 +29,15 @@ class Memory:
     """What was found."""
     strange_phase: str = ""
     """The unknown phase that was logged."""
+    told: set[str] = field(default_factory=set)
+    """Reasons of Events about its end."""
+
+    def is_news(self, reason: str) -> bool:
+        """Tell whether an Event of that reason was not told yet; from now on it was."""
+        if reason in self.told:
+            return False
+        self.told.add(reason)
+        return True
 
 
 class Memories:

@@ -9,15 +9,10 @@ Writes per start: one status patch and one Event.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import assert_never
 
-from kubevirt_api import condition_types
-
-from controlplane.api.objects import conditions
 from controlplane.api.objects.decode import DecodeError, decode_vmi, encode
-from controlplane.api.objects.phase import FAILED, RUNNING, SUCCEEDED
 from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance, VirtualMachineInstanceStatus
@@ -29,6 +24,7 @@ from controlplane.virt_handler.vmi.decide import BY_PHASE, decide, refuse_start
 from controlplane.virt_handler.vmi.memory import Memories, Memory
 from controlplane.virt_handler.vmi.ports import CannotLook, NoContact, Session, Sessions
 from controlplane.virt_handler.vmi.status import derive_status
+from controlplane.virt_handler.vmi.story import TellEvent, Told, about, story_of_action, story_of_phase
 from controlplane.virt_handler.vmi.verdict import sought_pod
 from controlplane.virt_handler.vmi.world import (
     Action,
@@ -49,35 +45,6 @@ from controlplane.virt_handler.vmi.world import (
 )
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """An Event of the user's story."""
-
-    reason: str
-    message: str
-    is_warning: bool = False
-
-
-TellEvent = Callable[[Json, Told], Awaitable[None]]
-"""Create an Event about an object (apiVersion, kind, metadata); ApiError."""
-
-_STORY = {
-    RUNNING: Told("Started", "VirtualMachineInstance started."),
-    SUCCEEDED: Told("Stopped", "The VirtualMachineInstance was shut down."),
-}
-_CRASHED = Told("Stopped", "The VirtualMachineInstance crashed.", is_warning=True)
-
-
-def _story(status: VirtualMachineInstanceStatus) -> Told | None:
-    """Say in an Event what a phase means to a user; None for one that is told by others."""
-    if status.phase != FAILED:
-        return _STORY.get(status.phase)
-    trouble = conditions.find(status.conditions, condition_types.SYNCHRONIZED)
-    if status.reason == "GuestCrashed" or trouble is None:
-        return _CRASHED
-    return Told("Stopped", f"The VirtualMachineInstance failed: {trouble.message}", is_warning=True)
 
 
 class VmiReconciler:
@@ -155,6 +122,16 @@ class VmiReconciler:
             await self._do(world, session, action)
         except NoContact as error:
             raise Unavailable(str(error)) from error
+        told = story_of_action(action)
+        if told is not None and world.vmi is not None and self.memories.of(world.vmi).is_news(told.reason):
+            await self._try_to_tell(about(world.vmi), told)
+
+    async def _try_to_tell(self, whom: Json, told: Told) -> None:
+        """Tell it; a story untold stops no machine."""
+        try:
+            await self._tell(whom, told)
+        except ApiError as error:
+            log.warning("cannot tell an Event", extra={"reason": told.reason, "error": str(error)})
 
     async def write_status(self, world: World, status: VirtualMachineInstanceStatus) -> None:
         """Patch what differs, on exactly the version that it was derived from; tell the story when the phase moved."""
@@ -170,15 +147,12 @@ class VmiReconciler:
             resource_version=meta.resource_version,
             uid=meta.uid,
         )
-        told = None if status.phase == vmi.status.phase else _story(status)
+        told = None if status.phase == vmi.status.phase else story_of_phase(status)
         if told is not None:
             log.info(
                 "phase moved", extra={"key": f"{meta.namespace}/{meta.name}", "uid": meta.uid, "phase": status.phase}
             )
-            try:
-                await self._tell(body, told)
-            except ApiError as error:  # a story untold stops no machine
-                log.warning("cannot tell an Event", extra={"key": f"{meta.namespace}/{meta.name}", "error": str(error)})
+            await self._try_to_tell(body, told)
 
     def tell_refusal(self, world: World, problem: Problem[Action]) -> None:
         """Log it: a start that was refused is in the status, and a status that was refused is our own fault."""

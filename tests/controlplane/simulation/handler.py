@@ -81,7 +81,7 @@ class Handler(Process):
         self._observe = self.reconciler.observe
         self.reconciler.observe = self._look  # type: ignore[method-assign]
         self.work = {"vmi": (queue, self.reconciler)}
-        self._power = PowerVerbs(node.name, self.sessions, self._known)
+        self._power = PowerVerbs(node.name, self.sessions, self._known, node.clock, _tell)
         self._going: dict[str, float] = {}
         """When (monotonic) a look first saw the deletion of a VMI, by its UID."""
         self._unseen: dict[Key, float] = {}

@@ -24,7 +24,8 @@ from controlplane.engine.runner import Runner
 from controlplane.virt_handler.launchers.registry import Registry
 from controlplane.virt_handler.launchers.session import Tools
 from controlplane.virt_handler.node_client import NodeClient
-from controlplane.virt_handler.vmi.reconciler import Told, VmiReconciler
+from controlplane.virt_handler.vmi.reconciler import VmiReconciler
+from controlplane.virt_handler.vmi.story import Told
 from controlplane.virt_node.launcher_dir import PodsDirectory
 from tests.controlplane.virt_handler.builders import NODE, POD_UID, vmi_object
 from tests.controlplane.virt_handler.fakes import (

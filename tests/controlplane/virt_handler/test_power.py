@@ -5,12 +5,17 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import Any
+
 import pytest
 
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.engine.errors import ApiError, Forbidden
 from controlplane.handler_link import Answer, Done, Guest, NotDone, Power, Verb
 from controlplane.virt_handler.power import PowerVerbs
 from controlplane.virt_handler.vmi.ports import Busy, NoContact, VerbRefused
+from controlplane.virt_handler.vmi.story import Told
 from controlplane.virt_handler.vmi.world import Launcher
 from tests.controlplane.virt_handler.builders import (
     NODE,
@@ -23,7 +28,7 @@ from tests.controlplane.virt_handler.builders import (
     seen,
     vmi_object,
 )
-from tests.controlplane.virt_handler.fakes import FakeCache
+from tests.controlplane.virt_handler.fakes import FakeCache, FakeClock
 
 
 class Stage:
@@ -35,7 +40,15 @@ class Stage:
         self.error: Exception | None = None
         self.thaw_after = 0
         self.vmis = FakeCache()
-        self.verbs = PowerVerbs(NODE, self, self.vmis)
+        self.clock = FakeClock()
+        self.told: list[tuple[str, Told]] = []
+        self.events_error: ApiError | None = None
+        self.verbs = PowerVerbs(NODE, self, self.vmis, self.clock, self._tell)
+
+    async def _tell(self, about: dict[str, Any], told: Told) -> None:
+        self.told.append((about["metadata"]["uid"], told))
+        if self.events_error is not None:
+            raise self.events_error
 
     def session(self, pod_uid: str) -> Stage | None:
         return self if pod_uid == POD_UID else None
@@ -117,3 +130,42 @@ async def test_a_machine_that_cannot_be_read_or_is_another_counts_as_not_told() 
         stage.vmis.put(one)
         assert await stage.ask() == Done()
     assert [vmi for _verb, vmi in stage.asked] == [None, None]
+
+
+async def test_what_a_person_has_done_is_told_each_time_and_by_its_own_event() -> None:
+    stage = Stage()
+    stage.vmis.put(vmi_object("Running"))
+    for _unused in range(2):
+        assert await stage.ask() == Done()
+        stage.clock.seconds += 1
+        await asyncio.sleep(0)
+
+    assert [(uid, one.reason) for uid, one in stage.told] == [(VMI_UID, "Reset")] * 2
+    assert len({one.once for _unused, one in stage.told}) == 2
+
+
+async def test_what_did_not_happen_is_not_told() -> None:
+    stage = Stage()
+    stage.vmis.put(vmi_object("Running"))
+    stage.error = VerbRefused("VMI is not running")
+    await stage.ask()
+    await asyncio.sleep(0)
+    assert stage.told == []
+
+
+async def test_an_event_that_is_refused_changes_nothing() -> None:
+    stage = Stage()
+    stage.vmis.put(vmi_object("Running"))
+    stage.events_error = Forbidden("no Events")
+    assert await stage.ask() == Done()
+    await asyncio.sleep(0)
+    assert len(stage.told) == 1
+
+
+async def test_a_guest_that_is_paused_without_end_does_not_fill_the_cluster_with_events() -> None:
+    stage = Stage()
+    stage.vmis.put(vmi_object("Running"))
+    for _unused in range(200):
+        assert await stage.ask() == Done()
+        await asyncio.sleep(0)
+    assert len(stage.told) == 60

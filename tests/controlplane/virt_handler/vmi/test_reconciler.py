@@ -14,12 +14,14 @@ import pytest
 
 from controlplane.api.objects.meta import Condition
 from controlplane.api.objects.resources import Key
-from controlplane.engine.errors import Conflict, Unavailable
+from controlplane.engine.errors import Conflict, Forbidden, Unavailable
 from controlplane.engine.ports import Json
 from controlplane.engine.reconcile import reconcile
 from controlplane.virt_handler.vmi.ports import CannotLook, Granted, NoContact
-from controlplane.virt_handler.vmi.reconciler import Told, VmiReconciler
+from controlplane.virt_handler.vmi.reconciler import VmiReconciler
+from controlplane.virt_handler.vmi.story import Told
 from controlplane.virt_handler.vmi.world import (
+    Destroy,
     DestroyOrphan,
     DestroyRemoved,
     Expected,
@@ -27,11 +29,12 @@ from controlplane.virt_handler.vmi.world import (
     LookForLauncher,
     NodeTrouble,
     ReadVmi,
+    ShutDown,
     StartDomain,
     Traces,
     World,
 )
-from tests.controlplane.virt_handler.builders import NODE, OTHER, POD_UID, VMI_UID, a_launcher, vmi_object
+from tests.controlplane.virt_handler.builders import NODE, OTHER, POD_UID, VMI_UID, a_launcher, seen, vmi_object
 from tests.controlplane.virt_handler.fakes import FakeApi, FakeCache, FakeClock
 
 KEY = Key("default", "web")
@@ -59,6 +62,9 @@ class FakeSession:
 
     def destroy(self) -> None:
         self.asked.append("destroy")
+
+    def shut_down(self) -> None:
+        self.asked.append("shut_down")
 
 
 @dataclass
@@ -358,3 +364,30 @@ async def test_a_phase_is_told_as_a_story(
     status = msgspec.structs.replace(world.vmi.status, phase=phase, reason=reason, conditions=said)
     await node.reconciler.write_status(world, status)
     assert node.told == ([] if told is None else [told])
+
+
+async def test_how_a_guest_is_made_to_end_is_told_once(node: Node) -> None:
+    node.vmis.put(vmi_object("Running", deleting=True))
+    node.sessions.launchers = (a_launcher(seen()),)
+    node.sessions.contact = FakeSession(a_launcher(seen()))
+    for _unused in range(2):
+        await node.reconciler.apply(node.world(), ShutDown(POD_UID, because="its VMI is deleted"))
+        await node.reconciler.apply(node.world(), Destroy(POD_UID, because="its grace period is over"))
+
+    assert node.sessions.contact.asked == ["shut_down", "destroy"] * 2
+    assert [(one.reason, one.message) for one in node.told] == [
+        ("ShuttingDown", "Signaled Graceful Shutdown: its VMI is deleted"),
+        ("Deleted", "Signaled Deletion: its grace period is over"),
+    ]
+
+
+async def test_an_end_that_cannot_be_told_comes_all_the_same(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def tell(*_unused: object) -> None:
+        raise Forbidden("no Events")
+
+    node.vmis.put(vmi_object("Running", deleting=True))
+    node.sessions.launchers = (a_launcher(seen()),)
+    node.sessions.contact = FakeSession(a_launcher(seen()))
+    monkeypatch.setattr(node.reconciler, "_tell", tell)
+    await node.reconciler.apply(node.world(), ShutDown(POD_UID, because="its VMI is deleted"))
+    assert node.sessions.contact.asked == ["shut_down"]

@@ -1,0 +1,82 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The Events of an instance that its node tells: what, in which words. Pure; reasons are upstream's."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from kubevirt_api import condition_types
+
+from controlplane.api.objects import conditions
+from controlplane.api.objects.phase import FAILED, RUNNING, SUCCEEDED
+from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance, VirtualMachineInstanceStatus
+from controlplane.handler_link import Verb
+from controlplane.virt_handler.vmi.world import Action, Destroy, DestroyRemoved, ShutDown
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An Event of the user's story."""
+
+    reason: str
+    message: str
+    is_warning: bool = False
+    once: str = ""
+    """Two of equal words are one Event, unless they differ by this."""
+
+
+TellEvent = Callable[[Json, Told], Awaitable[None]]
+"""Create an Event about an object (apiVersion, kind, metadata); ApiError."""
+
+_BY_PHASE = {
+    RUNNING: Told("Started", "VirtualMachineInstance started."),
+    SUCCEEDED: Told("Stopped", "The VirtualMachineInstance was shut down."),
+}
+_CRASHED = Told("Stopped", "The VirtualMachineInstance crashed.", is_warning=True)
+_BY_VERB: dict[Verb, tuple[str, str]] = {
+    "pause": ("Paused", "VirtualMachineInstance paused."),
+    "unpause": ("Unpaused", "VirtualMachineInstance unpaused."),
+    "reset": ("Reset", "VirtualMachineInstance reset."),
+    "softreboot": ("SoftRebooted", "VirtualMachineInstance soft rebooted."),
+    "freeze": ("Frozen", "The file systems of VirtualMachineInstance were frozen."),
+    "unfreeze": ("Unfrozen", "The file systems of VirtualMachineInstance were thawed."),
+}
+
+
+def story_of_phase(status: VirtualMachineInstanceStatus) -> Told | None:
+    """Say what a phase means to a user; None for one that is told by others."""
+    if status.phase != FAILED:
+        return _BY_PHASE.get(status.phase)
+    trouble = conditions.find(status.conditions, condition_types.SYNCHRONIZED)
+    if status.reason == "GuestCrashed" or trouble is None:
+        return _CRASHED
+    return Told("Stopped", f"The VirtualMachineInstance failed: {trouble.message}", is_warning=True)
+
+
+def story_of_action(action: Action) -> Told | None:
+    """Say how a guest is made to end; None for what is no end."""
+    match action:
+        case ShutDown():
+            return Told("ShuttingDown", f"Signaled Graceful Shutdown: {action.because}")
+        case Destroy() | DestroyRemoved():
+            return Told("Deleted", f"Signaled Deletion: {action.because}")
+    return None
+
+
+def story_of_verb(verb: Verb, when: float) -> Told:
+    """Say what a person has done to a guest. when: tells it from the last time."""
+    return Told(*_BY_VERB[verb], once=f"{when:.3f}")
+
+
+def about(vmi: VirtualMachineInstance) -> Json:
+    """Name the instance that an Event is about."""
+    meta, kind = vmi.metadata, VIRTUAL_MACHINE_INSTANCE
+    named = {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid, "resourceVersion": meta.resource_version}
+    return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": named}
