@@ -49,6 +49,14 @@ def test_a_row_says_its_rule_and_names_tests_that_there_are(name: str) -> None:
         assert re.search(rf"^(async )?def {test}\(", (TESTS / file).read_text(), re.MULTILINE), one
 
 
+def test_what_was_tried_besides_names_tests_that_there_are() -> None:
+    lines = (ROOT / "docs" / "security.md").read_text().splitlines()
+    shown = [one for line in lines if line.startswith("| ") for one in re.findall(r"`([^`]+\.py)::(\w+)`", line)]
+    assert len(shown) > len(PUBLISHED)
+    for file, test in shown:
+        assert re.search(rf"^(async )?def {test}\(", (TESTS / file).read_text(), re.MULTILINE), f"{file}::{test}"
+
+
 @pytest.mark.parametrize("name", sorted(PUBLISHED))
 def test_a_row_s_rule_is_taken_out_and_missed(name: str) -> None:
     """By one of its tests at least: a test that never goes red shows nothing."""
