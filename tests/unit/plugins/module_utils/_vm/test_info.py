@@ -16,7 +16,7 @@ from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors im
     TimedOut,
     VirtError,
 )
-from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import info
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import info, waiting
 from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_api import World
 
 Task = Callable[..., dict[str, Any]]
@@ -100,6 +100,22 @@ def test_waiting_for_a_halted_machine_names_its_strategy(task: Task, api: Api) -
 
     assert "its run strategy is Halted, so nothing starts it" in str(caught.value)
     assert "virt-controller" not in str(caught.value)
+
+
+def test_all_namespaces_share_the_time_of_the_task(task: Task, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    for namespace in ("default", "other"):
+        task(namespace=namespace, **MACHINE)
+    began = []
+
+    def note(*_arguments: Any, **options: Any) -> dict[str, Any]:
+        began.append((options["began"], options["timeout_seconds"]))
+        return {}
+
+    monkeypatch.setattr(waiting, "wait_for", note)
+    info.virtual_machines({**DEFAULTS, "wait": True}, api)
+
+    assert began == [began[0], began[0]]
+    assert began[0][1] == DEFAULTS["wait_timeout"]
 
 
 def test_wait_for_what_is_there(task: Task, api: Api) -> None:
