@@ -13,6 +13,9 @@ from .errors import ApiError, Conflict, Forbidden, Invalid, NotFound, cut
 CAUSES_LIMIT = 20
 _NO_RIGHT = re.compile(r"\bcannot \S+ (?:resource|path) ")
 """How the API server says it; a quota and an admission policy forbid with other words."""
+_NOT_AGGREGATED = "service unavailable"
+"""All that the API server says of another one that it should have asked."""
+_LOOK = "look at the control plane's Pods, of virt-api for ours"
 _CLASSES = {400: Invalid, 401: Forbidden, 403: Forbidden, 404: NotFound, 409: Conflict, 422: Invalid}
 
 
@@ -42,7 +45,9 @@ def refusal(attempt: str, status: int, answer: Any) -> ApiError:
 
 def _remedy(status: int, reason: str) -> str:
     if status == 500 and "failed calling webhook" in reason:
-        return " (what judges such objects does not answer; look at the control plane's Pods, of virt-api for ours)"
+        return f" (what judges such objects does not answer; {_LOOK})"
+    if status == 503 and reason == _NOT_AGGREGATED:
+        return f" (what serves this API does not answer; {_LOOK})"
     if status == 401:
         return " (the API server does not know the user; check the credentials)"
     if status == 403 and "is being terminated" in reason:

@@ -149,6 +149,13 @@ def test_what_a_playbook_does_first_is_to_look_at_the_variables(playbook: str) -
         assert role.removeprefix("virtops.kubevirt.") in ROLES
 
 
+@pytest.mark.parametrize("playbook", ["deploy", "provision"])
+def test_a_node_that_fails_ends_the_playbook_before_the_cluster_is_touched(playbook: str) -> None:
+    nodes, *_client = yaml.safe_load((ROOT / f"playbooks/{playbook}.yml").read_text())
+    assert "kubevirt_nodes" in nodes["hosts"]
+    assert nodes["any_errors_fatal"] is True
+
+
 def test_every_role_s_options_are_known_and_so_is_what_they_may_be() -> None:
     specs = {
         path.name: yaml.safe_load((path / "meta/argument_specs.yml").read_text())

@@ -116,6 +116,13 @@ def test_every_object_is_marked(made: dict[str, Any]) -> None:
         assert labels["app.kubernetes.io/part-of"] == "kubevirt"
 
 
+def test_what_is_in_a_secret_is_never_the_role_s_to_write(made: dict[str, Any]) -> None:
+    secrets = [one for one in made["definitions"] if one["kind"] == "Secret"]
+    assert len(secrets) > 1
+    for one in secrets:
+        assert not {"data", "stringData"} & set(one), one["metadata"]["name"]
+
+
 def test_by_default_there_is_no_monitor_and_no_annotation_and_definitions_are_never_made_older(tmp_path: Path) -> None:
     made = render(tmp_path, {}, definitions_version="99.0.0")
 

@@ -55,6 +55,14 @@ def test_a_webhook_that_does_not_answer_is_told_from_a_refusal() -> None:
     assert "look at the control plane's Pods" in error.message
 
 
+def test_an_aggregated_api_that_does_not_answer_names_who_should() -> None:
+    """The API server says it for another one in plain text, and no more than this."""
+    error = refusals.refusal("restart VirtualMachine default/web", 503, "service unavailable")
+
+    assert error.message.startswith("cannot restart VirtualMachine default/web: service unavailable (")
+    assert "look at the control plane's Pods, of virt-api for ours" in error.message
+
+
 def test_foreign_text_is_cut_and_made_printable() -> None:
     error = refusals.refusal("apply X", 500, "a\x1b[31m\n" + "b" * 5000)
     assert "\x1b" not in error.message
