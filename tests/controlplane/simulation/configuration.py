@@ -14,8 +14,8 @@ from controlplane.api.objects.resources import Key
 
 RUN_TIMEOUT_SECONDS = 45
 """How long a launcher may take to come up once its Pod has a node."""
-FURTHER_ATTEMPTS = 2
-"""For which nodes are the cause; fewer than usual, so that runs use them up."""
+FURTHER_ATTEMPTS = 1
+"""For which nodes are the cause; fewer than usual, so that runs use them up. Machines may name more, or none."""
 KEY = Key("kubevirt", "kubevirt")
 Callback = Callable[[Key, bytes | None, bytes | None], None]
 

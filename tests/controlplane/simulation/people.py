@@ -38,8 +38,9 @@ from tests.controlplane.simulation.node import BAD_NODE_SELECTOR, DEAF, NO_KERNE
 from tests.controlplane.simulation.store import OVER, Json, Store
 
 NAMESPACE = "default"
-IMPATIENT = 0.4
+IMPATIENT = 0.5
 """How many machines say themselves how often they are tried again."""
+TRIED_AGAIN = ("0", "2")
 INVALID_MEMORY = "-64Mi"
 """A VMI with so much memory got past admission."""
 UNNAMED = 0.2
@@ -113,7 +114,7 @@ class People:
         else:
             spec["runStrategy"] = strategy
         if self._rng.random() < IMPATIENT:
-            named = {names.FURTHER_ATTEMPTS: self._rng.choice(("0", "1"))}
+            named = {names.FURTHER_ATTEMPTS: self._rng.choice(TRIED_AGAIN)}
             spec["template"].setdefault("metadata", {})["annotations"] = named
         meta: Json = {"name": key.name}
         if self._rng.random() < 0.8:
@@ -180,9 +181,13 @@ class People:
 
     def _change_template(self, key: Key) -> str:
         memory = self._rng.choice(("64Mi", "96Mi", "128Mi"))
-        template = {"spec": {"domain": {"memory": {"guest": memory}}}}
+        again = self._rng.choice((*TRIED_AGAIN, None))
+        template = {
+            "metadata": {"annotations": {names.FURTHER_ATTEMPTS: again}},
+            "spec": {"domain": {"memory": {"guest": memory}}},
+        }
         self._store.patch(VIRTUAL_MACHINE, key, {"spec": {"template": template}})
-        return f"change VM {key} to {memory}"
+        return f"change VM {key} to {memory}, tried again {again or 'as usual'}"
 
     def _annotate(self, key: Key) -> str:
         resource = self._rng.choice((VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE))

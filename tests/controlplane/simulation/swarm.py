@@ -42,7 +42,7 @@ USUAL = {
     "emulation": 0.04,
     "I/O error": 0.4,
     "blind": 0.05,
-    "break": 0.06,
+    "break": 0.15,
 }
 NAMES = tuple(USUAL)
 FATES: tuple[Fate, ...] = ("request lost", "answer lost", "answer lost", "forbidden", "invalid", "throttled")
