@@ -17,10 +17,11 @@ from typing import Any
 import msgspec
 
 from controlplane.api.admission.verdict import Settings as AdmissionSettings
+from controlplane.api.objects.data_volume import DEFINITION, is_served
 from controlplane.api.objects.decode import DecodeError, decode_kubevirt
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
-from controlplane.api.objects.resources import KUBEVIRT, SECRET, Key, Resource
-from controlplane.engine.ports import Clock
+from controlplane.api.objects.resources import CUSTOM_RESOURCE_DEFINITION, KUBEVIRT, SECRET, Key, Resource
+from controlplane.engine.ports import Cache, Clock
 from controlplane.kube.certificates import KeyPair
 from controlplane.kube.client import Client, Selection
 from controlplane.kube.watch import WatchCache
@@ -37,7 +38,7 @@ AUTHENTICATION = Key("kube-system", "extension-apiserver-authentication")
 
 @dataclass(slots=True)
 class Cluster:
-    """The current state, changed by the callbacks of four small caches."""
+    """The current state, changed by the callbacks of small caches."""
 
     namespace: str
     tls: ServingTls = field(default_factory=ServingTls)
@@ -47,8 +48,13 @@ class Cluster:
     """What we call virt-handlers with."""
     has_pair: asyncio.Event = field(default_factory=asyncio.Event)
 
+    definition: WatchCache | None = None
+    """Of DataVolumes: by it the API server says whether it serves them."""
+
     def admission_settings(self) -> AdmissionSettings:
-        return AdmissionSettings(self.namespace, self.configuration)
+        return AdmissionSettings(
+            self.namespace, self.configuration, serves_data_volumes=serves_data_volumes(self.definition)
+        )
 
     def caches(self, client: Client, clock: Clock) -> tuple[WatchCache, ...]:
         """Make the caches; each must be run."""
@@ -60,7 +66,8 @@ class Cluster:
         proxy.subscribe(self.take_authentication)
         configuration = WatchCache(client, Selection(KUBEVIRT, self.namespace), clock)
         configuration.subscribe(self.take_configuration)
-        return pair, client_pair, proxy, configuration
+        self.definition = WatchCache(client, _only(CUSTOM_RESOURCE_DEFINITION, Key("", DEFINITION)), clock)
+        return pair, client_pair, proxy, configuration, self.definition
 
     def take_pair(self, key: Key, before: bytes | None, after: bytes | None) -> None:
         """Serve with what the Secret holds; an empty or broken one leaves the pair that is in use."""
@@ -105,6 +112,13 @@ class Cluster:
             self.configuration = decode_kubevirt(after).spec.configuration if after else KubeVirtConfiguration()
         except DecodeError as error:
             log.error("configuration cannot be read, the old one stays", extra={"key": key, "because": error})
+
+
+def serves_data_volumes(definition: Cache | None) -> bool | None:
+    """Tell whether the cluster serves DataVolumes; None while a watch of their definition does not tell."""
+    if definition is None or not definition.synced:
+        return None
+    return is_served(definition.get(Key("", DEFINITION)))
 
 
 async def wait_ready(cluster: Cluster, caches: Iterable[WatchCache]) -> None:

@@ -21,7 +21,9 @@ from controlplane.engine.ports import Cache
 from controlplane.kube.cache import Peek
 
 BY_CLAIM = "claim"
-"""Index of VMs and VMIs by the claims that their volumes name."""
+"""Index of VMs and VMIs by the claims that their volumes name; the claim of a DataVolume has its name."""
+DATA_VOLUMES = "DataVolumes"
+"""What is filed there beside: whatever names DataVolumes. No claim is called that."""
 
 ReadClaims = Callable[[str, Iterable[Volume]], Claims]
 """Given a namespace and volumes: the claims that these name, as far as they are known to exist."""
@@ -56,14 +58,16 @@ def _known(cache: Cache, namespace: str, named: Iterable[str]) -> Iterator[tuple
 
 class _Source(msgspec.Struct, rename="camel", gc=False):
     claim_name: str = ""
+    name: str = ""
 
 
 class _Volume(msgspec.Struct, rename="camel", gc=False):
     persistent_volume_claim: _Source | None = None
+    data_volume: _Source | None = None
 
 
 class _Spec(msgspec.Struct):
-    volumes: list[_Volume] = []
+    volumes: list[_Volume] | None = None
 
 
 class _Template(msgspec.Struct):
@@ -84,19 +88,29 @@ class _Vmi(msgspec.Struct):
 
 _VM_DECODER = msgspec.json.Decoder(_Vm)
 _VMI_DECODER = msgspec.json.Decoder(_Vmi)
-_WORD = b'"persistentVolumeClaim"'
+_WORDS = (b'"persistentVolumeClaim"', b'"dataVolume"')
+_TEMPLATES = b'"dataVolumeTemplates"'
 
 
 def by_claim_of_vm(seen: Peek) -> Iterable[str]:
-    """File a VM under namespace/name of each claim in its template."""
-    return _filed(seen, _VM_DECODER.decode(seen.raw).spec.template.spec.volumes) if _WORD in seen.raw else ()
+    """File a VM under namespace/name of each claim in its template, and with those that name DataVolumes."""
+    filed = _filed(seen, _VM_DECODER.decode(seen.raw).spec.template.spec.volumes) if _names_claims(seen) else []
+    return [*filed, DATA_VOLUMES] if _TEMPLATES in seen.raw else filed
 
 
 def by_claim_of_vmi(seen: Peek) -> Iterable[str]:
-    """File an instance under namespace/name of each of its claims."""
-    return _filed(seen, _VMI_DECODER.decode(seen.raw).spec.volumes) if _WORD in seen.raw else ()
+    """File an instance under namespace/name of each of its claims, and with those that name DataVolumes."""
+    return _filed(seen, _VMI_DECODER.decode(seen.raw).spec.volumes) if _names_claims(seen) else ()
 
 
-def _filed(seen: Peek, volumes: Iterable[_Volume]) -> list[str]:
-    sources = (volume.persistent_volume_claim for volume in volumes)
-    return [f"{seen.metadata.namespace}/{one.claim_name}" for one in sources if one is not None]
+def _names_claims(seen: Peek) -> bool:
+    return any(word in seen.raw for word in _WORDS)
+
+
+def _filed(seen: Peek, volumes: Iterable[_Volume] | None) -> list[str]:
+    named = [one.data_volume.name for one in volumes or () if one.data_volume is not None]
+    claimed = [
+        one.persistent_volume_claim.claim_name for one in volumes or () if one.persistent_volume_claim is not None
+    ]
+    places = [f"{seen.metadata.namespace}/{name}" for name in (*claimed, *named)]
+    return [*places, DATA_VOLUMES] if named else places

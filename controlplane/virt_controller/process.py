@@ -19,7 +19,10 @@ from typing import Any
 
 from kubevirt_api.names import LAUNCHER_ROLE, ROLE
 
+from controlplane.api.objects.data_volume import DEFINITION, is_served
 from controlplane.api.objects.resources import (
+    CUSTOM_RESOURCE_DEFINITION,
+    DATA_VOLUME,
     EVENT,
     KUBEVIRT,
     LEASE,
@@ -42,10 +45,12 @@ from controlplane.kube.cache import by_lack_of_controller, by_node
 from controlplane.kube.client import Client, Selection
 from controlplane.kube.follow import Follower
 from controlplane.kube.leader import Leadership
+from controlplane.kube.optional import OptionalWatch
 from controlplane.kube.watch import WatchCache
 from controlplane.metrics import Metrics
 from controlplane.virt_controller.certificates.run import run as keep_certificates
 from controlplane.virt_controller.claims import BY_CLAIM, by_claim_of_vm, by_claim_of_vmi, reader_of
+from controlplane.virt_controller.data_volumes import reader_of as data_volumes_of
 from controlplane.virt_controller.kubevirt.configuration import Configuration
 from controlplane.virt_controller.kubevirt.reconciler import KubeVirtReconciler
 from controlplane.virt_controller.metrics.machines import Machines
@@ -64,6 +69,7 @@ from controlplane.virt_controller.wake import (
     connect,
     connect_claims,
     connect_configuration,
+    connect_data_volumes,
     connect_nodes,
     connect_replica_sets,
 )
@@ -73,6 +79,7 @@ log = logging.getLogger(__name__)
 COMPONENT = "virt-controller"
 WORKERS = 10
 ABOUT_PODS = Selection(EVENT, field_selector="type=Warning,involvedObject.kind=Pod")
+DEFINITION_ONLY = Selection(CUSTOM_RESOURCE_DEFINITION, field_selector=f"metadata.name={DEFINITION}")
 INDEXES = {
     VIRTUAL_MACHINE: {BY_CLAIM: by_claim_of_vm},
     VIRTUAL_MACHINE_INSTANCE: {BY_NODE: by_node, UNCONTROLLED: by_lack_of_controller, BY_CLAIM: by_claim_of_vmi},
@@ -99,6 +106,12 @@ class Process:
         self._caches = {
             one.resource: WatchCache(client, one, clock, indexes=INDEXES.get(one.resource)) for one in selections
         }
+        data_volumes = WatchCache(client, Selection(DATA_VOLUME), clock)
+        definition = WatchCache(client, DEFINITION_ONLY, clock)
+        self._data_volumes, self._optional = (
+            data_volumes,
+            OptionalWatch(definition, data_volumes, DEFINITION, is_served),
+        )
         self._metrics = Metrics()
         self._events = EventWriter(self._client, clock, component=COMPONENT, instance=settings.pod_name)
         self._runners = self._wire()
@@ -111,6 +124,7 @@ class Process:
         try:
             async with asyncio.TaskGroup() as group:
                 watching = [group.create_task(cache.run()) for cache in self._caches.values()]
+                watching.append(group.create_task(self._optional.run()))
                 await self._leadership.run(self._lead)
                 for task in watching:
                     task.cancel()
@@ -131,6 +145,8 @@ class Process:
 
     def _wire(self) -> tuple[Runner[Any, Any, Any], ...]:
         overlays = {resource: Overlay(cache) for resource, cache in self._caches.items()}
+        overlays[DATA_VOLUME] = Overlay(self._data_volumes)
+        data_volumes = data_volumes_of(overlays[DATA_VOLUME], lambda: self._optional.is_served)
         api = RememberingApi(self._client, overlays)
         configuration = Configuration(self._caches[KUBEVIRT])
         vms, vmis = overlays[VIRTUAL_MACHINE], overlays[VIRTUAL_MACHINE_INSTANCE]
@@ -144,6 +160,7 @@ class Process:
             events=self._events,
             configuration=configuration,
             claims=reader_of(claims),
+            data_volumes=data_volumes,
         )
         self._marked = MarkedNodes(nodes)
         vmi = VmiReconciler(
@@ -157,6 +174,7 @@ class Process:
             launcher_image=self._settings.launcher_image,
             image_pull_secrets=self._settings.image_pull_secrets,
             claims=reader_of(claims),
+            data_volumes=data_volumes,
             kept_from=self._marked,
         )
         replica_sets = overlays[VIRTUAL_MACHINE_INSTANCE_REPLICA_SET]
@@ -199,6 +217,10 @@ class Process:
         )
         self._follower = Follower(self._client, ABOUT_PODS, partial(_hear, vmi, runners[1].add), clock=self._clock)
         connect_claims(claims=claims, vms=vms, vmis=vmis, wake_vm=runners[0].add, wake_vmi=runners[1].add)
+        lost = connect_data_volumes(
+            data_volumes=overlays[DATA_VOLUME], vms=vms, vmis=vmis, wake_vm=runners[0].add, wake_vmi=runners[1].add
+        )
+        self._optional.on_loss(lost)
         connect_nodes(nodes, runners[3].add)
         self._quarantine.wake_by(runners[5].add)
         connect_replica_sets(replica_sets=replica_sets, vmis=vmis, wake=runners[4].add)

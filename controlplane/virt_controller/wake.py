@@ -10,6 +10,8 @@ Node came, went, or was declared out of service -> the VMIs that were given to i
 Node was quarantined or is no longer -> the VMIs that have no node yet: a Pod may leave it out in vain
 KubeVirt's configuration changed -> the VMIs that have no node yet; the others keep what they were made with
 A claim came, went, or got its volume -> the VMIs and VMs that name it
+A DataVolume came, went, was filled or fails -> the VMIs and VMs that name it
+The cluster has got CDI, or has lost it -> the VMIs and VMs that name DataVolumes
 VirtualMachineInstanceReplicaSet changed -> it
 VMI changed in what a set decides by -> the set that controls it; one that nobody controls, the sets of its namespace
 Node came, went, or its label says otherwise whether it takes machines -> the Node; what else happens to it is nobody's
@@ -23,6 +25,8 @@ import msgspec
 from kubevirt_api.names import QUARANTINED, SCHEDULABLE
 
 from controlplane.api.objects.claim import PersistentVolumeClaim
+from controlplane.api.objects.data_volume import DataVolume
+from controlplane.api.objects.decode import DecodeError, decode
 from controlplane.api.objects.meta import Node as Struct
 from controlplane.api.objects.meta import ObjectMeta
 from controlplane.api.objects.node import Node
@@ -32,7 +36,7 @@ from controlplane.api.objects.resources import (
     Key,
 )
 from controlplane.engine.ports import Cache
-from controlplane.virt_controller.claims import BY_CLAIM
+from controlplane.virt_controller.claims import BY_CLAIM, DATA_VOLUMES
 from controlplane.virt_controller.owner import controller_of
 from controlplane.virt_controller.replicaset.member import Member, gist, read_member
 
@@ -135,6 +139,38 @@ def connect_claims(*, claims: Cache, vms: Cache, vmis: Cache, wake_vm: Wake, wak
     claims.subscribe(on_claim)
 
 
+def connect_data_volumes(
+    *, data_volumes: Cache, vms: Cache, vmis: Cache, wake_vm: Wake, wake_vmi: Wake
+) -> Callable[[], None]:
+    """Subscribe for those that wait for a DataVolume. Return what tells them that the cluster serves them no more."""
+    was_synced = False
+
+    def wake(place: str) -> None:
+        for vmi in list(vmis.indexed(BY_CLAIM, place)):
+            wake_vmi(vmi)
+        for vm in list(vms.indexed(BY_CLAIM, place)):
+            wake_vm(vm)
+
+    def on_data_volume(key: Key, before: bytes | None, after: bytes | None) -> None:
+        if _fill(before) != _fill(after):
+            wake(str(key))
+
+    def on_position(_position: int) -> None:
+        nonlocal was_synced
+        if data_volumes.synced and not was_synced:
+            wake(DATA_VOLUMES)
+        was_synced = data_volumes.synced
+
+    def on_loss() -> None:
+        nonlocal was_synced
+        was_synced = False
+        wake(DATA_VOLUMES)
+
+    data_volumes.subscribe(on_data_volume)
+    data_volumes.follow(on_position)
+    return on_loss
+
+
 def connect_replica_sets(*, replica_sets: Cache, vmis: Cache, wake: Wake) -> None:
     """Subscribe for the replica set controller."""
 
@@ -159,12 +195,23 @@ def connect_replica_sets(*, replica_sets: Cache, vmis: Cache, wake: Wake) -> Non
     vmis.subscribe(on_vmi)
 
 
-def _gist(raw: bytes | None) -> tuple[bool, bool] | None:
-    """What a claim says that somebody waits for: None that it is gone; else whether it is going, and bound."""
+def _gist(raw: bytes | None) -> object:
+    """What a claim says that somebody waits for: None that it is gone; else whether it is going, bound, and whose."""
     if raw is None:
         return None
     claim = _claim_decoder.decode(raw)
-    return claim.metadata.deletion_timestamp is not None, claim.is_bound
+    return claim.metadata.deletion_timestamp is not None, claim.is_bound, controller_of(claim.metadata)
+
+
+def _fill(raw: bytes | None) -> object:
+    """What a DataVolume says that somebody waits for. How far CDI has come, several times a second, is not."""
+    if raw is None:
+        return None
+    try:
+        one = decode(raw, DataVolume)
+    except DecodeError:
+        return raw
+    return one.status.phase, one.trouble, controller_of(one.metadata), one.metadata.deletion_timestamp is None
 
 
 def _spec(raw: bytes | None) -> bytes | None:

@@ -111,6 +111,15 @@ def test_no_account_of_ours_can_become_another() -> None:
         assert "*" not in rule["apiGroups"], name
 
 
+def test_nobodys_disk_is_copied_with_a_right_of_ours() -> None:
+    """CDI asks whether who makes a DataVolume may copy: for a template that is virt-controller."""
+    cdi = [(name, rule) for name, rule in rules() if "cdi.kubevirt.io" in rule["apiGroups"]]
+
+    assert [(name, rule["resources"], rule["verbs"]) for name, rule in cdi] == [
+        ("rbac-controller", ["datavolumes"], ["get", "list", "watch", "create", "patch"])
+    ]
+
+
 def test_a_launcher_has_no_token_and_no_right_of_root() -> None:
     """What a guest that got out of QEMU finds beside it."""
     spec = launcher()["spec"]

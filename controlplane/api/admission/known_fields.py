@@ -11,7 +11,7 @@ from __future__ import annotations
 UNBUILT: dict[str, frozenset[str]] = {
     name: frozenset(fields.split())
     for name, fields in {
-        "VirtualMachineSpec": "dataVolumeTemplates instancetype preference updateVolumesStrategy",
+        "VirtualMachineSpec": "instancetype preference updateVolumesStrategy",
         "VirtualMachineInstanceSpec": """
             accessCredentials resourceClaims serviceAccountName
             topologySpreadConstraints utilityVolumes""",
@@ -32,9 +32,10 @@ UNBUILT: dict[str, frozenset[str]] = {
             acpiIndex binding bridge dhcpOptions macvtap passt passtBinding pciAddress portRanges slirp sriov state
             tag""",
         "Volume": """
-            cloudInitConfigDrive configMap containerPath dataVolume downwardAPI downwardMetrics ephemeral hostDisk
+            cloudInitConfigDrive configMap containerPath downwardAPI downwardMetrics ephemeral hostDisk
             memoryDump secret serviceAccount sysprep""",
         "PersistentVolumeClaimSource": "hotpluggable",
+        "DataVolumeSource": "hotpluggable",
         "HttpGet": "host",
         "TcpSocket": "host",
         "Network": "multus resourceClaim",
@@ -78,7 +79,10 @@ OFF_WHEN_FALSE = frozenset(
 )
 """Unbuilt switches whose false asks for nothing, so false is no reason to refuse an object."""
 
-TOLERATED: dict[str, frozenset[str]] = {"ObjectMeta": frozenset({"managedFields", "selfLink"})}
+TOLERATED: dict[str, frozenset[str]] = {
+    "ObjectMeta": frozenset({"managedFields", "selfLink"}),
+    "DataVolumeTemplate": frozenset({"apiVersion", "kind", "status"}),
+}
 """Fields that manifests drag along and that ask for nothing."""
 
 EMPTY_ALLOWED = frozenset({"KubeVirtSpec", "KubeVirtConfiguration"})

@@ -140,7 +140,7 @@ def _answer(request: Request, verdict: Verdict) -> Json:
     shown = verdict.problems[:MAX_CAUSES]
     more = len(verdict.problems) - len(shown)
     message = "; ".join([*map(str, shown), *([f"and {more} more problems"] if more else [])])
-    reason = "Forbidden" if verdict.code == 403 else "Invalid"
+    reason = {403: "Forbidden", 503: "ServiceUnavailable"}.get(verdict.code, "Invalid")
     refusal = _refusal(request.uid, verdict.code, reason, message)
     refusal["status"]["details"] = {
         "name": _name(request),

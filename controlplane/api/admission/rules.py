@@ -33,6 +33,10 @@ class Rules:
     """What is wrong with a spec of the kind's type: rules over several fields. Paths begin with "spec"."""
     plain_spec: Callable[[Any], Iterator[Problem]] = _nothing
     """The same for a spec as plain values, which may be anything: for what must be said even if nothing fits."""
+    whole: Callable[[Json], Iterator[Problem]] = _nothing
+    """What is wrong between metadata and spec of an object as it was written, good or not."""
+    data_volumes: Callable[[Json], Iterator[str]] = _nothing
+    """The fields of an object as it was written that ask for DataVolumes, which not every cluster has."""
     metadata: Callable[[ObjectMeta, ObjectMeta], Iterator[Problem]] = _nothing
     """What is wrong with the metadata, given the one before the write; names are judged for every kind."""
     unchangeable: str = ""

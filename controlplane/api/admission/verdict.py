@@ -26,6 +26,14 @@ from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.meta import ObjectMeta
 from controlplane.api.registry import KINDS, Kind, by_name
 
+NO_DATA_VOLUMES = (
+    "the cluster does not serve DataVolumes (cdi.kubevirt.io/v1beta1); install CDI, or use a persistentVolumeClaim"
+)
+DATA_VOLUMES_UNKNOWN = (
+    "virt-api does not know yet whether the cluster serves DataVolumes (cdi.kubevirt.io/v1beta1); try again. "
+    "If this lasts, see that it may watch the CustomResourceDefinition datavolumes.cdi.kubevirt.io"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -52,6 +60,9 @@ class Settings:
     kinds: Mapping[str, Kind] = field(default_factory=lambda: by_name(KINDS))
     """By name: what can be judged."""
 
+    serves_data_volumes: bool | None = None
+    """Whether the cluster has CDI's DataVolumes; None: that is not known."""
+
     @property
     def finalizers(self) -> tuple[str, ...]:
         """What the control plane puts on objects of all kinds."""
@@ -66,7 +77,7 @@ class Verdict:
     patched: Json | None = None
     """The object to store; None when nothing is to be added."""
     warnings: tuple[str, ...] = ()
-    code: Literal[403, 422] = 422
+    code: Literal[403, 422, 503] = 422
     """Of the refusal."""
 
     @property
@@ -96,8 +107,10 @@ def review(request: Request, settings: Settings) -> Verdict:
 def _judge(request: Request, obj: Json, kind: Kind, settings: Settings) -> Verdict:
     warnings = tuple(kind.rules.warn(obj)) if isinstance(obj.get("spec"), dict) else ()
     found = [*_metadata(request, kind), *_spec(request, obj, kind, settings)]
-    if found:
-        return Verdict(problems=tuple(found), warnings=warnings)
+    missing = list(_data_volumes(request, obj, kind, settings))
+    if found or missing:
+        is_unsure = not found and settings.serves_data_volumes is None
+        return Verdict(problems=(*found, *missing), warnings=warnings, code=503 if is_unsure else 422)
     filled = _filled(request, obj, kind, settings)
     return Verdict(patched=None if filled is obj else filled, warnings=warnings)
 
@@ -128,11 +141,27 @@ def _metadata(request: Request, kind: Kind) -> Iterator[Problem]:
 
 def _spec(request: Request, obj: Json, kind: Kind, settings: Settings) -> list[Problem]:
     old = request.old
-    if old is not None and obj.get("spec") == old.get("spec") and set(obj) <= set(old):
+    if _is_judged(request, obj):
         return []
     if old is not None and kind.rules.unchangeable:
         return list(check_unchanged(old, obj, kind.rules.unchangeable))
-    return check_object(obj, settings.configuration, kind=kind.root, rules=kind.rules)
+    found = check_object(obj, settings.configuration, kind=kind.root, rules=kind.rules)
+    return [*found, *kind.rules.whole(obj)]
+
+
+def _is_judged(request: Request, obj: Json) -> bool:
+    """Tell whether a write leaves the spec as it was admitted."""
+    old = request.old
+    return old is not None and obj.get("spec") == old.get("spec") and set(obj) <= set(old)
+
+
+def _data_volumes(request: Request, obj: Json, kind: Kind, settings: Settings) -> Iterator[Problem]:
+    """Refuse what asks for DataVolumes where there are none: nobody would ever make it run."""
+    if settings.serves_data_volumes or _is_judged(request, obj):
+        return
+    text = NO_DATA_VOLUMES if settings.serves_data_volumes is False else DATA_VOLUMES_UNKNOWN
+    for path in kind.rules.data_volumes(obj):
+        yield Problem(path, text, "FieldValueNotSupported")
 
 
 def _finalizers_taken(request: Request, ours: tuple[str, ...]) -> Iterator[Problem]:

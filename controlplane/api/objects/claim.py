@@ -28,6 +28,7 @@ class ClaimSpec(Node, frozen=True, kw_only=True):
 
 class ClaimStatus(Node, frozen=True, kw_only=True):
     phase: str = ""
+    capacity: dict[str, Quantity] = msgspec.field(default_factory=dict)
 
 
 class PersistentVolumeClaim(Node, frozen=True, kw_only=True):
@@ -63,13 +64,23 @@ Claims = Mapping[str, PersistentVolumeClaim]
 """Claims of one namespace by name."""
 
 
+def claim_name(volume: Volume) -> str | None:
+    """Name the claim that a volume is made of; the claim of a DataVolume has its name. None for any other volume."""
+    if volume.persistent_volume_claim is not None:
+        return volume.persistent_volume_claim.claim_name
+    return volume.data_volume.name if volume.data_volume is not None else None
+
+
 def claimed_volumes(volumes: Iterable[Volume]) -> frozenset[str]:
     """Name the volumes that are made of claims."""
-    return frozenset(volume.name for volume in volumes if volume.persistent_volume_claim is not None)
+    return frozenset(volume.name for volume in volumes if claim_name(volume) is not None)
 
 
 def claim_names(volumes: Iterable[Volume]) -> tuple[str, ...]:
     """Name the claims that volumes are made of."""
-    return tuple(
-        volume.persistent_volume_claim.claim_name for volume in volumes if volume.persistent_volume_claim is not None
-    )
+    return tuple(name for name in map(claim_name, volumes) if name is not None)
+
+
+def data_volume_names(volumes: Iterable[Volume]) -> tuple[str, ...]:
+    """Name the DataVolumes that volumes are made of."""
+    return tuple(volume.data_volume.name for volume in volumes if volume.data_volume is not None)

@@ -45,5 +45,9 @@ NODE = Resource("", "v1", "nodes", "Node", namespaced=False)
 SECRET = Resource("", "v1", "secrets", "Secret")
 EVENT = Resource("", "v1", "events", "Event")
 PERSISTENT_VOLUME_CLAIM = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
+DATA_VOLUME = Resource("cdi.kubevirt.io", "v1beta1", "datavolumes", "DataVolume")
+CUSTOM_RESOURCE_DEFINITION = Resource(
+    "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
+)
 LEASE = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 API_SERVICE = Resource("apiregistration.k8s.io", "v1", "apiservices", "APIService", namespaced=False)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 from kubevirt_api import run_strategies
@@ -13,7 +13,7 @@ from kubevirt_api import run_strategies
 from controlplane.api.objects.meta import Condition, Node, Object, ObjectMeta
 from controlplane.api.objects.resources import VIRTUAL_MACHINE, Resource
 from controlplane.api.objects.vmi.instance import VirtualMachineInstanceSpec
-from controlplane.api.schema.bounds import one_of
+from controlplane.api.schema.bounds import bounded, one_of
 
 
 class VirtualMachineInstanceTemplate(Node, frozen=True, kw_only=True):
@@ -25,6 +25,15 @@ class VirtualMachineInstanceTemplate(Node, frozen=True, kw_only=True):
     """The machine."""
 
 
+class DataVolumeTemplate(Node, frozen=True, kw_only=True):
+    """A DataVolume that is made once, belongs to the VM and goes with it."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    """Name, and labels and annotations that the DataVolume gets."""
+    spec: dict[str, Any]
+    """What CDI makes and fills, handed on as it is."""
+
+
 class VirtualMachineSpec(Node, frozen=True, kw_only=True):
     """What the user wants."""
 
@@ -34,6 +43,8 @@ class VirtualMachineSpec(Node, frozen=True, kw_only=True):
     """When the machine runs: Always, Halted, Manual, RerunOnFailure or Once. Excludes running."""
     template: VirtualMachineInstanceTemplate
     """What runs."""
+    data_volume_templates: Annotated[tuple[DataVolumeTemplate, ...], bounded(max_items=64)] = ()
+    """DataVolumes that belong to the machine, where the cluster has CDI. A volume of the template names each."""
 
 
 class StateChangeRequest(Node, frozen=True, kw_only=True):

@@ -17,6 +17,7 @@ from controlplane.domain.guest import Guest
 from controlplane.domain.volumes import (
     cloud_init_no_cloud,
     container_disk,
+    data_volume,
     empty_disk,
     kernel_boot,
     persistent_volume_claim,
@@ -29,6 +30,7 @@ VOLUME_KINDS: tuple[VolumeKind, ...] = (
     empty_disk.KIND,
     cloud_init_no_cloud.KIND,
     persistent_volume_claim.KIND,
+    data_volume.KIND,
 )
 
 

@@ -17,6 +17,7 @@ from controlplane.api.objects import conditions
 from controlplane.api.objects.phase import FAILED, SUCCEEDED, is_final
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.plan import Plan, Tell
+from controlplane.virt_controller.vm import data_volumes
 from controlplane.virt_controller.vm.requests import (
     asks_again,
     has_answered_start,
@@ -56,9 +57,13 @@ def decide(world: World) -> Plan[Action]:
     first = _first(world)
     if first is not None:
         return Plan((first,))
-    if world.own is None:
-        return _without_instance(world)
-    return _with_instance(world, world.own)
+    ended: Plan[Action] = Plan() if world.own is None else _with_instance(world, world.own)
+    if ended.steps:
+        return ended
+    step = data_volumes.next_step(world, is_to_run=world.own is not None or why_start(world) is not None)
+    if step is not None:
+        return Plan((step,))
+    return _without_instance(world) if world.own is None else ended
 
 
 def _first(world: World) -> Action | None:
@@ -120,6 +125,8 @@ def _without_instance(world: World) -> Plan[Action]:
     delay = seconds_to_wait(world)
     if delay > 0:
         return Plan(look_again_in=delay)
+    if not data_volumes.is_ready(world):
+        return Plan()  # what becomes of them brings the key back
     create = CreateVmi(because, is_paused=is_next_paused(world))
     if has_stale_stop(world):
         return Plan((Tell("the stop that is done must not meet the next instance"), create))

@@ -40,8 +40,11 @@ from controlplane.engine.patch import merge_patch
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Clock
 from controlplane.virt_controller.claims import ReadClaims, no_claims
+from controlplane.virt_controller.data_volumes import ReadDataVolumes, no_data_volumes
 from controlplane.virt_controller.owner import owner_reference
 from controlplane.virt_controller.tell import Events, Regarding, tell_troubles
+from controlplane.virt_controller.vm.data_volume_writes import adopt_data_volume, create_data_volume, tell_import
+from controlplane.virt_controller.vm.data_volumes import names_of
 from controlplane.virt_controller.vm.decide import decide
 from controlplane.virt_controller.vm.instance import build_vmi, switched_on
 from controlplane.virt_controller.vm.refusal import explain
@@ -50,8 +53,10 @@ from controlplane.virt_controller.vm.template import stored_template
 from controlplane.virt_controller.vm.world import (
     Action,
     AddFinalizer,
+    AdoptDataVolume,
     AdoptVmi,
     Claim,
+    CreateDataVolume,
     CreateVmi,
     DeleteVmi,
     DropRequest,
@@ -77,10 +82,12 @@ class VmReconciler:
         events: Events,
         configuration: Callable[[], KubeVirtConfiguration],
         claims: ReadClaims = no_claims,
+        data_volumes: ReadDataVolumes = no_data_volumes,
     ) -> None:
         self._vms = vms
         self._vmis = vmis
         self._read_claims = claims
+        self._read_data_volumes = data_volumes
         self._api = api
         self._clock = clock
         self._events = events
@@ -103,13 +110,17 @@ class VmReconciler:
             template=stored_template(raw),
             now=self._clock.now(),
             is_delete_sent=vmi is not None and self._vmis.is_delete_sent(key, vmi.metadata.uid),
-            is_volume_unbound=self._is_volume_unbound(vm),
+            **self._volumes(vm),
             is_instance_known=self._has_read_so_far(vm, vmi) or self._asked.get(key) == vm.metadata.resource_version,
         )
 
-    def _is_volume_unbound(self, vm: VirtualMachine) -> bool:
+    def _volumes(self, vm: VirtualMachine) -> dict[str, Any]:
         claims = self._read_claims(vm.metadata.namespace, vm.spec.template.spec.volumes)
-        return not all(claim.is_bound for claim in claims.values())
+        return {
+            "is_volume_unbound": not all(claim.is_bound for claim in claims.values()),
+            "bound_claims": frozenset(name for name, claim in claims.items() if claim.is_bound),
+            "data_volumes": self._read_data_volumes(vm.metadata.namespace, names_of(vm)),
+        }
 
     def decide(self, world: World) -> Plan[Action]:
         return decide(world)
@@ -136,6 +147,10 @@ class VmReconciler:
                 await self._release(world)
             case DeleteVmi():
                 await self._delete(world, action)
+            case CreateDataVolume():
+                await create_data_volume(self._api, self._events, world, action.name)
+            case AdoptDataVolume():
+                await adopt_data_volume(self._api, world, action.name)
             case DropRequest():
                 await self._drop(vm, action)
             case _:
@@ -145,6 +160,7 @@ class VmReconciler:
         patch = merge_patch(encode(world.vm.status), encode(status))
         await self._patch(world.vm, {"status": patch}, is_status=True)
         tell_troubles(self._events, _regarding(world.vm), world.vm.status.conditions, status.conditions)
+        tell_import(self._events, world, status)
 
     async def _remove_finalizer(self, vm: VirtualMachine) -> None:
         await self._insist_on_absence(vm)

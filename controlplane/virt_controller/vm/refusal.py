@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kubevirt_api.condition_types import FAILED_CREATE, FAILED_DELETE, FAILED_UPDATE
+from kubevirt_api.condition_types import FAILED_CREATE, FAILED_DATA_VOLUME_CREATE, FAILED_DELETE, FAILED_UPDATE
 
 from controlplane.engine.plan import Problem
 from controlplane.virt_controller.remedy import explain_refusal
-from controlplane.virt_controller.vm.world import Action, CreateVmi, DeleteVmi
+from controlplane.virt_controller.vm.world import Action, AdoptDataVolume, CreateDataVolume, CreateVmi, DeleteVmi
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,9 @@ class Refusal:
 
 def explain(problem: Problem[Action]) -> Refusal:
     """Put a refusal into words."""
+    if isinstance(problem.step, CreateDataVolume | AdoptDataVolume):
+        text = explain_refusal(problem.error, is_create=False)
+        return Refusal(FAILED_DATA_VOLUME_CREATE, FAILED_DATA_VOLUME_CREATE, text)
     text = explain_refusal(problem.error, is_create=isinstance(problem.step, CreateVmi))
     match problem.step:
         case CreateVmi():

@@ -12,7 +12,7 @@ from __future__ import annotations
 import msgspec
 from kubevirt_api import condition_types, printable_statuses
 from kubevirt_api.names import TEMPLATE_HASH, VM_GENERATION
-from kubevirt_api.run_strategies import BUILT
+from kubevirt_api.run_strategies import ALWAYS, BUILT
 
 from controlplane.api.objects import conditions
 from controlplane.api.objects.meta import Condition
@@ -22,6 +22,7 @@ from controlplane.api.objects.vm import StartFailure, StateChangeRequest, Virtua
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.plan import Problem
 from controlplane.virt_controller.stamps import render_stamp
+from controlplane.virt_controller.vm import data_volumes
 from controlplane.virt_controller.vm.decide import why_start
 from controlplane.virt_controller.vm.refusal import explain
 from controlplane.virt_controller.vm.requests import asks_again, next_run
@@ -68,6 +69,8 @@ def printable_status(world: World, failure: StartFailure | None) -> str:
         return printable_statuses.TERMINATING
     if own is not None and not is_final(phase):
         return printable_statuses.STOPPING if world.is_stopping else _alive_status(world, own)
+    if waits := _what_it_waits_for(world, ()):
+        return waits
     if failure is not None and failure.consecutive_fail_count > 0 and world.vm.run_strategy in COUNTED:
         return printable_statuses.CRASH_LOOP_BACK_OFF
     return printable_statuses.STOPPED
@@ -88,19 +91,29 @@ def _alive_status(world: World, own: VirtualMachineInstance) -> str:
 def _what_it_waits_for(world: World, listed: conditions.Conditions) -> str:
     """Return the word for what keeps the instance from running; "" when nothing is known to."""
     unsynced = conditions.find(listed, condition_types.SYNCHRONIZED)
-    if unsynced is not None and unsynced.reason == condition_types.FAILED_PVC_NOT_FOUND:
-        return printable_statuses.PVC_NOT_FOUND
     unplaced = conditions.find(listed, condition_types.POD_SCHEDULED)
-    if unplaced is not None and (unplaced.status, unplaced.reason) == ("False", condition_types.UNSCHEDULABLE):
-        return printable_statuses.UNSCHEDULABLE
-    if world.is_volume_unbound:
-        return printable_statuses.WAITING_FOR_VOLUME_BINDING
-    if unsynced is not None and unsynced.reason in (
-        condition_types.ERR_IMAGE_PULL,
-        condition_types.IMAGE_PULL_BACK_OFF,
-    ):
-        return unsynced.reason
-    return ""
+    why = unsynced.reason if unsynced is not None else ""
+    is_unplaced = unplaced is not None and (unplaced.status, unplaced.reason) == (
+        "False",
+        condition_types.UNSCHEDULABLE,
+    )
+    is_unbound = world.is_volume_unbound and _is_set_to_start(world)
+    rows = (
+        printable_statuses.PVC_NOT_FOUND if why == condition_types.FAILED_PVC_NOT_FOUND else "",
+        data_volumes.status_word(world, is_error=True),
+        printable_statuses.UNSCHEDULABLE if is_unplaced else "",
+        data_volumes.status_word(world, is_error=False),
+        printable_statuses.WAITING_FOR_VOLUME_BINDING if is_unbound else "",
+        why if why in (condition_types.ERR_IMAGE_PULL, condition_types.IMAGE_PULL_BACK_OFF) else "",
+    )
+    return next(filter(None, rows), "")
+
+
+def _is_set_to_start(world: World) -> bool:
+    """Tell whether the VM runs or is to run: else nobody waits for its volumes."""
+    if world.own is not None:
+        return not is_final(world.own.status.phase) or world.vm.run_strategy == ALWAYS
+    return why_start(world) is not None
 
 
 def _is_readiness_late(own: VirtualMachineInstance) -> bool:
@@ -210,6 +223,9 @@ def _failure(world: World, problem: Problem[Action] | None) -> Condition | None:
     if world.claim is Claim.FOREIGN and why_start(world) is not None:
         message = "cannot create the instance: one of this name exists and belongs to another object; delete it first"
         return _failed(condition_types.FAILED_CREATE, message)
+    unmade = data_volumes.why_not(world)
+    if unmade is not None:
+        return _failed(condition_types.FAILED_DATA_VOLUME_CREATE, f"cannot make its DataVolumes: {unmade}")
     return _failed_start(world)
 
 

@@ -13,12 +13,16 @@ from kubevirt_api.run_strategies import ALWAYS, BUILT, ONCE, RERUN_ON_FAILURE
 from controlplane.api.objects.requests import pending
 from controlplane.api.objects.vm import StateChangeRequest, VirtualMachine
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.virt_controller.data_volumes import Known
 from controlplane.virt_controller.owner import controller_of
 
 BACKED_OFF = frozenset({ALWAYS, RERUN_ON_FAILURE})
 """Strategies under which starts that failed delay the next one."""
 COUNTED = frozenset({ALWAYS, RERUN_ON_FAILURE, ONCE})
 """Strategies under which failed starts are counted."""
+
+
+NOTHING_KNOWN = Known()
 
 
 class Claim(Enum):
@@ -43,6 +47,10 @@ class World:
     """A delete of `vmi` was accepted, its effect is not seen yet."""
     is_volume_unbound: bool = False
     """A claim of the template exists, and there is no volume for it yet."""
+    data_volumes: Known = NOTHING_KNOWN
+    """Of those that the VM's templates make, and that its volumes name."""
+    bound_claims: frozenset[str] = frozenset()
+    """Claims of the template that have a volume."""
     is_instance_known: bool = True
     """`vmi`, or that it is None, is no older than the VM: the cache has read so far, or the API server was asked. Else
     an instance that a request names may not be seen yet, and one that seems to live may have ended long ago."""
@@ -155,6 +163,20 @@ class DeleteVmi:
 
 
 @dataclass(frozen=True, slots=True)
+class CreateDataVolume:
+    """Make the DataVolume of a template; its name keeps it from being made twice."""
+
+    name: str
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptDataVolume:
+    name: str
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
 class DropRequest:
     """Take a request that can never be carried out off the queue, and tell."""
 
@@ -164,5 +186,15 @@ class DropRequest:
 
 
 Action = (
-    AddFinalizer | RemoveFinalizer | CreateVmi | SwitchOn | LookForVmi | AdoptVmi | ReleaseVmi | DeleteVmi | DropRequest
+    AddFinalizer
+    | RemoveFinalizer
+    | CreateVmi
+    | SwitchOn
+    | LookForVmi
+    | AdoptVmi
+    | ReleaseVmi
+    | DeleteVmi
+    | CreateDataVolume
+    | AdoptDataVolume
+    | DropRequest
 )

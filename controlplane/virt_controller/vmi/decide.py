@@ -102,12 +102,22 @@ def _without_pod(world: World) -> Plan[Action]:
     if not world.was_begun:
         if world.attempt > 1 and not world.is_absence_confirmed:
             return Plan((LookForPods(because="the Pod of an earlier attempt may only not be seen"),))
-        if world.missing_claims:
-            return Plan((Tell(because="a claim that it names is not there"),))
+        lacks = _lacks(world)
+        if lacks:
+            return Plan((Tell(because=lacks),))
         return Plan((CreatePod(world.attempt, because="the run has no launcher Pod yet"),))
     if not world.is_absence_confirmed:
         return Plan((LookForPods(because="its Pod is not in the cache"),))
     return Plan((Tell(because="its Pod was deleted before the guest was started"),))
+
+
+def _lacks(world: World) -> str:
+    """Say which disk is not there, or not yet what the guest is to see; "" when all are."""
+    if world.missing_claims:
+        return "a claim that it names is not there"
+    if world.unfilled:
+        return "a DataVolume that it names is not filled"
+    return ""
 
 
 def _watch_over(world: World) -> Plan[Action]:

@@ -14,6 +14,7 @@ import msgspec
 from kubevirt_api.names import CREATED_BY, LAUNCHER_ROLE, NODE_NAME, ROLE, VM_FINALIZER, VMI_FINALIZER
 
 from controlplane.api.admission.validate.check import check_instance
+from controlplane.api.objects.claim import claim_names
 from controlplane.api.objects.decode import DecodeError, decode, decode_vmi, encode
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.pod import Pod
@@ -25,6 +26,7 @@ from controlplane.engine.patch import merge_patch
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Clock
 from controlplane.virt_controller.claims import ReadClaims, no_claims
+from controlplane.virt_controller.data_volumes import ReadDataVolumes, no_data_volumes
 from controlplane.virt_controller.owner import owner_reference
 from controlplane.virt_controller.tell import Events, Regarding, tell_troubles
 from controlplane.virt_controller.vmi.attempt_events import tell_attempts
@@ -64,6 +66,7 @@ class VmiReconciler:
         launcher_image: str,
         image_pull_secrets: tuple[str, ...] = (),
         claims: ReadClaims = no_claims,
+        data_volumes: ReadDataVolumes = no_data_volumes,
         kept_from: Callable[[], frozenset[str]] = frozenset,
     ) -> None:
         """kept_from: says to which nodes no machines are sent now."""
@@ -71,6 +74,7 @@ class VmiReconciler:
         self._pods = pods
         self._nodes = nodes
         self._read_claims = claims
+        self._read_data_volumes = data_volumes
         self._api = api
         self._clock = clock
         self._events = events
@@ -104,6 +108,7 @@ class VmiReconciler:
             was_begun=memory.was_begun(vmi.status.attempt),
             heard=memory.heard,
             claims=self._read_claims(vmi.metadata.namespace, vmi.spec.volumes),
+            data_volumes=self._read_data_volumes(vmi.metadata.namespace, claim_names(vmi.spec.volumes)),
             kept_from=self._kept_from(),
             deletes_sent=frozenset(pod.uid for pod in pods if self._pods.is_delete_sent(_pod_key(pod), pod.uid)),
         )

@@ -43,9 +43,8 @@ from controlplane.virt_controller.vmi.evidence import Dead, Unknown
 from controlplane.virt_controller.vmi.further_attempt import begin_another, explain, find_retry
 from controlplane.virt_controller.vmi.memory import TOLD_IN_EVENTS
 from controlplane.virt_controller.vmi.run_timeout import find_timeout
+from controlplane.virt_controller.vmi.volumes import failed_import, missing_claim, volume_status, with_data_volumes
 from controlplane.virt_controller.vmi.world import Action, CreatePod, World
-
-_CLAIMS_SHOWN = 3
 
 
 class Step(NamedTuple):
@@ -102,6 +101,7 @@ def grant(world: World, pod: Pod) -> VirtualMachineInstanceStatus:
         active_pods={pod.uid: node},
         epoch=old.epoch + 1,
         qos_class=pod.status.qos_class,
+        volume_status=volume_status(world),
         launcher_container_image_version=pod.launcher_image,
     )
     listed = conditions.put(granted.conditions, _ready(world, SCHEDULED), _now(world))
@@ -140,6 +140,9 @@ def _without_pod(world: World) -> Step:
         return Step(FAILED, Trouble("PodDeleted", "the launcher Pod was deleted before the guest was started"))
     if world.problems:
         return Step(phase or PENDING)
+    unfillable = failed_import(world)
+    if unfillable is not None and not world.was_begun:
+        return Step(FAILED, unfillable)
     # Scheduling says: this attempt is recorded, its Pod may exist from now on. Not before the finalizer protects it.
     return Step(SCHEDULING if VMI_FINALIZER in world.vmi.metadata.finalizers else phase)
 
@@ -181,6 +184,7 @@ def _begun(world: World, new: VirtualMachineInstanceStatus) -> VirtualMachineIns
         runtime_user=UID,
         memory=None if memory is None else MemoryStatus(guest_at_boot=memory, guest_requested=memory),
         current_cpu_topology=topology,
+        volume_status=volume_status(world),
     )
 
 
@@ -203,6 +207,8 @@ def _conditions(
         if unplaced is None
         else conditions.put(listed, unplaced, stamp)
     )
+    if world.vmi.status.phase in BEFORE_HAND_OVER:
+        listed = with_data_volumes(listed, world, stamp)
     trouble = _trouble(world, step, problem, new)
     if trouble is not None:
         said = _false(condition_types.SYNCHRONIZED, trouble)
@@ -231,7 +237,7 @@ def _ready(world: World, phase: str) -> Condition:
 
 
 def _unplaced(world: World, phase: str) -> Condition | None:
-    if world.source is None and phase == SCHEDULING and (missing := _missing_claim(world)) is not None:
+    if world.source is None and phase == SCHEDULING and (missing := missing_claim(world)) is not None:
         return _false(condition_types.POD_SCHEDULED, Trouble(condition_types.UNSCHEDULABLE, missing.message))
     if world.source is None or phase != SCHEDULING:
         return None
@@ -254,23 +260,13 @@ def _trouble(
         return Trouble(refusal_reason(problem), str(problem.error))
     pod, failed = world.source, new.failed_attempts
     if pod is None or failed != world.vmi.status.failed_attempts:
-        return (_missing_claim(world) if pod is None else None) or explain(world, failed)
+        return (missing_claim(world) if pod is None else None) or explain(world, failed)
     return find_start_trouble(pod, world.heard.get(pod.uid) or _heard_before(world)) or explain(world, failed)
 
 
 def _is_of_former_attempt(world: World, problem: Problem[Action]) -> bool:
     """Tell whether the Pod that was refused is not wanted any more: another leader has gone on meanwhile."""
     return isinstance(problem.step, CreatePod) and problem.step.attempt < world.attempt
-
-
-def _missing_claim(world: World) -> Trouble | None:
-    missing = world.missing_claims
-    if not missing:
-        return None
-    names = ", ".join(f"{world.vmi.metadata.namespace}/{one}" for one in missing[:_CLAIMS_SHOWN])
-    more = f" and {len(missing) - _CLAIMS_SHOWN} more" if len(missing) > _CLAIMS_SHOWN else ""
-    text = f"PersistentVolumeClaim {names}{more} not found: it starts when there are such"
-    return Trouble(condition_types.FAILED_PVC_NOT_FOUND, text)
 
 
 def _heard_before(world: World) -> Trouble | None:

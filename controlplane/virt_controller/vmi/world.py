@@ -18,9 +18,11 @@ from controlplane.api.objects.phase import AFTER_HAND_OVER, SCHEDULING
 from controlplane.api.objects.pod import Pod, Trouble
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.volumes.registry import NO_CLAIMS
+from controlplane.virt_controller.data_volumes import Known, unfilled
 from controlplane.virt_controller.vmi.evidence import Evidence, NodeState, weigh
 
 DEFAULTS = KubeVirtConfiguration()
+NOTHING_KNOWN = Known()
 NO_IMAGE = frozenset({"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull"})
 LOOKED_BACK = 2
 """How many attempts before the current one may still have a Pod: one begins when the one before it has ended."""
@@ -57,6 +59,8 @@ class World:
     """What was said in Events about why a Pod does not start, by its UID."""
     claims: Claims = field(default_factory=lambda: NO_CLAIMS)
     """PersistentVolumeClaims that the spec names, as far as they are known to exist."""
+    data_volumes: Known = NOTHING_KNOWN
+    """Of those behind its volumes."""
     placed_for: float = 0.0
     """Seconds for which this process has seen its Pod on a node."""
     kept_from: frozenset[str] = frozenset()
@@ -95,6 +99,11 @@ class World:
     def missing_claims(self) -> tuple[str, ...]:
         """Claims that the spec names and nobody has seen. Its Pod waits for them: what they are decides what it has."""
         return tuple(name for name in claim_names(self.vmi.spec.volumes) if name not in self.claims)
+
+    @property
+    def unfilled(self) -> tuple[str, ...]:
+        """DataVolumes that its Pod waits for: a guest must not see a disk that is being written."""
+        return unfilled(self.vmi.spec.volumes, self.claims, self.data_volumes)
 
     @property
     def waits_for_kvm_in_vain(self) -> bool:

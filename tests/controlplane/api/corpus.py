@@ -91,7 +91,8 @@ SHAPE = [
     Row("template is a list", "spec/template", [], "spec.template", "must be an object, got a list"),
     Row("no domain", DOMAIN, ..., "spec.template.spec.domain", "is required"),
     Row("spec is text", "spec", "text", "spec", "must be an object"),
-    Row("data volumes", "spec/dataVolumeTemplates", [{}], "spec.dataVolumeTemplates", "not built"),
+    Row("a data volume without spec", "spec/dataVolumeTemplates", [{}], "dataVolumeTemplates[0].spec", "is required"),
+    Row("data volumes in a map", "spec/dataVolumeTemplates", {}, "spec.dataVolumeTemplates", "must be a list"),
     Row("an instance type", "spec/instancetype", {"name": "u1"}, "spec.instancetype", "not built"),
 ]
 
@@ -312,10 +313,10 @@ STORAGE = [
     Row("image is a number", f"{IMAGE}/image", 7, "containerDisk.image", "must be a string"),
     Row("pull policy", f"{IMAGE}/imagePullPolicy", "Maybe", "containerDisk.imagePullPolicy", "allowed: Always"),
     Row(
-        "a data volume",
+        "a hotplugged data volume",
         f"{SPEC}/volumes/0",
-        {"name": "root", "dataVolume": {"name": "x"}},
-        "volumes[0].dataVolume",
+        {"name": "root", "dataVolume": {"name": "x", "hotpluggable": True}},
+        "volumes[0].dataVolume.hotpluggable",
         "not built",
     ),
     Row(

@@ -6,11 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from kubevirt_api.names import RESERVED_ANNOTATIONS
 
 from controlplane.api.admission.problem import Problem
 from controlplane.api.admission.rules import Json, Rules
+from controlplane.api.admission.validate.data_volumes import TEMPLATE as TEMPLATE_SPEC
+from controlplane.api.admission.validate.data_volumes import find_data_volumes
 from controlplane.api.admission.validate.machine import check_machine
 from controlplane.api.admission.validate.metadata import check_reserved, check_template_metadata, warn_of_held_back
 from controlplane.api.admission.validate.selector import check_selector
@@ -42,4 +45,9 @@ def _add_schema_rules(spec: Schema) -> None:
     spec["properties"]["replicas"]["default"] = 1
 
 
-RULES = Rules(spec=_check, warn=_warn, add_schema_rules=_add_schema_rules)
+RULES = Rules(
+    spec=_check,
+    data_volumes=partial(find_data_volumes, machine=TEMPLATE_SPEC),
+    warn=_warn,
+    add_schema_rules=_add_schema_rules,
+)

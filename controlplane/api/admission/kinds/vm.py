@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from kubevirt_api import names
@@ -14,6 +15,12 @@ from controlplane.api.admission.defaults import default_vm
 from controlplane.api.admission.identity import keep_identity
 from controlplane.api.admission.problem import Problem
 from controlplane.api.admission.rules import Json, Rules
+from controlplane.api.admission.validate.data_volumes import TEMPLATE as TEMPLATE_SPEC
+from controlplane.api.admission.validate.data_volumes import (
+    check_data_volume_templates,
+    check_namespaces,
+    find_data_volumes,
+)
 from controlplane.api.admission.validate.machine import check_machine
 from controlplane.api.admission.validate.metadata import check_template_metadata, warn_of_held_back
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
@@ -25,6 +32,7 @@ from controlplane.api.schema.openapi import Schema
 def _check_spec(spec: VirtualMachineSpec, configuration: KubeVirtConfiguration) -> Iterator[Problem]:
     yield from check_template_metadata(spec.template.metadata, "spec.template.metadata")
     yield from check_machine(spec.template.spec, configuration, "spec.template.spec")
+    yield from check_data_volume_templates(spec.data_volume_templates, spec.template.spec.volumes)
 
 
 def _check_strategy(spec: Any) -> Iterator[Problem]:
@@ -57,6 +65,8 @@ def _add_schema_rules(spec: Schema) -> None:
 
 RULES = Rules(
     spec=_check_spec,
+    whole=check_namespaces,
+    data_volumes=partial(find_data_volumes, machine=TEMPLATE_SPEC),
     plain_spec=_check_strategy,
     warn=_warn,
     default=default_vm,

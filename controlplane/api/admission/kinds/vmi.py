@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from kubevirt_api import names
 
@@ -13,6 +14,7 @@ from controlplane.api.admission.defaults import default_instance
 from controlplane.api.admission.problem import Problem
 from controlplane.api.admission.rules import Json, Rules
 from controlplane.api.admission.validate import metadata
+from controlplane.api.admission.validate.data_volumes import INSTANCE, find_data_volumes
 from controlplane.api.admission.validate.machine import check_machine
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.meta import ObjectMeta
@@ -52,6 +54,7 @@ def _default(vmi: Json, configuration: KubeVirtConfiguration, seed: str | None) 
 
 RULES = Rules(
     spec=_check_spec,
+    data_volumes=partial(find_data_volumes, machine=INSTANCE),
     metadata=_check_metadata,
     unchangeable=(
         "does not change after creation; change the VirtualMachine, or delete this instance and create another"

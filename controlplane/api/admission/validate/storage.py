@@ -15,6 +15,7 @@ from typing import Any
 from controlplane.api.admission.problem import Problem, below, excerpt
 from controlplane.api.launch_plan import TEXT_LIMIT_BYTES
 from controlplane.api.objects import quantity
+from controlplane.api.objects.claim import claim_name
 from controlplane.api.objects.vmi.devices import Disk
 from controlplane.api.objects.vmi.instance import VirtualMachineInstanceSpec
 from controlplane.api.objects.vmi.volumes import CloudInitNoCloud, EmptyDisk, Volume
@@ -122,17 +123,19 @@ def _claims(spec: VirtualMachineInstanceSpec, path: str) -> Iterator[Problem]:
     first: dict[str, int] = {}
     writable = {disk.name for disk in spec.domain.devices.disks if disk.cdrom is None and _bus(disk) in ("", "sata")}
     for index, volume in enumerate(spec.volumes):
-        source = volume.persistent_volume_claim
-        if source is None:
+        name = claim_name(volume)
+        if name is None:
             continue
-        where = below(below(path, index), "persistentVolumeClaim")
-        if source.claim_name and source.claim_name in first:
-            text = f"{excerpt(source.claim_name)} is already used by {path}[{first[source.claim_name]}]; remove one"
-            yield Problem(below(where, "claimName"), text, "FieldValueDuplicate")
-        first.setdefault(source.claim_name, index)
-        if source.read_only and volume.name in writable:
+        source, here = volume.persistent_volume_claim, below(path, index)
+        where = below(here, "dataVolume.name" if source is None else "persistentVolumeClaim.claimName")
+        if name in first:
+            text = f"{excerpt(name)} is already used by {path}[{first[name]}]; remove one"
+            yield Problem(where, text, "FieldValueDuplicate")
+        elif name:
+            first[name] = index
+        if source is not None and source.read_only and volume.name in writable:
             text = "a sata disk cannot be read-only; use bus virtio or a cdrom for it"
-            yield Problem(below(where, "readOnly"), text)
+            yield Problem(below(here, "persistentVolumeClaim.readOnly"), text)
 
 
 def _bus(disk: Disk) -> str:

@@ -98,6 +98,23 @@ class MemoryStatus(Node, frozen=True, kw_only=True):
     """What the Pod needs beside the guest's memory."""
 
 
+class PersistentVolumeClaimInfo(Node, frozen=True, kw_only=True):
+    """A claim, as it was when the run was given to its node."""
+
+    claim_name: Annotated[str, bounded(max_length=253)] = ""
+    """Name of the claim."""
+    access_modes: Annotated[tuple[Word, ...], bounded(max_items=8)] = ()
+    """How many nodes may use it, e.g. ReadWriteOnce."""
+    volume_mode: Word = ""
+    """Filesystem or Block."""
+    capacity: Annotated[dict[str, Quantity], bounded(max_items=8)] = msgspec.field(default_factory=dict)
+    """What the volume has."""
+    requests: Annotated[dict[str, Quantity], bounded(max_items=8)] = msgspec.field(default_factory=dict)
+    """What the claim asks for."""
+    preallocated: bool = False
+    """Whether CDI has allocated all of its blocks."""
+
+
 class VolumeStatus(Node, frozen=True, kw_only=True):
     """A volume as the guest has it."""
 
@@ -107,6 +124,8 @@ class VolumeStatus(Node, frozen=True, kw_only=True):
     """Name of the device in the guest, e.g. vda."""
     size: Annotated[int, bounded(minimum=0, maximum=1 << 60)] = 0
     """Size in bytes."""
+    persistent_volume_claim_info: PersistentVolumeClaimInfo | None = None
+    """The claim that it is made of."""
 
 
 class FailedAttempt(Node, frozen=True, kw_only=True):

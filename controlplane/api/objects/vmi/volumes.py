@@ -71,6 +71,13 @@ class PersistentVolumeClaimSource(Node, frozen=True, kw_only=True):
     """Refuse the guest's writes, and need no right to write to the volume."""
 
 
+class DataVolumeSource(Node, frozen=True, kw_only=True):
+    """What CDI fills: the PersistentVolumeClaim of a DataVolume, which has its name. The machine waits for that."""
+
+    name: ClaimName
+    """Name of the DataVolume, and of its claim."""
+
+
 class Volume(Node, frozen=True, kw_only=True):
     """Data of the disk of the same name. Exactly one source."""
 
@@ -84,6 +91,8 @@ class Volume(Node, frozen=True, kw_only=True):
     """An empty disk."""
     persistent_volume_claim: PersistentVolumeClaimSource | None = None
     """A disk on a PersistentVolumeClaim."""
+    data_volume: DataVolumeSource | None = None
+    """A disk on the claim of a DataVolume, where the cluster has CDI."""
 
 
 class PodNetwork(Node, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ from controlplane.virt_controller.vm.template import template_hash
 from tests.controlplane.api import golden
 from tests.controlplane.api.corpus import ROWS, Row
 
-SETTINGS = Settings()
+SETTINGS = Settings(serves_data_volumes=True)
 ACCOUNT = "system:serviceaccount:kubevirt:kubevirt-controller"
 
 

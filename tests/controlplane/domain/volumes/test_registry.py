@@ -49,6 +49,8 @@ class Row:
     """Bytes of the node's disk, where a containerDisk may take 1000."""
     pod: list[dict[str, Any]] = field(default_factory=list)
     mounts: list[str] = field(default_factory=list)
+    is_read_only: bool = True
+    """Of its mounts."""
     pull_secret: str = ""
     reported: dict[str, str] = field(default_factory=dict)
 
@@ -103,6 +105,15 @@ ROWS = {
         pod=[{"name": "vol-a", "persistentVolumeClaim": {"claimName": "data", "readOnly": True}}],
         mounts=["/img/claims/a"],
     ),
+    "data_volume": Row(
+        {"dataVolume": {"name": "data"}},
+        DiskImage("/img/claims/a/disk.img", "raw"),
+        ClaimDisk("a", is_block=False, size_bytes=2 << 30, is_read_only=False, is_shared=False),
+        takes=0,
+        pod=[{"name": "vol-a", "persistentVolumeClaim": {"claimName": "data"}}],
+        mounts=["/img/claims/a"],
+        is_read_only=False,
+    ),
 }
 
 
@@ -119,7 +130,7 @@ def test_a_volume_means_this(row: Row) -> None:
 
     assert [one.volume for one in needed.mounted] == row.pod
     assert [one.mount for one in needed.mounted] == [
-        {"name": volume["name"], "mountPath": where, "readOnly": True}
+        {"name": volume["name"], "mountPath": where, **({"readOnly": True} if row.is_read_only else {})}
         for volume, where in zip(row.pod, row.mounts, strict=True)
     ]
     assert needed.pull_secret == row.pull_secret
@@ -187,7 +198,7 @@ def test_an_image_that_the_launcher_did_not_find_is_no_disk() -> None:
 
 def test_a_volume_without_a_source_that_is_built_means_nothing() -> None:
     """Another version may have let it in."""
-    spec = a_vmi(volumes=[{"name": "a", "dataVolume": {"name": "x"}}]).spec
+    spec = a_vmi(volumes=[{"name": "a", "configMap": {"name": "x"}}]).spec
 
     assert (volumes_in_pod(spec), volumes_in_plan(spec, GUEST), reported_images(spec)) == ((), (), {})
     assert bytes_taken(spec, 1000) == 0

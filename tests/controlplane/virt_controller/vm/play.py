@@ -37,7 +37,9 @@ from controlplane.virt_controller.vm.status import derive_status
 from controlplane.virt_controller.vm.world import (
     Action,
     AddFinalizer,
+    AdoptDataVolume,
     AdoptVmi,
+    CreateDataVolume,
     CreateVmi,
     DeleteVmi,
     DropRequest,
@@ -187,8 +189,8 @@ def _apply(played: Played, action: Action) -> None:
             played.dropped.append(action.because)
             status = msgspec.structs.replace(vm.status, state_change_requests=action.left)
             _set(played, vm=msgspec.structs.replace(vm, status=status))
-        case AddFinalizer() | RemoveFinalizer() | ReleaseVmi():
-            raise AssertionError(f"nobody deletes this VM: {action}")
+        case AddFinalizer() | RemoveFinalizer() | ReleaseVmi() | CreateDataVolume() | AdoptDataVolume():
+            raise AssertionError(f"nobody deletes this VM, and it has no templates of DataVolumes: {action}")
         case _:
             assert_never(action)
 

@@ -1,0 +1,104 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rules about DataVolumes: the templates of a VM, and who names one. What a source means is CDI's to judge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from controlplane.api.admission.problem import Problem, below, excerpt
+from controlplane.api.admission.validate.metadata import check_labels
+from controlplane.api.admission.validate.storage import duplicates
+from controlplane.api.objects.claim import claim_names
+from controlplane.api.objects.vm import DataVolumeTemplate
+from controlplane.api.objects.vmi.volumes import Volume
+from controlplane.api.schema.bounds import SUBDOMAIN
+from controlplane.api.schema.patterns import matches
+
+Json = dict[str, Any]
+
+TEMPLATES = "spec.dataVolumeTemplates"
+INSTANCE, TEMPLATE = ("spec",), ("spec", "template", "spec")
+"""Where the spec of a machine stands."""
+
+
+def check_data_volume_templates(
+    templates: Iterable[DataVolumeTemplate], volumes: Iterable[Volume], path: str = TEMPLATES
+) -> Iterator[Problem]:
+    """Check what CDI would refuse only when the machine is there already, and what nobody would use."""
+    templates, named = tuple(templates), frozenset(claim_names(volumes))
+    yield from duplicates((one.metadata.name for one in templates if one.metadata.name), path)
+    for index, one in enumerate(templates):
+        here = below(path, index)
+        yield from _name(one.metadata.name, named, below(here, "metadata.name"))
+        yield from check_labels(one.metadata.labels, below(here, "metadata.labels"))
+        yield from _spec(one.spec, below(here, "spec"))
+
+
+def check_namespaces(vm: Json) -> Iterator[Problem]:
+    """Refuse templates of another namespace than the VM's. vm: as it was written, good or not."""
+    own = _dict(vm.get("metadata")).get("namespace") or ""
+    for index, one in enumerate(_list(_dict(vm.get("spec")).get("dataVolumeTemplates"))):
+        given = _dict(_dict(one).get("metadata")).get("namespace") or own
+        if given != own:
+            text = f"{excerpt(given)} is not the VirtualMachine's namespace; remove it"
+            yield Problem(f"{TEMPLATES}[{index}].metadata.namespace", text)
+
+
+def find_data_volumes(obj: Json, machine: tuple[str, ...]) -> Iterator[str]:
+    """Name the fields of an object, as it was written, that ask for DataVolumes. machine: where its spec stands."""
+    if _list(_dict(obj.get("spec")).get("dataVolumeTemplates")):
+        yield TEMPLATES
+    spec: Any = obj
+    for step in machine:
+        spec = _dict(spec).get(step)
+    for index, volume in enumerate(_list(_dict(spec).get("volumes"))):
+        if _dict(volume).get("dataVolume") is not None:
+            yield f"{'.'.join(machine)}.volumes[{index}].dataVolume"
+
+
+def _name(name: str, named: frozenset[str], path: str) -> Iterator[Problem]:
+    if not name:
+        yield Problem(path, "is required; name the DataVolume", "FieldValueRequired")
+    elif len(name) > 253 or not matches(SUBDOMAIN, name):
+        text = f"{excerpt(name)} must be a DNS subdomain: lower-case letters, digits, '-' and '.'"
+        yield Problem(path, text)
+    elif name not in named:
+        text = f"no volume of the template is made of {excerpt(name)}; add one (dataVolume) or remove the entry"
+        yield Problem(path, text)
+
+
+def _spec(spec: Json, path: str) -> Iterator[Problem]:
+    storages = [spec[name] for name in ("pvc", "storage") if spec.get(name) is not None]
+    if len(storages) != 1:
+        text = "needs exactly one of pvc and storage" + ("; remove one" if storages else "; set storage")
+        yield Problem(path, text, "FieldValueInvalid" if storages else "FieldValueRequired")
+    populators = [
+        name for one in storages for name in ("dataSource", "dataSourceRef") if _dict(one).get(name) is not None
+    ]
+    given = [name for name in ("source", "sourceRef") if spec.get(name) is not None]
+    if not given and not populators:
+        text = "has no source; set source, sourceRef, or dataSourceRef in pvc or storage"
+        yield Problem(path, text, "FieldValueRequired")
+    elif len(given) + bool(populators) > 1:
+        yield Problem(path, f"has {' and '.join([*given, *populators])}; keep one")
+    if spec.get("source") is not None:
+        yield from _source(spec["source"], below(path, "source"))
+
+
+def _source(source: Any, path: str) -> Iterator[Problem]:
+    kinds = [name for name, one in _dict(source).items() if one is not None]
+    if len(kinds) != 1:
+        found = f"{len(kinds)} sources" if kinds else "no source"
+        text = f"has {found}; needs exactly one, e.g. blank, http, registry, pvc or snapshot"
+        yield Problem(path, text, "FieldValueInvalid" if kinds else "FieldValueRequired")
+
+
+def _dict(value: Any) -> Json:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []

@@ -1,0 +1,71 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the VM controller writes about DataVolumes, and tells of them. It chooses nothing."""
+
+from __future__ import annotations
+
+from kubevirt_api import printable_statuses
+from kubevirt_api.condition_types import FAILED_DATA_VOLUME_IMPORT
+
+from controlplane.api.objects.data_volume import DataVolume
+from controlplane.api.objects.decode import decode_vm, encode
+from controlplane.api.objects.resources import DATA_VOLUME, VIRTUAL_MACHINE, Key
+from controlplane.api.objects.vm import VirtualMachine, VirtualMachineStatus
+from controlplane.engine.errors import AlreadyExists, Conflict
+from controlplane.engine.ports import Api
+from controlplane.virt_controller.owner import owner_reference
+from controlplane.virt_controller.tell import Events, Regarding
+from controlplane.virt_controller.vm.data_volumes import build_data_volume, trouble_of
+from controlplane.virt_controller.vm.world import World
+
+
+async def create_data_volume(api: Api, events: Events, world: World, name: str) -> None:
+    """Make the DataVolume of a template. Conflict: the VM is another by now, or somebody was faster."""
+    vm = world.vm
+    await _insist_on_vm(api, vm, is_unchanged=True)
+    template = next(one for one in vm.spec.data_volume_templates if one.metadata.name == name)
+    try:
+        made = await api.create(DATA_VOLUME, vm.metadata.namespace, build_data_volume(vm, template))
+    except AlreadyExists as error:
+        # Ours from a write whose answer was lost, or somebody else's: look at it, then decide again.
+        await api.get(DATA_VOLUME, Key(vm.metadata.namespace, name))
+        raise Conflict(str(error)) from error
+    text = f"Created DataVolume {name}"
+    events.record(_regarding(vm), "Normal", "SuccessfulDataVolumeCreate", text, occurrence=made["metadata"]["uid"])
+
+
+async def adopt_data_volume(api: Api, world: World, name: str) -> None:
+    """Become the controller of a DataVolume that belonged to nobody when it was decided on."""
+    found: DataVolume = world.data_volumes.found[name]
+    await _insist_on_vm(api, world.vm)
+    owners = [encode(owner) for owner in found.metadata.owner_references if owner.uid != world.vm.metadata.uid]
+    await api.patch(
+        DATA_VOLUME,
+        Key(world.vm.metadata.namespace, name),
+        {"metadata": {"ownerReferences": [*owners, owner_reference(world.vm)]}},
+        resource_version=found.metadata.resource_version,
+        uid=found.metadata.uid,
+    )
+
+
+def tell_import(events: Events, world: World, status: VirtualMachineStatus) -> None:
+    """Tell, when a VM's word for it changes to that, why CDI cannot fill one of its DataVolumes."""
+    is_error = status.printable_status == printable_statuses.DATA_VOLUME_ERROR
+    trouble = trouble_of(world)
+    if is_error and trouble is not None and world.vm.status.printable_status != status.printable_status:
+        text = f"DataVolume {trouble[0]} cannot be filled: {trouble[1][:512]}"
+        events.record(_regarding(world.vm), "Warning", FAILED_DATA_VOLUME_IMPORT, text)
+
+
+async def _insist_on_vm(api: Api, vm: VirtualMachine, *, is_unchanged: bool = False) -> None:
+    """Ask whether the VM is there to own it, and (is_unchanged) still has the template that was decided on."""
+    key = Key(vm.metadata.namespace, vm.metadata.name)
+    fresh = decode_vm(await api.get(VIRTUAL_MACHINE, key)).metadata
+    is_there = fresh.uid == vm.metadata.uid and fresh.deletion_timestamp is None
+    if not is_there or (is_unchanged and fresh.generation != vm.metadata.generation):
+        raise Conflict(f"cannot give VirtualMachine {key} a DataVolume: the VM is going, gone or was changed meanwhile")
+
+
+def _regarding(vm: VirtualMachine) -> Regarding:
+    return Regarding(VIRTUAL_MACHINE, Key(vm.metadata.namespace, vm.metadata.name), vm.metadata.uid)

@@ -1,0 +1,128 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The DataVolumes of a VM: what is to be done about them, whether they let it start, and what they say of it. Pure.
+
+Those of its templates belong to it: each is made once, under the name that it has there, and one of that name that
+belongs to nobody is taken over. Those that its volumes name beside them are looked at only.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kubevirt_api import printable_statuses
+from kubevirt_api.names import CREATED_BY
+
+from controlplane.api.objects.claim import claim_names
+from controlplane.api.objects.data_volume import (
+    ADOPT_CLAIM,
+    BIND_NOW,
+    FILLED,
+    STARTABLE,
+    WAIT_FOR_FIRST_CONSUMER,
+    DataVolume,
+)
+from controlplane.api.objects.resources import DATA_VOLUME
+from controlplane.api.objects.vm import DataVolumeTemplate, VirtualMachine
+from controlplane.virt_controller.owner import controller_of, owner_reference
+from controlplane.virt_controller.vm.world import AdoptDataVolume, CreateDataVolume, World
+
+WHEN_STARTED = "kubevirt.io/immediate-data-volume-creation"
+"""Annotation of a VM: "false" has its DataVolumes made when it is to run, not before."""
+
+
+def names_of(vm: VirtualMachine) -> tuple[str, ...]:
+    """Name the DataVolumes that a VM makes, and those that may be behind its volumes."""
+    made = (one.metadata.name for one in vm.spec.data_volume_templates)
+    return tuple(dict.fromkeys((*made, *claim_names(vm.spec.template.spec.volumes))))
+
+
+def next_step(world: World, *, is_to_run: bool) -> CreateDataVolume | AdoptDataVolume | None:
+    """Choose what to do about the first DataVolume that is not as it should be; None: nothing can be, or need be."""
+    if not world.data_volumes.is_complete:
+        return None  # what is not seen may be there
+    if not is_to_run and world.vm.metadata.annotations.get(WHEN_STARTED) == "false":
+        return None
+    for name in _made(world):
+        found = world.data_volumes.found.get(name)
+        if found is None:
+            return CreateDataVolume(name, because="the VM has a template of it and none exists")
+        if controller_of(found.metadata) is None and found.metadata.deletion_timestamp is None:
+            return AdoptDataVolume(name, because="a DataVolume of its name belongs to nobody")
+    return None
+
+
+def is_ready(world: World) -> bool:
+    """Tell whether the DataVolumes of the VM's templates are so far that an instance may be made."""
+    return all(_is_startable(world, name) for name in _made(world))
+
+
+def _is_startable(world: World, name: str) -> bool:
+    found = world.data_volumes.found.get(name)
+    return found is not None and _is_own(world, found) and found.status.phase in STARTABLE
+
+
+def why_not(world: World) -> str | None:
+    """Say why DataVolumes of the VM's templates cannot be made or used at all; None when they can."""
+    names = _made(world)
+    if names and not world.data_volumes.is_served:
+        return "the cluster does not serve DataVolumes (cdi.kubevirt.io/v1beta1); install CDI"
+    for name in names:
+        found = world.data_volumes.found.get(name)
+        if found is not None and controller_of(found.metadata) is not None and not _is_own(world, found):
+            return f"DataVolume {name} exists and belongs to another object; delete it, or use another name"
+    return None
+
+
+def status_word(world: World, *, is_error: bool) -> str:
+    """Return DataVolumeError (is_error) or Provisioning if a DataVolume behind a volume of the template is so."""
+    named = claim_names(world.vm.spec.template.spec.volumes)
+    found = [(name, world.data_volumes.found[name]) for name in named if name in world.data_volumes.found]
+    if is_error:
+        return printable_statuses.DATA_VOLUME_ERROR if any(one.trouble is not None for _name, one in found) else ""
+    return printable_statuses.PROVISIONING if any(_is_filling(world, *one) for one in found) else ""
+
+
+def trouble_of(world: World) -> tuple[str, str] | None:
+    """Return the first DataVolume behind a volume that CDI cannot fill, and why."""
+    for name in claim_names(world.vm.spec.template.spec.volumes):
+        found = world.data_volumes.found.get(name)
+        if found is not None and found.trouble is not None:
+            return name, found.trouble
+    return None
+
+
+def build_data_volume(vm: VirtualMachine, template: DataVolumeTemplate) -> dict[str, Any]:
+    """Build the manifest of a DataVolume. Its claim is bound at once: nothing of ours would be its first consumer."""
+    spec, given = dict(template.spec), template.metadata
+    priority = vm.spec.template.spec.priority_class_name
+    if priority and not spec.get("priorityClassName"):
+        spec["priorityClassName"] = priority
+    return {
+        "apiVersion": DATA_VOLUME.api_version,
+        "kind": DATA_VOLUME.kind,
+        "metadata": {
+            "name": given.name,
+            "namespace": vm.metadata.namespace,
+            "labels": {**given.labels, CREATED_BY: vm.metadata.uid},
+            "annotations": {BIND_NOW: "true", ADOPT_CLAIM: "true", **given.annotations},
+            "ownerReferences": [owner_reference(vm)],
+        },
+        "spec": spec,
+    }
+
+
+def _made(world: World) -> tuple[str, ...]:
+    return tuple(one.metadata.name for one in world.vm.spec.data_volume_templates)
+
+
+def _is_own(world: World, found: DataVolume) -> bool:
+    owner = controller_of(found.metadata)
+    return owner is not None and owner.uid == world.vm.metadata.uid
+
+
+def _is_filling(world: World, name: str, found: DataVolume) -> bool:
+    if found.status.phase == WAIT_FOR_FIRST_CONSUMER:
+        return name in world.bound_claims
+    return found.status.phase not in FILLED

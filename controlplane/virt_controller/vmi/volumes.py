@@ -1,0 +1,100 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What an instance says of its claims and of what fills them: pure."""
+
+from __future__ import annotations
+
+from kubevirt_api import condition_types
+
+from controlplane.api.objects import conditions
+from controlplane.api.objects.claim import PersistentVolumeClaim, claim_name
+from controlplane.api.objects.data_volume import FAILED, WAIT_FOR_FIRST_CONSUMER
+from controlplane.api.objects.meta import Condition
+from controlplane.api.objects.pod import Trouble
+from controlplane.api.objects.vmi.status import PersistentVolumeClaimInfo, VolumeStatus
+from controlplane.virt_controller.data_volumes import filled_by
+from controlplane.virt_controller.vmi.world import World
+
+SHOWN = 3
+PREALLOCATION = "/storage.preallocation"
+"""End of CDI's annotation of claims whose blocks are allocated."""
+
+
+def volume_status(world: World) -> tuple[VolumeStatus, ...]:
+    """Describe the volumes that are claims which are known; what else is written about volumes stays."""
+    known = {one.name: one for one in world.vmi.status.volume_status}
+    for volume in world.vmi.spec.volumes:
+        name = claim_name(volume)
+        claim = world.claims.get(name) if name is not None else None
+        if name is not None and claim is not None:
+            before = known.get(volume.name, VolumeStatus(name=volume.name))
+            info = describe(name, claim)
+            known[volume.name] = VolumeStatus(
+                name=before.name, target=before.target, size=before.size, persistent_volume_claim_info=info
+            )
+    return tuple(known.values())
+
+
+def describe(name: str, claim: PersistentVolumeClaim) -> PersistentVolumeClaimInfo:
+    """Say what a claim is, as it is now."""
+    return PersistentVolumeClaimInfo(
+        claim_name=name,
+        access_modes=claim.spec.access_modes,
+        volume_mode=claim.spec.volume_mode,
+        capacity=claim.status.capacity,
+        requests=claim.spec.resources.requests,
+        preallocated=any(
+            key.endswith(PREALLOCATION) and value == "true" for key, value in claim.metadata.annotations.items()
+        ),
+    )
+
+
+def with_data_volumes(listed: conditions.Conditions, world: World, stamp: str) -> conditions.Conditions:
+    """Say in condition DataVolumesReady whether all DataVolumes behind the volumes are filled; nothing without any."""
+    if not any(volume.data_volume is not None for volume in world.vmi.spec.volumes) and not world.unfilled:
+        return conditions.remove(listed, condition_types.DATA_VOLUMES_READY)
+    missing = world.unfilled
+    said = Condition(
+        type=condition_types.DATA_VOLUMES_READY,
+        status="False" if missing else "True",
+        reason="NotAllDVsReady" if missing else "AllDVsReady",
+        message=_waits(world, missing) if missing else "All of the VMI's DVs are bound and ready",
+    )
+    return conditions.put(listed, said, stamp)
+
+
+def failed_import(world: World) -> Trouble | None:
+    """Return why there never will be a disk: CDI has given up one that it was to fill."""
+    for name in world.unfilled:
+        found = world.data_volumes.found.get(name)
+        if found is not None and found.status.phase == FAILED:
+            text = f"DataVolume {world.vmi.metadata.namespace}/{name} has failed: {(found.trouble or '')[:256]}"
+            return Trouble(condition_types.FAILED_DATA_VOLUME_IMPORT, text)
+    return None
+
+
+def missing_claim(world: World) -> Trouble | None:
+    """Name the claims that do not exist and that nobody is known to make."""
+    made = set(world.data_volumes.found)
+    missing = [name for name in world.missing_claims if name not in made]
+    if not missing:
+        return None
+    names = ", ".join(f"{world.vmi.metadata.namespace}/{one}" for one in missing[:SHOWN])
+    more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
+    fillers = {filled_by(volume, world.claims, world.data_volumes) for volume in world.vmi.spec.volumes}
+    kind = "DataVolume or PersistentVolumeClaim" if fillers & set(missing) else "PersistentVolumeClaim"
+    text = f"{kind} {names}{more} not found: it starts when there are such"
+    return Trouble(condition_types.FAILED_PVC_NOT_FOUND, text)
+
+
+def _waits(world: World, missing: tuple[str, ...]) -> str:
+    if not world.data_volumes.is_served:
+        return f"DataVolumes {', '.join(missing[:SHOWN])}: the cluster does not serve DataVolumes; install CDI"
+    phases = {name: one.status.phase for name, one in world.data_volumes.found.items()}
+    shown = ", ".join(f"{name} ({phases.get(name) or 'not seen'})" for name in missing[:SHOWN])
+    text = f"waits for DataVolumes {shown}"
+    if any(phases.get(name) == WAIT_FOR_FIRST_CONSUMER for name in missing):
+        text += "; one that waits for its first consumer is bound by another Pod, or made anew with the annotation "
+        text += 'cdi.kubevirt.io/storage.bind.immediate.requested: "true"'
+    return text

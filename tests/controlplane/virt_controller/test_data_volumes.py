@@ -1,0 +1,95 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whom a DataVolume wakes, and what is read of those that are there."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from controlplane.api.objects.resources import DATA_VOLUME, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.kube.cache import Store
+from controlplane.virt_controller.claims import BY_CLAIM, by_claim_of_vm, by_claim_of_vmi
+from controlplane.virt_controller.data_volumes import Known, no_data_volumes, reader_of
+from controlplane.virt_controller.wake import connect_data_volumes
+
+DISK = {"name": "a", "dataVolume": {"name": "disk"}}
+CLAIMED = {"name": "a", "persistentVolumeClaim": {"claimName": "disk"}}
+BOTH = ["vm default/by-claim", "vm default/web", "vmi default/web"]
+ALL = ["vm default/template", "vm default/web", "vmi default/web"]
+
+
+def an_object(name: str, version: int = 1, **parts: Any) -> bytes:
+    meta = {"name": name, "namespace": "default", "uid": name, "resourceVersion": str(version)}
+    return json.dumps({"metadata": {**meta, **parts.pop("meta", {})}, **parts}).encode()
+
+
+class Stage:
+    def __init__(self) -> None:
+        self.woken: list[str] = []
+        self.data_volumes = Store(DATA_VOLUME)
+        vms = Store(VIRTUAL_MACHINE, {BY_CLAIM: by_claim_of_vm})
+        vmis = Store(VIRTUAL_MACHINE_INSTANCE, {BY_CLAIM: by_claim_of_vmi})
+        vms.put(an_object("web", spec={"template": {"spec": {"volumes": [DISK]}}}))
+        vms.put(an_object("by-claim", spec={"template": {"spec": {"volumes": [CLAIMED]}}}))
+        vms.put(an_object("template", spec={"dataVolumeTemplates": [{}], "template": {"spec": {}}}))
+        vms.put(an_object("other", spec={"template": {"spec": {}}}))
+        vmis.put(an_object("web", spec={"volumes": [DISK]}))
+        self.lost = connect_data_volumes(
+            data_volumes=self.data_volumes,
+            vms=vms,
+            vmis=vmis,
+            wake_vm=lambda key: self.woken.append(f"vm {key}"),
+            wake_vmi=lambda key: self.woken.append(f"vmi {key}"),
+        )
+
+    def take(self) -> list[str]:
+        woken, self.woken = sorted(self.woken), []
+        return woken
+
+
+def test_it_wakes_those_that_name_it_or_its_claim_when_something_changes_for_them() -> None:
+    stage = Stage()
+    stage.data_volumes.put(an_object("disk", 1))
+    assert stage.take() == BOTH
+    stage.data_volumes.put(an_object("disk", 2, status={"progress": "7%"}))
+    assert stage.take() == []
+    stage.data_volumes.put(an_object("disk", 3, status={"phase": "Succeeded"}))
+    assert stage.take() == BOTH
+    owner = {"kind": "VirtualMachine", "uid": "x", "controller": True}
+    stage.data_volumes.put(an_object("disk", 4, status={"phase": "Succeeded"}, meta={"ownerReferences": [owner]}))
+    assert stage.take() == BOTH
+    stage.data_volumes.remove(Key("default", "disk"))
+    assert stage.take() == BOTH
+
+
+def test_that_the_cluster_has_got_cdi_or_lost_it_wakes_all_that_name_data_volumes_once() -> None:
+    stage = Stage()
+    stage.data_volumes.move(1)
+    assert stage.take() == []
+    stage.data_volumes.synced = True
+    stage.data_volumes.move(2)
+    assert stage.take() == ALL
+    stage.data_volumes.move(3)
+    assert stage.take() == []
+    stage.data_volumes.synced = False
+    stage.lost()
+    assert stage.take() == ALL
+    stage.data_volumes.synced = True
+    stage.data_volumes.move(4)
+    assert stage.take() == ALL
+
+
+def test_absence_means_something_only_when_the_cluster_serves_them_and_all_are_read() -> None:
+    cache = Store(DATA_VOLUME)
+    served, not_served = reader_of(cache, lambda: True), reader_of(cache, lambda: False)
+    assert served("default", ["disk"]) == Known(is_served=True, is_complete=False)
+    cache.synced = True
+    assert served("default", ["disk"]) == Known(is_served=True, is_complete=True)
+    assert not_served("default", ["disk"]) == Known() == no_data_volumes("default", ["disk"])
+    cache.put(an_object("disk", status={"phase": "Succeeded"}))
+    assert [one.status.phase for one in served("default", ["disk"]).found.values()] == ["Succeeded"]
+    assert served("elsewhere", ["disk"]).found == {}
+    cache.put(an_object("disk", 2, status=7))
+    assert served("default", ["disk"]) == Known(is_served=True, is_complete=False)

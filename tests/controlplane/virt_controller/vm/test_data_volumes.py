@@ -1,0 +1,154 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What becomes of the DataVolumes of a VM, and of the VM by them, as tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from kubevirt_api import condition_types, printable_statuses
+
+from controlplane.api.objects import conditions
+from controlplane.virt_controller.data_volumes import Known
+from controlplane.virt_controller.vm.data_volumes import build_data_volume
+from controlplane.virt_controller.vm.decide import decide
+from controlplane.virt_controller.vm.status import derive_status
+from controlplane.virt_controller.vm.world import World
+from tests.controlplane.virt_controller.builders import VM_UID, VMI_UID, a_condition, a_vmi, vm_world
+from tests.controlplane.virt_controller.data_volumes import OWN, SPEC, a_data_volume, a_vm_with_disk, known
+
+HOLD = {"kubevirt.io/immediate-data-volume-creation": "false"}
+STOP = {"stateChangeRequests": [{"action": "Stop", "uid": VMI_UID}]}
+RUNNING = a_vmi("Running", ran=True)
+NONE, NOT_SERVED, NOT_READ = known(), Known(), known(is_complete=False)
+SOMEBODY = {**OWN, "uid": "somebody"}
+
+
+def a_world(volumes: Known, strategy: str = "Always", vmi: Any = None, annotations: Any = None, **more: Any) -> World:
+    return vm_world(a_vm_with_disk(strategy, annotations=annotations, **more), vmi, data_volumes=volumes)
+
+
+def own(phase: str, **more: Any) -> Known:
+    return known(a_data_volume(phase, OWN, **more))
+
+
+STEPS: dict[str, tuple[World, list[str]]] = {
+    "none: made first": (a_world(NONE), ["CreateDataVolume"]),
+    "none, halted: made all the same": (a_world(NONE, "Halted"), ["CreateDataVolume"]),
+    "none, halted, to be made when started: not now": (a_world(NONE, "Halted", annotations=HOLD), []),
+    "none, to be made when started, and it is": (a_world(NONE, annotations=HOLD), ["CreateDataVolume"]),
+    "none, and the VM runs: made": (a_world(NONE, vmi=RUNNING), ["CreateDataVolume"]),
+    "none, and it is to stop: that comes first": (a_world(NONE, vmi=RUNNING, **STOP), ["DeleteVmi"]),
+    "none is seen, but not all are: nothing": (a_world(NOT_READ), []),
+    "the cluster has no CDI: nothing": (a_world(NOT_SERVED), []),
+    "nobody's: adopted": (a_world(known(a_data_volume("Succeeded"))), ["AdoptDataVolume"]),
+    "nobody's and going: waited for": (a_world(known(a_data_volume(deletionTimestamp="x"))), []),
+    "somebody's: left alone, and nothing starts": (a_world(known(a_data_volume("Succeeded", SOMEBODY))), []),
+    "being filled: nothing starts": (a_world(own("ImportInProgress")), []),
+    "fresh: nothing starts": (a_world(own("")), []),
+    "failed: nothing starts": (a_world(own("Failed")), []),
+    "filled: it starts": (a_world(own("Succeeded")), ["CreateVmi"]),
+    "waits for a consumer: it starts": (a_world(own("WaitForFirstConsumer")), ["CreateVmi"]),
+    "to be populated for one: it starts": (a_world(own("PendingPopulation")), ["CreateVmi"]),
+    "filled, halted: nothing": (a_world(own("Succeeded"), "Halted"), []),
+    "being filled, and it runs already: nothing": (a_world(own("ImportInProgress"), vmi=RUNNING), []),
+}
+
+
+@pytest.mark.parametrize(("world", "steps"), STEPS.values(), ids=STEPS.keys())
+def test_what_is_done(world: World, steps: list[str]) -> None:
+    assert [type(step).__name__ for step in decide(world).steps] == steps
+
+
+ERROR = [a_condition("Running", "False", "Error", "no such host")]
+UNPLACED = a_vmi("Scheduling", conditions=[a_condition("PodScheduled", "False", "Unschedulable")])
+LOST = a_vmi("Scheduling", conditions=[a_condition("Synchronized", "False", "FailedPvcNotFound")])
+PULLING = a_vmi("Scheduling", conditions=[a_condition("Synchronized", "False", "ErrImagePull")])
+FILLING = own("ImportInProgress")
+WFFC = own("WaitForFirstConsumer")
+UNBOUND = {"is_volume_unbound": True}
+BOUND = {"bound_claims": frozenset({"disk"})}
+
+WORDS: dict[str, tuple[Known, str, Any, dict[str, Any], str]] = {
+    "6 before 7": (own("Failed"), "Always", LOST, {}, printable_statuses.PVC_NOT_FOUND),
+    "7: failed": (own("Failed"), "Always", None, {}, printable_statuses.DATA_VOLUME_ERROR),
+    "7: an error": (own("Pending", conditions=ERROR), "Always", None, {}, printable_statuses.DATA_VOLUME_ERROR),
+    "7: halted, too": (own("Failed"), "Halted", None, {}, printable_statuses.DATA_VOLUME_ERROR),
+    "7 before 8": (own("Failed"), "Always", UNPLACED, {}, printable_statuses.DATA_VOLUME_ERROR),
+    "8 before 9": (FILLING, "Always", UNPLACED, {}, printable_statuses.UNSCHEDULABLE),
+    "9: being filled": (FILLING, "Always", None, {}, printable_statuses.PROVISIONING),
+    "9: halted, too": (FILLING, "Halted", None, {}, printable_statuses.PROVISIONING),
+    "9 before 10": (FILLING, "Always", None, UNBOUND, printable_statuses.PROVISIONING),
+    "9: bound, about to be filled": (WFFC, "Always", None, BOUND, printable_statuses.PROVISIONING),
+    "9 before 11": (FILLING, "Always", PULLING, {}, printable_statuses.PROVISIONING),
+    "10: waits for a consumer": (WFFC, "Always", None, UNBOUND, printable_statuses.WAITING_FOR_VOLUME_BINDING),
+    "10: not of a halted one": (WFFC, "Halted", None, UNBOUND, printable_statuses.STOPPED),
+    "10: with an instance": (WFFC, "Manual", a_vmi("Pending"), UNBOUND, printable_statuses.WAITING_FOR_VOLUME_BINDING),
+    "10: not of a Once that is over": (
+        WFFC,
+        "Once",
+        a_vmi("Succeeded", ran=True),
+        UNBOUND,
+        printable_statuses.STOPPED,
+    ),
+    "10 before 11": (own("Succeeded"), "Always", PULLING, UNBOUND, printable_statuses.WAITING_FOR_VOLUME_BINDING),
+    "a running one is": (own("Failed"), "Always", RUNNING, {}, printable_statuses.RUNNING),
+    "none is seen": (NONE, "Halted", None, {}, printable_statuses.STOPPED),
+    "populated for a consumer": (own("PendingPopulation"), "Halted", None, {}, printable_statuses.STOPPED),
+    "filled": (own("Succeeded"), "Halted", None, {}, printable_statuses.STOPPED),
+}
+
+
+@pytest.mark.parametrize(("volumes", "strategy", "vmi", "facts", "word"), WORDS.values(), ids=WORDS.keys())
+def test_the_first_word_of_the_table_that_fits(
+    volumes: Known, strategy: str, vmi: Any, facts: dict[str, Any], word: str
+) -> None:
+    status = derive_status(vm_world(a_vm_with_disk(strategy), vmi, data_volumes=volumes, **facts), None)
+
+    assert status is not None
+    assert status.printable_status == word
+
+
+@pytest.mark.parametrize(
+    ("volumes", "words"),
+    [
+        (NOT_SERVED, "does not serve DataVolumes (cdi.kubevirt.io/v1beta1); install CDI"),
+        (known(a_data_volume("Succeeded", SOMEBODY)), "DataVolume disk exists and belongs to another object"),
+        (NONE, None),
+        (own("ImportInProgress"), None),
+    ],
+    ids=["no CDI", "somebody's", "not made yet", "being filled"],
+)
+def test_what_keeps_it_from_ever_starting_is_said(volumes: Known, words: str | None) -> None:
+    status = derive_status(a_world(volumes), None)
+
+    assert status is not None
+    failure = conditions.find(status.conditions, condition_types.FAILURE)
+    if words is None:
+        assert failure is None
+    else:
+        assert failure is not None
+        assert failure.reason == "FailedDataVolumeCreate"
+        assert words in failure.message
+
+
+def test_a_data_volume_is_made_from_its_template_and_bound_at_once() -> None:
+    vm = a_vm_with_disk()
+
+    assert build_data_volume(vm, vm.spec.data_volume_templates[0]) == {
+        "apiVersion": "cdi.kubevirt.io/v1beta1",
+        "kind": "DataVolume",
+        "metadata": {
+            "name": "disk",
+            "namespace": "default",
+            "labels": {"kubevirt.io/created-by": VM_UID},
+            "annotations": {
+                "cdi.kubevirt.io/storage.bind.immediate.requested": "true",
+                "cdi.kubevirt.io/allowClaimAdoption": "true",
+            },
+            "ownerReferences": [{**OWN, "blockOwnerDeletion": True}],
+        },
+        "spec": SPEC,
+    }

@@ -1,0 +1,139 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An instance and what fills its disks: it waits, it says so, and no guest sees half of an image."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from kubevirt_api import condition_types
+
+from controlplane.api.objects import conditions
+from controlplane.api.objects.vmi.status import VolumeStatus
+from controlplane.virt_controller.data_volumes import Known
+from controlplane.virt_controller.vmi.decide import decide
+from controlplane.virt_controller.vmi.status import derive_status, grant
+from controlplane.virt_controller.vmi.volumes import describe
+from controlplane.virt_controller.vmi.world import World
+from tests.controlplane.virt_controller.builders import a_running_pod, a_vmi, vmi_world
+from tests.controlplane.virt_controller.data_volumes import BY_CDI, CLAIMED, DISK, a_claim, a_data_volume, known
+
+MINE, NOBODYS = {"disk": a_claim(BY_CDI)}, {"disk": a_claim()}
+PENDING: dict[str, Any] = {"disk": a_claim(BY_CDI, phase="Pending")}
+
+
+def a_world(volume: Any, claims: Any, volumes: Known, **status: Any) -> World:
+    vmi = a_vmi("Scheduling", spec={"volumes": [volume]}, **{"attempt": 1, **status})
+    return vmi_world(vmi, claims=claims, data_volumes=volumes)
+
+
+def of(phase: str) -> Known:
+    return known(a_data_volume(phase))
+
+
+TABLE: dict[str, tuple[Any, Any, Known, bool]] = {
+    "filled": (DISK, MINE, of("Succeeded"), True),
+    "to be populated for its Pod": (DISK, PENDING, of("PendingPopulation"), True),
+    "waits for a consumer: it would be filled under the guest's eyes": (
+        DISK,
+        PENDING,
+        of("WaitForFirstConsumer"),
+        False,
+    ),
+    "being filled": (DISK, MINE, of("ImportInProgress"), False),
+    "filled, and no claim is seen": (DISK, {}, of("Succeeded"), False),
+    "neither is seen": (DISK, {}, known(), False),
+    "gone, and its claim is nobody's": (DISK, NOBODYS, known(), True),
+    "gone, and its claim is still a DataVolume's": (DISK, MINE, known(), False),
+    "the cluster has no CDI": (DISK, MINE, Known(), False),
+    "there, and its claim is nobody's yet": (DISK, NOBODYS, of("Pending"), False),
+    "a claim that is filled, by its own name": (CLAIMED, MINE, of("Succeeded"), True),
+    "a claim that is being filled, by its own name": (CLAIMED, MINE, of("ImportInProgress"), False),
+    "a claim that nobody fills": (CLAIMED, NOBODYS, known(), True),
+    "a claim that nobody fills, where there is no CDI": (CLAIMED, NOBODYS, Known(), True),
+}
+
+
+@pytest.mark.parametrize(("volume", "claims", "volumes", "starts"), TABLE.values(), ids=TABLE.keys())
+def test_its_pod_is_made_when_its_disks_are_what_they_are_to_be(
+    volume: Any, claims: Any, volumes: Known, starts: bool
+) -> None:
+    steps = decide(a_world(volume, claims, volumes)).steps
+
+    assert [type(step).__name__ for step in steps] == (["CreatePod"] if starts else ["Tell"])
+
+
+@pytest.mark.parametrize(
+    ("volume", "claims", "volumes", "status", "words"),
+    [
+        (DISK, MINE, of("Succeeded"), "True", "bound and ready"),
+        (DISK, MINE, of("ImportInProgress"), "False", "waits for DataVolumes disk (ImportInProgress)"),
+        (DISK, PENDING, of("WaitForFirstConsumer"), "False", "storage.bind.immediate.requested"),
+        (DISK, {}, known(), "False", "disk (not seen)"),
+        (DISK, {}, Known(), "False", "the cluster does not serve DataVolumes; install CDI"),
+        (CLAIMED, MINE, of("ImportInProgress"), "False", "waits for DataVolumes disk"),
+        (CLAIMED, NOBODYS, known(), "", ""),
+    ],
+)
+def test_its_condition_says_whether_they_are_filled(
+    volume: Any, claims: Any, volumes: Known, status: str, words: str
+) -> None:
+    new = derive_status(a_world(volume, claims, volumes), None)
+
+    assert new is not None
+    said = conditions.find(new.conditions, condition_types.DATA_VOLUMES_READY)
+    assert (said.status if said is not None else "") == status
+    assert words in (said.message if said is not None else "")
+
+
+def test_what_nobody_makes_is_a_claim_that_is_not_found() -> None:
+    new = derive_status(a_world(DISK, {}, known()), None)
+    assert new is not None
+    said = conditions.find(new.conditions, condition_types.SYNCHRONIZED)
+    assert said is not None
+    assert said.reason == condition_types.FAILED_PVC_NOT_FOUND
+    assert "DataVolume or PersistentVolumeClaim default/disk not found" in said.message
+
+    new = derive_status(a_world(DISK, {}, of("Pending")), None)
+    assert new is not None
+    assert conditions.find(new.conditions, condition_types.SYNCHRONIZED) is None
+
+
+def test_what_cdi_gave_up_ends_the_run_before_it_has_a_pod_and_never_one_that_has() -> None:
+    new = derive_status(a_world(DISK, {}, of("Failed")), None)
+    assert new is not None
+    assert (new.phase, new.reason) == ("Failed", "FailedDataVolumeImport")
+
+    world = a_world(DISK, {}, of("Failed"))
+    seen = vmi_world(world.vmi, a_running_pod(), claims=MINE, data_volumes=of("Failed"))
+    new = derive_status(seen, None)
+    assert new is None or new.phase == "Scheduling"
+
+
+def test_a_claim_is_described_as_it_is() -> None:
+    claim = a_claim(**{"cdi.kubevirt.io/storage.preallocation": "true"})
+    info = describe("disk", claim)
+
+    assert (info.claim_name, info.access_modes, info.volume_mode) == ("disk", ("ReadWriteOnce",), "Filesystem")
+    assert (info.capacity, info.requests) == ({"storage": "2Gi"}, {"storage": "1Gi"})
+    assert info.preallocated
+    assert not describe("disk", a_claim()).preallocated
+
+
+def test_claims_are_told_with_the_first_phase_and_as_they_are_at_the_grant_with_no_write_of_their_own() -> None:
+    fresh = vmi_world(a_vmi(spec={"volumes": [DISK]}), claims=PENDING, data_volumes=of("PendingPopulation"))
+    begun = derive_status(fresh, None)
+    assert begun is not None
+    assert [(one.name, one.persistent_volume_claim_info) for one in begun.volume_status] == [
+        ("root", describe("disk", PENDING["disk"]))
+    ]
+    told = {"volumeStatus": [{"name": "root", "target": "vda", "size": 7}, {"name": "other", "target": "vdb"}]}
+    world = a_world(DISK, MINE, of("Succeeded"), **told)
+    granted = grant(world, a_running_pod())
+    info = describe("disk", MINE["disk"])
+    assert granted.volume_status == (
+        VolumeStatus(name="root", target="vda", size=7, persistent_volume_claim_info=info),
+        VolumeStatus(name="other", target="vdb"),
+    )
