@@ -56,8 +56,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_DECIDE,
-        line="        if world.missing_claims:",
-        without="        if False:",
+        line="    if world.missing_claims:",
+        without="    if False:",
         because="What a claim is decides what the Pod looks like, and a Pod cannot be changed.",
         tests=("tests/controlplane/virt_controller/vmi/test_decide.py",),
     ),
@@ -91,8 +91,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_RULES,
-        line="        if source.claim_name and source.claim_name in first:",
-        without="        if False:",
+        line='        if name in first:\n            text = f"{excerpt(name)} is already used by',
+        without='        if False:\n            text = f"{excerpt(name)} is already used by',
         because="QEMU refuses a disk that it has open already, long after the machine was let in.",
         tests=("tests/controlplane/api/admission/test_verdict.py",),
     ),
