@@ -94,7 +94,11 @@ def run(report: Report) -> None:
         neighbours = Neighbours(cluster, seats, [name for name in names if name != HOSTILE])
         neighbours.warm_up(VMS)
         before = footprints(cluster, cluster.nodes[0])
-        _soak(cluster, seats, neighbours, seconds)
+        try:
+            _soak(cluster, seats, neighbours, seconds)
+        except Exception:  # what an hour has shown is not lost with its last minute
+            _report_times(report, neighbours.taken, seconds)
+            raise
         seats.start(HOSTILE)
         after = settled(lambda: footprints(cluster, cluster.nodes[0]), lambda found: not _grown(before, found))
     failures = [
@@ -131,6 +135,8 @@ def _report_times(report: Report, taken: Taken, seconds: float) -> list[str]:
     failures = []
     for verb in ("start", "stop", "report"):
         under, usual = ([each for way in WAYS for each in taken[way, verb, one]] for one in (True, False))
+        if not under or not usual:
+            continue
         ratio = statistics.median(under) / statistics.median(usual)
         by_way = {way: _ratio(taken[way, verb, True], taken[way, verb, False]) for way in WAYS}
         report(
