@@ -55,7 +55,7 @@ UNBUILT: dict[str, frozenset[str]] = {
             virtualMachineInstancesPerNode virtualMachineOptions vmRolloutStrategy vmStateStorageClass
             webhookConfiguration""",
         "DeveloperConfiguration": """
-            clusterProfiler disabledFeatureGates diskVerification minimumClusterTSCFrequency
+            clusterProfiler disabledFeatureGates diskVerification logVerbosity minimumClusterTSCFrequency
             minimumReservePVCBytes nodeSelectors pvcTolerateLessSpaceUpToPercent""",
     }.items()
 }

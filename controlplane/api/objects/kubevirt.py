@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import msgspec
 
@@ -28,8 +28,6 @@ class DeveloperConfiguration(Node, frozen=True, kw_only=True):
     """Guest memory per 100 of memory that a Pod requests when the machine names no memory request."""
     feature_gates: tuple[str, ...] = ()
     """Names of features to switch on. None is known to this version; the list is kept for clients."""
-    log_verbosity: dict[str, Any] | None = None
-    """Accepted for clients' sake; the level is set by LOG_LEVEL of each component."""
 
 
 class KubeVirtConfiguration(Node, frozen=True, kw_only=True):

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from kubevirt_api import condition_types
 
 from controlplane.api.objects import conditions
@@ -12,7 +14,7 @@ from controlplane.api.objects.claim import PersistentVolumeClaim, claim_name
 from controlplane.api.objects.data_volume import FAILED, WAIT_FOR_FIRST_CONSUMER
 from controlplane.api.objects.meta import Condition
 from controlplane.api.objects.pod import Trouble
-from controlplane.api.objects.vmi.status import PersistentVolumeClaimInfo, VolumeStatus
+from controlplane.api.objects.vmi.status import MOST_VOLUMES_TOLD, PersistentVolumeClaimInfo, Storage, VolumeStatus
 from controlplane.virt_controller.data_volumes import filled_by
 from controlplane.virt_controller.vmi.world import World
 
@@ -33,17 +35,21 @@ def volume_status(world: World) -> tuple[VolumeStatus, ...]:
             known[volume.name] = VolumeStatus(
                 name=before.name, target=before.target, size=before.size, persistent_volume_claim_info=info
             )
-    return tuple(known.values())
+    return tuple(known.values())[:MOST_VOLUMES_TOLD]
+
+
+def _storage(amounts: Mapping[str, str | int | float]) -> Storage | None:
+    return Storage(storage=amounts["storage"]) if "storage" in amounts else None
 
 
 def describe(name: str, claim: PersistentVolumeClaim) -> PersistentVolumeClaimInfo:
     """Say what a claim is, as it is now."""
     return PersistentVolumeClaimInfo(
         claim_name=name,
-        access_modes=claim.spec.access_modes,
+        access_modes=claim.spec.access_modes[:4],
         volume_mode=claim.spec.volume_mode,
-        capacity=claim.status.capacity,
-        requests=claim.spec.resources.requests,
+        capacity=_storage(claim.status.capacity),
+        requests=_storage(claim.spec.resources.requests),
         preallocated=any(
             key.endswith(PREALLOCATION) and value == "true" for key, value in claim.metadata.annotations.items()
         ),

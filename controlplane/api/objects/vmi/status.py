@@ -98,18 +98,32 @@ class MemoryStatus(Node, frozen=True, kw_only=True):
     """What the Pod needs beside the guest's memory."""
 
 
+MOST_VOLUMES_TOLD = 64
+"""A status stays small, however many disks a machine has: everybody holds it."""
+
+
+class Storage(Node, frozen=True, kw_only=True):
+    """An amount of storage, the one resource that a claim has."""
+
+    storage: Quantity | None = None
+    """How much."""
+
+
+Mode = Annotated[str, bounded(max_length=32)]
+
+
 class PersistentVolumeClaimInfo(Node, frozen=True, kw_only=True):
     """A claim, as it was when the run was given to its node."""
 
     claim_name: Annotated[str, bounded(max_length=253)] = ""
     """Name of the claim."""
-    access_modes: Annotated[tuple[Word, ...], bounded(max_items=8)] = ()
+    access_modes: Annotated[tuple[Mode, ...], bounded(max_items=4)] = ()
     """How many nodes may use it, e.g. ReadWriteOnce."""
-    volume_mode: Word = ""
+    volume_mode: Mode = ""
     """Filesystem or Block."""
-    capacity: Annotated[dict[str, Quantity], bounded(max_items=8)] = msgspec.field(default_factory=dict)
+    capacity: Storage | None = None
     """What the volume has."""
-    requests: Annotated[dict[str, Quantity], bounded(max_items=8)] = msgspec.field(default_factory=dict)
+    requests: Storage | None = None
     """What the claim asks for."""
     preallocated: bool = False
     """Whether CDI has allocated all of its blocks."""
@@ -185,8 +199,8 @@ class VirtualMachineInstanceStatus(Node, frozen=True, kw_only=True):
     """Virtual CPUs that the guest has now."""
     memory: MemoryStatus | None = None
     """Memory of the guest."""
-    volume_status: Annotated[tuple[VolumeStatus, ...], bounded(max_items=256)] = ()
-    """Volumes as the guest has them."""
+    volume_status: Annotated[tuple[VolumeStatus, ...], bounded(max_items=MOST_VOLUMES_TOLD)] = ()
+    """Volumes as the guest has them, the first 64."""
     migration_method: str = ""
     """LiveMigration or BlockMigration."""
     migration_transport: str = ""

@@ -11,11 +11,11 @@ import pytest
 from kubevirt_api import condition_types
 
 from controlplane.api.objects import conditions
-from controlplane.api.objects.vmi.status import VolumeStatus
+from controlplane.api.objects.vmi.status import MOST_VOLUMES_TOLD, Storage, VolumeStatus
 from controlplane.virt_controller.data_volumes import Known
 from controlplane.virt_controller.vmi.decide import decide
 from controlplane.virt_controller.vmi.status import derive_status, grant
-from controlplane.virt_controller.vmi.volumes import describe
+from controlplane.virt_controller.vmi.volumes import describe, volume_status
 from controlplane.virt_controller.vmi.world import World
 from tests.controlplane.virt_controller.builders import a_running_pod, a_vmi, vmi_world
 from tests.controlplane.virt_controller.data_volumes import BY_CDI, CLAIMED, DISK, a_claim, a_data_volume, known
@@ -117,7 +117,7 @@ def test_a_claim_is_described_as_it_is() -> None:
     info = describe("disk", claim)
 
     assert (info.claim_name, info.access_modes, info.volume_mode) == ("disk", ("ReadWriteOnce",), "Filesystem")
-    assert (info.capacity, info.requests) == ({"storage": "2Gi"}, {"storage": "1Gi"})
+    assert (info.capacity, info.requests) == (Storage(storage="2Gi"), Storage(storage="1Gi"))
     assert info.preallocated
     assert not describe("disk", a_claim()).preallocated
 
@@ -137,3 +137,12 @@ def test_claims_are_told_with_the_first_phase_and_as_they_are_at_the_grant_with_
         VolumeStatus(name="root", target="vda", size=7, persistent_volume_claim_info=info),
         VolumeStatus(name="other", target="vdb"),
     )
+
+
+def test_of_a_machine_with_very_many_disks_a_status_tells_the_first() -> None:
+    """More would be refused by the schema, and the run would wait for that for ever."""
+    names = [f"disk-{number}" for number in range(MOST_VOLUMES_TOLD + 9)]
+    volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names]
+    world = vmi_world(a_vmi(spec={"volumes": volumes}), claims={name: a_claim() for name in names})
+
+    assert [one.name for one in volume_status(world)] == names[:MOST_VOLUMES_TOLD]
