@@ -526,34 +526,6 @@ EXAMPLES = r"""
                 containerDisk:
                   image: localhost/virtops/test-guest:0.1.0
 
-- name: Have CDI fill a disk that belongs to the machine, and start it when that is full
-  virtops.kubevirt.kubevirt_vm:
-    name: fedora
-    namespace: default
-    run_strategy: Always
-    memory: 2Gi
-    data_volume_templates:
-      - metadata:
-          name: fedora-root
-        spec:
-          source:
-            registry:
-              url: docker://quay.io/containerdisks/fedora:latest
-          storage:
-            resources:
-              requests:
-                storage: 10Gi
-    disks:
-      - name: root
-        disk:
-          bus: virtio
-    volumes:
-      - name: root
-        dataVolume:
-          name: fedora-root
-    wait: true
-    wait_timeout: 1800
-
 - name: Give it a second disk; what it has already stays
   virtops.kubevirt.kubevirt_vm:
     name: web
@@ -631,6 +603,34 @@ EXAMPLES = r"""
     namespace: default
     state: absent
     wait: true
+
+- name: Have CDI fill a disk that belongs to the machine, and start it when that is full
+  virtops.kubevirt.kubevirt_vm:
+    name: fedora
+    namespace: default
+    run_strategy: Always
+    memory: 2Gi
+    data_volume_templates:
+      - metadata:
+          name: fedora-root
+        spec:
+          source:
+            registry:
+              url: docker://quay.io/containerdisks/fedora:latest
+          storage:
+            resources:
+              requests:
+                storage: 10Gi
+    disks:
+      - name: root
+        disk:
+          bus: virtio
+    volumes:
+      - name: root
+        dataVolume:
+          name: fedora-root
+    wait: true
+    wait_timeout: 1800
 """
 
 RETURN = r"""

@@ -60,6 +60,9 @@ DONE: dict[str, Callable[[World], bool]] = {
         running(world) == {"web", "node-1", "node-2"}
     ),
     "Delete a virtual machine with everything that belongs to it": lambda world: "web" not in vms(world),
+    "Have CDI fill a disk that belongs to the machine, and start it when that is full": lambda world: (
+        "fedora" in running(world)
+    ),
 }
 
 OF_INSTANCES: dict[str, Callable[[World], bool]] = {

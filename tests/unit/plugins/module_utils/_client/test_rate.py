@@ -68,6 +68,9 @@ class Answer:
     def readline(self, _limit: int) -> bytes:
         return self.read1(0)
 
+    def close(self) -> None:
+        self._parts.clear()
+
 
 class Mute(Answer):
     """A stream of which nothing is heard any more."""

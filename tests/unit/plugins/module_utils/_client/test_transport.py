@@ -188,6 +188,24 @@ def test_a_watch_that_is_refused_says_how(refusal: bytes, words: str | None) -> 
         transport.close()
 
 
+def test_a_stream_that_ends_with_its_connection_keeps_no_socket(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    plain = Transport.ask
+
+    def ask(*arguments: Any) -> Any:
+        asked.append(plain(*arguments))
+        return asked[-1]
+
+    monkeypatch.setattr(Transport, "ask", ask)
+    with answering(b"HTTP/1.1 200 OK\r\n\r\none\n") as (url, _heads):
+        transport = Transport(Endpoint(server=url))
+        _status, lines = streams.lines(transport, "/", 5)
+        assert next(lines) == b"one\n"
+        lines.close()
+        transport.close()
+    assert asked[0].isclosed()
+
+
 def test_plain_text_of_a_refusal_is_kept() -> None:
     refusal = answer("503 Unavailable", b"service unavailable\n", "Content-Type: text/plain")
     with answering(*[refusal] * 8) as (url, _heads):
