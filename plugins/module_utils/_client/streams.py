@@ -59,7 +59,7 @@ def _lines(transport: Transport, response: http.client.HTTPResponse) -> Iterator
     except (OSError, http.client.HTTPException):
         return  # cut or silent for too long: whoever reads knows whether there is time to open another
     finally:
-        response.close()  # one that ends with its connection keeps the socket, and the connection knows it no more
+        response.close()  # as a whole answer is
         transport.close()
 
 

@@ -166,6 +166,8 @@ class Transport:
         except (OSError, http.client.HTTPException) as error:
             self.close()
             raise self._unavailable(error) from error
+        finally:
+            response.close()  # one that ends with its connection keeps the socket, and the connection knows it no more
         return b"".join(parts)
 
     def _decoded(self, response: http.client.HTTPResponse, raw: bytes) -> Any:

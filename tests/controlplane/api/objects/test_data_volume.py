@@ -11,12 +11,12 @@ import pytest
 from controlplane.api.objects.data_volume import DataVolume, is_served
 from controlplane.api.objects.decode import decode
 
-ESTABLISHED = [{"type": "Established", "status": "True"}]
+ESTABLISHED = ({"type": "Established", "status": "True"},)
 
 
 def a_definition(served: bool = True, version: str = "v1beta1", conditions: Any = ESTABLISHED, **meta: Any) -> bytes:
     spec = {"versions": [{"name": "v1alpha1", "served": True}, {"name": version, "served": served}]}
-    return json.dumps({"metadata": meta, "spec": spec, "status": {"conditions": conditions}}).encode()
+    return json.dumps({"metadata": meta, "spec": spec, "status": {"conditions": list(conditions)}}).encode()
 
 
 @pytest.mark.parametrize(

@@ -268,6 +268,10 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
         a_world(a_vmi("Running"), a_launcher(seen(IOERROR, is_held=True))),
         Plan(),
     ),
+    "something else than an I/O error has paused it, and nobody holds it": (
+        a_world(a_vmi("Running"), a_launcher(seen(State(Life.PAUSED, "watchdog")))),
+        Plan(),
+    ),
     "paused by a user": (a_world(a_vmi("Running"), a_launcher(seen(State(Life.PAUSED, "user")))), Plan()),
     # The way out.
     "deleted": (

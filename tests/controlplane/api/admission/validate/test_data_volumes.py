@@ -19,9 +19,13 @@ SPEC = {
 }
 
 
-def alpine(spec: Any = SPEC, **metadata: Any) -> dict[str, Any]:
+_UPSTREAMS = object()
+
+
+def alpine(spec: Any = _UPSTREAMS, **metadata: Any) -> dict[str, Any]:
     """Return upstream's vm-alpine-datavolume.yaml, with one entry changed."""
-    entry = {"metadata": {"name": "alpine-dv", "creationTimestamp": None, **metadata}, "spec": spec}
+    named = {"name": "alpine-dv", "creationTimestamp": None, **metadata}
+    entry = {"metadata": named, "spec": SPEC if spec is _UPSTREAMS else spec}
     machine = {
         "domain": {
             "devices": {"disks": [{"disk": {"bus": "virtio"}, "name": "datavolumedisk1"}]},
