@@ -117,7 +117,8 @@ class Lab:
 
     @contextlib.contextmanager
     def running(self, nodes: int = 1, **options: object) -> Iterator[Lab]:
-        """Have the lab up inside the block, and nothing of it left after."""
+        """Have the lab up inside the block, begun from nothing, and nothing of it left after."""
+        self.down()  # whoever was killed in this block left one of this name, with all that ran on it
         try:
             self.up(nodes, **options)  # type: ignore[arg-type]
             yield self

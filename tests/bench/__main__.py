@@ -19,6 +19,7 @@ BENCHES = {
     "control-plane": "tests.bench.control_plane",
     "hostile-node": "tests.bench.hostile_node",
     "idle-node": "tests.bench.idle_node",
+    "lab-start": "tests.bench.lab_start",
     "node-start": "tests.bench.node_start",
     "node-start-20": "tests.bench.node_start_many",
     "overlay": "tests.bench.overlay",

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,7 +14,7 @@ import pytest
 from lab import Lab, LabError
 from lab.cluster import faults
 from lab.cluster.status import collect_status
-from tests.lab.real import PODS, a_pod, eventually, fair, node_is_ready, run_pod
+from tests.lab.real import PODS, a_pod, eventually, node_is_ready, run_pod
 
 pytestmark = pytest.mark.lab
 
@@ -30,20 +28,8 @@ PROGRAMS = [
     ("kubelet", "node-1"),
     ("kube-proxy", "node-2"),
 ]
-HEAL_SECONDS = 5
-
-
-def assert_mended_in_time(lab: Lab, hurt: Callable[[], None]) -> None:
-    """Hurt the lab and bring it up; of three attempts one must keep the promise, for others use this machine too."""
-    took = []
-    for _attempt in range(3):
-        hurt()
-        began = time.monotonic()
-        lab.up()
-        took.append(time.monotonic() - began)
-        if took[-1] <= fair(HEAL_SECONDS):
-            return
-    raise AssertionError(f"mended after {took} s")
+HEAL_SECONDS = 30
+"""When to give up; how long it takes is measured by `python -m tests.bench lab-start`."""
 
 
 @pytest.mark.parametrize(("program", "node"), PROGRAMS, ids=[program for program, _unused in PROGRAMS])
@@ -52,7 +38,9 @@ def test_killed_program_comes_back_by_itself(two_nodes: Lab, program: str, node:
     killed = faults.kill_program(two_nodes, program, node=node)
     eventually(lambda: machine.programs()[program].pid not in (0, killed), HEAL_SECONDS, f"{program} runs again")
     eventually(lambda: two_nodes.api().is_ready(), HEAL_SECONDS, "the API server is ready")
-    eventually(lambda: all(node_is_ready(two_nodes, each) for each in two_nodes.node_names()), 10, "nodes are Ready")
+    eventually(
+        lambda: all(node_is_ready(two_nodes, each) for each in two_nodes.node_names()), HEAL_SECONDS, "nodes are Ready"
+    )
 
 
 def test_pods_outlive_their_kubelet_and_containerd(two_nodes: Lab) -> None:
@@ -67,30 +55,25 @@ def test_pods_outlive_their_kubelet_and_containerd(two_nodes: Lab) -> None:
 
 def test_node_comes_back_with_its_pods_after_a_power_cut(two_nodes: Lab) -> None:
     run_pod(two_nodes, a_pod("rebooted", node="node-2"))
-
-    def cut_power() -> None:
-        faults.kill_node(two_nodes, "node-2")
-        assert [each["state"] for each in collect_status(two_nodes)["nodes"]] == ["running", "down"]
-        assert not list(Path("/sys/fs/cgroup").glob(f"*/lab/{two_nodes.name}/node-2"))
-
-    assert_mended_in_time(two_nodes, cut_power)
+    faults.kill_node(two_nodes, "node-2")
+    assert [each["state"] for each in collect_status(two_nodes)["nodes"]] == ["running", "down"]
+    assert not list(Path("/sys/fs/cgroup").glob(f"*/lab/{two_nodes.name}/node-2"))
+    two_nodes.up()
 
     def restarted() -> bool:
         (status,) = (two_nodes.api().get(f"{PODS}/rebooted") or {})["status"]["containerStatuses"]
         return bool(status["restartCount"] >= 1 and status["ready"])
 
-    eventually(restarted, 15, "the node's Pod runs again")
+    eventually(restarted, HEAL_SECONDS, "the node's Pod runs again")
 
 
 @pytest.mark.parametrize("victim", ["cp", "node-1"])
 def test_machine_whose_init_was_killed_is_mended(two_nodes: Lab, victim: str) -> None:
     machine = two_nodes.control_plane if victim == "cp" else two_nodes.node(victim)
 
-    def kill_init() -> None:
-        os.kill(machine.running_pid(), signal.SIGKILL)
-        eventually(lambda: machine.pid() is None, 5, f"{victim} is down")
-
-    assert_mended_in_time(two_nodes, kill_init)
+    os.kill(machine.running_pid(), signal.SIGKILL)
+    eventually(lambda: machine.pid() is None, HEAL_SECONDS, f"{victim} is down")
+    two_nodes.up()
     run_pod(two_nodes, a_pod(f"after-{victim}", node="node-1"))
 
 
@@ -120,11 +103,9 @@ def test_silent_node_is_not_ready_until_it_is_mended(two_nodes: Lab, hurt, mend,
 
 
 def test_up_mends_frozen_and_cut_nodes(two_nodes: Lab) -> None:
-    def freeze_and_cut() -> None:
-        faults.freeze_node(two_nodes, "node-1")
-        faults.cut_node(two_nodes, "node-2")
-
-    assert_mended_in_time(two_nodes, freeze_and_cut)
+    faults.freeze_node(two_nodes, "node-1")
+    faults.cut_node(two_nodes, "node-2")
+    two_nodes.up()
     assert [each["state"] for each in collect_status(two_nodes)["nodes"]] == ["running", "running"]
 
 

@@ -1,0 +1,70 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How long a lab takes from nothing: three nodes Ready, the first Pod, mended, gone.
+
+The floor is etcd and kube-apiserver alone, in alternation in the same run: what a lab does beyond them is ours, and a
+slow machine is slow at both.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+from lab import Lab
+from lab.cluster import faults
+from tests.lab.real import a_pod, run_pod
+
+ROUNDS = 3
+AT_MOST = {"ready": 2.6, "first_pod": 3.4, "mended": 1.5, "down": 0.5}
+"""In floors. An idle machine of two processors takes 2 s for one."""
+
+
+def run(report: Callable[[dict[str, Any]], None]) -> None:
+    """Report the medians beside the floor; raise AssertionError where a bar does not hold."""
+    lab = Lab(f"bench-lab-{os.getpid()}")
+    floors: list[float] = []
+    took: dict[str, list[float]] = {name: [] for name in AT_MOST}
+    for _round in range(ROUNDS):
+        floors.append(_seconds(lambda: lab.up(0, controllers=False)))
+        lab.down()
+        for name, seconds in _life(lab).items():
+            took[name].append(seconds)
+    floor = statistics.median(floors)
+    ratios = {name: statistics.median(seconds) / floor for name, seconds in took.items()}
+    for name, ratio in ratios.items():
+        figure = {
+            "name": f"lab-{name}",
+            "value": round(statistics.median(took[name]), 2),
+            "unit": "s",
+            "rounds": ROUNDS,
+        }
+        beside = {"peer": round(floor, 2), "peer_is": "etcd and kube-apiserver alone, same run"}
+        report({**figure, **beside, "ratio": round(ratio, 2), "target": AT_MOST[name]})
+    missed = {name: round(ratio, 2) for name, ratio in ratios.items() if ratio > AT_MOST[name]}
+    assert not missed, f"in floors, at most {AT_MOST}: {missed}"
+
+
+def _life(lab: Lab) -> dict[str, float]:
+    """Have a lab of three nodes once; return the seconds of each part of its life."""
+    try:
+        began = time.monotonic()
+        lab.up(3)
+        ready = time.monotonic() - began
+        run_pod(lab, a_pod("first"))
+        first_pod = time.monotonic() - began
+        faults.kill_node(lab, "node-3")
+        mended = _seconds(lab.up)
+    finally:
+        down = _seconds(lab.down)
+    return {"ready": ready, "first_pod": first_pod, "mended": mended, "down": down}
+
+
+def _seconds(what: Callable[[], object]) -> float:
+    began = time.monotonic()
+    what()
+    return time.monotonic() - began
