@@ -19,7 +19,7 @@ WEB = {"name": "web", "namespace": "default"}
 MACHINE = {"domain": {"memory": {"guest": "1Gi"}}}
 TASKS: dict[str, dict[str, Any]] = {
     "kubevirt_vm": {**WEB, "memory": "1Gi", "run_strategy": "Always"},
-    "kubevirt_vmi": {**WEB, "definition": {"spec": MACHINE}},
+    "kubevirt_vmi": WEB,
     "kubevirt_replicaset": {**WEB, "definition": {"spec": {"replicas": 1, "template": {"spec": MACHINE}}}},
     "kubevirt_service": {**WEB, "vm": "web", "ports": [{"port": 80}]},
     "kubevirt_vm_info": WEB,
@@ -94,6 +94,6 @@ def in_vain() -> World:
     world.unschedulable = "0/1 nodes are available"
     status = {"phase": "Scheduling", "conditions": []}
     metadata = {"name": "web", "namespace": "default"}
-    world.put("virtualmachineinstances", {"metadata": dict(metadata), "spec": dict(MACHINE), "status": status})
+    world.put("virtualmachineinstances", {"metadata": dict(metadata), "spec": {}, "status": status})
     world.put("virtualmachineinstancereplicasets", {"metadata": dict(metadata), "spec": {"replicas": 2}, "status": {}})
     return world
