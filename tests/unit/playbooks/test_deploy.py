@@ -33,7 +33,8 @@ def revisions(folder: Path, digests: dict[str, dict[str, str]]) -> Any:
         {"hosts": "client", "gather_facts": False, "tasks": [{"ansible.builtin.copy": keep, "vars": role["vars"]}]},
     ]
     (folder / "play.yml").write_text(yaml.safe_dump(plays))
-    command = [sys.executable, "-m", "ansible", "playbook", "-i", "hosts.yml", "play.yml"]
+    python = os.environ.get("ANSIBLE_PYTHON", sys.executable)
+    command = [python, "-m", "ansible", "playbook", "-i", "hosts.yml", "play.yml"]
     done = subprocess.run(command, cwd=folder, env=os.environ, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads((folder / "said.json").read_text())

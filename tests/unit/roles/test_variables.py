@@ -115,7 +115,8 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     collection.parent.mkdir(parents=True)
     collection.symlink_to(ROOT)
     environment = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(folder)}
-    command = [sys.executable, "-m", "ansible", "playbook", "-i", "hosts.yml", "play.yml"]
+    python = os.environ.get("ANSIBLE_PYTHON", sys.executable)
+    command = [python, "-m", "ansible", "playbook", "-i", "hosts.yml", "play.yml"]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads((folder / "said.json").read_text())
