@@ -22,7 +22,7 @@ os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}:/usr/s
 os.environ["PYTHONPATH"] = f"{ROOT}:{ROOT / 'plugins/module_utils'}"
 
 nox.options.default_venv_backend = "none"
-SESSIONS = "lint unit guards sanity galaxy docs images component lab e2e molecule"
+SESSIONS = "lint unit guards sanity in_turn galaxy docs images component lab e2e molecule"
 nox.options.sessions = SESSIONS.split()
 
 PYTEST = ("python", "-m", "pytest", "-q", "--durations=10")
@@ -66,6 +66,12 @@ def guards(session: nox.Session) -> None:
 def sanity(session: nox.Session) -> None:
     """ansible-test sanity, without Docker: `nox -s sanity -- --ansible-core 2.18` for another version."""
     session.run("python", "-m", "tests.sanity.run_sanity", *session.posargs)
+
+
+@nox.session
+def in_turn(session: nox.Session) -> None:
+    """What differs between versions of ansible-core, on one other than the project's, another with each commit."""
+    session.run("python", "-m", "tests.sanity.in_turn", *session.posargs)
 
 
 @nox.session

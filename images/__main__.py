@@ -41,7 +41,9 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     making = commands.add_parser("build", help="make OCI archives, without a container engine")
     making.add_argument("--only", action="append", choices=NAMES, help="make this image only; may be repeated")
-    making.add_argument("--output", type=Path, help="directory of the archives; by default in the cache")
+    making.add_argument(
+        "--output", type=Path, help="directory for archives called NAME.tar; by default they are in the cache only"
+    )
     making.add_argument("--prefix", default=DEFAULT_PREFIX, help="what stands before the images' names")
     making.add_argument("--tag", default="", help="the images' tag; by default the collection's version")
     making.add_argument("--mirror", default="", help="URL of a Debian mirror; by default the one that apt uses here")
@@ -67,14 +69,13 @@ def _parser() -> argparse.ArgumentParser:
 
 def _build(chosen: argparse.Namespace) -> None:
     store = Store(cache_directory(), lambda text: print(f"images: {text}", file=sys.stderr, flush=True))
-    output = chosen.output or cache_directory() / "archives"
     mirrors = Mirrors(chosen.mirror, chosen.security_mirror)
     options = Options(chosen.prefix, chosen.tag, mirrors, chosen.fresh)
     make = plan if chosen.check else build
     built = []
     for name in chosen.only or NAMES:
         started = time.monotonic()
-        one = make(name, store, output, options)
+        one = make(name, store, chosen.output, options)
         built.append(one)
         if not chosen.json:
             print(_line(one, time.monotonic() - started), flush=True)
@@ -98,7 +99,7 @@ def _described(built: Built) -> dict[str, object]:
         "digest": image.digest,
         "archive": str(image.path.resolve()),
         "built": built.written,
-        "size_bytes": image.path.stat().st_size if image.path.exists() else 0,
+        "size_bytes": image.path.stat().st_size if image.digest else 0,
     }
 
 

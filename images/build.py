@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Make the images: each layer from its recipe where that has changed, and an archive where a layer has.
+"""Make the images: each layer from its recipe where that has changed, and an archive where a layer or a name has.
 
 `build` works from mmdebstrap's root file systems and keeps everything in the store. `assemble` works from the root
 file system that it runs in, a Containerfile's build stage, and keeps nothing.
@@ -11,15 +11,16 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import re
 import shutil
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from images.mirrors import NO_MIRRORS, Mirrors, of_this_machine
-from images.oci import Image, Layer, LayerWriter, write_archive
+from images.oci import Image, Layer, LayerWriter, digest_of, write_archive
 from images.precompile import interpreter_command, unpack_interpreter
 from images.recipes import Inputs, LayerRecipe, Recipe, packages_file, recipe
 from images.rootfs import OPTIONS, make_rootfs, parse_packages
@@ -61,10 +62,20 @@ def collection_version(collection: Path = COLLECTION) -> str:
     return found[1]
 
 
-def build(name: str, store: Store, output: Path, options: Options, collection: Path = COLLECTION) -> Built:
-    """Bring an image's archive up to date: `output`/NAME.tar. Nothing is written when nothing has changed."""
+def build(name: str, store: Store, output: Path | None, options: Options, collection: Path = COLLECTION) -> Built:
+    """Bring an image's archive up to date: a piece of the store, and a copy of it at `output`/NAME.tar if asked for.
+
+    Nothing is written when nothing has changed.
+    """
     layers, making = _layers(name, store, options, collection)
-    return _archive(making, layers, output, options, collection)
+    kept = _archive(store, making, layers, _reference(name, options, collection))
+    if output is None:
+        return kept
+    path = output / f"{name}.tar"
+    is_there = _is_copy(path, kept.image.path)
+    if not is_there:
+        _copy(kept.image.path, path)
+    return Built(name, replace(kept.image, path=path), written=not is_there)
 
 
 def _layers(name: str, store: Store, options: Options, collection: Path) -> tuple[list[Layer], Recipe]:
@@ -86,16 +97,19 @@ def _layers(name: str, store: Store, options: Options, collection: Path) -> tupl
     return [_layer(store, making, one, inputs, base) for one in making.layers], making
 
 
-def plan(name: str, store: Store, output: Path, options: Options, collection: Path = COLLECTION) -> Built:
+def plan(name: str, store: Store, output: Path | None, options: Options, collection: Path = COLLECTION) -> Built:
     """Say what `build` would do, and do nothing: the image as it is, or one without a digest that is to be written."""
-    path = output / f"{name}.tar"
-    to_write = Built(name, Image(path, _reference(name, options, collection), ""), written=True)
+    reference, readable = _reference(name, options, collection), store.for_reading()
+    path = store.root if output is None else output / f"{name}.tar"
+    to_write = Built(name, Image(path, reference, ""), written=True)
     try:
-        layers, making = _layers(name, store.for_reading(), options, collection)
+        layers, making = _layers(name, readable, options, collection)
+        kept = _archive(readable, making, layers, reference)
     except NotMadeError:
         return to_write
-    image = _current(making, layers, path, options, collection)
-    return to_write if image is None else Built(name, image, written=False)
+    if output is None:
+        return kept
+    return Built(name, replace(kept.image, path=path), written=False) if _is_copy(path, kept.image.path) else to_write
 
 
 def _interpreter(store: Store, name: str, base: str, tree: Callable[[], Mapping[str, Node]]) -> list[str]:
@@ -115,36 +129,40 @@ def _layer(store: Store, making: Recipe, one: LayerRecipe, inputs: Inputs, base:
     return store.layer(f"{making.name}-{one.name}", key, make)
 
 
-def _archive(making: Recipe, layers: list[Layer], output: Path, options: Options, collection: Path) -> Built:
-    path = output / f"{making.name}.tar"
-    known = _current(making, layers, path, options, collection)
-    if known is not None:
-        return Built(making.name, known, written=False)
-    image = write_archive(path, _reference(making.name, options, collection), layers, making.config)
-    key = _archive_key(making, layers, image.reference)
-    _note(path).write_text(json.dumps({"key": key, "digest": image.digest, "modified": path.stat().st_mtime_ns}))
-    return Built(making.name, image, written=True)
+def _archive(store: Store, making: Recipe, layers: list[Layer], reference: str) -> Built:
+    """Return the archive of an image: a piece by what is in it, which nobody who builds another one touches."""
+    digest, is_made = digest_of(layers, making.config), False
+
+    def make(path: Path) -> None:
+        nonlocal is_made
+        write_archive(path, reference, layers, making.config)
+        is_made = True
+
+    key = key_of(reference, digest, hash_of(COLLECTION / "images/oci.py"))
+    path = store.piece(f"{making.name}-archive", key, make)
+    return Built(making.name, Image(path, reference, digest), written=is_made)
+
+
+def _is_copy(path: Path, kept: Path) -> bool:
+    """Tell whether a file is the copy of a kept archive: it has its time, to the nanosecond."""
+    if not path.exists():
+        return False
+    one, other = path.stat(), kept.stat()
+    return (one.st_size, one.st_mtime_ns) == (other.st_size, other.st_mtime_ns)
+
+
+def _copy(kept: Path, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        shutil.copy2(kept, partial)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def _reference(name: str, options: Options, collection: Path) -> str:
     return f"{options.prefix}/{name}:{options.tag or collection_version(collection)}"
-
-
-def _archive_key(making: Recipe, layers: list[Layer], reference: str) -> str:
-    return key_of(reference, [one.sha256 for one in layers], repr(making.config), hash_of(COLLECTION / "images/oci.py"))
-
-
-def _note(path: Path) -> Path:
-    return path.with_name(f".{path.stem}.json")
-
-
-def _current(making: Recipe, layers: list[Layer], path: Path, options: Options, collection: Path) -> Image | None:
-    """Return the image of an archive that is up to date and as it was written."""
-    if not (path.exists() and _note(path).exists()):
-        return None
-    known, reference = json.loads(_note(path).read_text()), _reference(making.name, options, collection)
-    is_it = known["key"] == _archive_key(making, layers, reference) and known["modified"] == path.stat().st_mtime_ns
-    return Image(path, reference, known["digest"]) if is_it else None
 
 
 def assemble(name: str, root: Path, output: Path, collection: Path = COLLECTION) -> list[Path]:

@@ -176,6 +176,11 @@ class LayerWriter:
         self._tar.addfile(entry, stream)
 
 
+def digest_of(layers: Sequence[Layer], config: Config) -> str:
+    """Return the digest that an image of these layers has, whatever it is called."""
+    return f"sha256:{hashlib.sha256(_json(_manifest(layers, _json(_config(layers, config))))).hexdigest()}"
+
+
 def write_archive(path: Path, reference: str, layers: Iterable[Layer], config: Config) -> Image:
     """Write an OCI archive whose layers are stored as they are, and name it `reference` (a repository with a tag).
 

@@ -4,7 +4,7 @@
 """Where the pieces of images are kept between builds, by the hash of what they are made from.
 
 A piece is a file or a directory whose name ends in its key; a finished piece is never changed, so whoever finds one
-may use it. Pieces of one name that are older than the newest four are removed.
+may use it. Pieces of one name that are older than the newest four are removed, unless they may be in use yet.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import json
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +23,8 @@ from pathlib import Path
 from images.oci import Layer
 
 _KEPT = 4
+_IN_USE_SECONDS = 900
+"""Of which a piece may be in use after it was made: put into an archive, brought to nodes."""
 
 
 def cache_directory() -> Path:
@@ -103,6 +106,8 @@ class Store:
         key_length = len(key_of())
         pieces = [one for one in self.root.glob(f"{name}-*") if len(one.name) == len(name) + 1 + key_length]
         for old in sorted(pieces, key=lambda one: one.stat().st_mtime_ns, reverse=True)[_KEPT:]:
+            if time.time() - old.stat().st_mtime < _IN_USE_SECONDS:
+                continue
             _remove(old)
             old.with_name(f"{old.name}.sha256").unlink(missing_ok=True)
 

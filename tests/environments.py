@@ -73,7 +73,21 @@ def _share_collections(folder: Path) -> None:
         link.symlink_to(COLLECTIONS)
 
 
+def has_interpreter(name: str) -> bool:
+    """Tell whether an environment can be made here."""
+    return _found(OLDEST.get(name, (3, 0))) is not None
+
+
 def _interpreter(oldest: tuple[int, int]) -> str:
+    """Return a Python that is new enough; ends the program with what to do where there is none."""
+    found = _found(oldest)
+    if found is None:
+        wanted = ".".join(map(str, oldest))
+        sys.exit(f"environments: no Python {wanted} or newer on PATH or among pyenv's; install one")
+    return found
+
+
+def _found(oldest: tuple[int, int]) -> str | None:
     """Return this Python, or the first other one that is new enough and runs."""
     if sys.version_info >= oldest:
         return sys.executable
@@ -81,8 +95,7 @@ def _interpreter(oldest: tuple[int, int]) -> str:
         tried = subprocess.run([candidate, "-c", "import ensurepip, venv"], capture_output=True, check=False)
         if tried.returncode == 0:
             return candidate
-    wanted = ".".join(map(str, oldest))
-    sys.exit(f"environments: no Python {wanted} or newer on PATH or among pyenv's; install one")
+    return None
 
 
 def _candidates(oldest: tuple[int, int]) -> Iterator[str]:

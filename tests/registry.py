@@ -14,7 +14,6 @@ import json
 import os
 import sys
 import tarfile
-import tempfile
 from dataclasses import dataclass
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -104,12 +103,9 @@ class Handler(BaseHTTPRequestHandler):
 
 def main() -> int:
     """Build what is to be served, and serve it until killed."""
-    with tempfile.TemporaryDirectory() as scratch:
-        built = {
-            name: build(name, Store(cache_directory()), Path(scratch), Options())
-            for name in ("control-plane", "virt-launcher")
-        }
-        shelves = {name: read_archive(one.image.path) for name, one in built.items()}
+    names = ("control-plane", "virt-launcher")
+    built = {name: build(name, Store(cache_directory()), None, Options()) for name in names}
+    shelves = {name: read_archive(one.image.path) for name, one in built.items()}
     credentials = os.environ.get("REGISTRY_CREDENTIALS", "")
     wanted = f"Basic {base64.b64encode(credentials.encode()).decode()}" if credentials else ""
     server = ThreadingHTTPServer((sys.argv[1], 0), partial(Handler, shelves, wanted))

@@ -28,6 +28,12 @@ options:
     type: list
     elements: str
     required: true
+  alike:
+    description:
+      - How much an unknown name must be like a known one to be taken for it, from V(0) to V(1). By default any unknown
+        one is mistyped; where others have names of the kind, only one that is near.
+    type: float
+    default: 0.0
 positional: known
 """
 
@@ -36,6 +42,11 @@ EXAMPLES = r"""
   ansible.builtin.debug:
     msg: "{{ ['node_kvm_require'] | virtops.kubevirt.mistyped(['node_kvm_required', 'node_kvm_python']) }}"
     # ["node_kvm_require (is node_kvm_required meant?)"]
+
+- name: Leave alone what is not like a known name
+  ansible.builtin.debug:
+    msg: "{{ ['kubevirt_node', 'kubevirt_version'] | virtops.kubevirt.mistyped(['kubevirt_nodes'], alike=0.9) }}"
+    # ["kubevirt_node (is kubevirt_nodes meant?)"]
 """
 
 RETURN = r"""
@@ -46,15 +57,15 @@ _value:
 """
 
 
-def mistyped(names: Iterable[str], known: Iterable[str]) -> list[str]:
-    """Return a text for each name that is not known."""
+def mistyped(names: Iterable[str], known: Iterable[str], alike: float = 0.0) -> list[str]:
+    """Return a text for each name that is not known; with `alike` (0 to 1) only where a known one is so near."""
     valid = list(known)
-    unknown = [str(name) for name in names if name not in valid]
-    return [name + _nearest(name, valid) for name in unknown]
+    nearest = {str(name): _nearest(str(name), valid, alike) for name in names if name not in valid}
+    return [name + meant for name, meant in nearest.items() if meant or not alike]
 
 
-def _nearest(name: str, known: list[str]) -> str:
-    found = difflib.get_close_matches(name, known, n=1, cutoff=0.0)
+def _nearest(name: str, known: list[str], alike: float) -> str:
+    found = difflib.get_close_matches(name, known, n=1, cutoff=alike)
     return f" (is {found[0]} meant?)" if found else ""
 
 

@@ -203,6 +203,16 @@ causes:
   returned: when the API server refuses
   type: list
   elements: dict
+status:
+  description: The HTTP status of the API server's refusal.
+  returned: when the API server refuses
+  type: int
+  sample: 403
+server_reason:
+  description: Why, in the API server's word; empty where it has none.
+  returned: when the API server refuses
+  type: str
+  sample: Forbidden
 """
 
 import functools

@@ -73,6 +73,36 @@ resources:
   returned: success
   type: list
   elements: dict
+reason:
+  description: Why waiting was in vain; what the set could not do, or what is wrong with one of its instances.
+  returned: failure of a wait
+  type: str
+  sample: "1 of 3 instances are ready, 3 are there; workersx2f7k: its instance is Scheduling"
+conditions:
+  description: The conditions of the replica set.
+  returned: failure of a wait
+  type: list
+  elements: dict
+events:
+  description: The newest warnings about that instance and its Pod.
+  returned: failure of a wait
+  type: list
+  elements: str
+causes:
+  description: What the API server found wrong, by field.
+  returned: when the API server refuses
+  type: list
+  elements: dict
+status:
+  description: The HTTP status of the API server's refusal.
+  returned: when the API server refuses
+  type: int
+  sample: 403
+server_reason:
+  description: Why, in the API server's word; empty where it has none.
+  returned: when the API server refuses
+  type: str
+  sample: Forbidden
 """
 
 from ..module_utils._client import frame

@@ -690,6 +690,41 @@ results:
       description: Why it failed.
       returned: failure
       type: str
+    duration:
+      description: As RV(duration).
+      returned: with O(wait=true)
+      type: float
+    reason:
+      description: As RV(reason).
+      returned: failure of a wait
+      type: str
+    printable_status:
+      description: As RV(printable_status).
+      returned: failure of a wait
+      type: str
+    conditions:
+      description: As RV(conditions).
+      returned: failure of a wait
+      type: list
+      elements: dict
+    events:
+      description: As RV(events).
+      returned: failure of a wait
+      type: list
+      elements: str
+    causes:
+      description: As RV(causes).
+      returned: when the API server refuses
+      type: list
+      elements: dict
+    status:
+      description: As RV(status).
+      returned: when the API server refuses
+      type: int
+    server_reason:
+      description: As RV(server_reason).
+      returned: when the API server refuses
+      type: str
 reason:
   description: Why waiting was in vain, the most telling of what the Pod, the scheduler, the instance and the events say.
   returned: failure of a wait
@@ -715,6 +750,16 @@ causes:
   returned: when the API server refuses
   type: list
   elements: dict
+status:
+  description: The HTTP status of the API server's refusal.
+  returned: when the API server refuses
+  type: int
+  sample: 403
+server_reason:
+  description: Why, in the API server's word; empty where it has none.
+  returned: when the API server refuses
+  type: str
+  sample: Forbidden
 """
 
 from ..module_utils._client import frame

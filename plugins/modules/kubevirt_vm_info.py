@@ -79,6 +79,41 @@ resources:
   returned: success
   type: list
   elements: dict
+reason:
+  description: Why waiting was in vain, the most telling of what the Pod, the scheduler, the instance and the events say.
+  returned: failure of a wait
+  type: str
+  sample: "launcher Pod virt-launcher-web-5d0a3c1e-1 finds no node: 0/1 nodes are available: 1 Insufficient memory."
+printable_status:
+  description: The VirtualMachine's status in one word.
+  returned: failure of a wait
+  type: str
+  sample: ErrorUnschedulable
+conditions:
+  description: The conditions of the VirtualMachine.
+  returned: failure of a wait
+  type: list
+  elements: dict
+events:
+  description: The newest warnings about the VirtualMachine, its instance and its Pod.
+  returned: failure of a wait
+  type: list
+  elements: str
+causes:
+  description: What the API server found wrong, by field.
+  returned: when the API server refuses
+  type: list
+  elements: dict
+status:
+  description: The HTTP status of the API server's refusal.
+  returned: when the API server refuses
+  type: int
+  sample: 403
+server_reason:
+  description: Why, in the API server's word; empty where it has none.
+  returned: when the API server refuses
+  type: str
+  sample: Forbidden
 """
 
 from ..module_utils._client import frame

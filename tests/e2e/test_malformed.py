@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,29 @@ from tests.e2e.machines import GUEST, a_vm
 pytestmark = pytest.mark.lab
 
 CORPUS = yaml.safe_load((Path(__file__).parent / "manifests/malformed.yaml").read_text())
+
+
+Pod = dict[str, Any]
+
+
+def is_unschedulable(pod: Pod) -> bool:
+    conditions = pod["status"].get("conditions", ())
+    return any((one["type"], one["status"]) == ("PodScheduled", "False") for one in conditions)
+
+
+def has_state(pod: Pod, state: str, reasons: tuple[str, ...]) -> bool:
+    """Tell whether a container is in a state for one of these reasons."""
+    parts = ("initContainerStatuses", "containerStatuses")
+    found = [one["state"].get(state) or {} for part in parts for one in pod["status"].get(part, ())]
+    return any(one.get("reason") in reasons for one in found)
+
+
+def lacks_an_image(pod: Pod) -> bool:
+    return has_state(pod, "waiting", ("ErrImagePull", "ImagePullBackOff"))
+
+
+def has_ended(pod: Pod) -> bool:
+    return has_state(pod, "terminated", ("Error",))
 
 
 def merged(target: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
@@ -102,3 +126,43 @@ def test_a_secret_that_is_missing_is_told_by_the_vm_until_it_is_there(cluster: C
     cluster.eventually(lambda: not said(), seconds=10, what="it is said no more")
     cluster.kubectl("delete", "vm/no-secret", "secret/seed")
     cluster.wait_gone("vmi", "no-secret")
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_told", "words"),
+    [
+        pytest.param({"nodeSelector": {"no": "such-node"}}, is_unschedulable, "node affinity/selector", id="no-node"),
+        pytest.param(
+            {"volumes": [{"name": "root", "containerDisk": {"image": "localhost/virtops/no-such:1"}}]},
+            lacks_an_image,
+            "localhost/virtops/no-such:1",
+            id="no-image",
+        ),
+        pytest.param(
+            {"volumes": [{"name": "root", "containerDisk": {"image": GUEST, "path": "/disk/no-such.img"}}]},
+            has_ended,
+            "InvalidDisk",
+            id="bad-disk",
+        ),
+    ],
+)
+def test_what_kubernetes_says_of_a_pod_is_said_by_the_vm(
+    cluster: Cluster, request: pytest.FixtureRequest, changes: Pod, is_told: Callable[[Pod], bool], words: str
+) -> None:
+    name = request.node.callspec.id
+    vm = a_vm(name)
+    vm["spec"]["template"]["spec"] |= changes
+    cluster.apply(vm)
+
+    def told() -> bool:
+        return any(is_told(pod) for pod in cluster.list("pods", "-n", "default", "-l", f"vmi.kubevirt.io/id={name}"))
+
+    def said() -> bool:
+        conditions = (cluster.get("vm", name) or {}).get("status", {}).get("conditions", ())
+        return any(words in one.get("message", "") for one in conditions)
+
+    cluster.eventually(told, seconds=60, what="Kubernetes says so of the Pod")
+    began = time.monotonic()
+    cluster.eventually(said, seconds=10, what="the VM says so")
+    assert time.monotonic() - began < 2.0
+    cluster.kubectl("delete", "vm", name)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -135,6 +136,18 @@ def waits_for_kvm(cluster: Cluster) -> dict[str, object]:
     return cluster.eventually(pod, seconds=60, what="the VM has a Pod")
 
 
+def digest_on_the_node(lab: Lab, name: str) -> str:
+    """Return what an image's name stands for on the node, as its runtime says."""
+    listed = lab.node("node-1").run(["ctr", "-n", "k8s.io", "images", "list", f"name=={name}"]).stdout
+    return re.search(r"sha256:[0-9a-f]{64}", listed).group()
+
+
+def revision_of_virt_api(cluster: Cluster) -> str:
+    """Return by what a rebuilt image under the same tag is rolled out."""
+    deployment = cluster.get("deployment", "virt-api", "kubevirt")
+    return deployment["spec"]["template"]["metadata"]["annotations"]["virtops.kubevirt/image-revision"]
+
+
 def limits(pod: dict) -> dict[str, str]:
     return pod["spec"]["containers"][0]["resources"]["limits"]
 
@@ -160,6 +173,7 @@ def test_the_commands_run_as_they_stand_and_leave_nothing(lab: Lab, cluster: Clu
     answer = json.loads(subprocess.run([sys.executable, probe], capture_output=True, check=True).stdout)
     assert lacks_kvm is not answer["usable"]
     installed = reader.home / INSTALLED
+    assert revision_of_virt_api(cluster) == digest_on_the_node(lab, "localhost/virtops/control-plane:0.1.0")
     compiled = [one for part in ("images", "controlplane", "roles") for one in (installed / part).rglob("__pycache__")]
     assert compiled == [], "Ansible compiles its own plugins; what is built from is left as it was"
     assert reader.enter(removal) == 0, reader.said[removal][-6000:]

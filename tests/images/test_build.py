@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import io
 import json
+import multiprocessing
 import tarfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -73,10 +75,10 @@ def test_the_first_build_makes_everything_and_the_second_nothing(
 ) -> None:
     first = build("toy", store, tmp_path / "out", Options(), collection)
     assert (first.written, first.image.reference) == (True, "localhost/virtops/toy:1.2.3")
-    assert said == ["making toy-rootfs", "making toy-packages", "making toy-code"]
+    assert said == [f"making toy-{one}" for one in ("rootfs", "packages", "code", "archive")]
     second = build("toy", store, tmp_path / "out", Options(), collection)
     assert (second.written, second.image) == (False, first.image)
-    assert len(said) == 3
+    assert len(said) == 4
 
 
 def test_a_change_of_code_makes_only_the_code_layer(
@@ -86,7 +88,7 @@ def test_a_change_of_code_makes_only_the_code_layer(
     (collection / "code.py").write_text("2")
     del said[:]
     second = build("toy", store, tmp_path / "out", Options(), collection)
-    assert said == ["making toy-code"]
+    assert said == ["making toy-code", "making toy-archive"]
     assert second.written
     assert second.image.digest != first.image.digest
 
@@ -98,13 +100,69 @@ def test_a_change_of_the_packages_makes_a_new_root_file_system(
     (collection / "images/toy/packages").write_text("tini\nbusybox\n")
     del said[:]
     build("toy", store, tmp_path / "out", Options(), collection)
-    assert said == ["making toy-rootfs", "making toy-packages"]
+    assert said == ["making toy-rootfs", "making toy-packages", "making toy-archive"]
 
 
 def test_the_same_packages_fetched_anew_give_the_same_image(collection: Path, store: Store, tmp_path: Path) -> None:
     first = build("toy", store, tmp_path / "out", Options(), collection)
     second = build("toy", store, tmp_path / "out", Options(fresh=True), collection)
     assert second.image.digest == first.image.digest
+
+
+def said_by(archive: Path) -> tuple[str, str]:
+    """Return the reference and the digest that an archive has in it."""
+    with tarfile.open(archive) as tar:
+        index = tar.extractfile("index.json")
+        assert index is not None
+        (one,) = json.loads(index.read())["manifests"]
+    return one["annotations"]["io.containerd.image.name"], one["digest"]
+
+
+def test_an_archive_stays_what_it_was_while_others_are_built(collection: Path, store: Store) -> None:
+    """Whoever was told of one copies it to nodes, which takes a while."""
+    first = build("toy", store, None, Options(prefix="registry.example/one"), collection)
+    (collection / "code.py").write_text("2")
+    second = build("toy", store, None, Options(prefix="registry.example/two"), collection)
+
+    assert first.image.path != second.image.path
+    for one in (first, second):
+        assert said_by(one.image.path) == (one.image.reference, one.image.digest)
+    assert not build("toy", store, None, Options(prefix="registry.example/two"), collection).written
+
+
+def test_two_that_build_at_once_into_one_store_each_get_their_own(collection: Path, tmp_path: Path) -> None:
+    forked = multiprocessing.get_context("fork")
+    begin, answers = forked.Barrier(4), forked.Queue()
+
+    def work(prefix: str) -> None:
+        begin.wait()
+        built = build("toy", Store(tmp_path / "store"), None, Options(prefix=prefix), collection)
+        answers.put((built.image.reference, built.image.digest, said_by(built.image.path), built.written))
+
+    prefixes = ("example/one", "example/one", "example/two", "example/two")
+    processes = [forked.Process(target=work, args=(prefix,)) for prefix in prefixes]
+    for process in processes:
+        process.start()
+    found: list[Any] = [answers.get(timeout=20) for _unused in processes]
+    for process in processes:
+        process.join()
+
+    assert sorted(reference for reference, *_unused in found) == [f"{one}/toy:1.2.3" for one in prefixes]
+    for reference, digest, said, _unused in found:
+        assert said == (reference, digest)
+    assert sum(written for *_unused, written in found) == 2, "who comes second finds it written"
+
+
+def test_an_archive_is_named_after_its_image_where_it_is_asked_for(
+    collection: Path, store: Store, tmp_path: Path
+) -> None:
+    kept = build("toy", store, None, Options(), collection)
+    asked = build("toy", store, tmp_path / "out", Options(), collection)
+
+    assert (asked.written, asked.image.path) == (True, tmp_path / "out/toy.tar")
+    assert said_by(asked.image.path) == (kept.image.reference, kept.image.digest)
+    assert kept.image.path.parent == store.root
+    assert [one.name for one in (tmp_path / "out").iterdir()] == ["toy.tar"]
 
 
 def test_an_archive_that_somebody_replaced_is_written_again(collection: Path, store: Store, tmp_path: Path) -> None:

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 
 import pytest
@@ -53,8 +55,13 @@ def test_old_pieces_of_a_name_are_removed_and_others_stay(tmp_path: Path) -> Non
     store, make = Store(tmp_path), Making()
     store.piece("rootfs-other", key_of("a"), make)
     made = [store.layer("rootfs", key_of(number), make).path for number in range(6)]
+    assert all(path.exists() for path in made), "what was made just now may be on its way to nodes"
+    for age, path in enumerate(reversed(made)):
+        long_ago = time.time() - 3600 - age
+        os.utime(path, (long_ago, long_ago))
+    made.append(store.layer("rootfs", key_of("new"), make).path)
     left = sorted(path.name for path in tmp_path.iterdir() if path.name[0] != "." and path.suffix != ".sha256")
-    assert left == sorted([*(path.name for path in made[2:]), f"rootfs-other-{key_of('a')}"])
+    assert left == sorted([*(path.name for path in made[3:]), f"rootfs-other-{key_of('a')}"])
     assert len(list(tmp_path.glob("*.sha256"))) == 4
 
 

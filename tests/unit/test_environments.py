@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 from ansible_collections.virtops.kubevirt.tests import environments
+from ansible_collections.virtops.kubevirt.tests.sanity import in_turn
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted(environments.REQUIREMENTS.glob("*.txt"))
@@ -47,6 +48,30 @@ def test_the_oldest_version_that_the_collection_claims_is_one_that_is_tried() ->
     claimed = yaml.safe_load((ROOT / "meta/runtime.yml").read_text())["requires_ansible"]
 
     assert claimed == f">={environments.ansible_cores()[0]}.0"
+
+
+def test_every_version_has_its_turn_in_what_ci_runs() -> None:
+    sessions = re.search(r'^SESSIONS = "(.*)"$', (ROOT / "noxfile.py").read_text(), re.MULTILINE)
+    versions = environments.ansible_cores()
+    turns = {in_turn.chosen(versions, f"{commit:040x}") for commit in range(len(versions))}
+
+    assert sessions is not None
+    assert {"sanity", "in_turn"} <= set(sessions[1].split())
+    assert turns == set(versions)
+    assert in_turn.chosen(versions, "f" * 40) == in_turn.chosen(versions, "f" * 40)
+
+
+def test_a_version_without_a_python_has_no_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
+    monkeypatch.setattr(sys, "version_info", (3, 11, 0))
+
+    assert in_turn._possible() == [
+        one for one in environments.ansible_cores() if f"ansible-core-{one}" not in environments.OLDEST
+    ]
+    assert "no Python here for ansible-core 2.21" in capsys.readouterr().out
 
 
 def test_the_same_python_by_another_path_does_not_make_anew_what_may_be_in_use(

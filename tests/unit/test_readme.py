@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -13,6 +15,8 @@ from ansible_collections.virtops.kubevirt.tests.e2e.readme import read_story
 
 ROOT = Path(__file__).resolve().parents[2]
 STORY = read_story()
+JINJAS = {"from_yaml", "inventory_hostnames"}
+"""Names in templates that are nobody's variables."""
 
 
 def test_the_files_are_those_that_the_commands_use() -> None:
@@ -40,7 +44,37 @@ def test_the_tarball_is_the_one_that_is_built() -> None:
     assert version is None or any(f"virtops-kubevirt-{version}.tar.gz" in one for one in STORY.commands)
 
 
-def test_a_playbook_of_ours_has_hosts_by_variable_and_variables_with_a_prefix() -> None:
-    for path in sorted((ROOT / "playbooks").glob("*.yml")):
-        for play in yaml.safe_load(path.read_text()):
-            assert "import_playbook" in str(play) or "default(" in play["hosts"], path
+def plays() -> list[tuple[Path, dict[str, Any]]]:
+    return [
+        (path, one) for path in sorted((ROOT / "playbooks").glob("*.yml")) for one in yaml.safe_load(path.read_text())
+    ]
+
+
+def test_a_playbook_of_ours_has_hosts_by_variable() -> None:
+    for path, play in plays():
+        assert "import_playbook" in str(play) or "default(" in play["hosts"], path
+
+
+def test_a_playbook_s_variables_have_a_prefix_and_are_in_the_readme() -> None:
+    """The options of the roles, which begin with a role's name, and the playbooks' own."""
+    roles = tuple(f"{path.name}_" for path in (ROOT / "roles").iterdir())
+    files = [path for path in (ROOT / "playbooks").rglob("*") if path.is_file()]
+    words = {
+        word for path in files for word in re.findall(r"(?<![\w./-])[a-z]+(?:_[a-z]+)+(?![\w.(-])", expressions(path))
+    }
+    variables = words - JINJAS
+    own = sorted(one for one in variables if not one.startswith(("__", *roles)))
+
+    assert {one.partition("_")[0] for one in own} == {"kubevirt", "provision"}
+    readme = (ROOT / "README.md").read_text()
+    assert [one for one in own if one not in readme and f"`_{one.partition('_')[2]}`" not in readme] == [
+        "provision_mistyped"
+    ]
+
+
+def expressions(path: Path) -> str:
+    """Return what stands in a file's templates and conditions, without texts in quotes."""
+    text = re.sub(r"(?m)^\s*#.*$", "", path.read_text())
+    found = [*re.findall(r"{{(.*?)}}", text, re.DOTALL), *re.findall(r"(?m)^\s*(?:that|when|-): ?(.*)$", text)]
+    found += re.findall(r"(?m)^\s*- (\w+ is .*)$", text)
+    return " ".join(re.sub(r"'[^']*'", "", one) for one in found)

@@ -53,7 +53,7 @@ def _object(value: Any, kind: type[Struct], path: str) -> Iterator[Problem]:
         elif name not in unbuilt:
             yield unknown(name, path, [*known, *unbuilt])
         elif not _asks_for_nothing(kind, name, one):
-            message = "known to KubeVirt, not built in this version; remove it"
+            message = f"known to KubeVirt, not built in this version; {_remedy(value, kind, name)}"
             yield Problem(below(path, name), message, "FieldValueNotSupported")
     for name, (_unused, required) in known.items():
         if required and value.get(name) is None:
@@ -64,6 +64,15 @@ def _asks_for_nothing(kind: type[Struct], name: str, value: Any) -> bool:
     if value == {}:
         return kind.__name__ in known_fields.EMPTY_ALLOWED
     return value in (None, "", []) or (value is False and name in known_fields.OFF_WHEN_FALSE)
+
+
+def _remedy(value: dict[str, Any], kind: type[Struct], name: str) -> str:
+    """Say what to do about a field that is not built: remove it, unless an object without it would miss something."""
+    alternatives = known_fields.ONE_OF.get(kind.__name__, frozenset())
+    built = sorted(alternatives & set(shapes(kind)))
+    if name not in alternatives or any(value.get(one) is not None for one in built):
+        return "remove it"
+    return f"use {'one of ' if built[1:] else ''}{', '.join(built)} instead"
 
 
 def unknown(name: str, path: str, names: list[str]) -> Problem:

@@ -60,6 +60,20 @@ UNBUILT: dict[str, frozenset[str]] = {
     }.items()
 }
 
+ONE_OF: dict[str, frozenset[str]] = {
+    name: frozenset(fields.split())
+    for name, fields in {
+        "Disk": "cdrom disk lun",
+        "Interface": "binding bridge macvtap masquerade passt passtBinding slirp sriov",
+        "Network": "multus pod resourceClaim",
+        "Volume": """
+            cloudInitConfigDrive cloudInitNoCloud configMap containerDisk containerPath dataVolume downwardAPI
+            downwardMetrics emptyDisk ephemeral hostDisk memoryDump persistentVolumeClaim secret serviceAccount
+            sysprep""",
+    }.items()
+}
+"""Fields of which an object has one, built or not: without one that is not built it needs another."""
+
 OFF_WHEN_FALSE = frozenset(
     [
         "autoattachInputDevice",

@@ -13,7 +13,7 @@ from typing import Any
 MANAGER = "virtops.kubevirt"
 MANAGED_BY = "app.kubernetes.io/managed-by"
 VERSION = "app.kubernetes.io/version"
-NODE_DOMAINS = ("kubevirt.io", "node.kubevirt.io")
+NODE_DOMAINS = ("kubevirt.io", "node.kubevirt.io", "virtops.kubevirt")
 
 Object = Mapping[str, Any]
 

@@ -9,6 +9,7 @@ from tests.controlplane.guards.guard import Guard
 
 _MADE = "plugins/module_utils/_cluster/made.py"
 _TESTS = ("tests/unit/plugins/module_utils/_cluster/test_made.py",)
+_REMOVAL = ("tests/unit/roles/control_plane/test_removal.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
@@ -45,5 +46,19 @@ GUARDS: tuple[Guard, ...] = (
         without="",
         because="A role that somebody copied from ours has our labels, and would go with the next upgrade.",
         tests=_TESTS,
+    ),
+    Guard(
+        file="roles/control_plane/tasks/remove.yml",
+        line="    that: __control_plane_left.workloads | length == 0\n",
+        without="    that: true\n",
+        because="A machine that was made during a removal would lose its definition, and its guest whoever ends it.",
+        tests=_REMOVAL,
+    ),
+    Guard(
+        file="roles/control_plane/tasks/remove.yml",
+        line="    that: __control_plane_staying | length == 0\n",
+        without="    that: true\n",
+        because="A machine that would not go, of a node that is away, would lose its definition, and its guest run on.",
+        tests=_REMOVAL,
     ),
 )

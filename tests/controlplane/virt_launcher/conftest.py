@@ -24,7 +24,7 @@ def images(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Images]:
     store = Store(cache_directory(), lambda text: None)
     unpacked = {}
     for name in ("virt-launcher", "test-guest"):
-        built = build(name, store, home / "archives", Options(tag="test"))
+        built = build(name, store, None, Options(tag="test"))
         unpacked[name] = unpack(built.image.path, home / name)
     yield Images(home / "virt-launcher", home / "test-guest", tuple(unpacked["virt-launcher"]["Entrypoint"]))
     shutil.rmtree(home, ignore_errors=True)

@@ -21,12 +21,15 @@ ROOT = Path(__file__).resolve().parents[3]
 ROLES = ("control_plane", "launcher_image", "node_kvm", "virtual_machine")
 FACTS = ("launcher_image_digests", "node_kvm_usable", "node_kvm_reason")
 RIGHT = {
-    "control_plane_other_variables": ["launcher_image_of_mine"],
+    "control_plane_other_variables": ["launcher_image_of_mine", "kubevirt_notes"],
     "launcher_image_of_mine": "mine",
     "launcher_image_digests": {},
     "launcher_image_names": ["test-guest"],
     "node_kvm_usable": True,
     "node_kvm_reason": "",
+    "kubevirt_version": "v1.7.0",
+    "provision_user": "of another collection",
+    "kubevirt_notes": "near, and let by",
     "control_plane_node_selector": {"a": "b"},
 }
 WRONG = {
@@ -48,12 +51,33 @@ WRONG = {
     "no_image": ("control_plane", {"launcher_image_names": ["test-gest"]}),
     "no_size": ("launcher_image", {"control_plane_container_disk_limit": "large"}),
     "no_root": ("node_kvm", {"kubevirt_become": "perhaps"}),
+    "typo_for_a_playbook": ("node_kvm", {"kubevirt_node": "workers"}),
+    "typo_for_the_client_s_name": ("node_kvm", {"kubevirt_cleint": "bastion"}),
+    "typo_for_root": ("launcher_image", {"kubevirt_becom": False}),
+}
+PROVISION = {
+    "typo_of_a_machine": {"provision_names": "web"},
+    "typo_of_its_image": {"provision_imgae": "registry/guest:1"},
+    "a_machine": {"provision_name": "web", "provision_namespace": "shop", "provision_image": "registry/guest:1"},
 }
 REFUSED = [
     {
         "name": "Run the role",
         "block": [{"name": "It refuses", "ansible.builtin.include_role": {"name": "virtops.kubevirt.{{ role }}"}}],
         "rescue": [{"name": "Keep why", "ansible.builtin.set_fact": {"said": "{{ ansible_failed_result.msg }}"}}],
+    }
+]
+OF_PROVISION = [
+    {
+        "name": "Look",
+        "block": [
+            {
+                "name": "At the variables",
+                "ansible.builtin.include_tasks": str(ROOT / "playbooks/tasks/provision-variables.yml"),
+            },
+            {"name": "Keep that it passed", "ansible.builtin.set_fact": {"said": ""}},
+        ],
+        "rescue": REFUSED[0]["rescue"],
     }
 ]
 TAKEN = [
@@ -82,16 +106,17 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("variables")
     wrong = {name: {"role": role, **variables} for name, (role, variables) in WRONG.items()}
     local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
-    groups = {"right": {"hosts": {"all_right": RIGHT}}, "wrong": {"hosts": wrong}}
+    groups = {"right": {"hosts": {"all_right": RIGHT}}, "wrong": {"hosts": wrong}, "provision": {"hosts": PROVISION}}
     (folder / "hosts.yml").write_text(yaml.safe_dump({"all": {"vars": local, "children": groups}}))
-    plays = {"right": TAKEN, "wrong": REFUSED, "all": KEEP}
+    plays = {"right": TAKEN, "wrong": REFUSED, "provision": OF_PROVISION, "all": KEEP}
     written = [{"hosts": hosts, "gather_facts": False, "tasks": tasks} for hosts, tasks in plays.items()]
     (folder / "play.yml").write_text(yaml.safe_dump(written))
     collection = folder / "ansible_collections/virtops/kubevirt"
     collection.parent.mkdir(parents=True)
     collection.symlink_to(ROOT)
     environment = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(folder)}
-    command = [sys.executable, "-m", "ansible", "playbook", "-i", "hosts.yml", "play.yml"]
+    python = os.environ.get("ANSIBLE_PYTHON", sys.executable)
+    command = [python, "-m", "ansible", "playbook", "-i", "hosts.yml", "play.yml"]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads((folder / "said.json").read_text())
@@ -124,6 +149,11 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         ),
         ("no_size", "control_plane_container_disk_limit is to be like 64Gi, not 'large'."),
         ("no_root", "kubevirt_become is to be true or false, not 'perhaps'."),
+        ("typo_for_a_playbook", "knows: kubevirt_node (is kubevirt_nodes meant?)."),
+        ("typo_for_the_client_s_name", "knows: kubevirt_cleint (is kubevirt_client meant?)."),
+        ("typo_for_root", "knows: kubevirt_becom (is kubevirt_become meant?)."),
+        ("typo_of_a_machine", "does not know: provision_names (is provision_name meant?)."),
+        ("typo_of_its_image", "does not know: provision_imgae (is provision_image meant?)."),
     ],
 )
 def test_what_is_mistyped_is_refused_where_it_is_set(host: str, words: str, said: dict[str, str]) -> None:
@@ -131,7 +161,7 @@ def test_what_is_mistyped_is_refused_where_it_is_set(host: str, words: str, said
 
 
 def test_what_is_right_or_let_by_is_taken(said: dict[str, str]) -> None:
-    assert said["all_right"] == ""
+    assert said["all_right"] == said["a_machine"] == ""
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -147,6 +177,14 @@ def test_what_a_playbook_does_first_is_to_look_at_the_variables(playbook: str) -
         first = (play.get("roles") or play["tasks"])[0]
         role = first.get("role") or first["ansible.builtin.include_role"]["name"]
         assert role.removeprefix("virtops.kubevirt.") in ROLES
+
+
+def test_what_provision_is_told_is_looked_at_on_the_nodes_too_before_anything_is_brought_there() -> None:
+    for play in yaml.safe_load((ROOT / "playbooks/provision.yml").read_text()):
+        look, refuse, *_others = play["tasks"]
+        assert look["ansible.builtin.include_role"]["tasks_from"] == "variables.yml"
+        assert refuse["ansible.builtin.include_tasks"] == "tasks/provision-variables.yml"
+        assert "when" not in look.keys() | refuse.keys()
 
 
 @pytest.mark.parametrize("playbook", ["deploy", "provision"])

@@ -3,9 +3,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import pytest
 from msgspec import Struct
 
 from controlplane.api.admission import known_fields
+from controlplane.api.admission.fields import check
 from controlplane.api.registry import KINDS
 from controlplane.api.schema.shape import Shape, shapes
 
@@ -40,3 +42,49 @@ def test_no_field_is_both_built_and_unbuilt() -> None:
 
 def test_only_unbuilt_switches_are_excused() -> None:
     assert set().union(*known_fields.UNBUILT.values()) >= known_fields.OFF_WHEN_FALSE
+
+
+NOT_BUILT = [
+    pytest.param(kind, name, id=f"{kind}.{name}")
+    for kind, names in known_fields.ONE_OF.items()
+    for name in sorted(names & known_fields.UNBUILT[kind])
+]
+
+
+def test_every_type_that_has_exactly_one_source_is_known_to() -> None:
+    """By what the types say of themselves; all that is not built of them is a source."""
+    of_sources = {name for name, kind in STRUCTS.items() if "Exactly one source" in (kind.__doc__ or "")}
+
+    assert {"Volume", "Network"} <= of_sources <= set(known_fields.ONE_OF)
+    assert {name: known_fields.UNBUILT[name] - known_fields.ONE_OF[name] for name in of_sources} == {
+        name: frozenset() for name in of_sources
+    }
+
+
+@pytest.mark.parametrize("kind", known_fields.ONE_OF)
+def test_what_excludes_each_other_is_built_or_known(kind: str) -> None:
+    built = known_fields.ONE_OF[kind] & set(shapes(STRUCTS[kind]))
+
+    assert built
+    assert known_fields.ONE_OF[kind] - built <= known_fields.UNBUILT[kind]
+
+
+@pytest.mark.parametrize(("kind", "name"), NOT_BUILT)
+def test_whoever_uses_one_that_is_not_built_is_told_which_are(kind: str, name: str) -> None:
+    """To remove it would leave none, which is the next refusal."""
+    built = sorted(known_fields.ONE_OF[kind] & set(shapes(STRUCTS[kind])))
+
+    (problem,) = check({"name": "a", name: {"x": "y"}}, STRUCTS[kind])
+
+    assert problem.message.endswith(f"; use {'one of ' if built[1:] else ''}{', '.join(built)} instead")
+
+
+@pytest.mark.parametrize(("kind", "name"), NOT_BUILT)
+def test_one_that_is_not_built_beside_one_that_is_is_to_be_removed(kind: str, name: str) -> None:
+    built = next(iter(known_fields.ONE_OF[kind] & set(shapes(STRUCTS[kind]))))
+
+    said = {
+        problem.path: problem.message for problem in check({"name": "a", name: {"x": "y"}, built: {}}, STRUCTS[kind])
+    }
+
+    assert said[name].endswith("; remove it")

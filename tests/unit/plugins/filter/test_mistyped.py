@@ -30,3 +30,16 @@ def test_the_nearest_known_name_is_said(name: str, meant: str) -> None:
 
 def test_where_nothing_is_known_nothing_is_near() -> None:
     assert mistyped(["any"], []) == ["any"]
+
+
+PLAYBOOKS = ["kubevirt_nodes", "kubevirt_client", "kubevirt_become"]
+
+
+@pytest.mark.parametrize("name", ["kubevirt_node", "kubevirt_Nodes", "kubevirt_cleint", "kubevirt_become_"])
+def test_a_name_that_is_nearly_a_known_one_is_mistyped_also_where_others_have_such_names(name: str) -> None:
+    assert len(mistyped([name], PLAYBOOKS, alike=0.9)) == 1
+
+
+@pytest.mark.parametrize("name", ["kubevirt_version", "kubevirt_namespace", "kubevirt_node_selector", "kubevirt_mode"])
+def test_what_is_not_near_is_somebody_elses_there(name: str) -> None:
+    assert mistyped([name], PLAYBOOKS, alike=0.9) == []

@@ -181,3 +181,12 @@ def test_a_kubeconfig_from_the_environment_is_not_printed_either() -> None:
 def test_an_unreachable_server_is_one_sentence() -> None:
     result, _output = run("kubevirt_vm_info", host="https://127.0.0.1:1", api_key="token-x")
     assert result["msg"] == "cannot talk to https://127.0.0.1:1: Connection refused; check host and kubeconfig"
+
+
+def test_the_usual_variables_of_proxies_are_not_read() -> None:
+    names = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")
+    with serving(World()) as url:
+        nowhere = dict.fromkeys(names, "http://127.0.0.1:1")
+        result, output = run("kubevirt_vm_info", host=url, environment={**nowhere, "NO_PROXY": "", "no_proxy": ""})
+
+    assert result.get("api_found") is True, output

@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import jinja2
 import pytest
 import yaml
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.api import FIELD_MANAGER
@@ -51,6 +52,51 @@ def test_nothing_of_users_machines_is_shown_and_those_that_stay_are_named() -> N
     assert "__control_plane_left.workloads | intersect(" in third["vars"]["__control_plane_staying"]
     assert "{{ __control_plane_staying | join(', ') }}" in third["ansible.builtin.assert"]["fail_msg"]
     assert "out-of-service" in third["ansible.builtin.assert"]["fail_msg"]
+
+
+def refusal(found: list[str], left: list[str], *, is_check: bool = False) -> str:
+    """Return what the first assertion says that does not hold before the role's own goes; "" when all hold.
+
+    found, left: the machines that were there at first, and when those were deleted.
+    """
+    environment = jinja2.Environment(undefined=jinja2.StrictUndefined, autoescape=False)
+    environment.filters |= {"bool": bool, "intersect": lambda ours, theirs: [one for one in ours if one in theirs]}
+    variables = {
+        "__control_plane_found": {"workloads": found, "check_mode": is_check},
+        "__control_plane_left": {"workloads": left},
+        "__control_plane_machines": {"results": []},
+        "__control_plane_staying": [one for one in left if one in found],
+        "control_plane_remove_with_workloads": True,
+        "control_plane_wait_timeout": 300,
+        "control_plane_namespace": "kubevirt",
+    }
+    for task in tasks("remove.yml"):
+        if task.get(K8S, {}).get("definition") in MADE:
+            return ""
+        check = task.get("ansible.builtin.assert")
+        if check is None or not environment.compile_expression(task.get("when", "true"))(**variables):
+            continue
+        if not environment.compile_expression(check["that"])(**variables):
+            return environment.from_string(check["fail_msg"]).render(variables)
+    raise AssertionError("nothing of the role's own is removed")
+
+
+@pytest.mark.parametrize(
+    ("found", "left", "said"),
+    [
+        pytest.param(["shop/web"], [], "", id="all are gone"),
+        pytest.param(["shop/web"], ["shop/new"], "Virtual machines were made while", id="made meanwhile"),
+        pytest.param([], ["shop/new"], "Virtual machines were made while", id="made where none was"),
+        pytest.param(["shop/web"], ["shop/new", "shop/web"], "These machines are not gone", id="stays"),
+    ],
+)
+def test_nothing_of_the_role_s_own_goes_while_machines_are_there(found: list[str], left: list[str], said: str) -> None:
+    """Without the definitions they would be deleted, without virt-handler nobody would end their guests."""
+    told = refusal(found, left)
+
+    assert told[: len(said) or None] == said
+    assert ("shop/new. Nothing of the control plane was removed" in told) is ("were made" in said)
+    assert refusal(found, left, is_check=True) == "", "nothing was deleted that could be gone"
 
 
 def test_the_marks_are_on_all_that_is_applied_and_outlive_an_upgrade() -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible_collections.virtops.kubevirt.tests.unit.roles.control_plane import canaries
 
 ROLE = Path(__file__).resolve().parents[4] / "roles" / "control_plane"
 DIGEST = "sha256:" + "0" * 64
@@ -142,3 +143,37 @@ def test_how_often_and_how_long_a_run_is_tried_is_configured(made: dict[str, Any
     usual = render(tmp_path, {})["configuration"]
     assert usual["spec"]["configuration"]["furtherAttempts"] == 2
     assert "runTimeoutSeconds" not in usual["spec"]["configuration"], "600, and only for what is the node's"
+
+
+@pytest.fixture(scope="module")
+def objects(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Return what all canaries at once are rendered to: the JSON of each object by Kind/name."""
+    wanted = {**{name: one.value for name, one in canaries.CANARIES.items()}, **canaries.EVERYWHERE}
+    made = render(
+        tmp_path_factory.mktemp("canaries"), {f"control_plane_{name}": value for name, value in wanted.items()}
+    )
+    everything = [*made["definitions"], made["configuration"]]
+    assert all(one["metadata"].get("namespace") in (None, "kube-system", "canary-namespace") for one in everything)
+    return {f"{one['kind']}/{one['metadata']['name']}": json.dumps(one) for one in everything}
+
+
+@pytest.mark.parametrize("name", canaries.CANARIES)
+def test_an_option_is_found_in_what_it_is_about_and_nowhere_else(name: str, objects: dict[str, str]) -> None:
+    canary = canaries.CANARIES[name]
+
+    assert {key for key, text in objects.items() if canary.text in text} == canary.where
+
+
+def test_every_option_is_told_as_rendered_or_not() -> None:
+    written = yaml.safe_load((ROLE / "vars/main.yml").read_text())["__control_plane_options"]
+    told = [*canaries.CANARIES, *canaries.EVERYWHERE, *canaries.ABSENT, *canaries.NOT_RENDERED]
+
+    assert sorted(f"control_plane_{name}" for name in told) == sorted(
+        name for name in written if name.startswith("control_plane_")
+    )
+
+
+def test_what_is_not_rendered_is_used_by_a_task() -> None:
+    used = "".join(path.read_text() for path in (ROLE / "tasks").glob("*.yml"))
+
+    assert [name for name in canaries.NOT_RENDERED if f"control_plane_{name}" not in used] == []

@@ -121,6 +121,13 @@ def test_a_list_that_cannot_be_read_does_not_make_false_problems_of_its_partner(
             id="not built",
         ),
         pytest.param(
+            "spec/configuration/developerConfiguration/logVerbosity",
+            {"virtHandler": 5},
+            "spec.configuration.developerConfiguration.logVerbosity: known to KubeVirt, not built in this version; "
+            "remove it",
+            id="a verbosity that nobody heeds",
+        ),
+        pytest.param(
             "spec/configuration/machinType",
             "q35",
             "spec.configuration.machinType: no such field; did you mean machineType?",

@@ -76,6 +76,14 @@ def test_a_proxy_s_user_may_stand_in_its_address_and_the_option_for_it_wins() ->
     assert other.proxy_headers == {"Proxy-Authorization": "Basic bzpv"}
 
 
+@pytest.mark.parametrize("name", ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"])
+def test_a_proxy_of_everybody_s_is_none_of_ours(name: str) -> None:
+    """As the option proxy says: what a machine fetches packages through seldom leads to a cluster."""
+    found = endpoint.resolve({"host": "https://h", "api_key": "t"}, {name: "http://proxy:3128", "NO_PROXY": "x"})
+
+    assert (found.proxy, found.proxy_headers) == (endpoint.Endpoint().proxy, {})
+
+
 @pytest.mark.parametrize(
     ("params", "words"),
     [

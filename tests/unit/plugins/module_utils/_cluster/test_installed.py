@@ -5,10 +5,14 @@
 
 from __future__ import annotations
 
+import ast
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
 from ansible_collections.virtops.kubevirt.plugins.module_utils._cluster.installed import assess, identity
+from ansible_collections.virtops.kubevirt.plugins.module_utils.kubevirt_api import names
 
 
 def definition(**labels: str) -> dict[str, Any]:
@@ -129,6 +133,30 @@ def test_only_our_keys_are_taken_off_a_node() -> None:
             },
         }
     ]
+
+
+def keys_of_nodes() -> list[str]:
+    """Return every key of which the vocabulary says that it is on Nodes."""
+    lines = pairwise(ast.parse(Path(names.__file__).read_text()).body)
+    return [
+        line.value.value
+        for line, text in lines
+        if isinstance(line, ast.Assign) and isinstance(line.value, ast.Constant)
+        if isinstance(text, ast.Expr) and str(getattr(text.value, "value", "")).startswith("On Nodes: ")
+    ]
+
+
+@pytest.mark.parametrize("key", [*keys_of_nodes(), "kubevirt.io/heartbeat"])
+@pytest.mark.parametrize("part", ["labels", "annotations"])
+def test_every_key_that_the_vocabulary_has_for_nodes_is_taken_off_them(part: str, key: str) -> None:
+    """Also a value of somebody's own: nobody is left who would heed it."""
+    node = {"metadata": {"name": "n1", part: {key: "maintenance"}}}
+
+    assert [one["metadata"][part] for one in assess(definition(**OURS), nodes=[node]).node_patches] == [{key: None}]
+
+
+def test_the_vocabulary_has_keys_for_nodes() -> None:
+    assert {names.SCHEDULABLE, names.QUARANTINED} <= set(keys_of_nodes())
 
 
 def test_as_much_is_left_of_an_object_as_it_takes_to_delete_it() -> None:

@@ -1,0 +1,99 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a task that failed returns beside its message: all of it is documented."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import pytest
+import yaml
+from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_api import Refused, World, serving
+from ansible_collections.virtops.kubevirt.tests.unit.plugins.modules.test_modules import ROOT, run
+
+ANSIBLES = {"changed", "diff", "exception", "failed", "invocation", "msg", "warnings"}
+"""What results have that is nobody's to document."""
+WEB = {"name": "web", "namespace": "default"}
+MACHINE = {"domain": {"memory": {"guest": "1Gi"}}}
+TASKS: dict[str, dict[str, Any]] = {
+    "kubevirt_vm": {**WEB, "memory": "1Gi", "run_strategy": "Always"},
+    "kubevirt_vmi": WEB,
+    "kubevirt_replicaset": {**WEB, "definition": {"spec": {"replicas": 1, "template": {"spec": MACHINE}}}},
+    "kubevirt_service": {**WEB, "vm": "web", "ports": [{"port": 80}]},
+    "kubevirt_vm_info": WEB,
+    "kubevirt_vmi_info": WEB,
+    "kubevirt_replicaset_info": WEB,
+    "kubevirt_control_plane_info": {},
+}
+"""One for each module that asks an API server."""
+WAITING = [name for name in TASKS if name not in ("kubevirt_service", "kubevirt_control_plane_info")]
+REFUSAL = {"status", "server_reason", "causes"}
+
+
+def documented(name: str) -> dict[str, Any]:
+    module = importlib.import_module(f"ansible_collections.virtops.kubevirt.plugins.modules.{name}")
+    found: dict[str, Any] = yaml.safe_load(module.RETURN)
+    return found
+
+
+def failed(name: str, world: World, /, **arguments: Any) -> dict[str, Any]:
+    with serving(world) as url:
+        result, output = run(name, host=url, **arguments)
+    assert result.get("failed") is True, output
+    return result
+
+
+def a_refusal() -> Refused:
+    return Refused(403, "Forbidden", "no", causes=[{"field": "spec", "message": "is not for you"}])
+
+
+def test_every_module_that_asks_an_api_server_is_refused_here() -> None:
+    those = {path.stem for path in (ROOT / "plugins/modules").glob("*.py") if "_client.frame" in path.read_text()}
+    those |= {
+        path.stem for path in (ROOT / "plugins/modules").glob("*.py") if "_client import frame" in path.read_text()
+    }
+
+    assert set(TASKS) == those
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_all_that_a_refusal_returns_is_documented(name: str) -> None:
+    world = World()
+    world.refuse_next = [a_refusal() for _unused in range(5)]
+
+    result = failed(name, world, **TASKS[name])
+
+    assert result["status"] == 403
+    assert REFUSAL <= set(result) - ANSIBLES <= set(documented(name))
+
+
+@pytest.mark.parametrize("name", WAITING)
+def test_all_that_a_wait_in_vain_returns_is_documented(name: str) -> None:
+    result = failed(name, in_vain(), **TASKS[name], wait=True, wait_timeout=1)
+
+    assert set(result) - ANSIBLES
+    assert set(result) - ANSIBLES <= set(documented(name))
+
+
+def test_all_that_one_of_many_returns_is_documented() -> None:
+    vms = [TASKS["kubevirt_vm"], {**WEB, "name": "refused", "memory": "1Gi", "definition": {"spec": {"unknown": 1}}}]
+
+    result = failed("kubevirt_vm", in_vain(), vms=vms, wait=True, wait_timeout=1)
+
+    waited, refused = result["results"]
+    assert "printable_status" in waited
+    assert refused["status"] == 422
+    assert {*waited, *refused} <= set(documented("kubevirt_vm")["results"]["contains"])
+
+
+def in_vain() -> World:
+    """Return a world in which nothing begins to run."""
+    world = World()
+    world.unschedulable = "0/1 nodes are available"
+    status = {"phase": "Scheduling", "conditions": []}
+    metadata = {"name": "web", "namespace": "default"}
+    world.put("virtualmachineinstances", {"metadata": dict(metadata), "spec": {}, "status": status})
+    world.put("virtualmachineinstancereplicasets", {"metadata": dict(metadata), "spec": {"replicas": 2}, "status": {}})
+    return world
