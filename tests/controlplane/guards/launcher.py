@@ -36,6 +36,13 @@ _BY_IMAGE = ("tests/controlplane/virt_launcher/test_image.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
+        file="controlplane/virt_launcher/capabilities.py",
+        line=" if target.name == _EMULATION else said",
+        without="",
+        because="With KVM a guest's CPU is compared with the host's feature by feature; libvirt must see each.",
+        tests=("tests/controlplane/virt_launcher/test_capabilities.py",),
+    ),
+    Guard(
         file=_FOLLOW,
         line="copied / BYTES_PER_SECOND, REST_FACTOR * (used() - before)",
         without="copied / BYTES_PER_SECOND",

@@ -20,6 +20,7 @@ from controlplane.engine.backoff import BackOff
 from controlplane.engine.clock import SystemClock
 from controlplane.engine.queue import Queue
 from controlplane.engine.runner import Runner
+from controlplane.virt_handler.launchers.starts import Starts
 from controlplane.virt_handler.launchers.verbs import Verbs
 from controlplane.virt_handler.vmi.ports import Granted
 from controlplane.virt_handler.vmi.reconciler import VmiReconciler
@@ -74,7 +75,7 @@ class Node:
         self.api = FakeApi(self.vmis)
         self.contacts: dict[str, Contact] = {}
         self._verbs: dict[str, Verbs] = {}
-        self._clock = SystemClock()
+        self._clock, self._starts = SystemClock(), Starts(lent_seconds=0.01)
         reconciler = VmiReconciler(NODE, self.vmis, self, self.api, self._clock, tell=self._tell)
         queue = Queue(BackOff(random.Random(1).random))
         self.runner: Runner[Any, Any, Any] = Runner("vmi", reconciler, queue, self._clock, limit=WORKERS)
@@ -87,7 +88,9 @@ class Node:
         contact = self.contacts.setdefault(name, Contact(name, hangs=hangs))
         key = Key("default", name)
         if f"pod-{name}" not in self._verbs:
-            self._verbs[f"pod-{name}"] = Verbs(contact, self._clock, self._spawn, lambda: self.runner.add(key))
+            self._verbs[f"pod-{name}"] = Verbs(
+                contact, self._clock, self._spawn, lambda: self.runner.add(key), starts=self._starts
+            )
         self.api.store(body)
 
     def phase(self, name: str) -> str:

@@ -32,3 +32,41 @@ def test_libvirtd_gets_the_directories_of_a_launcher_below_another_root() -> Non
     assert environment["XDG_RUNTIME_DIR"] == "/scratch"
     assert environment["XDG_CACHE_HOME"] == "/scratch/cache"
     assert layout.CAPABILITY_CACHE[:2] == ("cache", "libvirt")
+
+
+SAID = """<qemuCaps>
+  <qemuctime>1795500000</qemuctime>
+  <flag name='x86-max-cpu'/>
+  <flag name='cpu-unavailable-features'/>
+  <flag name='canonical-cpu-features'/>
+</qemuCaps>
+"""
+
+
+class Probe:
+    """A libvirtd that has written down what QEMU can do."""
+
+    def __init__(self, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        async def probe(run: Path) -> None:
+            cache = run.joinpath(*layout.CAPABILITY_CACHE)
+            cache.mkdir(parents=True)
+            (cache / "926803a9.xml").write_text(SAID)
+
+        monkeypatch.setattr(capabilities, "_probe", probe)
+        target.mkdir()
+        capabilities._attempt(target)
+        self.left = {one.name: one.read_text() for one in target.iterdir()}
+
+
+def test_an_emulated_cpu_is_asked_for_all_its_features_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or libvirt asks for each of 463 properties, which is most of what a start takes."""
+    left = Probe(tmp_path / "emulation", monkeypatch).left["926803a9.xml"]
+
+    assert left == SAID.replace("  <flag name='cpu-unavailable-features'/>\n", "")
+
+
+def test_what_is_found_with_kvm_stays_as_libvirt_has_written_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There the features of a guest's CPU are compared with the host's, those of model-specific registers too."""
+    assert Probe(tmp_path / "kvm", monkeypatch).left == {"926803a9.xml": SAID}
