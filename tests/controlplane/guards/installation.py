@@ -8,6 +8,8 @@ from __future__ import annotations
 from tests.controlplane.guards.guard import Guard
 
 _MADE = "plugins/module_utils/_cluster/made.py"
+_PLACEMENT = "plugins/module_utils/_cluster/placement.py"
+_BY_PLACEMENT = ("tests/unit/plugins/module_utils/_cluster/test_placement.py",)
 _TESTS = ("tests/unit/plugins/module_utils/_cluster/test_made.py",)
 
 GUARDS: tuple[Guard, ...] = (
@@ -45,5 +47,19 @@ GUARDS: tuple[Guard, ...] = (
         without="",
         because="A role that somebody copied from ours has our labels, and would go with the next upgrade.",
         tests=_TESTS,
+    ),
+    Guard(
+        file=_PLACEMENT,
+        line="        ROLE in labels\n        and ",
+        without="        ",
+        because="Workers would count as control-plane nodes, and the demand for these be met by none.",
+        tests=_BY_PLACEMENT,
+    ),
+    Guard(
+        file=_PLACEMENT,
+        line="        and all(_is_tolerated(taint, tolerations) for taint in taints)\n",
+        without="",
+        because="Nodes would be demanded whose taints keep virt-api off, and nothing would start.",
+        tests=_BY_PLACEMENT,
     ),
 )
