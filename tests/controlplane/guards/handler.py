@@ -343,8 +343,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_STATUS,
-        line="    is_told = told is not None and told.reason != VIRT_NODE_NOT_READY",
-        without="    is_told = told is not None",
+        line=" and told.reason not in (VIRT_NODE_NOT_READY, condition_types.VIRT_HANDLER_SILENT)",
+        without="",
         because="That a launcher cannot be looked for must not be said for ever, when it is looked for again.",
         tests=_BY_STATUS,
     ),
