@@ -38,6 +38,9 @@ from controlplane.kube.lease import lease_body, render_time
 
 log = logging.getLogger(__name__)
 
+LONGEST_SECONDS = 120.0
+"""No longer does a Lease keep others out, whatever is written in it: no holder of ours asks for more than 15 s, and who
+could write it once would keep every leader away for as long as it says."""
 EXIT_LATE = 70  # the exit code of a process that could not stop acting in time by itself
 
 
@@ -88,7 +91,7 @@ def decide(held: Held | None, identity: str, still_for: float, terms: Terms) -> 
         return Take("", 0)
     if held.holder == identity:
         return Take(held.version, held.transitions)
-    left = held.duration_seconds - still_for
+    left = min(held.duration_seconds, LONGEST_SECONDS) - still_for
     if not held.holder or left <= 0:
         return Take(held.version, held.transitions + 1)
     return Wait(min(terms.retry_seconds, left))

@@ -7,6 +7,7 @@ VM  changed -> VM
 VMI changed -> VMI, and the VM of its name (owner or not: its going frees the name)
 Pod changed -> the VMI that controls it, and the one for which it is looked at, whatever it says of its owner
 Node came, went, or was declared out of service -> the VMIs that were given to it
+Node's label says otherwise whether it takes machines -> those of them that its virt-handler is to start
 Node was quarantined or is no longer -> the VMIs that have no node yet: a Pod may leave it out in vain
 KubeVirt's configuration changed -> the VMIs that have no node yet; the others keep what they were made with
 A claim came, went, or got its volume -> the VMIs and VMs that name it
@@ -30,6 +31,7 @@ from controlplane.api.objects.decode import DecodeError, decode
 from controlplane.api.objects.meta import Node as Struct
 from controlplane.api.objects.meta import ObjectMeta
 from controlplane.api.objects.node import Node
+from controlplane.api.objects.phase import SCHEDULED
 from controlplane.api.objects.resources import (
     VIRTUAL_MACHINE_INSTANCE,
     VIRTUAL_MACHINE_INSTANCE_REPLICA_SET,
@@ -47,6 +49,14 @@ class _Owned(Struct, frozen=True, kw_only=True):
     metadata: ObjectMeta = ObjectMeta()
 
 
+class _Phase(Struct, frozen=True, kw_only=True):
+    phase: str = ""
+
+
+class _Phased(Struct, frozen=True, kw_only=True):
+    status: _Phase = _Phase()
+
+
 class _Configured(Struct, frozen=True, kw_only=True):
     spec: msgspec.Raw = msgspec.Raw(b"")
 
@@ -56,6 +66,7 @@ BY_NODE = "node"
 _claim_decoder = msgspec.json.Decoder(PersistentVolumeClaim)
 _node_decoder = msgspec.json.Decoder(Node)
 _decoder = msgspec.json.Decoder(_Owned)
+_phase_decoder = msgspec.json.Decoder(_Phased)
 _spec_decoder = msgspec.json.Decoder(_Configured)
 
 
@@ -94,6 +105,10 @@ def connect(
         if _proof(before) != _proof(after):
             for vmi in vmis.indexed(BY_NODE, key.name):
                 wake_vmi(vmi)
+        elif _says(before) != _says(after):
+            for vmi in list(vmis.indexed(BY_NODE, key.name)):
+                if _is_to_start(vmis.get(vmi)):
+                    wake_vmi(vmi)
         if _is_marked(before) != _is_marked(after):
             for vmi in list(vmis.indexed(BY_NODE, "")):
                 wake_vmi(vmi)
@@ -227,6 +242,10 @@ def _says(raw: bytes | None) -> tuple[bool, str | None]:
     if raw is None:
         return False, None
     return True, _node_decoder.decode(raw).metadata.labels.get(SCHEDULABLE)
+
+
+def _is_to_start(raw: bytes | None) -> bool:
+    return raw is not None and _phase_decoder.decode(raw).status.phase == SCHEDULED
 
 
 def _is_marked(raw: bytes | None) -> bool:

@@ -29,6 +29,17 @@ options:
     type: list
     elements: dict
     default: []
+  node_selector:
+    description:
+      - The node selector of Pods, to be told on which control-plane nodes they can run (RV(control_plane_nodes)).
+    type: dict
+    default: {}
+  tolerations:
+    description:
+      - Their tolerations, as in a Pod.
+    type: list
+    elements: dict
+    default: []
   wait:
     description:
       - Whether to wait until all that carries the control plane's labels serves, which is until definitions are established,
@@ -143,6 +154,14 @@ nodes:
   type: list
   elements: str
   sample: ["worker-1"]
+control_plane_nodes:
+  description:
+    - Those of them with the label C(node-role.kubernetes.io/control-plane) that O(node_selector) chooses and whose taints
+      O(tolerations) put up with. Taints C(node.kubernetes.io/*), which come and go with a node's condition, do not count.
+  returned: success
+  type: list
+  elements: str
+  sample: ["control-plane-1"]
 nodes_without_image_volumes:
   description: Those of them whose container runtime is too old for image volumes, with its version.
   returned: success
@@ -193,6 +212,8 @@ def main() -> None:
         **auth_argument_spec(),
         "namespace": {"type": "str"},
         "definitions": {"type": "list", "elements": "dict", "default": []},
+        "node_selector": {"type": "dict", "default": {}},
+        "tolerations": {"type": "list", "elements": "dict", "default": []},
         "wait": {"type": "bool", "default": False},
         "wait_timeout": {"type": "int", "default": 300},
     }

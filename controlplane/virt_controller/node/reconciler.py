@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from typing import NoReturn
 
+from kubevirt_api import condition_types
 from kubevirt_api.names import SCHEDULABLE
 
 from controlplane.api.objects.decode import DecodeError, decode
@@ -24,7 +25,7 @@ from controlplane.virt_controller.tell import Events, Regarding
 
 log = logging.getLogger(__name__)
 
-REASON = "VirtHandlerSilent"
+REASON = condition_types.VIRT_HANDLER_SILENT
 
 
 class NodeReconciler:

@@ -38,6 +38,8 @@ class NodeState:
     """The cache says so. It may be a state of long ago: a taint that was taken off when the node came back."""
     is_out_of_service: bool = False
     """The API server itself said so, of the very state that the cache has."""
+    takes_none: bool = False
+    """It is said to take no machines: its virt-handler is silent, or leaves. No evidence of anything."""
 
     @property
     def is_to_be_asked_for(self) -> bool:

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
+from kubevirt_api.names import SCHEDULABLE
+
 from controlplane.api.objects.decode import DecodeError, decode
 from controlplane.api.objects.event import Event
 from controlplane.api.objects.node import Node
@@ -79,7 +81,12 @@ class Memory:
         self.gone_nodes.discard(name)  # one of this name is there: what was said of the former says nothing
         is_current = self.nodes_read.get(name) == node.metadata.resource_version
         looks_off = node.is_out_of_service
-        return NodeState(name, looks_out_of_service=looks_off, is_out_of_service=looks_off and is_current)
+        return NodeState(
+            name,
+            looks_out_of_service=looks_off,
+            is_out_of_service=looks_off and is_current,
+            takes_none=node.metadata.labels.get(SCHEDULABLE) == "false",
+        )
 
 
 class Memories:

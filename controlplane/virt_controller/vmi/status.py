@@ -4,7 +4,8 @@
 """How a VirtualMachineInstance is, as far as virt-controller says it: pure.
 
 Up to phase Scheduled everything is said here; the grant of the start is an action of its own (`grant`). From then on
-virt-handler speaks; what remains ours is the Pod's readiness and what became of a run whose Pod has ended or is gone.
+virt-handler speaks; what remains ours is the Pod's readiness, what became of a run whose Pod has ended or is gone, and
+that virt-handler is silent (`silence`).
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ from controlplane.virt_controller.vmi.evidence import Dead, Unknown
 from controlplane.virt_controller.vmi.further_attempt import begin_another, explain, find_retry
 from controlplane.virt_controller.vmi.memory import TOLD_IN_EVENTS
 from controlplane.virt_controller.vmi.run_timeout import find_timeout
+from controlplane.virt_controller.vmi.silence import with_silence
 from controlplane.virt_controller.vmi.volumes import failed_import, missing_claim, volume_status, with_data_volumes
 from controlplane.virt_controller.vmi.world import Action, CreatePod, World
 
@@ -217,7 +219,7 @@ def _conditions(
         return conditions.put(listed, said, stamp)
     if world.vmi.status.phase in BEFORE_HAND_OVER:
         return conditions.remove(listed, condition_types.SYNCHRONIZED)
-    return listed  # virt-handler's from the hand-over on
+    return with_silence(listed, world.node, step.phase, stamp)  # else virt-handler's from the hand-over on
 
 
 def _said_anew(listed: conditions.Conditions, said: Condition) -> tuple[conditions.Conditions, Condition]:

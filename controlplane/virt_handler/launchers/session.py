@@ -149,7 +149,8 @@ class Session:
             wanted = masquerade_of(vmi)
             interface = None if wanted is None else await self._tools.node.set_up_network(self.pod.uid, wanted)
         except ValueError as error:
-            self._publish(failure=Failure("InvalidSpec", str(error)))
+            if not self._sighting.has_run:
+                self._publish(failure=Failure("InvalidSpec", str(error)))
             raise StartRefused(str(error)) from error
         except (NodeAway, NotThere) as error:
             raise NoContact(str(error)) from error

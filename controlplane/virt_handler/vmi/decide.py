@@ -112,10 +112,8 @@ def _scheduled(world: World, vmi: VirtualMachineInstance) -> Plan[Action]:
     """Start it, if it is not on already."""
     launcher, verdict = world.launcher, weigh(world)
     if launcher is not None and isinstance(verdict, Alive):
-        if not launcher.sighting.is_network_ready and not launcher.is_gone and world.deleting_since is None:
-            if (pause := _pause(world, launcher)) > 0:
-                return Plan(look_again_in=pause)
-            return Plan((PrepareNetwork(launcher.pod.uid, because="its addresses are not known"),))
+        if _lacks_network(world, launcher):
+            return _prepare(world, launcher, "its addresses are not known")
         return _while_alive(world, vmi, launcher, verdict)
     if sought_pod(world):
         return _look(world, verdict)
@@ -123,10 +121,16 @@ def _scheduled(world: World, vmi: VirtualMachineInstance) -> Plan[Action]:
 
 
 def _running(world: World, vmi: VirtualMachineInstance) -> Plan[Action]:
-    """Keep it going until it is to end."""
+    """Keep it going until it is to end; what each virt-handler finds of its network may be lost, or of an older one."""
     launcher, verdict = world.launcher, weigh(world)
     if launcher is not None and isinstance(verdict, Alive):
-        return _while_alive(world, vmi, launcher, verdict)
+        plan = _while_alive(world, vmi, launcher, verdict)
+        has_interface = bool(vmi.spec.domain.devices.interfaces)
+        if plan.steps or not has_interface or not _lacks_network(world, launcher):
+            return plan
+        found = _prepare(world, launcher, "this process has not seen to its network")
+        looks = [one.look_again_in for one in (plan, found) if one.look_again_in is not None]
+        return Plan(found.steps, min(looks, default=None))
     return _look(world, verdict) if sought_pod(world) else Plan()
 
 
@@ -164,8 +168,7 @@ def _look(world: World, verdict: Verdict) -> Plan[Action]:
     if pause > 0:
         return Plan(look_again_in=pause)
     because = "its Pod is not listed on this node any more" if world.lost_pod else "libvirt lost its domain"
-    action = LookForLauncher(sought_pod(world), because=because)
-    return Plan((action,), look_again_in=LOOK_SECONDS[0])
+    return Plan((LookForLauncher(sought_pod(world), because=because),), look_again_in=LOOK_SECONDS[0])
 
 
 def _before_start(world: World, vmi: VirtualMachineInstance, launcher: Launcher) -> Plan[Action]:
@@ -183,10 +186,19 @@ def _before_start(world: World, vmi: VirtualMachineInstance, launcher: Launcher)
     return Plan((StartDomain(uid, because="it was handed to this Pod and has no domain"),))
 
 
+def _lacks_network(world: World, launcher: Launcher) -> bool:
+    return not launcher.sighting.is_network_ready and not launcher.is_gone and world.deleting_since is None
+
+
+def _prepare(world: World, launcher: Launcher, because: str) -> Plan[Action]:
+    if (pause := _pause(world, launcher)) > 0:
+        return Plan(look_again_in=pause)
+    return Plan((PrepareNetwork(launcher.pod.uid, because=because),))
+
+
 def _wait_for_contact(world: World) -> Plan[Action]:
     """Look when patience ends, to say what is waited for, and now and then after that: it may be something else."""
-    waited = seconds_since_hand_over(world)
-    if waited is None:
+    if (waited := seconds_since_hand_over(world)) is None:
         return Plan()
     left = PATIENCE_SECONDS - waited
     return Plan(look_again_in=left if left > 0 else PATIENCE_SECONDS)
@@ -285,6 +297,4 @@ def _expect(world: World) -> Plan[Action]:
     sighting = launcher.sighting
     if not is_wanted or sighting.is_network_ready or not sighting.is_here or sighting.failure is not None:
         return Plan()
-    if (pause := _pause(world, launcher)) > 0:
-        return Plan(look_again_in=pause)
-    return Plan((PrepareNetwork(uid, because="its launcher is up"),))
+    return _prepare(world, launcher, "its launcher is up")

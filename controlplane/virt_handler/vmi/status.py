@@ -287,7 +287,7 @@ def _lost(world: World, new: VirtualMachineInstanceStatus, verdict: Verdict) -> 
     Not after the first look: the watch of Pods may only be behind that of VMIs.
     """
     told = conditions.find(new.conditions, condition_types.SYNCHRONIZED)
-    is_told = told is not None and told.reason != VIRT_NODE_NOT_READY
+    is_told = told is not None and told.reason not in (VIRT_NODE_NOT_READY, condition_types.VIRT_HANDLER_SILENT)
     if not isinstance(verdict, Unknown) or is_told:
         return None
     if sought_pod(world) and (missed := missed_node(world)) is not None:

@@ -12,7 +12,7 @@ from typing import Any
 from .._client import paths
 from .._client.api import Api, Resource
 from .._client.errors import NotFound, VirtError
-from . import made, versions
+from . import made, placement, versions
 from .installed import MANAGED_BY, MANAGER, assess, identity
 from .kinds import BY_KIND, DEFINITION, DEPLOYMENT, MADE_KINDS, NAMESPACE, MadeKind
 from .serving import wait_until_serving
@@ -58,6 +58,7 @@ def run(params: Mapping[str, Any], api: Api, *, check_mode: bool, **_modes: bool
         "not_ready_nodes": silent,
         "server_version": versions.release(api.version()),
         "nodes": [one["metadata"]["name"] for one in nodes],
+        "control_plane_nodes": placement.control_plane_nodes(nodes, params["node_selector"], params["tolerations"]),
         "nodes_without_image_volumes": versions.without_image_volumes(nodes),
         "has_pod_monitors": api.serves("monitoring.coreos.com"),
     }

@@ -53,6 +53,20 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_DECIDE,
+        line="        if plan.steps or not has_interface or not _lacks_network(world, launcher):\n",
+        without="        if True:\n",
+        because="A guest that runs would keep the rules of a virt-handler long gone, or none where they were lost.",
+        tests=_BY_DECIDE,
+    ),
+    Guard(
+        file="controlplane/virt_handler/launchers/session.py",
+        line='            if not self._sighting.has_run:\n                self._publish(failure=Failure("InvalidSpec"',
+        without='            if True:\n                self._publish(failure=Failure("InvalidSpec"',
+        because="What a newer version would not start would be said to have failed while its guest runs on.",
+        tests=("tests/controlplane/virt_handler/launchers/test_session_verbs.py",),
+    ),
+    Guard(
+        file=_DECIDE,
         line='(verdict.state.life, verdict.state.reason) != (Life.PAUSED, "ioerror"):',
         without="verdict.state.life is not Life.PAUSED:",
         because="A guest that a user paused must not be let go on by us.",
@@ -343,8 +357,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_STATUS,
-        line="    is_told = told is not None and told.reason != VIRT_NODE_NOT_READY",
-        without="    is_told = told is not None",
+        line=" and told.reason not in (VIRT_NODE_NOT_READY, condition_types.VIRT_HANDLER_SILENT)",
+        without="",
         because="That a launcher cannot be looked for must not be said for ever, when it is looked for again.",
         tests=_BY_STATUS,
     ),

@@ -8,6 +8,8 @@ from __future__ import annotations
 from tests.controlplane.guards.guard import Guard
 
 _MADE = "plugins/module_utils/_cluster/made.py"
+_PLACEMENT = "plugins/module_utils/_cluster/placement.py"
+_BY_PLACEMENT = ("tests/unit/plugins/module_utils/_cluster/test_placement.py",)
 _TESTS = ("tests/unit/plugins/module_utils/_cluster/test_made.py",)
 _REMOVAL = ("tests/unit/roles/control_plane/test_removal.py",)
 
@@ -60,5 +62,19 @@ GUARDS: tuple[Guard, ...] = (
         without="    that: true\n",
         because="A machine that would not go, of a node that is away, would lose its definition, and its guest run on.",
         tests=_REMOVAL,
+    ),
+    Guard(
+        file=_PLACEMENT,
+        line="        ROLE in labels\n        and ",
+        without="        ",
+        because="Workers would count as control-plane nodes, and the demand for these be met by none.",
+        tests=_BY_PLACEMENT,
+    ),
+    Guard(
+        file=_PLACEMENT,
+        line="        and all(_is_tolerated(taint, tolerations) for taint in taints)\n",
+        without="",
+        because="Nodes would be demanded whose taints keep virt-api off, and nothing would start.",
+        tests=_BY_PLACEMENT,
     ),
 )

@@ -29,11 +29,16 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_LEADER,
-        line="    left = held.duration_seconds - still_for\n    if not held.holder or left <= 0:",
-        without=(
-            "    left = held.duration_seconds - still_for\n    if not held.holder or left <= held.duration_seconds / 2:"
-        ),
+        line="    if not held.holder or left <= 0:",
+        without="    if not held.holder or left <= held.duration_seconds / 2:",
         because="A Lease is taken only after it stood still for its whole time.",
+        tests=_BY_LEADER,
+    ),
+    Guard(
+        file=_LEADER,
+        line="min(held.duration_seconds, LONGEST_SECONDS)",
+        without="held.duration_seconds",
+        because="Who could write the Lease once would keep every leader away for 68 years.",
         tests=_BY_LEADER,
     ),
     Guard(

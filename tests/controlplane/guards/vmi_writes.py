@@ -18,7 +18,24 @@ _BY_WORLD = (
 )
 _BY_RECONCILER = ("tests/controlplane/virt_controller/vmi/test_reconciler.py",)
 
+_SILENCE = "controlplane/virt_controller/vmi/silence.py"
+_BY_SILENCE = ("tests/controlplane/virt_controller/vmi/test_silence.py",)
+
 GUARDS: tuple[Guard, ...] = (
+    Guard(
+        file=_SILENCE,
+        line="    if told is not None and told.reason != condition_types.VIRT_HANDLER_SILENT:\n        return listed\n",
+        without="",
+        because="What virt-handler says of a start that fails would be wiped, and the two write in turn for ever.",
+        tests=_BY_SILENCE,
+    ),
+    Guard(
+        file=_SILENCE,
+        line=" or phase != SCHEDULED:",
+        without=":",
+        because="A machine that runs well would be said to wait for a virt-handler.",
+        tests=_BY_SILENCE,
+    ),
     Guard(
         file=_WORLD,
         line="return Role.SOURCE if not granted or pod.uid in granted else Role.TARGET",

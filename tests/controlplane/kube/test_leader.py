@@ -36,8 +36,20 @@ def held(holder: str = "other", version: str = "7", duration: float = 15.0, tran
         (held(), 14.0, Wait(1.0)),
         (held(), 15.0, Take("7", 4)),
         (held(duration=40), 15.0, Wait(2.0)),
+        (held(duration=2147483647), 119.0, Wait(1.0)),
+        (held(duration=2147483647), 120.0, Take("7", 4)),
     ],
-    ids=["no lease", "mine", "given back", "just seen", "nearly over", "stood still", "its own duration counts"],
+    ids=[
+        "no lease",
+        "mine",
+        "given back",
+        "just seen",
+        "nearly over",
+        "stood still",
+        "its own duration counts",
+        "68 years, just seen",
+        "68 years, stood still for longer than any of us would",
+    ],
 )
 def test_what_a_candidate_does(lease: Held | None, still_for: float, expected: Take | Wait) -> None:
     assert decide(lease, "me", still_for, TERMS) == expected

@@ -165,6 +165,28 @@ def test_a_node_that_is_deleted_while_it_serves_wakes_its_instances() -> None:
     assert stage.woken == ["vmi default/web"]
 
 
+def test_whether_a_node_takes_machines_wakes_the_instances_that_its_virt_handler_is_to_start() -> None:
+    """One that runs waits for nobody, and there may be a hundred on a node."""
+    stage = Stage()
+    store, node = stage.store, Key("", "node-1")
+    for name, where, phase in (
+        ("web", "node-1", "Scheduled"),
+        ("up", "node-1", "Running"),
+        ("db", "node-2", "Scheduled"),
+    ):
+        store.create(VIRTUAL_MACHINE_INSTANCE, "default", {"metadata": {"name": name}, "spec": {}})
+        status = {"status": {"nodeName": where, "phase": phase}}
+        store.patch(VIRTUAL_MACHINE_INSTANCE, Key("default", name), status, subresource="status")
+    store.create(NODE, "", {"metadata": {"name": "node-1"}, "spec": {}})
+    for one in stage.caches.values():
+        one.start()
+    for value in ("true", "false"):
+        stage.woken.clear()
+        store.patch(NODE, node, {"metadata": {"labels": {"kubevirt.io/schedulable": value}}})
+        stage.caches[NODE].advance()
+        assert stage.woken == ["vmi default/web"], value
+
+
 def test_a_node_is_looked_at_when_it_comes_goes_or_says_otherwise_whether_it_takes_machines() -> None:
     woken: list[str] = []
     store = Store(SimulatedClock())

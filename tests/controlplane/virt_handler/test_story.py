@@ -117,12 +117,18 @@ async def test_qemu_and_libvirtd_killed_together_is_told_by_the_pod(running: Nod
     assert running.status["conditions"][-1]["message"] == "QEMU was killed"
 
 
-async def test_a_restarted_handler_finds_the_guest_and_writes_nothing(running: Node) -> None:
+async def test_a_restarted_handler_finds_the_guest_sees_to_its_network_and_writes_nothing(running: Node) -> None:
+    """Once: the rules of an older version stayed for as long as the guest ran, and so did none where they were lost."""
     await running.end()
     patches = len(running.api.patches)
+    assert len(running.network.wanted) == 1
     running.begin()
+    await until(lambda: len(running.network.wanted) == 2, "its network")
+    await asyncio.sleep(0.02)
+    running.libvirtd.hang_up()
     await until(lambda: running.registry is not None and running.registry.connected == 1, "contact")
     await asyncio.sleep(0.02)
+    assert len(running.network.wanted) == 2
     assert len(running.api.patches) == patches
     assert running.libvirtd.asked == []
     assert running.libvirtd.guest is not None

@@ -237,3 +237,16 @@ def test_a_node_without_the_taint_is_in_service_whoever_says_so(memories: Memori
     state = memory.judge_node("node-1", raw(NODE))
     assert state is not None
     assert (state.looks_out_of_service, state.is_out_of_service) == (False, False)
+
+
+@pytest.mark.parametrize(("label", "takes_none"), [("false", True), ("true", False), (None, False)])
+def test_a_node_that_is_said_to_take_no_machines_is_known_as_that(
+    memories: Memories, label: str | None, *, takes_none: bool
+) -> None:
+    """One of which nothing is said may be served at any moment."""
+    labels = {} if label is None else {"kubevirt.io/schedulable": label}
+    node = {**NODE, "metadata": {**NODE["metadata"], "labels": labels}}
+    state = memories.of(GRANTED).judge_node("node-1", raw(node))
+
+    assert state is not None
+    assert state.takes_none is takes_none

@@ -57,6 +57,16 @@ async def test_a_network_is_set_up_once() -> None:
     await session.prepare_network(a_vmi())
 
 
+async def test_a_network_that_no_guest_could_be_started_with_is_no_end_of_one_that_runs() -> None:
+    """A newer virt-handler may not understand what an older one has admitted; the guest is none the worse for it."""
+    session = a_session(FakeLibvirtd(VMI_UID))
+    odd = a_vmi("Running", networks=[])
+    session._publish(has_run=True)
+    with pytest.raises(StartRefused):
+        await session.prepare_network(odd)
+    assert session.launcher().sighting.failure is None
+
+
 @pytest.mark.parametrize(
     ("answer", "meaning"),
     [(NodeAway("away"), NoContact), (NotThere("no namespace"), NoContact), (Refused("a link"), StartRefused)],

@@ -55,6 +55,7 @@ from tests.controlplane.virt_handler.builders import (
     seen,
 )
 
+AGAIN = PrepareNetwork(POD_UID, "this process has not seen to its network")
 PREPARE = PrepareNetwork(POD_UID, "its launcher is up")
 READ = ReadVmi(POD_UID, "its launcher is here before it was handed over")
 LOOK = LookForLauncher(POD_UID, "its Pod is not listed on this node any more")
@@ -230,6 +231,44 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
     ),
     # While it runs.
     "runs": (a_world(a_vmi("Running"), a_launcher(seen())), Plan()),
+    "runs, found by a virt-handler that has not seen its network": (
+        a_world(a_vmi("Running"), a_launcher(seen(is_network_ready=False, interface=None))),
+        Plan((AGAIN,)),
+    ),
+    "runs, its network could not be seen to just now": (
+        a_world(a_vmi("Running"), a_launcher(seen(is_network_ready=False), setback=Setback("no", True, at=1000.0))),
+        Plan(look_again_in=0.05),
+    ),
+    "runs without an interface": (
+        a_world(a_vmi("Running", domain={"devices": {}}), a_launcher(seen(is_network_ready=False))),
+        Plan(),
+    ),
+    "runs, and contact is lost before its network was seen": (
+        a_world(a_vmi("Running"), a_launcher(seen(is_network_ready=False, is_connected=False))),
+        Plan(),
+    ),
+    "found paused by an I/O error, its network not seen": (
+        a_world(a_vmi("Running"), a_launcher(seen(IOERROR, is_network_ready=False))),
+        Plan((Resume(POD_UID, "it was paused by an I/O error, which may be over"),), look_again_in=10.0),
+    ),
+    "was let go on, its network not seen to": (
+        a_world(
+            a_vmi("Running"),
+            a_launcher(
+                seen(IOERROR, is_network_ready=False, resume_asked_at=996.0),
+                setback=Setback("no", True, at=1000.0, count=30),
+            ),
+        ),
+        Plan(look_again_in=6.0),
+    ),
+    "runs, is to end, its network not seen": (
+        a_world(a_vmi("Running", deleting=True), a_launcher(seen(is_network_ready=False)), deleting_since=1000.0),
+        Plan((SHUT_DOWN,), look_again_in=5.0),
+    ),
+    "runs, its Pod removed, its network not seen": (
+        a_world(a_vmi("Running"), a_launcher(seen(is_network_ready=False, destroy_asked_at=999.0), gone=True)),
+        Plan(look_again_in=9.0),
+    ),
     "runs, its Pod is being deleted": (a_world(a_vmi("Running"), a_launcher(seen(), a_pod(deleting=True))), Plan()),
     "started by a predecessor that died before it said so": (
         a_world(a_vmi(), a_launcher(seen(is_network_ready=False))),

@@ -467,6 +467,32 @@ def test_a_trouble_that_virt_controller_has_told_is_not_told_in_other_words() ->
     assert derive_status(a_world(vmi, look=a_look(processes=1, count=2)), None) is None
 
 
+FAILED_START = Problem(StartDomain(POD_UID, "x"), Invalid("cannot start domain: no space left"))
+
+
+@pytest.mark.parametrize(
+    ("phase", "launchers", "facts", "problem", "expected"),
+    [
+        pytest.param("Scheduled", (a_launcher(seen()),), {}, None, None, id="its guest runs"),
+        pytest.param("Scheduled", (a_launcher(seen(None)),), {}, FAILED_START, "StartFailed", id="its start fails"),
+        pytest.param("Running", (), {"look": a_look(processes=1, count=2)}, None, "LauncherLost", id="it is lost"),
+        pytest.param("Scheduled", (), {"node_trouble": missing(30)}, None, "VirtNodeNotReady", id="virt-node is away"),
+        pytest.param("Scheduled", (a_launcher(Sighting()),), {}, None, "VirtHandlerSilent", id="nothing is known yet"),
+    ],
+)
+def test_that_nobody_was_there_is_taken_back_by_what_is_known_now(
+    phase: str, launchers: tuple[Launcher, ...], facts: dict[str, Any], problem: Any, expected: str | None
+) -> None:
+    """virt-controller said it. It takes it back itself when the node takes machines again, and says it no more then."""
+    said = Condition(type="Synchronized", status="False", reason="VirtHandlerSilent", message="waiting")
+    vmi = a_vmi(phase)
+    vmi = msgspec.structs.replace(vmi, status=msgspec.structs.replace(vmi.status, conditions=(said,)))
+    status = derive_status(a_world(vmi, *launchers, **facts), problem) or vmi.status
+
+    found = conditions.find(status.conditions, "Synchronized")
+    assert (found and found.reason) == expected
+
+
 def test_a_first_look_that_finds_something_is_not_told() -> None:
     """The watch of Pods may only be behind that of VMIs."""
     assert derive_status(a_world(a_vmi("Scheduled"), look=a_look(directory=True, processes=2)), None) is None

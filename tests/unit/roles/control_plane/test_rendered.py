@@ -31,7 +31,13 @@ OPTIONS = {
     **{f"control_plane_{one}_annotations": {"example.com/part": one, "example.com/number": 1} for one in COMPONENTS},
     **{f"control_plane_{one}_resources": {"limits": {"memory": f"{len(one)}Gi"}} for one in COMPONENTS},
 }
-FOUND = {"definitions_version": None, "namespace_owner": "none", "check_mode": False}
+FOUND = {"definitions_version": None, "namespace_owner": "none", "check_mode": False, "control_plane_nodes": []}
+DIRECTORS = ("virt-api", "virt-controller")
+CONTROL_PLANE_NODE = {
+    "matchExpressions": [{"key": "node-role.kubernetes.io/control-plane", "operator": "Exists"}],
+}
+DEMAND = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [CONTROL_PLANE_NODE]}}
+WISH = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "preference": CONTROL_PLANE_NODE}]}
 CONTENT = "{{ {'definitions': __control_plane_definitions, 'configuration': __control_plane_configuration} | to_json }}"
 
 
@@ -177,3 +183,65 @@ def test_what_is_not_rendered_is_used_by_a_task() -> None:
     used = "".join(path.read_text() for path in (ROLE / "tasks").glob("*.yml"))
 
     assert [name for name in canaries.NOT_RENDERED if f"control_plane_{name}" not in used] == []
+
+
+def affinities(made: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {
+        one["metadata"]["name"]: one["spec"]["template"]["spec"]["affinity"]
+        for one in made["definitions"]
+        if one["kind"] == "Deployment"
+    }
+
+
+def budgets(made: dict[str, Any]) -> set[Any]:
+    return {one["spec"]["maxUnavailable"] for one in made["definitions"] if one["kind"] == "PodDisruptionBudget"}
+
+
+@pytest.mark.parametrize(
+    ("nodes", "expected"),
+    [
+        pytest.param([], WISH, id="none is seen"),
+        pytest.param(["one"], DEMAND, id="one"),
+        pytest.param(["one", "two"], DEMAND, id="several"),
+    ],
+)
+def test_what_directs_nodes_stays_on_control_plane_nodes_where_there_are_any(
+    nodes: list[str], expected: dict[str, Any], tmp_path: Path
+) -> None:
+    """A preference is weighed against an even spread, and loses as soon as there are as many replicas as nodes."""
+    found = affinities(render(tmp_path, {}, control_plane_nodes=nodes))
+
+    assert set(found) == set(DIRECTORS)
+    assert [found[name]["nodeAffinity"] for name in DIRECTORS] == [expected, expected]
+    apart = [found[name]["podAntiAffinity"] for name in DIRECTORS]
+    assert [list(one) for one in apart] == [["preferredDuringSchedulingIgnoredDuringExecution"]] * 2, (
+        "two replicas fit on one node"
+    )
+
+
+@pytest.mark.parametrize("asked", [{}, WISH], ids=["none at all", "a wish"])
+def test_an_affinity_that_somebody_asks_for_is_taken_as_it_is(asked: dict[str, Any], tmp_path: Path) -> None:
+    made = render(tmp_path, {"control_plane_node_affinity": asked}, control_plane_nodes=["one"])
+
+    assert [affinities(made)[name]["nodeAffinity"] for name in DIRECTORS] == [asked, asked]
+    assert budgets(made) == {1}
+
+
+@pytest.mark.parametrize(
+    ("nodes", "options", "expected"),
+    [
+        pytest.param([], {}, 1, id="elsewhere there is room"),
+        pytest.param(["one", "two"], {}, 1, id="on the other one there is"),
+        pytest.param(["one"], {}, "100%", id="the only one could never be emptied"),
+        pytest.param(
+            ["one"],
+            {"control_plane_machines_on_control_plane": "true"},
+            1,
+            id="virt-api judges its machines' evictions",
+        ),
+    ],
+)
+def test_the_only_control_plane_node_can_be_drained(
+    nodes: list[str], options: dict[str, Any], expected: Any, tmp_path: Path
+) -> None:
+    assert budgets(render(tmp_path, options, control_plane_nodes=nodes)) == {expected}

@@ -15,6 +15,7 @@ from ansible_collections.virtops.kubevirt.plugins.module_utils._client.endpoint 
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import BadArgument, VirtError
 from ansible_collections.virtops.kubevirt.plugins.module_utils._cluster.inspect import _MACHINES, run
 
+ASKED: dict[str, Any] = {"node_selector": {}, "tolerations": []}
 ROLE = Path(__file__).resolve().parents[5] / "roles" / "control_plane"
 
 
@@ -30,7 +31,7 @@ def test_sets_are_deleted_before_the_instances_that_they_would_replace() -> None
 
 def test_a_name_that_no_namespace_can_have_is_refused_before_the_cluster_is_asked() -> None:
     """The role would write definitions and rights first, and the API server refuse the namespace after them."""
-    params = {"namespace": "Kube_Virt", "definitions": [], "wait": False, "wait_timeout": 0}
+    params = {"namespace": "Kube_Virt", **ASKED, "definitions": [], "wait": False, "wait_timeout": 0}
     nowhere = Api.connect(Endpoint(server="http://127.0.0.1:1"))
 
     with pytest.raises(BadArgument, match="namespace 'Kube_Virt' is not a DNS label"):
@@ -54,8 +55,26 @@ class Empty:
 
 
 def test_where_nothing_is_installed_nothing_is_waited_for() -> None:
-    params = {"namespace": None, "definitions": [], "wait": True, "wait_timeout": 1}
+    params = {"namespace": None, **ASKED, "definitions": [], "wait": True, "wait_timeout": 1}
     with pytest.raises(VirtError, match="nothing to wait for: no control plane is here"):
         run(params, Empty(), check_mode=False)  # type: ignore[arg-type]
     assert run(params, Empty(), check_mode=True)["owner"] == "none"  # type: ignore[arg-type]
     assert run({**params, "wait": False}, Empty(), check_mode=False)["made"] == []  # type: ignore[arg-type]
+
+
+class Populated(Empty):
+    """One whose first node is of the control plane."""
+
+    def list(self, resource: Any, **_options: Any) -> list[Any]:
+        label = {"node-role.kubernetes.io/control-plane": ""}
+        nodes = [{"metadata": {"name": "a", "labels": label}}, {"metadata": {"name": "b"}}]
+        return nodes if resource.kind == "Node" else []
+
+
+def test_the_control_plane_nodes_are_told_that_suit_what_is_to_run_there() -> None:
+    params = {**ASKED, "namespace": None, "definitions": [], "wait": False, "wait_timeout": 1}
+
+    found = run(params, Populated(), check_mode=False)  # type: ignore[arg-type]
+    assert (found["nodes"], found["control_plane_nodes"]) == (["a", "b"], ["a"])
+    elsewhere = run({**params, "node_selector": {"zone": "b"}}, Populated(), check_mode=False)  # type: ignore[arg-type]
+    assert elsewhere["control_plane_nodes"] == []

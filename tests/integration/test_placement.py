@@ -1,0 +1,138 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where Kubernetes puts what directs nodes: what the role makes, by the real controllers and the real scheduler.
+
+The nodes are objects only, so that nothing runs on them: one of the control plane, as is usual, and workers.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from lab import Lab
+from lab.collection import linked_under
+from lab.programs.ensure import ensure_programs
+from lab.progress import silent
+from tests.ad_hoc import run_module
+from tests.unit.roles.control_plane.test_rendered import DIRECTORS, ROLE, render
+
+pytestmark = pytest.mark.component
+
+CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
+NEEDED = ("Namespace", "PriorityClass", "ServiceAccount", "Deployment", "PodDisruptionBudget")
+NOW_AND_THEN = 600
+"""Nobody renews these nodes' heartbeats, and they are to stay Ready."""
+
+Kubectl = Callable[..., str]
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    with Lab("placement").running(nodes=0, node_grace_seconds=NOW_AND_THEN) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def kubectl(lab: Lab) -> Kubectl:
+    program = ensure_programs(lab.cache, silent).kube("kubectl")
+
+    def run(*arguments: str, body: Any = None) -> str:
+        command = [program, "--kubeconfig", lab.kubeconfig, *arguments]
+        text = "" if body is None else json.dumps(body)
+        done = subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=60)
+        assert done.returncode == 0, f"kubectl {' '.join(arguments)}: {done.stderr}"
+        return done.stdout
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def deployed(lab: Lab, kubectl: Kubectl, tmp_path_factory: pytest.TempPathFactory) -> Kubectl:
+    """Make nodes, look at them as the role does, apply what it makes of that; return a kubectl for its namespace."""
+    for name in ("control-plane", "worker-1", "worker-2", "worker-3"):
+        add_node(kubectl, name)
+    defaults = yaml.safe_load((ROLE / "defaults/main.yml").read_text())
+    asked = {name: defaults[f"control_plane_{name}"] for name in ("node_selector", "tolerations")}
+    place = linked_under(tmp_path_factory.mktemp("ansible"))
+    found = run_module(lab.kubeconfig, place, "kubevirt_control_plane_info", **asked)
+    assert found["control_plane_nodes"] == ["control-plane"], found
+    made = render(tmp_path_factory.mktemp("rendered"), {}, control_plane_nodes=found["control_plane_nodes"])
+    for one in made["definitions"]:
+        if one["kind"] in NEEDED:
+            kubectl("apply", "-f", "-", body=one)
+    return lambda *arguments, **options: kubectl("-n", "kubevirt", *arguments, **options)
+
+
+def add_node(kubectl: Kubectl, name: str) -> None:
+    is_of_control_plane = name == "control-plane"
+    labels = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64", "kubernetes.io/hostname": name}
+    taints = [{"key": CONTROL_PLANE, "effect": "NoSchedule"}] if is_of_control_plane else []
+    metadata = {"name": name, "labels": {**labels, **({CONTROL_PLANE: ""} if is_of_control_plane else {})}}
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": {"taints": taints}}
+    kubectl("create", "-f", "-", body=node)
+    resources = {"cpu": "4", "memory": "8Gi", "pods": "110"}
+    ready = {"type": "Ready", "status": "True", "reason": "Test", "message": ""}
+    status = {"status": {"capacity": resources, "allocatable": resources, "conditions": [ready]}}
+    kubectl("patch", "node", name, "--subresource=status", "--type=strategic", "-p", json.dumps(status))
+    kubectl("wait", f"node/{name}", "--for=condition=Ready", "--timeout=20s")
+
+
+def replicas(kubectl: Kubectl, name: str) -> list[dict[str, Any]]:
+    """Return a component's Pods when all that are wanted are up to date and somewhere."""
+    kubectl("wait", f"deployment/{name}", "--for=jsonpath={.status.updatedReplicas}=2", "--timeout=20s")
+    kubectl("wait", "pod", "-l", f"kubevirt.io={name}", "--for=condition=PodScheduled", "--timeout=20s")
+    return those_there(kubectl, name)
+
+
+def those_there(kubectl: Kubectl, name: str) -> list[dict[str, Any]]:
+    """One that is deleted stays, for no kubelet ends it."""
+    pods = json.loads(kubectl("get", "pod", "-l", f"kubevirt.io={name}", "-o", "json"))["items"]
+    return [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
+
+
+def say_that_they_serve(kubectl: Kubectl, pods: list[dict[str, Any]]) -> None:
+    """What their kubelet would say."""
+    status = {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}
+    for pod in pods:
+        name = pod["metadata"]["name"]
+        kubectl("patch", "pod", name, "--subresource=status", "--type=strategic", "-p", json.dumps(status))
+
+
+@pytest.mark.parametrize("name", DIRECTORS)
+def test_every_replica_of_what_directs_nodes_is_on_the_only_control_plane_node(deployed: Kubectl, name: str) -> None:
+    assert [pod["spec"]["nodeName"] for pod in replicas(deployed, name)] == ["control-plane"] * 2
+
+
+@pytest.mark.parametrize("name", DIRECTORS)
+def test_an_upgrade_goes_on_there(deployed: Kubectl, name: str) -> None:
+    say_that_they_serve(deployed, replicas(deployed, name))
+    before = {pod["metadata"]["uid"] for pod in replicas(deployed, name)}
+    deployed("set", "env", f"deployment/{name}", "VERSION=2")
+
+    deployed("wait", f"deployment/{name}", "--for=jsonpath={.status.updatedReplicas}=1", "--timeout=20s")
+    (new,) = (pod["metadata"]["name"] for pod in those_there(deployed, name) if pod["metadata"]["uid"] not in before)
+    deployed("wait", f"pod/{new}", "--for=jsonpath={.spec.nodeName}=control-plane", "--timeout=20s")
+    deployed("rollout", "undo", f"deployment/{name}")
+
+
+@pytest.mark.parametrize("name", DIRECTORS)
+def test_that_node_can_be_drained(deployed: Kubectl, name: str) -> None:
+    pods = replicas(deployed, name)
+    say_that_they_serve(deployed, pods)
+    deployed("wait", f"pdb/{name}-pdb", "--for=jsonpath={.status.currentHealthy}=2", "--timeout=20s")
+    deployed("cordon", "control-plane")
+    try:
+        for pod in pods:
+            identity = {"name": pod["metadata"]["name"], "namespace": "kubevirt"}
+            eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": identity}
+            path = f"/api/v1/namespaces/kubevirt/pods/{identity['name']}/eviction"
+            deployed("create", "--raw", path, "-f", "-", body={**eviction, "deleteOptions": {"gracePeriodSeconds": 0}})
+    finally:
+        deployed("uncordon", "control-plane")
