@@ -139,9 +139,14 @@ def _recorded_strategy(world: World) -> str:
 
 
 def _observed_generation(world: World) -> int:
-    """Read what the instance was made from; 0 when it does not say, or says what no generation of the VM can be."""
-    text = world.own.metadata.annotations.get(VM_GENERATION, "") if world.own else ""
-    newest = world.vm.metadata.generation
+    """Say which generation the instance is: the newest that has its template, else the one that it was made from.
+
+    0 when it does not say, or says what no generation of the VM can be.
+    """
+    annotations = world.own.metadata.annotations if world.own else {}
+    text, newest = annotations.get(VM_GENERATION, ""), world.vm.metadata.generation
+    if text != str(newest) and annotations.get(TEMPLATE_HASH) == template_hash(world.template):
+        return newest
     is_number = text.isascii() and text.isdecimal() and len(text) <= len(str(newest))
     return int(text) if is_number and int(text) <= newest else 0
 

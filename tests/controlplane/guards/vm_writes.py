@@ -169,6 +169,20 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_STATUS,
+        line="    if text != str(newest) and annotations.get(TEMPLATE_HASH) == template_hash(world.template):",
+        without="    if False:",
+        because="A change of the run strategy of a running machine would count as unobserved for ever.",
+        tests=_BY_GENERATION,
+    ),
+    Guard(
+        file=_STATUS,
+        line="annotations.get(TEMPLATE_HASH) == template_hash(world.template):\n        return newest",
+        without="world.own is not None:\n        return newest",
+        because="A template that nothing runs yet would count as what runs.",
+        tests=_BY_GENERATION,
+    ),
+    Guard(
+        file=_STATUS,
         line="    if made_from is None or made_from == template_hash(world.template):",
         without="    if made_from is None:",
         because="A machine that runs what its template says needs no restart.",
