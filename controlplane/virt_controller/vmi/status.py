@@ -230,10 +230,8 @@ def _said_anew(listed: conditions.Conditions, said: Condition) -> tuple[conditio
 
 
 def _ready(world: World, phase: str) -> Condition:
-    pod = world.source
-    if pod is None:
-        return readiness(phase, None)
-    return readiness(phase, pod.status.conditions, is_pod_deleting=pod.is_deleting)
+    is_paused = conditions.is_true(world.vmi.status.conditions, condition_types.PAUSED)
+    return readiness(phase, world.source, is_paused=is_paused)
 
 
 def _unplaced(world: World, phase: str) -> Condition | None:
