@@ -12,6 +12,8 @@ _RECONCILER = "controlplane/virt_controller/vm/reconciler.py"
 _FAILURE = "controlplane/virt_controller/vm/start_failure.py"
 _INSTANCE = "controlplane/virt_controller/vm/instance.py"
 _BY_STATUS = ("tests/controlplane/virt_controller/vm/test_status.py",)
+_RESTART = "controlplane/virt_controller/vm/restart_required.py"
+_BY_RESTART = ("tests/controlplane/virt_controller/vm/test_restart_required.py",)
 _BY_GENERATION = ("tests/controlplane/virt_controller/vm/test_observed_generation.py",)
 _BY_RECONCILER = ("tests/controlplane/virt_controller/vm/test_reconciler.py",)
 _BY_FAILURE = (
@@ -182,20 +184,34 @@ GUARDS: tuple[Guard, ...] = (
         tests=_BY_GENERATION,
     ),
     Guard(
-        file=_STATUS,
+        file=_RESTART,
         line="    if made_from is None or made_from == template_hash(world.template):",
         without="    if made_from is None:",
         because="A machine that runs what its template says needs no restart.",
         tests=_BY_STATUS,
     ),
     Guard(
-        file=_STATUS,
+        file=_RESTART,
         line=(
             "    if own is None or world.is_stopping or is_final(own.status.phase):\n        return None\n    made_from"
         ),
         without="    if own is None:\n        return None\n    made_from",
         because="A machine that is over or going picks the change up anyway.",
         tests=_BY_STATUS,
+    ),
+    Guard(
+        file=_RESTART,
+        line="if isinstance(a, msgspec.Struct) and isinstance(b, msgspec.Struct):",
+        without="if False:",
+        because="A person is to read which field it is, not that the machine has changed.",
+        tests=_BY_RESTART,
+    ),
+    Guard(
+        file=_RESTART,
+        line="        start_strategy=template.start_strategy,",
+        without="        start_strategy=runs.start_strategy,",
+        because="A run that was asked to begin paused has no other template for that.",
+        tests=_BY_RESTART,
     ),
     Guard(
         file=_FAILURE,
