@@ -20,6 +20,13 @@ _BY_RECONCILER = ("tests/controlplane/virt_controller/vmi/test_reconciler.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
+        file=_RECONCILER,
+        line='            log.debug("pod is gone already", extra={"key": str(key)})\n            return\n',
+        without='            log.debug("pod is gone already", extra={"key": str(key)})\n',
+        because="What somebody else has deleted would be told as our deed.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
         file="controlplane/api/objects/readiness.py",
         line="    if is_paused:",
         without="    if False:",
