@@ -161,7 +161,7 @@ def _conditions(world: World, problem: Problem[Action] | None) -> conditions.Con
         condition_types.RESTART_REQUIRED: restart_required(world),
     }
     for kind, found in ours.items():
-        listed = conditions.remove(listed, kind) if found is None else conditions.put(listed, found, stamp)
+        listed = conditions.settle(listed, kind, found, stamp)
     return listed
 
 

@@ -386,6 +386,17 @@ def test_a_guest_that_goes_on_is_ready_again() -> None:
     assert conditions.is_true(new.conditions, "Ready")
 
 
+def test_an_instance_that_is_to_leave_its_node_says_so_until_nobody_wants_that_any_more() -> None:
+    marked = a_vmi("Running", evacuationNodeName="node-1", **GRANTED)
+    status = derived(vmi_world(marked, a_running_pod()))
+    said = conditions.find(status.conditions, "EvictionRequested")
+    assert said is not None
+    assert (said.status, said.reason, said.message) == ("True", "EvictionRequested", "it is to leave node node-1")
+    kept = msgspec.structs.replace(status, evacuation_node_name="")
+    status = derived(vmi_world(msgspec.structs.replace(marked, status=kept), a_running_pod()))
+    assert conditions.find(status.conditions, "EvictionRequested") is None
+
+
 def test_a_finished_run_is_not_ready() -> None:
     left = a_vmi("Succeeded", conditions=[a_condition("Ready", "True")], **GRANTED)
     new = derive_status(vmi_world(left), None)
