@@ -83,8 +83,8 @@ def node_that_loses_power(stage: Stage, users: Users) -> None:
 
 def launcher_that_fails(stage: Stage, users: Users) -> None:
     users.create(a_vm(nodeSelector={BAD_NODE_SELECTOR: "true"}))
-    stage.wait(10)
-    stage.wait(20)
+    stage.wait(15)
+    stage.wait(60)
     users.switch("Halted")
 
 
