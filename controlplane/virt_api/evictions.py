@@ -28,6 +28,11 @@ from controlplane.virt_api.reviews import BusyError
 log = logging.getLogger(__name__)
 
 MAX_EVICTION_BYTES = 64 * 1024
+DESCHEDULER = "descheduler"
+REQUESTED_BY = "requested-by"
+"""Annotation of an Eviction: by whom."""
+EVICTION_SOURCE = "kubevirt.io/eviction-source"
+"""Annotation of an instance: DESCHEDULER, when it is to leave its node for that one's sake."""
 AT_ONCE = 32
 """Reviews under way, shared by peer: each reads twice from the API server."""
 
@@ -36,7 +41,12 @@ class _DeleteOptions(msgspec.Struct, rename="camel"):
     dry_run: tuple[str, ...] | None = None
 
 
+class _Metadata(msgspec.Struct):
+    annotations: dict[str, str] | None = None
+
+
 class _Eviction(msgspec.Struct, rename="camel"):
+    metadata: _Metadata | None = None
     delete_options: _DeleteOptions | None = None
 
 
@@ -52,6 +62,13 @@ class _Asked(msgspec.Struct, rename="camel"):
         """Nothing may be written: by the request itself, or by what it would have the delete do (kubectl drain)."""
         options = None if self.object is None else self.object.delete_options
         return bool(self.dry_run) or bool(options is not None and options.dry_run)
+
+    @property
+    def source(self) -> str | None:
+        """Who asks, where that makes a difference to whoever moves the instance."""
+        metadata = None if self.object is None else self.object.metadata
+        annotations = (metadata.annotations if metadata is not None else None) or {}
+        return DESCHEDULER if annotations.get(REQUESTED_BY) == f"sigs.k8s.io/{DESCHEDULER}" else None
 
 
 class _Review(msgspec.Struct):
@@ -92,7 +109,7 @@ class Evictions:
         vmi = await self._read(pod)
         judged = judge_eviction(pod, vmi, self.usual())
         if isinstance(judged, Marked) and vmi is not None and not asked.is_dry:
-            await self._mark(vmi, judged)
+            await self._mark(vmi, judged, asked.source)
         log.info("eviction judged", extra={"key": key, "as": type(judged).__name__, "dry_run": asked.is_dry})
         return _render(asked, judged)
 
@@ -105,11 +122,15 @@ class Evictions:
         except NotFound:
             return None
 
-    async def _mark(self, vmi: VirtualMachineInstance, judged: Marked) -> None:
-        key = Key(vmi.metadata.namespace, vmi.metadata.name)
+    async def _mark(self, vmi: VirtualMachineInstance, judged: Marked, source: str | None) -> None:
+        """Note the source first: whoever sees the mark acts upon it."""
+        key, uid = Key(vmi.metadata.namespace, vmi.metadata.name), vmi.metadata.uid
+        noted: Json = {"metadata": {"annotations": {EVICTION_SOURCE: source}}}
         patch: Json = {"status": {"evacuationNodeName": judged.node}}
         try:
-            await self.client.patch(VIRTUAL_MACHINE_INSTANCE, key, patch, subresource="status", uid=vmi.metadata.uid)
+            if vmi.metadata.annotations.get(EVICTION_SOURCE) != source:
+                await self.client.patch(VIRTUAL_MACHINE_INSTANCE, key, noted, uid=uid)
+            await self.client.patch(VIRTUAL_MACHINE_INSTANCE, key, patch, subresource="status", uid=uid)
         except (NotFound, Conflict):
             log.info("gone before it was marked", extra={"key": key})  # denied this once; asked again it may go
 

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.lab
 
 CONNECTED = '.status.conditions[?(@.type=="AgentConnected")].status'
 
+READINESS = '.status.conditions[?(@.type=="Ready")].reason'
 NAME, PATIENT, DEAF = "button", "patient", "deaf"
 
 
@@ -53,6 +54,8 @@ def test_a_paused_guest_stands_still_and_an_unpaused_one_goes_on(machine: Cluste
     press(machine, "pause")
     machine.wait("vm", NAME, ".status.printableStatus", "Paused")
     machine.wait("vmi", NAME, '.status.conditions[?(@.type=="Paused")].reason', "PausedByUser")
+    for kind in ("vmi", "vm"):
+        machine.wait(kind, NAME, READINESS, "Paused")
     for verb, why in (("pause", "VMI is already paused"), ("softreboot", "VMI is paused")):
         with pytest.raises(KubectlFailed, match=rf"\(Conflict\).*{why}"):
             press(machine, verb)
@@ -63,6 +66,7 @@ def test_a_paused_guest_stands_still_and_an_unpaused_one_goes_on(machine: Cluste
     press(machine, "unpause")
     console.expect(f"counter {later}", seconds=30)
     machine.wait("vm", NAME, ".status.printableStatus", "Running")
+    machine.wait("vm", NAME, ".status.ready", "true")
 
 
 @pytest.mark.usefixtures("console")
@@ -129,12 +133,14 @@ def test_a_machine_that_is_started_paused_begins_when_it_is_unpaused(machine: Cl
     assert vm is not None
     assert vm["spec"]["runStrategy"] == "Always"
     assert not vm["status"].get("stateChangeRequests")
+    machine.wait("vm", PATIENT, READINESS, "Paused")
     pod = machine.launcher(PATIENT)["metadata"]["name"]
     press(machine, "unpause", name=PATIENT)
 
     with machine.console(pod) as console:
         console.expect(READY)
     machine.wait("vm", PATIENT, ".status.printableStatus", "Running")
+    machine.wait("vm", PATIENT, ".status.ready", "true")
     machine.kubectl("delete", "vm", PATIENT)
 
 

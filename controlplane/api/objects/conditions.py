@@ -46,6 +46,11 @@ def put(conditions: Conditions, new: Condition, now: str) -> Conditions:
     return tuple(changed if one.type == new.type else one for one in conditions)
 
 
+def settle(conditions: Conditions, kind: str, found: Condition | None, now: str) -> Conditions:
+    """Return the list with what was found for this type, or without one; see put and remove."""
+    return remove(conditions, kind) if found is None else put(conditions, found, now)
+
+
 def says_the_same(one: Condition, other: Condition) -> bool:
     """Tell whether two conditions of a type tell a person the same."""
     return (one.status, one.reason, _gist(one.message)) == (other.status, other.reason, _gist(other.message))

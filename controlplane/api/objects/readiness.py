@@ -13,21 +13,31 @@ from kubevirt_api import condition_types
 from controlplane.api.objects import conditions
 from controlplane.api.objects.meta import Condition
 from controlplane.api.objects.phase import AFTER_HAND_OVER, RUNNING, SCHEDULED
+from controlplane.api.objects.pod import Pod
 
 POD_CONDITION_MISSING = "PodConditionMissing"
 
 
-def readiness(phase: str, pod: conditions.Conditions | None, *, is_pod_deleting: bool = False) -> Condition:
-    """Return the condition for a VMI in this phase. pod: the conditions of its launcher Pod; None without one."""
+def readiness(phase: str, pod: Pod | None, *, is_paused: bool = False) -> Condition:
+    """Return the condition for a VMI in this phase. pod: its launcher's; None without one.
+
+    A paused guest answers nobody, whatever its Pod says.
+    """
     if phase != RUNNING and (phase not in AFTER_HAND_OVER or phase == SCHEDULED):
         return _false(condition_types.GUEST_NOT_RUNNING, "Guest VM is not reported as running")
     if pod is None:
         return _false(condition_types.POD_NOT_EXISTS, "virt-launcher pod is gone")
-    if is_pod_deleting:
+    if pod.is_deleting:
         return _false(condition_types.POD_TERMINATING, "virt-launcher pod is terminating")
     if phase != RUNNING:
         return _false(condition_types.GUEST_NOT_RUNNING, "Guest VM is not reported as running")
-    theirs = conditions.find(pod, condition_types.READY)
+    if is_paused:
+        return _false(condition_types.PAUSED, "Guest VM is paused")
+    return _as_its_pod(pod)
+
+
+def _as_its_pod(pod: Pod) -> Condition:
+    theirs = conditions.find(pod.status.conditions, condition_types.READY)
     if theirs is None:
         return _false(POD_CONDITION_MISSING, "virt-launcher pod is missing the Ready condition")
     return Condition(type=condition_types.READY, status=theirs.status, reason=theirs.reason, message=theirs.message)

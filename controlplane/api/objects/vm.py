@@ -81,7 +81,7 @@ class VirtualMachineStatus(Node, frozen=True, kw_only=True):
     run_strategy: str = ""
     """The run strategy that was last acted on."""
     observed_generation: int = 0
-    """Generation of the spec that the running machine was made from."""
+    """Newest generation of the spec whose template is what the running machine was made from."""
     desired_generation: int = 0
     """Generation of the spec that was last looked at."""
     conditions: tuple[Condition, ...] = ()

@@ -111,6 +111,7 @@ class VmReconciler:
             now=self._clock.now(),
             is_delete_sent=vmi is not None and self._vmis.is_delete_sent(key, vmi.metadata.uid),
             **self._volumes(vm),
+            configuration=self._configuration(),
             is_instance_known=self._has_read_so_far(vm, vmi) or self._asked.get(key) == vm.metadata.resource_version,
         )
 

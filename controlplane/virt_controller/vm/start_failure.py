@@ -3,10 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Starts that failed, and how long the next one waits for it: pure.
 
-10 s, doubling with each failure in a row, at most 300 s, and a share of up to a quarter less that spreads VMs which
-failed together. The time of the next start is a wall clock's, and the next leader may have another clock: a time that
-lies further ahead than any wait, or cannot be read, is set anew. A clock that is ahead ends one
-wait too early, no more.
+10 s times the square of the failures in a row and up to half of that more, at most 300 s: upstream's figures. What is
+more spreads VMs which failed together, also those that have come to the longest wait. The time of the next start is a
+wall clock's, and the next leader may have another clock: a time that lies further ahead than any wait, or cannot be
+read, is set anew. A clock that is ahead ends one wait too early, no more.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from controlplane.virt_controller.vm.world import BACKED_OFF, COUNTED, World
 
 BASE_SECONDS = 10.0
 CAP_SECONDS = 300.0
+SHORTEST_CAP_SECONDS = 250.0
 
 
 def is_failed_start(world: World, own: VirtualMachineInstance) -> bool:
@@ -66,9 +67,10 @@ def seconds_to_wait(world: World) -> float:
 
 
 def delay_seconds(count: int, *, jitter: float) -> float:
-    """Say how long to wait after so many failures in a row. jitter: from 0 up to 1, for the share that is left off."""
-    whole = min(CAP_SECONDS, BASE_SECONDS * 2.0 ** min(max(count, 1) - 1, 10))
-    return whole * (1 - jitter / 4)
+    """Say how long to wait after so many failures in a row. jitter: from 0 up to 1, for the share that is added."""
+    shortest = min(BASE_SECONDS * max(count, 1) ** 2, SHORTEST_CAP_SECONDS)
+    longest = min(shortest * 1.5, CAP_SECONDS)
+    return shortest + jitter * (longest - shortest)
 
 
 def spread(uid: str, count: int) -> float:

@@ -26,6 +26,7 @@ from controlplane.virt_controller.vm import data_volumes
 from controlplane.virt_controller.vm.decide import why_start
 from controlplane.virt_controller.vm.refusal import explain
 from controlplane.virt_controller.vm.requests import asks_again, next_run
+from controlplane.virt_controller.vm.restart_required import restart_required
 from controlplane.virt_controller.vm.start_failure import is_failed_start, next_start_failure
 from controlplane.virt_controller.vm.template import template_hash
 from controlplane.virt_controller.vm.world import COUNTED, Action, Claim, World
@@ -139,9 +140,14 @@ def _recorded_strategy(world: World) -> str:
 
 
 def _observed_generation(world: World) -> int:
-    """Read what the instance was made from; 0 when it does not say, or says what no generation of the VM can be."""
-    text = world.own.metadata.annotations.get(VM_GENERATION, "") if world.own else ""
-    newest = world.vm.metadata.generation
+    """Say which generation the instance is: the newest that has its template, else the one that it was made from.
+
+    0 when it does not say, or says what no generation of the VM can be.
+    """
+    annotations = world.own.metadata.annotations if world.own else {}
+    text, newest = annotations.get(VM_GENERATION, ""), world.vm.metadata.generation
+    if text != str(newest) and annotations.get(TEMPLATE_HASH) == template_hash(world.template):
+        return newest
     is_number = text.isascii() and text.isdecimal() and len(text) <= len(str(newest))
     return int(text) if is_number and int(text) <= newest else 0
 
@@ -152,10 +158,10 @@ def _conditions(world: World, problem: Problem[Action] | None) -> conditions.Con
     listed = conditions.put(_mirrored(world.vm.status.conditions, theirs), _ready(world.own), stamp)
     ours = {
         condition_types.FAILURE: _failure(world, problem),
-        condition_types.RESTART_REQUIRED: _restart_required(world),
+        condition_types.RESTART_REQUIRED: restart_required(world),
     }
     for kind, found in ours.items():
-        listed = conditions.remove(listed, kind) if found is None else conditions.put(listed, found, stamp)
+        listed = conditions.settle(listed, kind, found, stamp)
     return listed
 
 
@@ -193,21 +199,6 @@ def _ready(own: VirtualMachineInstance | None) -> Condition:
         reason="VMIConditionMissing",
         message="VMI does not say whether it is ready",
     )
-
-
-def _restart_required(world: World) -> Condition | None:
-    """Say that the template has moved on from what runs. An instance that is over or going picks nothing up anyway.
-
-    What was made by an older version does not say what it was made from: nothing is said about it either.
-    """
-    own = world.own
-    if own is None or world.is_stopping or is_final(own.status.phase):
-        return None
-    made_from = own.metadata.annotations.get(TEMPLATE_HASH)
-    if made_from is None or made_from == template_hash(world.template):
-        return None
-    message = "a non-live-updatable field was changed in the template spec; restart the machine to apply it"
-    return Condition(type=condition_types.RESTART_REQUIRED, status="True", message=message)
 
 
 def _failure(world: World, problem: Problem[Action] | None) -> Condition | None:

@@ -10,6 +10,7 @@ from enum import Enum, auto
 
 from kubevirt_api.run_strategies import ALWAYS, BUILT, ONCE, RERUN_ON_FAILURE
 
+from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.requests import pending
 from controlplane.api.objects.vm import StateChangeRequest, VirtualMachine
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
@@ -23,6 +24,7 @@ COUNTED = frozenset({ALWAYS, RERUN_ON_FAILURE, ONCE})
 
 
 NOTHING_KNOWN = Known()
+UNCONFIGURED = KubeVirtConfiguration()
 
 
 class Claim(Enum):
@@ -51,6 +53,8 @@ class World:
     """Of those that the VM's templates make, and that its volumes name."""
     bound_claims: frozenset[str] = frozenset()
     """Claims of the template that have a volume."""
+    configuration: KubeVirtConfiguration = UNCONFIGURED
+    """What an instance gets where its template says nothing."""
     is_instance_known: bool = True
     """`vmi`, or that it is None, is no older than the VM: the cache has read so far, or the API server was asked. Else
     an instance that a request names may not be seen yet, and one that seems to live may have ended long ago."""

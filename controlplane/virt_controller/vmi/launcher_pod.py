@@ -32,6 +32,8 @@ Json = dict[str, Any]
 
 EXTRA_GRACE_SECONDS = 30
 """The launcher ends the guest within the VMI's grace period; the kubelet's kill comes later, if ever."""
+ONLY_ASK_TO_EVICT = "descheduler.alpha.kubernetes.io/request-evict-only"
+"""Tells a descheduler that an eviction which is refused may yet come about: virt-api has had the machine moved."""
 DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 
 
@@ -82,6 +84,7 @@ def _metadata(vmi: VirtualMachineInstance, launch: Launch, kept_from: Collection
         "annotations": {
             **passed_annotations(meta.annotations),
             names.DOMAIN: meta.name,
+            ONLY_ASK_TO_EVICT: "",
             PLAN_ANNOTATION: render_plan(launch.plan),
             DEFAULT_CONTAINER: COMPUTE,
             **kept,

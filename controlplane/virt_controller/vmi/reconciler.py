@@ -211,6 +211,9 @@ class VmiReconciler:
             await self._api.delete(POD, key, uid=action.uid)
         except NotFound:
             log.debug("pod is gone already", extra={"key": str(key)})
+            return
+        text = f"Deleted virtual machine pod {action.name}: {action.because}"
+        self._events.record(_regarding(world.vmi), "Normal", "SuccessfulDelete", text, occurrence=action.uid)
 
     async def _look_for_pods(self, world: World) -> None:
         """Ask for every Pod that this run can have. One that is found is in the overlay afterwards.

@@ -48,6 +48,8 @@ from controlplane.virt_controller.vmi.silence import with_silence
 from controlplane.virt_controller.vmi.volumes import failed_import, missing_claim, volume_status, with_data_volumes
 from controlplane.virt_controller.vmi.world import Action, CreatePod, World
 
+EVICTION_REQUESTED = "EvictionRequested"
+
 
 class Step(NamedTuple):
     """The phase to be in, and what went wrong if that is the reason."""
@@ -203,12 +205,8 @@ def _conditions(
 ) -> conditions.Conditions:
     stamp = _now(world)
     listed = conditions.put(world.vmi.status.conditions, _ready(world, step.phase), stamp)
-    unplaced = _unplaced(world, step.phase)
-    listed = (
-        conditions.remove(listed, condition_types.POD_SCHEDULED)
-        if unplaced is None
-        else conditions.put(listed, unplaced, stamp)
-    )
+    listed = conditions.settle(listed, condition_types.POD_SCHEDULED, _unplaced(world, step.phase), stamp)
+    listed = conditions.settle(listed, EVICTION_REQUESTED, _eviction_requested(world), stamp)
     if world.vmi.status.phase in BEFORE_HAND_OVER:
         listed = with_data_volumes(listed, world, stamp)
     trouble = _trouble(world, step, problem, new)
@@ -232,10 +230,17 @@ def _said_anew(listed: conditions.Conditions, said: Condition) -> tuple[conditio
 
 
 def _ready(world: World, phase: str) -> Condition:
-    pod = world.source
-    if pod is None:
-        return readiness(phase, None)
-    return readiness(phase, pod.status.conditions, is_pod_deleting=pod.is_deleting)
+    is_paused = conditions.is_true(world.vmi.status.conditions, condition_types.PAUSED)
+    return readiness(phase, world.source, is_paused=is_paused)
+
+
+def _eviction_requested(world: World) -> Condition | None:
+    """Say that somebody wants its node without it: virt-api has marked it, at an eviction of its Pod."""
+    node = world.vmi.status.evacuation_node_name
+    if not node:
+        return None
+    text = f"it is to leave node {node}"
+    return Condition(type=EVICTION_REQUESTED, status="True", reason=EVICTION_REQUESTED, message=text)
 
 
 def _unplaced(world: World, phase: str) -> Condition | None:

@@ -133,15 +133,16 @@ def _conditions(
     stamp = _stamp(world.now)
     listed = new.conditions
     stale = _stale(world, verdict, listed)
+    paused = _paused(world, verdict) or _still_paused(world, new, verdict)
     for kind, found in (
         (condition_types.SOFTWARE_EMULATION, _emulation(world, verdict)),
         (condition_types.LIVE_MIGRATABLE, _migratable(verdict)),
-        (condition_types.PAUSED, _paused(world, verdict) or _still_paused(world, new, verdict)),
+        (condition_types.PAUSED, paused),
         (
             condition_types.SYNCHRONIZED,
             _trouble(world, verdict, problem) or _waiting(world, verdict) or _lost(world, new, verdict),
         ),
-        (condition_types.READY, _ready(world, new)),
+        (condition_types.READY, _ready(world, new, is_paused=paused is not None)),
     ):
         if found is not None:
             listed = conditions.put(listed, found, stamp)
@@ -166,17 +167,14 @@ def _with_agent(
     return listed
 
 
-def _ready(world: World, new: VirtualMachineInstanceStatus) -> Condition | None:
+def _ready(world: World, new: VirtualMachineInstanceStatus, *, is_paused: bool) -> Condition | None:
     """Say with a phase what virt-controller would say after it, where that is known: one write less."""
-    vmi, launcher = world.vmi, world.launcher
+    vmi, pod = world.vmi, None if world.launcher is None else world.launcher.pod
     if vmi is None or new.phase == vmi.status.phase:
         return None
-    ready = (
-        readiness(new.phase, None)
-        if launcher is None
-        else readiness(new.phase, launcher.pod.status.conditions, is_pod_deleting=launcher.pod.is_deleting)
-    )
-    return ready if ready.status == "True" or conditions.is_true(vmi.status.conditions, ready.type) else None
+    ready = readiness(new.phase, pod, is_paused=is_paused)
+    is_news = ready.status == "True" or ready.reason == condition_types.PAUSED
+    return ready if is_news or conditions.is_true(vmi.status.conditions, ready.type) else None
 
 
 def _emulation(world: World, verdict: Verdict) -> Condition | None:

@@ -36,6 +36,20 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_ANSWER,
+        line="            if vmi.metadata.annotations.get(EVICTION_SOURCE) != source:",
+        without="            if source:",
+        because="What a person asks for would count as the descheduler's, which had asked before.",
+        tests=_BY_ANSWER,
+    ),
+    Guard(
+        file="controlplane/virt_controller/vmi/status.py",
+        line="    node = world.vmi.status.evacuation_node_name\n    if not node:",
+        without="    node = world.vmi.status.evacuation_node_name\n    if world.vmi.status.node_name:",
+        because="Nobody would see that a drain waits for this machine.",
+        tests=("tests/controlplane/virt_controller/vmi/test_status.py",),
+    ),
+    Guard(
+        file=_ANSWER,
         line="and not asked.is_dry:\n",
         without=":\n",
         because="A dry run must write nothing.",

@@ -15,6 +15,13 @@ _BY_RECONCILER = ("tests/controlplane/virt_handler/vmi/test_reconciler.py",)
 GUARDS: tuple[Guard, ...] = (
     Guard(
         file=_STATUS,
+        line="readiness(new.phase, pod, is_paused=is_paused)",
+        without="readiness(new.phase, pod)",
+        because="A guest that begins paused would be declared ready for a moment, and Services of others heed that.",
+        tests=_BY_STATUS,
+    ),
+    Guard(
+        file=_STATUS,
         line="vmi.status.node_name != world.node or vmi",
         without="vmi",
         because="Only the handler of the VMI's node may write its status.",

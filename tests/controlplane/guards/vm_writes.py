@@ -12,6 +12,8 @@ _RECONCILER = "controlplane/virt_controller/vm/reconciler.py"
 _FAILURE = "controlplane/virt_controller/vm/start_failure.py"
 _INSTANCE = "controlplane/virt_controller/vm/instance.py"
 _BY_STATUS = ("tests/controlplane/virt_controller/vm/test_status.py",)
+_RESTART = "controlplane/virt_controller/vm/restart_required.py"
+_BY_RESTART = ("tests/controlplane/virt_controller/vm/test_restart_required.py",)
 _BY_GENERATION = ("tests/controlplane/virt_controller/vm/test_observed_generation.py",)
 _BY_RECONCILER = ("tests/controlplane/virt_controller/vm/test_reconciler.py",)
 _BY_FAILURE = (
@@ -169,19 +171,47 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_STATUS,
+        line="    if text != str(newest) and annotations.get(TEMPLATE_HASH) == template_hash(world.template):",
+        without="    if False:",
+        because="A change of the run strategy of a running machine would count as unobserved for ever.",
+        tests=_BY_GENERATION,
+    ),
+    Guard(
+        file=_STATUS,
+        line="annotations.get(TEMPLATE_HASH) == template_hash(world.template):\n        return newest",
+        without="world.own is not None:\n        return newest",
+        because="A template that nothing runs yet would count as what runs.",
+        tests=_BY_GENERATION,
+    ),
+    Guard(
+        file=_RESTART,
         line="    if made_from is None or made_from == template_hash(world.template):",
         without="    if made_from is None:",
         because="A machine that runs what its template says needs no restart.",
         tests=_BY_STATUS,
     ),
     Guard(
-        file=_STATUS,
+        file=_RESTART,
         line=(
             "    if own is None or world.is_stopping or is_final(own.status.phase):\n        return None\n    made_from"
         ),
         without="    if own is None:\n        return None\n    made_from",
         because="A machine that is over or going picks the change up anyway.",
         tests=_BY_STATUS,
+    ),
+    Guard(
+        file=_RESTART,
+        line="if isinstance(a, msgspec.Struct) and isinstance(b, msgspec.Struct):",
+        without="if False:",
+        because="A person is to read which field it is, not that the machine has changed.",
+        tests=_BY_RESTART,
+    ),
+    Guard(
+        file=_RESTART,
+        line="        start_strategy=template.start_strategy,",
+        without="        start_strategy=runs.start_strategy,",
+        because="A run that was asked to begin paused has no other template for that.",
+        tests=_BY_RESTART,
     ),
     Guard(
         file=_FAILURE,
@@ -206,15 +236,15 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_FAILURE,
-        line="    whole = min(CAP_SECONDS, BASE_SECONDS",
-        without="    whole = max(BASE_SECONDS, BASE_SECONDS",
+        line="min(BASE_SECONDS * max(count, 1) ** 2, SHORTEST_CAP_SECONDS)",
+        without="BASE_SECONDS * max(count, 1) ** 2",
         because="A machine must not wait for hours.",
         tests=_BY_FAILURE,
     ),
     Guard(
         file=_FAILURE,
-        line="    return whole * (1 - jitter / 4)",
-        without="    return whole",
+        line="    return shortest + jitter * (longest - shortest)",
+        without="    return shortest",
         because="Machines that failed together must not come back together.",
         tests=_BY_FAILURE,
     ),

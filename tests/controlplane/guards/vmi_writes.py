@@ -37,6 +37,30 @@ GUARDS: tuple[Guard, ...] = (
         tests=_BY_SILENCE,
     ),
     Guard(
+        file=_RECONCILER,
+        line='            log.debug("pod is gone already", extra={"key": str(key)})\n            return\n',
+        without='            log.debug("pod is gone already", extra={"key": str(key)})\n',
+        because="What somebody else has deleted would be told as our deed.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file="controlplane/api/objects/readiness.py",
+        line="    if is_paused:",
+        without="    if False:",
+        because="A guest that stands still answers nobody, and would count as ready.",
+        tests=(
+            "tests/controlplane/virt_controller/vmi/test_status.py",
+            "tests/controlplane/virt_handler/vmi/test_status.py",
+        ),
+    ),
+    Guard(
+        file="controlplane/virt_controller/vmi/status.py",
+        line="    return readiness(phase, world.source, is_paused=is_paused)",
+        without="    return readiness(phase, world.source)",
+        because="Nobody else takes the readiness of a guest back that is paused while it runs.",
+        tests=("tests/controlplane/virt_controller/vmi/test_status.py",),
+    ),
+    Guard(
         file=_WORLD,
         line="return Role.SOURCE if not granted or pod.uid in granted else Role.TARGET",
         without="return Role.SOURCE",

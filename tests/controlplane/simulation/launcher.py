@@ -66,6 +66,8 @@ class Launcher:
     xml: str = ""
     """How it was defined."""
     is_starting: bool = False
+    waits_for_person: bool = False
+    """Once it is started, the guest stays paused."""
     hesitation: int = 0
     """How often QEMU puts off being up, while nobody asks libvirtd for the end of the start."""
     has_run: bool = False
@@ -108,11 +110,14 @@ class Launcher:
         if self.state is None:
             self._become(OFF)
 
-    def launch(self) -> None:
-        """Execute QEMU: the domain is active from here on, whatever becomes of the start."""
+    def launch(self, *, is_paused: bool = False) -> None:
+        """Execute QEMU: the domain is active from here on, whatever becomes of the start.
+
+        is_paused: the guest, once it is there, waits for a person.
+        """
         if self.is_running_guest:
             raise DomainError("domain is already running", is_wrong_state=True)
-        self.is_starting = True
+        self.is_starting, self.waits_for_person = True, is_paused
         self._become(STARTING)
 
     def finish_start(self) -> None:
@@ -124,7 +129,7 @@ class Launcher:
             self._become(State(Life.SHUT_OFF, ENDS["start failed"]))
             raise DomainError("could not open kernel file")
         self.has_run = True
-        self._become(BOOTED)
+        self._become(BY_PERSON if self.waits_for_person else BOOTED)
 
     def go_on_starting(self) -> None:
         """Let QEMU take its time, or be up, with or without anybody who waits for it."""

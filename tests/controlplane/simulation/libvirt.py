@@ -227,8 +227,7 @@ class LauncherGuest:
 
     async def start(self, *, is_paused: bool = False) -> None:
         """Take two steps: between them the domain is active, and may still fail."""
-        del is_paused  # what people want of a guest that waits for them is not played here
-        await self._connection.call("launch", lambda one: one.launch())
+        await self._connection.call("launch", lambda one: one.launch(is_paused=is_paused))
         if self._connection.there.hesitation and self._connection.connections.is_overdue():
             self._connection.break_off()
             raise TimedOut("no answer within the time that a start has")

@@ -182,8 +182,9 @@ class Rest:
             return [f"has no instance, and says {status.printable_status}"]
         if vmi is not None and vmi.status.phase == RUNNING:
             paused = conditions.find(vmi.status.conditions, "Paused")
-            rests = "Paused" if paused is not None and paused.reason == "PausedByUser" else "Running"
-            return [] if status.printable_status == rests and status.ready else [f"runs, and {now}"]
+            stands_still = paused is not None and paused.reason == "PausedByUser"
+            rests = ("Paused", False) if stands_still else ("Running", True)
+            return [] if (status.printable_status, status.ready) == rests else [f"runs, and {now}"]
         return []
 
     def _vmi(self, raw: Json) -> list[str]:
@@ -194,7 +195,7 @@ class Rest:
         ready = next((one for one in vmi.status.conditions if one.type == "Ready"), None)
         if vmi.status.phase == RUNNING and len(running) != 1:
             return ["is Running, and no guest is"]
-        is_ready = ready is not None and ready.status == "True"
+        is_ready = ready is not None and (ready.status == "True" or ready.reason == "Paused")
         if vmi.status.phase != RUNNING or not is_ready:
             return [f"is {vmi.status.phase or 'without phase'}, ready {ready and ready.reason}"]
         pods = [pod for _unused, pod in self._store.list(POD) if controlling_uid(pod) == vmi.metadata.uid]

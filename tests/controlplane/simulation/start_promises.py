@@ -20,7 +20,9 @@ from tests.controlplane.simulation.ledger import asks_for_run, asks_paused, cont
 from tests.controlplane.simulation.store import OVER, Json
 
 BACKED_OFF = ("Always", "RerunOnFailure")
-FIRST_SECONDS, LONGEST_SECONDS = 10.0, 300.0
+WAITS = {1: (10.0, 15.0), 2: (40.0, 60.0), 3: (90.0, 135.0), 4: (160.0, 240.0)}
+"""Seconds after so many failures in a row, at least and at most; after more LONGEST."""
+LONGEST = (250.0, 300.0)
 STAMP_SECONDS = 1.5
 """A time stamp has whole seconds."""
 
@@ -44,16 +46,16 @@ def counts_up(asked: Asked) -> str | None:
 
 
 def waits_as_long_as_it_should(asked: Asked) -> str | None:
-    """The next start waits 10 s, twice as long after each failure, at most 300 s; up to a quarter less."""
+    """The next start waits 10 s, longer after each failure, at most 300 s."""
     said = asked.call.asked["patch"].get("status", {}).get("startFailure") or {}
     if not said.get("retryAfterTimestamp"):
         return None
     count = said.get("consecutiveFailCount", _failure(asked.decided_on).get("consecutiveFailCount", 1))
-    whole = min(LONGEST_SECONDS, FIRST_SECONDS * 2.0 ** min(count - 1, 10))
+    shortest, longest = WAITS.get(count, LONGEST)
     waits = datetime.fromisoformat(said["retryAfterTimestamp"]).timestamp() - asked.clock
-    if whole * 0.75 - STAMP_SECONDS <= waits <= whole + STAMP_SECONDS:
+    if shortest - STAMP_SECONDS <= waits <= longest + STAMP_SECONDS:
         return None
-    return f"start {count} has failed, and the next one waits {waits:.0f} s, not {whole:.0f}"
+    return f"start {count} has failed, and the next one waits {waits:.0f} s, not {shortest:.0f} to {longest:.0f}"
 
 
 def name_is_free(asked: Asked) -> str | None:

@@ -70,7 +70,12 @@ def _untrue_of_a_run(vmi: Json) -> list[str]:
 
 
 def _made_from(own: Json | None, vm: Json) -> int:
-    """Return the generation that the instance names; an adopted one may name that of a former VM: it says nothing."""
+    """Return the newest generation when the instance has its template, else the one that it names.
+
+    An adopted one may name that of a former VM: it says nothing.
+    """
+    if own is not None and _names_its_template(own) and form(own["spec"]) == form(vm["spec"]["template"]["spec"]):
+        return int(vm["metadata"]["generation"])
     said = "" if own is None else own["metadata"].get("annotations", {}).get(VM_GENERATION, "")
     is_one = bool(said) and int(said) <= vm["metadata"]["generation"]
     return int(said) if is_one else int(vm.get("status", {}).get("observedGeneration", 0))
@@ -78,9 +83,13 @@ def _made_from(own: Json | None, vm: Json) -> int:
 
 def _is_outdated(vm: Json, own: Json | None) -> bool:
     """Tell whether what runs has other memory, or another place, than the template: all that differs here."""
-    if own is None or _phase(own) in OVER or TEMPLATE_HASH not in own["metadata"].get("annotations", {}):
+    if own is None or _phase(own) in OVER or not _names_its_template(own):
         return False
     return bool(form(own["spec"]) != form(vm["spec"]["template"]["spec"]))
+
+
+def _names_its_template(own: Json) -> bool:
+    return TEMPLATE_HASH in own["metadata"].get("annotations", {})
 
 
 def form(spec: Json) -> tuple[str, Json]:

@@ -31,13 +31,14 @@ def vmi_status_follows(asked: Asked) -> str | None:
 
 
 def ready_follows(asked: Asked, names: Iterable[str]) -> str | None:
-    """A VMI is ready when it runs and its granted Pod, as it is seen, stays and is ready. names: its Pods'."""
+    """A VMI is ready when its guest runs, and its granted Pod, as it is seen, stays and is ready. names: its Pods'."""
     after = merged(asked.decided_on, {"status": asked.call.asked["patch"].get("status", {})})
     status, namespace = after["status"], asked.call.key.namespace
     said, granted = condition(after, "Ready").get("status", "False"), status.get("activePods") or {}
     shown = (asked.seen(POD, Key(namespace, name)) for name in names)
     pod = next((one for one in shown if one is not None and one["metadata"]["uid"] in granted), None)
-    if status.get("phase") != "Running" or pod is None or "deletionTimestamp" in pod["metadata"]:
+    stands_still = condition(after, "Paused").get("status") == "True"
+    if stands_still or status.get("phase") != "Running" or pod is None or "deletionTimestamp" in pod["metadata"]:
         expected = "False"
     else:
         expected = condition(pod, "Ready").get("status", "False")

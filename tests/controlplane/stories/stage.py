@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from controlplane.api.objects.decode import decode_vm, decode_vmi
 from controlplane.api.objects.resources import (
     LEASE,
     POD,
@@ -23,6 +24,8 @@ from controlplane.api.objects.resources import (
     VIRTUAL_MACHINE_INSTANCE_REPLICA_SET,
     Key,
 )
+from controlplane.virt_api.lifecycle import PatchSpec, decide_start
+from controlplane.virt_api.options import StartOptions
 from tests.controlplane.simulation.clock import SimulatedClock, WrongClock
 from tests.controlplane.simulation.controller import Controller, real_reconcilers
 from tests.controlplane.simulation.fair import fair_round
@@ -213,6 +216,18 @@ class Users:
     def switch(self, strategy: str) -> None:
         patch = {"spec": {"runStrategy": strategy}}
         self._stage.act(f"a user switches vm/web to {strategy}", lambda: self._store.patch(VIRTUAL_MACHINE, WEB, patch))
+
+    def start(self, *, is_paused: bool = False) -> None:
+        """Have virt-api start vm/web."""
+
+        def do() -> None:
+            vm, vmi = decode_vm(self._store.get(VIRTUAL_MACHINE, WEB)), self._store.find(VIRTUAL_MACHINE_INSTANCE, WEB)
+            own = None if vmi is None else decode_vmi(vmi)
+            for write in decide_start(vm, own, StartOptions(paused=is_paused)):
+                subresource = "" if isinstance(write, PatchSpec) else "status"
+                self._store.patch(VIRTUAL_MACHINE, WEB, write.patch, subresource=subresource)
+
+        self._stage.act(f"a user starts vm/web{', paused' if is_paused else ''}", do)
 
     def request(self, word: str, *actions: str) -> None:
         found = self._store.find(VIRTUAL_MACHINE_INSTANCE, WEB)

@@ -57,6 +57,23 @@ def once(stage: Stage, users: Users) -> None:
     users.switch("Halted")
 
 
+def halted_start(stage: Stage, users: Users) -> None:
+    users.create(a_vm(strategy="Halted"))
+    users.start()
+    stage.guest("shut down")
+    users.switch("Halted")
+
+
+def start_paused(stage: Stage, users: Users) -> None:
+    users.create(a_vm(strategy="Halted"))
+    users.start(is_paused=True)
+    stage.wait(600)
+    (guest,) = stage.guests()
+    stage.act("a user unpauses vmi/web", lambda: guest.resume(by_person=True))
+    stage.guest("shut down")
+    users.switch("Halted")
+
+
 def paused_and_let_go_on(stage: Stage, users: Users) -> None:
     users.create(a_vm(strategy="Manual"))
     users.request("start", "Start")
@@ -83,8 +100,8 @@ def node_that_loses_power(stage: Stage, users: Users) -> None:
 
 def launcher_that_fails(stage: Stage, users: Users) -> None:
     users.create(a_vm(nodeSelector={BAD_NODE_SELECTOR: "true"}))
-    stage.wait(10)
-    stage.wait(20)
+    stage.wait(15)
+    stage.wait(60)
     users.switch("Halted")
 
 
@@ -151,6 +168,8 @@ STORIES: tuple[Callable[[Stage, Users], None], ...] = (
     manual_start_stop_and_power_off,
     rerun_on_failure,
     once,
+    halted_start,
+    start_paused,
     paused_and_let_go_on,
     node_that_loses_power,
     launcher_that_fails,

@@ -79,14 +79,46 @@ async def test_one_that_somebody_else_moves_is_marked_once(served: Served) -> No
     assert written == [f"{VMI}/status?fieldManager=test"]
 
 
+DESCHEDULER = {"object": {"metadata": {"annotations": {"requested-by": "sigs.k8s.io/descheduler"}}}}
+
+
+def source(served: Served) -> str | None:
+    word: str | None = (served.api.objects[VMI]["metadata"].get("annotations") or {}).get("kubevirt.io/eviction-source")
+    return word
+
+
+async def test_that_the_descheduler_has_asked_is_noted_with_the_mark(served: Served) -> None:
+    """A migration for its sake is less urgent than one for a person's."""
+    have(served, "External")
+
+    await evict(served, **DESCHEDULER)
+
+    assert (mark(served), source(served)) == ("node-1", "descheduler")
+
+
+@pytest.mark.parametrize(
+    "metadata", [{}, {"annotations": None}, {"annotations": {"requested-by": "somebody"}}], ids=str
+)
+async def test_what_somebody_else_asks_for_is_not_the_descheduler_s(served: Served, metadata: Json) -> None:
+    have(served, "External")
+    await evict(served, **DESCHEDULER)
+    assert (await cancel(served))[0] == 200
+
+    await evict(served, object={"metadata": metadata})
+
+    assert (mark(served), source(served)) == ("node-1", None)
+
+
 @pytest.mark.parametrize(
     "asked", [{"dryRun": True}, {"object": {"deleteOptions": {"dryRun": ["All"]}}}], ids=["the request", "the delete"]
 )
 async def test_a_dry_run_marks_nothing(served: Served, asked: Json) -> None:
     have(served, "External")
+    asked = {**asked, "object": {**DESCHEDULER["object"], **asked.get("object", {})}}
 
     assert (await evict(served, **asked))["status"]["code"] == 429
     assert not mark(served)
+    assert not source(served)
 
 
 async def test_what_is_gone_may_go(served: Served) -> None:

@@ -348,6 +348,7 @@ async def test_an_eviction_is_answered_by_the_strategy_of_its_machine(installed:
     assert "not live-migratable (no way to move it); stop it to let its node go" in said["LiveMigrate"]
     assert 'Eviction triggered evacuation of VMI "default/evict-external"' in said["External"]
     assert external["status"]["evacuationNodeName"] == "node-1"
+    assert external["metadata"]["annotations"]["kubevirt.io/eviction-source"] == "descheduler"
     await client.transport.send(
         Request("PUT", f"{GROUP}/namespaces/default/virtualmachines/evict-external/evacuate/cancel", "cancel", b"{}")
     )
@@ -386,7 +387,9 @@ async def a_launcher(installed: Installed, client: Client, strategy: str) -> str
 
 
 async def evict(client: Client, pod: str) -> None:
-    body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod, "namespace": "default"}}
+    """Ask as the descheduler does."""
+    meta = {"name": pod, "namespace": "default", "annotations": {"requested-by": "sigs.k8s.io/descheduler"}}
+    body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": meta}
     path = f"/api/v1/namespaces/default/pods/{pod}/eviction"
     await client.transport.send(Request("POST", path, "evict", json.dumps(body).encode()))
 

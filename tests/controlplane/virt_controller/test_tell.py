@@ -88,7 +88,9 @@ def test_starts_and_stops_are_told_apart_by_the_instance_they_made_or_ended() ->
     told = stage.controller.told.occurrences
     assert len(set(runs)) == 3
     assert [run for reason, run in told if reason == "SuccessfulCreate"] == runs
-    assert [run for reason, run in told if reason == "SuccessfulDelete"] == runs[:2]
+    ended = [one for reason, one in told if reason == "SuccessfulDelete"]
+    assert [one for one in ended if one in runs] == runs[:2]
+    assert len(set(ended)) == len(ended) == 4, "the instances, and the Pod of each"
 
 
 async def test_one_failure_that_is_met_again_and_again_is_said_once_in_ten_minutes() -> None:

@@ -1,27 +1,65 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which generation of a VM its instance was made from: an annotation, so anything may be in it."""
+"""Which generation of a VM its instance is.
+
+The one that it was made from is an annotation, so anything may be in it. A later one with the same template is that
+very machine, too: a change of the run strategy alone is observed at once.
+"""
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
-from kubevirt_api.names import VM_GENERATION
+from kubevirt_api.names import TEMPLATE_HASH, VM_GENERATION
 
 from controlplane.virt_controller.vm.status import derive_status
+from controlplane.virt_controller.vm.template import template_hash
 from tests.controlplane.virt_controller.builders import a_vm, a_vmi, vm_world
 
+TEMPLATE = b'{"domain":{"memory":{"guest":"64Mi"}}}'
+ANOTHER = b'{"domain":{"memory":{"guest":"128Mi"}}}'
 
-def observed(text: str) -> int:
-    """The VM is of generation 3, and 1 was observed before."""
-    vmi = a_vmi("Running")
-    vmi = msgspec.structs.replace(
-        vmi, metadata=msgspec.structs.replace(vmi.metadata, annotations={VM_GENERATION: text})
-    )
-    status = derive_status(vm_world(a_vm(observedGeneration=1), vmi), None)
+
+def observed(text: str, made_from: bytes | None = None, **instance: Any) -> int:
+    """The VM is of generation 3, and 1 was observed before. made_from: a template that the instance names."""
+    annotations = {VM_GENERATION: text}
+    if made_from is not None:
+        annotations[TEMPLATE_HASH] = template_hash(made_from)
+    vmi = a_vmi(**{"phase": "Running", **instance})
+    vmi = msgspec.structs.replace(vmi, metadata=msgspec.structs.replace(vmi.metadata, annotations=annotations))
+    status = derive_status(vm_world(a_vm(observedGeneration=1), vmi, template=TEMPLATE), None)
     assert status is not None
     return status.observed_generation
+
+
+INSTANCES: dict[str, dict[str, Any]] = {
+    "runs": {},
+    "is on its way": {"phase": "Scheduling"},
+    "is going": {"deleting": True},
+    "is over": {"phase": "Succeeded"},
+}
+
+
+@pytest.mark.parametrize("text", ["2", "0", "two", ""])
+@pytest.mark.parametrize("instance", INSTANCES.values(), ids=INSTANCES)
+def test_an_instance_with_the_template_of_the_vm_is_its_newest_generation(instance: dict[str, Any], text: str) -> None:
+    """Who waits for observedGeneration after a change of the run strategy waited for ever."""
+    assert observed(text, TEMPLATE, **instance) == 3
+
+
+def test_an_instance_with_another_template_is_the_generation_that_it_was_made_from() -> None:
+    assert observed("2", ANOTHER) == 2
+
+
+def test_an_instance_that_does_not_name_its_template_is_the_generation_that_it_was_made_from() -> None:
+    assert observed("2") == 2
+
+
+def test_what_belongs_to_another_vm_is_no_generation_of_this_one() -> None:
+    assert observed("2", TEMPLATE, owner="another") == 1
 
 
 @pytest.mark.parametrize("text", ["2", "3"])

@@ -280,6 +280,27 @@ async def test_a_lost_pod_holds_a_deleted_vmi_until_there_is_proof(stage: Stage)
         stage.store.get(VIRTUAL_MACHINE_INSTANCE, WEB)
 
 
+async def test_that_its_pod_is_deleted_and_why_is_told_once_of_the_instance(stage: Stage) -> None:
+    key = await stage.until_running()
+    stage.told.events.clear()
+    stage.delete()
+    for _unused in range(2):
+        await stage.work()
+    text = f"Deleted virtual machine pod {key.name}: its VMI is deleted"
+    assert stage.told.events == [("default/web", "SuccessfulDelete", text)]
+
+
+async def test_a_pod_that_was_gone_already_is_told_by_whoever_deleted_it(stage: Stage) -> None:
+    key = await stage.until_running()
+    stage.told.events.clear()
+    stage.store.delete(POD, key, grace_period_seconds=0)  # not seen yet
+    stage.store.delete(VIRTUAL_MACHINE_INSTANCE, WEB)
+    stage.catch_up(VIRTUAL_MACHINE_INSTANCE)
+    await stage.work()
+    assert "delete Pod [uid]" in stage.calls
+    assert "SuccessfulDelete" not in [reason for _unused, reason, _unused2 in stage.told.events]
+
+
 async def test_the_last_word_counts_for_a_launcher_that_ended_beside_a_sidecar(stage: Stage) -> None:
     key = await stage.until_running()
     uid = stage.pod(key)["metadata"]["uid"]

@@ -353,27 +353,48 @@ def test_after_the_hand_over_the_handler_s_conditions_are_left_alone() -> None:
     )
 
 
+NOT_READY = a_pod("Running", conditions=(a_condition("Ready", "False", "ContainersNotReady"),))
 READINESS = {
-    "guest not running": ("Scheduled", a_running_pod(), "False", "GuestNotRunning"),
-    "all well": ("Running", a_running_pod(), "True", ""),
-    "Pod going": ("Running", a_running_pod(deleting=True), "False", "PodTerminating"),
-    "Pod says nothing": ("Running", a_pod("Running"), "False", "PodConditionMissing"),
-    "Pod not ready": (
-        "Running",
-        a_pod("Running", conditions=(a_condition("Ready", "False", "ContainersNotReady"),)),
-        "False",
-        "ContainersNotReady",
-    ),
+    # phase, what the condition Paused is for, Pod, status, reason
+    "guest not running": ("Scheduled", "", a_running_pod(), "False", "GuestNotRunning"),
+    "all well": ("Running", "", a_running_pod(), "True", ""),
+    "Pod going": ("Running", "", a_running_pod(deleting=True), "False", "PodTerminating"),
+    "Pod says nothing": ("Running", "", a_pod("Running"), "False", "PodConditionMissing"),
+    "Pod not ready": ("Running", "", NOT_READY, "False", "ContainersNotReady"),
+    "paused by a person": ("Running", "PausedByUser", a_running_pod(), "False", "Paused"),
+    "paused by an I/O error": ("Running", "PausedIOError", a_running_pod(), "False", "Paused"),
+    "paused, Pod not ready": ("Running", "PausedByUser", NOT_READY, "False", "Paused"),
+    "paused, Pod going": ("Running", "PausedByUser", a_running_pod(deleting=True), "False", "PodTerminating"),
 }
 
 
-@pytest.mark.parametrize(("phase", "pod", "status", "reason"), READINESS.values(), ids=READINESS.keys())
-def test_readiness(phase: str, pod: Any, status: str, reason: str) -> None:
-    new = derive_status(vmi_world(a_vmi(phase, **GRANTED), pod), None)
+@pytest.mark.parametrize(("phase", "paused", "pod", "status", "reason"), READINESS.values(), ids=READINESS.keys())
+def test_readiness(phase: str, paused: str, pod: Any, status: str, reason: str) -> None:
+    said = [a_condition("Paused", "True", paused)] if paused else []
+    new = derive_status(vmi_world(a_vmi(phase, conditions=said, **GRANTED), pod), None)
     assert new is not None
     found = conditions.find(new.conditions, "Ready")
     assert found is not None
     assert (found.status, found.reason) == (status, reason)
+
+
+def test_a_guest_that_goes_on_is_ready_again() -> None:
+    stood_still = a_vmi(
+        "Running", conditions=[a_condition("Ready", "False", "Paused", "Guest VM is paused")], **GRANTED
+    )
+    new = derived(vmi_world(stood_still, a_running_pod()))
+    assert conditions.is_true(new.conditions, "Ready")
+
+
+def test_an_instance_that_is_to_leave_its_node_says_so_until_nobody_wants_that_any_more() -> None:
+    marked = a_vmi("Running", evacuationNodeName="node-1", **GRANTED)
+    status = derived(vmi_world(marked, a_running_pod()))
+    said = conditions.find(status.conditions, "EvictionRequested")
+    assert said is not None
+    assert (said.status, said.reason, said.message) == ("True", "EvictionRequested", "it is to leave node node-1")
+    kept = msgspec.structs.replace(status, evacuation_node_name="")
+    status = derived(vmi_world(msgspec.structs.replace(marked, status=kept), a_running_pod()))
+    assert conditions.find(status.conditions, "EvictionRequested") is None
 
 
 def test_a_finished_run_is_not_ready() -> None:

@@ -243,13 +243,28 @@ def test_a_start_that_gets_on_after_all_takes_the_trouble_back() -> None:
 READY = Condition(type="Ready", status="True")
 
 
+def in_a_ready_pod(launcher: Launcher) -> Launcher:
+    status = msgspec.structs.replace(launcher.pod.status, conditions=(READY,))
+    return replace(launcher, pod=msgspec.structs.replace(launcher.pod, status=status))
+
+
 def test_a_ready_pod_makes_the_vmi_ready_in_the_same_write() -> None:
-    launcher = a_launcher(seen())
-    pod = msgspec.structs.replace(
-        launcher.pod, status=msgspec.structs.replace(launcher.pod.status, conditions=(READY,))
-    )
-    status = derived(a_vmi(), replace(launcher, pod=pod))
+    status = derived(a_vmi(), in_a_ready_pod(a_launcher(seen())))
     assert conditions.is_true(status.conditions, "Ready")
+
+
+def test_a_guest_that_begins_paused_is_not_ready_and_says_why_in_the_same_write() -> None:
+    status = derived(a_vmi(), in_a_ready_pod(a_launcher(seen(State(Life.PAUSED, "user")))))
+    found = conditions.find(status.conditions, "Ready")
+    assert found is not None
+    assert (status.phase, found.status, found.reason) == ("Running", "False", "Paused")
+
+
+def test_of_a_pause_while_it_runs_its_readiness_is_left_to_virt_controller() -> None:
+    running = after(a_vmi(), in_a_ready_pod(a_launcher(seen())))
+    paused = derived(running, in_a_ready_pod(a_launcher(seen(State(Life.PAUSED, "user")))))
+    assert conditions.is_true(paused.conditions, "Paused")
+    assert conditions.is_true(paused.conditions, "Ready")
 
 
 def test_a_guest_whose_pod_is_going_does_not_become_ready() -> None:

@@ -1,0 +1,82 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What of a VM's template its instance does not have, and gets at the next start: pure.
+
+That something differs is told by the hash of the template that the instance was made from. What differs is not kept
+anywhere: the instance that would be made now is made, and compared with the one that runs. Names of fields only; what
+is in them is the user's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+from kubevirt_api import condition_types
+from kubevirt_api.names import TEMPLATE_HASH
+
+from controlplane.api.admission.defaults import default_instance
+from controlplane.api.objects.decode import decode_vmi
+from controlplane.api.objects.meta import Condition
+from controlplane.api.objects.phase import is_final
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance, VirtualMachineInstanceSpec
+from controlplane.virt_controller.vm.instance import build_vmi
+from controlplane.virt_controller.vm.template import template_hash
+from controlplane.virt_controller.vm.world import World
+
+NAMED_FIELDS = 8
+"""So many are named."""
+
+
+def restart_required(world: World) -> Condition | None:
+    """Say that the template has moved on from what runs. An instance that is over or going picks nothing up anyway.
+
+    What was made by an older version does not say what it was made from: nothing is said about it either.
+    """
+    own = world.own
+    if own is None or world.is_stopping or is_final(own.status.phase):
+        return None
+    made_from = own.metadata.annotations.get(TEMPLATE_HASH)
+    if made_from is None or made_from == template_hash(world.template):
+        return None
+    text = f"a non-live-updatable field was changed in the template spec{_named(world, own)}; "
+    text += "restart the machine to apply it"
+    return Condition(type=condition_types.RESTART_REQUIRED, status="True", message=text)
+
+
+def _named(world: World, own: VirtualMachineInstance) -> str:
+    fields = sorted(_differing(_of_this_template(own.spec, world.vm.spec.template.spec), _next_run(world)))
+    if not fields:
+        return ""  # one that a newer version knows
+    more = f" and {len(fields) - NAMED_FIELDS} more" if len(fields) > NAMED_FIELDS else ""
+    return f": {', '.join(fields[:NAMED_FIELDS])}{',' if more else ''}{more}"
+
+
+def _next_run(world: World) -> VirtualMachineInstanceSpec:
+    made = build_vmi(world.vm, world.template)
+    return decode_vmi(default_instance(made, world.configuration, seed=world.vm.metadata.uid)).spec
+
+
+def _of_this_template(
+    runs: VirtualMachineInstanceSpec, template: VirtualMachineInstanceSpec
+) -> VirtualMachineInstanceSpec:
+    """Leave out what was asked for this run alone: that it begins paused, that it ends sooner."""
+    is_shorter = runs.grace_period_seconds < template.grace_period_seconds
+    return msgspec.structs.replace(
+        runs,
+        start_strategy=template.start_strategy,
+        **({"termination_grace_period_seconds": template.termination_grace_period_seconds} if is_shorter else {}),
+    )
+
+
+def _differing(one: msgspec.Struct, other: msgspec.Struct, path: str = "") -> Iterator[str]:
+    """Yield the paths of fields that differ; lists and maps as a whole, because their entries have the user's names."""
+    for field in msgspec.structs.fields(one):
+        a, b = getattr(one, field.name), getattr(other, field.name)
+        if a == b:
+            continue
+        if isinstance(a, msgspec.Struct) and isinstance(b, msgspec.Struct):
+            yield from _differing(a, b, f"{path}{field.encode_name}.")
+        else:
+            yield path + field.encode_name
