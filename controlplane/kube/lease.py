@@ -63,6 +63,17 @@ class Heartbeat:
         """When (monotonic) we sent the last renewal that the server took; None before the first."""
         self.resumed = asyncio.Event()
         """Set by the first beat, and by one after a silence longer than the Lease; whoever acts on it clears it."""
+        self.silences = 0
+        """How many beats came after a silence longer than the Lease."""
+        self._callbacks: list[Callable[[], None]] = []
+
+    @property
+    def duration_seconds(self) -> int:
+        return self._duration_seconds
+
+    def subscribe(self, callback: Callable[[], None]) -> None:
+        """Call back whenever a silence has ended."""
+        self._callbacks.append(callback)
 
     @property
     def is_fresh(self) -> bool:
@@ -94,6 +105,12 @@ class Heartbeat:
             await self._api.patch(LEASE, self._key, {"spec": spec})
         except NotFound:
             await self._api.create(LEASE, self._key.namespace, lease_body(self._key, spec, self._labels))
-        if not self.is_fresh:
-            self.resumed.set()
+        was_fresh, was_silent = self.is_fresh, self.last_beat is not None
         self.last_beat = sent
+        if was_fresh:
+            return
+        self.resumed.set()
+        if was_silent:
+            self.silences += 1
+            for callback in self._callbacks:
+                callback()

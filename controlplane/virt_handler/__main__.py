@@ -41,6 +41,7 @@ from controlplane.node_link.messages import KvmFinding, NodeState
 from controlplane.until_told import until_told
 from controlplane.virt_handler import node
 from controlplane.virt_handler.callers import CALLERS, take_authority
+from controlplane.virt_handler.clearing import Clearing
 from controlplane.virt_handler.door import Door, DoorTls
 from controlplane.virt_handler.inquiry import Inquiries
 from controlplane.virt_handler.launchers.ports import Connection
@@ -89,6 +90,7 @@ class Handler:
             RememberingApi(client, {VIRTUAL_MACHINE_INSTANCE: known}),
             self._clock,
             tell=self._tell,
+            held=lambda: self._clearing.held,
         )
         self._runner: Runner[World, Action, VirtualMachineInstanceStatus] = Runner(
             "vmi",
@@ -113,11 +115,17 @@ class Handler:
         self._health = Health(settings.port, self._metrics.registry, self._waiting_for, address=settings.address)
         self._missing = {"virt-node"}
         self._heartbeat = self._make_heartbeat()
+        self._clearing = Clearing(
+            self._registry, client, self._clock, self._heartbeat, changed=self._cleared, tell=self._tell
+        )
 
     async def run(self) -> None:
         """Serve until cancelled."""
         self._metrics.gauge("virtops_launchers", "Launcher Pods of this node", lambda: len(self._registry))
         self._metrics.gauge("virtops_launchers_connected", "Launchers in contact", lambda: self._registry.connected)
+        self._metrics.gauge(
+            "virtops_orphans", "Guests that are not this node's any more", lambda: self._clearing.orphans
+        )
         await self._health.start()
         try:
             await self._door.open(self._settings.address, self._settings.door_port)
@@ -126,6 +134,7 @@ class Handler:
                 for job in (self._node.run, *caches, self._registry.run, self._work):
                     group.create_task(job())
                 group.create_task(self._heartbeat.run())
+                group.create_task(self._clear())
                 group.create_task(self._offer_node(group))
         finally:
             await self._leave()
@@ -151,11 +160,26 @@ class Handler:
 
     async def _work(self) -> None:
         """Begin once everything is known: before that, absence means nothing."""
+        await self._wait_synced()
+        self._enqueue_all()
+        await self._runner.run()
+
+    async def _clear(self) -> None:
+        await self._wait_synced()
+        await self._clearing.run()
+
+    def _cleared(self) -> None:
+        """Start what has waited, and be listed."""
+        self._enqueue_all()
+        self._heartbeat.resumed.set()
+
+    async def _wait_synced(self) -> None:
         await self._vmis.wait_synced()
         await self._pods.wait_synced()
+
+    def _enqueue_all(self) -> None:
         for key in {*self._vmis.keys(), *self._registry.keys()}:
             self._runner.add(key)
-        await self._runner.run()
 
     async def _offer_node(self, group: asyncio.TaskGroup) -> None:
         """Say that this node can take machines once its devices are offered, and on what they would run; anew when a
@@ -202,7 +226,7 @@ class Handler:
             takes = settings.is_on_control_plane or not node.is_for_control_plane(found)
             return node.serving_patch(kvm, self._clock.now(), door, takes_machines=takes)
 
-        await keep_listed(self._client, settings.node, serving, self._heartbeat)
+        await keep_listed(self._client, settings.node, serving, self._heartbeat, held=lambda: self._clearing.held)
 
     async def _leave(self) -> None:
         try:

@@ -19,7 +19,7 @@ from controlplane.api.objects.resources import NODE, Key
 from controlplane.engine.errors import ApiError
 from controlplane.engine.ports import Api, Json
 from controlplane.kube.lease import Heartbeat
-from controlplane.virt_handler.node import is_needed
+from controlplane.virt_handler.node import held_back, is_needed
 
 log = logging.getLogger(__name__)
 
@@ -34,24 +34,30 @@ async def keep_listed(
     serving: Callable[[Json], Json],
     heartbeat: Heartbeat,
     *,
+    held: Callable[[], str],
     wait: Callable[[asyncio.Event, float], Awaitable[None]] | None = None,
 ) -> None:
     """Label the Node, and again whenever it says otherwise, until cancelled.
 
-    serving: what is said of a Node as it is. wait: for the event, so long at most.
+    serving: what is said of a Node as it is. held: why it takes no machines yet; whoever takes that back sets the
+    heartbeat's event. wait: for that, so long at most.
     """
     wait = wait or _wait
     pause = RETRY_SECONDS
     while True:
         heartbeat.resumed.clear()
         try:
-            await _look(api, name, serving, heartbeat)
+            await _look(api, name, lambda node: _with(serving(node), held()), heartbeat)
             pause = RETRY_SECONDS
             rest = LOOK_SECONDS
         except ApiError as error:
             log.warning("cannot label the node", extra={"node": name, "error": str(error)})
             rest, pause = pause, min(pause * 2, LONGEST_RETRY_SECONDS)
         await wait(heartbeat.resumed, rest)
+
+
+def _with(patch: Json, held: str) -> Json:
+    return held_back(patch) if held else patch
 
 
 async def _look(api: Api, name: str, serving: Callable[[Json], Json], heartbeat: Heartbeat) -> None:

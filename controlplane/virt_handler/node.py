@@ -53,6 +53,12 @@ def serving_patch(
     }
 
 
+def held_back(patch: dict[str, Any]) -> dict[str, Any]:
+    """Say the same of the Node, but that no new machines can be scheduled here yet."""
+    meta = patch["metadata"]
+    return {"metadata": {**meta, "labels": {**meta["labels"], SCHEDULABLE: "false"}}}
+
+
 def door_annotations(address: str, port: int, certificate: bytes) -> dict[str, str]:
     """Say where the door is and by which certificate (DER) it is known. address: an IP address."""
     host = f"[{address}]" if ":" in address else address

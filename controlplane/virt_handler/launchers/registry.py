@@ -68,6 +68,10 @@ class Registry:
     def session(self, pod_uid: str) -> Verbs | None:
         return self._verbs.get(pod_uid)
 
+    def launchers(self) -> tuple[Launcher, ...]:
+        """Return all launchers of this node."""
+        return self._select(lambda _unused: True)
+
     def launchers_of(self, vmi_uid: str) -> tuple[Launcher, ...]:
         """Return the launchers that the VMI of this UID controls."""
         return self._select(lambda pod: pod.owner is not None and pod.owner.uid == vmi_uid)

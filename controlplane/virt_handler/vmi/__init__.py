@@ -5,6 +5,7 @@
 
 world     what is known, and what can be done       verdict    alive, dead (with proof), or not known
 decide    what to do (pure)                         status     what to say about it (pure)
+orphans   which launchers are its own no more (pure)
 ports     what it needs of a node's launchers
 reconciler  caches and launchers in, writes out
 """

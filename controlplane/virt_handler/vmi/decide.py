@@ -52,6 +52,8 @@ DESTROY_AGAIN_SECONDS = 10.0
 AGAIN_SECONDS, AGAIN_LAST_SECONDS = 0.05, 30.0
 """A start or a network of which nothing came is tried again after so long, doubling up to the last."""
 ORPHAN_SECONDS = 60.0
+HELD_SECONDS = 15.0
+"""Between looks at a start that waits for the node to be clear."""
 _NO_VERBS = (Tell, Each, LookForLauncher, Dial, ReadVmi)
 """Steps that wait for no launcher."""
 UNKNOWN_SECONDS = 10.0
@@ -183,7 +185,8 @@ def _before_start(world: World, vmi: VirtualMachineInstance, launcher: Launcher)
         return Plan((PrepareNetwork(uid, because="its launcher is up"),))
     if refuse_start(vmi, world.node, launcher) is not None:
         return Plan()
-    return Plan((StartDomain(uid, because="it was handed to this Pod and has no domain"),))
+    start = StartDomain(uid, because="it was handed to this Pod and has no domain")
+    return Plan(look_again_in=HELD_SECONDS) if world.held else Plan((start,))  # the end of that wakes all
 
 
 def _lacks_network(world: World, launcher: Launcher) -> bool:

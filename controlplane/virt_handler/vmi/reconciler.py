@@ -9,6 +9,7 @@ Writes per start: one status patch and one Event.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 from typing import assert_never
 
@@ -59,13 +60,16 @@ class VmiReconciler:
         clock: Clock,
         *,
         tell: TellEvent,
+        held: Callable[[], str],
     ) -> None:
+        """held: why no guest is started on this node now; "" when it may be."""
         self._node = node
         self._vmis = vmis
         self._launchers = launchers
         self._api = api
         self._clock = clock
         self._tell = tell
+        self._held = held
         self.memories = Memories()
 
     def observe(self, key: Key) -> World | None:
@@ -99,6 +103,7 @@ class VmiReconciler:
             deleting_since=memory.deleting_since,
             are_launchers_known=self._launchers.synced,
             node_trouble=self._launchers.node_trouble,
+            held=self._held(),
         )
         if memory.look is not None and memory.sought != sought_pod(world):
             memory.look = None  # it is listed again, or another one is granted
@@ -221,6 +226,8 @@ class VmiReconciler:
             refusal = "it is another VMI by now"
         if refusal is not None:
             raise NoContact(f"the start is not granted: {refusal}")
+        if held := self._held():
+            raise NoContact(f"the start has to wait: {held}")
         return now
 
     async def _destroy_removed(self, session: Session) -> None:

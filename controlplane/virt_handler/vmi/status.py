@@ -28,7 +28,7 @@ from controlplane.domain.state import Life
 from controlplane.engine.plan import Problem
 from controlplane.virt_handler.vmi import guest_told, resume
 from controlplane.virt_handler.vmi.person import is_held
-from controlplane.virt_handler.vmi.verdict import Alive, Dead, Unknown, Verdict, sought_pod, weigh
+from controlplane.virt_handler.vmi.verdict import Alive, Dead, Unknown, Verdict, is_startable, sought_pod, weigh
 from controlplane.virt_handler.vmi.world import Action, Launcher, NodeTrouble, PrepareNetwork, StartDomain, World
 
 TCG_MESSAGE = "QEMU emulates the processor (TCG): slow, and not an isolation boundary"
@@ -260,6 +260,8 @@ def _waiting(world: World, verdict: Verdict) -> Condition | None:
         return _out_of_sync(VIRT_NODE_NOT_READY, f"waiting for virt-node on {world.node}: {world.node_trouble.why}")
     if launcher is None:
         return None
+    if world.held and is_startable(launcher.sighting):
+        return _out_of_sync("NodeNotClear", f"waiting for {world.node}: {world.held}")
     said = f"waiting for libvirt in the launcher Pod: {launcher.sighting.trouble or verdict.why}"
     return _out_of_sync("LauncherNotReady", said)
 

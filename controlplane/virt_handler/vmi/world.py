@@ -149,6 +149,8 @@ class World:
     """Whether all launcher Pods of this node are known: before that, nothing follows from the want of one."""
     node_trouble: NodeTrouble | None = None
     """None: what only root can do on the node is done."""
+    held: str = ""
+    """Why no guest is started on this node now; "" when it may be (clearing)."""
     look: Look | None = None
     """At the node, for the Pod that is sought (verdict.sought_pod)."""
 

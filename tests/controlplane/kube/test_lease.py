@@ -81,6 +81,19 @@ async def test_a_beat_after_a_silence_longer_than_the_lease_says_so() -> None:
         heartbeat.resumed.clear()
 
 
+async def test_every_silence_longer_than_the_lease_is_counted_and_told() -> None:
+    """Not the time before the first beat: nobody had heard of us."""
+    api, time = MemoryApi(), VirtualTime()
+    heartbeat = Heartbeat(api, KEY, "n1", time, duration_seconds=40, sleep=time.sleep)
+    told: list[int] = []
+    heartbeat.subscribe(lambda: told.append(heartbeat.silences))
+
+    for silence, expected in ((0, []), (39, []), (41, [1]), (10, [1]), (300, [1, 2])):
+        time.seconds += silence
+        await heartbeat.beat()
+        assert told == expected
+
+
 async def test_a_heartbeat_is_fresh_for_as_long_as_its_lease_lasts() -> None:
     api, time = MemoryApi(), VirtualTime()
     heartbeat = Heartbeat(api, KEY, "n1", time, duration_seconds=40, sleep=time.sleep)

@@ -11,13 +11,14 @@ from contextlib import nullcontext
 from typing import Any
 
 import msgspec
-from kubevirt_api.names import LAUNCHER_ROLE, ROLE
+from kubevirt_api.names import LAUNCHER_ROLE, ROLE, SCHEDULABLE
 
 from controlplane.api.objects.resources import LEASE, NODE, POD, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.engine.overlay import Overlay, RememberingApi
 from controlplane.handler_link import Done, Guest, Power, Verb
 from controlplane.kube.lease import Heartbeat
 from controlplane.node_link.messages import KvmFinding
+from controlplane.virt_handler.clearing import Clearing
 from controlplane.virt_handler.launchers.session import Tools
 from controlplane.virt_handler.listed import keep_listed
 from controlplane.virt_handler.node import serving_patch
@@ -40,6 +41,7 @@ from tests.controlplane.simulation.listing import (
 )
 from tests.controlplane.simulation.node import Node
 from tests.controlplane.simulation.process import SHORTEST_SECONDS, Process
+from tests.controlplane.simulation.returns import Returns
 from tests.controlplane.simulation.sessions import WatchedRegistry
 from tests.controlplane.simulation.store import Json, Store
 from tests.controlplane.simulation.watched_queue import WatchedQueue
@@ -77,7 +79,13 @@ class Handler(Process):
         )
         self.run(self.sessions.run())
         api = RememberingApi(CallingApi(store), {VIRTUAL_MACHINE_INSTANCE: self._known})
-        self.reconciler = build(node.name, self._known, self.sessions, api, node.clock, tell=_tell)
+        self._heartbeat = _heartbeat_of(node, api)
+        self._clearing = Clearing(
+            self.sessions, CallingApi(store), node.clock, self._heartbeat, changed=self._cleared, tell=_tell
+        )
+        self.reconciler = build(
+            node.name, self._known, self.sessions, api, node.clock, tell=_tell, held=lambda: self._clearing.held
+        )
         self._observe = self.reconciler.observe
         self.reconciler.observe = self._look  # type: ignore[method-assign]
         self.work = {"vmi": (queue, self.reconciler)}
@@ -92,16 +100,25 @@ class Handler(Process):
         self._heard_at: float | None = None
         """When (monotonic) it last asked for a renewal."""
         self._answered_at = self.clock.monotonic()
-        heartbeat = Heartbeat(
-            api,
-            lease_key(node.name),
-            node.name,
-            node.clock,
-            every_seconds=EVERY_SECONDS,
-            duration_seconds=DURATION_SECONDS,
-        )
-        self.run(heartbeat.run())
-        self.run(keep_listed(api, node.name, lambda _node: serving_patch(KVM, node.clock.now(), {}), heartbeat))
+        self._returns = Returns(self.clock.monotonic())
+        self._returns.comes_back(self.clock.monotonic(), store.version, self._listed())
+        self.run(self._heartbeat.run())
+        self.run(self._clearing.run(), work="clear the node")
+        self.run(self._keep_listed(api))
+
+    async def _keep_listed(self, api: RememberingApi) -> None:
+        def serving(_unused: Json) -> Json:
+            return serving_patch(KVM, self.node.clock.now(), {})
+
+        await keep_listed(api, self.node.name, serving, self._heartbeat, held=lambda: self._clearing.held)
+
+    def _cleared(self) -> None:
+        for key in self.keys("vmi"):
+            self.work["vmi"][0].add(key, self.clock.monotonic())
+        self._heartbeat.resumed.set()
+
+    def _listed(self) -> set[str]:
+        return {one.pod.uid for one in self.sessions.launchers() if not one.is_gone}
 
     def view(self, key: Key, since: int) -> View:
         return View(vmi=self._known.get(key), since=since)
@@ -142,24 +159,40 @@ class Handler(Process):
         return f"it has not asked for a renewal since {since:.2f} s" if is_late else None
 
     def carry_out(self, index: int, fate: Fate, meanwhile: Callable[[], None] = lambda: None) -> None:
-        if self.passes[index].call.kind == LEASE.kind:
+        is_renewal = self.passes[index].call.kind == LEASE.kind
+        beat = self._heartbeat.last_beat
+        if is_renewal:
             self._answered_at = self.clock.monotonic()
         super().carry_out(index, fate, meanwhile)
+        if is_renewal and self._heartbeat.last_beat != beat and self._heartbeat.last_beat is not None:
+            now = self.clock.monotonic()
+            self._returns.renewed(self._heartbeat.last_beat, now, self.store.version, self._listed())
 
     def _about_node(self, asked: Asked) -> str | None:
         if asked.call.kind == NODE.kind:
-            return None if asked.call.is_question else listed_rightly(asked, self.node.name)
+            return None if asked.call.is_question else self._is_listed_too_early(asked)
         now, last = self.clock.monotonic(), self._heard_at
         self._heard_at = now
         return heard_rightly(asked, self.node.name, None if last is None else now - last)
 
+    def _is_listed_too_early(self, asked: Asked) -> str | None:
+        wrong = listed_rightly(asked, self.node.name)
+        is_offer = asked.call.asked["patch"]["metadata"].get("labels", {}).get(SCHEDULABLE) == "true"
+        return wrong or (self._returns.unasked(asked.ever, self.node.launchers) if is_offer else None)
+
     def broken_promise(self, asked: Asked) -> str | None:
+        if asked.call.verb == "define":
+            started = asked.call.asked["pod_uid"]
+            if unasked := self._returns.unasked(asked.ever, self.node.launchers, but=started):
+                return unasked
         if asked.call.kind in (LEASE.kind, NODE.kind):
             return self._about_node(asked)
         if asked.call.verb in ENDING:
             self.begins(asked.call.key)  # it may have seen more since its pass began; in a start it looks only after it
         unseen = self._unseen.get(asked.call.key)
         unseen_for = None if unseen is None else self.clock.monotonic() - unseen
+        if self._returns.is_clearing(self.clock.monotonic()):
+            unseen_for = None
         return broken_promise(asked, self.node.name, self._launcher_of, self._grace_left, unseen_for)
 
     def keys(self, work: str) -> Iterable[Key]:
@@ -202,6 +235,12 @@ class Handler(Process):
     def _changed(self, key: Key, before: bytes | None, after: bytes | None) -> None:
         self._note_sight(key)
         self.work["vmi"][0].add(key, self.clock.monotonic())
+
+
+def _heartbeat_of(node: Node, api: RememberingApi) -> Heartbeat:
+    key = lease_key(node.name)
+    every, lasts = EVERY_SECONDS, DURATION_SECONDS
+    return Heartbeat(api, key, node.name, node.clock, every_seconds=every, duration_seconds=lasts)
 
 
 async def _tell(_unused: Json, __: Any) -> None:

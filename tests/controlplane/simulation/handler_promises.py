@@ -97,7 +97,17 @@ def _end_has_a_cause(asked: Asked) -> str | None:
     for answer, uid in (*answers, *((one, uids["pod_uid"]) for one in pods)):
         if answer is not None and (answer.found is None or answer.found["metadata"]["uid"] != uid):
             return None
+    answer = asked.in_pass.of(VIRTUAL_MACHINE_INSTANCE.kind, asked.call.key)
+    if answer is not None and _is_no_longer_its(answer.found, uids["pod_uid"]):
+        return None
     return "nothing that is seen, and nobody who was asked, gives a cause"
+
+
+def _is_no_longer_its(vmi: Json, pod_uid: str) -> bool:
+    """Tell whether a VMI was granted to another Pod, or its run is over."""
+    status = vmi.get("status", {})
+    granted = status.get("activePods") or {}
+    return status.get("phase") in OVER or (bool(granted) and pod_uid not in granted)
 
 
 def _end_is_timely(asked: Asked, grace_left: GraceLeft) -> str | None:

@@ -23,11 +23,12 @@ from controlplane.virt_controller.vmi import memory as memory_module
 from controlplane.virt_controller.vmi import reconciler as vmi_module
 from controlplane.virt_controller.vmi import world as vmi_world
 from controlplane.virt_controller.vmi.reconciler import VmiReconciler
+from controlplane.virt_handler.clearing import Clearing
 from controlplane.virt_handler.vmi import decide as handler_decide
 from controlplane.virt_handler.vmi import reconciler as handler_module
 from controlplane.virt_handler.vmi import verdict
 from controlplane.virt_handler.vmi import world as handler_world
-from tests.controlplane.simulation import planted, planted_attempts, planted_lateness
+from tests.controlplane.simulation import planted, planted_attempts, planted_lateness, planted_returns
 from tests.controlplane.simulation.controller import vm_reconciler, vmi_reconciler
 from tests.controlplane.simulation.run import Failure, Simulation
 
@@ -112,6 +113,15 @@ MUTANTS: dict[str, Mutant] = {
         )
     ),
     "guest ended whose VMI is not seen": Mutant(handler=planted.EndsOrphansUnasked),
+    "guest ended of which nobody answers": Mutant(
+        swapped=((Clearing, "_why_orphan", planted_returns.gone_when_unanswered),)
+    ),
+    "start on a node that has not asked whose its guests are": Mutant(
+        swapped=((Clearing, "held", property(lambda _unused: "")),)
+    ),
+    "a silence of the node forgotten": Mutant(
+        swapped=((Clearing, "_is_to_ask", property(lambda clearing: clearing._asked_at is None)),)
+    ),
     "virt-handler writes without resourceVersion": Mutant(handler=planted.HandlerWritesBlindly),
     "lost contact taken for death": Mutant(
         swapped=((verdict, "judge", planted.dead_when_silent), (handler_decide, "judge", planted.dead_when_silent))

@@ -140,9 +140,16 @@ class Process:
         self.run(cache.run())
         return cache
 
-    def run(self, job: Coroutine[Any, Any, Any]) -> None:
-        """Run something for as long as the process lives. It must not end."""
-        task = self.loop.create_task(job, context=Context())
+    def run(self, job: Coroutine[Any, Any, Any], *, work: str = "") -> None:
+        """Run something for as long as the process lives. It must not end.
+
+        work: its name, where what it does later rests on what it was answered before.
+        """
+        context = Context()
+        if work:
+            key, since = Key("", work), self.store.version
+            context.run(TURN.set, Turn("", key, since, Answers(), self.view(key, since), self.clock.now()))
+        task = self.loop.create_task(job, context=context)
         task.add_done_callback(self._job_ended)
         self.loop.settle()
 

@@ -41,6 +41,40 @@ class FakeClock:
         return NOW + self.seconds - 1000.0
 
 
+LEASE_SECONDS = 40
+
+
+class FakeHeartbeat:
+    """When the API server has heard from this node: always, unless it is cut off."""
+
+    duration_seconds = LEASE_SECONDS
+
+    def __init__(self, clock: FakeClock) -> None:
+        self.silences = 0
+        self.is_cut_off = False
+        self._clock = clock
+        self._last = clock.monotonic()
+        self._callbacks: list[Callable[[], None]] = []
+
+    @property
+    def last_beat(self) -> float | None:
+        if not self.is_cut_off:
+            self.beat()
+        return self._last
+
+    def subscribe(self, callback: Callable[[], None]) -> None:
+        self._callbacks.append(callback)
+
+    def beat(self) -> None:
+        """Be heard; after a silence that is told, as kube.lease does."""
+        was_silent = self.is_cut_off and self._clock.monotonic() - self._last >= LEASE_SECONDS
+        self.is_cut_off, self._last = False, self._clock.monotonic()
+        if was_silent:
+            self.silences += 1
+            for callback in self._callbacks:
+                callback()
+
+
 AGENTS_CHANNEL = (
     "<devices><channel type='unix'><target type='virtio' name='org.qemu.guest_agent.0' state='connected'/></channel>"
     "</devices>"
@@ -332,6 +366,10 @@ class FakeCache:
 
     def subscribe(self, callback: Callable[[Key, bytes | None, bytes | None], None]) -> None:
         self._callbacks.append(callback)
+
+    def end(self) -> None:
+        """Tell nobody any more: whoever listened has ended."""
+        self._callbacks.clear()
 
     def follow(self, callback: Callable[[int], None]) -> None:
         """Nothing is told here of positions."""

@@ -10,7 +10,9 @@ behaviour.
 from __future__ import annotations
 
 import asyncio
+import os
 import random
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +23,7 @@ from controlplane.engine.backoff import BackOff
 from controlplane.engine.ports import Json
 from controlplane.engine.queue import Queue
 from controlplane.engine.runner import Runner
+from controlplane.virt_handler.clearing import Clearing
 from controlplane.virt_handler.launchers.registry import Registry
 from controlplane.virt_handler.launchers.session import Tools
 from controlplane.virt_handler.node_client import NodeClient
@@ -32,6 +35,8 @@ from tests.controlplane.virt_handler.fakes import (
     FakeApi,
     FakeCache,
     FakeClock,
+    FakeConnection,
+    FakeHeartbeat,
     FakeLibvirtd,
     FakeNetwork,
     FakeProc,
@@ -62,6 +67,12 @@ class Node:
     _task: asyncio.Task[None] | None = None
     registry: Registry | None = None
     virt_node: VirtNode | None = None
+    clearing: Clearing | None = None
+    others: dict[str, FakeLibvirtd] = field(default_factory=dict)
+    """Those of further launchers, by the UID of their Pod."""
+
+    def __post_init__(self) -> None:
+        self.heard = FakeHeartbeat(self.clock)
 
     def begin(self) -> None:
         """Start virt-handler."""
@@ -73,6 +84,8 @@ class Node:
             self._task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await self._task
+        for cache in (self.pods, self.vmis):
+            cache.end()
         self.libvirtd.hang_up()
 
     @property
@@ -93,10 +106,20 @@ class Node:
     async def _run(self) -> None:
         self.virt_node = VirtNode(self.directory, self.network, self.proc)
         client = NodeClient(self.virt_node.dial)
-        tools = Tools(client, self.clock, self.libvirtd.connect, resync_seconds=self.resync_seconds)
+        tools = Tools(client, self.clock, self._connect, resync_seconds=self.resync_seconds)
+
+        def add_all() -> None:
+            for key in self.vmis.keys():  # noqa: SIM118
+                runner.add(key)
+
         # pylint: disable-next=unnecessary-lambda
         registry = self.registry = Registry(self.pods, tools, lambda key: runner.add(key))  # noqa: PLW0108 - made below
-        reconciler = VmiReconciler(NODE, self.vmis, registry, self.api, self.clock, tell=self._tell)
+        clearing = self.clearing = Clearing(
+            registry, self.api, self.clock, self.heard, changed=add_all, tell=self._tell, wait=_wait_a_moment
+        )
+        reconciler = VmiReconciler(
+            NODE, self.vmis, registry, self.api, self.clock, tell=self._tell, held=lambda: clearing.held
+        )
         real = asyncio.get_running_loop()
 
         class Running(FakeClock):  # delays of the queue are real, and short
@@ -105,15 +128,27 @@ class Node:
 
         runner: Runner[Any, Any, Any] = Runner("vmi", reconciler, Queue(BackOff(random.Random(1).random)), Running())
         self.vmis.subscribe(lambda key, before, after: runner.add(key))
-        for key in self.vmis.keys():  # noqa: SIM118
-            runner.add(key)
+        add_all()
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(client.run())
                 group.create_task(registry.run())
                 group.create_task(runner.run())
+                group.create_task(clearing.run())
         finally:
             await self.virt_node.close()
 
+    async def _connect(self, path: str) -> FakeConnection:
+        """Reach the libvirtd of the launcher whose socket it is."""
+        there = os.readlink(path)
+        return await next((one for uid, one in self.others.items() if uid in there), self.libvirtd).connect(path)
+
     async def _tell(self, about: Json, told: Told) -> None:
         self.told.append(told)
+
+
+async def _wait_a_moment(event: asyncio.Event, _unused: float) -> None:
+    """The node's clock is turned by hand; so is what waits for it."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(0.005):
+            await event.wait()

@@ -35,6 +35,7 @@ class Stage:
         self.api, self.leases, self.time = MemoryApi(), MemoryApi(), VirtualTime()
         self.heartbeat = a_heartbeat(self.leases, self.time)
         self.happens = list(happens)
+        self.held = ""
         self.waits: list[float] = []
         self.seen: list[str] = []
         """What the Node said at each of the pauses."""
@@ -45,7 +46,9 @@ class Stage:
         await self.heartbeat.beat()
         said = serving_patch(KvmFinding(is_usable=True), 0.0, {})
         with pytest.raises(Ended):
-            await keep_listed(self.api, "node-1", lambda _node: said, self.heartbeat, wait=self.wait)
+            await keep_listed(
+                self.api, "node-1", lambda _node: said, self.heartbeat, held=lambda: self.held, wait=self.wait
+            )
 
     async def wait(self, event: asyncio.Event, seconds: float) -> None:
         """Beat meanwhile, if that gets through."""
@@ -75,12 +78,28 @@ class Stage:
     def is_heard(self) -> None:
         self.leases.failing = None
 
+    def is_held(self) -> None:
+        """The node is not clear of what is no longer its own."""
+        self.held = "guests are being ended"
+        self.heartbeat.resumed.set()
+
+    def is_clear(self) -> None:
+        self.held = ""
+        self.heartbeat.resumed.set()
+
     def nothing(self) -> None:
         pass
 
     @property
     def labels(self) -> dict[str, str]:
         return dict(self.api.objects["nodes", KEY]["metadata"].get("labels", {}))
+
+
+async def test_a_node_that_is_not_clear_takes_no_machines_until_it_is() -> None:
+    stage = Stage(Stage.is_held, Stage.taken_off, Stage.is_clear, Stage.nothing)
+    await stage.play()
+
+    assert stage.seen == ["true", "false", "false", "true", "true"]
 
 
 async def test_the_node_is_labelled_once_and_then_only_looked_at() -> None:
@@ -120,7 +139,9 @@ async def test_it_looks_at_once_when_it_is_heard_again_after_a_silence() -> None
     heartbeat = a_heartbeat(api, time)
     await api.create(NODE, "", {"metadata": {"name": "node-1"}})
     kvm = KvmFinding(is_usable=True)
-    keeping = asyncio.create_task(keep_listed(api, "node-1", lambda _node: serving_patch(kvm, 0.0, {}), heartbeat))
+    keeping = asyncio.create_task(
+        keep_listed(api, "node-1", lambda _node: serving_patch(kvm, 0.0, {}), heartbeat, held=lambda: "")
+    )
     await settle()
     assert "labels" not in api.objects["nodes", KEY]["metadata"], "nobody has heard of it yet"
     await heartbeat.beat()

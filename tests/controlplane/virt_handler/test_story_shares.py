@@ -76,7 +76,7 @@ class Node:
         self.contacts: dict[str, Contact] = {}
         self._verbs: dict[str, Verbs] = {}
         self._clock, self._starts = SystemClock(), Starts(lent_seconds=0.01)
-        reconciler = VmiReconciler(NODE, self.vmis, self, self.api, self._clock, tell=self._tell)
+        reconciler = VmiReconciler(NODE, self.vmis, self, self.api, self._clock, tell=self._tell, held=lambda: "")
         queue = Queue(BackOff(random.Random(1).random))
         self.runner: Runner[Any, Any, Any] = Runner("vmi", reconciler, queue, self._clock, limit=WORKERS)
         self.vmis.subscribe(lambda key, before, after: self.runner.add(key))

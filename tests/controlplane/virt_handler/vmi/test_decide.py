@@ -17,7 +17,7 @@ from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.api.objects.vmi.status import PhaseTransition
 from controlplane.domain.state import Life, State
 from controlplane.engine.plan import Plan
-from controlplane.virt_handler.vmi.decide import BY_PHASE, decide, refuse_start
+from controlplane.virt_handler.vmi.decide import BY_PHASE, HELD_SECONDS, decide, refuse_start
 from controlplane.virt_handler.vmi.status import PATIENCE_SECONDS, derive_status
 from controlplane.virt_handler.vmi.world import (
     Action,
@@ -478,6 +478,18 @@ def test_an_early_view_never_starts_anything() -> None:
         for sighting in (seen(None), seen(None, is_network_ready=False), Sighting()):
             plan = decide(a_world(None, a_launcher(sighting, expected=Expected(a_vmi(phase)))))
             assert not any(isinstance(one, StartDomain) for one in plan.steps)
+
+
+def test_nothing_starts_while_its_node_is_not_clear_of_what_is_no_longer_its_own() -> None:
+    """All else goes on: a network is prepared, and what runs is ended, resumed, looked for."""
+    held = "guests are being ended"
+    for launcher in EVERY_LAUNCHER:
+        for phase in BY_PHASE:
+            free, waits = (decide(a_world(a_vmi(phase), launcher, held=why)) for why in ("", held))
+            if any(isinstance(one, StartDomain) for one in free.steps):
+                assert waits == Plan(look_again_in=HELD_SECONDS)
+            else:
+                assert waits == free
 
 
 def with_pods(*uids: str) -> VirtualMachineInstance:

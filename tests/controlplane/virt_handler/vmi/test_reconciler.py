@@ -98,7 +98,10 @@ class Node:
         self.vmis, self.sessions, self.clock = FakeCache(), FakeSessions(), FakeClock()
         self.told: list[Told] = []
         self.api = FakeApi(self.vmis)
-        self.reconciler = VmiReconciler(NODE, self.vmis, self.sessions, self.api, self.clock, tell=self._tell)
+        self.held = ""
+        self.reconciler = VmiReconciler(
+            NODE, self.vmis, self.sessions, self.api, self.clock, tell=self._tell, held=lambda: self.held
+        )
 
     def world(self) -> World:
         world = self.reconciler.observe(KEY)
@@ -297,6 +300,20 @@ async def test_a_start_of_which_nobody_can_say_whether_it_is_granted_is_none(nod
     node.api.error = Unavailable("the API server is away")
     assert contact.granted is not None
     with pytest.raises(NoContact, match="the API server is away"):
+        await contact.granted()
+
+
+async def test_a_start_that_was_begun_waits_when_its_node_turns_out_not_to_be_clear(node: Node) -> None:
+    """A silence of the node may end while a start is under way."""
+    contact = node.sessions.contact = FakeSession(a_launcher())
+    node.api.store(vmi_object())
+    world = node.world()
+    assert world.held == ""
+    await node.reconciler.apply(world, StartDomain(POD_UID, "test"))
+    node.held = "guests are being ended"
+    assert node.world().held == "guests are being ended"
+    assert contact.granted is not None
+    with pytest.raises(NoContact, match="the start has to wait: guests are being ended"):
         await contact.granted()
 
 

@@ -306,6 +306,19 @@ def test_a_launcher_that_stays_silent_is_named_as_what_is_waited_for() -> None:
     )
 
 
+def test_a_start_that_waits_for_its_node_to_be_clear_says_so_where_all_else_is_ready() -> None:
+    late, held = scheduled("2023-11-14T22:12:50Z"), "2 guests are being ended"
+    assert derive(scheduled("2023-11-14T22:13:00Z"), a_launcher(seen(None)), held=held) is None
+    for launcher, reason in (
+        (a_launcher(seen(None)), "NodeNotClear"),
+        (a_launcher(Sighting(trouble="nobody listens")), "LauncherNotReady"),
+    ):
+        found = conditions.find(derived(late, launcher, held=held).conditions, "Synchronized")
+        assert found is not None
+        assert found.reason == reason
+        assert (reason == "NodeNotClear") is (found.message == "waiting for node-1: 2 guests are being ended")
+
+
 AWAY = "virt-node is not there"
 
 
