@@ -205,7 +205,10 @@ def test_what_directs_nodes_runs_on_control_plane_nodes_where_there_are_any(name
 
     assert preferred["preference"] == {"matchExpressions": [{"key": CONTROL_PLANE_NODE, "operator": "Exists"}]}
     assert preferred["weight"] > other["weight"], "one of two is better than none where machines do not run"
-    assert spec["tolerations"] == [{"key": CONTROL_PLANE_NODE, "operator": "Exists", "effect": "NoSchedule"}]
+    assert spec["tolerations"] == [
+        {"key": CONTROL_PLANE_NODE, "operator": "Exists", "effect": "NoSchedule"},
+        {"key": "CriticalAddonsOnly", "operator": "Exists"},
+    ], "a node that is kept for what the cluster needs keeps what directs its machines"
 
 
 def the_environment(name: str, **options: Any) -> dict[str, Any]:
