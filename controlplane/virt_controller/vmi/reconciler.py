@@ -31,6 +31,7 @@ from controlplane.virt_controller.owner import owner_reference
 from controlplane.virt_controller.tell import Events, Regarding, tell_troubles
 from controlplane.virt_controller.vmi.attempt_events import tell_attempts
 from controlplane.virt_controller.vmi.decide import decide
+from controlplane.virt_controller.vmi.end_event import tell_end
 from controlplane.virt_controller.vmi.launcher_pod import build_launcher_pod
 from controlplane.virt_controller.vmi.memory import Memories, names, question
 from controlplane.virt_controller.vmi.status import derive_status, grant, refusal_reason
@@ -149,6 +150,7 @@ class VmiReconciler:
         patch = merge_patch(encode(world.vmi.status), encode(status))
         await self._patch(world.vmi, {"status": patch}, is_status=True)
         tell_troubles(self._events, _regarding(world.vmi), world.vmi.status.conditions, status.conditions)
+        tell_end(self._events, _regarding(world.vmi), world, status)
         tell_attempts(self._events, world, status)
 
     def tell_refusal(self, world: World, problem: Problem[Action]) -> None:

@@ -9,11 +9,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from kubevirt_api import condition_types
-
-from controlplane.api.objects import conditions
-from controlplane.api.objects.phase import FAILED, RUNNING, SUCCEEDED
+from controlplane.api.objects.phase import RUNNING
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE
+from controlplane.api.objects.vmi.end import STOPPED, explain_end
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance, VirtualMachineInstanceStatus
 from controlplane.handler_link import Verb
 from controlplane.virt_handler.vmi.world import Action, Destroy, DestroyRemoved, ShutDown
@@ -35,11 +33,7 @@ class Told:
 TellEvent = Callable[[Json, Told], Awaitable[None]]
 """Create an Event about an object (apiVersion, kind, metadata); ApiError."""
 
-_BY_PHASE = {
-    RUNNING: Told("Started", "VirtualMachineInstance started."),
-    SUCCEEDED: Told("Stopped", "The VirtualMachineInstance was shut down."),
-}
-_CRASHED = Told("Stopped", "The VirtualMachineInstance crashed.", is_warning=True)
+_STARTED = Told("Started", "VirtualMachineInstance started.")
 _BY_VERB: dict[Verb, tuple[str, str]] = {
     "pause": ("Paused", "VirtualMachineInstance paused."),
     "unpause": ("Unpaused", "VirtualMachineInstance unpaused."),
@@ -52,12 +46,10 @@ _BY_VERB: dict[Verb, tuple[str, str]] = {
 
 def story_of_phase(status: VirtualMachineInstanceStatus) -> Told | None:
     """Say what a phase means to a user; None for one that is told by others."""
-    if status.phase != FAILED:
-        return _BY_PHASE.get(status.phase)
-    trouble = conditions.find(status.conditions, condition_types.SYNCHRONIZED)
-    if status.reason == "GuestCrashed" or trouble is None:
-        return _CRASHED
-    return Told("Stopped", f"The VirtualMachineInstance failed: {trouble.message}", is_warning=True)
+    if status.phase == RUNNING:
+        return _STARTED
+    end = explain_end(status)
+    return None if end is None else Told(STOPPED, end.message, is_warning=end.is_warning)
 
 
 def story_of_action(action: Action) -> Told | None:

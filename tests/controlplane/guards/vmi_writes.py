@@ -11,6 +11,8 @@ _WORLD = "controlplane/virt_controller/vmi/world.py"
 _RECONCILER = "controlplane/virt_controller/vmi/reconciler.py"
 _MEMORY = "controlplane/virt_controller/vmi/memory.py"
 _DECIDE = "controlplane/virt_controller/vmi/decide.py"
+_END_EVENT = "controlplane/virt_controller/vmi/end_event.py"
+_BY_END_EVENT = ("tests/controlplane/virt_controller/vmi/test_end_event.py",)
 _BY_WORLD = (
     "tests/controlplane/virt_controller/vmi/test_world.py",
     "tests/controlplane/virt_controller/vmi/test_decide.py",
@@ -59,6 +61,20 @@ GUARDS: tuple[Guard, ...] = (
         without="    return readiness(phase, world.source)",
         because="Nobody else takes the readiness of a guest back that is paused while it runs.",
         tests=("tests/controlplane/virt_controller/vmi/test_status.py",),
+    ),
+    Guard(
+        file=_RECONCILER,
+        line="tell_end(self._events, _regarding(world.vmi), world, status)",
+        without="pass",
+        because="Whether users are told that a run has ended would depend on who hears of it first.",
+        tests=_BY_END_EVENT,
+    ),
+    Guard(
+        file=_END_EVENT,
+        line="if end is None or status.phase == before or before in BEFORE_HAND_OVER:",
+        without="if end is None or status.phase == before:",
+        because="A guest that never ran would be told to have stopped.",
+        tests=_BY_END_EVENT,
     ),
     Guard(
         file=_WORLD,

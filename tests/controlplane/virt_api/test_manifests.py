@@ -203,7 +203,10 @@ def test_what_directs_nodes_puts_up_with_control_plane_nodes(name: str) -> None:
     (deployment,) = (one for one in render(f"{name}.yaml.j2") if one["kind"] == "Deployment")
     spec = deployment["spec"]["template"]["spec"]
 
-    assert spec["tolerations"] == [{"key": CONTROL_PLANE_NODE, "operator": "Exists", "effect": "NoSchedule"}]
+    assert spec["tolerations"] == [
+        {"key": CONTROL_PLANE_NODE, "operator": "Exists", "effect": "NoSchedule"},
+        {"key": "CriticalAddonsOnly", "operator": "Exists"},
+    ], "a node that is kept for what the cluster needs keeps what directs its machines"
 
 
 def the_environment(name: str, **options: Any) -> dict[str, Any]:

@@ -1,0 +1,36 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How users are told that a run has ended, whoever heard of it first: virt-handler or virt-controller. Pure."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kubevirt_api import condition_types
+
+from controlplane.api.objects import conditions
+from controlplane.api.objects.phase import FAILED, SUCCEEDED
+from controlplane.api.objects.vmi.instance import VirtualMachineInstanceStatus
+
+STOPPED = "Stopped"
+"""The Event's reason."""
+
+
+class End(NamedTuple):
+    message: str
+    is_warning: bool
+
+
+_SUCCEEDED = End("The VirtualMachineInstance was shut down.", is_warning=False)
+_CRASHED = End("The VirtualMachineInstance crashed.", is_warning=True)
+
+
+def explain_end(status: VirtualMachineInstanceStatus) -> End | None:
+    """Say how the run ended; None while it has not."""
+    if status.phase != FAILED:
+        return _SUCCEEDED if status.phase == SUCCEEDED else None
+    trouble = conditions.find(status.conditions, condition_types.SYNCHRONIZED)
+    if status.reason == "GuestCrashed" or trouble is None:
+        return _CRASHED
+    return End(f"The VirtualMachineInstance failed: {trouble.message}", is_warning=True)

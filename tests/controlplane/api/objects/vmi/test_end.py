@@ -1,0 +1,43 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How the end of a run is put into words."""
+
+from __future__ import annotations
+
+import pytest
+
+from controlplane.api.objects.meta import Condition
+from controlplane.api.objects.vmi.end import End, explain_end
+from controlplane.api.objects.vmi.instance import VirtualMachineInstanceStatus as Status
+
+SAYS_WHY = (Condition(type="Synchronized", status="False", reason="LauncherFailed", message="no disk"),)
+
+
+@pytest.mark.parametrize(
+    ("status", "end"),
+    [
+        pytest.param(Status(phase="Running"), None, id="it runs"),
+        pytest.param(Status(phase="Unknown"), None, id="nobody knows"),
+        pytest.param(
+            Status(phase="Succeeded"),
+            End("The VirtualMachineInstance was shut down.", is_warning=False),
+            id="succeeded",
+        ),
+        pytest.param(
+            Status(phase="Failed", conditions=SAYS_WHY),
+            End("The VirtualMachineInstance failed: no disk", is_warning=True),
+            id="failed",
+        ),
+        pytest.param(
+            Status(phase="Failed", reason="GuestCrashed", conditions=SAYS_WHY),
+            End("The VirtualMachineInstance crashed.", is_warning=True),
+            id="crashed",
+        ),
+        pytest.param(
+            Status(phase="Failed"), End("The VirtualMachineInstance crashed.", is_warning=True), id="nobody says why"
+        ),
+    ],
+)
+def test_an_end_is_told_and_nothing_else(status: Status, end: End | None) -> None:
+    assert explain_end(status) == end

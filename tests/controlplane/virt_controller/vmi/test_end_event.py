@@ -1,0 +1,58 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The end of a run is told as an Event also where virt-controller hears of it before the node's virt-handler."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.controlplane.simulation.store import Json
+from tests.controlplane.virt_controller.vmi.stage import Stage
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return Stage()
+
+
+def ended(exit_code: int, message: str = "") -> Json:
+    phase = "Failed" if exit_code else "Succeeded"
+    state = {"terminated": {"exitCode": exit_code, "message": message}}
+    return {"phase": phase, "containerStatuses": [{"name": "compute", "state": state}]}
+
+
+@pytest.mark.parametrize(
+    ("status", "told"),
+    [
+        pytest.param(
+            ended(1, "QEMU ended unexpectedly"),
+            "The VirtualMachineInstance failed: QEMU ended unexpectedly",
+            id="failed",
+        ),
+        pytest.param(ended(0), "The VirtualMachineInstance was shut down.", id="succeeded"),
+    ],
+)
+async def test_a_run_that_has_ended_is_told_once(stage: Stage, status: Json, told: str) -> None:
+    stage.place(await stage.until_running(), status)
+    for _unused in range(2):
+        await stage.work()
+
+    assert [message for _unused, reason, message in stage.told.events if reason == "Stopped"] == [told]
+
+
+async def test_a_guest_that_never_ran_has_not_stopped(stage: Stage) -> None:
+    stage.place(await stage.until_begun(), ended(1, "no disk"))
+    await stage.work()
+
+    assert stage.status["phase"] == "Failed"
+    assert "Stopped" not in [reason for _unused, reason, _unused2 in stage.told.events]
+
+
+async def test_what_virt_handler_has_written_it_has_told(stage: Stage) -> None:
+    key = await stage.until_running()
+    stage.patch_status({"phase": "Succeeded"})
+    stage.place(key, ended(0))
+    await stage.work()
+
+    assert stage.told.events == []
