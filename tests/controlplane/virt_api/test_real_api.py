@@ -405,6 +405,8 @@ def test_kubectl_sees_the_group_and_its_errors(installed: Installed) -> None:
     names = {each["name"] for each in json.loads(discovery.stdout)["resources"]}
     assert names == {
         *(f"virtualmachines/{verb}" for verb in ("start", "stop", "restart", "evacuate/cancel")),
+        "virtualmachines/expand-spec",
+        "expand-vm-spec",
         "virtualmachineinstances/evacuate/cancel",
         *(f"virtualmachineinstances/{verb}" for verb in VERBS),
         *(f"virtualmachineinstances/{what}" for what in ("guestosinfo", "userlist", "filesystemlist")),
