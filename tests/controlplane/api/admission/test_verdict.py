@@ -348,6 +348,13 @@ def test_an_instance_let_in_with_long_annotations_can_still_be_labelled() -> Non
     assert update(long, golden.changed(long, "metadata/labels", {"app": "x"})).allowed
 
 
+def test_no_cpu_may_be_asked_for() -> None:
+    """As of a Pod: it gets what others leave."""
+    assert create(
+        golden.changed(golden.load("vm-full"), "spec/template/spec/domain/resources/requests/cpu", "0")
+    ).allowed
+
+
 def test_a_verdict_takes_little_time() -> None:
     vm = golden.load("vm-full")
     create(vm)
