@@ -71,7 +71,7 @@ async def serve(settings: Settings) -> None:
             return
         reviews = Reviews(Admission(cluster.admission_settings), clock)
         handlers = await stack.enter_async_context(Handlers(client, lambda: cluster.client_pair))
-        subresources = Subresources(client, Guests(client, handlers))
+        subresources = Subresources(client, Guests(client, handlers), lambda: cluster.configuration)
         evictions = Evictions(client, lambda: cluster.configuration.eviction_strategy)
         server = Server(
             reviews, evictions, subresources, tls, lambda: cluster.front_proxy, clock, settings.hook_clients

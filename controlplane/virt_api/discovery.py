@@ -14,12 +14,13 @@ from typing import Any
 
 from controlplane.api.version import VERSION
 from controlplane.virt_api.answer import Answer, document, text
-from controlplane.virt_api.routes import GROUP, TABLE, VERBS, VERSIONS, VM, ToDocument
+from controlplane.virt_api.routes import EXPAND, GROUP, TABLE, VERBS, VERSIONS, VM, Subresource, ToDocument
 
 Json = dict[str, Any]
 
 _QUEUED = {"202": {"description": "Accepted"}}
 """A controller carries it out, by and by."""
+_ARE_QUEUED = {"start", "stop", "restart"}
 _DONE = {"200": {"description": "OK"}}
 
 
@@ -57,14 +58,13 @@ def _resources(version: str) -> Json:
         "groupVersion": f"{GROUP}/{version}",
         "resources": [
             {
-                "name": f"{row.resource}/{row.path}",
+                "name": "/".join(filter(None, (row.resource, row.path))),
                 "singularName": "",
                 "namespaced": True,
                 "kind": "",
                 "verbs": [VERBS[row.method]],
             }
-            for row in TABLE
-            if row.action != "unbuilt"
+            for row in _BUILT
         ],
     }
 
@@ -108,22 +108,29 @@ def _schema(version: str) -> Json:
 
 def _path_items(version: str) -> Json:
     items: Json = {}
-    for row in TABLE:
-        if row.action == "unbuilt":
-            continue
-        is_queued = row.resource == VM and row.action != "cancel-evacuation"
-        path = f"/apis/{GROUP}/{version}/namespaces/{{namespace}}/{row.resource}/{{name}}/{row.path}"
-        items[path] = {
+    for row in _BUILT:
+        is_queued = row.action in _ARE_QUEUED
+        place = row.resource if row == EXPAND else f"{row.resource}/{{name}}/{row.path}"
+        items[f"/apis/{GROUP}/{version}/namespaces/{{namespace}}/{place}"] = {
             row.method.lower(): {
                 "operationId": f"{version}{row.resource}{row.path}".replace("/", ""),
-                "description": f"{row.action.replace('-', ' ')}{' of' if row.method == 'GET' else ''} a virtual machine"
-                f"{'' if row.resource == VM else ' instance'}",
+                "description": _describe(row),
                 "responses": {**(_QUEUED if is_queued else _DONE), "401": {"description": "Unauthorized"}},
             }
         }
     return items
 
 
+def _describe(row: Subresource) -> str:
+    whose = "a virtual machine" if row.resource in (VM, EXPAND.resource) else "a virtual machine instance"
+    return (
+        f"{row.action.replace('-', ' ')} of {whose}"
+        if row.method == "GET"
+        else f"{row.action.replace('-', ' ')} {whose}"
+    )
+
+
+_BUILT = (*(row for row in TABLE if row.action != "unbuilt"), EXPAND)
 _DOCUMENTS = {
     "paths": _paths,
     "groups": _groups,

@@ -26,7 +26,9 @@ VM, VMI = "virtualmachines", "virtualmachineinstances"
 # HTTP method to the verb of a SubjectAccessReview; anything else is 405 before anybody is asked.
 VERBS = {"GET": "get", "PUT": "update"}
 
-Action = Literal["start", "stop", "restart", "cancel-evacuation", Verb, About, "unbuilt"]
+Action = Literal[
+    "start", "stop", "restart", "cancel-evacuation", "expand-spec", "expand-vm-spec", Verb, About, "unbuilt"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ TABLE: tuple[Subresource, ...] = (
     Subresource(VM, "memorydump", "PUT"),
     Subresource(VM, "removememorydump", "PUT"),
     Subresource(VM, "evacuate/cancel", "PUT", "cancel-evacuation"),
-    Subresource(VM, "expand-spec", "GET"),
+    Subresource(VM, "expand-spec", "GET", "expand-spec"),
     Subresource(VM, "objectgraph", "GET"),
     Subresource(VM, "portforward", "GET", arguments=2),
     Subresource(VMI, "addvolume", "PUT"),
@@ -81,6 +83,9 @@ TABLE: tuple[Subresource, ...] = (
     Subresource(VMI, "backup", "PUT"),
     Subresource(VMI, "redefine-checkpoint", "PUT"),
 )
+
+EXPAND = Subresource("expand-vm-spec", "", "PUT", "expand-vm-spec")
+"""Of a namespace and not of an object in it: what it is asked about is the body."""
 
 _RESOURCES = frozenset(row.resource for row in TABLE)
 
@@ -149,6 +154,7 @@ class NoRoute:
 
 
 Match = ToDocument | ToHook | ToSubresource | NoRoute
+_NOTHING = NoRoute(404, "the server could not find the requested resource")
 
 
 def match(method: str, raw_path: str) -> Match:
@@ -158,12 +164,21 @@ def match(method: str, raw_path: str) -> Match:
     if raw_path in HOOKS:
         return ToHook(HOOKS[raw_path]) if method == "POST" else _not_by("POST")
     segments = _segments(raw_path)
-    if segments is None or segments[:2] != ["apis", GROUP] or len(segments) < 7:
-        return NoRoute(404, "the server could not find the requested resource")
-    version, place, namespace, resource, name = segments[2:7]
-    if version not in VERSIONS or place != "namespaces" or resource not in _RESOURCES:
-        return NoRoute(404, "the server could not find the requested resource")
-    return _subresource(method, (version, namespace, resource, name), segments[7:])
+    if segments is None or segments[:2] != ["apis", GROUP] or len(segments) < 6:
+        return _NOTHING
+    return _in_namespace(method, segments[2:])
+
+
+def _in_namespace(method: str, segments: list[str]) -> Match:
+    version, place, namespace, resource, *named = segments
+    if version not in VERSIONS or place != "namespaces":
+        return _NOTHING
+    if resource == EXPAND.resource and not named:
+        access = Attributes(VERBS[EXPAND.method], GROUP, version, EXPAND.resource, "", namespace)
+        return ToSubresource(EXPAND, access) if method == EXPAND.method else _not_by(EXPAND.method)
+    if resource not in _RESOURCES or not named:
+        return _NOTHING
+    return _subresource(method, (version, namespace, resource, named[0]), named[1:])
 
 
 def _subresource(method: str, place: tuple[str, str, str, str], rest: list[str]) -> Match:

@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import get_args
 
 from controlplane.api.objects.decode import DecodeError, decode_vm, decode_vmi
+from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.api.objects.vm import VirtualMachine
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
@@ -20,6 +22,7 @@ from controlplane.kube.access import User, review_access
 from controlplane.kube.client import Client
 from controlplane.virt_api.answer import Answer, accepted, api_failure, conflict, failure, not_found
 from controlplane.virt_api.evacuation import cancel_evacuation
+from controlplane.virt_api.expansion import expand, expand_given
 from controlplane.virt_api.guests import Guests
 from controlplane.virt_api.inquiry import inquire
 from controlplane.virt_api.lifecycle import (
@@ -50,7 +53,7 @@ ATTEMPTS = 4
 
 POWER: tuple[Verb, ...] = get_args(Verb)
 ABOUT: tuple[About, ...] = get_args(About)
-AT_ONCE = frozenset({*POWER, *ABOUT, "cancel-evacuation"})
+AT_ONCE = frozenset({*POWER, *ABOUT, "cancel-evacuation", "expand-spec", "expand-vm-spec"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,7 @@ class Subresources:
 
     client: Client
     guests: Guests
+    configuration: Callable[[], KubeVirtConfiguration]
 
     async def answer(self, route: ToSubresource, user: User, body: bytes) -> Answer:
         """Answer one request. Never raises ApiError."""
@@ -93,6 +97,10 @@ class Subresources:
         key, action = Key(route.access.namespace, route.access.name), route.row.action
         if action in ABOUT:
             return await inquire(self.client, self.guests.handlers, key, action)
+        if action == "expand-spec":
+            return await expand(self.client, key)
+        if action == "expand-vm-spec":
+            return await asyncio.to_thread(expand_given, body, key.namespace, self.configuration())
         if action in POWER:
             return await self.guests.carry_out(key, action, parse_power(action, body), user)
         return await cancel_evacuation(self.client, key, parse_evacuation(body), user)
@@ -157,9 +165,10 @@ def _parse(action: str, body: bytes) -> Asked:
 
 def _denied(route: ToSubresource, user: User) -> Answer:
     access = route.access
+    what = "/".join(filter(None, (access.resource, access.subresource)))
     message = (
         f'{access.resource}.{access.group} "{access.name}" is forbidden: User "{user.name}" cannot {access.verb} '
-        f'resource "{access.resource}/{access.subresource}" in API group "{access.group}" '
+        f'resource "{what}" in API group "{access.group}" '
         f'in the namespace "{access.namespace}"'
     )
     return failure(403, message, details={"name": access.name, "group": access.group, "kind": access.resource})

@@ -28,6 +28,8 @@ ARCHITECTURE = "amd64"
 MACHINE_TYPE = "q35"
 CPU_MODEL = "host-model"
 DISK_BUS = "sata"
+PROBE_NUMBERS = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
+"""Kubernetes' own, which a Pod would get anyway: an instance says them, as upstream's does."""
 MOST_SOCKETS = 2**31 - 1  # what the field's type holds; no encoder takes what an exponent of 99 makes
 
 
@@ -61,6 +63,15 @@ def _spec(spec: Json, configuration: KubeVirtConfiguration) -> None:
     _devices(spec)
     _switches(_inside(spec, "domain"), configuration)
     _absent(spec, "evictionStrategy", configuration.eviction_strategy or "None")
+    for probe in (_seen(spec, "livenessProbe"), _seen(spec, "readinessProbe")):
+        _probe(probe)
+
+
+def _probe(probe: Json) -> None:
+    """Say the numbers of a probe that is there; 0 is none, as Kubernetes has it."""
+    for field, number in PROBE_NUMBERS.items() if probe else ():
+        if probe.get(field) is None or (probe[field].__class__ is int and probe[field] == 0):
+            probe[field] = number
 
 
 def _absent(holder: object, field: str, value: Any) -> None:

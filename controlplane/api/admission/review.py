@@ -26,15 +26,22 @@ MAX_BYTES = 512 * 1024
 MAX_DEPTH = 64
 MAX_CAUSES = 20
 """Problems that an answer lists; the rest is a number."""
+_SHOWN_PATH = 80
+"""Characters of a path that has no end."""
 _UID = re.compile(rb'"uid"\s*:\s*"([0-9A-Za-z-]{1,64})"')
 
 
 class UnreadableReviewError(ValueError):
     """The body holds no request that can be judged. `answer` is what to reply, with status 200 if it is not None."""
 
-    def __init__(self, message: str, *, uid: str = "", code: int = 400) -> None:
-        super().__init__(message)
-        self.answer = _envelope(_refusal(uid, code, "BadRequest", message)) if uid else None
+    def __init__(self, message: str, *, uid: str = "", code: int = 400, at: str = "") -> None:
+        """Say what cannot be read. at: the field that it is about."""
+        where = at[:_SHOWN_PATH]
+        super().__init__(f"{where}: {message}" if where else message)
+        refusal = _refusal(uid, code, "BadRequest", str(self))
+        if where:
+            refusal["status"]["details"] = {"causes": [_cause(Problem(where, message))]}
+        self.answer = _envelope(refusal) if uid else None
 
 
 class _Kind(msgspec.Struct):
@@ -89,7 +96,7 @@ def _object(raw: msgspec.Raw, uid: str) -> Json | None:
     value = msgspec.json.decode(data)
     if value is not None and not isinstance(value, dict):
         raise UnreadableReviewError("object must be a JSON object", uid=uid)
-    _check_growth(value, uid)
+    check_growth(value, uid)
     return value
 
 
@@ -99,18 +106,19 @@ def _old(raw: msgspec.Raw) -> Json | None:
     return value if isinstance(value, dict) else None
 
 
-def _check_growth(value: Any, uid: str) -> None:
+def check_growth(value: Any, uid: str = "") -> None:
+    """Raise UnreadableReviewError for a value that is nested too deep or has too long a list."""
     todo: list[tuple[Any, int, str]] = [(value, 1, "")]
     while todo:
         one, depth, path = todo.pop()
         if not isinstance(one, dict | list):
             continue
         if depth > MAX_DEPTH:
-            raise UnreadableReviewError(f"{path[:80]}: nesting deeper than {MAX_DEPTH}; flatten the object", uid=uid)
+            raise UnreadableReviewError(f"nesting deeper than {MAX_DEPTH}; flatten the object", uid=uid, at=path)
         if isinstance(one, list):
             if len(one) > MAX_ITEMS:
-                message = f"{path[:80]}: has {len(one)} items, at most {MAX_ITEMS} are allowed; remove some"
-                raise UnreadableReviewError(message, uid=uid)
+                message = f"has {len(one)} items, at most {MAX_ITEMS} are allowed; remove some"
+                raise UnreadableReviewError(message, uid=uid, at=path)
             todo.extend((inside, depth + 1, path) for inside in one)
         else:
             todo.extend(

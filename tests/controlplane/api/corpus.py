@@ -22,6 +22,28 @@ PING = {"guestAgentPing": {}}
 ONE_HANDLER = ("spec.livenessProbe", "has exec and tcpSocket; a probe has exactly one")
 
 
+REQUIRED, PREFERRED = (f"{one}DuringSchedulingIgnoredDuringExecution" for one in ("required", "preferred"))
+NODES = f"{SPEC}/affinity/nodeAffinity/{REQUIRED}"
+BETTER_NODES = f"{SPEC}/affinity/nodeAffinity/{PREFERRED}"
+AWAY = f"{SPEC}/affinity/podAntiAffinity/{REQUIRED}"
+HOST = {"topologyKey": "kubernetes.io/hostname"}
+
+
+def a_term(rule: str, parts: list[Any]) -> dict[str, Any]:
+    """Return a requirement of nodes with one term."""
+    return {"nodeSelectorTerms": [{rule: parts}]}
+
+
+def asked(key: str, operator: str, *values: str) -> dict[str, Any]:
+    """Return a requirement of one label."""
+    return a_term("matchExpressions", [{"key": key, "operator": operator, **({"values": [*values]} if values else {})}])
+
+
+def named(key: str, operator: str, *values: str) -> dict[str, Any]:
+    """Return a requirement of one field."""
+    return a_term("matchFields", [{"key": key, "operator": operator, **({"values": [*values]} if values else {})}])
+
+
 class Row(NamedTuple):
     """One malformed machine."""
 
@@ -47,6 +69,7 @@ SHAPE = [
     Row("name of 254 characters", "metadata/name", "a" * 254, "metadata.name", "at most 253"),
     Row("name that climbs", "metadata/name", "../../etc", "metadata.name", "DNS subdomain"),
     Row("name with a bidi override", "metadata/name", "a\u202eb", "metadata.name", "\\u202e"),
+    Row("name with a zero byte", "metadata/name", "a\0b", "metadata.name", "\\u0000"),
     Row(
         "further attempts that are no number",
         "spec/template/metadata/annotations",
@@ -111,11 +134,43 @@ COMPUTE = [
         "at most 255",
     ),
     Row("dedicated CPUs", f"{DOMAIN}/cpu/dedicatedCpuPlacement", True, "domain.cpu.dedicatedCpuPlacement", "not built"),
+    Row(
+        "three threads on dedicated CPUs",
+        f"{DOMAIN}/cpu",
+        {"threads": 3, "dedicatedCpuPlacement": True},
+        "domain.cpu.dedicatedCpuPlacement",
+        "not built",
+    ),
+    Row(
+        "a thread of the emulator's own",
+        f"{DOMAIN}/cpu/isolateEmulatorThread",
+        True,
+        "domain.cpu.isolateEmulatorThread",
+        "not built",
+    ),
+    Row(
+        "dedicated CPUs, fewer asked for than allowed",
+        DOMAIN,
+        {
+            "cpu": {"dedicatedCpuPlacement": True},
+            "resources": {"requests": {"cpu": "2", "memory": "1Gi"}, "limits": {"cpu": "3"}},
+        },
+        "domain.cpu.dedicatedCpuPlacement",
+        "not built",
+    ),
+    Row(
+        "half a dedicated CPU",
+        DOMAIN,
+        {"cpu": {"dedicatedCpuPlacement": True}, "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}}},
+        "domain.cpu.dedicatedCpuPlacement",
+        "not built",
+    ),
     Row("maxSockets", f"{DOMAIN}/cpu/maxSockets", 4, "domain.cpu.maxSockets", "not built"),
     Row("10000 features", f"{DOMAIN}/cpu/features", [{"name": "x"}] * 10000, "domain.cpu.features", "not built"),
     Row("model with a command", f"{DOMAIN}/cpu/model", "host-model;rm -rf /", "domain.cpu.model", "must be letters"),
     Row("request above limit", f"{DOMAIN}/resources/requests/cpu", "3", "resources.requests[cpu]", "above limits"),
-    Row("negative cpu", f"{DOMAIN}/resources/requests/cpu", "-1", "resources.requests[cpu]", "more than 0"),
+    Row("negative cpu", f"{DOMAIN}/resources/requests/cpu", "-1", "resources.requests[cpu]", "from 0 to 1024"),
+    Row("no cpu at all", f"{DOMAIN}/resources/limits/cpu", "0", "resources.limits[cpu]", "must be more than 0"),
     Row("cpu as a float", f"{DOMAIN}/resources/requests/cpu", 0.5, "resources.requests[cpu]", "as a string"),
     Row("no memory", DOMAIN, {"devices": {}}, "domain.memory.guest", "set memory.guest"),
     Row("negative memory", f"{DOMAIN}/memory/guest", "-1Gi", "domain.memory.guest", "must be positive"),
@@ -254,6 +309,62 @@ COMPUTE = [
         "not an IP address",
     ),
     Row("affinity for nothing", f"{SPEC}/affinity/nodeAfinity", {}, "spec.affinity.nodeAfinity", "nodeAffinity"),
+    Row("affinity in a list", f"{SPEC}/affinity", {"nodeAffinity": []}, "affinity.nodeAffinity", "must be an object"),
+    Row("no terms", NODES, {"nodeSelectorTerms": []}, "nodeSelectorTerms", "at least one term"),
+    Row("terms that are missing", NODES, {}, "nodeSelectorTerms", "is required"),
+    Row("a misspelt term", NODES, a_term("matchExpresions", []), "matchExpresions", "did you mean matchExpressions"),
+    Row(
+        "an operator nobody has", NODES, asked("zone", "Is", "a"), "matchExpressions[0].operator", "allowed: In, NotIn"
+    ),
+    Row("an expression without operator", NODES, a_term("matchExpressions", [{"key": "a"}]), "operator", "is required"),
+    Row("a key that is none", NODES, asked("a b", "Exists"), "matchExpressions[0][a b]", "not a label key"),
+    Row("In of nothing", NODES, asked("zone", "In"), "matchExpressions[0].values", "at least one value"),
+    Row("Exists with values", NODES, asked("zone", "Exists", "a"), "matchExpressions[0].values", "takes no values"),
+    Row("more than a word", NODES, asked("cores", "Gt", "many"), "matchExpressions[0].values", "one whole number"),
+    Row("less than two", NODES, asked("cores", "Lt", "1", "2"), "matchExpressions[0].values", "one whole number"),
+    Row("a label value with a space", NODES, asked("zone", "In", "a b"), "matchExpressions[0][zone]", "label value"),
+    Row("another field", NODES, named("spec.nodeName", "In", "a"), "matchFields[0].key", "use metadata.name"),
+    Row("two nodes by name", NODES, named("metadata.name", "In", "a", "b"), "matchFields[0].values", "exactly one"),
+    Row("a node by operator", NODES, named("metadata.name", "Exists"), "matchFields[0].operator", "In or NotIn"),
+    Row("a weight of 0", BETTER_NODES, [{"weight": 0, "preference": {}}], "[0].weight", "from 1 to 100"),
+    Row("no weight", BETTER_NODES, [{"preference": {}}], "[0].weight", "is required"),
+    Row("no preference", BETTER_NODES, [{"weight": 1}], "[0].preference", "is required"),
+    Row("no topology", AWAY, [{"labelSelector": {}}], "[0].topologyKey", "is required"),
+    Row("an empty topology", AWAY, [{"topologyKey": ""}], "[0].topologyKey", "is required"),
+    Row("a topology with a space", AWAY, [{"topologyKey": "a b"}], "[0].topologyKey[a b]", "not a label key"),
+    Row("a namespace that climbs", AWAY, [{**HOST, "namespaces": [".."]}], "namespaces[0]", "DNS label"),
+    Row("a selector of nothing", AWAY, [{**HOST, "labelSelector": {"a": "b"}}], "labelSelector.a", "no such field"),
+    Row(
+        "a selector with a bad operator",
+        AWAY,
+        [{**HOST, "namespaceSelector": {"matchExpressions": [{"key": "a", "operator": "Gt"}]}}],
+        "namespaceSelector.matchExpressions[0].operator",
+        "allowed: In, NotIn",
+    ),
+    Row(
+        "a selector that is met by no label",
+        AWAY,
+        [{**HOST, "labelSelector": {"matchLabels": {"a": "b c"}}}],
+        "labelSelector.matchLabels[a]",
+        "label value",
+    ),
+    Row(
+        "keys of no selector", AWAY, [{**HOST, "matchLabelKeys": ["a"]}], "[0].matchLabelKeys", "needs a labelSelector"
+    ),
+    Row(
+        "a key that is to match and not",
+        AWAY,
+        [{**HOST, "labelSelector": {}, "matchLabelKeys": ["a"], "mismatchLabelKeys": ["a"]}],
+        "[0].mismatchLabelKeys",
+        "in matchLabelKeys, too",
+    ),
+    Row(
+        "a weight for no Pods",
+        f"{SPEC}/affinity/podAffinity/{PREFERRED}",
+        [{"weight": 101, "podAffinityTerm": HOST}],
+        f"podAffinity.{PREFERRED}[0].weight",
+        "from 1 to 100",
+    ),
     Row("affinity without end", f"{SPEC}/affinity", {"nodeAffinity": deep(70)}, "spec.affinity", "at most 64 levels"),
     Row(
         "toleration without key",

@@ -12,6 +12,7 @@ _IDENTITY = "controlplane/api/admission/identity.py"
 _VMI = "controlplane/api/admission/kinds/vmi.py"
 _REVIEW = "controlplane/api/admission/review.py"
 _METADATA = "controlplane/api/admission/validate/metadata.py"
+_COMPUTE = "controlplane/api/admission/validate/compute.py"
 _CHECK = "controlplane/api/admission/validate/check.py"
 _UNCHANGED = "controlplane/api/admission/validate/unchanged.py"
 _BY_VERDICT = ("tests/controlplane/api/admission/test_verdict.py",)
@@ -243,5 +244,19 @@ GUARDS: tuple[Guard, ...] = (
         without="and len(old) == len(new):",
         because="Something swapped in a list is a change of the list.",
         tests=_BY_UNCHANGED,
+    ),
+    Guard(
+        file=_COMPUTE,
+        line="    if limit == 0:\n",
+        without="    if False:\n",
+        because="A limit of nothing is none: a guest would take all CPUs of a node, and a quota would count nothing.",
+        tests=_BY_VERDICT,
+    ),
+    Guard(
+        file="controlplane/api/admission/kinds/replica_set.py",
+        line="    default=_leave,\n",
+        without="",
+        because="Without it the schema answers first, which names no remedy, and nothing that is not built.",
+        tests=("tests/controlplane/api/admission/kinds/test_replica_set.py",),
     ),
 )

@@ -135,4 +135,7 @@ class Replay:
             connection.putheader("Content-Type", _TYPES[verb])
         connection.endheaders(text.encode())
         response = connection.getresponse()
-        return Answer(response.status, json.loads(response.read() or b"{}"))
+        said = response.read()
+        if response.getheader("Content-Type", "").startswith("text/plain"):
+            return Answer(response.status, {"message": said.decode()})
+        return Answer(response.status, json.loads(said or b"{}"))

@@ -212,7 +212,7 @@ def a_server(
     return Server(
         Reviews(Admission(settings or cluster.admission_settings), SystemClock()),
         Evictions(client, lambda: cluster.configuration.eviction_strategy),
-        Subresources(client, Guests(client, handlers or Handlers(client, lambda: None))),
+        Subresources(client, Guests(client, handlers or Handlers(client, lambda: None)), lambda: cluster.configuration),
         cluster.tls,
         lambda: cluster.front_proxy,
         SystemClock(),

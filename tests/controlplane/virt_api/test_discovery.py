@@ -13,6 +13,7 @@ from controlplane.virt_api.routes import DOCUMENTS, ToDocument, match
 
 TOLD = {f"virtualmachineinstances/{name}" for name in ("guestosinfo", "userlist", "filesystemlist")}
 """What a guest's agent answers."""
+READ = {*TOLD, "virtualmachines/expand-spec"}
 
 
 def fetch(path: str) -> Any:
@@ -54,10 +55,11 @@ def test_only_what_is_built_is_announced() -> None:
         "virtualmachineinstances/softreboot",
         "virtualmachineinstances/freeze",
         "virtualmachineinstances/unfreeze",
-        *TOLD,
+        "expand-vm-spec",
+        *READ,
     }
     verbs = {each["name"]: (each["verbs"], each["namespaced"]) for each in listed["resources"]}
-    assert verbs == {name: (["get"] if name in TOLD else ["update"], True) for name in verbs}
+    assert verbs == {name: (["get"] if name in READ else ["update"], True) for name in verbs}
 
 
 def test_each_openapi_document_that_is_named_is_there() -> None:
@@ -66,3 +68,15 @@ def test_each_openapi_document_that_is_named_is_there() -> None:
         assert location == f"/openapi/v3/{path}"
         assert mark
         assert fetch(location)["openapi"].startswith("3.")
+
+
+def test_what_is_done_at_once_and_what_is_queued_is_documented_apart() -> None:
+    paths = fetch("/openapi/v3/apis/subresources.kubevirt.io/v1")["paths"]
+    codes = {
+        path.rpartition("/namespaces/{namespace}/")[2]: next(iter(one.values()))["responses"]
+        for path, one in paths.items()
+    }
+    queued = {path for path, responses in codes.items() if "202" in responses}
+
+    assert queued == {f"virtualmachines/{{name}}/{verb}" for verb in ("start", "stop", "restart")}
+    assert {"200", "401"} == set(codes["expand-vm-spec"]) == set(codes["virtualmachines/{name}/expand-spec"])

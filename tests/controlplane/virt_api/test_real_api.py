@@ -80,8 +80,14 @@ class Installed:
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
-    directory = tmp_path_factory.mktemp("virt-api")
-    with Lab("virt-api").running(nodes=0, controllers=False) as lab:
+    with installing(tmp_path_factory.mktemp("virt-api"), controllers=False) as made:
+        yield made
+
+
+@contextmanager
+def installing(directory: Path, *, controllers: bool) -> Iterator[Installed]:
+    """Have our API on a lab without nodes; controllers: with Kubernetes' own."""
+    with Lab("virt-api").running(nodes=0, controllers=controllers) as lab:
         kubectl = ensure_programs(lab.cache, silent).kube("kubectl")
         accounts = asyncio.run(install(lab, directory))
         with processes(lab, accounts):
@@ -405,6 +411,8 @@ def test_kubectl_sees_the_group_and_its_errors(installed: Installed) -> None:
     names = {each["name"] for each in json.loads(discovery.stdout)["resources"]}
     assert names == {
         *(f"virtualmachines/{verb}" for verb in ("start", "stop", "restart", "evacuate/cancel")),
+        "virtualmachines/expand-spec",
+        "expand-vm-spec",
         "virtualmachineinstances/evacuate/cancel",
         *(f"virtualmachineinstances/{verb}" for verb in VERBS),
         *(f"virtualmachineinstances/{what}" for what in ("guestosinfo", "userlist", "filesystemlist")),

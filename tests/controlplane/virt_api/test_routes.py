@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 
+from controlplane.kube.access import Attributes
 from controlplane.virt_api.routes import (
     TABLE,
     VERSIONS,
@@ -46,6 +47,14 @@ def test_a_port_is_an_argument_and_not_part_of_what_is_reviewed() -> None:
     assert found.access.subresource == "portforward"
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_what_is_asked_of_a_namespace_is_reviewed_without_a_name(version: str) -> None:
+    found = match("PUT", f"/apis/subresources.kubevirt.io/{version}/namespaces/ns/expand-vm-spec")
+
+    assert isinstance(found, ToSubresource)
+    assert found.access == Attributes("update", "subresources.kubevirt.io", version, "expand-vm-spec", "", "ns")
+
+
 @pytest.mark.parametrize(
     ("method", "path", "code"),
     [
@@ -64,6 +73,12 @@ def test_a_port_is_an_argument_and_not_part_of_what_is_reviewed() -> None:
         ("GET", f"{BASE}/{VMI}/%ff/console", 404),
         ("GET", f"{BASE}/{VMI}/a%0ab/console", 404),
         ("GET", f"{BASE}/{VMI}/a%00b/console", 404),
+        ("PUT", f"{BASE}/expand-vm-spec/web", 404),
+        ("PUT", f"{BASE}/{VM}", 404),
+        ("PUT", BASE, 404),
+        ("PUT", "/apis/subresources.kubevirt.io/v2/namespaces/ns/expand-vm-spec", 404),
+        ("PUT", "/apis/subresources.kubevirt.io/v1/nodes/ns/expand-vm-spec", 404),
+        ("GET", f"{BASE}/expand-vm-spec", 405),
         ("PUT", f"{BASE}/{VMI}/web/console", 405),
         ("BREW", f"{BASE}/{VM}/web/start", 405),
         ("PUT", "/apis", 405),

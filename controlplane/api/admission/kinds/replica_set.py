@@ -17,6 +17,7 @@ from controlplane.api.admission.validate.data_volumes import find_data_volumes
 from controlplane.api.admission.validate.machine import check_machine
 from controlplane.api.admission.validate.metadata import check_reserved, check_template_metadata, warn_of_held_back
 from controlplane.api.admission.validate.selector import check_selector
+from controlplane.api.admission.validate.shared_claims import warn_of_shared_claims
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.replica_set import VirtualMachineInstanceReplicaSetSpec
 from controlplane.api.schema.cel import add_machine_rules
@@ -34,9 +35,19 @@ def _check(spec: VirtualMachineInstanceReplicaSetSpec, configuration: KubeVirtCo
 
 
 def _warn(replica_set: Json) -> Iterator[str]:
-    template = replica_set["spec"].get("template")
-    if isinstance(template, dict):
-        yield from warn_of_held_back(template.get("metadata"), f"{TEMPLATE}.metadata")
+    spec = replica_set["spec"]
+    template, replicas = spec.get("template"), spec.get("replicas")
+    if not isinstance(template, dict):
+        return
+    yield from warn_of_held_back(template.get("metadata"), f"{TEMPLATE}.metadata")
+    if isinstance(replicas, int) and replicas > 1:
+        yield from warn_of_shared_claims(template.get("spec"), f"{TEMPLATE}.spec")
+
+
+def _leave(replica_set: Json, configuration: KubeVirtConfiguration, seed: str | None) -> Json:
+    """Fill in nothing. It is asked so that users hear our words: the schema's, which comes next, name no remedy."""
+    del configuration, seed
+    return replica_set
 
 
 def _add_schema_rules(spec: Schema) -> None:
@@ -49,5 +60,6 @@ RULES = Rules(
     spec=_check,
     data_volumes=partial(find_data_volumes, machine=TEMPLATE_SPEC),
     warn=_warn,
+    default=_leave,
     add_schema_rules=_add_schema_rules,
 )

@@ -54,8 +54,11 @@ def _cpu(domain: DomainSpec, path: str) -> Iterator[Problem]:
     request = _number(domain.resources.requests.get("cpu"))
     limit = _number(domain.resources.limits.get("cpu"))
     for amount, where in ((request, requests), (limit, limits)):
-        if amount is not None and not 0 < amount <= MAX_CPU:
-            yield Problem(key(where, "cpu"), f"must be more than 0 and at most {MAX_CPU}")
+        if amount is not None and not 0 <= amount <= MAX_CPU:
+            yield Problem(key(where, "cpu"), f"must be from 0 to {MAX_CPU}")
+    if limit == 0:
+        # Kubernetes takes it for no limit, and a quota for nothing used.
+        yield Problem(key(limits, "cpu"), "must be more than 0; remove it for no limit")
     if request is not None and limit is not None and request > limit:
         yield Problem(key(requests, "cpu"), "is above limits[cpu]; lower the request or raise the limit")
     for where, amounts in ((requests, domain.resources.requests), (limits, domain.resources.limits)):

@@ -7,21 +7,19 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterator
-from typing import Any
 
 from controlplane.api.admission.problem import Problem, below, excerpt
+from controlplane.api.admission.validate.affinity import check_affinity
 from controlplane.api.admission.validate.metadata import check_labels
 from controlplane.api.objects.vmi.instance import DnsConfig, Toleration, VirtualMachineInstanceSpec
 
 SEARCH_CHARACTERS = 256
-_AFFINITIES = ("nodeAffinity", "podAffinity", "podAntiAffinity")
-_RULES = ("requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution")
 
 
 def check_placement(spec: VirtualMachineInstanceSpec, path: str) -> Iterator[Problem]:
     """Check where the machine may run and how its Pod resolves names."""
     yield from check_labels(spec.node_selector, below(path, "nodeSelector"))
-    yield from _affinity(spec.affinity, below(path, "affinity"))
+    yield from check_affinity(spec.affinity, below(path, "affinity"))
     for index, toleration in enumerate(spec.tolerations):
         yield from _toleration(toleration, below(below(path, "tolerations"), index))
     if spec.dns_policy == "None" and not (spec.dns_config and spec.dns_config.nameservers):
@@ -29,21 +27,6 @@ def check_placement(spec: VirtualMachineInstanceSpec, path: str) -> Iterator[Pro
         yield Problem(below(path, "dnsConfig.nameservers"), text, "FieldValueRequired")
     if spec.dns_config is not None:
         yield from _dns_config(spec.dns_config, below(path, "dnsConfig"))
-
-
-def _affinity(affinity: dict[str, Any] | None, path: str) -> Iterator[Problem]:
-    """Check the outline; Kubernetes checks the rest when the Pod is made."""
-    for kind, rules in (affinity or {}).items():
-        here = below(path, kind if kind.isidentifier() else excerpt(kind))
-        if kind not in _AFFINITIES:
-            yield Problem(here, f"no such field; known: {', '.join(_AFFINITIES)}", "FieldValueNotSupported")
-        elif not isinstance(rules, dict):
-            yield Problem(here, "must be an object")
-        else:
-            for name in rules:
-                if name not in _RULES:
-                    where = below(here, name if name.isidentifier() else excerpt(name))
-                    yield Problem(where, f"no such field; known: {', '.join(_RULES)}", "FieldValueNotSupported")
 
 
 def _toleration(toleration: Toleration, path: str) -> Iterator[Problem]:

@@ -20,14 +20,15 @@ def check_selector(
         text = "is empty and would select everything in the namespace; set matchLabels to labels of the template"
         yield Problem(path, text, "FieldValueRequired")
         return
-    found = [*_parts(selector, path)]
+    found = [*check_parts(selector, path)]
     yield from found
     if not found and not (labels and matches(selector, labels)):
         text = "does not select what the template makes; give the template the labels that the selector asks for"
         yield Problem(labels_path, text)
 
 
-def _parts(selector: LabelSelector, path: str) -> Iterator[Problem]:
+def check_parts(selector: LabelSelector, path: str) -> Iterator[Problem]:
+    """Check what a selector asks for, one by one; it may ask for nothing."""
     yield from check_labels(selector.match_labels, below(path, "matchLabels"))
     for index, one in enumerate(selector.match_expressions):
         here = below(below(path, "matchExpressions"), index)

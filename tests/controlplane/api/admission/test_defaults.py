@@ -77,7 +77,7 @@ ODD: list[Any] = [None, "", "on", 0, 1, -1.5, 2**70, True, False, "1e99", "9" * 
 ODD += [[], ["x"], [None], [[]], [{}], {}, {"x": 1}, {"x": {}}, {"x": {"x": []}}]
 ODD += [[{"name": []}], [{"name": {}, "disk": 1, "cdrom": 2, "containerDisk": 3}]]
 TOUCHED = [
-    *("metadata", "metadata/finalizers", "spec"),
+    *("metadata", "metadata/finalizers", "spec", "spec/livenessProbe", "spec/readinessProbe/periodSeconds"),
     *(f"spec/{field}" for field in ("architecture", "evictionStrategy", "networks", "volumes", "domain")),
     *(f"spec/volumes/0{field}" for field in ("", "/name", "/containerDisk", "/containerDisk/image")),
     *(f"spec/domain/machine{field}" for field in ("", "/type")),
@@ -239,3 +239,32 @@ def test_the_configuration_decides_board_cpu_model_and_cpu_request() -> None:
 )
 def test_an_image_is_pulled_always_unless_it_is_pinned(image: str, policy: str) -> None:
     assert defaults.pull_policy(image) == policy
+
+
+@pytest.mark.parametrize("said", [{}, {"periodSeconds": 0, "failureThreshold": None}])
+@pytest.mark.parametrize("name", ["livenessProbe", "readinessProbe"])
+def test_a_probe_says_the_numbers_that_a_pod_would_get(name: str, said: dict[str, Any]) -> None:
+    vmi = golden.changed(golden.load("vmi-efi"), f"spec/{name}", {"guestAgentPing": {}, **said})
+
+    filled = defaults.default_instance(vmi, CONFIGURATION, "seed")["spec"]
+
+    numbers = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
+    assert filled[name] == {"guestAgentPing": {}, **numbers}
+    assert {"livenessProbe", "readinessProbe"} & filled.keys() == {name}, "and there is none where there was none"
+
+
+def test_what_a_probe_says_itself_stays() -> None:
+    before, after = golden.load("vmi-probes")["spec"], instance("vmi-probes")["spec"]
+
+    assert after["livenessProbe"] == before["livenessProbe"] | {"successThreshold": 1}
+    assert after["readinessProbe"]["successThreshold"] == 2
+
+
+def test_a_virtual_machine_keeps_its_template_as_it_was_written() -> None:
+    """As upstream: a template's probe has what its author said."""
+    path = "spec/template/spec/livenessProbe"
+    vm = golden.changed(golden.load("vm-full"), path, {"guestAgentPing": {}})
+
+    assert defaults.default_vm(vm, CONFIGURATION, "seed")["spec"]["template"]["spec"]["livenessProbe"] == {
+        "guestAgentPing": {}
+    }

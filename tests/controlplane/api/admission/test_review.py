@@ -73,6 +73,25 @@ def test_what_is_too_big_deep_or_broken_is_refused_with_an_answer(sent: bytes, w
     assert (response["uid"], response["allowed"], response["status"]["code"]) == ("uid-1", False, code)
 
 
+@pytest.mark.parametrize(
+    ("obj", "field", "words"),
+    [
+        ({"spec": {"volumes": [0] * 1001}}, "spec.volumes", "has 1001 items"),
+        ({"spec": {"a": json.loads("[" * 70 + "]" * 70)}}, "spec.a", "nesting deeper than 64"),
+        (json.loads('{"a":' * 70 + "1" + "}" * 70), ".".join("a" * 40) + ".", "nesting deeper than 64"),
+    ],
+)
+def test_what_is_too_deep_or_long_is_a_cause_with_its_field(obj: Any, field: str, words: str) -> None:
+    """Clients show causes, and tests look for them; a path without end is cut."""
+    with pytest.raises(UnreadableReviewError) as raised:
+        parse_review(body(obj))
+
+    assert raised.value.answer is not None
+    (cause,) = raised.value.answer["response"]["status"]["details"]["causes"]
+    assert (cause["field"], cause["reason"]) == (field, "FieldValueInvalid")
+    assert words in cause["message"]
+
+
 @pytest.mark.parametrize("old", [{"spec": {"volumes": [0] * 1001}}, [], "x"], ids=["long list", "list", "text"])
 def test_what_was_let_in_before_remains_possible_to_repair(old: Any) -> None:
     read = parse_review(body({"spec": {}}, old))

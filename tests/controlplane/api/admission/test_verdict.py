@@ -11,8 +11,9 @@ import pytest
 from kubevirt_api import names
 
 from controlplane.api.admission.verdict import Request, Settings, Verdict, review
+from controlplane.api.objects.resources import Resource
 from controlplane.virt_controller.vm.template import template_hash
-from tests.controlplane.api import golden
+from tests.controlplane.api import golden, relocated
 from tests.controlplane.api.corpus import ROWS, Row
 
 SETTINGS = Settings(serves_data_volumes=True)
@@ -34,14 +35,24 @@ def stored(name: str) -> dict[str, Any]:
     return create(manifest).patched or manifest
 
 
-@pytest.mark.parametrize("row", ROWS, ids=[row.title for row in ROWS])
-def test_a_malformed_machine_is_refused_with_the_field_and_the_remedy(row: Row) -> None:
+@pytest.mark.parametrize(
+    ("resource", "row"),
+    [
+        pytest.param(kind, row, id=f"{row.title}-{kind.kind}")
+        for kind in relocated.KINDS
+        for row in ROWS
+        if relocated.fits(row, kind)
+    ],
+)
+def test_a_malformed_machine_is_refused_with_the_field_and_the_remedy(resource: Resource, row: Row) -> None:
+    bad = relocated.relocated(row, resource)
     begun = time.process_time()
-    verdict = create(golden.changed(golden.load("vm-full"), row.set, row.value))
+    verdict = create(bad)
     seconds = time.process_time() - begun
 
     told = [(problem.path, problem.message) for problem in verdict.problems]
-    assert [path for path, message in told if path.endswith(row.field) and row.words in message], told
+    field = relocated.field(row, resource)
+    assert [path for path, message in told if path.endswith(field) and row.words in message], told
     assert verdict.patched is None
     assert all(len(str(problem)) < 500 for problem in verdict.problems)
     assert seconds < 0.5
@@ -335,6 +346,13 @@ def test_an_instance_let_in_with_long_annotations_can_still_be_labelled() -> Non
     long = golden.changed(golden.load("vmi-masquerade"), "metadata/annotations", LONG)
 
     assert update(long, golden.changed(long, "metadata/labels", {"app": "x"})).allowed
+
+
+def test_no_cpu_may_be_asked_for() -> None:
+    """As of a Pod: it gets what others leave."""
+    assert create(
+        golden.changed(golden.load("vm-full"), "spec/template/spec/domain/resources/requests/cpu", "0")
+    ).allowed
 
 
 def test_a_verdict_takes_little_time() -> None:

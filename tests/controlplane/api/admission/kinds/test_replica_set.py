@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from controlplane.api.admission.verdict import Request, Settings, Verdict, review
+from controlplane.api.registry import KINDS
+from controlplane.virt_api.routes import hooks
 from tests.controlplane.api import golden
 
 SETTINGS = Settings()
@@ -97,3 +99,42 @@ def test_a_label_that_does_not_reach_the_pod_gets_a_warning() -> None:
     (warning,) = judge(GOOD).warnings
 
     assert warning.startswith(f"spec.template.metadata: not passed on to the launcher Pod: {LABEL}")
+
+
+CLAIM = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
+READ = {"name": "data", "persistentVolumeClaim": {"claimName": "data", "readOnly": True}}
+FILLED = {"name": "data", "dataVolume": {"name": "data"}}
+
+
+@pytest.mark.parametrize(
+    ("volume", "said"),
+    [
+        (CLAIM, 'volumes[1].persistentVolumeClaim: claim "data": all replicas are to write to it'),
+        (READ, 'volumes[1].persistentVolumeClaim: claim "data": instances on other nodes stay Pending unless'),
+        (FILLED, 'volumes[1].dataVolume: claim "data": all replicas are to write to it'),
+    ],
+)
+def test_a_claim_that_several_instances_are_to_share_gets_a_warning(volume: dict[str, Any], said: str) -> None:
+    set_ = golden.changed(GOOD, "spec/template/spec/volumes", [*GOOD["spec"]["template"]["spec"]["volumes"], volume])
+
+    def warnings(replicas: Any) -> list[str]:
+        every = judge(golden.changed(set_, "spec/replicas", replicas)).warnings
+        return [one for one in every if "claim" in one]
+
+    (warning,) = warnings(2)
+    assert warning.startswith(f"spec.template.spec.{said}")
+    assert warnings(1) == warnings(0) == warnings(...) == warnings("2") == []
+
+
+@pytest.mark.parametrize("volumes", [7, [7], [{"persistentVolumeClaim": 7}], ...])
+def test_what_cannot_be_read_is_refused_and_warned_of_by_nobody(volumes: Any) -> None:
+    verdict = judge(golden.changed(golden.changed(GOOD, "spec/replicas", 2), "spec/template/spec/volumes", volumes))
+
+    assert not verdict.allowed
+    assert not [one for one in verdict.warnings if "claim" in one]
+
+
+def test_nothing_is_filled_in() -> None:
+    """It is offered to the mutating webhook for the answer alone: the schema would name no remedy."""
+    assert hooks(KINDS)["/virtualmachineinstancereplicasets-mutate"] == "mutate"
+    assert judge(GOOD).patched is None

@@ -1,0 +1,32 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What to say of claims that several instances of one template are to share. No reason to refuse: some can."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from controlplane.api.admission.problem import below, excerpt
+
+_WRITTEN = (
+    "all replicas are to write to it, which only one instance at a time may do; "
+    "use a containerDisk or an emptyDisk, or one replica"
+)
+_READ = "instances on other nodes stay Pending unless the claim is ReadOnlyMany or ReadWriteMany"
+
+
+def warn_of_shared_claims(machine: Any, path: str) -> Iterator[str]:
+    """Name the claims of a template for several instances. machine: its spec as it was written, good or not."""
+    volumes = machine.get("volumes") if isinstance(machine, dict) else None
+    for index, volume in enumerate(volumes if isinstance(volumes, list) else ()):
+        if not isinstance(volume, dict):
+            continue
+        here = below(below(path, "volumes"), index)
+        claim, filled = volume.get("persistentVolumeClaim"), volume.get("dataVolume")
+        if isinstance(claim, dict):
+            why = _READ if claim.get("readOnly") is True else _WRITTEN
+            yield f"{below(here, 'persistentVolumeClaim')}: claim {excerpt(claim.get('claimName'))}: {why}"
+        elif isinstance(filled, dict):
+            yield f"{below(here, 'dataVolume')}: claim {excerpt(filled.get('name'))}: {_WRITTEN}"

@@ -1,0 +1,136 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What expand-spec and expand-vm-spec answer, and what they refuse."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.kube.certificates import KeyPair
+from controlplane.virt_api.expansion import expand_given
+from tests.controlplane.api import golden
+from tests.controlplane.virt_api.served import CLIENTS, USER, Served, a_client_pair, serving
+
+VM = golden.load("vm-full")
+TYPED = golden.changed(VM, "spec/instancetype", {"name": "u1.medium"})
+STORED = "/apis/kubevirt.io/v1/namespaces/default/virtualmachines/full"
+BASE = "/apis/subresources.kubevirt.io/v1/namespaces/default"
+DEEP = "[" * 70 + "]" * 70
+
+
+@pytest.fixture
+async def served(tmp_path: Path) -> AsyncIterator[Served]:
+    async with serving(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def proxy(served: Served) -> KeyPair:
+    return a_client_pair(served.proxy_authority, usage=CLIENTS)
+
+
+def given(body: bytes, namespace: str = "default") -> tuple[int, Any]:
+    answer = expand_given(body, namespace, KubeVirtConfiguration())
+    return answer.code, json.loads(answer.body)
+
+
+@pytest.mark.parametrize("namespace", ["default", "", None, ...])
+def test_a_good_machine_is_answered_as_it_came(namespace: Any) -> None:
+    vm = golden.changed(VM, "metadata/namespace", namespace)
+
+    assert given(json.dumps(vm).encode()) == (200, vm)
+
+
+@pytest.mark.parametrize(
+    ("vm", "field", "words"),
+    [
+        (golden.changed(VM, "metadata/namespace", "other"), "metadata.namespace", "must be empty or default"),
+        (golden.changed(VM, "kind", "VirtualMachineInstance"), "kind", "must be VirtualMachine"),
+        (TYPED, "spec.instancetype", "not built in this version"),
+        (golden.changed(VM, "spec/template/spec/domain/cpu/cores", 0), "spec.template.spec.domain.cpu.cores", "from 1"),
+        (golden.changed(VM, "spec/runStrategy", ...), "spec.runStrategy", "is required"),
+        (golden.changed(VM, "spec/tempalte", {}), "spec.tempalte", "did you mean template"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_field(vm: Any, field: str, words: str) -> None:
+    code, status = given(json.dumps(vm).encode())
+
+    assert (code, status["reason"]) == (400, "BadRequest")
+    assert [one["message"] for one in status["details"]["causes"] if one["field"] == field and words in one["message"]]
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b"", "must be a VirtualMachine as JSON"),
+        (b"null", "must be a VirtualMachine as JSON, got null"),
+        (b"[]", "must be a VirtualMachine as JSON, got []"),
+        (b"kind: VirtualMachine", "must be a VirtualMachine as JSON"),
+        (b"\xff", "must be a VirtualMachine as JSON"),
+        (f'{{"spec": {DEEP}}}'.encode(), "nesting deeper than 64"),
+        (b"[" * 60_000, "must be a VirtualMachine as JSON"),
+    ],
+)
+def test_what_is_no_machine_is_refused(body: bytes, words: str) -> None:
+    code, status = given(body)
+
+    assert code == 400
+    assert words in status["message"]
+    assert len(status["message"]) < 500
+
+
+async def test_a_stored_machine_is_answered_as_it_is(served: Served, proxy: KeyPair) -> None:
+    stored = served.api.put(STORED, VM)
+
+    code, body = await served.call("GET", f"{BASE}/virtualmachines/full/expand-spec", pair=proxy, headers=USER)
+
+    assert (code, body) == (200, stored)
+
+
+async def test_a_stored_machine_of_an_instance_type_is_not_shown_as_if_it_had_none(
+    served: Served, proxy: KeyPair
+) -> None:
+    served.api.put(STORED, TYPED)
+
+    code, body = await served.call("GET", f"{BASE}/virtualmachines/full/expand-spec", pair=proxy, headers=USER)
+
+    assert code == 501
+    assert "spec.instancetype" in body["message"]
+
+
+async def test_a_machine_that_is_not_there_is_not_found(served: Served, proxy: KeyPair) -> None:
+    code, body = await served.call("GET", f"{BASE}/virtualmachines/full/expand-spec", pair=proxy, headers=USER)
+
+    assert (code, body["reason"]) == (404, "NotFound")
+
+
+async def test_a_machine_is_judged_for_whom_the_review_allows_it(served: Served, proxy: KeyPair) -> None:
+    code, body = await served.call(
+        "PUT", f"{BASE}/expand-vm-spec", pair=proxy, headers=USER, body=json.dumps(VM).encode()
+    )
+
+    assert (code, body) == (200, VM)
+    (asked,) = served.reviews
+    assert asked["resourceAttributes"] == {
+        "verb": "update",
+        "group": "subresources.kubevirt.io",
+        "version": "v1",
+        "resource": "expand-vm-spec",
+        "namespace": "default",
+    }
+
+
+async def test_whom_the_review_does_not_allow_it_hears_nothing_of_the_machine(tmp_path: Path) -> None:
+    async with serving(tmp_path, allowed=False) as served:
+        proxy = a_client_pair(served.proxy_authority, usage=CLIENTS)
+        code, body = await served.call("PUT", f"{BASE}/expand-vm-spec", pair=proxy, headers=USER, body=b"[]")
+
+    assert code == 403
+    assert 'cannot update resource "expand-vm-spec" in API group' in body["message"]

@@ -1,0 +1,173 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The bad-input corpus on a real API server, for each kind that holds a machine: what users are told, row by row."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from controlplane.api.objects.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Resource
+from controlplane.engine.errors import ApiError, Conflict, Invalid
+from controlplane.kube.client import Client, Selection, collection_path
+from controlplane.kube.transport import Request
+from tests.controlplane.api import golden
+from tests.controlplane.api.corpus import ROWS, Row
+from tests.controlplane.api.relocated import KINDS, SET, field, fits, machine, relocated
+from tests.controlplane.virt_api import test_real_api
+from tests.controlplane.virt_api.test_real_api import Installed, a_client, key_of
+
+pytestmark = pytest.mark.component
+installed = test_real_api.installed
+
+AT_ONCE = 8
+HANGS_SECONDS = 5.0
+"""Of one answer: no measure of speed, which depends on the machine."""
+DRY = "?dryRun=All"
+STRICT = f"{DRY}&fieldValidation=Strict"
+WHOLE = json.dumps(machine(VIRTUAL_MACHINE))
+BOUNDED = {
+    "cores beyond 64 bits": "must be a whole number, got 1.18",
+    "10000 features": "has 10000 items, at most 1000 are allowed",
+    "affinity without end": "nesting deeper than 64",
+}
+"""What the API server has made another number of, or nobody reads to its end: what is said of those."""
+BINARY = "\x01\x02: [\n\t- %"
+
+
+@pytest.fixture
+async def client(installed: Installed) -> AsyncIterator[Client]:
+    async with a_client(installed.kubeconfig) as made:
+        yield made
+
+
+async def offer(client: Client, resource: Resource, body: Any, query: str = DRY, **how: Any) -> ApiError | None:
+    """Offer an object, or the bytes of one, for the answer alone."""
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    path = collection_path(resource, "default") + query
+    try:
+        await client.transport.send(Request("POST", path, f"create a {resource.kind}", data, **how))
+    except ApiError as error:
+        return error
+    return None
+
+
+def create(installed: Installed, body: Any) -> subprocess.CompletedProcess[str]:
+    return installed.run_kubectl("create", "--dry-run=server", "-f", "-", stdin=json.dumps(body))
+
+
+async def stored(client: Client) -> list[bytes]:
+    return [one for kind in KINDS for one in (await client.list_page(Selection(kind, "default"))).items]
+
+
+def answered(row: Row, resource: Resource, error: ApiError | None) -> bool:
+    """Tell whether it was a 422 with a cause that names the field in our words; or 400, of what is not read."""
+    if not isinstance(error, Invalid):
+        return False
+    causes: Any = error.details.get("causes", [])
+    if row.title in BOUNDED:
+        return any(field(row, resource) in one["field"] and BOUNDED[row.title] in one["message"] for one in causes)
+    told = any(one["field"].endswith(field(row, resource)) and row.words in one["message"] for one in causes)
+    return told and error.reason == "Invalid"
+
+
+@pytest.mark.parametrize("resource", KINDS, ids=[one.kind for one in KINDS])
+async def test_each_malformed_machine_is_refused_with_field_and_remedy_and_nothing_is_stored(
+    client: Client, resource: Resource
+) -> None:
+    turns = asyncio.Semaphore(AT_ONCE)
+
+    async def wrong(row: Row) -> str:
+        async with turns:
+            begun = time.monotonic()
+            error = await offer(client, resource, relocated(row, resource))
+            hangs = time.monotonic() - begun > HANGS_SECONDS
+        return "" if answered(row, resource, error) and not hangs else f"{row.title}: {error!r}, hangs: {hangs}"
+
+    answers = await asyncio.gather(*(wrong(row) for row in ROWS if fits(row, resource)))
+
+    assert [one for one in answers if one] == []
+    assert await offer(client, resource, machine(resource)) is None, "nothing else is wrong with it"
+    assert await stored(client) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("[]", "cannot unmarshal array"),
+        (WHOLE[:-20], "unexpected"),
+        (WHOLE[:-1] + ', "spec": {}}', 'duplicate field "spec"'),
+        (json.dumps(golden.changed(machine(VIRTUAL_MACHINE), "metadata/lables", {})), "metadata.lables"),
+        (json.dumps(golden.changed(machine(VIRTUAL_MACHINE), "metadata/labels", {"x": "a\nb"})), "metadata.labels"),
+    ],
+    ids=["a list", "truncated", "a key twice", "misspelt labels", "a label with a newline"],
+)
+async def test_what_is_no_machine_is_refused_by_the_api_server(client: Client, body: str, words: str) -> None:
+    error = await offer(client, VIRTUAL_MACHINE, body.encode(), STRICT)
+
+    assert isinstance(error, Invalid)
+    assert words in str(error)
+    assert error.reason in ("BadRequest", "Invalid")
+
+
+async def test_yaml_with_a_key_twice_is_refused(client: Client) -> None:
+    body = f"{WHOLE[:-1]},\n spec: {{}}}}".encode()
+
+    error = await offer(client, VIRTUAL_MACHINE, body, STRICT, content_type="application/yaml")
+
+    assert isinstance(error, Invalid)
+    assert 'key "spec" already set' in str(error)
+
+
+@pytest.mark.parametrize("resource", KINDS, ids=[one.kind for one in KINDS])
+def test_an_object_that_is_too_large_is_refused_with_its_size(installed: Installed, resource: Resource) -> None:
+    """1.6 MB of annotations; nobody reads on."""
+    notes = {f"example.com/{one}": "x" * 100_000 for one in range(16)}
+
+    refused = create(installed, golden.changed(machine(resource), "metadata/annotations", notes))
+
+    assert refused.returncode == 1
+    assert "bytes, at most 524288 are allowed" in refused.stderr
+
+
+@pytest.mark.parametrize("resource", KINDS, ids=[one.kind for one in KINDS])
+async def test_what_is_odd_and_good_is_accepted(client: Client, resource: Resource) -> None:
+    """A name that is longer than a label, and network data that is nobody's business but the guest's."""
+    prefix = "spec/volumes" if resource == VIRTUAL_MACHINE_INSTANCE else "spec/template/spec/volumes"
+    odd = golden.changed(machine(resource), f"{prefix}/2/cloudInitNoCloud/networkData", BINARY)
+
+    assert await offer(client, resource, golden.changed(odd, "metadata/name", "a" * 64)) is None
+
+
+def test_a_kind_that_nobody_has_is_refused(installed: Installed) -> None:
+    """By kubectl: the API server goes by the path."""
+    refused = create(installed, {**machine(VIRTUAL_MACHINE), "kind": "VirtualMachin"})
+
+    assert refused.returncode == 1
+    assert 'no matches for kind "VirtualMachin" in version "kubevirt.io/v1"' in refused.stderr
+
+
+def test_a_set_whose_replicas_are_to_share_a_claim_is_taken_with_a_warning(installed: Installed) -> None:
+    writable = golden.changed(machine(SET), "spec/template/spec/volumes/3/persistentVolumeClaim/readOnly", ...)
+
+    taken = create(installed, golden.changed(writable, "spec/replicas", 2))
+
+    assert taken.returncode == 0, taken.stderr
+    assert taken.stderr.count("Warning: spec.template.spec.volumes[3].persistentVolumeClaim: claim") == 1
+
+
+async def test_an_instance_of_another_uid_is_not_deleted(client: Client) -> None:
+    made = await client.create(VIRTUAL_MACHINE_INSTANCE, "default", machine(VIRTUAL_MACHINE_INSTANCE))
+
+    with pytest.raises(Conflict):
+        await client.delete(VIRTUAL_MACHINE_INSTANCE, key_of(made), uid="5d307ca9-0000-0000-0000-000000000000")
+
+    kept = await client.get(VIRTUAL_MACHINE_INSTANCE, key_of(made))
+    assert "deletionTimestamp" not in kept["metadata"]

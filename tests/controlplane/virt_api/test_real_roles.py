@@ -1,0 +1,140 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What people may do whom Kubernetes' own admin, edit and view are given in a namespace, on a real API server.
+
+Aggregation is a controller of Kubernetes, so those run here; users are impersonated, and virt-api asks again by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.controlplane.policies.cluster import RBAC, wait
+from tests.controlplane.policies.replay import Replay, Request, Who
+from tests.controlplane.virt_api.test_manifests import render
+from tests.controlplane.virt_api.test_real_api import GROUP, Installed, a_vm, installing
+
+pytestmark = pytest.mark.component
+
+ROLES = ("admin", "edit", "view")
+WHO = {role: Who(f"{role}-of-default") for role in (*ROLES, "stranger")}
+NOBODY, ADMIN, MAKERS, READERS, EVERYBODY = (), ROLES[:1], ROLES[:2], ROLES, (*ROLES, "stranger")
+
+KINDS = "virtualmachines virtualmachineinstances virtualmachineinstancereplicasets"
+SCALE = "virtualmachineinstancereplicasets/scale"
+POWER = "pause unpause reset softreboot freeze unfreeze evacuate evacuate/cancel"
+TOLD = "guestosinfo userlist filesystemlist"
+MAY = (
+    ("get list watch", "kubevirt.io", KINDS, READERS),
+    ("create update patch delete", "kubevirt.io", KINDS, MAKERS),
+    ("deletecollection", "kubevirt.io", KINDS, ADMIN),
+    ("get", "kubevirt.io", SCALE, READERS),
+    ("update patch", "kubevirt.io", SCALE, MAKERS),
+    ("update patch", "kubevirt.io", " ".join(f"{kind}/status" for kind in KINDS.split()), NOBODY),
+    ("get list", "kubevirt.io", "kubevirts", EVERYBODY),
+    ("create update patch delete deletecollection", "kubevirt.io", "kubevirts", NOBODY),
+    ("get list", "subresources.kubevirt.io", "version", EVERYBODY),
+    ("update", "subresources.kubevirt.io", "virtualmachines/start virtualmachines/stop", MAKERS),
+    ("update", "subresources.kubevirt.io", "virtualmachines/restart virtualmachines/evacuate/cancel", MAKERS),
+    ("update", "subresources.kubevirt.io", " ".join(f"virtualmachineinstances/{one}" for one in POWER.split()), MAKERS),
+    ("get", "subresources.kubevirt.io", " ".join(f"virtualmachineinstances/{one}" for one in TOLD.split()), READERS),
+    ("get", "subresources.kubevirt.io", "virtualmachines/expand-spec", READERS),
+    ("update", "subresources.kubevirt.io", "expand-vm-spec", READERS),
+    ("get", "subresources.kubevirt.io", "virtualmachineinstances/start virtualmachines/pause", NOBODY),
+    ("update", "subresources.kubevirt.io", "virtualmachines/migrate", NOBODY),
+)
+"""As upstream, where it is built: verbs, group, resources with their subresource, and who may."""
+VMS = "/apis/kubevirt.io/v1/namespaces/default/virtualmachines"
+SETS = "/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstancereplicasets"
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
+    with installing(tmp_path_factory.mktemp("roles"), controllers=True) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def send(installed: Installed) -> Iterator[Replay]:
+    replay = Replay(installed.lab)
+    for body in render("rbac-users.yaml.j2"):
+        replay.admin("POST", f"{RBAC}/{body['kind'].lower()}s", body)
+    for role in ROLES:
+        subject = {"kind": "User", "name": WHO[role].user, "apiGroup": "rbac.authorization.k8s.io"}
+        reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role}
+        binding = {"metadata": {"name": role}, "roleRef": reference, "subjects": [subject]}
+        replay.admin("POST", f"{RBAC}/namespaces/default/rolebindings", binding)
+    for role in ROLES:
+        wait(f"{role} is aggregated", lambda role=role: may(replay, role, "list", "kubevirt.io", "virtualmachines"))
+    yield replay
+    replay.close()
+
+
+def may(send: Replay, role: str, verb: str, group: str, resource: str, namespace: str = "default") -> bool:
+    """Ask as that user what that user may do."""
+    resource, _unused, subresource = resource.partition("/")
+    asked = {"verb": verb, "group": group, "resource": resource, "subresource": subresource, "namespace": namespace}
+    body: Any = {"spec": {"resourceAttributes": asked}}
+    path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+    return send(Request(WHO[role], "POST", path, body), for_real=True).body["status"]["allowed"] is True
+
+
+@pytest.mark.parametrize("row", MAY, ids=[" ".join((*row[:1], *row[2:3])) for row in MAY])
+def test_each_role_may_do_what_upstreams_may(send: Replay, row: tuple[str, str, str, tuple[str, ...]]) -> None:
+    verbs, group, resources, expected = row
+    asked = [(verb, resource) for verb in verbs.split() for resource in resources.split()]
+
+    allowed = {(verb, one): tuple(role for role in WHO if may(send, role, verb, group, one)) for verb, one in asked}
+
+    assert allowed == dict.fromkeys(asked, expected)
+
+
+def test_a_role_in_one_namespace_is_none_in_another(send: Replay) -> None:
+    assert not may(send, "admin", "get", "kubevirt.io", "virtualmachines", namespace="kube-system")
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_what_a_role_sends_is_carried_out_or_refused(send: Replay, role: str) -> None:
+    """The API server asks first, and where that lets through, virt-api asks again."""
+    name = f"of-{role}"
+    vm = a_vm(name)
+    vm["metadata"]["labels"] = {"of": role}
+    template = vm["spec"]["template"] | {"metadata": {"labels": {"of": role}}}
+    of_a_set = {"replicas": 0, "selector": {"matchLabels": {"of": role}}, "template": template}
+    alike = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstanceReplicaSet", "metadata": {"name": name}}
+    send.admin("POST", VMS, vm)
+    send.admin("POST", SETS, {**alike, "spec": of_a_set})
+    below = f"{GROUP}/namespaces/default"
+    requests = {
+        "start": ("PUT", f"{below}/virtualmachines/{name}/start", None),
+        "pause": ("PUT", f"{below}/virtualmachineinstances/{name}/pause", None),
+        "guestosinfo": ("GET", f"{below}/virtualmachineinstances/{name}/guestosinfo", None),
+        "expand-spec": ("GET", f"{below}/virtualmachines/{name}/expand-spec", None),
+        "expand-vm-spec": ("PUT", f"{below}/expand-vm-spec", vm),
+        "scale": ("PATCH", f"{SETS}/{name}/scale", {"spec": {"replicas": 2}}),
+        "list": ("GET", VMS, None),
+        "deletecollection": ("DELETE", f"{VMS}?labelSelector=of%3D{role}", None),
+    }
+
+    said = {what: send(Request(WHO[role], *how), for_real=True).status for what, how in requests.items()}
+
+    # There is no instance: what may be asked for is answered by that.
+    is_maker = role in MAKERS
+    assert said == {
+        "start": 202 if is_maker else 403,
+        "pause": 404 if is_maker else 403,
+        "guestosinfo": 500,
+        "expand-spec": 200,
+        "expand-vm-spec": 200,
+        "scale": 200 if is_maker else 403,
+        "list": 200,
+        "deletecollection": 200 if role in ADMIN else 403,
+    }
+    stored = send.admin("GET", f"{VMS}/{name}")
+    assert stored["spec"]["runStrategy"] == ("Always" if is_maker else "Halted")
+    assert ("deletionTimestamp" in stored["metadata"]) is (role in ADMIN)
+    assert send.admin("GET", f"{SETS}/{name}")["spec"]["replicas"] == (2 if is_maker else 0)
