@@ -53,7 +53,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_CLEARING,
-        line='                log.warning("cannot ask whose a launcher is", extra={**_who(launcher), "error": str(error)})\n'
+        line='                log.warning("cannot ask whose a launcher is", '
+        'extra={**_who(launcher), "error": str(error)})\n'
         "                return False\n",
         without='                found.append(Orphan(launcher.pod.uid, "nobody answers"))\n                continue\n',
         because="A guest is ended because the API server could not be reached.",

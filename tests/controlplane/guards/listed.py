@@ -48,6 +48,7 @@ from tests.controlplane.guards import (
     vm,
     vm_writes,
     vmi,
+    vmi_telling,
     vmi_writes,
 )
 from tests.controlplane.guards.guard import Guard
@@ -95,5 +96,6 @@ GUARDS: tuple[Guard, ...] = (
     *vm.GUARDS,
     *vm_writes.GUARDS,
     *vmi.GUARDS,
+    *vmi_telling.GUARDS,
     *vmi_writes.GUARDS,
 )
