@@ -52,8 +52,10 @@ def wait_all(
         got = reached.get(request.namespace)
         if isinstance(outcome, VirtError) or got is None or _goal(request, outcome, terms) is None:
             final.append(outcome)
-        elif isinstance(got, VirtError):
-            final.append(got)
+        elif isinstance(got, VirtError):  # of the namespace; what each VM's part in it was is told apart
+            error = got if len(requests) == 1 else VirtError(got.message, **got.facts)
+            error.facts.setdefault("changed", outcome.changed)
+            final.append(error)
         elif isinstance(got[_name(outcome)], VirtError):
             error = got[_name(outcome)]
             error.facts.setdefault("changed", outcome.changed)

@@ -19,6 +19,7 @@ from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_a
 
 Task = Callable[..., dict[str, Any]]
 MACHINE = {"memory": "1Gi", "image": "registry/guest:1"}
+FORBIDDEN = b"HTTP/1.1 403 Forbidden\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
 
 
 def wait(api: Api, *names: str, goal: str = "running", **known: Any) -> dict[str, Any]:
@@ -136,6 +137,18 @@ def test_an_orphaned_instance_is_not_waited_for(world: World, task: Task) -> Non
     result = task(state="absent", delete_options={"propagationPolicy": "Orphan"}, wait=True)
     assert result["changed"] is True
     assert ("virtualmachineinstances", "default", "web") in world.objects
+
+
+def test_what_cannot_be_waited_for_tells_of_each_whether_it_was_changed(world: World, task: Task) -> None:
+    task(run_strategy="Halted", **MACHINE)
+    world.mischief = lambda _method, path: FORBIDDEN if "watch=" in path or "limit=" in path else None
+
+    with pytest.raises(VirtError) as caught:
+        task(vms=[{"name": "web"}, {"name": "new", "memory": "1Gi"}], wait=True, run_strategy="Always", wait_timeout=1)
+    assert [one["changed"] for one in caught.value.facts["results"]] == [True, True]
+    with pytest.raises(VirtError) as caught:
+        task(vms=[{"name": "web"}, {"name": "newer", "memory": "1Gi"}], wait=True, state="started", wait_timeout=1)
+    assert [one["changed"] for one in caught.value.facts["results"]] == [False, True]
 
 
 def test_what_somebody_deletes_is_not_waited_for(api: Api) -> None:
