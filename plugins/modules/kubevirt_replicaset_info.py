@@ -45,6 +45,23 @@ options:
       - Fails at once where the cluster does not know the kind.
     type: bool
     default: false
+  wait_condition:
+    description:
+      - A condition to wait for, with O(wait=true), in the place of what is waited for otherwise.
+    type: dict
+    suboptions:
+      type:
+        description: Its type, such as V(ReplicaFailure).
+        type: str
+        required: true
+      status:
+        description: Its status. A condition that is not there counts as V("False").
+        type: str
+        choices: ['True', 'False', Unknown]
+        default: 'True'
+      reason:
+        description: Its reason; any by default.
+        type: str
 seealso:
   - module: virtops.kubevirt.kubevirt_replicaset
 """
@@ -60,6 +77,15 @@ EXAMPLES = r"""
     name: workers
     namespace: default
     wait: true
+
+- name: Wait until what kept it from making instances is over
+  virtops.kubevirt.kubevirt_replicaset_info:
+    name: workers
+    namespace: default
+    wait: true
+    wait_condition:
+      type: ReplicaFailure
+      status: 'False'
 """
 
 RETURN = r"""

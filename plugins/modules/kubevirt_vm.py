@@ -267,6 +267,13 @@ options:
       reason:
         description: Its reason; any by default.
         type: str
+  wait_for_claims:
+    description:
+      - With O(state=absent) and O(wait=true), wait also until the claims (PersistentVolumeClaim) of its DataVolumes are gone. Those of
+        O(data_volume_templates) go with the VirtualMachine; claims that it only uses stay, and are not waited for.
+      - Needs the right to read PersistentVolumeClaims, and DataVolumes.
+    type: bool
+    default: false
   vms:
     description:
       - Several VirtualMachines, worked on at the same time and waited for together.
@@ -603,6 +610,7 @@ EXAMPLES = r"""
     namespace: default
     state: absent
     wait: true
+    wait_for_claims: true
 
 - name: Have CDI fill a disk that belongs to the machine, and start it when that is full
   virtops.kubevirt.kubevirt_vm:

@@ -49,6 +49,24 @@ options:
       - Fails at once where the cluster does not know the kind.
     type: bool
     default: false
+  wait_condition:
+    description:
+      - A condition to wait for, with O(wait=true), in the place of what is waited for otherwise; with O(running), both.
+      - It is looked for in the instance while there is one, else in the VirtualMachine.
+    type: dict
+    suboptions:
+      type:
+        description: Its type, such as V(AgentConnected).
+        type: str
+        required: true
+      status:
+        description: Its status. A condition that is not there counts as V("False").
+        type: str
+        choices: ['True', 'False', Unknown]
+        default: 'True'
+      reason:
+        description: Its reason; any by default.
+        type: str
 seealso:
   - module: virtops.kubevirt.kubevirt_vm
 """
@@ -66,6 +84,14 @@ EXAMPLES = r"""
       - app=web
     running: true
     wait: true
+
+- name: Wait until a virtual machine has a guest whose agent answers
+  virtops.kubevirt.kubevirt_vm_info:
+    name: web
+    namespace: default
+    wait: true
+    wait_condition:
+      type: AgentConnected
 """
 
 RETURN = r"""

@@ -45,6 +45,23 @@ options:
       - Fails at once where the cluster does not know the kind.
     type: bool
     default: false
+  wait_condition:
+    description:
+      - A condition to wait for, with O(wait=true), in the place of what is waited for otherwise.
+    type: dict
+    suboptions:
+      type:
+        description: Its type, such as V(AgentConnected).
+        type: str
+        required: true
+      status:
+        description: Its status. A condition that is not there counts as V("False").
+        type: str
+        choices: ['True', 'False', Unknown]
+        default: 'True'
+      reason:
+        description: Its reason; any by default.
+        type: str
   guest:
     description:
       - Ask the agents of guests what they know of their operating systems, users and file systems.
@@ -65,6 +82,14 @@ EXAMPLES = r"""
   virtops.kubevirt.kubevirt_vmi_info:
     label_selectors:
       - kubevirt.io/nodeName=node-1
+
+- name: Wait until the agent of a guest answers
+  virtops.kubevirt.kubevirt_vmi_info:
+    name: web
+    namespace: default
+    wait: true
+    wait_condition:
+      type: AgentConnected
 
 - name: Read what the guest's agent tells
   virtops.kubevirt.kubevirt_vmi_info:

@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 
 MODULE = Path(__file__).resolve().parents[2] / "plugins" / "modules" / "kubevirt_vm.py"
-OF_THE_TASK = frozenset({"wait", "wait_condition", "vms"})
+OF_THE_TASK = frozenset({"wait", "wait_condition", "wait_for_claims", "vms"})
 """Options that an entry does not have."""
 OWN = {
     "state": """\

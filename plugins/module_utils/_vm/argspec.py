@@ -46,6 +46,7 @@ def vm_spec() -> dict[str, Any]:
         **auth_argument_spec(),
         **wait_spec(),
         "wait_condition": _wait_condition(),
+        "wait_for_claims": {"type": "bool", "default": False},
         **_one_vm(),
         "state": {"type": "str", "choices": list(STATES), "default": "present"},
         "force": {"type": "bool", "default": False},
@@ -91,6 +92,7 @@ def info_spec() -> dict[str, Any]:
     return {
         **auth_argument_spec(),
         **wait_spec(),
+        "wait_condition": _wait_condition(),
         "name": {"type": "str"},
         "namespace": {"type": "str"},
         "label_selectors": {"type": "list", "elements": "str", "default": []},

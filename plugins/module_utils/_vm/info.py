@@ -50,12 +50,18 @@ def _found(params: Mapping[str, Any], api: Api, kind: Kind, goal: str) -> list[O
     try:
         found = _read(params, api, resource)
         if terms.wait:
-            found = _wait(api, resource, _wanted(params, found), Goal(goal, may_come=True), terms)
+            found = _wait(api, resource, _wanted(params, found), _goal(params, goal, terms), terms)
     except NotFound:
         if terms.wait:
             raise
         return None
     return found
+
+
+def _goal(params: Mapping[str, Any], usual: str, terms: Terms) -> Goal:
+    """Return what to wait for: the usual, or a condition in its place; both, where somebody says so."""
+    is_both = terms.condition is None or params.get("running") is not None
+    return Goal(usual if is_both else "there", may_come=True, condition=terms.condition)
 
 
 def _result(params: Mapping[str, Any], found: list[Object] | None) -> dict[str, Any]:

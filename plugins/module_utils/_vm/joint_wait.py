@@ -43,7 +43,13 @@ def wait_all(
         namespace = namespaces[index]
         resource = requests[0].kind.resource(namespace)
         return wait_for(
-            own, resource, goals[namespace], known[namespace], timeout_seconds=terms.wait_timeout_seconds, began=began
+            own,
+            resource,
+            goals[namespace],
+            known[namespace],
+            timeout_seconds=terms.wait_timeout_seconds,
+            began=began,
+            with_claims=terms.wait_for_claims,
         )
 
     reached = dict(zip(namespaces, in_parallel(api, len(namespaces), wait), strict=True))

@@ -69,6 +69,8 @@ class Terms(NamedTuple):
     hidden: tuple[tuple[str, ...], ...] = ()
     condition: tuple[str, str, str | None] | None = None
     """Type, status and reason of a condition to wait for as well."""
+    wait_for_claims: bool = False
+    """A deletion is waited for until the claims that go with a VM are gone."""
 
 
 def terms_from(params: Mapping[str, Any], *, check_mode: bool, diff: bool) -> Terms:
@@ -84,6 +86,7 @@ def terms_from(params: Mapping[str, Any], *, check_mode: bool, diff: bool) -> Te
         wait_timeout_seconds=params.get("wait_timeout") or 120,
         hidden=tuple(tuple(field_path.parse(text)) for text in params.get("hidden_fields") or ()),
         condition=_condition(params),
+        wait_for_claims=_for_claims(params),
     )
 
 
@@ -96,6 +99,15 @@ def _condition(params: Mapping[str, Any]) -> tuple[str, str, str | None] | None:
     if params.get("state") == "absent":
         raise BadArgument("wait_condition: with state=absent nothing is left that could have a condition; leave it out")
     return wanted["type"], wanted.get("status") or "True", wanted.get("reason")
+
+
+def _for_claims(params: Mapping[str, Any]) -> bool:
+    if not params.get("wait_for_claims"):
+        return False
+    from . import claims  # most tasks ask for none
+
+    claims.check(params)
+    return True
 
 
 def requests_from(params: Mapping[str, Any], kind: Kind = VM) -> list[VmRequest]:

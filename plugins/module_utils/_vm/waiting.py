@@ -29,14 +29,16 @@ def wait_for(
     *,
     timeout_seconds: float,
     began: float | None = None,
+    with_claims: bool = False,
 ) -> dict[str, Object | VirtError | None]:
     """Return for every name the object as it is by then (None: gone), or the error that says why it is not so.
 
     resource: VirtualMachines or their instances, of one namespace. known: how they were before; tells whose the
     instance of a VM is that is gone already. began: since when the time counts, by time.monotonic; None: now.
+    with_claims: what is to be gone is so when the claims that go with it are.
     """
     deadline = (time.monotonic() if began is None else began) + timeout_seconds
-    return _Wait(api, resource, goals, dict(known or {}), timeout_seconds, deadline).until_all()
+    return _Wait(api, resource, goals, dict(known or {}), timeout_seconds, deadline, with_claims).until_all()
 
 
 @dataclass
@@ -49,6 +51,7 @@ class _Wait:
     seen: dict[str, Object]
     timeout_seconds: float
     deadline: float
+    with_claims: bool
 
     @property
     def _instances(self) -> Resource:
@@ -62,6 +65,7 @@ class _Wait:
     def until_all(self) -> dict[str, Object | VirtError | None]:
         leaving = [name for name, goal in self.goals.items() if goal.kind == "gone"]
         uids = {name: uid for name in leaving if (uid := self._instance_uid(name))}
+        claims = {name: self._claims(name) for name in leaving} if self.with_claims else {}
         reached = Waiter(self.api, self.resource, self._judge, deadline=self.deadline).until(self.goals)
         done = {name: self._result(name, one) for name, one in reached.items()}
         gone = [name for name in leaving if done[name] is None]
@@ -77,7 +81,26 @@ class _Wait:
                 done[name] = self._pods_left(name, uids[name])
             elif self.resource.kind == cluster.REPLICA_SET.name:
                 done[name] = self._members_left(name)
+            if name in claims and done[name] is None:
+                done[name] = self._claims_left(name, claims[name])
         return done
+
+    def _claims(self, name: str) -> list[Object]:
+        """Return the claims that go with a VM, as long as that can be known."""
+        from . import claims
+
+        vm = self.seen.get(name)
+        return claims.going_with(self.api, vm, self.resource.namespace or "") if vm else []
+
+    def _claims_left(self, name: str, found: list[Object]) -> VirtError | None:
+        from . import claims
+
+        resource = claims.resource(self.resource.namespace or "")
+        for one in found:
+            error = self._all_left(name, f"claim {one['metadata']['name']}", resource, [one])
+            if error is not None:
+                return error
+        return None
 
     def _members_left(self, name: str) -> VirtError | None:
         """Wait for the instances of a replica set; each stays until its Pods are gone."""

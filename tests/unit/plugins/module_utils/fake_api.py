@@ -29,6 +29,8 @@ KINDS = {
     "virtualmachineinstancereplicasets": ("kubevirt.io/v1", "VirtualMachineInstanceReplicaSet"),
     "services": ("v1", "Service"),
     "pods": ("v1", "Pod"),
+    "persistentvolumeclaims": ("v1", "PersistentVolumeClaim"),
+    "datavolumes": ("cdi.kubevirt.io/v1beta1", "DataVolume"),
     "events": ("v1", "Event"),
 }
 

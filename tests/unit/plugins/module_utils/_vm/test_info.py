@@ -20,6 +20,7 @@ from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import info, 
 from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_api import World
 
 Task = Callable[..., dict[str, Any]]
+SETS = "virtualmachineinstancereplicasets"
 MACHINE = {"memory": "1Gi", "cloud_init": {"user_data": "canary", "type": "no_cloud"}}
 DEFAULTS: dict[str, Any] = {"label_selectors": [], "field_selectors": [], "wait_timeout": 1, "hidden_fields": ["spec"]}
 
@@ -125,6 +126,47 @@ def test_wait_for_what_is_there(task: Task, api: Api) -> None:
     task(state="stopped")
     stopped = {**DEFAULTS, "namespace": "default", "wait": True, "running": False}
     assert len(info.virtual_machines(stopped, api)["resources"]) == 1
+
+
+AGENT = {"type": "AgentConnected", "status": "True", "reason": None}
+
+
+def test_a_condition_is_waited_for_in_the_place_of_readiness(world: World, task: Task, of_sets: Task, api: Api) -> None:
+    task(**MACHINE, run_strategy="Halted")
+    of_sets(name="web", definition={"spec": {"replicas": 1, "paused": True, "selector": {}, "template": {"spec": {}}}})
+    waits = {**DEFAULTS, "name": "web", "namespace": "default", "wait": True, "wait_condition": AGENT}
+    for plural, read in (("virtualmachines", info.virtual_machines), (SETS, info.replica_sets)):
+        with pytest.raises(TimedOut, match="its condition AgentConnected is not as it should be"):
+            read(waits, api)
+        found = world.objects[plural, "default", "web"]
+        found["status"] = {"conditions": [{"type": "AgentConnected", "status": "True"}]}
+        assert len(read(waits, api)["resources"]) == 1
+
+
+def test_a_condition_of_an_instance_is_looked_at_there(world: World, task: Task, api: Api) -> None:
+    task(**MACHINE)
+    waits = {**DEFAULTS, "namespace": "default", "wait": True, "wait_condition": AGENT}
+    for read in (info.virtual_machines, info.instances):
+        with pytest.raises(TimedOut, match="AgentConnected"):
+            read(waits, api)
+    instance = world.objects["virtualmachineinstances", "default", "web"]
+    instance["status"]["conditions"].append({"type": "AgentConnected", "status": "True"})
+    for read in (info.virtual_machines, info.instances):
+        assert len(read(waits, api)["resources"]) == 1
+
+
+def test_a_condition_and_running_are_waited_for_together(world: World, task: Task, api: Api) -> None:
+    task(**MACHINE, run_strategy="Halted")
+    waits = {**DEFAULTS, "namespace": "default", "wait": True, "wait_condition": {**AGENT, "status": "False"}}
+
+    assert len(info.virtual_machines(waits, api)["resources"]) == 1
+    with pytest.raises(TimedOut, match="its run strategy is Halted"):
+        info.virtual_machines({**waits, "running": True}, api)
+
+
+def test_a_condition_without_wait_is_refused(api: Api) -> None:
+    with pytest.raises(BadArgument, match="set wait=true"):
+        info.instances({**DEFAULTS, "wait_condition": AGENT}, api)
 
 
 def test_running_without_wait_is_refused(api: Api) -> None:
