@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run one module of the collection as a user's Ansible runs it: a process, on localhost, against a cluster."""
+"""Run one module as a user's Ansible runs it: a process, on localhost, against a cluster."""
 
 from __future__ import annotations
 
@@ -16,9 +16,13 @@ Result = dict[str, Any]
 
 
 def run_module(kubeconfig: Path, collections: Path, module: str, *flags: str, **options: Any) -> Result:
-    """Return the module's result, `failed` always in it. collections: a folder for ANSIBLE_COLLECTIONS_PATH."""
+    """Return the module's result, `failed` always in it. collections: a folder for ANSIBLE_COLLECTIONS_PATH.
+
+    module: of this collection, unless its name says whose it is.
+    """
+    name = module if "." in module else f"virtops.kubevirt.{module}"
     program = str(Path(sys.executable).parent / "ansible")
-    command = [program, "localhost", "-m", f"virtops.kubevirt.{module}", "-a", json.dumps(options), *flags]
+    command = [program, "localhost", "-m", name, "-a", json.dumps(options), *flags]
     environment = {
         **os.environ,
         "ANSIBLE_COLLECTIONS_PATH": str(collections),

@@ -11,17 +11,13 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lab import Lab
 from lab.cluster.api import Api
-from lab.collection import linked_under
-from tests.ad_hoc import Result, run_module
-from tests.integration.served import serving
+from tests.integration.conftest import Task
 
 pytestmark = pytest.mark.component
 
@@ -30,41 +26,6 @@ VMS = "/apis/kubevirt.io/v1/namespaces/default/virtualmachines"
 INSTANCES = "/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances"
 
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
-NAMESPACED = (
-    "kubevirt_replicaset", "kubevirt_replicaset_info", "kubevirt_vm", "kubevirt_vm_info", "kubevirt_vmi",
-    "kubevirt_vmi_info", "kubevirt_service",
-)  # fmt: skip
-
-Task = Callable[..., Result]
-
-
-@pytest.fixture(scope="module")
-def lab() -> Iterator[Lab]:
-    with serving("modules") as found:
-        yield found
-
-
-@pytest.fixture
-def api(lab: Lab) -> Iterator[Api]:
-    found = lab.api()
-    yield found
-    found.close()
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return linked_under(tmp_path_factory.mktemp("ansible"))
-
-
-@pytest.fixture
-def task(lab: Lab, place: Path) -> Task:
-    """Run one module by Ansible on localhost; return its result."""
-
-    def run(module: str = "kubevirt_vm", *flags: str, **options: Any) -> Result:
-        where = {"namespace": "default"} if module in NAMESPACED else {}
-        return run_module(lab.kubeconfig, place, module, *flags, **{**where, **options})
-
-    return run
 
 
 def definition(name: str, **labels: str) -> dict[str, Any]:

@@ -1,0 +1,54 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What these tests play on: one real API server for all of them, and Ansible as a user has it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab import Lab
+from lab.cluster.api import Api
+from lab.collection import linked_under
+from tests.ad_hoc import Result, run_module
+from tests.integration.served import serving
+
+NAMESPACED = (
+    "kubevirt_replicaset", "kubevirt_replicaset_info", "kubevirt_vm", "kubevirt_vm_info", "kubevirt_vmi",
+    "kubevirt_vmi_info", "kubevirt_service",
+)  # fmt: skip
+
+Task = Callable[..., Result]
+
+
+@pytest.fixture(scope="package")
+def lab() -> Iterator[Lab]:
+    with serving("modules") as found:
+        yield found
+
+
+@pytest.fixture
+def api(lab: Lab) -> Iterator[Api]:
+    found = lab.api()
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="package")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return linked_under(tmp_path_factory.mktemp("ansible"))
+
+
+@pytest.fixture
+def task(lab: Lab, place: Path) -> Task:
+    """Run one module by Ansible on localhost, of this collection unless its name says whose; return its result."""
+
+    def run(module: str = "kubevirt_vm", *flags: str, **options: Any) -> Result:
+        where = {"namespace": "default"} if module in NAMESPACED else {}
+        return run_module(lab.kubeconfig, place, module, *flags, **{**where, **options})
+
+    return run

@@ -1,0 +1,47 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The Prometheus operator's kind PodMonitor, as much of it as our object uses, in the types that the operator gives it.
+
+Not the operator's own definition, which is long: what ours does not name is no field here, and the server drops it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+_TEXT = {"type": "string"}
+
+
+def _object(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, **({"required": list(required)} if required else {})}
+
+
+def _list(items: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+_REQUIREMENT = _object(("key", "operator"), key=_TEXT, operator=_TEXT, values=_list(_TEXT))
+_SPEC = _object(
+    ("selector",),
+    selector=_object(matchExpressions=_list(_REQUIREMENT)),
+    podMetricsEndpoints=_list(_object(port=_TEXT, path=_TEXT)),
+)
+DEFINITION = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "podmonitors.monitoring.coreos.com"},
+    "spec": {
+        "group": "monitoring.coreos.com",
+        "scope": "Namespaced",
+        "names": {"kind": "PodMonitor", "plural": "podmonitors", "singular": "podmonitor"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {"openAPIV3Schema": _object(("spec",), spec=_SPEC)},
+            }
+        ],
+    },
+}
