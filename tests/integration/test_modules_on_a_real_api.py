@@ -9,6 +9,9 @@ What is proven here is what a fake cannot: field owners, dry run, strict validat
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -16,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from lab import Lab
 from lab.cluster.api import Api
 from tests.integration.conftest import Task
 
@@ -64,6 +68,37 @@ def test_options_create_change_and_leave_alone(task: Task, api: Api) -> None:
     spec = read(api, "options")["spec"]
     assert spec["runStrategy"] == "Halted"
     assert spec["template"]["spec"]["volumes"], "what is not named stays"
+
+
+RIVAL = """
+import json, os, sys
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client import api, endpoint
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import batch, service
+
+looks = []
+read = service.read
+service.read = lambda *where: read(*where) if looks or looks.append(1) else None
+there = api.Api.connect(endpoint.resolve({"kubeconfig": sys.argv[1]}, os.environ))
+result = batch.run(json.loads(sys.argv[2]), there, check_mode=False, diff=False)
+print(json.dumps([result["changed"], result["method"], len(looks)]))
+"""
+"""A task whose first look finds nothing, though the machine is there by then."""
+
+
+def test_a_machine_that_is_there_by_the_write_is_not_created(task: Task, api: Api, lab: Lab, place: Path) -> None:
+    assert task(definition=definition("rival"))["method"] == "create"
+    params = {"name": "rival", "namespace": "default", "state": "present", "memory": "512Mi"}
+    done = subprocess.run(
+        [sys.executable, "-c", RIVAL, str(lab.kubeconfig), json.dumps(params)],
+        env={**os.environ, "PYTHONPATH": str(place)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert json.loads(done.stdout) == [True, "patch", 1]
+    spec = read(api, "rival")["spec"]
+    assert (spec["runStrategy"], len(spec["template"]["spec"]["volumes"])) == ("Halted", 2)
 
 
 def test_a_definition_takes_back_what_it_declared_and_nothing_else(task: Task, api: Api) -> None:

@@ -25,6 +25,9 @@ DEFAULT_RUN_STRATEGY = run_strategies.ALWAYS
 _IDENTITY = ("resourceVersion", "uid", "finalizers", "ownerReferences")
 """Of the metadata of a VM that is replaced."""
 
+_NO_VERSION = "1"
+"""Before the first object of any cluster. Not "0": that is no version, and what follows is not said as a conflict."""
+
 Object = dict[str, Any]
 
 
@@ -38,6 +41,17 @@ def for_creation(request: VmRequest) -> Write:
     if request.name is None:
         return Write("create", body)
     return Write("apply", _noted(body, body))
+
+
+def only_new(write: Write) -> Write:
+    """Return a creation that the server refuses, as a conflict, when somebody made the object meanwhile.
+
+    A version that no object has: an apply that creates does not look at it, and one that finds an object does. A
+    creation by POST would do as well, but what it declares is not remembered as applied.
+    """
+    if write.how != "apply":
+        return write
+    return write._replace(body={**write.body, "metadata": {**write.body["metadata"], "resourceVersion": _NO_VERSION}})
 
 
 def _with_selector(request: VmRequest, spec: Object) -> Object:

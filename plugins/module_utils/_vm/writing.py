@@ -29,7 +29,7 @@ def created(api: Api, request: VmRequest, terms: Terms, live: Object | None) -> 
         )
     from . import whole
 
-    after = _send(api, request, terms, whole.for_creation(request))
+    after = _send(api, request, terms, whole.only_new(whole.for_creation(request)))
     return Outcome(changed=True, method="create", after=after)
 
 

@@ -34,6 +34,13 @@ _BY_GOAL = (f"{_TESTS}/_vm/test_goal.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
+        file="plugins/module_utils/_vm/writing.py",
+        line="whole.only_new(whole.for_creation(request))",
+        without="whole.for_creation(request)",
+        because="A machine that somebody made between look and write would be started, and lose its disks.",
+        tests=_STORIES,
+    ),
+    Guard(
         file=_EXPOSURE,
         line="    selector = {**dict.fromkeys(old), **wanted",
         without="    selector = {**wanted",

@@ -58,8 +58,8 @@ class World:
         self.watchers: list[tuple[str, str, str | None, queue.Queue[Object | None]]] = []
         self.history: list[tuple[int, str, Object]] = []
         """Versions, plurals and events."""
-        self.versions = itertools.count(1)
-        self.version = 0
+        self.versions = itertools.count(2)  # etcd's first one is nobody's
+        self.version = 1
         self.start_paused = False
         """Whether the next instance of a VM begins paused."""
         self.has_agents = False
