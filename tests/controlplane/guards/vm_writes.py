@@ -25,6 +25,13 @@ _BY_INSTANCE = ("tests/controlplane/virt_controller/vm/test_instance.py",)
 GUARDS: tuple[Guard, ...] = (
     Guard(
         file=_RECONCILER,
+        line="        if not (self._vms.synced and self._vmis.synced):",
+        without="        if False:",
+        because="While a watch is refused nobody tells of an instance that comes or goes: its absence means nothing.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=_RECONCILER,
         line="        await self._insist_on_being_current(vm)\n",
         without="",
         because="A start that was taken back, or used up, would be carried out by a leader that lags.",
