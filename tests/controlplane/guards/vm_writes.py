@@ -24,6 +24,13 @@ _BY_INSTANCE = ("tests/controlplane/virt_controller/vm/test_instance.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
+        file="controlplane/virt_controller/tell.py",
+        line="    while len(kept) > WAITING_LIMIT:",
+        without="    while False:",
+        because="Of every machine that ever was it would be remembered what was told.",
+        tests=("tests/controlplane/virt_controller/test_tell.py",),
+    ),
+    Guard(
         file=_RECONCILER,
         line="        if not (self._vms.synced and self._vmis.synced):",
         without="        if False:",
