@@ -31,6 +31,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PEER = ("ansible==12.3.0", "kubernetes==37.0.2", "jsonpatch>=1.33")
 ROUNDS = 5
 NAMESPACE = "bench"
+RATIOS_AT_MOST = {"ans-noop-loop-10": 0.56, "ans-noop-bulk-100": 0.012}
+REQUESTS_AT_MOST = 1.0
 VMS = f"/apis/kubevirt.io/v1/namespaces/{NAMESPACE}/virtualmachines"
 OURS, THEIRS = "virtops.kubevirt.kubevirt_vm", "kubevirt.core.kubevirt_vm"
 MACHINE = {
@@ -160,14 +162,32 @@ def measure(runner: Runner) -> tuple[dict[str, float], dict[str, float]]:
 
 
 def run(report: Report) -> None:
-    """Measure and report: loops against the peer's loop of the same length, bulk against its loop of ten."""
+    """Measure and report: loops against the peer's loop of the same length, bulk against its loop of ten.
+
+    AssertionError when a bar does not hold, after everything was reported.
+    """
     programs = peer_environment(Cache.from_environment().root)
     with cluster() as lab, tempfile.TemporaryDirectory(prefix="virtops-bench-") as scratch:
         seconds, requests = measure(Runner(lab, programs, Path(scratch)))
+    failures = []
     pairs = (("loop-1", "peer-loop-1"), ("loop-10", "peer-loop-10"), ("bulk-10", "peer-loop-10"))
     for ours, theirs in (*pairs, ("bulk-100", "peer-loop-10")):
-        report(figure(f"ans-noop-{ours}", "s per VM", seconds[ours], seconds[theirs], theirs))
-        report(figure(f"ans-noop-{ours}-requests", "requests per VM", requests[ours], requests[theirs], theirs))
+        taken = figure(f"ans-noop-{ours}", "s per VM", seconds[ours], seconds[theirs], theirs)
+        sent = figure(f"ans-noop-{ours}-requests", "requests per VM", requests[ours], requests[theirs], theirs)
+        report(taken)
+        report(sent)
+        failures += missed(taken) + missed(sent)
+    if failures:
+        raise AssertionError("; ".join(failures))
+
+
+def missed(taken: dict[str, Any]) -> list[str]:
+    """Say which bar a figure does not keep to."""
+    name = str(taken["name"])
+    if name.endswith("-requests"):
+        return [f"{name}: {taken['value']} a VM"] if taken["value"] > REQUESTS_AT_MOST else []
+    most = RATIOS_AT_MOST.get(name)
+    return [f"{name}: {taken['ratio']} of the peer's time"] if most is not None and taken["ratio"] > most else []
 
 
 def figure(name: str, unit: str, value: float, peer: float, peer_is: str) -> dict[str, Any]:

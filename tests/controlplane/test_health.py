@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator
 
 import aiohttp
@@ -16,6 +15,7 @@ from prometheus_client import CollectorRegistry
 from controlplane.engine.plan import Outcome
 from controlplane.health import CONNECTIONS, Health
 from controlplane.metrics import Metrics
+from tests.controlplane.asked_over_http import fetch, free_port
 
 
 @pytest.fixture
@@ -25,9 +25,7 @@ def missing() -> list[str]:
 
 @pytest.fixture
 async def url(missing: list[str]) -> AsyncIterator[str]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
+    port = free_port()
     metrics = Metrics()
     metrics.gauge("virtops_launchers", "Launchers", lambda: 3)
     metrics.observed("vmi", Outcome(error=ValueError("x")), 0.2)
@@ -35,11 +33,6 @@ async def url(missing: list[str]) -> AsyncIterator[str]:
     await health.start()
     yield f"http://127.0.0.1:{port}"
     await health.close()
-
-
-async def fetch(url: str) -> tuple[int, str]:
-    async with aiohttp.ClientSession() as session, session.get(url) as answer:
-        return answer.status, await answer.text()
 
 
 async def test_readiness_names_what_is_missing(url: str, missing: list[str]) -> None:

@@ -34,7 +34,7 @@ from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.api.objects.vm import VirtualMachine, VirtualMachineStatus
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
-from controlplane.engine.errors import AlreadyExists, Conflict, NotFound
+from controlplane.engine.errors import AlreadyExists, Conflict, NotFound, Unavailable
 from controlplane.engine.overlay import Overlay
 from controlplane.engine.patch import merge_patch
 from controlplane.engine.plan import Plan, Problem
@@ -96,6 +96,9 @@ class VmReconciler:
         """resourceVersion of the VM as it was when the API server was asked for its instance."""
 
     def observe(self, key: Key) -> World | None:
+        """Read the caches. Unavailable while one of them is not complete: then absence means nothing."""
+        if not (self._vms.synced and self._vmis.synced):
+            raise Unavailable(f"cannot judge VirtualMachine {key}: not everything is known yet")
         raw, raw_vmi = self._vms.get(key), self._vmis.get(key)
         vm = _read(raw, key, decode_vm)
         if raw is None or vm is None:

@@ -31,6 +31,13 @@ _BY_HYPERVISOR = ("tests/controlplane/hypervisor/test_agent.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
+        file="controlplane/virt_handler/launchers/freeze.py",
+        line="                if self._left() == 0.0:  # nobody has thawed it, or frozen it anew, in the meantime",
+        without="                if True:",
+        because="What a person has frozen anew, for a backup, would be thawed at the end of what was frozen before.",
+        tests=("tests/controlplane/virt_handler/launchers/test_freeze.py",),
+    ),
+    Guard(
         file=_AGENT,
         line="                if now < self._silent_until:\n",
         without="                if False:\n",

@@ -15,6 +15,20 @@ _BY_ACCESS = ("tests/controlplane/kube/test_access.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
+        file="controlplane/kube/events.py",
+        line='    identity = "\\0".join((meta.get("uid", ""), component,',
+        without='    identity = "\\0".join((component,',
+        because="Of an object nothing would be told that was told of a former one of its name.",
+        tests=("tests/controlplane/kube/test_events.py",),
+    ),
+    Guard(
+        file="controlplane/kube/errors.py",
+        line="    if retry_after and retry_after.isdigit():",
+        without="    if retry_after:",
+        because="A proxy that names a date would end the watch that it answers, and with it the process.",
+        tests=("tests/controlplane/kube/test_client.py",),
+    ),
+    Guard(
         file=_CLIENT,
         line='        metadata["resourceVersion"] = resource_version',
         without="        pass",

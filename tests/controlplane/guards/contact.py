@@ -15,6 +15,13 @@ _BY_LOOK = ("tests/controlplane/virt_handler/launchers/test_session_look.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
+        file="controlplane/virt_handler/launchers/session.py",
+        line="        async with self._looking:\n            connection = self._require()",
+        without="        if True:\n            connection = self._require()",
+        because="A QEMU that is there for a moment, while its start fails, would be a run, and its going the end.",
+        tests=("tests/controlplane/virt_handler/launchers/test_session_start.py",),
+    ),
+    Guard(
         file="controlplane/hypervisor/calls.py",
         line="            failure = translate_text_error(self._doing, error) or error\n",
         without="            failure = error\n",

@@ -20,6 +20,13 @@ _BY_RECONCILER = ("tests/controlplane/virt_controller/vmi/test_reconciler.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
+        file="controlplane/virt_controller/vmi/further_attempt.py",
+        line="bounded(setback.trouble.message)[:MESSAGE_LENGTH]",
+        without="bounded(setback.trouble.message)",
+        because="What ten nodes say at length would fill the status, which is written and watched as a whole.",
+        tests=("tests/controlplane/virt_controller/vmi/test_further_attempt.py",),
+    ),
+    Guard(
         file=_FURTHER,
         line="    if len(world.vmi.status.failed_attempts) >= further_attempts(world):\n        return None\n",
         without="",

@@ -25,8 +25,149 @@ _MANY = tuple(
     )
 )
 
+_CONTROLLER = "controlplane/virt_controller/process.py"
+_BY_CONTROLLER = ("tests/controlplane/virt_controller/test_process.py",)
+_BY_WAKES = ("tests/controlplane/virt_controller/test_process_wakes.py",)
+
+
+def _wired(line: str, without: str, because: str, tests: tuple[str, ...] = _BY_CONTROLLER) -> Guard:
+    return Guard(file=_CONTROLLER, line=line, without=without, because=because, tests=tests)
+
+
+_WIRING = (
+    _wired(
+        "client.guarded(self._leadership.require)",
+        "client",
+        "Who leads no more would go on writing beside the next leader.",
+    ),
+    _wired(
+        "            await cache.wait_synced()",
+        "            pass",
+        "What is not listed yet would be taken for absent, and made a second time.",
+    ),
+    _wired("        self._nodes.begin()\n", "", "No silent node would ever be taken off the list."),
+    _wired("        self._quarantine.begin()\n", "", "Nodes would not be judged, nor let go.", _BY_WAKES),
+    _wired(
+        "        api = RememberingApi(self._client, overlays)\n",
+        "        api = self._client\n",
+        "Who does not know its own writes makes them again while its watch is late.",
+    ),
+    _wired(
+        "Overlay(cache) for resource, cache in self._caches.items()}",
+        "Overlay(cache) for resource, cache in self._caches.items() if resource != POD} | {POD: Overlay(WatchCache("
+        "self._client, Selection(POD), self._clock))}",
+        "The cache that is looked into must be the one that is watched.",
+    ),
+    _wired("            kept_from=self._marked,\n", "", "Machines would be sent to nodes in quarantine."),
+    _wired(
+        "        connect_configuration(overlays[KUBEVIRT], vmis, runners[1].add)\n",
+        "",
+        "A Pod that was made by the former configuration may wait for ever.",
+        _BY_WAKES,
+    ),
+    _wired(
+        "        connect_claims(claims=claims, vms=vms, vmis=vmis, wake_vm=runners[0].add, wake_vmi=runners[1].add)\n",
+        "",
+        "A machine would not hear that the claim that it waits for has come.",
+        _BY_WAKES,
+    ),
+    _wired(
+        "        self._optional.on_loss(lost)\n", "", "Nobody would be told that the cluster has lost CDI.", _BY_WAKES
+    ),
+    _wired(
+        "        connect_nodes(nodes, runners[3].add)\n", "", "No Node would be looked at, silent or not.", _BY_WAKES
+    ),
+    _wired(
+        "        connect_replica_sets(replica_sets=replica_sets, vmis=vmis, wake=runners[4].add)\n",
+        "",
+        "A set would not hear that one of its instances is over.",
+        _BY_WAKES,
+    ),
+    _wired(
+        "        self._quarantine.wake_by(runners[5].add)\n",
+        "",
+        "A node that deserves it would go unjudged.",
+        _BY_WAKES,
+    ),
+    _wired(
+        "        overlays[KUBEVIRT].subscribe(lambda _key, _before, _after: runners[5].add(ALL_NODES))\n",
+        "",
+        "A quarantine that a person has switched off would last.",
+        _BY_WAKES,
+    ),
+    _wired(
+        "            vmi_of=vmi.vmi_of,\n",
+        "            vmi_of=lambda _key: None,\n",
+        "A Pod that has lost its owner would end unseen.",
+        _BY_WAKES,
+    ),
+    _wired("            group.create_task(self._events.run())\n", "", "Users would be told nothing."),
+    _wired("            group.create_task(self._follower.run())\n", "", "Why a Pod does not start would go unheard."),
+    _wired(
+        "            group.create_task(keep_certificates(self._client, self._settings.namespace, self._clock))\n",
+        "",
+        "The certificates would run out, and no write of a user be admitted.",
+    ),
+    _wired(
+        "if not cache.synced]",
+        "if False]",
+        "A rollout would go on over replicas that cannot take the lead.",
+    ),
+)
+
+_HANDLER = "controlplane/virt_handler/__main__.py"
+_BY_HANDLER = ("tests/controlplane/virt_handler/test_process.py",)
+
+_HANDLERS_WIRING = tuple(
+    Guard(file=_HANDLER, line=line, without=without, because=because, tests=_BY_HANDLER)
+    for line, without, because in (
+        (
+            'Selection(VIRTUAL_MACHINE_INSTANCE, field_selector=f"status.nodeName={self._settings.node}")',
+            "Selection(VIRTUAL_MACHINE_INSTANCE)",
+            "Every node would read every machine; its account may not, and nothing would be known.",
+        ),
+        (
+            ', field_selector=f"spec.nodeName={self._settings.node}"',
+            "",
+            "Every node would look for every node's launchers.",
+        ),
+        (
+            "        await self._vmis.wait_synced()\n",
+            "",
+            "A guest whose machine is not listed yet would be taken for one that nobody wants.",
+        ),
+        (
+            "        await self._pods.wait_synced()\n",
+            "",
+            "A launcher that is not listed yet would be taken for one that is gone.",
+        ),
+        (
+            "RememberingApi(client, {VIRTUAL_MACHINE_INSTANCE: known})",
+            "client",
+            "Who does not know its own writes makes them again while its watch is late.",
+        ),
+        (
+            "        self._callers.subscribe(lambda _unused, __, after: take_authority(self._door_tls, after))\n",
+            "",
+            "Nobody would be let in as virt-api, or by an authority that was exchanged.",
+        ),
+        (
+            "settings.is_on_control_plane or not node.is_for_control_plane(found)",
+            "True",
+            "A tenant's machine would run beside the cluster's own control plane.",
+        ),
+        (
+            "            await self._leave()\n",
+            "            pass\n",
+            "Machines would be sent to a node whose virt-handler has ended, until its Lease is over.",
+        ),
+    )
+)
+
 GUARDS: tuple[Guard, ...] = (
     *_MANY,
+    *_WIRING,
+    *_HANDLERS_WIRING,
     Guard(
         file="controlplane/until_told.py",
         line="        loop.add_signal_handler(number, serving.cancel)\n",

@@ -24,6 +24,20 @@ _BY_INSTANCE = ("tests/controlplane/virt_controller/vm/test_instance.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
+        file="controlplane/virt_controller/tell.py",
+        line="    while len(kept) > WAITING_LIMIT:",
+        without="    while False:",
+        because="Of every machine that ever was it would be remembered what was told.",
+        tests=("tests/controlplane/virt_controller/test_tell.py",),
+    ),
+    Guard(
+        file=_RECONCILER,
+        line="        if not (self._vms.synced and self._vmis.synced):",
+        without="        if False:",
+        because="While a watch is refused nobody tells of an instance that comes or goes: its absence means nothing.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
         file=_RECONCILER,
         line="        await self._insist_on_being_current(vm)\n",
         without="",

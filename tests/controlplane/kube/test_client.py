@@ -195,6 +195,17 @@ async def test_how_long_to_stay_away_is_kept(api: FakeApi, client: Client) -> No
     assert caught.value.details["retryAfterSeconds"] == 7
 
 
+async def test_a_date_until_which_to_stay_away_is_no_fault_of_ours(api: FakeApi, client: Client) -> None:
+    """A proxy's word; the API server says seconds."""
+    until = {"Retry-After": "Wed, 21 Oct 2026 07:28:00 GMT"}
+    api.faults.append(("GET", PODS, web.Response(status=503, headers=until)))
+
+    with pytest.raises(Unavailable) as caught:
+        await client.get(POD, KEY)
+
+    assert "retryAfterSeconds" not in caught.value.details
+
+
 async def test_a_server_that_is_not_there_is_unavailable() -> None:
     async with Transport(anonymous("http://127.0.0.1:1"), "test") as transport:
         with pytest.raises(Unavailable, match="cannot get Pod ns/web"):

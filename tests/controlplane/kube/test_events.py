@@ -44,6 +44,17 @@ async def test_a_retry_cannot_tell_the_same_twice() -> None:
     assert len(api.objects) == 1
 
 
+async def test_an_object_is_not_told_of_by_what_a_former_one_of_its_name_was() -> None:
+    """Its Event would be taken for one that is told already, and `kubectl describe` show none."""
+    api = MemoryApi()
+
+    for uid in ("u1", "u2"):
+        about = {**VMI, "metadata": {**VMI["metadata"], "uid": uid}}
+        await create_event(api, about, CREATED, component="c", instance="i", now=1.0)
+
+    assert sorted(one["involvedObject"]["uid"] for one in api.objects.values()) == ["u1", "u2"]
+
+
 async def test_once_tells_equal_sentences_apart() -> None:
     api = MemoryApi()
 

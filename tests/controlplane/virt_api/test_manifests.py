@@ -20,7 +20,7 @@ from controlplane.api.schema.generate_crds import LIST
 from controlplane.virt_api.admit import MAX_REVIEW_BYTES
 from controlplane.virt_api.identity import HookClients
 from controlplane.virt_api.reviews import ROOM_BYTES, THREADS
-from controlplane.virt_api.routes import EVICTION, GROUP, HOOKS, VERSIONS
+from controlplane.virt_api.routes import EVICTION, GROUP, HOOKS, TABLE, VERBS, VERSIONS, VM, VMI
 from controlplane.virt_api.server import CONNECTIONS
 from controlplane.virt_api.settings import SECRET_NAME, parse
 from controlplane.virt_controller.certificates.observe import secrets
@@ -110,6 +110,34 @@ def test_users_may_make_each_kind_that_is_theirs_and_read_each_that_is_not() -> 
         assert ((f"{plural}/scale", "patch") in granted["edit"] & granted["admin"]) is is_scaled
         assert ((f"{plural}/scale", "get") in granted["view"]) is is_scaled
         assert (f"{plural}/scale", "patch") not in granted["view"]
+
+
+def granted_subresources(role: str) -> set[tuple[str, str]]:
+    """List what a role grants below objects, in whatever group, but for scale."""
+    rules = (
+        rule
+        for each in render("rbac-users.yaml.j2")
+        for rule in each.get("rules", [])
+        if each["metadata"]["name"] == f"kubevirt.io:{role}"
+    )
+    return {
+        (f"{group}/{resource}", verb)
+        for rule in rules
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+        if "/" in resource.removesuffix("/scale")
+    }
+
+
+@pytest.mark.parametrize("role", ["admin", "edit", "view"])
+def test_who_may_do_what_is_built_is_told_in_its_own_group_and_in_no_other(role: str) -> None:
+    """As upstream. A right to virtualmachines/start of kubevirt.io would say yes where nobody acts on it."""
+    built = {(f"{GROUP}/{row.resource}/{row.path}", VERBS[row.method]) for row in TABLE if row.action != "unbuilt"}
+    asked_by_api_servers = {(f"{GROUP}/{resource}/evacuate", "update") for resource in (VM, VMI)}
+
+    granted = {one for one in built | asked_by_api_servers if role != "view" or one[1] == "get"}
+    assert granted_subresources(role) == granted
 
 
 @pytest.mark.parametrize("hook", [hook for _unused, hook in hooks()], ids=lambda hook: hook["name"])

@@ -129,6 +129,18 @@ async def test_a_refused_event_holds_up_nothing() -> None:
     assert [one["reason"] for one in api.created] == ["Second"]
 
 
+async def test_what_was_told_is_remembered_of_so_many_and_no_more() -> None:
+    """A namespace in which machines come and go by the thousand costs no more than others."""
+    api = Recording()
+    writer = a_writer(api, SimulatedClock())
+    writer.record(WEB, "Warning", "FailedCreate", "exceeded quota")
+    for number in range(WAITING_LIMIT):
+        writer.record(Regarding(VIRTUAL_MACHINE, Key("default", f"vm-{number}"), f"u-{number}"), "Warning", "Made", "x")
+    writer.record(WEB, "Warning", "FailedCreate", "exceeded quota")
+    await sent(writer, turns=WAITING_LIMIT + 20)
+    assert api.created[-1]["involvedObject"]["uid"] == WEB.uid, "what was forgotten is told again"
+
+
 async def test_what_waits_is_bounded() -> None:
     api = Recording()
     writer = a_writer(api, SimulatedClock())

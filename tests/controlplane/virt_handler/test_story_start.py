@@ -124,6 +124,18 @@ async def test_a_start_that_fails_for_a_moment_succeeds_after_all(up: Node) -> N
     await until(lambda: up.phase == "Running", "Running", clock=up.clock)
 
 
+async def test_a_qemu_that_flashes_up_before_a_start_that_succeeds_is_no_run(up: Node) -> None:
+    """The look that its event asks for comes in the middle of the start. What it saw would be the run, and its end."""
+    up.libvirtd.start_error = HypervisorError("cannot start: no memory")
+    up.libvirtd.while_starting = State(Life.RUNNING, "booted")
+    up.hand_over()
+    await until(lambda: bool(up.libvirtd.defined), "the first attempt")
+    up.libvirtd.start_error = None  # what is under way fails yet
+    await until(lambda: up.phase != "Scheduled", "a verdict", clock=up.clock)
+    assert (up.phase, len(up.libvirtd.defined)) == ("Running", 2)
+    assert [one.reason for one in up.told] == ["Started"]
+
+
 async def test_a_start_that_is_answered_and_not_done_is_tried_ever_less_often(up: Node) -> None:
     """It was done 67 times a second, with a read of the API server each."""
     up.libvirtd.is_off_again = True

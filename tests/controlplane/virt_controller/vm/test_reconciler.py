@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from kubevirt_api.names import TEMPLATE_HASH, VM_FINALIZER
 
-from controlplane.api.objects.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
-from controlplane.engine.errors import ApiError, Conflict, Forbidden, Invalid, NotLeader, Throttled
+from controlplane.api.objects.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key, Resource
+from controlplane.engine.errors import ApiError, Conflict, Forbidden, Invalid, NotLeader, Throttled, Unavailable
 from controlplane.engine.plan import Outcome
 from controlplane.engine.reconcile import reconcile
 from controlplane.virt_controller.vm.decide import ORPHAN_FINALIZER
@@ -88,6 +88,15 @@ def replace_vm(stand: VmStand) -> None:
     stand.store.delete(VM, WEB)
     stand.store.patch(VM, WEB, {"metadata": {"finalizers": None}})
     stand.make_vm("Always")
+
+
+@pytest.mark.parametrize("unread", [VM, VMI], ids=str)
+async def test_nothing_is_concluded_before_everything_is_known(unread: Resource) -> None:
+    """Also while a watch is refused: nobody tells of changes then."""
+    stand = VmStand()
+    stand.caches[unread].synced = False
+    outcome = await stand.run()
+    assert (type(outcome.error), stand.calls) == (Unavailable, [])
 
 
 async def test_status_is_not_written_over_what_changed_meanwhile() -> None:

@@ -17,7 +17,7 @@ from controlplane.api.objects.pod import Pod
 from controlplane.engine.errors import Forbidden
 from controlplane.engine.plan import Problem
 from controlplane.virt_controller.vmi.decide import decide
-from controlplane.virt_controller.vmi.further_attempt import explain, find_retry
+from controlplane.virt_controller.vmi.further_attempt import MESSAGE_LENGTH, explain, find_retry
 from controlplane.virt_controller.vmi.status import derive_status, next_step
 from controlplane.virt_controller.vmi.world import CreatePod, World
 from tests.controlplane.virt_controller.builders import (
@@ -217,6 +217,13 @@ def test_the_failure_and_the_next_attempt_are_one_write() -> None:
     (said,) = (one for one in status.conditions if one.type == "Synchronized")
     assert (said.status, said.reason) == ("False", "FurtherAttempt")
     assert "attempt 1 failed on node node-1: UnexpectedAdmissionError: not here; attempt 2 follows" in said.message
+
+
+def test_a_failure_takes_no_more_room_in_the_status_than_it_is_given() -> None:
+    """It is written again with every status of the instance, up to ten of them."""
+    status = derive_status(vmi_world(VMI, ended("StartError", "x" * 10_000)), None)
+    assert status is not None
+    assert len(status.failed_attempts[0].message) == MESSAGE_LENGTH
 
 
 def test_the_condition_of_a_second_failure_names_the_second_node() -> None:

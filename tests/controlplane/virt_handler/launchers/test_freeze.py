@@ -114,6 +114,20 @@ async def test_what_is_frozen_is_thawed_when_its_time_is_over(stage: Stage) -> N
     assert stage.agent.orders == [FREEZE, THAW]
 
 
+async def test_what_a_person_has_frozen_anew_is_not_thawed_at_its_former_end(stage: Stage) -> None:
+    """The end comes while the agent is busy with what a person asked for before it."""
+    await stage.freeze.freeze(10)
+    busy = stage.freeze._one_at_a_time
+    await busy.acquire()
+    anew = [asyncio.create_task(stage.freeze.thaw()), asyncio.create_task(stage.freeze.freeze(100))]
+    await asyncio.sleep(0)
+    await passes(stage, 10)
+    busy.release()
+    await asyncio.gather(*anew)
+    await passes(stage, 1)
+    assert stage.agent.orders == [FREEZE, THAW, FREEZE]
+
+
 async def test_one_that_has_no_end_is_never_thawed_by_itself(stage: Stage) -> None:
     await stage.freeze.freeze(0)
     await passes(stage, 1e6)

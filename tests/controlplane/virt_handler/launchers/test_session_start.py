@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 
@@ -89,6 +90,22 @@ async def test_after_a_start_without_an_answer_comes_a_look_and_no_other_start(
 
     assert libvirtd.guest.starts == 1
     assert session.launcher().sighting.state == State(Life.SHUT_OFF, "shutdown")
+
+
+async def test_a_look_in_the_middle_of_a_start_waits_for_its_answer(session: Session, libvirtd: FakeLibvirtd) -> None:
+    """QEMU is there until it has read its command line: seen then, it would be a run that ends."""
+    libvirtd.start_error, libvirtd.while_starting = HypervisorError("cannot start: no memory"), RUNNING
+    starting = asyncio.create_task(session.start(granted))
+    for _unused in range(20):
+        await asyncio.sleep(0)
+    assert libvirtd.defined, "it is under way"
+
+    await session.refresh()
+
+    with pytest.raises(StartRefused):
+        await starting
+    assert not session.launcher().sighting.has_run
+    assert session.launcher().sighting.state == State(Life.SHUT_OFF, "failed")
 
 
 async def test_a_start_that_never_arrived_is_made_again(

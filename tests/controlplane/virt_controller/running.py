@@ -1,0 +1,68 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""virt-controller as it is wired, on an API server in this process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+
+from controlplane.api.objects.resources import LEASE, Key
+from controlplane.virt_controller.process import COMPONENT, Process
+from controlplane.virt_controller.settings import Settings
+from tests.controlplane.kube.fake_api import Json, a_client
+from tests.controlplane.kube.late_api import LateApi, settle, until
+from tests.controlplane.kube.virtual import VirtualTime
+
+NAMESPACE = "kubevirt"
+SETTINGS = Settings(
+    namespace=NAMESPACE,
+    launcher_image="registry.example/launcher:1",
+    image_pull_secrets=("pull",),
+    pod_name="virt-controller-1",
+    port=0,
+    address="127.0.0.1",
+)
+WEB = Key("default", "web")
+SERVED: Json = {
+    "spec": {"versions": [{"name": "v1beta1", "served": True}]},
+    "status": {"conditions": [{"type": "Established", "status": "True"}]},
+}
+"""CDI's definition of DataVolumes, as far as it is read."""
+
+
+@dataclass
+class Running:
+    """A virt-controller at work."""
+
+    api: LateApi
+    clock: VirtualTime
+    task: asyncio.Task[None]
+
+    async def until(self, holds: Callable[[], object]) -> None:
+        await until(holds, self.task)
+
+    async def until_leading(self) -> None:
+        await self.until(lambda: self.api.find(LEASE, Key(NAMESPACE, COMPONENT)))
+
+    async def settle(self) -> None:
+        await settle()
+
+
+@asynccontextmanager
+async def running(api: LateApi, settings: Settings = SETTINGS) -> AsyncIterator[Running]:
+    """Run virt-controller as its __main__ does; its clock stands still but for what a test adds."""
+    clock = VirtualTime()
+    async with a_client(api) as client:
+        task = asyncio.create_task(Process(settings, client, clock).run())
+        try:
+            begun = Running(api, clock, task)
+            await begun.until(lambda: api.seen)  # its listeners are there, which a thread helps with
+            yield begun
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task

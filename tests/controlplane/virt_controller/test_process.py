@@ -1,0 +1,280 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""virt-controller as it is wired: the leader alone writes, from complete and own knowledge; what it runs runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pytest
+from kubevirt_api.names import KEPT_FROM, KVM_DEVICE, QUARANTINED, SCHEDULABLE, VM_FINALIZER
+
+from controlplane.api.objects.data_volume import DEFINITION
+from controlplane.api.objects.lease import lease_name
+from controlplane.api.objects.resources import (
+    CUSTOM_RESOURCE_DEFINITION,
+    DATA_VOLUME,
+    EVENT,
+    KUBEVIRT,
+    LEASE,
+    NODE,
+    PERSISTENT_VOLUME_CLAIM,
+    POD,
+    VIRTUAL_MACHINE,
+    VIRTUAL_MACHINE_INSTANCE,
+    VIRTUAL_MACHINE_INSTANCE_REPLICA_SET,
+    Key,
+    Resource,
+)
+from controlplane.api.version import VERSION
+from controlplane.kube.leader import Terms
+from controlplane.virt_controller.certificates.observe import MUTATING
+from tests.controlplane.asked_over_http import fetch, free_port
+from tests.controlplane.kube.fake_api import Json
+from tests.controlplane.kube.late_api import LateApi
+from tests.controlplane.virt_controller.data_volumes import DISK, SPEC
+from tests.controlplane.virt_controller.running import NAMESPACE, SERVED, SETTINGS, WEB, running
+
+WATCHED = (
+    VIRTUAL_MACHINE,
+    VIRTUAL_MACHINE_INSTANCE,
+    VIRTUAL_MACHINE_INSTANCE_REPLICA_SET,
+    POD,
+    NODE,
+    PERSISTENT_VOLUME_CLAIM,
+    KUBEVIRT,
+    LEASE,
+)
+ONE, TWO = Key("", "node-1"), Key("", "node-2")
+GUEST: Json = {"domain": {"memory": {"guest": "64Mi"}}}
+LONG_AGO = "20200101T000000Z"
+
+
+def a_vm(guest: Json = GUEST, **spec: Any) -> Json:
+    return {
+        "metadata": {"finalizers": [VM_FINALIZER], "generation": 1},
+        "spec": {"runStrategy": "Always", "template": {"spec": guest}, **spec},
+    }
+
+
+def a_node(**labels: str) -> Json:
+    return {"metadata": {"labels": {SCHEDULABLE: "true", **labels}}}
+
+
+@pytest.fixture
+def api() -> LateApi:
+    """One on which somebody verifies virt-api: the certificates are asked for once it is led."""
+    made = LateApi()
+    made.set(MUTATING, Key("", "virt-api-mutator"), {"webhooks": []})
+    return made
+
+
+@pytest.mark.parametrize("resource", WATCHED, ids=lambda one: one.plural)
+async def test_nothing_is_written_while_one_list_is_not_complete(api: LateApi, resource: Resource) -> None:
+    """What is not listed yet is taken for absent: a machine would get a second Pod, a node the blame."""
+    api.set(VIRTUAL_MACHINE, WEB, a_vm())
+    api.hold("list", resource)
+    async with running(api) as virt_controller:
+        await virt_controller.until_leading()
+        await virt_controller.settle()
+        assert api.writes() == []
+        api.release()
+        await virt_controller.until(lambda: api.only(POD))
+
+
+async def test_who_leads_no_more_writes_nothing_more(api: LateApi, caplog: pytest.LogCaptureFixture) -> None:
+    async with running(api) as virt_controller:
+        await virt_controller.until(lambda: api.writes("secrets"))  # it is at work
+        await virt_controller.settle()
+        before = api.writes()
+        virt_controller.clock.suspend(Terms().renew_deadline_seconds + 0.5)
+        api.set(VIRTUAL_MACHINE, WEB, a_vm())
+        await virt_controller.until(lambda: _refusals(caplog) or api.writes() != before)
+        assert (api.writes(), _refusals(caplog)) == (before, ["cannot write: this process is not the leader any more"])
+
+
+def _refusals(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """List what stopped passes."""
+    return [one.error for one in caplog.records if one.name == "controlplane.engine.runner" and hasattr(one, "error")]
+
+
+async def test_a_pod_is_made_once_and_ended_while_the_watch_of_pods_is_late(api: LateApi) -> None:
+    """Answers of own writes count: whoever waits to read them makes, and asks for, the same again."""
+    api.set(VIRTUAL_MACHINE, WEB, a_vm())
+    api.hold("watch", POD)
+    async with running(api) as virt_controller:
+        await virt_controller.until(lambda: api.only(POD))
+        vmi = api.find(VIRTUAL_MACHINE_INSTANCE, WEB)
+        assert vmi is not None
+        vmi["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+        api.set(VIRTUAL_MACHINE_INSTANCE, WEB, vmi)
+        await virt_controller.until(lambda: any("DELETE" in one for one in api.writes("/pods")))
+        asked = [method for method, path, *_rest in api.seen if "/namespaces/default/pods" in path]
+        assert asked == ["POST", "DELETE"]
+
+
+async def test_a_pod_is_made_as_the_settings_the_configuration_and_the_nodes_say(api: LateApi) -> None:
+    emulated = {"configuration": {"developerConfiguration": {"useEmulation": True}}}
+    api.set(KUBEVIRT, Key(NAMESPACE, "kubevirt"), {"spec": emulated})
+    api.set(NODE, ONE, a_node(**{QUARANTINED: "maintenance"}))
+    api.set(VIRTUAL_MACHINE, WEB, a_vm())
+    async with running(api) as virt_controller:
+        await virt_controller.until(lambda: api.only(POD))
+    pod = api.only(POD)
+    assert pod is not None
+    (compute,) = pod["spec"]["containers"]
+    assert (compute["image"], KVM_DEVICE in compute["resources"]["limits"]) == (SETTINGS.launcher_image, False)
+    assert pod["spec"]["imagePullSecrets"] == [{"name": "pull"}]
+    assert pod["metadata"]["annotations"][KEPT_FROM] == ONE.name
+
+
+async def test_users_are_told(api: LateApi) -> None:
+    api.set(VIRTUAL_MACHINE, WEB, a_vm())
+    async with running(api) as virt_controller:
+        await virt_controller.until(lambda: api.writes("/events"))
+    event = api.only(EVENT)
+    assert event is not None
+    assert (event["reason"], event["source"]["component"]) == ("SuccessfulCreate", "virt-controller")
+    assert event["reportingInstance"] == SETTINGS.pod_name
+
+
+async def test_an_event_about_a_pod_is_heard(api: LateApi) -> None:
+    api.set(VIRTUAL_MACHINE, WEB, a_vm())
+    async with running(api) as virt_controller:
+        await virt_controller.until(lambda: api.only(POD))
+        await virt_controller.settle()
+        pod = api.only(POD)
+        assert pod is not None
+        about = {"kind": "Pod", "namespace": "default", "name": pod["metadata"]["name"], "uid": pod["metadata"]["uid"]}
+        api.set(
+            EVENT,
+            Key("default", "said"),
+            {"type": "Warning", "involvedObject": about, "reason": "FailedMount", "message": "no such Secret"},
+        )
+        await virt_controller.until(
+            lambda: b"no such Secret" in msgspec.json.encode(api.find(VIRTUAL_MACHINE_INSTANCE, WEB))
+        )
+
+
+async def test_a_data_volume_is_made_where_there_is_cdi_and_waited_for(api: LateApi) -> None:
+    machine = a_vm({**GUEST, "volumes": [DISK]}, dataVolumeTemplates=[{"metadata": {"name": "disk"}, "spec": SPEC}])
+    api.set(VIRTUAL_MACHINE, WEB, machine)
+    async with running(api) as virt_controller:
+        await virt_controller.until(lambda: api.writes("/virtualmachines"))
+        api.set(CUSTOM_RESOURCE_DEFINITION, Key("", DEFINITION), SERVED)
+        await virt_controller.until(lambda: api.only(DATA_VOLUME))
+        made = api.only(DATA_VOLUME)
+        assert made is not None
+        claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+        owner = {"apiVersion": "cdi.kubevirt.io/v1beta1", "kind": "DataVolume", "name": "disk", "controller": True}
+        owners = [{**owner, "uid": made["metadata"]["uid"]}]
+        api.set(
+            PERSISTENT_VOLUME_CLAIM,
+            Key("default", "disk"),
+            {"metadata": {"ownerReferences": owners}, "spec": claim, "status": {"phase": "Bound"}},
+        )
+        await virt_controller.settle()
+        assert not api.writes("/virtualmachineinstances")
+        api.set(DATA_VOLUME, Key("default", "disk"), {**made, "status": {"phase": "Succeeded"}})
+        await virt_controller.until(lambda: api.only(POD))
+
+
+async def test_a_node_whose_virt_handler_is_silent_gets_no_machines(api: LateApi) -> None:
+    lease = {"spec": {"leaseDurationSeconds": 2, "renewTime": "2026-01-01T00:00:00Z"}}
+    api.set(LEASE, Key(NAMESPACE, lease_name(ONE.name)), lease)
+    api.set(NODE, ONE, a_node())
+    async with running(api) as virt_controller:
+        await virt_controller.until(lambda: api.writes("secrets"))
+        await virt_controller.settle()
+        virt_controller.clock.suspend(3)
+        api.set(NODE, TWO, a_node())  # what is due is looked at with it, however long its alarm still sleeps
+        await virt_controller.until(lambda: not _takes_machines(api, ONE))
+        assert _takes_machines(api, TWO)
+
+
+def _takes_machines(api: LateApi, node: Key) -> bool:
+    found = api.find(NODE, node)
+    return found is not None and found["metadata"]["labels"][SCHEDULABLE] == "true"
+
+
+async def test_a_quarantine_ends(api: LateApi) -> None:
+    api.set(NODE, ONE, a_node(**{QUARANTINED: LONG_AGO}))
+    async with running(api) as virt_controller:
+        await virt_controller.until(lambda: api.writes("/nodes/"))
+    node = api.find(NODE, ONE)
+    assert node is not None
+    assert QUARANTINED not in node["metadata"]["labels"]
+
+
+async def test_a_set_gets_its_instances(api: LateApi) -> None:
+    labels = {"app": "web"}
+    spec = {
+        "replicas": 1,
+        "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": GUEST},
+    }
+    api.set(VIRTUAL_MACHINE_INSTANCE_REPLICA_SET, WEB, {"spec": spec})
+    async with running(api) as virt_controller:
+        await virt_controller.until(lambda: api.only(VIRTUAL_MACHINE_INSTANCE))
+
+
+async def test_the_control_plane_says_that_it_is_deployed(api: LateApi) -> None:
+    key = Key(NAMESPACE, "kubevirt")
+    api.set(KUBEVIRT, key, {"spec": {}})
+    async with running(api) as virt_controller:
+        await virt_controller.until(lambda: (api.find(KUBEVIRT, key) or {}).get("status"))
+    found = api.find(KUBEVIRT, key)
+    assert found is not None
+    assert (found["status"]["phase"], found["status"]["observedKubeVirtVersion"]) == ("Deployed", VERSION)
+
+
+async def test_it_reads_what_its_account_may_read_and_no_more(api: LateApi) -> None:
+    """By namespace and selector: a list of all Leases or Pods is refused, or is other people's."""
+    async with running(api) as virt_controller:
+        await virt_controller.until_leading()
+        await virt_controller.settle()
+    watched = api.watched()
+    narrowed = {path for path, query in watched.items() if "Selector" in query or "/namespaces/" in path}
+    assert narrowed - {one for one in narrowed if "/secrets" in one or "registration" in one} == {
+        "/api/v1/pods",
+        "/api/v1/events",
+        f"/apis/kubevirt.io/v1/namespaces/{NAMESPACE}/kubevirts",
+        f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases",
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+    }
+    assert "labelSelector=kubevirt.io%3Dvirt-launcher" in watched["/api/v1/pods"]
+
+
+async def test_it_is_ready_when_everything_is_listed_whether_it_leads_or_not(api: LateApi) -> None:
+    """And shows what it knows: an outage of one list is seen from outside."""
+    held = {"spec": {"holderIdentity": "another", "leaseDurationSeconds": 15, "renewTime": "2026-01-01T00:00:00Z"}}
+    api.set(LEASE, Key(NAMESPACE, "virt-controller"), held)
+    api.set(NODE, ONE, a_node(**{QUARANTINED: "maintenance"}))
+    api.hold("list", NODE)
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    async with running(api, replace(SETTINGS, port=port)) as virt_controller:
+        await virt_controller.settle()
+        assert await fetch(f"{url}/readyz") == (503, "waiting for nodes\n")
+        api.release()
+        await virt_controller.settle()
+        assert await fetch(f"{url}/readyz") == (200, "ok\n")
+        shown = (await fetch(f"{url}/metrics"))[1]
+    told = {name: value for name, _mark, value in (line.rpartition(" ") for line in shown.splitlines())}
+    assert told["kubevirt_virt_controller_leading_status"] == "0.0"
+    assert told["kubevirt_virt_controller_ready_status"] == "1.0"
+    assert told["virtops_quarantined_nodes"] == "1.0"
+
+
+async def test_what_it_does_and_sees_is_counted(api: LateApi) -> None:
+    api.set(VIRTUAL_MACHINE, WEB, a_vm())
+    port = free_port()
+    async with running(api, replace(SETTINGS, port=port)) as virt_controller:
+        await virt_controller.until(lambda: api.only(POD))
+        await virt_controller.settle()
+        shown = (await fetch(f"http://127.0.0.1:{port}/metrics"))[1]
+    assert 'virtops_reconcile_passes_total{controller="vm",result="ok"}' in shown
+    assert 'kubevirt_vmi_phase_transition_time_from_creation_seconds_count{phase="Scheduling"}' in shown

@@ -1,0 +1,277 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""virt-handler as it is wired: it minds its own node, from complete and own knowledge, and what it runs runs."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import parse_qs
+
+import aiohttp
+import pytest
+from kubevirt_api.names import LAUNCHER_ROLE, ROLE, SCHEDULABLE
+
+from controlplane.api.objects.lease import lease_name
+from controlplane.api.objects.resources import (
+    API_SERVICE,
+    EVENT,
+    LEASE,
+    NODE,
+    POD,
+    VIRTUAL_MACHINE_INSTANCE,
+    Key,
+    Resource,
+)
+from controlplane.handler_link import (
+    PATH,
+    Answer,
+    Done,
+    Guest,
+    Inquire,
+    NotDone,
+    Power,
+    Question,
+    encode,
+    read_answer,
+    server_name,
+)
+from controlplane.kube.certificates import KeyPair, Subject, issue
+from controlplane.node_link.messages import KvmFinding, NodeState
+from controlplane.peers import VIRT_API_CLIENT, client_context, role_uri
+from controlplane.virt_handler import __main__ as virt_handler
+from controlplane.virt_handler.node import CONTROL_PLANE
+from controlplane.virt_handler.own_pair import OwnPair, make_own_pair
+from controlplane.virt_handler.settings import Settings
+from controlplane.virt_handler.vmi.reconciler import VmiReconciler
+from controlplane.virt_handler.vmi.world import World
+from controlplane.virt_node.launcher_dir import PodsDirectory
+from tests.controlplane.asked_over_http import fetch, free_port
+from tests.controlplane.kube.fake_api import Json, a_client
+from tests.controlplane.kube.late_api import LateApi, settle, until
+from tests.controlplane.virt_api.served import DAY, an_authority, now
+from tests.controlplane.virt_handler.builders import NODE as NAME
+from tests.controlplane.virt_handler.builders import POD_UID, VMI_UID, pod_object, vmi_object
+from tests.controlplane.virt_handler.fakes import FakeLibvirtd, FakeNetwork, FakeProc, LauncherFiles
+from tests.controlplane.virt_handler.virt_node import VirtNode
+
+WEB, POD_KEY, NODE_KEY = Key("default", "web"), Key("default", "pod"), Key("", NAME)
+NAMESPACE = "kubevirt"
+TUN = "devices.kubevirt.io/tun"
+GUEST = Guest(NAME, VMI_UID, POD_UID)
+
+
+@pytest.fixture(scope="module")
+def pair() -> OwnPair:
+    return asyncio.run(make_own_pair(NAME))
+
+
+@dataclass
+class Stage:
+    """A node with one launcher, an API server, and virt-handler as it is wired."""
+
+    api: LateApi
+    virt_node: VirtNode
+    files: LauncherFiles
+    libvirtd: FakeLibvirtd
+    settings: Settings
+    pair: OwnPair
+    task: asyncio.Task[None] | None = None
+
+    async def until(self, holds: Callable[[], object]) -> None:
+        assert self.task is not None
+        await until(holds, self.task)
+
+    @property
+    def phase(self) -> str:
+        return str((self.api.find(VIRTUAL_MACHINE_INSTANCE, WEB) or {})["status"]["phase"])
+
+    @property
+    def node(self) -> Json:
+        return self.api.find(NODE, NODE_KEY) or {}
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        async with a_client(self.api) as client:
+            self.task = asyncio.create_task(virt_handler.Handler(self.settings, client, self.pair).run())
+            try:
+                await self.until(lambda: self.api.seen)
+                yield
+            finally:
+                self.task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await self.task
+                self.libvirtd.hang_up()
+
+
+@pytest.fixture
+async def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pair: OwnPair) -> AsyncIterator[Stage]:
+    (tmp_path / "pods").mkdir()
+    monkeypatch.chdir(tmp_path)
+    directory, files, libvirtd = PodsDirectory("pods"), LauncherFiles(tmp_path / "pods"), FakeLibvirtd(VMI_UID)
+    virt_node = VirtNode(directory, FakeNetwork(), FakeProc(tmp_path / "proc"))
+    settings = Settings(node=NAME, namespace=NAMESPACE, port=0, door_port=0, address="127.0.0.1", pod_name="vh-1")
+    monkeypatch.setattr(virt_handler, "dial_virt_node", lambda _path: virt_node.dial())
+    monkeypatch.setattr(virt_handler, "_connect", libvirtd.connect)
+    yield Stage(LateApi(), virt_node, files, libvirtd, settings, pair)
+    await virt_node.close()
+    files.close()
+    directory.close()
+
+
+@pytest.fixture
+def launcher(stage: Stage) -> Stage:
+    """Its launcher waits for its guest, which was granted to it."""
+    stage.api.set(VIRTUAL_MACHINE_INSTANCE, WEB, vmi_object())
+    pod = pod_object()
+    pod["metadata"]["name"] = POD_KEY.name
+    stage.api.set(POD, POD_KEY, pod)
+    stage.files.make_directory()
+    stage.files.report()
+    stage.files.listen()
+    return stage
+
+
+@pytest.fixture
+def observed(monkeypatch: pytest.MonkeyPatch) -> list[Key]:
+    """Which keys were looked at."""
+    found: list[Key] = []
+    observe = VmiReconciler.observe
+
+    def looking(self: VmiReconciler, key: Key) -> World | None:
+        found.append(key)
+        return observe(self, key)
+
+    monkeypatch.setattr(VmiReconciler, "observe", looking)
+    return found
+
+
+@pytest.mark.parametrize("resource", [POD, VIRTUAL_MACHINE_INSTANCE], ids=lambda one: one.plural)
+async def test_nothing_is_looked_at_before_everything_is_listed(
+    launcher: Stage, observed: list[Key], resource: Resource
+) -> None:
+    """A Pod that is not listed yet looks like one that is gone, a guest like one that nobody wants."""
+    launcher.api.hold("list", resource)
+    async with launcher.running():
+        await settle()
+        assert observed == []
+        launcher.api.release()
+        await launcher.until(lambda: launcher.phase == "Running")
+
+
+async def test_it_reads_of_its_own_node_only(stage: Stage) -> None:
+    """By fields that no user can write; a label would let a tenant choose whose virt-handler minds its machine."""
+    async with stage.running():
+        await settle()
+    asked = {path: parse_qs(query) for path, query in stage.api.watched().items()}
+    selected = {
+        path: {name: value for name, (value,) in query.items() if "Selector" in name} for path, query in asked.items()
+    }
+    assert selected == {
+        "/apis/kubevirt.io/v1/virtualmachineinstances": {"fieldSelector": f"status.nodeName={NAME}"},
+        "/api/v1/pods": {"labelSelector": f"{ROLE}={LAUNCHER_ROLE}", "fieldSelector": f"spec.nodeName={NAME}"},
+        "/apis/apiregistration.k8s.io/v1/apiservices": {"fieldSelector": "metadata.name=v1.subresources.kubevirt.io"},
+    }
+
+
+async def test_a_start_is_written_once_and_told_while_the_watch_is_late(launcher: Stage) -> None:
+    """The answer of its own write counts: whoever waits to read it writes the same again, and meets a conflict."""
+    launcher.api.hold("watch", VIRTUAL_MACHINE_INSTANCE)
+    async with launcher.running():
+        await launcher.until(lambda: launcher.api.writes("/events"))
+        await settle()
+    assert len(launcher.api.writes("/virtualmachineinstances/web")) == 1
+    event = launcher.api.only(EVENT)
+    assert event is not None
+    assert (event["reason"], event["source"]) == ("Started", {"component": "virt-handler", "host": NAME})
+
+
+async def test_a_changed_machine_is_looked_at(launcher: Stage) -> None:
+    async with launcher.running():
+        await launcher.until(lambda: launcher.phase == "Running")
+        await settle()
+        body = launcher.api.find(VIRTUAL_MACHINE_INSTANCE, WEB)
+        assert body is not None
+        body["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+        launcher.api.set(VIRTUAL_MACHINE_INSTANCE, WEB, body)
+        await launcher.until(lambda: launcher.phase == "Succeeded")
+    assert launcher.libvirtd.asked == ["shutdown"]
+
+
+async def test_its_node_takes_machines_while_it_serves_what_virt_node_offers(stage: Stage) -> None:
+    stage.api.set(NODE, NODE_KEY, {"status": {"allocatable": {TUN: "1"}}})
+    async with stage.running():
+        await settle()
+        assert "labels" not in stage.node["metadata"]
+        await stage.virt_node.offer.become(NodeState(KvmFinding(is_usable=True), (TUN,), (TUN,), (TUN,)))
+        await stage.until(lambda: stage.node["metadata"].get("labels", {}).get(SCHEDULABLE) == "true")
+        assert stage.api.find(LEASE, Key(NAMESPACE, lease_name(NAME))) is not None
+    assert stage.node["metadata"]["labels"][SCHEDULABLE] == "false"
+
+
+async def test_a_node_of_the_clusters_own_control_plane_takes_none(stage: Stage) -> None:
+    """A toleration is a tenant's to name."""
+    taints = [{"key": CONTROL_PLANE, "effect": "NoSchedule"}]
+    stage.api.set(NODE, NODE_KEY, {"metadata": {"labels": {CONTROL_PLANE: ""}}, "spec": {"taints": taints}})
+    async with stage.running():
+        await stage.virt_node.offer.become(NodeState(KvmFinding(is_usable=True)))
+        await stage.until(lambda: SCHEDULABLE in stage.node["metadata"]["labels"])
+        assert stage.node["metadata"]["labels"][SCHEDULABLE] == "false"
+
+
+async def test_it_is_ready_when_it_knows_and_offers_everything(stage: Stage) -> None:
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    stage.settings = replace(stage.settings, port=port)
+    stage.api.set(NODE, NODE_KEY, {"status": {"allocatable": {TUN: "1"}}})
+    stage.api.hold("list", POD)
+    stage.api.hold("list", VIRTUAL_MACHINE_INSTANCE)
+    async with stage.running():
+        await stage.virt_node.offer.become(NodeState(KvmFinding(is_usable=True), (TUN,), (TUN,), (TUN,)))
+        await stage.until(lambda: "labels" in stage.node["metadata"])
+        assert await fetch(f"{url}/readyz") == (503, "waiting for VMIs, Pods\n")
+        stage.api.release()
+        await settle()
+        assert await fetch(f"{url}/readyz") == (200, "ok\n")
+        assert "virtops_launchers 0.0" in (await fetch(f"{url}/metrics"))[1]
+        await stage.virt_node.kill()
+        assert await fetch(f"{url}/readyz") == (503, "waiting for virt-node\n")
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        (Power(GUEST, "pause"), Done()),
+        (Inquire(GUEST, "guestosinfo"), NotDone("refused", "VMI does not have guest agent connected")),
+    ],
+    ids=["a verb", "a question"],
+)
+async def test_virt_api_is_answered_once_its_authority_is_known(
+    launcher: Stage, question: Question, answer: Answer
+) -> None:
+    launcher.settings = replace(launcher.settings, door_port=free_port())
+    authority = an_authority("ours")
+    caller = issue(authority, Subject("virt-api", "client", (), role_uri(NAMESPACE, VIRT_API_CLIENT)), now(), DAY)
+    async with launcher.running():
+        await launcher.until(lambda: launcher.phase == "Running")
+        with pytest.raises(aiohttp.ClientError):
+            await _ask(launcher, caller, question)
+        bundle = base64.b64encode(authority.certificate).decode()
+        launcher.api.set(API_SERVICE, Key("", "v1.subresources.kubevirt.io"), {"spec": {"caBundle": bundle}})
+        await settle()
+        assert await _ask(launcher, caller, question) == answer
+
+
+async def _ask(stage: Stage, caller: KeyPair, question: Question) -> Answer:
+    context = client_context(stage.pair.der, caller.certificate, caller.key)
+    url, name = f"https://127.0.0.1:{stage.settings.door_port}{PATH}", server_name(NAME)
+    async with (
+        aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=context)) as session,
+        session.post(url, data=encode(question), server_hostname=name) as response,
+    ):
+        return read_answer(await response.read())
