@@ -3,9 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which labels and annotations of a machine its launcher Pod gets. Pure; admission and virt-controller ask the same.
 
-Labels are for selecting: ordinary ones pass. Annotations switch things on (networks, profiles, volumes, images of
-sidecars) with the rights of whoever made the Pod, which is virt-controller: only those pass that are known to give a
-user nothing but what they say. docs/api.md has the lists.
+Labels are for selecting, and Services, policies and budgets select by any: ordinary ones pass, and those do not by
+which a controller acts that is known to act on Pods. docs/security.md says why that is no allow-list. Annotations switch
+things on (networks, profiles, volumes, images of sidecars) with the rights of whoever made the Pod, which is
+virt-controller: only those pass that are known to give a user nothing but what they say. docs/api.md has the lists.
 """
 
 from __future__ import annotations
@@ -17,6 +18,37 @@ LABELS_OF_KUBEVIRT = frozenset(
 )
 """Labels by which upstream's examples select machines; all others of its domains are the control plane's."""
 LABEL_DOMAINS_OF_KUBERNETES = frozenset({"app.kubernetes.io"})
+LABELS_OF_CONTROLLERS = frozenset(
+    {
+        "aadpodidbinding",
+        "controller-revision-hash",
+        "controller-uid",
+        "job-name",
+        "pod-template-generation",
+        "pod-template-hash",
+    }
+)
+"""Without a domain: by these workloads know their Pods, and one of them gives a Pod an identity."""
+DOMAINS_OF_CONTROLLERS = (
+    "amazonaws.com", "argoproj.io", "azure.com", "azure.workload.identity", "cilium.io",
+    "cloud.google.com", "datadoghq.com", "gke.io", "istio.io", "karpenter.sh", "knative.dev", "linkerd.io",
+    "openshift.io", "projectcalico.org", "tekton.dev", "velero.io", "volcano.sh", "x-k8s.io",
+)  # fmt: skip
+"""Somebody reads labels of these, or of a domain below one, and gives a Pod something, takes it over or ends it."""
+LABELS_FOR_CONTROLLERS = frozenset(
+    {
+        "kueue.x-k8s.io/priority-class",
+        "kueue.x-k8s.io/queue-name",
+        "service.istio.io/canonical-name",
+        "service.istio.io/canonical-revision",
+        "sidecar.istio.io/inject",
+        "tags.datadoghq.com/env",
+        "tags.datadoghq.com/service",
+        "tags.datadoghq.com/version",
+        "velero.io/exclude-from-backup",
+    }
+)
+"""Of these domains, and for users to set: they queue, name or leave out a Pod, or say what an annotation says too."""
 ANNOTATIONS = frozenset(
     {
         "backup.velero.io/backup-volumes",
@@ -41,6 +73,8 @@ ANNOTATIONS_LIMIT_BYTES = 32 * 1024
 
 _KUBEVIRT = ("kubevirt.io", "virtops.kubevirt")
 _KUBERNETES = ("kubernetes.io", "k8s.io")
+_RUNTIMES = ("io.kubernetes.", "io.cilium.")
+"""Beginnings of labels without a domain by which runtimes and networks keep whose a Pod is."""
 _BOOKKEEPING = frozenset({"kubectl.kubernetes.io/last-applied-configuration"})
 
 
@@ -71,7 +105,13 @@ def _passes_as_label(key: str) -> bool:
     domain = _domain(key)
     if key in _KUBEVIRT or _is_below(domain, _KUBEVIRT):
         return key in LABELS_OF_KUBEVIRT
-    return domain in LABEL_DOMAINS_OF_KUBERNETES or not _is_below(domain, _KUBERNETES)
+    if domain in LABEL_DOMAINS_OF_KUBERNETES or key in LABELS_FOR_CONTROLLERS:
+        return True
+    return not (_is_below(domain, _KUBERNETES + DOMAINS_OF_CONTROLLERS) or _is_of_controllers(key))
+
+
+def _is_of_controllers(key: str) -> bool:
+    return key in LABELS_OF_CONTROLLERS or key.startswith(_RUNTIMES)
 
 
 def _passes_as_annotation(key: str) -> bool:

@@ -142,9 +142,23 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_POD_METADATA,
-        line="    return domain in LABEL_DOMAINS_OF_KUBERNETES or not _is_below(domain, _KUBERNETES)",
-        without="    return True",
+        line="    return not (_is_below(domain, _KUBERNETES + DOMAINS_OF_CONTROLLERS) or _is_of_controllers(key))",
+        without="    return not (_is_below(domain, DOMAINS_OF_CONTROLLERS) or _is_of_controllers(key))",
         because="Labels of Kubernetes' own domains are taken for facts by its controllers.",
+        tests=_BY_POD_METADATA,
+    ),
+    Guard(
+        file=_POD_METADATA,
+        line="_KUBERNETES + DOMAINS_OF_CONTROLLERS)",
+        without="_KUBERNETES)",
+        because="A controller would give the launcher a token, take it for its own or end it, at a tenant's word.",
+        tests=_BY_POD_METADATA,
+    ),
+    Guard(
+        file=_POD_METADATA,
+        line=" or _is_of_controllers(key))",
+        without=")",
+        because="A launcher would carry what workloads know their Pods by, and runtimes whose they are.",
         tests=_BY_POD_METADATA,
     ),
     Guard(
