@@ -108,7 +108,10 @@ READ_WHOLE: Listed = {
     "virt_node/kvm.py": {"process.communicate()": "a program's of our own image"},
     "virt_node/network/links.py": {"path.read_text()": "the kernel's: a sysctl"},
     "virt_handler/own_pair.py": {"child.communicate()": "a program's of our own image, for so long"},
-    "virt_launcher/capabilities.py": {"Path('/proc/self/mounts').read_text()": "the kernel's"},
+    "virt_launcher/capabilities.py": {
+        "Path('/proc/self/mounts').read_text()": "the kernel's",
+        "one.read_text()": "our own libvirtd's, in an init container of our own Pod",
+    },
     "virt_launcher/prepare.py": {
         "process.communicate(timeout=_QEMU_IMG_SECONDS)": "a program's of our own image, for so long",
         "process.communicate()": "the same, when it was killed",

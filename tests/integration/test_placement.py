@@ -21,7 +21,7 @@ from lab.collection import linked_under
 from lab.programs.ensure import ensure_programs
 from lab.progress import silent
 from tests.ad_hoc import run_module
-from tests.unit.roles.control_plane.test_rendered import DIRECTORS, ROLE, render
+from tests.unit.roles.control_plane.rendered import DIRECTORS, ROLE, render
 
 pytestmark = pytest.mark.component
 

@@ -6,17 +6,14 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from ansible_collections.virtops.kubevirt.tests.unit.roles.control_plane import canaries
+from ansible_collections.virtops.kubevirt.tests.unit.roles.control_plane.rendered import DIRECTORS, ROLE, render
 
-ROLE = Path(__file__).resolve().parents[4] / "roles" / "control_plane"
 DIGEST = "sha256:" + "0" * 64
 COMPONENTS = ("api", "controller", "handler", "node")
 OPTIONS = {
@@ -31,33 +28,11 @@ OPTIONS = {
     **{f"control_plane_{one}_annotations": {"example.com/part": one, "example.com/number": 1} for one in COMPONENTS},
     **{f"control_plane_{one}_resources": {"limits": {"memory": f"{len(one)}Gi"}} for one in COMPONENTS},
 }
-FOUND = {"definitions_version": None, "namespace_owner": "none", "check_mode": False, "control_plane_nodes": []}
-DIRECTORS = ("virt-api", "virt-controller")
 CONTROL_PLANE_NODE = {
     "matchExpressions": [{"key": "node-role.kubernetes.io/control-plane", "operator": "Exists"}],
 }
 DEMAND = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [CONTROL_PLANE_NODE]}}
 WISH = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "preference": CONTROL_PLANE_NODE}]}
-CONTENT = "{{ {'definitions': __control_plane_definitions, 'configuration': __control_plane_configuration} | to_json }}"
-
-
-def render(folder: Path, options: dict[str, Any], **found: Any) -> dict[str, Any]:
-    (folder / "templates").symlink_to(ROLE / "templates")
-    copy = {"content": CONTENT, "dest": str(folder / "made.json"), "mode": "0600"}
-    play = {
-        "hosts": "localhost",
-        "gather_facts": False,
-        "vars_files": [str(ROLE / "defaults/main.yml"), str(ROLE / "vars/main.yml")],
-        "tasks": [{"name": "Render", "ansible.builtin.copy": copy}],
-    }
-    (folder / "play.yml").write_text(yaml.safe_dump([play]))
-    extra = {**options, "role_path": str(ROLE), "__control_plane_found": {**FOUND, **found}}
-    command = [sys.executable, "-m", "ansible", "playbook", "--extra-vars", json.dumps(extra), str(folder / "play.yml")]
-    done = subprocess.run(
-        command, capture_output=True, text=True, env={**os.environ, "ANSIBLE_LOCALHOST_WARNING": "false"}, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return json.loads((folder / "made.json").read_text())
 
 
 @pytest.fixture(scope="module")
