@@ -81,6 +81,11 @@ class DomainLooks:
         return max(self.short.next(now), self.long.next(now))
 
 
+def resync_pause(usual: float, random: float) -> float:
+    """Return the seconds to wait for an event before looking without one. random: in [0, 1)."""
+    return usual * (0.9 + 0.2 * random)
+
+
 def pause_after_silence(took: float) -> float:
     """Return the seconds for which an agent that did not answer is not asked the like again. took: those of the try."""
     return max(FIRST_SECONDS, took / _SHARE)

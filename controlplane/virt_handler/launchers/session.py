@@ -29,7 +29,7 @@ from controlplane.virt_handler.launchers.agent import QUESTIONS, Agent, NoAgent
 from controlplane.virt_handler.launchers.description import describe_domain, has_kvm, masquerade_of
 from controlplane.virt_handler.launchers.freeze import Freeze
 from controlplane.virt_handler.launchers.observation import Observation
-from controlplane.virt_handler.launchers.pace import RESYNC_SECONDS, DomainLooks, Pauses
+from controlplane.virt_handler.launchers.pace import RESYNC_SECONDS, DomainLooks, Pauses, resync_pause
 from controlplane.virt_handler.launchers.ports import (
     Connect,
     Connection,
@@ -333,7 +333,7 @@ class Session:
     async def _wait(self, connection: Connection) -> list[Event]:
         """Wait for an event; none when it is time to look without."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(self._tools.resync_seconds * (0.9 + 0.2 * self._tools.random())):
+            async with asyncio.timeout(resync_pause(self._tools.resync_seconds, self._tools.random())):
                 return [await connection.events.get()]
         return []
 

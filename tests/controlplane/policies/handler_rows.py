@@ -282,7 +282,7 @@ VMI_ROWS: dict[str, Row] = {
     ),
     "one deleted": (Request(CAPTURED, "DELETE", f"{VMIS}/running"), ONLY_STATUS),
     # Bounds are the CRD's.
-    "epoch beyond its bounds": status(WEB, "status.epoch", epoch=2_000_000_000),
+    "epoch beyond its bounds": status(WEB, "less than or equal to 10000", epoch=2_000_000_000),
     "very many conditions": status(
         WEB, "Too many", conditions=[READY, CUSTOM, *(condition(f"Paused{number}") for number in range(31))]
     ),

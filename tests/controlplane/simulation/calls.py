@@ -31,6 +31,10 @@ class Asks:
         raise NotImplementedError
 
 
+PREPARE = "prepare network of"
+"""What a virt-handler has done once for each guest that it finds: it changes nothing where all is well."""
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """What is to be done outside the process, once the schedule says so."""

@@ -30,7 +30,7 @@ from controlplane.node_link.messages import Masquerade, PodInterface
 from controlplane.virt_handler.launchers.ports import NodeAway, NotThere
 from controlplane.virt_handler.vmi.world import Traces
 from tests.controlplane.simulation import launcher as host
-from tests.controlplane.simulation.calls import LOOK, Call
+from tests.controlplane.simulation.calls import LOOK, PREPARE, Call
 from tests.controlplane.simulation.node import Node
 
 REPORT = b'{"version": 1, "container_disks": []}'
@@ -94,7 +94,7 @@ class LauncherConnections:
                 raise NotThere("there is no such Pod")
             return PodInterface(("10.0.0.1",), 1500)
 
-        return await Call("prepare network of", "domain", self._vmi(pod_uid), find, NodeAway)  # type: ignore[no-any-return]
+        return await Call(PREPARE, "domain", self._vmi(pod_uid), find, NodeAway)  # type: ignore[no-any-return]
 
     async def find_traces(self, pod_uid: str) -> Traces:
         return await Call(LOOK, "launcher", Key("", pod_uid), lambda: self._traces(pod_uid), NodeAway)  # type: ignore[no-any-return]

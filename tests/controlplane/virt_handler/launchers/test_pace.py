@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from controlplane.virt_handler.launchers.pace import DomainLooks, Looks, Pauses, Rounds
+from controlplane.virt_handler.launchers.pace import RESYNC_SECONDS, DomainLooks, Looks, Pauses, Rounds, resync_pause
 
 
 def pauses() -> Pauses:
@@ -70,6 +70,12 @@ def test_one_that_goes_on_is_looked_at_ever_less_often_in_the_long_run() -> None
         now += looks.next(now) or 0.0001
         taken += 1
     assert 100 + 55 <= taken <= 100 + 65
+
+
+@pytest.mark.parametrize(("random", "seconds"), [(0.0, 270.0), (0.5, 300.0), (1.0, 330.0)])
+def test_a_domain_of_which_nothing_is_heard_is_looked_at_every_five_minutes(random: float, seconds: float) -> None:
+    """Launchers that were found together are not looked at together."""
+    assert resync_pause(RESYNC_SECONDS, random) == pytest.approx(seconds)
 
 
 def rests(rounds: int, **how: bool) -> list[float]:
