@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -83,31 +84,94 @@ def test_a_pod_deleted_by_force_while_its_node_is_cut_off_starts_no_second_guest
         cluster.wait_gone("vm", name)
 
 
-def test_a_node_that_is_off_and_said_to_be_gives_its_vm_back_once(cluster: Cluster) -> None:
+def test_a_node_that_comes_back_ends_what_is_no_longer_its_own_before_it_starts_anything(cluster: Cluster) -> None:
+    """A person was wrong about it: it was cut off, and not off."""
+    cluster.apply(a_vm("left"))
+    first = cluster.running("left")
+    uid, node = first["metadata"]["uid"], first["status"]["nodeName"]
+
+    with cut_off(cluster, node):
+        cluster.kubectl("wait", f"node/{node}", "--for=condition=Ready=Unknown", "--timeout=120s")
+        cluster.kubectl("taint", "node", node, f"{OUT_OF_SERVICE}=nodeshutdown:NoExecute")
+        renewed = another_instance(cluster, "left", first)["metadata"]["uid"]
+        assert cluster.emulators() == sorted([uid, renewed])
+        cluster.kubectl("taint", "node", node, f"{OUT_OF_SERVICE}-")
+        following = a_vm("following")
+        following["spec"]["template"]["spec"]["nodeSelector"] = {"kubernetes.io/hostname": node}
+        cluster.eventually(
+            lambda: cluster.try_kubectl("apply", "-f", "-", given=following.text).returncode == 0,
+            seconds=90,
+            what="admission serves",
+        )
+
+    seen: list[list[str]] = []
+    cluster.eventually(lambda: is_started(cluster, "following", node, seen), seconds=180, what="the next machine")
+    next_uid = cluster.running("following", seconds=60)["metadata"]["uid"]
+    assert not [one for one in seen if {uid, next_uid} <= {*one}], "it started beside what was no longer the node's"
+    assert cluster.emulators() == sorted([renewed, next_uid])
+    told = [(one["event"], one.get("uid", "")) for one in handler_log(cluster, node)]
+    came_back = max(index for index, one in enumerate(told) if one[0] == "the node is clear")
+    assert told.index(("domain started", next_uid)) > came_back
+    cluster.healthy(seconds=120)
+    for name in ("left", "following"):
+        cluster.kubectl("delete", "vm", name)
+        cluster.wait_gone("vm", name)
+
+
+def another_instance(cluster: Cluster, name: str, former: dict[str, Any]) -> dict[str, Any]:
+    """Wait until the next instance of a VM runs, on another node."""
+    uid, node = former["metadata"]["uid"], former["status"]["nodeName"]
+    cluster.eventually(
+        lambda: (cluster.get("vmi", name) or former)["metadata"]["uid"] != uid, seconds=120, what="a new instance"
+    )
+    renewed = cluster.running(name, seconds=120)
+    assert renewed["status"]["nodeName"] != node
+    return renewed
+
+
+def is_started(cluster: Cluster, name: str, node: str, seen: list[list[str]]) -> bool:
+    """Tell whether a VM's guest is there; seen: what was on its node at each look."""
+    vmi = cluster.get("vmi", name)
+    seen.append(cluster.emulators_on(node))
+    return vmi is not None and vmi["metadata"]["uid"] in seen[-1]
+
+
+def handler_log(cluster: Cluster, node: str) -> list[dict[str, Any]]:
+    """Return what virt-handler of a node has logged, in its order."""
+    listed = cluster.list(
+        "pods", "-n", "kubevirt", "-l", "kubevirt.io=virt-handler", "--field-selector", f"spec.nodeName={node}"
+    )
+    name = listed[0]["metadata"]["name"]
+    text = cluster.kubectl("logs", "-n", "kubevirt", name, "-c", "virt-handler")
+    return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+
+
+@pytest.mark.parametrize("proof", ["out of service", "Node deleted"])
+def test_a_node_that_is_off_and_said_to_be_gives_its_vm_back_once(cluster: Cluster, proof: str) -> None:
     cluster.apply(a_vm("moved"))
     first = cluster.running("moved")
     uid, node = first["metadata"]["uid"], first["status"]["nodeName"]
 
     cluster.lab("node", "kill", node)
     try:
-        cluster.kubectl("wait", f"node/{node}", "--for=condition=Ready=Unknown", "--timeout=120s")
-        kept = cluster.get("vmi", "moved")
-        assert kept is not None
-        assert kept["metadata"]["uid"] == uid, "silence of a node is no proof"
-
-        cluster.kubectl("taint", "node", node, f"{OUT_OF_SERVICE}=nodeshutdown:NoExecute")
-        cluster.eventually(
-            lambda: (cluster.get("vmi", "moved") or first)["metadata"]["uid"] != uid,
-            seconds=120,
-            what="a new instance",
-        )
-        renewed = cluster.running("moved", seconds=120)
-        assert renewed["status"]["nodeName"] != node
+        if proof == "Node deleted":
+            cluster.kubectl("delete", "node", node)
+        else:
+            cluster.kubectl("wait", f"node/{node}", "--for=condition=Ready=Unknown", "--timeout=120s")
+            kept = cluster.get("vmi", "moved")
+            assert kept is not None
+            assert kept["metadata"]["uid"] == uid, "silence of a node is no proof"
+            cluster.kubectl("taint", "node", node, f"{OUT_OF_SERVICE}=nodeshutdown:NoExecute")
+        renewed = another_instance(cluster, "moved", first)["metadata"]["uid"]
         other = next(one for one in cluster.nodes if one != node)
-        assert cluster.emulators_on(other) == [renewed["metadata"]["uid"]]
+        assert cluster.emulators_on(other) == [renewed]
     finally:
         cluster.lab("up")
-        cluster.kubectl("taint", "node", node, f"{OUT_OF_SERVICE}-")
+        if proof == "out of service":
+            cluster.kubectl("taint", "node", node, f"{OUT_OF_SERVICE}-")
 
+    cluster.kubectl("wait", f"node/{node}", "--for=condition=Ready", "--timeout=180s")
     cluster.healthy(seconds=180)
-    assert cluster.emulators() == [renewed["metadata"]["uid"]]
+    assert cluster.emulators() == [renewed]
+    cluster.kubectl("delete", "vm", "moved")
+    cluster.wait_gone("vm", "moved")

@@ -183,10 +183,15 @@ def _before_start(world: World, vmi: VirtualMachineInstance, launcher: Launcher)
         return Plan(look_again_in=pause)
     if not sighting.is_network_ready:
         return Plan((PrepareNetwork(uid, because="its launcher is up"),))
+    return _start(world, vmi, launcher)
+
+
+def _start(world: World, vmi: VirtualMachineInstance, launcher: Launcher) -> Plan[Action]:
     if refuse_start(vmi, world.node, launcher) is not None:
         return Plan()
-    start = StartDomain(uid, because="it was handed to this Pod and has no domain")
-    return Plan(look_again_in=HELD_SECONDS) if world.held else Plan((start,))  # the end of that wakes all
+    if world.held:  # its end wakes all, as that of a verb does
+        return Plan(look_again_in=None if launcher.doing else HELD_SECONDS)
+    return Plan((StartDomain(launcher.pod.uid, because="it was handed to this Pod and has no domain"),))
 
 
 def _lacks_network(world: World, launcher: Launcher) -> bool:

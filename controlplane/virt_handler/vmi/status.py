@@ -260,7 +260,7 @@ def _waiting(world: World, verdict: Verdict) -> Condition | None:
         return _out_of_sync(VIRT_NODE_NOT_READY, f"waiting for virt-node on {world.node}: {world.node_trouble.why}")
     if launcher is None:
         return None
-    if world.held and is_startable(launcher.sighting):
+    if world.held and is_startable(launcher.sighting) and not launcher.doing:
         return _out_of_sync("NodeNotClear", f"waiting for {world.node}: {world.held}")
     said = f"waiting for libvirt in the launcher Pod: {launcher.sighting.trouble or verdict.why}"
     return _out_of_sync("LauncherNotReady", said)

@@ -96,8 +96,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file="controlplane/kube/lease.py",
-        line="        self.resumed.set()",
-        without="        pass",
+        line="        self.resumed.set()\n",
+        without="",
         because="A node that is heard again must not wait a minute to take machines.",
         tests=("tests/controlplane/kube/test_lease.py",),
     ),

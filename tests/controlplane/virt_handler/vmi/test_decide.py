@@ -492,6 +492,14 @@ def test_nothing_starts_while_its_node_is_not_clear_of_what_is_no_longer_its_own
                 assert waits == free
 
 
+def test_a_start_under_way_has_no_alarm_when_its_node_turns_out_not_to_be_clear() -> None:
+    """That is so from one moment to the next: the pass that began the start has set none."""
+    launcher = a_launcher(seen(None), doing="start")
+    free, waits = (a_world(a_vmi(), launcher, held=why) for why in ("", "guests are being ended"))
+    assert decide(waits) == decide(free)
+    assert derive_status(waits, None) == derive_status(free, None)
+
+
 def with_pods(*uids: str) -> VirtualMachineInstance:
     vmi = a_vmi()
     return msgspec.structs.replace(
