@@ -9,6 +9,7 @@ import json
 import os
 import re
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -28,26 +29,27 @@ VICTIMS = {
     "virt-node": ("-m controlplane.virt_node",),
     "virt-controller": ("-m controlplane.virt_controller",),
     "virt-api": ("-m controlplane.virt_api",),
+    "virt-launcher": ("-m controlplane.virt_launcher",),
     "libvirtd": ("/libvirtd",),
     "qemu": ("qemu-system-x86_64",),
 }
-"""Words of the command line by which a part is found on a node."""
+"""Words of the command line by which a part is found on a node; in that of its cgroup is the UID of its Pod."""
 
-KILL = """
+SIGNAL = """
 import os, sys
-killed = 0
+reached = 0
 for pid in filter(str.isdigit, os.listdir("/proc")):
     try:
-        line = open(f"/proc/{pid}/cmdline").read().replace(chr(0), " ")
+        line = open(f"/proc/{pid}/cmdline").read().replace(chr(0), " ") + open(f"/proc/{pid}/cgroup").read()
     except OSError:
         continue
-    if int(pid) != os.getpid() and all(word in line for word in sys.argv[1:]):
+    if int(pid) != os.getpid() and all(word in line for word in sys.argv[2:]):
         try:
-            os.kill(int(pid), 9)
+            os.kill(int(pid), int(sys.argv[1]))
         except ProcessLookupError:
             continue
-        killed += 1
-print(killed)
+        reached += 1
+print(reached)
 """
 
 EMULATORS = """
@@ -135,6 +137,22 @@ class Cluster:
         assert vmi is not None
         return vmi
 
+    def another(self, name: str, uid: str, *, seconds: float = 60) -> dict[str, Any]:
+        """Wait until a VM has another instance than the one of this UID, and return it."""
+
+        def look() -> dict[str, Any] | None:
+            vmi = self.get("vmi", name)
+            return None if vmi is None or vmi["metadata"]["uid"] == uid else vmi
+
+        found: dict[str, Any] = self.eventually(look, seconds=seconds, what=f"vmi/{name} is another than {uid}")
+        return found
+
+    def told(self, uid: str, namespace: str = "default") -> list[tuple[str, str, str]]:
+        """Return the Events about an object, the oldest first: type, reason and message of each."""
+        events = self.list("events", "-n", namespace, "--field-selector", f"involvedObject.uid={uid}")
+        events.sort(key=lambda one: int(one["metadata"]["resourceVersion"]))
+        return [(one["type"], one["reason"], one["message"]) for one in events]
+
     def eventually(self, look: Any, *, seconds: float, what: str) -> Any:
         """Look again until the answer is truthy, for what no watch can tell.
 
@@ -175,7 +193,12 @@ class Cluster:
             for node in self.nodes:
                 self.lab("kill", "--node", node, victim)
             return len(self.nodes)
-        return sum(int(self.on_node(node, KILL, *VICTIMS[victim], *words)) for node in self.nodes)
+        return self.signal(signal.SIGKILL, victim, *words)
+
+    def signal(self, number: signal.Signals, victim: str, *words: str) -> int:
+        """Send a signal to a part on every node; return to how many processes."""
+        sent = (self.on_node(node, SIGNAL, str(int(number)), *VICTIMS[victim], *words) for node in self.nodes)
+        return sum(map(int, sent))
 
     def emulators(self) -> list[str]:
         """Return the VMI UID of every QEMU that runs on any node: the oracle of "never two"."""

@@ -1,28 +1,64 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A node that has lost the launcher's image: machines come up on the other, and it gets no more of them for a while."""
+"""Broken nodes: one has lost the launcher's image, the runtime of one stands still, the KVM of one hangs.
+
+Machines come up on the other node or say why not; who begins no machines gets no more of them for a while.
+"""
 
 from __future__ import annotations
 
+import json
+import signal
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
-from lab import Lab
-from lab.images.containerd import CONTAINERD_SOCKET
-from lab.programs.ensure import ensure_programs
-from lab.progress import silent
 from tests.e2e.cluster import Cluster
 from tests.e2e.deployed import deployed
 from tests.e2e.machines import Manifest, a_vm
+from tests.e2e.node_images import images
 
 pytestmark = pytest.mark.lab
 
 LABEL = "virtops.kubevirt/quarantined"
 KEPT = "localhost/kept/virt-launcher:0.1.0"
 MACHINES = (("one", "default"), ("two", "default"), ("three", "tenant"))
+
+KVM_USABLE, KVM_REASON = "kubevirt.io/kvm-usable", "kubevirt.io/kvm-unusable-reason"
+SIGNAL_CONTAINERD = """
+import os, sys
+for pid in filter(str.isdigit, os.listdir("/proc")):
+    try:
+        if open(f"/proc/{pid}/comm").read() == "containerd\\n":
+            os.kill(int(pid), int(sys.argv[1]))
+            print(pid)
+    except FileNotFoundError:
+        continue
+"""
+HANG_KVM = """
+import os, signal, sys, time
+def pids(word):
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if int(pid) != os.getpid() and word in open(f"/proc/{pid}/cmdline").read().replace(chr(0), " "):
+                yield int(pid)
+        except OSError:
+            continue
+for pid in list(pids("-m controlplane.virt_node")):
+    os.kill(pid, signal.SIGKILL)
+until = time.monotonic() + 60
+while time.monotonic() < until:
+    if found := list(pids("kvm_probe")):
+        for pid in found:
+            os.kill(pid, signal.SIGSTOP)
+        sys.exit()
+    time.sleep(0.005)
+sys.exit("nobody asks whether KVM works")
+"""
+"""Start virt-node again, and stop the program that it has try KVM: as if the first call of KVM never came back."""
 
 
 @pytest.fixture(scope="module")
@@ -32,13 +68,6 @@ def cluster() -> Iterator[Cluster]:
         yield made
 
 
-def images(cluster: Cluster, *arguments: str) -> str:
-    """Run containerd's own client on the first node."""
-    client = ensure_programs(Lab(cluster.name).cache, silent).node("ctr")
-    command = [str(client), "--address", CONTAINERD_SOCKET, "--namespace", "k8s.io", "images", *arguments]
-    return Lab(cluster.name).node(cluster.nodes[0]).run(command).stdout
-
-
 def preferring(node: str, name: str, namespace: str = "default") -> Manifest:
     """Return a machine that goes to a node where it can."""
     vm = a_vm(name, namespace=namespace)
@@ -46,6 +75,36 @@ def preferring(node: str, name: str, namespace: str = "default") -> Manifest:
     preferred = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "preference": here}]}
     vm["spec"]["template"]["spec"]["affinity"] = {"nodeAffinity": preferred}
     return vm
+
+
+def pinned_to(node: str, name: str) -> Manifest:
+    """Return a machine that goes nowhere else."""
+    vm = a_vm(name)
+    vm["spec"]["template"]["spec"]["nodeSelector"] = {"kubernetes.io/hostname": node}
+    return vm
+
+
+def in_time(vm: Manifest, seconds: int, *, further_attempts: int) -> Manifest:
+    """Bound how long a launcher may take to come up, and how often it is tried again."""
+    limits = {"run-timeout-seconds": str(seconds), "further-attempts": str(further_attempts)}
+    vm["spec"]["template"]["metadata"]["annotations"] = {f"virtops.kubevirt/{key}": it for key, it in limits.items()}
+    return vm
+
+
+@contextmanager
+def runtime_stands_still(cluster: Cluster, node: str) -> Iterator[None]:
+    """Have a node on which no container begins: its kubelet waits for an answer."""
+    assert cluster.on_node(node, SIGNAL_CONTAINERD, str(int(signal.SIGSTOP))).split()
+    try:
+        yield
+    finally:
+        cluster.on_node(node, SIGNAL_CONTAINERD, str(int(signal.SIGCONT)))
+
+
+def use_emulation(cluster: Cluster, *, wanted: bool) -> None:
+    configuration = {"developerConfiguration": {"useEmulation": wanted}}
+    patch = json.dumps({"spec": {"configuration": configuration}})
+    cluster.kubectl("patch", "kubevirt", "kubevirt", "-n", "kubevirt", "--type", "merge", "-p", patch)
 
 
 def status(cluster: Cluster, name: str, namespace: str = "default") -> dict[str, Any]:
@@ -68,10 +127,14 @@ def test_machines_come_up_elsewhere_and_a_node_that_begins_none_is_left_out_unti
     cluster: Cluster,
 ) -> None:
     bad, good = cluster.nodes
-    (launcher,) = {one for one in images(cluster, "list", "--quiet").split() if one.endswith("/virt-launcher:0.1.0")}
-    images(cluster, "tag", launcher, KEPT)
-    lost = [one for one in images(cluster, "list", "--quiet").split() if one.startswith(launcher.partition(":")[0])]
-    images(cluster, "remove", *lost)
+    (launcher,) = {
+        one for one in images(cluster, bad, "list", "--quiet").split() if one.endswith("/virt-launcher:0.1.0")
+    }
+    images(cluster, bad, "tag", launcher, KEPT)
+    lost = [
+        one for one in images(cluster, bad, "list", "--quiet").split() if one.startswith(launcher.partition(":")[0])
+    ]
+    images(cluster, bad, "remove", *lost)
 
     cluster.apply(*(preferring(bad, name, namespace) for name, namespace in MACHINES))
     for name, namespace in MACHINES:
@@ -90,11 +153,51 @@ def test_machines_come_up_elsewhere_and_a_node_that_begins_none_is_left_out_unti
     found = status(cluster, "four")
     assert (found["nodeName"], found["attempt"], found.get("failedAttempts")) == (good, 1, None)
 
-    pinned = a_vm("pinned")
-    pinned["spec"]["template"]["spec"]["nodeSelector"] = {"kubernetes.io/hostname": bad}
-    cluster.apply(pinned)
+    cluster.apply(pinned_to(bad, "pinned"))
     cluster.wait("vm", "pinned", ".status.printableStatus", "ErrorUnschedulable")
-    images(cluster, "tag", KEPT, launcher)
+    images(cluster, bad, "tag", KEPT, launcher)
     cluster.kubectl("label", "node", bad, f"{LABEL}-")
     assert status(cluster, "pinned")["nodeName"] == bad
     assert mark(cluster, bad) == ""
+    cluster.kubectl("delete", "vm", "--all", "--all-namespaces", "--wait=false")
+
+
+def test_a_run_that_does_not_begin_in_time_is_concluded_or_begun_elsewhere(cluster: Cluster) -> None:
+    bad, good = cluster.nodes
+    with runtime_stands_still(cluster, bad):
+        cluster.apply(
+            in_time(preferring(bad, "moves"), 8, further_attempts=1),
+            in_time(pinned_to(bad, "ends"), 8, further_attempts=0),
+        )
+        cluster.eventually(
+            lambda: (cluster.get("vmi", "moves") or {}).get("status", {}).get("failedAttempts"),
+            seconds=40,
+            what="an attempt failed",
+        )
+        cluster.wait("vmi", "ends", ".status.phase", "Failed")
+
+    found = status(cluster, "moves")
+    (failed,) = found["failedAttempts"]
+    assert (found["nodeName"], failed["nodeName"], failed["reason"]) == (good, bad, "RunTimedOut")
+
+
+def test_a_node_whose_kvm_hangs_says_so_and_gets_machines_only_that_run_without(cluster: Cluster) -> None:
+    bad, _unused = cluster.nodes
+    use_emulation(cluster, wanted=False)
+    cluster.on_node(bad, HANG_KVM)
+
+    def why() -> str:
+        found = cluster.get("node", bad)
+        assert found is not None
+        said = found["metadata"]["annotations"].get(KVM_REASON, "")
+        return said if "no answer" in said and found["metadata"]["labels"][KVM_USABLE] == "false" else ""
+
+    cluster.eventually(why, seconds=60, what=f"{bad} says that its KVM hangs")
+    cluster.apply(pinned_to(bad, "kvm"))
+    cluster.wait("vm", "kvm", ".status.printableStatus", "ErrorUnschedulable")
+    tells(cluster, "devices.kubevirt.io/kvm", "vm", "kvm")
+
+    use_emulation(cluster, wanted=True)
+
+    assert status(cluster, "kvm")["nodeName"] == bad
+    cluster.wait("vmi", "kvm", '.status.conditions[?(@.type=="SoftwareEmulation")].status', "True")

@@ -16,10 +16,10 @@ from tests.e2e.machines import a_vm
 pytestmark = pytest.mark.lab
 
 
-def a_set(name: str) -> str:
+def a_set(name: str, replicas: int = 0) -> str:
     """Return a set of the usual small guest, of none at first."""
     template: dict[str, Any] = a_vm(name)["spec"]["template"]
-    spec = {"replicas": 0, "selector": {"matchLabels": {"app": name}}, "template": template}
+    spec = {"replicas": replicas, "selector": {"matchLabels": {"app": name}}, "template": template}
     meta = {"name": name, "namespace": "default"}
     kind = "VirtualMachineInstanceReplicaSet"
     return json.dumps({"apiVersion": "kubevirt.io/v1", "kind": kind, "metadata": meta, "spec": spec})
@@ -41,3 +41,38 @@ def test_a_set_is_scaled_from_none_to_three_guests_and_down_to_one(cluster: Clus
 
     cluster.kubectl("delete", "vmirs", "crowd")
     cluster.wait_gone("vmi", last["metadata"]["name"])
+
+
+def instances(cluster: Cluster, name: str) -> dict[str, tuple[str, str]]:
+    """Return name, UID and phase of each instance of a set."""
+    found = cluster.list("vmi", "-l", f"app={name}")
+    return {one["metadata"]["name"]: (one["metadata"]["uid"], one["status"].get("phase", "")) for one in found}
+
+
+def test_what_ceases_to_count_is_replaced_unless_the_set_is_paused(cluster: Cluster) -> None:
+    cluster.kubectl("create", "-f", "-", given=a_set("crew", replicas=2))
+    cluster.wait("vmirs", "crew", ".status.readyReplicas", "2", seconds=120)
+    first = instances(cluster, "crew")
+    failing, losing = sorted(first)
+
+    assert cluster.kill("qemu", first[failing][0]) == 1
+    cluster.kubectl("delete", "pod", cluster.launcher(losing)["metadata"]["name"], "--wait=false")
+    for name in first:
+        cluster.wait_gone("vmi", name)
+    cluster.wait("vmirs", "crew", ".status.readyReplicas", "2", seconds=120)
+    second = instances(cluster, "crew")
+    assert len(second) == 2
+
+    cluster.kubectl("patch", "vmirs", "crew", "--type", "merge", "-p", '{"spec": {"paused": true}}')
+    cluster.wait("vmirs", "crew", '.status.conditions[?(@.type=="ReplicaPaused")].status', "True")
+    failing, staying = sorted(second)
+    assert cluster.kill("qemu", second[failing][0]) == 1
+    cluster.wait("vmi", failing, ".status.phase", "Failed")
+    cluster.wait("vmirs", "crew", ".status.replicas", "1")
+    assert instances(cluster, "crew") == {failing: (second[failing][0], "Failed"), staying: second[staying]}
+
+    cluster.kubectl("patch", "vmirs", "crew", "--type", "merge", "-p", '{"spec": {"paused": false}}')
+    cluster.wait_gone("vmi", failing)
+    cluster.wait("vmirs", "crew", ".status.readyReplicas", "2", seconds=120)
+    assert staying in instances(cluster, "crew")
+    cluster.kubectl("delete", "vmirs", "crew")

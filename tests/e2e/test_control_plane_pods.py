@@ -1,0 +1,81 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The control plane's own Pods when their node is drained, or kept for critical add-ons.
+
+Upstream's other rows of this kind: the leader's death and the API server's are test_faults.py, certificates and the
+configuration of clients are component tests of virt-controller, objects that somebody changed and removal with machines
+are the role's (extensions/molecule).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.e2e.cluster import Cluster
+
+pytestmark = pytest.mark.lab
+
+DIRECTORS = ["virt-api", "virt-controller"]
+TAINT = "CriticalAddonsOnly"
+ORDINARY = "ordinary"
+
+
+def pods(cluster: Cluster, *selector: str) -> dict[str, str]:
+    """Return the UIDs of the control plane's Pods that are not going, by name."""
+    metas = [one["metadata"] for one in cluster.list("pods", "-n", "kubevirt", *selector)]
+    return {meta["name"]: meta["uid"] for meta in metas if "deletionTimestamp" not in meta}
+
+
+def evict(cluster: Cluster, pod: str) -> str:
+    """Ask for an eviction, as kubectl drain does; return what it is refused with, "" when it is not."""
+    meta = {"name": pod, "namespace": "kubevirt"}
+    body = json.dumps({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": meta})
+    path = f"/api/v1/namespaces/kubevirt/pods/{pod}/eviction"
+    return cluster.try_kubectl("create", "--raw", path, "-f", "-", given=body).stderr
+
+
+@pytest.mark.parametrize("name", DIRECTORS)
+def test_a_drain_takes_one_at_a_time(cluster: Cluster, name: str) -> None:
+    first, second = pods(cluster, "-l", f"kubevirt.io={name}")
+
+    assert evict(cluster, first) == ""
+    assert "disruption budget" in evict(cluster, second)
+
+    assert second in pods(cluster, "-l", f"kubevirt.io={name}")
+    cluster.kubectl("rollout", "status", f"deployment/{name}", "-n", "kubevirt", "--timeout=90s")
+    cluster.healthy()
+
+
+def an_ordinary_pod(cluster: Cluster) -> dict[str, Any]:
+    """Return a Pod that stays nowhere where it is not wanted, of an image that is there."""
+    workload = cluster.get("deployment", "virt-api", "kubevirt")
+    assert workload is not None
+    image = workload["spec"]["template"]["spec"]["containers"][0]["image"]
+    command = ["/usr/bin/python3", "-c", "import signal; signal.pause()"]
+    container = {"name": "main", "image": image, "command": command}
+    spec = {"terminationGracePeriodSeconds": 0, "containers": [container]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": ORDINARY, "namespace": "default"}, "spec": spec}
+
+
+@pytest.fixture
+def ordinary(cluster: Cluster) -> Iterator[Cluster]:
+    """A cluster with an ordinary Pod; afterwards its node takes everybody again."""
+    cluster.apply(an_ordinary_pod(cluster))
+    cluster.wait("pod", ORDINARY, ".status.phase", "Running")
+    yield cluster
+    cluster.kubectl("taint", "node", cluster.nodes[0], f"{TAINT}-")
+
+
+def test_a_node_that_is_kept_for_critical_addons_keeps_the_control_plane(ordinary: Cluster) -> None:
+    before = pods(ordinary)
+    assert len(before) == 2 * len(DIRECTORS) + 2 * len(ordinary.nodes)
+
+    ordinary.kubectl("taint", "node", ordinary.nodes[0], f"{TAINT}=:NoExecute")
+
+    ordinary.wait_gone("pod", ORDINARY)
+    assert pods(ordinary) == before

@@ -1,0 +1,216 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How runs end, and what the run strategy makes of it: real guests that go, are killed, or will not go.
+
+All machines start side by side. Rows of upstream's functional tests that have no test here, and why: an annotation that
+keeps a failed launcher alive, rebootPolicy, panic devices and watchdogs are not built; admission refuses them by name.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from typing import Any
+
+import pytest
+
+from tests.e2e.cluster import READY, Cluster
+from tests.e2e.machines import Manifest, a_vm
+
+pytestmark = pytest.mark.lab
+
+GOES = "#!/bin/sh\npoweroff -f\n"
+DEAF = "#!/bin/sh\nrm -r /etc/acpi\n"
+IS_DEAF = "user-data exited with 0"
+SLOW_SECONDS = 61.0
+"""Longer than virt-handler waits for a start's answer, and than a launcher lets libvirtd be silent."""
+
+STOP_WHEN_IT_APPEARS = """
+import os, signal, sys, time
+until = time.monotonic() + 90
+while time.monotonic() < until:
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            line = open(f"/proc/{pid}/cmdline").read()
+        except OSError:
+            continue
+        if line.startswith("/usr/bin/qemu-system-x86_64") and sys.argv[1] in line:
+            os.kill(int(pid), signal.SIGSTOP)
+            sys.exit()
+    time.sleep(0.005)
+sys.exit("it has no QEMU")
+"""
+
+
+def with_grace(vm: Manifest, seconds: int) -> Manifest:
+    vm["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = seconds
+    return vm
+
+
+@pytest.fixture(scope="module")
+def slow(cluster: Cluster) -> tuple[str, float]:
+    """A machine whose QEMU stands still since it began: the UID of its instance, and since when (monotonic)."""
+    cluster.apply(a_vm("slow"))
+    uid: str = cluster.eventually(lambda: cluster.get("vmi", "slow"), seconds=30, what="vmi/slow")["metadata"]["uid"]
+    cluster.on_node(cluster.nodes[0], STOP_WHEN_IT_APPEARS, uid)
+    return uid, time.monotonic()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def machines(cluster: Cluster, slow: tuple[str, float]) -> None:
+    """Every machine of this module begins to start; the slow one before all others, because it takes longest."""
+    cluster.apply(
+        a_vm("launcherless", runStrategy="RerunOnFailure"),
+        a_vm("qemuless", runStrategy="Once"),
+        a_vm("podless"),
+        with_grace(a_vm("deaf", user_data=DEAF, runStrategy="Once"), 5),
+        with_grace(a_vm("patient", user_data=DEAF), 600),
+        a_vm("always-off", user_data=GOES),
+        a_vm("rerun-off", user_data=GOES, runStrategy="RerunOnFailure"),
+        a_vm("once-off", user_data=GOES, runStrategy="Once"),
+        a_vm("manual-off", user_data=GOES, runStrategy="Manual"),
+    )
+    cluster.subresource("manual-off", "start")
+
+
+def gone(cluster: Cluster, name: str) -> None:
+    cluster.kubectl("delete", "vm", name, "--wait=false")
+
+
+def phase(cluster: Cluster, name: str) -> str:
+    vmi = cluster.get("vmi", name)
+    return "" if vmi is None else str(vmi["status"].get("phase", ""))
+
+
+def tells(cluster: Cluster, uid: str, kind: str, reason: str) -> str:
+    """Return the message of the Event that comes."""
+
+    def look() -> str:
+        return next((said for type_, why, said in cluster.told(uid) if (type_, why) == (kind, reason)), "")
+
+    said: str = cluster.eventually(look, seconds=20, what=f"{kind} {reason} of {uid}")
+    return said
+
+
+def is_stopped(cluster: Cluster, name: str) -> dict[str, Any]:
+    cluster.wait("vm", name, ".status.printableStatus", "Stopped", seconds=120)
+    vm = cluster.get("vm", name)
+    assert vm is not None
+    (ready,) = [one for one in vm["status"]["conditions"] if one["type"] == "Ready"]
+    assert ready["status"] == "False"
+    return vm
+
+
+def test_a_run_whose_launcher_is_killed_has_failed_and_says_so_and_is_run_again(cluster: Cluster) -> None:
+    uid = cluster.running("launcherless")["metadata"]["uid"]
+
+    assert cluster.kill("virt-launcher", cluster.launcher("launcherless")["metadata"]["uid"]) > 0
+
+    cluster.another("launcherless", uid)
+    assert "137" in tells(cluster, uid, "Warning", "Stopped")
+    assert uid not in cluster.emulators()
+    gone(cluster, "launcherless")
+
+
+def test_a_run_whose_qemu_is_killed_has_failed_and_is_kept_where_it_was_to_run_once(cluster: Cluster) -> None:
+    uid = cluster.running("qemuless")["metadata"]["uid"]
+
+    assert cluster.kill("qemu", uid) == 1
+
+    cluster.wait("vmi", "qemuless", ".status.phase", "Failed")
+    assert tells(cluster, uid, "Warning", "Stopped") == "The VirtualMachineInstance crashed."
+    is_stopped(cluster, "qemuless")
+    assert cluster.get("vmi", "qemuless")["metadata"]["uid"] == uid  # type: ignore[index]
+    gone(cluster, "qemuless")
+
+
+def test_a_machine_whose_pod_is_deleted_gets_another_instance(cluster: Cluster) -> None:
+    uid = cluster.running("podless")["metadata"]["uid"]
+
+    cluster.kubectl("delete", "pod", cluster.launcher("podless")["metadata"]["name"], "--wait=false")
+
+    cluster.another("podless", uid)
+    assert uid not in cluster.emulators()
+    gone(cluster, "podless")
+
+
+def test_a_guest_that_ignores_the_power_button_is_ended_when_its_grace_period_is_over(cluster: Cluster) -> None:
+    uid = cluster.running("deaf")["metadata"]["uid"]
+    with cluster.console(cluster.launcher("deaf")["metadata"]["name"]) as console:
+        console.expect(IS_DEAF, seconds=120)
+
+    cluster.kubectl("delete", "vm", "deaf", "--wait=false")
+
+    cluster.wait_gone("vmi", "deaf", seconds=30)
+    assert tells(cluster, uid, "Normal", "Deleted") == "Signaled Deletion: its grace period is over"
+    assert "did not shut down within its grace period" in tells(cluster, uid, "Warning", "Stopped")
+    ends = [why for _unused, why, _unused in cluster.told(uid) if why in ("ShuttingDown", "Deleted", "Stopped")]
+    assert ends == ["ShuttingDown", "Deleted", "Stopped"]
+
+
+def test_nobody_who_is_in_a_hurry_waits_for_a_grace_period(cluster: Cluster) -> None:
+    """Of ten minutes, by a guest that would use them."""
+    first = cluster.running("patient")["metadata"]["uid"]
+    pod = cluster.launcher("patient")["metadata"]["name"]
+    with cluster.console(pod) as console:
+        console.expect(IS_DEAF, seconds=120)
+
+    cluster.subresource("patient", "restart", body=json.dumps({"gracePeriodSeconds": 0}))
+    second = cluster.another("patient", first)["metadata"]["uid"]
+    cluster.wait_gone("pod", pod)
+    cluster.running("patient")
+    assert cluster.emulators().count(second) == 1
+
+    cluster.subresource("patient", "stop", body=json.dumps({"gracePeriod": 0}))
+    cluster.wait_gone("vmi", "patient")
+    is_stopped(cluster, "patient")
+    assert not {first, second} & set(cluster.emulators())
+
+
+def test_a_guest_that_powers_off_is_started_again_each_time_where_it_is_always_to_run(cluster: Cluster) -> None:
+    seen: list[str] = []
+    for _each in range(3):
+        seen.append(cluster.another("always-off", seen[-1] if seen else "", seconds=120)["metadata"]["uid"])
+    gone(cluster, "always-off")
+
+    assert len(set(seen)) == 3
+
+
+def test_a_run_that_succeeded_is_taken_away_where_failures_are_run_again_and_stays_away(cluster: Cluster) -> None:
+    vm = is_stopped(cluster, "rerun-off")
+
+    cluster.wait_gone("vmi", "rerun-off")
+    assert not vm["status"].get("startFailure")
+    assert "SuccessfulDelete" in [why for _unused, why, _unused in cluster.told(vm["metadata"]["uid"])]
+
+
+@pytest.mark.parametrize("name", ["once-off", "manual-off"])
+def test_a_run_that_succeeded_is_kept_where_a_person_is_to_start_the_next(cluster: Cluster, name: str) -> None:
+    is_stopped(cluster, name)
+    cluster.wait("vmi", name, ".status.phase", "Succeeded")
+
+
+def test_what_has_ended_stays_so(cluster: Cluster) -> None:
+    """Whoever would start one of them again has had the time of all tests of this module."""
+    for name in ("once-off", "manual-off"):
+        is_stopped(cluster, name)
+        uid = cluster.get("vmi", name)["metadata"]["uid"]  # type: ignore[index]
+        assert len(cluster.list("pods", "-l", f"vmi.kubevirt.io/id={name}")) == 1
+        assert (phase(cluster, name), uid in cluster.emulators()) == ("Succeeded", False)
+    is_stopped(cluster, "rerun-off")
+    assert cluster.get("vmi", "rerun-off") is None
+
+
+def test_a_qemu_that_takes_long_to_answer_is_waited_for(cluster: Cluster, slow: tuple[str, float]) -> None:
+    uid, since = slow
+    cluster.eventually(lambda: time.monotonic() > since + SLOW_SECONDS, seconds=SLOW_SECONDS, what="time has passed")
+    assert phase(cluster, "slow") == "Scheduled"
+
+    assert cluster.signal(signal.SIGCONT, "qemu", uid) == 1
+
+    assert cluster.running("slow")["metadata"]["uid"] == uid
+    with cluster.console(cluster.launcher("slow")["metadata"]["name"]) as console:
+        console.expect(READY, seconds=120)
+    assert not {"Stopped", "Deleted", "ShuttingDown"} & {why for _unused, why, _unused in cluster.told(uid)}

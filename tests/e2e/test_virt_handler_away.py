@@ -1,0 +1,157 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A node without its virt-handler, or without its kubelet: no machines are sent there, those that run run on, and what
+has become of them meanwhile is told afterwards.
+
+Upstream's rows that are other tests here: a virt-handler that is cut off from the API server, and a Pod that is deleted
+by force meanwhile, are test_partition.py; one that writes of another node's machines is tests/controlplane/policies.
+Another's death is no reason here to call a guest dead: while virt-handler is silent, instances stay Running.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from tests.e2e.cluster import Cluster, KubectlFailed
+from tests.e2e.machines import a_vm
+
+pytestmark = pytest.mark.lab
+
+SCHEDULABLE = r".metadata.labels.kubevirt\.io/schedulable"
+TUN = "devices.kubevirt.io/tun"
+CRASHED = "The VirtualMachineInstance failed: QEMU ended unexpectedly: shut off, crashed"
+NOWHERE = "tests.virtops/nowhere"
+PLUGINS = "/var/lib/kubelet/device-plugins"
+
+RENAME = """
+import os, sys
+pod, before, after = sys.argv[1:]
+directory = f"/var/lib/kubelet/pods/{pod}/volumes/kubernetes.io~empty-dir/run/libvirt"
+os.rename(f"{directory}/{before}", f"{directory}/{after}")
+"""
+REMOVE_SOCKETS = """
+import glob, os, sys
+for path in glob.glob(sys.argv[1] + "/virtops-*.sock"):
+    os.unlink(path)
+    print(path)
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def machines(cluster: Cluster) -> None:
+    """Three guests that run."""
+    cluster.apply(a_vm("lost", runStrategy="Once"), a_vm("hidden"), a_vm("bystander"))
+    for name in ("lost", "hidden", "bystander"):
+        cluster.running(name)
+
+
+@pytest.fixture(autouse=True)
+def serving(cluster: Cluster) -> None:
+    """Every test begins on a node that takes machines: a kubelet that starts on another ends those that it has."""
+    cluster.wait("node", cluster.nodes[0], SCHEDULABLE, "true")
+    cluster.healthy()
+
+
+@contextmanager
+def no_virt_handler(cluster: Cluster) -> Iterator[None]:
+    """Have no virt-handler on any node, as if somebody had deleted its Pod and no other came."""
+    selector = "/spec/template/spec/nodeSelector/" + NOWHERE.replace("/", "~1")
+    daemon_set = ("daemonset", "virt-handler", "-n", "kubevirt", "--type", "json", "-p")
+    cluster.kubectl("patch", *daemon_set, json.dumps([{"op": "add", "path": selector, "value": "true"}]))
+    try:
+        cluster.kubectl("wait", "pods", "-n", "kubevirt", "-l", "kubevirt.io=virt-handler", "--for=delete")
+        yield
+    finally:
+        cluster.kubectl("patch", *daemon_set, json.dumps([{"op": "remove", "path": selector}]))
+
+
+def phase(cluster: Cluster, name: str) -> str:
+    vmi = cluster.get("vmi", name)
+    assert vmi is not None
+    return str(vmi["status"]["phase"])
+
+
+def offered(cluster: Cluster, node: str) -> str:
+    found = cluster.get("node", node)
+    assert found is not None
+    return str(found["status"]["allocatable"].get(TUN, ""))
+
+
+def counts_on(cluster: Cluster, name: str) -> None:
+    pod = cluster.launcher(name)["metadata"]["name"]
+    counted = cluster.counter(pod)
+    cluster.eventually(lambda: cluster.counter(pod) > counted + 1, seconds=60, what=f"{name} counts on")
+
+
+def pause(cluster: Cluster, name: str) -> None:
+    cluster.subresource(name, "pause", of="virtualmachineinstances")
+
+
+def test_a_node_without_virt_handler_gets_no_machines_and_what_ends_there_is_told(cluster: Cluster) -> None:
+    (node,) = cluster.nodes
+    uid = cluster.get("vmi", "lost")["metadata"]["uid"]  # type: ignore[index]
+    pod = cluster.launcher("hidden")["metadata"]["uid"]
+    with no_virt_handler(cluster):
+        cluster.wait("node", node, SCHEDULABLE, "false")
+        assert cluster.kill("qemu", uid) == 1
+        cluster.on_node(node, RENAME, pod, "libvirt-sock", "elsewhere")
+        cluster.apply(a_vm("early"))
+        cluster.wait("vmi", "lost", ".status.phase", "Failed")
+        cluster.wait("vm", "early", ".status.printableStatus", "ErrorUnschedulable")
+        assert (phase(cluster, "hidden"), phase(cluster, "bystander")) == ("Running", "Running")
+
+    cluster.wait("node", node, SCHEDULABLE, "true")
+    cluster.running("early")
+    assert [said for _unused, why, said in cluster.told(uid) if why == "Stopped"] == [CRASHED], "once, whoever tells it"
+    with pytest.raises(KubectlFailed, match="ServiceUnavailable"):
+        pause(cluster, "hidden")
+    assert phase(cluster, "hidden") == "Running", "that it cannot be reached is no proof of its death"
+
+    cluster.on_node(node, RENAME, pod, "elsewhere", "libvirt-sock")
+    cluster.eventually(lambda: pause(cluster, "hidden") is None, seconds=60, what="hidden can be paused")
+    cluster.wait("vm", "hidden", ".status.printableStatus", "Paused")
+    cluster.kubectl("delete", "vm", "lost", "hidden", "early", "--wait=false")
+
+
+def test_a_node_whose_virt_handler_hangs_gets_no_more_machines_until_another_has_come(cluster: Cluster) -> None:
+    """Its Lease says that it is good for five seconds, which need not be forty in a test."""
+    (node,) = cluster.nodes
+    uid = cluster.get("vmi", "bystander")["metadata"]["uid"]  # type: ignore[index]
+    assert cluster.signal(signal.SIGSTOP, "virt-handler") == 1
+    lease = ("lease", f"virt-handler-{node}", "-n", "kubevirt", "--type", "merge", "-p")
+    cluster.kubectl("patch", *lease, json.dumps({"spec": {"leaseDurationSeconds": 5}}))
+
+    cluster.wait("node", node, SCHEDULABLE, "false", seconds=30)
+    cluster.eventually(
+        lambda: "VirtHandlerSilent" in cluster.kubectl("describe", "node", node), seconds=10, what="the node says so"
+    )
+    counts_on(cluster, "bystander")
+    assert phase(cluster, "bystander") == "Running"
+
+    assert cluster.kill("virt-handler") == 1
+    cluster.wait("node", node, SCHEDULABLE, "true")
+    assert cluster.get("vmi", "bystander")["metadata"]["uid"] == uid  # type: ignore[index]
+    cluster.healthy()
+
+
+def test_a_node_offers_its_devices_again_when_its_kubelet_has_started_anew(cluster: Cluster) -> None:
+    """A kubelet that starts takes all sockets away; so may a person, and then nothing tells the kubelet."""
+    (node,) = cluster.nodes
+    uid = cluster.get("vmi", "bystander")["metadata"]["uid"]  # type: ignore[index]
+
+    removed = cluster.on_node(node, REMOVE_SOCKETS, PLUGINS).split()
+    assert removed
+    cluster.kill("kubelet")
+    cluster.apply(a_vm("after"))
+
+    cluster.wait("vm", "after", ".status.printableStatus", "Running", seconds=90)
+    cluster.eventually(lambda: offered(cluster, node) not in ("", "0"), seconds=30, what=f"{node} offers {TUN}")
+    cluster.healthy()
+    counts_on(cluster, "bystander")
+    assert cluster.get("vmi", "bystander")["metadata"]["uid"] == uid  # type: ignore[index]
