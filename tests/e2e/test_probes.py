@@ -1,12 +1,16 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Probes of a real guest: the kubelet asks, by the network and through the guest's agent."""
+"""Probes of real guests: the kubelet asks, by the network and through the guest's agent. All boot side by side."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
 import pytest
 
+from controlplane.virt_controller.vmi.probes import EXTRA_DELAY_SECONDS
 from tests.e2e.cluster import Cluster
 from tests.e2e.machines import Manifest, a_vm
 
@@ -17,21 +21,46 @@ mkdir /www && echo ok > /www/ready && httpd -p 8080 -h /www
 touch /run/alive
 (sleep 15; rm /www/ready; sleep 10; rm /run/alive) &
 """
+SERVES_A_PORT_FOR_A_WHILE = "#!/bin/sh\nhttpd -p 8080 -h /\n(sleep 15; killall httpd) &\n"
+HAS_AN_AGENT_FOR_A_WHILE = "#!/bin/sh\n(sleep 15; agent off) >/dev/null 2>&1 &\n"
+SOME = {"initialDelaySeconds": 10, "periodSeconds": 1, "failureThreshold": 20, "timeoutSeconds": 5}
+"""Not many: a kubelet tells 25 Events of a Pod, and then no more of why it ends."""
+PAUSED_SECONDS = 30
+"""After its launcher's start, by when a guest is paused: then the kubelet asks for the first time."""
 
 
-def a_probed_vm(name: str) -> Manifest:
-    """Return a VM that is ready, then not, and then not alive any more."""
-    vm = a_vm(name, user_data=SERVES_FOR_A_WHILE, runStrategy="Once")
-    every = {"periodSeconds": 1, "failureThreshold": 1, "timeoutSeconds": 5}
-    vm["spec"]["template"]["spec"] |= {
-        "readinessProbe": {"httpGet": {"port": 8080, "path": "/ready"}, **every},
-        "livenessProbe": {"exec": {"command": ["test", "-e", "/run/alive"]}, **every, "failureThreshold": 20},
-    }
+def a_probed_vm(name: str, *, user_data: str | None = None, **spec: Any) -> Manifest:
+    """Return a VM that runs once. spec: of its instance."""
+    vm = a_vm(name, user_data=user_data, runStrategy="Once")
+    vm["spec"]["template"]["spec"] |= spec
     return vm
 
 
+@pytest.fixture(scope="module", autouse=True)
+def machines(cluster: Cluster) -> None:
+    """One that is ready, then not, and then not alive any more; two that are not alive any more; one that is paused."""
+    ready = {"httpGet": {"port": 8080, "path": "/ready"}, **SOME, "periodSeconds": 2, "failureThreshold": 1}
+    alive = {"exec": {"command": ["test", "-e", "/run/alive"]}, **SOME}
+    served, answers = {"tcpSocket": {"port": 8080}, **SOME}, {"guestAgentPing": {}, **SOME}
+    impatient = {"failureThreshold": 1, "initialDelaySeconds": PAUSED_SECONDS - EXTRA_DELAY_SECONDS}
+    vms = (
+        a_probed_vm("probed", user_data=SERVES_FOR_A_WHILE, readinessProbe=ready, livenessProbe=alive),
+        a_probed_vm("port", user_data=SERVES_A_PORT_FOR_A_WHILE, livenessProbe=served),
+        a_probed_vm("agent", user_data=HAS_AN_AGENT_FOR_A_WHILE, livenessProbe=answers),
+        a_probed_vm("sleeper", livenessProbe={**answers, **impatient}),
+    )
+    cluster.kubectl("create", "-f", "-", given="".join(one.text for one in vms))
+    cluster.running("sleeper")
+    cluster.subresource("sleeper", "pause", of="virtualmachineinstances")
+
+
+def complaints(cluster: Cluster, pod: str) -> list[str]:
+    """Return what the kubelet says of a Pod's probes that failed."""
+    events = cluster.list("events", "--field-selector", f"reason=Unhealthy,involvedObject.name={pod}")
+    return [one["message"] for one in events]
+
+
 def test_a_guest_is_ready_while_it_answers_and_its_run_ends_when_it_is_not_alive(cluster: Cluster) -> None:
-    cluster.kubectl("create", "-f", "-", given=a_probed_vm("probed").text)
     cluster.running("probed")
 
     cluster.wait("vm", "probed", '.status.conditions[?(@.type=="Ready")].status', "True")
@@ -43,3 +72,34 @@ def test_a_guest_is_ready_while_it_answers_and_its_run_ends_when_it_is_not_alive
     cluster.wait("vm", "probed", ".status.printableStatus", "Stopped", seconds=120)
     events = cluster.kubectl("get", "events", "--field-selector", "reason=Unhealthy", "-o", "yaml")
     assert "the command ended with exit code 1" in events
+
+
+@pytest.mark.parametrize(
+    ("name", "complaint"),
+    [
+        pytest.param("port", "connection refused", id="tcpSocket"),
+        pytest.param("agent", "guest", id="guestAgentPing"),
+    ],
+)
+def test_a_run_ends_when_its_guest_answers_no_more(cluster: Cluster, name: str, complaint: str) -> None:
+    pod = cluster.list("pods", "-l", f"vmi.kubevirt.io/id={name}")[0]["metadata"]["name"]
+
+    cluster.wait("vm", name, ".status.printableStatus", "Stopped", seconds=120)
+
+    assert [one for one in complaints(cluster, pod) if one.startswith("Liveness") and complaint in one.lower()]
+
+
+def test_a_guest_that_is_paused_is_not_ended_by_its_probe_and_one_that_goes_on_is(cluster: Cluster) -> None:
+    """It was paused before it had an agent, so that the first probe that counts ends it."""
+    cluster.wait("vm", "sleeper", ".status.printableStatus", "Paused")
+    launcher = cluster.launcher("sleeper")
+    (compute,) = launcher["status"]["containerStatuses"]
+    asked = datetime.fromisoformat(compute["state"]["running"]["startedAt"]) + timedelta(seconds=PAUSED_SECONDS + 10)
+    cluster.eventually(lambda: datetime.now(UTC) > asked, seconds=PAUSED_SECONDS + 10, what="its probe was asked")
+    cluster.wait("vm", "sleeper", ".status.printableStatus", "Paused")
+    assert complaints(cluster, launcher["metadata"]["name"]) == []
+
+    cluster.subresource("sleeper", "unpause", of="virtualmachineinstances")
+
+    cluster.wait("vm", "sleeper", ".status.printableStatus", "Stopped", seconds=60)
+    assert complaints(cluster, launcher["metadata"]["name"])
