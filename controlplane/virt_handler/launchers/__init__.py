@@ -6,7 +6,6 @@
 ports     what a session needs of a hypervisor (a protocol, for tests)
 session   directory -> socket -> connection -> what the domain does; the verbs
 verbs     each in a task of its own, one at a time
-starts    whose turn it is to start a domain
 pace      how often a launcher is called and looked at
 registry  Pods come and go, sessions with them
 """

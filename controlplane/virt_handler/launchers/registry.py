@@ -136,9 +136,8 @@ class Registry:
 
         session = Session(pod, vmi_uid, self._tools, lambda: self._changed(key))
         self._sessions[pod.uid] = session
-        tools = self._tools
         self._verbs[pod.uid] = Verbs(
-            session, tools.clock, group.create_task, verb_ended, starts=tools.starts, started=tools.started
+            session, self._tools.clock, group.create_task, verb_ended, started=self._tools.started
         )
         return session
 

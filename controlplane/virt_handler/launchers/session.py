@@ -41,7 +41,6 @@ from controlplane.virt_handler.launchers.ports import (
     Refused,
 )
 from controlplane.virt_handler.launchers.soft_reboot import soft_reboot
-from controlplane.virt_handler.launchers.starts import Starts
 from controlplane.virt_handler.vmi.person import hold_after, is_held, refuse
 from controlplane.virt_handler.vmi.ports import Granted, NoContact, StartRefused, VerbRefused
 from controlplane.virt_handler.vmi.resume import count_next
@@ -70,7 +69,6 @@ class Tools:
     """Told the seconds of each start (metrics)."""
     questions: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(QUESTIONS))
     """To agents: so many are under way at once."""
-    starts: Starts = field(default_factory=Starts)
 
 
 class Session:

@@ -6,7 +6,6 @@
 A reconciler asks for a verb and goes on; `launcher()` says what is being done and what came of the last one, and the
 VMI's key is woken by the end. So a launcher that hangs for a minute costs its own VMI that minute, and no worker. A
 verb begins at once or is refused: what was true when it was asked for is as true as it would be for the reconciler.
-Only a start waits for its turn (starts.py); whether it is granted is asked when that has come.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ from controlplane.api.objects.pod import bounded
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.ports import Clock
 from controlplane.handler_link import Verb
-from controlplane.virt_handler.launchers.starts import Starts, Turn
 from controlplane.virt_handler.vmi.ports import Busy, Granted, NoContact, StartRefused, VerbRefused
 from controlplane.virt_handler.vmi.world import Expected, Launcher, Setback
 
@@ -62,15 +60,13 @@ class Verbs:
         spawn: Callable[[Coroutine[Any, Any, None]], object],
         changed: Callable[[], None],
         *,
-        starts: Starts,
         started: Callable[[float], None] = lambda _unused: None,
     ) -> None:
-        """spawn runs a coroutine beside the caller's; starts: the node's; started is told the seconds of each."""
+        """spawn runs a coroutine beside the caller's; started is told the seconds of each start (metrics)."""
         self._contact = contact
         self._clock = clock
         self._spawn = spawn
         self._changed = changed
-        self._starts = starts
         self._started = started
         self._doing = ""
         self._setback: Setback | None = None
@@ -174,9 +170,6 @@ class Verbs:
         return Setback(bounded(message), is_refusal=is_refusal, at=self._clock.monotonic(), count=count)
 
     async def _timed_start(self, granted: Granted) -> None:
-        pod = self._contact.launcher().pod.metadata
-        turn = Turn(pod.namespace, pod.creation_timestamp or "", is_again=self._setback is not None)
-        async with self._starts.place(turn):
-            began = self._clock.monotonic()
-            await self._contact.start(granted)
-            self._started(self._clock.monotonic() - began)
+        began = self._clock.monotonic()
+        await self._contact.start(granted)
+        self._started(self._clock.monotonic() - began)

@@ -20,7 +20,6 @@ from controlplane.engine.backoff import BackOff
 from controlplane.engine.clock import SystemClock
 from controlplane.engine.queue import Queue
 from controlplane.engine.runner import Runner
-from controlplane.virt_handler.launchers.starts import Starts
 from controlplane.virt_handler.launchers.verbs import Verbs
 from controlplane.virt_handler.vmi.ports import Granted
 from controlplane.virt_handler.vmi.reconciler import VmiReconciler
@@ -75,7 +74,7 @@ class Node:
         self.api = FakeApi(self.vmis)
         self.contacts: dict[str, Contact] = {}
         self._verbs: dict[str, Verbs] = {}
-        self._clock, self._starts = SystemClock(), Starts(lent_seconds=0.01)
+        self._clock = SystemClock()
         reconciler = VmiReconciler(NODE, self.vmis, self, self.api, self._clock, tell=self._tell, held=lambda: "")
         queue = Queue(BackOff(random.Random(1).random))
         self.runner: Runner[Any, Any, Any] = Runner("vmi", reconciler, queue, self._clock, limit=WORKERS)
@@ -88,9 +87,7 @@ class Node:
         contact = self.contacts.setdefault(name, Contact(name, hangs=hangs))
         key = Key("default", name)
         if f"pod-{name}" not in self._verbs:
-            self._verbs[f"pod-{name}"] = Verbs(
-                contact, self._clock, self._spawn, lambda: self.runner.add(key), starts=self._starts
-            )
+            self._verbs[f"pod-{name}"] = Verbs(contact, self._clock, self._spawn, lambda: self.runner.add(key))
         self.api.store(body)
 
     def phase(self, name: str) -> str:

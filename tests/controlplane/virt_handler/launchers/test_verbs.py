@@ -12,7 +12,6 @@ import pytest
 
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.handler_link import Verb
-from controlplane.virt_handler.launchers.starts import Starts, Turn
 from controlplane.virt_handler.launchers.verbs import Verbs
 from controlplane.virt_handler.vmi.ports import Busy, NoContact, StartRefused, VerbRefused
 from controlplane.virt_handler.vmi.world import Expected, Launcher, Setback
@@ -65,14 +64,8 @@ class Stage:
         self.tasks: list[asyncio.Task[None]] = []
         self.woken: list[str] = []
         self.seconds: list[float] = []
-        self.starts = Starts()
         self.verbs = Verbs(
-            self.contact,
-            self.clock,
-            self._spawn,
-            lambda: self.woken.append(self.doing),
-            starts=self.starts,
-            started=self.seconds.append,
+            self.contact, self.clock, self._spawn, lambda: self.woken.append(self.doing), started=self.seconds.append
         )
 
     @property
@@ -211,40 +204,3 @@ async def test_a_bug_in_what_a_person_asked_is_said_and_logged(caplog: pytest.Lo
     with pytest.raises(NoContact, match="ZeroDivisionError"):
         await asking
     assert "bug in a verb" in caplog.text
-
-
-async def test_a_start_waits_for_its_turn_and_what_it_then_takes_is_what_counts(stage: Stage) -> None:
-    """Whether it is granted is asked by the start itself, so after it has waited."""
-    stage.starts.places = 0
-    async with stage.starts.place(Turn("default", "")):  # the one place more of a namespace that has none
-        stage.verbs.start(granted)
-        await asyncio.sleep(0)
-        stage.clock.seconds += 9.0
-        assert (stage.doing, stage.contact.asked) == ("start", [])
-    await asyncio.sleep(0)
-    assert stage.contact.asked == ["start"]
-    stage.clock.seconds += 0.4
-    await stage.end()
-    assert stage.seconds == [pytest.approx(0.4)]
-
-
-async def test_other_verbs_wait_for_no_turn(stage: Stage) -> None:
-    stage.starts.places = 0
-    async with stage.starts.place(Turn("default", "")):
-        stage.verbs.destroy()
-        await asyncio.sleep(0)
-        assert stage.contact.asked == ["destroy"]
-    await stage.end()
-
-
-async def test_a_start_of_which_nothing_came_is_known_as_one_that_is_tried_again(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    turns: list[Turn] = []
-    place = Starts.place
-    monkeypatch.setattr(Starts, "place", lambda self, turn: turns.append(turn) or place(self, turn))
-    for error in (NoContact("broke"), StartRefused("no"), None, None):
-        stage.verbs.start(granted)
-        await stage.end(error)
-    assert [one.is_again for one in turns] == [False, True, True, False]
-    assert {one.namespace for one in turns} == {"default"}
