@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which labels and annotations of a machine its launcher Pod gets. Pure; admission and virt-controller ask the same.
 
-Labels are for selecting, and Services, policies and budgets select by any: ordinary ones pass; those by which a
-controller acts that is known to act on Pods do not. docs/security.md says why that is no allow-list. Annotations switch
-things on (networks, profiles, volumes, images of sidecars) with the rights of whoever made the Pod, which is
+Labels are for selecting, and Services, policies and budgets select by any: ordinary ones pass, and those do not by
+which a controller acts that is known to act on Pods. docs/security.md says why that is no allow-list. Annotations
+switch things on (networks, profiles, volumes, images of sidecars) with the rights of whoever made the Pod, which is
 virt-controller: only those pass that are known to give a user nothing but what they say. docs/api.md has the lists.
 """
 

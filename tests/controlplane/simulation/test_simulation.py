@@ -15,7 +15,7 @@ from tests.controlplane.simulation.run import Simulation
 
 SEEDS = range(1, 11)
 """Of 10,000 steps each: about seven seconds of a processor."""
-MUTANT_SEEDS = range(1, 11)
+MUTANT_SEEDS = range(1, 21)
 """Not picked: one after the other, until one finds it."""
 
 
