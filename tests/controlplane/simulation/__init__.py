@@ -5,14 +5,15 @@
 
 Checked at every step. store: the API server. cache, watching: watch streams that lag. process, turn, loop: real tasks,
 stoppable at every call. controller: virt-controller. handler, sessions: virt-handler; libvirt: what its sessions meet.
-node: kubelet, launcher, guest. listing: which nodes machines are sent to. people: users' operations. moments: what
-goes wrong when it matters. oracles: what must never happen, and what must have happened in the end.
-controller_promises, handler_promises: what each write must rest on, whatever comes of it: its preconditions, and the
-questions (answers) asked before. vm_status_promises, vmi_status_promises, end_promises: that what is said follows
-from what was seen. handler_duties: what must not be forgotten until time has passed. watched_queue, undone: that no
-turn is late, and none forgotten. afresh: that who begins anew at rest finds nothing to do. election, sets, marks: plays
-of their own, with the same seed: candidates on one Lease; a replica set and its instances; nodes on which runs do not
-begin, and the quarantine (set_keeper, mark_keeper: who keeps them). world: the random schedule.
+node: kubelet, launcher, guest; agent: whoever speaks for it, and agent_promises. returns: when a node came back.
+listing: which nodes machines are sent to. people: users' operations. moments: what goes wrong when it matters. oracles:
+what must never happen, and what must have happened in the end. controller_promises, handler_promises: what each write
+must rest on, whatever comes of it: its preconditions, and the questions (answers) asked before. vm_status_promises,
+vmi_status_promises, end_promises: that what is said follows from what was seen. handler_duties: what must not be
+forgotten until time has passed. watched_queue, undone: that no turn is late, and none forgotten. afresh: that who
+begins anew at rest finds nothing to do. election, sets, marks: plays of their own, with the same seed: candidates on
+one Lease; a replica set and its instances; nodes on which runs do not begin, and the quarantine (set_keeper,
+mark_keeper: who keeps them). world: the random schedule.
 mutants: bugs that must be found; measure: how surely they are.
 `make simulate STEPS=N SEED=S` runs it from the shell.
 """

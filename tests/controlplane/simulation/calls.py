@@ -20,7 +20,9 @@ LOST: tuple[Fate, ...] = ("request lost", "answer lost")
 REFUSALS: dict[Fate, type[ApiError]] = {"forbidden": Forbidden, "invalid": Invalid, "throttled": Throttled}
 READ = "get"
 LOOK = "look for"
-QUESTIONS = (READ, LOOK, "connect to", "look at", "hear of")
+ASK = "ask"
+"""An agent."""
+QUESTIONS = (READ, LOOK, ASK, "connect to", "look at", "hear of")
 
 
 class Asks:

@@ -26,6 +26,7 @@ from controlplane.virt_handler.power import PowerVerbs
 from controlplane.virt_handler.vmi.reconciler import VmiReconciler
 from controlplane.virt_handler.vmi.world import Launcher, World
 from tests.controlplane.simulation import launcher as host
+from tests.controlplane.simulation.agent_promises import USUAL_SECONDS, thaws_in_time
 from tests.controlplane.simulation.answers import Asked, View
 from tests.controlplane.simulation.calls import CallingApi, Fate
 from tests.controlplane.simulation.duties import Owed
@@ -48,6 +49,7 @@ from tests.controlplane.simulation.watched_queue import WatchedQueue
 
 BuildHandler = Callable[..., VmiReconciler]
 KVM = KvmFinding(is_usable=True)
+GOING_ON = ("unpause", "unfreeze")
 GRACE_SECONDS = 30
 """Of a VMI that names no period."""
 
@@ -117,22 +119,34 @@ class Handler(Process):
             self.work["vmi"][0].add(key, self.clock.monotonic())
         self._heartbeat.resumed.set()
 
+    def _known_launchers(self) -> dict[str, host.Launcher]:
+        return {uid: one for uid, one in self.node.launchers.items() if self.sessions.session(uid) is not None}
+
     def _listed(self) -> set[str]:
         return {one.pod.uid for one in self.sessions.launchers() if not one.is_gone}
 
     def view(self, key: Key, since: int) -> View:
         return View(vmi=self._known.get(key), since=since)
 
-    def press(self, guest: host.Launcher, verb: Verb) -> None:
+    def press(self, guest: host.Launcher, verb: Verb, thaw_after: int = 0) -> None:
         """Have a person ask for a verb through virt-api, who waits for what comes of it or not."""
-        asked = Power(Guest(self.node.name, guest.vmi_uid, guest.pod_uid), verb)
+        asked = Power(Guest(self.node.name, guest.vmi_uid, guest.pod_uid), verb, thaw_after)
+        if verb == "freeze":
+            self._note_freeze(guest, thaw_after)
         self.loop.create_task(self._carry_out(asked, guest))
         self.loop.settle()
 
+    def _note_freeze(self, guest: host.Launcher, thaw_after: int) -> None:
+        """Take note of when a freeze ends: as was asked, or as is usual when nobody remembers that any more."""
+        session = self.sessions.session(guest.pod_uid)
+        if session is not None and not session.is_busy:
+            earliest = self.clock.monotonic() + min(thaw_after or USUAL_SECONDS, USUAL_SECONDS)
+            guest.freeze_asked = earliest, thaw_after > 0
+
     async def _carry_out(self, asked: Power, guest: host.Launcher) -> None:
-        with self.sessions.unpausing(asked.guest.pod_uid) if asked.verb == "unpause" else nullcontext():
+        with self.sessions.unpausing(asked.guest.pod_uid) if asked.verb in GOING_ON else nullcontext():
             answer = await self._power.answer(asked)
-        if isinstance(answer, Done):
+        if isinstance(answer, Done) and asked.verb in ("pause", "unpause"):
             guest.is_to_go_on = asked.verb == "unpause"
 
     def lose_sight(self) -> None:
@@ -178,15 +192,19 @@ class Handler(Process):
     def _is_listed_too_early(self, asked: Asked) -> str | None:
         wrong = listed_rightly(asked, self.node.name)
         is_offer = asked.call.asked["patch"]["metadata"].get("labels", {}).get(SCHEDULABLE) == "true"
-        return wrong or (self._returns.unasked(asked.ever, self.node.launchers) if is_offer else None)
+        return wrong or (self._returns.unasked(asked.ever, self._known_launchers()) if is_offer else None)
 
     def broken_promise(self, asked: Asked) -> str | None:
         if asked.call.verb == "define":
             started = asked.call.asked["pod_uid"]
-            if unasked := self._returns.unasked(asked.ever, self.node.launchers, but=started):
+            if unasked := self._returns.unasked(asked.ever, self._known_launchers(), but=started):
                 return unasked
         if asked.call.kind in (LEASE.kind, NODE.kind):
             return self._about_node(asked)
+        if asked.call.kind == "agent":
+            uid = asked.call.asked["pod_uid"]
+            is_by_person = self.sessions.is_unpausing(uid)
+            return thaws_in_time(asked, self.node.launchers.get(uid), self.clock.monotonic(), is_by_person=is_by_person)
         if asked.call.verb in ENDING:
             self.begins(asked.call.key)  # it may have seen more since its pass began; in a start it looks only after it
         unseen = self._unseen.get(asked.call.key)

@@ -16,6 +16,7 @@ from kubevirt_api.names import ROLE
 from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.virt_handler.vmi.world import Launcher
+from tests.controlplane.simulation.agent_promises import word_is_bounded
 from tests.controlplane.simulation.answers import Asked
 from tests.controlplane.simulation.end_promises import end_follows
 from tests.controlplane.simulation.launcher import is_alive, is_provisional
@@ -54,6 +55,7 @@ def broken_promise(
                 or _phase_is_seen(asked, launcher_of)
                 or end_follows(asked, launcher_of)
                 or vmi_status_follows(asked)
+                or word_is_bounded(asked)
             )
         case "patch" | "create" | "delete", _:
             return "virt-handler writes nothing but status"

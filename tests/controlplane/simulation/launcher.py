@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from controlplane.api.objects.resources import Key
 from controlplane.domain.state import Life, State, derive_outcome
+from tests.controlplane.simulation.agent import FREEZE, THAW, Agent, AgentError
 
 OFF = State(Life.SHUT_OFF, "unknown")
 STARTING = State(Life.PAUSED, "starting_up")
@@ -82,6 +83,19 @@ class Launcher:
     """A guest that a person had paused was let go on, and no person had asked for that."""
     changes: int = 0
     """Grows with every event that libvirt sends."""
+    agent: Agent | None = None
+    """Who holds the channel open."""
+    boots_with: Agent | None = None
+    """Who does so once the guest has booted."""
+    agents: int = 0
+    """How often one came or went."""
+    is_frozen: bool = False
+    """Its file systems take no writes: the guest's own state, whoever speaks for it."""
+    freeze_asked: tuple[float, bool] = (0.0, True)
+    """Of the freeze that a person has asked for last: when (monotonic, of its node) it may end by itself at the
+    earliest, and whether it is to."""
+    freeze_ends: tuple[float, bool] = (0.0, True)
+    """The same of the one that took effect."""
     is_told_to_end: bool = False
     exit_code: int | None = None
     message: str = ""
@@ -130,6 +144,7 @@ class Launcher:
             raise DomainError("could not open kernel file")
         self.has_run = True
         self._become(BY_PERSON if self.waits_for_person else BOOTED)
+        self.let_agent(self.boots_with)
 
     def go_on_starting(self) -> None:
         """Let QEMU take its time, or be up, with or without anybody who waits for it."""
@@ -158,6 +173,26 @@ class Launcher:
     @property
     def _is_going_on(self) -> bool:
         return self.state is not None and self.state.life is Life.RUNNING
+
+    @property
+    def is_going_on(self) -> bool:
+        """Whether its guest's processors run."""
+        return self._is_going_on
+
+    def let_agent(self, agent: Agent | None) -> None:
+        """Let the guest's agent come, or go."""
+        if agent is not self.agent:
+            self.agent, self.agents = agent, self.agents + 1
+
+    def ask_agent(self, command: str) -> str:
+        """Ask the agent, which does what it is told. AgentError."""
+        if self.agent is None or not self._is_going_on:
+            raise AgentError("silent")
+        answer = self.agent.answer(command, is_frozen=self.is_frozen)
+        if self.agent.manner == "honest" and command in (FREEZE, THAW):
+            self.freeze_ends = self.freeze_ends if self.is_frozen else self.freeze_asked
+            self.is_frozen = command == FREEZE
+        return answer
 
     def press_power(self) -> None:
         if not self.is_running_guest:
@@ -207,4 +242,7 @@ class Launcher:
 
     def _become(self, state: State) -> None:
         self.state = state
+        if not is_alive(state):
+            self.let_agent(None)
+            self.is_frozen = False
         self.changes += 1

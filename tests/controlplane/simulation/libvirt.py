@@ -9,6 +9,7 @@ What they reach is a launcher as it truly is. Losing contact changes nothing the
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 from collections import Counter
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from controlplane.api.objects.resources import Key
 from controlplane.domain.state import State
 from controlplane.hypervisor.errors import (
     AgentSilent,
+    AnswerTooLong,
     Disconnected,
     HypervisorError,
     InvalidDomain,
@@ -25,15 +27,20 @@ from controlplane.hypervisor.errors import (
     TimedOut,
     WrongState,
 )
-from controlplane.hypervisor.events import ConnectionClosed, EventQueue, LifecycleChanged
+from controlplane.hypervisor.events import AgentChanged, ConnectionClosed, EventQueue, LifecycleChanged
 from controlplane.node_link.messages import Masquerade, PodInterface
 from controlplane.virt_handler.launchers.ports import NodeAway, NotThere
 from controlplane.virt_handler.vmi.world import Traces
 from tests.controlplane.simulation import launcher as host
-from tests.controlplane.simulation.calls import LOOK, PREPARE, Call
+from tests.controlplane.simulation.agent import FREEZE, THAW, AgentError
+from tests.controlplane.simulation.calls import ASK, LOOK, PREPARE, Call
 from tests.controlplane.simulation.node import Node
 
 REPORT = b'{"version": 1, "container_disks": []}'
+CLOSED, OPEN = 'name="org.qemu.guest_agent.0"', 'name="org.qemu.guest_agent.0" state="connected"'
+"""How an agent's channel is described."""
+ORDERS = {FREEZE: "freeze", THAW: "thaw"}
+"""Commands of an agent that are no questions."""
 LATE_ANSWERS = 0.3
 """How often what a domain does changes between libvirt's look and its answer."""
 OVERDUE_STARTS = 0.7
@@ -61,7 +68,7 @@ class LauncherConnections:
         self.settle = settle
         self._open: list[LauncherConnection] = []
         self.unpaused: Counter[str] = Counter()
-        """By the Pods' UIDs: how many persons ask to let their guests go on just now."""
+        """By the Pods' UIDs: how many persons ask to let their guests go on, or to thaw them, just now."""
         self._waiting: list[tuple[str, asyncio.Future[None]]] = []
 
     def steps(self) -> list[Callable[[], None]]:
@@ -160,7 +167,7 @@ class LauncherConnection:
         self.events = EventQueue()
         self.there = there
         self.connections = connections
-        self._daemon, self._seen = there.daemon, there.changes
+        self._daemon, self._seen, self._agents_seen = there.daemon, there.changes, there.agents
         self._is_closed = False
 
     @property
@@ -173,6 +180,8 @@ class LauncherConnection:
             return None
         if not self.is_good:
             return self._hang_up
+        if self._agents_seen != self.there.agents:
+            return self._tell_agent
         return self._tell_change if self._seen != self.there.changes else None
 
     async def guest(self, name: str) -> LauncherGuest | None:
@@ -211,6 +220,11 @@ class LauncherConnection:
     def _hang_up(self) -> None:
         self._is_closed = True
         self.events.put(ConnectionClosed("eof"))
+        self.connections.settle()
+
+    def _tell_agent(self) -> None:
+        self._agents_seen = self.there.agents
+        self.events.put(AgentChanged(self.there.vmi_uid, self.there.agent is not None))
         self.connections.settle()
 
     def _tell_change(self) -> None:
@@ -256,8 +270,20 @@ class LauncherGuest:
         """Nobody asks for that here."""
 
     async def ask_agent(self, command: str, seconds: int) -> str:
-        """There is no agent."""
-        raise AgentSilent(f"{command} is not answered within {seconds} s")
+        """Ask whoever holds the channel open; one that is silent is so at once, for fewer steps of time."""
+        there, name = self._connection.there, json.loads(command)["execute"]
+
+        def run() -> str:
+            if not self._connection.is_good:
+                raise Disconnected("the connection is gone")
+            try:
+                return there.ask_agent(name)
+            except AgentError as error:
+                kinds = {"silent": AgentSilent, "too long": AnswerTooLong}
+                raise kinds.get(error.kind, HypervisorError)(f"{name}: {error} within {seconds} s") from error
+
+        asked = {"pod_uid": there.pod_uid, "vmi_uid": there.vmi_uid}
+        return await Call(ORDERS.get(name, ASK), "agent", there.vmi, run, AgentSilent, asked)  # type: ignore[no-any-return]
 
     async def state(self) -> State:
         state = await self._connection.call("look at", lambda one: one.state)
@@ -268,7 +294,8 @@ class LauncherGuest:
         return state
 
     async def xml(self) -> str:
-        return self._connection.there.xml
+        there = self._connection.there
+        return there.xml if there.agent is None else there.xml.replace(CLOSED, OPEN)
 
     async def _end(self, verb: str, say: Callable[[host.Launcher], None]) -> None:
         def end(one: host.Launcher) -> None:

@@ -17,6 +17,8 @@ from tests.controlplane.simulation.world import OFFSETS, World
 
 ALL_BROKEN = 0.4
 """How often a cause that breaks nodes is no single one's."""
+THAW_AFTER = (5, 60, 300)
+"""Seconds."""
 ENDS_WITH_LIBVIRTD = 0.4
 """How often whatever ends a launcher's libvirtd ends its guest as well."""
 
@@ -182,6 +184,16 @@ class Mishaps:
         one, how = self._rng.choice(up), self._rng.choice(("shut down", "crashed"))
         one.end_guest(how)
         return f"guest of {one.vmi}: {how}"
+
+    def freeze_one(self) -> str | None:
+        """A person has the file systems of a guest frozen that has an honest agent, for a while."""
+        there = [(self._world.handlers[node.name], one) for node in self._world.nodes for one in node.guests()]
+        able = [(by, one) for by, one in there if one.agent is not None and one.agent.manner == "honest"]
+        if not able:
+            return None
+        by, one = self._rng.choice(able)
+        by.press(one, "freeze", self._rng.choice(THAW_AFTER))
+        return f"user: freeze the guest of {one.vmi}"
 
     def emulation(self) -> str | None:
         """A person lets guests do without KVM, or takes that back: Pods that no node fits are made anew."""

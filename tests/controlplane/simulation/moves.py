@@ -9,6 +9,8 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Literal, TypeVar
 
 from controlplane.api.objects.resources import LEASE, Key
+from controlplane.handler_link import Verb
+from tests.controlplane.simulation.agent import Agent
 from tests.controlplane.simulation.calls import READ, Call
 from tests.controlplane.simulation.handler import Handler
 from tests.controlplane.simulation.hands_on_pods import NOTHING
@@ -40,6 +42,12 @@ LOOKS_EVERY = 16
 
 Meets = Literal["shut down", "crashed", "pause", "unpause"]
 WHAT_PERSONS_DO: tuple[Meets, ...] = ("pause", "unpause")
+PATIENT = 0.7
+"""How often a person waits for the end of a freeze."""
+AGENTS_LEAVE = 0.2
+"""How often an agent that is there goes, rather than that it is told to freeze or thaw."""
+THAW_AFTER = (0, 5, 60, 300)
+"""Seconds; 0: not by itself."""
 PERSONS_OVER_PAUSES = 0.7
 """How often what a paused guest meets next is a person."""
 WHAT_GUESTS_MEET: tuple[Meets, ...] = (
@@ -67,6 +75,7 @@ class Moves:
             "people": self._people,
             "time": self._time,
             "guest": self._guest,
+            "agent": self._agent,
             "crash": mishaps.crash,
             "second leader": mishaps.second_leader,
             "relist": self._relist,
@@ -245,11 +254,24 @@ class Moves:
         one.end_guest(how)
         return f"guest of {one.vmi}: {how}"
 
-    def _press(self, guest: Launcher, verb: Literal["pause", "unpause"]) -> str | None:
+    def _agent(self) -> str | None:
+        """Let a guest's agent come or go, or a person have the file systems of one that has it frozen or thawed."""
+        guests = [one for node in self._world.nodes for one in node.guests() if one.has_run]
+        if not guests:
+            return None
+        one = self._rng.choice(guests)
+        if one.agent is None or self._rng.random() < AGENTS_LEAVE:
+            one.let_agent(Agent(self._rng) if one.agent is None else None)
+            return f"agent of {one.vmi}: {'gone' if one.agent is None else one.agent.manner}"
+        if one.is_frozen and self._rng.random() < PATIENT:
+            return None
+        return self._press(one, "unfreeze" if one.is_frozen else "freeze", self._rng.choice(THAW_AFTER))
+
+    def _press(self, guest: Launcher, verb: Verb, thaw_after: int = 0) -> str | None:
         """Have a person ask for it by way of a virt-handler of the guest's node that lives, or get no answer."""
         there = (one for one in self._world.handlers.values() if not one.is_dead)
         asked = next((one for one in there if guest.pod_uid in one.node.launchers), None)
         if asked is None:
             return None
-        asked.press(guest, verb)
+        asked.press(guest, verb, thaw_after)
         return f"user: {verb} the guest of {guest.vmi}"

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from controlplane.domain import agent as agent_words
 from controlplane.domain.state import State
 from controlplane.engine.overlay import Overlay
 from controlplane.engine.queue import Queue
@@ -24,11 +25,13 @@ from controlplane.virt_controller.vmi import reconciler as vmi_module
 from controlplane.virt_controller.vmi import world as vmi_world
 from controlplane.virt_controller.vmi.reconciler import VmiReconciler
 from controlplane.virt_handler.clearing import Clearing
+from controlplane.virt_handler.launchers.agent import Agent
+from controlplane.virt_handler.launchers.freeze import Freeze
 from controlplane.virt_handler.vmi import decide as handler_decide
 from controlplane.virt_handler.vmi import reconciler as handler_module
 from controlplane.virt_handler.vmi import verdict
 from controlplane.virt_handler.vmi import world as handler_world
-from tests.controlplane.simulation import planted, planted_attempts, planted_lateness, planted_returns
+from tests.controlplane.simulation import planted, planted_agents, planted_attempts, planted_lateness, planted_returns
 from tests.controlplane.simulation.controller import vm_reconciler, vmi_reconciler
 from tests.controlplane.simulation.run import Failure, Simulation
 
@@ -113,14 +116,12 @@ MUTANTS: dict[str, Mutant] = {
         )
     ),
     "guest ended whose VMI is not seen": Mutant(handler=planted.EndsOrphansUnasked),
-    "guest ended of which nobody answers": Mutant(
-        swapped=((Clearing, "_why_orphan", planted_returns.gone_when_unanswered),)
-    ),
-    "start on a node that has not asked whose its guests are": Mutant(
-        swapped=((Clearing, "held", property(lambda _unused: "")),)
-    ),
+    "nobody asked whose a node's guests are": Mutant(swapped=((Clearing, "_ask", planted_returns.asks_nobody),)),
     "a silence of the node forgotten": Mutant(
-        swapped=((Clearing, "_is_to_ask", property(lambda clearing: clearing._asked_at is None)),)
+        swapped=(
+            (Clearing, "_is_to_ask", property(lambda clearing: clearing._asked_at is None)),
+            (Clearing, "_silent_in", lambda _unused: 60.0),
+        )
     ),
     "virt-handler writes without resourceVersion": Mutant(handler=planted.HandlerWritesBlindly),
     "lost contact taken for death": Mutant(
@@ -128,6 +129,10 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "node searched too briefly": Mutant(swapped=((handler_world.Traces, "is_clean", property(lambda _unused: True)),)),
     "Running from a provisional look": Mutant(swapped=((State, "is_starting", property(lambda _unused: False)),)),
+    "an agent's word without bounds": Mutant(swapped=((agent_words, "text", planted_agents.unbounded),)),
+    "an agent that is gone remembered": Mutant(swapped=((Agent, "_tell", planted_agents.remembered),)),
+    "no end of a freeze": Mutant(swapped=((Freeze, "_left", planted_agents.never_over),)),
+    "thawed at once": Mutant(swapped=((Freeze, "_left", planted_agents.over_at_once),)),
     "an alarm forgotten": Mutant(swapped=((Queue, "finish", planted_lateness.alarm_forgotten),)),
     "a change put off until the alarm": Mutant(swapped=((Queue, "add", planted_lateness.put_off),)),
     "Pods and VMIs deleted again and again": Mutant(

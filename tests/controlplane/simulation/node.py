@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from controlplane.api.objects.resources import NODE, POD, Key
 from controlplane.virt_controller.stamps import render_stamp
+from tests.controlplane.simulation.agent import Agent
 from tests.controlplane.simulation.clock import SimulatedClock, WrongClock
 from tests.controlplane.simulation.kubernetes import OUT_OF_SERVICE, UNREACHABLE, set_taint
 from tests.controlplane.simulation.launcher import DomainError, Launcher
@@ -34,6 +35,8 @@ LAUNCHER = "launcher"
 
 HALTS = 0.5
 """How often a guest that shuts down is seen to."""
+WITH_AGENT = 0.6
+"""How often a guest has an agent when it has booted."""
 HESITATIONS = (0, 5, 30, 60)
 """Of a machine that starts."""
 
@@ -180,6 +183,7 @@ class Node:
         launcher.is_deaf = DEAF in selector
         launcher.halts = self.rng.random() < HALTS
         launcher.hesitation = self.rng.choice(HESITATIONS)
+        launcher.boots_with = Agent(self.rng) if self.rng.random() < WITH_AGENT else None
         if BAD_NODE_SELECTOR in selector:
             launcher.exit(1, "volume root: not a disk image")
         self.launchers[uid] = launcher

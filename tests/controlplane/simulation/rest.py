@@ -15,6 +15,7 @@ from controlplane.api.objects.phase import RUNNING, UNKNOWN, is_final
 from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.api.objects.vm import VirtualMachine
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from tests.controlplane.simulation.agent_promises import untrue_of_agent
 from tests.controlplane.simulation.causes import vmi_of
 from tests.controlplane.simulation.launcher import STALLED, Launcher
 from tests.controlplane.simulation.ledger import Account, Ledger, controlling_uid
@@ -65,8 +66,14 @@ class Rest:
         return paused is not None and paused.reason == "PausedByUser"
 
     def restless(self) -> set[str]:
-        """List the names that may have work to do for ever: starts that fail, and are tried again."""
-        return {
+        """List the names that may have work to do for ever: starts that fail, and are tried again; guests that lie."""
+        told = {
+            one.vmi.name
+            for node in self._nodes
+            for one in node.guests()
+            if one.agent is not None and one.agent.manner != "honest"
+        }
+        return told | {
             key.name
             for resource in (VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE)
             for key, raw in self._store.list(resource)
@@ -195,6 +202,8 @@ class Rest:
         ready = next((one for one in vmi.status.conditions if one.type == "Ready"), None)
         if vmi.status.phase == RUNNING and len(running) != 1:
             return ["is Running, and no guest is"]
+        if running and (untrue := next(untrue_of_agent(raw, running[0]), None)):
+            return [untrue]
         is_ready = ready is not None and (ready.status == "True" or ready.reason == "Paused")
         if vmi.status.phase != RUNNING or not is_ready:
             return [f"is {vmi.status.phase or 'without phase'}, ready {ready and ready.reason}"]

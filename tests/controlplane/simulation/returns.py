@@ -47,11 +47,14 @@ class Returns:
         return is_silent or now - self._back_at < CLEARING_SECONDS
 
     def unasked(self, ever: Answers, launchers: Mapping[str, Launcher], but: str = "") -> str | None:
-        """Name a guest that runs and may be another's by now, since nobody was asked about it. but: UID of a Pod."""
+        """Name a launcher whose guest may be nobody's by now, since nobody was asked about it.
+
+        launchers: those that are known yet. but: UID of the Pod that is started.
+        """
         for uid, one in launchers.items():
-            if uid not in self._there or uid == but or not one.is_running_guest:
+            if uid not in self._there or uid == but:
                 continue
             answer = ever.of(VIRTUAL_MACHINE_INSTANCE.kind, one.vmi)
             if answer is None or answer.version < self._version:
-                return f"nobody was asked whether the guest of {one.vmi} is its node's own since that came back"
+                return f"nobody was asked whether the launcher of {one.vmi} is its node's own since that came back"
         return None

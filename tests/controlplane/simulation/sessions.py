@@ -67,9 +67,13 @@ class WatchedRegistry(Registry):
         known = self._in_vain.get(pod_uid)
         return 0.0 if known is None else known.left(self._tools.clock.monotonic())
 
+    def is_unpausing(self, pod_uid: str) -> bool:
+        """Tell whether a person asks just now for what that Pod's guest was kept from."""
+        return self._connections.unpaused[pod_uid] > 0
+
     @contextmanager
     def unpausing(self, pod_uid: str) -> Iterator[None]:
-        """Know inside the block that a person asks to let that Pod's guest go on."""
+        """Know inside the block that a person asks to let that Pod's guest go on, or to thaw it."""
         self._connections.unpaused[pod_uid] += 1
         try:
             yield

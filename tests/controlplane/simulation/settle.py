@@ -26,6 +26,8 @@ DEAD_NODES = 0.3
 """How often a node stays dead while all else comes to rest."""
 ENDS_AT_REST = 0.4
 """How often a guest ends by itself when everything is at rest."""
+FROZEN_AT_REST = 0.5
+"""How often a guest is frozen then, and thawed by the end of that."""
 ASKED_AT_REST = 0.7
 """How often somebody asks for something when everything is at rest: then it is judged what comes of just that."""
 MINDS = 2
@@ -71,6 +73,9 @@ class Settling:
             self._come_to_rest()
         if world.rng.random() < ENDS_AT_REST and (ended := self._mishaps.end_one()) is not None:
             world.note(ended)
+            self._come_to_rest()
+        if world.rng.random() < FROZEN_AT_REST and (frozen := self._mishaps.freeze_one()) is not None:
+            world.note(frozen)
             self._come_to_rest()
         if world.rng.random() < ASKED_AT_REST:
             world.note(f"user: {world.people.ask()}")

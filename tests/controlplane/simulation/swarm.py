@@ -25,6 +25,7 @@ USUAL = {
     "people": 0.7,
     "time": 3.0,
     "guest": 0.3,
+    "agent": 1.2,
     "crash": 0.05,
     "second leader": 0.08,
     "relist": 0.06,

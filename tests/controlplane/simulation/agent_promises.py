@@ -1,0 +1,72 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What follows from a guest's agent, and what must not: its word is told within bounds, and decides nothing.
+
+It shares no code with virt-handler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from tests.controlplane.simulation.agent import MARK, NAME
+from tests.controlplane.simulation.answers import Asked
+from tests.controlplane.simulation.launcher import Launcher
+from tests.controlplane.simulation.store import Json
+from tests.controlplane.simulation.truth import condition
+
+OWN = ("guestOSInfo", "interfaces", "fsFreezeStatus")
+"""Fields of a status that an agent's word gets into."""
+OWN_CONDITIONS = ("AgentConnected", "AgentVersionNotSupported")
+LIMIT_BYTES, LONGEST_WORD = 16 << 10, 256
+USUAL_SECONDS = 300.0
+"""So long what is frozen stays so when nobody is there any more who knows better."""
+
+
+def word_is_bounded(asked: Asked) -> str | None:
+    """Say where a guest's word has got into that is no place for it, or how it takes too much room."""
+    said = dict(asked.call.asked["patch"].get("status", {}))
+    own = {name: said.pop(name) for name in OWN if name in said}
+    listed = said.pop("conditions", None) or []
+    own["conditions"] = [one for one in listed if one["type"] in OWN_CONDITIONS]
+    said["conditions"] = [one for one in listed if one["type"] not in OWN_CONDITIONS]
+    if MARK in msgspec.json.encode(said).decode():
+        return f"a guest's word is said as if it were ours: {said}"
+    words = (own.get("guestOSInfo") or {}).values()
+    if any(len(one) > LONGEST_WORD for one in words if one is not None):
+        return "a word of a guest's is told at a length that nobody reads"
+    size = len(msgspec.json.encode(own))
+    return f"a guest's word takes {size} bytes of a status" if size > LIMIT_BYTES else None
+
+
+def thaws_in_time(asked: Asked, guest: Launcher | None, now: float, *, is_by_person: bool) -> str | None:
+    """What is frozen is thawed when a person asks for it, or when it is time. now: monotonic."""
+    if asked.call.verb != "thaw" or guest is None or is_by_person or not guest.is_frozen:
+        return None
+    early = guest.freeze_ends[0] - now
+    return f"it is thawed {early:.1f} s too early, and nobody has asked for it" if early > 0 else None
+
+
+def untrue_of_agent(vmi: Json, guest: Launcher) -> Iterator[str]:
+    """List what a VMI that runs says wrongly of its guest's agent, at rest, and a freeze that has not ended."""
+    status = vmi["status"]
+    said = condition(vmi, "AgentConnected").get("status") == "True"
+    if said is (guest.agent is None):
+        yield f"says AgentConnected {said}, and the channel is {'closed' if said else 'open'}"
+        return
+    if guest.agent is None:
+        told = [one for one in ("guestOSInfo", "fsFreezeStatus") if status.get(one)]
+        if told:
+            yield f"says {told[0]} {status[told[0]]}, and there is no agent"
+        return
+    if guest.agent.manner != "honest" or not guest.is_going_on:
+        return
+    if guest.is_frozen and guest.freeze_ends[1]:
+        yield "is frozen"
+    if (status.get("fsFreezeStatus") == "frozen") is not guest.is_frozen:
+        yield f"says fsFreezeStatus {status.get('fsFreezeStatus')}, and it is {'' if guest.is_frozen else 'not '}frozen"
+    if not guest.is_frozen and (status.get("guestOSInfo") or {}).get("name") != NAME:
+        yield f"says guestOSInfo {status.get('guestOSInfo')}, and its agent says more"
