@@ -78,12 +78,13 @@ def decide_round(seen: Collection[Seen], now: float) -> Round:
 
 
 def _is_down(seen: Seen) -> bool:
-    """Tell whether no guest is in there: by the node itself, and by libvirt where that is reached.
+    """Tell whether no guest is in there, nor comes: by the node itself, and by libvirt where that is reached.
 
-    Not by its Pod's phase, which others than the kubelet write of a node that is away.
+    Not by its Pod's phase, which others than the kubelet write of a node that is away. While a verb is under way, a
+    start may be it, whose guest is not there yet.
     """
-    is_up = seen.launcher is not None and _is_up(seen.launcher)
-    return seen.traces is not None and seen.traces.emulators == 0 and not is_up
+    may_be_up = seen.launcher is not None and (_is_up(seen.launcher) or seen.launcher.doing != "")
+    return seen.traces is not None and seen.traces.emulators == 0 and not may_be_up
 
 
 def _is_up(launcher: Launcher) -> bool:

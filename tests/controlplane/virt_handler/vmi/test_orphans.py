@@ -100,6 +100,12 @@ def test_a_pod_that_names_no_vmi_is_nobodys_orphan() -> None:
             id="told, and nothing came of it",
         ),
         pytest.param(a_launcher(seen(OFF)), NOTHING, Round(), id="down"),
+        pytest.param(
+            a_launcher(seen(OFF), doing="start"),
+            NOTHING,
+            Round(left=(ORPHAN,)),
+            id="down, and a start is under way that began before the node was away",
+        ),
         pytest.param(a_launcher(seen(OFF)), WITH_QEMU, Round(left=(ORPHAN,)), id="libvirt says so, its QEMU is there"),
         pytest.param(a_launcher(seen(OFF)), None, Round(left=(ORPHAN,)), id="libvirt says so, the node does not"),
         pytest.param(
