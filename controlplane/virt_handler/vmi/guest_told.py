@@ -27,19 +27,26 @@ KINDS = (condition_types.AGENT_CONNECTED, condition_types.AGENT_VERSION_NOT_SUPP
 
 
 def with_guests_word(status: VirtualMachineInstanceStatus, told: Told) -> VirtualMachineInstanceStatus:
-    """Say what the agent has told; one that is gone has told nothing."""
-    return msgspec.structs.replace(
-        status,
-        guest_os_info=_system(told),
-        interfaces=_merged(status.interfaces, _interfaces(told)),
-        fs_freeze_status=FROZEN if told.is_frozen else "",
-    )
+    """Say what the agent has told; one that is gone has told nothing.
+
+    Of one that is there, what it has not told stays as it is: this process may not have asked yet, and a guest that is
+    paused does not answer.
+    """
+    new: dict[str, object] = {}
+    if told.os is not None or not told.is_connected:
+        new["guest_os_info"] = _system(told)
+    if told.interfaces is not None or not told.is_connected:
+        new["interfaces"] = _merged(status.interfaces, _interfaces(told))
+    if told.is_frozen is not None or not told.is_connected:
+        new["fs_freeze_status"] = FROZEN if told.is_frozen else ""
+    return msgspec.structs.replace(status, **new)
 
 
 def agent_conditions(status: VirtualMachineInstanceStatus, told: Told) -> tuple[Condition, ...]:
-    """Return those of KINDS that are true; the others are absent."""
+    """Return those of KINDS that are true; the others are absent. What has not been told is as it was."""
     if not told.is_connected:
         return ()
+    was = {one.type: one for one in status.conditions if one.type in KINDS}
     is_cut = told.interfaces is not None and (
         told.interfaces.is_cut
         or len(_merged(status.interfaces, told.interfaces.listed, limit=None)) > len(status.interfaces)
@@ -48,7 +55,11 @@ def agent_conditions(status: VirtualMachineInstanceStatus, told: Told) -> tuple[
     if is_cut:
         said = "the guest has more interfaces or addresses than its status shows"
         connected = msgspec.structs.replace(connected, reason=TRUNCATED, message=said)
-    if told.info is None or not told.info.missing:
+    if told.interfaces is None:
+        connected = was.get(condition_types.AGENT_CONNECTED, connected)
+    if told.info is None:
+        return (connected, *(was[kind] for kind in KINDS[1:] if kind in was))
+    if not told.info.missing:
         return (connected,)
     lacking = Condition(
         type=condition_types.AGENT_VERSION_NOT_SUPPORTED,

@@ -31,6 +31,13 @@ _BY_HYPERVISOR = ("tests/controlplane/hypervisor/test_agent.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
+        file=_TOLD,
+        line="    if told.os is not None or not told.is_connected:",
+        without="    if True:",
+        because="A virt-handler that begins anew wipes what a paused guest's agent has said.",
+        tests=_BY_TOLD,
+    ),
+    Guard(
         file="controlplane/virt_handler/launchers/freeze.py",
         line="                if self._left() == 0.0:  # nobody has thawed it, or frozen it anew, in the meantime",
         without="                if True:",

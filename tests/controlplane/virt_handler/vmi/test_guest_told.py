@@ -135,3 +135,11 @@ def test_while_there_is_no_contact_nothing_is_taken_back(started: VirtualMachine
     status = must(said(TOLD, started))
     lost = a_launcher(seen(RUNNING, told=GONE, is_connected=False))
     assert derive_status(a_world(running(status), lost), None) is None
+
+
+def test_what_an_agent_has_said_stays_until_it_says_something_else(started: VirtualMachineInstanceStatus) -> None:
+    """A virt-handler that began anew has not heard it yet, and a guest that is paused does not answer."""
+    lacking = replace(TOLD, info=Info("1.0", ("guest-exec",)), is_frozen=True)
+    before = must(said(lacking, started))
+
+    assert said(Told(is_connected=True), before) is None
