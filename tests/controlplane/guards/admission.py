@@ -72,7 +72,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_VERDICT,
-        line='    if (obj.get("metadata") or {}).get("deletionTimestamp"):\n        return Verdict()\n',
+        line='    if _meta(obj).get("deletionTimestamp"):\n        return Verdict()\n',
         without="",
         because="What is being deleted must not be kept by a rule that it breaks.",
         tests=_BY_VERDICT,
@@ -222,6 +222,13 @@ GUARDS: tuple[Guard, ...] = (
         line="    elif name and not matches(SUBDOMAIN, name):",
         without="    elif False:",
         because="A name becomes Pod names, host names and paths.",
+        tests=_BY_VERDICT,
+    ),
+    Guard(
+        file=_VERDICT,
+        line="    if given is not None and not isinstance(given, dict):",
+        without="    if False:",
+        because="Metadata that is no object would pass for none.",
         tests=_BY_VERDICT,
     ),
     Guard(
