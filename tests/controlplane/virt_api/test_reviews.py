@@ -15,10 +15,11 @@ import pytest
 
 from controlplane.api.admission.verdict import Settings
 from controlplane.engine.clock import SystemClock
-from controlplane.virt_api import reviews as module
+from controlplane.virt_api import judges as module
 from controlplane.virt_api.admit import Admission
 from controlplane.virt_api.answer import Answer
-from controlplane.virt_api.reviews import THREADS, BusyError, Charge, Read, Reviews
+from controlplane.virt_api.judges import BusyError
+from controlplane.virt_api.reviews import THREADS, Charge, Read, Reviews
 from controlplane.virt_api.routes import ToHook
 
 ROUTE = ToHook("validate")
