@@ -23,7 +23,7 @@ from controlplane.kube.client import Client
 from controlplane.shares import Shares
 from controlplane.virt_api.answer import Answer, Json, document, failure
 from controlplane.virt_api.eviction import Allowed, Denied, Judgement, Marked, judge_eviction
-from controlplane.virt_api.reviews import BusyError
+from controlplane.virt_api.judges import BusyError
 
 log = logging.getLogger(__name__)
 

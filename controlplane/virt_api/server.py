@@ -26,7 +26,8 @@ from controlplane.virt_api.admit import MAX_REVIEW_BYTES
 from controlplane.virt_api.answer import Answer, failure
 from controlplane.virt_api.evictions import MAX_EVICTION_BYTES, Evictions
 from controlplane.virt_api.identity import FrontProxy, HookClients, UnauthenticatedError, check_reviewer, identify
-from controlplane.virt_api.reviews import BusyError, Charge, Reviews
+from controlplane.virt_api.judges import BusyError
+from controlplane.virt_api.reviews import Charge, Reviews
 from controlplane.virt_api.routes import NoRoute, ToDocument, ToHook, ToSubresource, match
 from controlplane.virt_api.subresources import Subresources
 from controlplane.virt_api.tls import ServingTls, verified_chain
@@ -120,6 +121,7 @@ async def listening(server: Server, address: str, port: int) -> AsyncIterator[in
     finally:
         await listener.close(SHUTDOWN_SECONDS)
         server.reviews.close()
+        server.subresources.judges.close()
 
 
 def _turned_away(error: UnauthenticatedError | BusyError) -> Answer:

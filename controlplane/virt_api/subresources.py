@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import get_args
 
 from controlplane.api.objects.decode import DecodeError, decode_vm, decode_vmi
@@ -25,6 +25,7 @@ from controlplane.virt_api.evacuation import cancel_evacuation
 from controlplane.virt_api.expansion import expand, expand_given
 from controlplane.virt_api.guests import Guests
 from controlplane.virt_api.inquiry import inquire
+from controlplane.virt_api.judges import Judges
 from controlplane.virt_api.lifecycle import (
     NotBuiltError,
     PatchInstance,
@@ -51,6 +52,9 @@ log = logging.getLogger(__name__)
 # A decision meets a status write of a controller now and then; it is made anew on what is there by then.
 ATTEMPTS = 4
 
+EXPANDING = 1
+"""Threads that judge machines to expand: not those of reviews, so that admission waits for none of them."""
+
 POWER: tuple[Verb, ...] = get_args(Verb)
 ABOUT: tuple[About, ...] = get_args(About)
 AT_ONCE = frozenset({*POWER, *ABOUT, "cancel-evacuation", "expand-spec", "expand-vm-spec"})
@@ -71,9 +75,11 @@ class Subresources:
     client: Client
     guests: Guests
     configuration: Callable[[], KubeVirtConfiguration]
+    judges: Judges
+    """Of machines to expand."""
 
     async def answer(self, route: ToSubresource, user: User, body: bytes) -> Answer:
-        """Answer one request. Never raises ApiError."""
+        """Answer one request. Never raises ApiError; BusyError where there is no turn."""
         access = route.access
         try:
             decision = await review_access(self.client, user, access)
@@ -100,7 +106,9 @@ class Subresources:
         if action == "expand-spec":
             return await expand(self.client, key)
         if action == "expand-vm-spec":
-            return await asyncio.to_thread(expand_given, body, key.namespace, self.configuration())
+            verdict = partial(expand_given, body, key.namespace, self.configuration())
+            # By namespace: accounts can be made without end by whoever may make one.
+            return await self.judges.judge(key.namespace, verdict)
         if action in POWER:
             return await self.guests.carry_out(key, action, parse_power(action, body), user)
         return await cancel_evacuation(self.client, key, parse_evacuation(body), user)

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
 from msgspec import Struct
 
 from controlplane.api.admission import known_fields
-from controlplane.api.admission.problem import Problem, below, excerpt, key
+from controlplane.api.admission.problem import MAX_PROBLEMS, Problem, below, excerpt, key
 from controlplane.api.objects import quantity
 from controlplane.api.schema.bounds import MAX_ITEMS, MAX_TEXT
 from controlplane.api.schema.patterns import matches
@@ -34,8 +35,8 @@ DEEPEST = 64
 
 
 def check(value: Any, kind: type[Struct], path: str = "") -> list[Problem]:
-    """Return everything that keeps a value from being of a type."""
-    return list(_object(value, kind, path))
+    """Return what keeps a value from being of a type: everything, up to MAX_PROBLEMS."""
+    return list(islice(_object(value, kind, path), MAX_PROBLEMS))
 
 
 def _object(value: Any, kind: type[Struct], path: str) -> Iterator[Problem]:

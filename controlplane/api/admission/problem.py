@@ -15,6 +15,9 @@ Reason = Literal[
 
 EXCERPT = 64
 """Characters of a refused value that an error shows."""
+MAX_PROBLEMS = 100
+"""That are looked for in one object: a person reads the answer, and whoever writes a bad object must not keep others
+from theirs."""
 
 
 @dataclass(frozen=True, slots=True)

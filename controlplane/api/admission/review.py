@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from controlplane.api.admission.problem import Problem
+from controlplane.api.admission.problem import MAX_PROBLEMS, Problem
 from controlplane.api.admission.rules import Json
 from controlplane.api.admission.verdict import Request, Verdict
 from controlplane.api.schema.bounds import MAX_ITEMS
@@ -147,7 +147,8 @@ def _answer(request: Request, verdict: Verdict) -> Json:
         return {"uid": request.uid, "allowed": True, **warnings}
     shown = verdict.problems[:MAX_CAUSES]
     more = len(verdict.problems) - len(shown)
-    message = "; ".join([*map(str, shown), *([f"and {more} more problems"] if more else [])])
+    at_least = "at least " if len(verdict.problems) >= MAX_PROBLEMS else ""
+    message = "; ".join([*map(str, shown), *([f"and {at_least}{more} more problems"] if more else [])])
     reason = {403: "Forbidden", 503: "ServiceUnavailable"}.get(verdict.code, "Invalid")
     refusal = _refusal(request.uid, verdict.code, reason, message)
     refusal["status"]["details"] = {

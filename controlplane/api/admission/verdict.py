@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from kubevirt_api import names
 
-from controlplane.api.admission.problem import Problem, below
+from controlplane.api.admission.problem import Problem, below, excerpt
 from controlplane.api.admission.rules import Json
 from controlplane.api.admission.validate.check import check_object
 from controlplane.api.admission.validate.metadata import check_name
@@ -99,7 +99,7 @@ def review(request: Request, settings: Settings) -> Verdict:
     held = tuple(_finalizers_taken(request, settings.finalizers))
     if held:
         return Verdict(problems=held, code=403)
-    if (obj.get("metadata") or {}).get("deletionTimestamp"):
+    if _meta(obj).get("deletionTimestamp"):
         return Verdict()
     return _judge(request, obj, kind, settings)
 
@@ -129,9 +129,13 @@ def _review_subresource(request: Request) -> Verdict:
 
 
 def _metadata(request: Request, kind: Kind) -> Iterator[Problem]:
+    given = (request.obj or {}).get("metadata")
+    if given is not None and not isinstance(given, dict):
+        yield Problem("metadata", f"must be an object, got {excerpt(given)}")
+        return
     try:
-        meta = decode((request.obj or {}).get("metadata") or {}, ObjectMeta)
-        before = decode((request.old or {}).get("metadata") or {}, ObjectMeta)
+        meta = decode(_meta(request.obj), ObjectMeta)
+        before = decode(_meta(request.old), ObjectMeta)
     except DecodeError as error:
         yield Problem("metadata", str(error))
         return
@@ -166,12 +170,11 @@ def _data_volumes(request: Request, obj: Json, kind: Kind, settings: Settings) -
 
 def _finalizers_taken(request: Request, ours: tuple[str, ...]) -> Iterator[Problem]:
     """Refuse to let go of a deleted object before its machine is gone. Live objects just get theirs back."""
-    meta = (request.obj or {}).get("metadata") or {}
-    if request.old is None or not meta.get("deletionTimestamp"):
+    if not _meta(request.obj).get("deletionTimestamp"):
         return
-    before = (request.old.get("metadata") or {}).get("finalizers") or []
+    before, after = _finalizers(request.old), _finalizers(request.obj)
     for finalizer in ours:
-        if finalizer in before and finalizer not in (meta.get("finalizers") or []):
+        if finalizer in before and finalizer not in after:
             text = (
                 f"{finalizer} is removed by the control plane once the machine is gone; leave it. "
                 "Is virt-controller running?"
@@ -191,9 +194,19 @@ def _filled(request: Request, obj: Json, kind: Kind, settings: Settings) -> Json
 
 def _with_finalizers(obj: Json, old: Json | None, ours: tuple[str, ...]) -> Json:
     """Give back our finalizers that a replacing write left out, as kubectl replace does."""
-    before = ((old or {}).get("metadata") or {}).get("finalizers") or []
-    after = (obj.get("metadata") or {}).get("finalizers") or []
+    before, after = _finalizers(old), _finalizers(obj)
     missing = [one for one in ours if one in before and one not in after]
     if not missing:
         return obj
-    return {**obj, "metadata": {**(obj.get("metadata") or {}), "finalizers": [*after, *missing]}}
+    return {**obj, "metadata": {**_meta(obj), "finalizers": [*after, *missing]}}
+
+
+def _meta(obj: Json | None) -> Json:
+    """Return the metadata of an object; of one that was stored, it may be anything."""
+    metadata = (obj or {}).get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
+
+
+def _finalizers(obj: Json | None) -> list[Any]:
+    finalizers = _meta(obj).get("finalizers")
+    return finalizers if isinstance(finalizers, list) else []

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated
 
 import msgspec
@@ -41,9 +41,19 @@ class LabelSelector(Node, frozen=True, kw_only=True):
 
 def matches(selector: LabelSelector, labels: Mapping[str, str]) -> bool:
     """Tell whether labels meet a selector. An empty one is met by all; an operator that is not known, by none."""
-    if any(labels.get(name) != value for name, value in selector.match_labels.items()):
-        return False
-    return all(_is_met(one, labels) for one in selector.match_expressions)
+    return matcher(selector)(labels)
+
+
+def matcher(selector: LabelSelector) -> Callable[[Mapping[str, str]], bool]:
+    """Return `matches` for one selector and many labels: its values are looked up, not gone through."""
+    requirements = [(one, frozenset(one.values)) for one in selector.match_expressions]
+
+    def is_met(labels: Mapping[str, str]) -> bool:
+        if any(labels.get(name) != value for name, value in selector.match_labels.items()):
+            return False
+        return all(_is_met(one, values, labels) for one, values in requirements)
+
+    return is_met
 
 
 def render(selector: LabelSelector) -> str:
@@ -53,12 +63,12 @@ def render(selector: LabelSelector) -> str:
     return ",".join(text for _unused, text in sorted(parts))
 
 
-def _is_met(one: LabelSelectorRequirement, labels: Mapping[str, str]) -> bool:
+def _is_met(one: LabelSelectorRequirement, values: frozenset[str], labels: Mapping[str, str]) -> bool:
     match one.operator:
         case "In":
-            return one.key in labels and labels[one.key] in one.values
+            return one.key in labels and labels[one.key] in values
         case "NotIn":
-            return one.key not in labels or labels[one.key] not in one.values
+            return one.key not in labels or labels[one.key] not in values
         case "Exists":
             return one.key in labels
         case "DoesNotExist":

@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 from controlplane.api.objects.replica_set import VirtualMachineInstanceReplicaSet
-from controlplane.api.objects.selector import matches
+from controlplane.api.objects.selector import matcher
 from controlplane.virt_controller.replicaset.member import Member
 
 
@@ -93,7 +94,11 @@ class World:
         return _Groups(tuple(active), tuple(spent), tuple(strangers))
 
     def _is_selected(self, one: Member) -> bool:
-        return matches(self.replica_set.spec.selector, one.metadata.labels)
+        return self._selects(one.metadata.labels)
+
+    @cached_property
+    def _selects(self) -> Callable[[Mapping[str, str]], bool]:
+        return matcher(self.replica_set.spec.selector)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ _BY_FIELDS = (
     "tests/controlplane/api/admission/test_verdict.py",
     "tests/controlplane/api/admission/validate/test_check.py",
 )
+_BY_BOUNDED = ("tests/controlplane/api/admission/validate/test_bounded.py",)
 _BY_IDENTITY = ("tests/controlplane/api/admission/test_identity.py",)
 _BY_REVIEW = ("tests/controlplane/api/admission/test_review.py",)
 _BY_UNCHANGED = ("tests/controlplane/api/admission/validate/test_unchanged.py",)
@@ -72,7 +73,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_VERDICT,
-        line='    if (obj.get("metadata") or {}).get("deletionTimestamp"):\n        return Verdict()\n',
+        line='    if _meta(obj).get("deletionTimestamp"):\n        return Verdict()\n',
         without="",
         because="What is being deleted must not be kept by a rule that it breaks.",
         tests=_BY_VERDICT,
@@ -223,6 +224,41 @@ GUARDS: tuple[Guard, ...] = (
         without="    elif False:",
         because="A name becomes Pod names, host names and paths.",
         tests=_BY_VERDICT,
+    ),
+    Guard(
+        file=_VERDICT,
+        line="    if given is not None and not isinstance(given, dict):",
+        without="    if False:",
+        because="Metadata that is no object would pass for none.",
+        tests=_BY_VERDICT,
+    ),
+    Guard(
+        file=_CHECK,
+        line="    if len(found) == MAX_PROBLEMS:\n        return found\n",
+        without="    if len(found) > MAX_PROBLEMS:\n        return found\n",
+        because="Every rule would be gone through for an answer that is long enough already.",
+        tests=_BY_BOUNDED,
+    ),
+    Guard(
+        file=_CHECK,
+        line="*islice(fresh, MAX_PROBLEMS - len(found))",
+        without="*fresh",
+        because="One bad value costs two bytes and is said in two hundred.",
+        tests=_BY_BOUNDED,
+    ),
+    Guard(
+        file="controlplane/api/admission/fields.py",
+        line="    return list(islice(_object(value, kind, path), MAX_PROBLEMS))",
+        without="    return list(_object(value, kind, path))",
+        because="To look up what each of ten thousand unknown fields may have meant keeps everybody else waiting.",
+        tests=_BY_BOUNDED,
+    ),
+    Guard(
+        file=_CHECK,
+        line="rule.path not in around and ",
+        without="",
+        because="A rule would say again of a whole field what is said of a part of it.",
+        tests=_BY_BOUNDED,
     ),
     Guard(
         file=_CHECK,

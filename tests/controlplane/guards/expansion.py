@@ -33,6 +33,13 @@ GUARDS: tuple[Guard, ...] = (
         tests=_BY_EXPANSION,
     ),
     Guard(
+        file="controlplane/virt_api/subresources.py",
+        line="            return await self.judges.judge(key.namespace, verdict)\n",
+        without='            return await self.judges.judge("", verdict)\n',
+        because="Whoever asks for many machines at once would keep everybody else from theirs.",
+        tests=_BY_EXPANSION,
+    ),
+    Guard(
         file="controlplane/virt_api/routes.py",
         line="    if resource == EXPAND.resource and not named:\n",
         without="    if resource == EXPAND.resource:\n",

@@ -310,6 +310,20 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file="controlplane/api/admission/validate/selector.py",
+        line="    if count > MAX_VALUES:",
+        without="    if False:",
+        because="Lists of lists multiply: one set's selector would keep the loop from all others for a second.",
+        tests=("tests/controlplane/api/admission/kinds/test_replica_set.py",),
+    ),
+    Guard(
+        file="controlplane/api/objects/selector.py",
+        line="frozenset(one.values)) for one",
+        without="one.values) for one",
+        because="Each label of thousands of instances would be held against each of a thousand values.",
+        tests=("tests/controlplane/api/objects/test_selector.py",),
+    ),
+    Guard(
+        file="controlplane/api/admission/validate/selector.py",
         line="not (labels and matches(selector, labels))",
         without="not matches(selector, labels)",
         because="A set whose template has no labels would make machines, and select by what they lack.",

@@ -14,6 +14,7 @@ _BY_REVIEWERS = ("tests/controlplane/virt_api/test_reviewers.py",)
 _BY_SERVER = ("tests/controlplane/virt_api/test_server.py",)
 _FAIR = "controlplane/virt_api/fair.py"
 _REVIEWS = "controlplane/virt_api/reviews.py"
+_JUDGES = "controlplane/virt_api/judges.py"
 _LISTENER = "controlplane/listener.py"
 _SHARES = "controlplane/shares.py"
 _BY_FAIR = ("tests/controlplane/virt_api/test_fair.py",)
@@ -188,9 +189,9 @@ GUARDS: tuple[Guard, ...] = (
         tests=_BY_FAIR,
     ),
     Guard(
-        file=_REVIEWS,
-        line="await asyncio.get_running_loop().run_in_executor(self._threads, self._admission.answer, route, body)",
-        without="self._admission.answer(route, body)",
+        file=_JUDGES,
+        line="await asyncio.get_running_loop().run_in_executor(self._threads, verdict)",
+        without="verdict()",
         because="A large object must not hold up everything else that is asked.",
         tests=("tests/controlplane/virt_api/test_server.py",),
     ),
@@ -202,7 +203,7 @@ GUARDS: tuple[Guard, ...] = (
         tests=_BY_REVIEWS,
     ),
     Guard(
-        file=_REVIEWS,
+        file=_JUDGES,
         line="            if turn.done():\n                self._idle += 1\n                self._grant()",
         without="            if turn.done():\n                self._grant()",
         because="A thread that is never given back judges nothing any more.",

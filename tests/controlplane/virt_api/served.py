@@ -33,10 +33,11 @@ from controlplane.virt_api.evictions import Evictions
 from controlplane.virt_api.guests import Guests
 from controlplane.virt_api.handlers import Handlers
 from controlplane.virt_api.identity import HookClients
+from controlplane.virt_api.judges import Judges
 from controlplane.virt_api.reviews import Reviews
 from controlplane.virt_api.server import Server, listening
 from controlplane.virt_api.settings import SECRET_NAME
-from controlplane.virt_api.subresources import Subresources
+from controlplane.virt_api.subresources import EXPANDING, Subresources
 from controlplane.virt_api.tls import ServingTls
 from tests.controlplane.kube.fake_api import FakeApi, a_client
 from tests.controlplane.kube.pairs import issue_server
@@ -212,7 +213,12 @@ def a_server(
     return Server(
         Reviews(Admission(settings or cluster.admission_settings), SystemClock()),
         Evictions(client, lambda: cluster.configuration.eviction_strategy),
-        Subresources(client, Guests(client, handlers or Handlers(client, lambda: None)), lambda: cluster.configuration),
+        Subresources(
+            client,
+            Guests(client, handlers or Handlers(client, lambda: None)),
+            lambda: cluster.configuration,
+            Judges(SystemClock(), EXPANDING),
+        ),
         cluster.tls,
         lambda: cluster.front_proxy,
         SystemClock(),

@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,10 @@ import pytest
 
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.kube.certificates import KeyPair
+from controlplane.virt_api import subresources
+from controlplane.virt_api.answer import Answer
 from controlplane.virt_api.expansion import expand_given
+from controlplane.virt_api.judges import Judges
 from tests.controlplane.api import golden
 from tests.controlplane.virt_api.served import CLIENTS, USER, Served, a_client_pair, serving
 
@@ -134,3 +139,47 @@ async def test_whom_the_review_does_not_allow_it_hears_nothing_of_the_machine(tm
 
     assert code == 403
     assert 'cannot update resource "expand-vm-spec" in API group' in body["message"]
+
+
+class Line:
+    """Machines that are judged one after the other, when the test says so; and who asked for a turn."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.let = threading.Semaphore(0)
+        self.begun: list[str] = []
+        self.asked: asyncio.Queue[str] = asyncio.Queue()
+        plain = Judges.judge
+
+        def judged(body: bytes, namespace: str, configuration: KubeVirtConfiguration) -> Answer:
+            self.begun.append(namespace)
+            assert self.let.acquire(timeout=20)
+            return expand_given(body, namespace, configuration)
+
+        async def judge(judges: Judges, peer: str, verdict: Any) -> Any:
+            self.asked.put_nowait(peer)
+            return await plain(judges, peer, verdict)
+
+        patch.setattr(subresources, "expand_given", judged)
+        patch.setattr(Judges, "judge", judge)
+
+
+async def test_many_machines_of_one_namespace_keep_no_other_waiting_and_no_review(
+    served: Served, proxy: KeyPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One is judged at a time, by a thread that is not the reviews', and then it is the other namespace's turn."""
+    line, body = Line(monkeypatch), json.dumps(golden.changed(VM, "metadata/namespace", ...)).encode()
+
+    def put(namespace: str) -> asyncio.Task[tuple[int, Any]]:
+        path = BASE.removesuffix("default") + namespace + "/expand-vm-spec"
+        return asyncio.create_task(served.call("PUT", path, pair=proxy, headers=USER, body=body))
+
+    async with asyncio.timeout(20):
+        flood = [put("greedy") for _unused in range(12)]
+        assert {await line.asked.get() for _each in flood} == {"greedy"}
+        theirs = put("modest")
+        assert await line.asked.get() == "modest"
+        line.let.release(2)
+        assert (await theirs)[0] == 200
+        assert line.begun[:2] == ["greedy", "modest"]
+        line.let.release(11)
+        assert {code for code, _unused in await asyncio.gather(*flood)} == {200}

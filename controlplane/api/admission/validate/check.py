@@ -9,14 +9,16 @@ left out where a field below or above them is already reported.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
 from typing import Any, TypeVar
 
 from msgspec import Struct
 
 from controlplane.api.admission import fields
 from controlplane.api.admission.kinds import vmi as instance
-from controlplane.api.admission.problem import Problem
+from controlplane.api.admission.problem import MAX_PROBLEMS, Problem
 from controlplane.api.admission.rules import Json, Rules
 from controlplane.api.admission.validate.prune import without
 from controlplane.api.objects.decode import DecodeError, decode
@@ -26,19 +28,23 @@ from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.api.schema.shape import part
 
 T = TypeVar("T", bound=Struct)
+_CUT = re.compile(r"[.\[]")
 ROOT_FIELDS = frozenset({"apiVersion", "kind", "metadata", "spec", "status"})
 
 
 def check_object(obj: Json, configuration: KubeVirtConfiguration, *, kind: type[Object], rules: Rules) -> list[Problem]:
-    """Return what is wrong with the spec of an object, and with what stands beside it."""
+    """Return what is wrong with the spec of an object, and with what stands beside it; MAX_PROBLEMS at most."""
     spec_type, is_required = part(kind, "spec")
     plain = obj.get("spec")
     if plain is None and not is_required:
         plain = {}
-    found = [*_root(obj), *fields.check(plain, spec_type, "spec")]
+    found = [*islice(_root(obj), MAX_PROBLEMS), *fields.check(plain, spec_type, "spec")][:MAX_PROBLEMS]
+    if len(found) == MAX_PROBLEMS:
+        return found
     spec = _readable(plain, spec_type, found)
-    more = [] if spec is None else rules.spec(spec, configuration)
-    return _merge(found, [*rules.plain_spec(plain), *more])
+    more = () if spec is None else rules.spec(spec, configuration)
+    fresh = _not_said(found, chain(rules.plain_spec(plain), more))
+    return [*found, *islice(fresh, MAX_PROBLEMS - len(found))]
 
 
 def check_instance(vmi: Json, configuration: KubeVirtConfiguration) -> list[Problem]:
@@ -64,13 +70,20 @@ def _root(obj: Json) -> Iterator[Problem]:
             yield fields.unknown(name, "", sorted(ROOT_FIELDS))
 
 
-def _merge(found: list[Problem], rules: list[Problem]) -> list[Problem]:
-    """Join both, without rules that only repeat what is already said about the same field, or one inside it."""
-    reported = [problem.path for problem in found]
-    fresh = [rule for rule in rules if not any(_same_place(rule.path, path) for path in reported)]
-    return [*found, *fresh]
+def _not_said(found: list[Problem], rules: Iterable[Problem]) -> Iterator[Problem]:
+    """Leave out rules that only repeat what is already said about the same field, one inside it or one around it.
+
+    By sets: everything that is found times all that rules say would be seconds of a thread.
+    """
+    reported = {problem.path for problem in found}
+    around = {head for path in reported for head in _heads(path)}
+    for rule in rules:
+        if rule.path not in around and reported.isdisjoint(_heads(rule.path)):
+            yield rule
 
 
-def _same_place(one: str, other: str) -> bool:
-    short, long = sorted((one, other), key=len)
-    return long == short or (long.startswith(short) and long[len(short)] in ".[")
+def _heads(path: str) -> Iterator[str]:
+    """Yield a path and all that it is below: spec, spec.a and spec.a[0] of spec.a[0]."""
+    yield path
+    for cut in _CUT.finditer(path):
+        yield path[: cut.start()]

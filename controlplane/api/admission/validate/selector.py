@@ -11,6 +11,9 @@ from controlplane.api.admission.problem import Problem, below
 from controlplane.api.admission.validate.metadata import check_labels
 from controlplane.api.objects.selector import WITH_VALUES, LabelSelector, matches
 
+MAX_VALUES = 1000
+"""Of all requirements of a selector that instances are held against, over and over."""
+
 
 def check_selector(
     selector: LabelSelector, labels: Mapping[str, str], path: str, labels_path: str
@@ -19,6 +22,11 @@ def check_selector(
     if not selector.match_labels and not selector.match_expressions:
         text = "is empty and would select everything in the namespace; set matchLabels to labels of the template"
         yield Problem(path, text, "FieldValueRequired")
+        return
+    count = sum(len(one.values) for one in selector.match_expressions)
+    if count > MAX_VALUES:
+        text = f"has {count} values, at most {MAX_VALUES} are allowed; select by fewer labels, or by one of your own"
+        yield Problem(below(path, "matchExpressions"), text)
         return
     found = [*check_parts(selector, path)]
     yield from found

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.api.admission.problem import Problem
+from controlplane.api.admission.problem import MAX_PROBLEMS, Problem
 from controlplane.api.admission.review import (
     MAX_BYTES,
     UnreadableReviewError,
@@ -105,6 +105,14 @@ def test_what_is_no_review_at_all_has_no_answer(sent: bytes) -> None:
         parse_review(sent)
 
     assert raised.value.answer is None
+
+
+def test_a_refusal_with_so_many_problems_that_nobody_looked_for_more_says_so() -> None:
+    problems = tuple(Problem(f"spec.a[{one}]", "is wrong; right it") for one in range(MAX_PROBLEMS))
+
+    status = render_validation(REQUEST, Verdict(problems=problems))["response"]["status"]
+
+    assert status["message"].endswith(f"and at least {MAX_PROBLEMS - 20} more problems")
 
 
 def test_a_refusal_lists_fields_and_counts_what_it_leaves_out() -> None:

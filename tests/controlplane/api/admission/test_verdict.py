@@ -250,6 +250,27 @@ def test_metadata_that_cannot_be_read_is_a_problem() -> None:
     assert not create(golden.changed(golden.load("vm-cirros"), "metadata", {"labels": 7})).allowed
 
 
+@pytest.mark.parametrize("metadata", [7, "x", "", [1], [], False], ids=repr)
+@pytest.mark.parametrize("name", golden.NAMES)
+def test_metadata_that_is_no_object_is_a_problem_and_no_error_of_ours(name: str, metadata: object) -> None:
+    manifest = golden.load(name)
+    bad = golden.changed(manifest, "metadata", metadata)
+
+    for verdict in (create(bad), update(manifest, bad)):
+        assert [problem.path for problem in verdict.problems] == ["metadata"]
+        assert "must be an object" in verdict.problems[0].message
+    assert isinstance(update(bad, manifest), Verdict), "what is stored must remain possible to repair"
+
+
+@pytest.mark.parametrize("finalizers", [7, "x", {"a": 1}], ids=repr)
+def test_finalizers_that_are_no_list_are_none(finalizers: object) -> None:
+    old = golden.changed(stored("vmi-masquerade"), "metadata/deletionTimestamp", "2026-01-01T00:00:00Z")
+
+    verdict = update(old, golden.changed(old, "metadata/finalizers", finalizers))
+
+    assert (verdict.allowed, verdict.code) == (False, 403)
+
+
 def test_status_is_for_the_control_plane() -> None:
     vm = stored("vm-cirros")
     request = Request(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from controlplane.api.objects.decode import decode
-from controlplane.api.objects.selector import LabelSelector, matches, render
+from controlplane.api.objects.selector import LabelSelector, matcher, matches, render
 
 WEB = {"app": "web", "tier": "front"}
 
@@ -45,6 +45,25 @@ def a_selector(*requirements: tuple[Any, ...], **labels: str) -> LabelSelector:
 def test_labels_meet_a_selector_as_its_text_says(selector: LabelSelector, expected: bool, text: str) -> None:
     assert matches(selector, WEB) is expected
     assert render(selector) == text
+
+
+def test_a_selector_is_made_ready_once_for_many_labels() -> None:
+    """However many values it has: a label is looked up among them, not held against each."""
+
+    class Value(str):
+        compared = 0
+
+        def __eq__(self, other: object) -> bool:
+            Value.compared += 1
+            return super().__eq__(other)
+
+        __hash__ = str.__hash__
+
+    is_met = matcher(a_selector(("app", "NotIn", *(f"v{number}" for number in range(1000)))))
+
+    assert all(is_met({"app": Value("web")}) for _each in range(10))
+    assert not is_met({"app": Value("v999")})
+    assert Value.compared < 100
 
 
 def test_what_nobody_knows_selects_nothing() -> None:

@@ -87,6 +87,22 @@ def test_the_selector_may_change_with_the_template() -> None:
     assert not judge(changed, GOOD).allowed
 
 
+@pytest.mark.parametrize(
+    ("sizes", "fits"),
+    [((250, 250, 250, 250), True), ((256, 256, 256, 233), False), ((256,) * 256, False)],
+    ids=["a thousand", "one more", "as many as each list may have"],
+)
+def test_a_selector_has_a_thousand_values_in_all(sizes: tuple[int, ...], fits: bool) -> None:
+    """Every instance of the namespace is held against them, again and again."""
+    values = [f"v{number:03}" for number in range(256)]
+    asked = [{"key": LABEL, "operator": "NotIn", "values": values[:size]} for size in sizes]
+
+    problems = judge(golden.changed(GOOD, "spec/selector/matchExpressions", asked)).problems
+
+    assert [one.path for one in problems] == ([] if fits else ["spec.selector.matchExpressions"])
+    assert fits or f"{sum(sizes)} values, at most 1000" in problems[0].message
+
+
 def test_a_template_without_labels_is_refused_even_if_the_selector_asks_for_none() -> None:
     """What it makes would be told from nobody else's by what it lacks."""
     none = {"matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]}

@@ -1,0 +1,74 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Threads that judge objects, one turn at a time. Whose turn it is, fair says; what is judged, whoever asks for one.
+
+To judge an object of the largest size takes most of a second. On the loop that second would be everybody's: the other
+reviews', start's and stop's, the health check's. A thread takes the interpreter for a moment at a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+from controlplane.engine.ports import Clock
+from controlplane.virt_api.fair import Turns
+
+TURN_SECONDS = 10.0
+"""The API server has given up by then (timeoutSeconds of the webhooks): nobody reads the answer."""
+
+T = TypeVar("T")
+
+
+class BusyError(Exception):
+    """This peer has as much of virt-api as it can get now."""
+
+
+class Judges:
+    """So many threads, had fairly by peer."""
+
+    def __init__(self, clock: Clock, threads: int) -> None:
+        self._clock = clock
+        self._turns: Turns[asyncio.Future[None]] = Turns()
+        self._threads = ThreadPoolExecutor(threads, "judge")
+        self._idle = threads
+
+    async def judge(self, peer: str, verdict: Callable[[], T]) -> T:
+        """Call in a thread when it is the peer's turn. Raises BusyError."""
+        async with self._turn(peer):
+            began = self._clock.monotonic()
+            try:
+                return await asyncio.get_running_loop().run_in_executor(self._threads, verdict)
+            finally:
+                now = self._clock.monotonic()
+                self._turns.used(peer, now - began, now)
+
+    def close(self) -> None:
+        """Take no more; what is being judged ends by itself."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    @asynccontextmanager
+    async def _turn(self, peer: str) -> AsyncIterator[None]:
+        turn = asyncio.get_running_loop().create_future()
+        self._turns.wait(peer, turn)
+        self._grant()
+        try:
+            await asyncio.wait({turn}, timeout=TURN_SECONDS)
+            if not turn.done():
+                raise BusyError("no turn came within the time in which anybody waits for the answer")
+            yield
+        finally:
+            if turn.done():
+                self._idle += 1
+                self._grant()
+            else:
+                self._turns.leave(peer, turn)
+
+    def _grant(self) -> None:
+        while self._idle and (turn := self._turns.next(self._clock.monotonic())) is not None:
+            self._idle -= 1
+            turn.set_result(None)
