@@ -167,11 +167,11 @@ def by_lack_of_controller(seen: Peek) -> Iterable[str]:
 
 
 class Store:
-    """The objects, the indexes, the subscribers. synced is set by whoever feeds it."""
+    """The objects, the indexes, the subscribers."""
 
     def __init__(self, resource: Resource, indexes: Mapping[str, Index] | None = None) -> None:
         self.resource = resource
-        self.synced = False
+        self._synced = False
         self.position = 0
         self._raw: dict[Key, bytes] = {}
         self._versions: dict[Key, str] = {}
@@ -180,6 +180,27 @@ class Store:
         self._places: dict[Key, tuple[tuple[str, str], ...]] = {}  # where each is filed: to unfile decodes nothing
         self._callbacks: list[Callback] = []
         self._followers: list[Callable[[int], None]] = []
+        self._synced_callbacks: list[Callable[[], None]] = []
+
+    @property
+    def synced(self) -> bool:
+        """Whether absence means something. Set by whoever feeds it."""
+        return self._synced
+
+    @synced.setter
+    def synced(self, synced: bool) -> None:
+        if synced is self._synced:
+            return
+        self._synced = synced
+        for callback in self._synced_callbacks:
+            try:
+                callback()
+            except Exception:
+                log.exception("cache follower failed", extra={"resource": self.resource.plural})
+
+    def on_synced(self, callback: Callable[[], None]) -> None:
+        """Call back when `synced` has changed, either way."""
+        self._synced_callbacks.append(callback)
 
     def get(self, key: Key) -> bytes | None:
         return self._raw.get(key)

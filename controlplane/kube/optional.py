@@ -4,7 +4,8 @@
 """Keep a cache of a kind that a cluster may not serve: watched while its CustomResourceDefinition is there.
 
 Nothing is asked of an API server that does not serve the kind. What was known is forgotten when the kind goes, and
-`synced` is false then: nobody may conclude from absence.
+`synced` is false then: nobody may conclude from absence. What was read of the definition holds while it may not be read
+any more: a kind that is gone is not served to the watch of it either.
 """
 
 from __future__ import annotations
@@ -29,21 +30,28 @@ class OptionalWatch:
         self._is_served = is_served
         self._changed = asyncio.Event()
         self._listeners: list[Callable[[], None]] = []
-        definition.subscribe(lambda *_unused: self._changed.set())
-        definition.follow(lambda _position: self._changed.set())  # the first list tells of its end by that alone
+        self._told = (False, False)
+        definition.subscribe(lambda *_unused: self._notice())
+        definition.follow(lambda _position: self._notice())  # the first list tells of its end by that alone
+        cache.on_synced(self._notice)
 
     @property
     def is_served(self) -> bool:
         """Tell whether the cluster serves the kind, as far as is known."""
-        return self._definition.synced and self._is_served(self._definition.get(Key("", self._name)))
+        return self._is_served(self._definition.get(Key("", self._name)))
+
+    @property
+    def is_absent(self) -> bool:
+        """Tell whether the cluster is known not to serve the kind."""
+        return self._definition.position > 0 and not self.is_served
 
     @property
     def is_known(self) -> bool:
         """Tell whether absence from the cache means something."""
         return self.is_served and self._cache.synced
 
-    def on_loss(self, listener: Callable[[], None]) -> None:
-        """Call back when the kind is served no more."""
+    def on_change(self, listener: Callable[[], None]) -> None:
+        """Call back when `is_absent` or `is_known` has changed: who was told otherwise waits for it."""
         self._listeners.append(listener)
 
     async def run(self) -> None:
@@ -68,5 +76,12 @@ class OptionalWatch:
         self._cache.synced = False
         for key in list(self._cache.keys()):
             self._cache.remove(key)
+
+    def _notice(self) -> None:
+        self._changed.set()
+        now = (self.is_absent, self.is_known)
+        if now == self._told:
+            return
+        self._told = now
         for listener in self._listeners:
             listener()

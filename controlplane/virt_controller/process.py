@@ -146,7 +146,7 @@ class Process:
     def _wire(self) -> tuple[Runner[Any, Any, Any], ...]:
         overlays = {resource: Overlay(cache) for resource, cache in self._caches.items()}
         overlays[DATA_VOLUME] = Overlay(self._data_volumes)
-        data_volumes = data_volumes_of(overlays[DATA_VOLUME], lambda: self._optional.is_served)
+        data_volumes = data_volumes_of(overlays[DATA_VOLUME], lambda: not self._optional.is_absent)
         api = RememberingApi(self._client, overlays)
         configuration = Configuration(self._caches[KUBEVIRT])
         vms, vmis = overlays[VIRTUAL_MACHINE], overlays[VIRTUAL_MACHINE_INSTANCE]
@@ -217,10 +217,10 @@ class Process:
         )
         self._follower = Follower(self._client, ABOUT_PODS, partial(_hear, vmi, runners[1].add), clock=self._clock)
         connect_claims(claims=claims, vms=vms, vmis=vmis, wake_vm=runners[0].add, wake_vmi=runners[1].add)
-        lost = connect_data_volumes(
+        changed = connect_data_volumes(
             data_volumes=overlays[DATA_VOLUME], vms=vms, vmis=vmis, wake_vm=runners[0].add, wake_vmi=runners[1].add
         )
-        self._optional.on_loss(lost)
+        self._optional.on_change(changed)
         connect_nodes(nodes, runners[3].add)
         self._quarantine.wake_by(runners[5].add)
         connect_replica_sets(replica_sets=replica_sets, vmis=vmis, wake=runners[4].add)

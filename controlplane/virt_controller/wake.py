@@ -12,7 +12,7 @@ Node was quarantined or is no longer -> the VMIs that have no node yet: a Pod ma
 KubeVirt's configuration changed -> the VMIs that have no node yet; the others keep what they were made with
 A claim came, went, or got its volume -> the VMIs and VMs that name it
 A DataVolume came, went, was filled or fails -> the VMIs and VMs that name it
-The cluster has got CDI, or has lost it -> the VMIs and VMs that name DataVolumes
+The cluster has got CDI or lost it, its DataVolumes are known or no more -> the VMIs and VMs that name DataVolumes
 VirtualMachineInstanceReplicaSet changed -> it
 VMI changed in what a set decides by -> the set that controls it; one that nobody controls, the sets of its namespace
 Node came, went, or its label says otherwise whether it takes machines -> the Node; what else happens to it is nobody's
@@ -157,8 +157,7 @@ def connect_claims(*, claims: Cache, vms: Cache, vmis: Cache, wake_vm: Wake, wak
 def connect_data_volumes(
     *, data_volumes: Cache, vms: Cache, vmis: Cache, wake_vm: Wake, wake_vmi: Wake
 ) -> Callable[[], None]:
-    """Subscribe for those that wait for a DataVolume. Return what tells them that the cluster serves them no more."""
-    was_synced = False
+    """Subscribe for those that wait for a DataVolume. Return what tells them that more or less is known."""
 
     def wake(place: str) -> None:
         for vmi in list(vmis.indexed(BY_CLAIM, place)):
@@ -170,20 +169,8 @@ def connect_data_volumes(
         if _fill(before) != _fill(after):
             wake(str(key))
 
-    def on_position(_position: int) -> None:
-        nonlocal was_synced
-        if data_volumes.synced and not was_synced:
-            wake(DATA_VOLUMES)
-        was_synced = data_volumes.synced
-
-    def on_loss() -> None:
-        nonlocal was_synced
-        was_synced = False
-        wake(DATA_VOLUMES)
-
     data_volumes.subscribe(on_data_volume)
-    data_volumes.follow(on_position)
-    return on_loss
+    return lambda: wake(DATA_VOLUMES)
 
 
 def connect_replica_sets(*, replica_sets: Cache, vmis: Cache, wake: Wake) -> None:

@@ -54,7 +54,7 @@ def _derive(world: World, problem: Problem[Action] | None) -> VirtualMachineStat
         ready=own is not None and conditions.is_true(own.status.conditions, condition_types.READY),
         printable_status=printable_status(world, failure),
         run_strategy=_recorded_strategy(world),
-        observed_generation=_observed_generation(world) or old.observed_generation,
+        observed_generation=_observed_generation(world),
         desired_generation=world.vm.metadata.generation,
         conditions=_conditions(world, problem),
         state_change_requests=_requests(world),
@@ -140,6 +140,18 @@ def _recorded_strategy(world: World) -> str:
 
 
 def _observed_generation(world: World) -> int:
+    """Say which generation runs: it stays as recorded without an instance, and never goes back during a run.
+
+    A template that changes after a change of the run strategy would have the later generation forgotten.
+    """
+    found, old, newest = _instance_generation(world), world.vm.status, world.vm.metadata.generation
+    if not found:
+        return old.observed_generation
+    is_of_this_run = old.created and old.observed_generation <= newest
+    return max(found, old.observed_generation) if is_of_this_run else found
+
+
+def _instance_generation(world: World) -> int:
     """Say which generation the instance is: the newest that has its template, else the one that it was made from.
 
     0 when it does not say, or says what no generation of the VM can be.

@@ -273,12 +273,12 @@ def missed_node(world: World) -> NodeTrouble | None:
 
 
 def _stale(world: World, verdict: Verdict, listed: conditions.Conditions) -> tuple[str, ...]:
-    """Name the conditions that are taken back where there is nothing better to say."""
+    """Name the conditions that are taken back where there is nothing better to say; who is dead waits for nothing."""
     if isinstance(verdict, Alive):
         return condition_types.PAUSED, condition_types.SYNCHRONIZED
     told = conditions.find(listed, condition_types.SYNCHRONIZED)
-    is_node_missed = told is not None and told.reason == VIRT_NODE_NOT_READY
-    return (condition_types.SYNCHRONIZED,) if is_node_missed and world.node_trouble is None else ()
+    is_node_missed = told is not None and told.reason == VIRT_NODE_NOT_READY and world.node_trouble is None
+    return (condition_types.SYNCHRONIZED,) if is_node_missed or isinstance(verdict, Dead) else ()
 
 
 def _lost(world: World, new: VirtualMachineInstanceStatus, verdict: Verdict) -> Condition | None:

@@ -130,6 +130,27 @@ GUARDS: tuple[Guard, ...] = (
         tests=_BY_OPTIONAL,
     ),
     Guard(
+        file=_OPTIONAL,
+        line="        cache.on_synced(self._notice)\n",
+        without="",
+        because="A machine that was looked at while a watch was refused for a moment would wait for ever.",
+        tests=_BY_OPTIONAL,
+    ),
+    Guard(
+        file=_OPTIONAL,
+        line="self._definition.position > 0 and not self.is_served",
+        without="not self.is_served",
+        because="People would be told to install CDI because nobody has asked yet whether it is there.",
+        tests=_BY_OPTIONAL,
+    ),
+    Guard(
+        file=_OPTIONAL,
+        line="        return self._is_served(self._definition.get(",
+        without="        return self._definition.synced and self._is_served(self._definition.get(",
+        because="People would be told to install CDI because a watch was refused for a moment.",
+        tests=_BY_OPTIONAL,
+    ),
+    Guard(
         file=_VERDICT,
         line="    if settings.serves_data_volumes or _is_judged(request, obj):",
         without="    if settings.serves_data_volumes is not False or _is_judged(request, obj):",

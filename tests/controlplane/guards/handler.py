@@ -362,4 +362,11 @@ GUARDS: tuple[Guard, ...] = (
         because="That a launcher cannot be looked for must not be said for ever, when it is looked for again.",
         tests=_BY_STATUS,
     ),
+    Guard(
+        file=_STATUS,
+        line="if is_node_missed or isinstance(verdict, Dead) else ()",
+        without="if is_node_missed else ()",
+        because="A final status is not written again: a run that is over would be said to wait for ever.",
+        tests=_BY_STATUS,
+    ),
 )

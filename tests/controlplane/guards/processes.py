@@ -72,7 +72,10 @@ _WIRING = (
         _BY_WAKES,
     ),
     _wired(
-        "        self._optional.on_loss(lost)\n", "", "Nobody would be told that the cluster has lost CDI.", _BY_WAKES
+        "        self._optional.on_change(changed)\n",
+        "",
+        "Nobody would be told that the cluster has lost CDI.",
+        _BY_WAKES,
     ),
     _wired(
         "        connect_nodes(nodes, runners[3].add)\n", "", "No Node would be looked at, silent or not.", _BY_WAKES

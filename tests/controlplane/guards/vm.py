@@ -262,4 +262,25 @@ GUARDS: tuple[Guard, ...] = (
         because="People read on the VM why its instance does not get on: the reason changes, the status stays.",
         tests=("tests/controlplane/virt_controller/vm/test_status.py",),
     ),
+    Guard(
+        file="controlplane/virt_controller/vm/status.py",
+        line="    return max(found, old.observed_generation) if is_of_this_run else found\n",
+        without="    return found\n",
+        because="Who waited until a generation was observed would see it taken back.",
+        tests=("tests/controlplane/virt_controller/vm/test_observed_generation.py",),
+    ),
+    Guard(
+        file="controlplane/virt_controller/vm/status.py",
+        line="    is_of_this_run = old.created and old.observed_generation <= newest\n",
+        without="    is_of_this_run = old.observed_generation <= newest\n",
+        because="What a former run was would be said of the next.",
+        tests=("tests/controlplane/virt_controller/vm/test_observed_generation.py",),
+    ),
+    Guard(
+        file="controlplane/virt_controller/vm/status.py",
+        line="    is_of_this_run = old.created and old.observed_generation <= newest\n",
+        without="    is_of_this_run = old.created\n",
+        because="A generation that the VM never had would be said to be the one that runs.",
+        tests=("tests/controlplane/virt_controller/vm/test_observed_generation.py",),
+    ),
 )

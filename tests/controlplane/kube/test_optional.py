@@ -42,17 +42,12 @@ class Cache(Store):
 class Stage:
     def __init__(self) -> None:
         self.definition, self.cache = Cache(CUSTOM_RESOURCE_DEFINITION), Cache(DATA_VOLUME)
-        self.lost = 0
         self.optional = OptionalWatch(
             cast(WatchCache, self.definition),
             cast(WatchCache, self.cache),
             "a",
             lambda raw: raw is not None and b'"is":true' in raw,
         )
-        self.optional.on_loss(self.count)
-
-    def count(self) -> None:
-        self.lost += 1
 
     async def settle(self) -> None:
         for _unused in range(10):
@@ -74,7 +69,7 @@ async def test_it_is_watched_while_it_is_served(gone: str) -> None:
         stage.definition.remove(Key("", "a"))
     assert not stage.optional.is_known
     await stage.settle()
-    assert (stage.cache.running, stage.cache.synced, len(stage.cache), stage.lost) == (0, False, 0, 1)
+    assert (stage.cache.running, stage.cache.synced, len(stage.cache)) == (0, False, 0)
     stage.definition.put(DEFINITION.replace(b'"1"', b'"3"'))
     await stage.settle()
     assert (stage.cache.runs, stage.optional.is_known, len(stage.cache)) == (2, True, 1)
@@ -93,3 +88,36 @@ async def test_a_fault_of_the_watch_ends_the_process_as_any_other_does() -> None
     stage.definition.put(DEFINITION)
     with pytest.raises(ExceptionGroup):
         await asyncio.wait_for(stage.optional.run(), 5)
+
+
+async def test_what_was_read_of_the_definition_holds_while_it_may_not_be_read() -> None:
+    stage = Stage()
+    assert (stage.optional.is_served, stage.optional.is_absent) == (False, False)
+    task = asyncio.create_task(stage.optional.run())
+    await stage.settle()
+    assert (stage.optional.is_served, stage.optional.is_absent) == (False, True)
+    stage.definition.put(DEFINITION)
+    await stage.settle()
+    stage.definition.synced = False
+    await stage.settle()
+    assert (stage.optional.is_known, stage.optional.is_absent, stage.cache.running) == (True, False, 1)
+    task.cancel()
+    await asyncio.wait({task})
+
+
+async def test_it_tells_whenever_something_else_is_known_of_the_kind() -> None:
+    stage, told = Stage(), list[tuple[bool, bool]]()
+    stage.optional.on_change(lambda: told.append((stage.optional.is_absent, stage.optional.is_known)))
+    task = asyncio.create_task(stage.optional.run())
+    await stage.settle()
+    stage.definition.put(DEFINITION)
+    await stage.settle()
+    stage.cache.move(7)
+    stage.cache.synced = False
+    stage.cache.synced = True
+    stage.definition.remove(Key("", "a"))
+    await stage.settle()
+    absent, unknown, known = (True, False), (False, False), (False, True)
+    assert told == [absent, unknown, known, unknown, known, absent]
+    task.cancel()
+    await asyncio.wait({task})

@@ -23,14 +23,19 @@ TEMPLATE = b'{"domain":{"memory":{"guest":"64Mi"}}}'
 ANOTHER = b'{"domain":{"memory":{"guest":"128Mi"}}}'
 
 
-def observed(text: str, made_from: bytes | None = None, **instance: Any) -> int:
-    """The VM is of generation 3, and 1 was observed before. made_from: a template that the instance names."""
+def observed(
+    text: str, made_from: bytes | None = None, *, before: int = 1, created: bool = True, **instance: Any
+) -> int:
+    """The VM is of generation 3. before: what was observed, with an instance (created) or without.
+
+    made_from: a template that the instance names.
+    """
     annotations = {VM_GENERATION: text}
     if made_from is not None:
         annotations[TEMPLATE_HASH] = template_hash(made_from)
     vmi = a_vmi(**{"phase": "Running", **instance})
     vmi = msgspec.structs.replace(vmi, metadata=msgspec.structs.replace(vmi.metadata, annotations=annotations))
-    status = derive_status(vm_world(a_vm(observedGeneration=1), vmi, template=TEMPLATE), None)
+    status = derive_status(vm_world(a_vm(observedGeneration=before, created=created), vmi, template=TEMPLATE), None)
     assert status is not None
     return status.observed_generation
 
@@ -60,6 +65,19 @@ def test_an_instance_that_does_not_name_its_template_is_the_generation_that_it_w
 
 def test_what_belongs_to_another_vm_is_no_generation_of_this_one() -> None:
     assert observed("2", TEMPLATE, owner="another") == 1
+
+
+def test_a_generation_that_was_observed_stays_so_when_the_template_moves_on() -> None:
+    """Generation 2 changed the run strategy alone, and was observed as the machine that was made from 1; 3 is not."""
+    assert observed("1", ANOTHER, before=2) == 2
+
+
+def test_what_was_observed_of_a_former_run_is_not_said_of_the_next() -> None:
+    assert observed("1", ANOTHER, before=2, created=False) == 1
+
+
+def test_what_no_generation_of_the_vm_can_be_is_not_held_on_to() -> None:
+    assert observed("2", ANOTHER, before=4) == 2
 
 
 @pytest.mark.parametrize("text", ["2", "3"])

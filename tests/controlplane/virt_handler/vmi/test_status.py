@@ -343,6 +343,16 @@ def test_a_start_that_waits_for_virt_node_says_so(launchers: tuple[Launcher, ...
     assert (found.reason, found.message) == ("VirtNodeNotReady", f"waiting for virt-node on node-1: {AWAY}")
 
 
+@pytest.mark.parametrize("reason", ["LauncherNotReady", "NodeNotClear", "VirtNodeNotReady", "LauncherLost"])
+def test_a_run_that_is_over_waits_for_nothing(reason: str) -> None:
+    """Its status is final: what is left in it then is left for ever."""
+    said = Condition(type="Synchronized", status="False", reason=reason, message="waiting")
+    vmi = a_vmi("Running")
+    vmi = msgspec.structs.replace(vmi, status=msgspec.structs.replace(vmi.status, conditions=(said,)))
+    status = derived(vmi, a_launcher(pod=a_pod(phase="Succeeded", **ended(0))), node_trouble=missing(30))
+    assert (status.phase, conditions.find(status.conditions, "Synchronized")) == ("Succeeded", None)
+
+
 def test_a_lost_launcher_that_cannot_be_looked_for_says_so_until_it_can() -> None:
     """Not for the moment in which virt-node is exchanged."""
     assert derive_status(a_world(a_vmi("Running"), node_trouble=missing(29)), None) is None
@@ -506,6 +516,8 @@ FAILED_START = Problem(StartDomain(POD_UID, "x"), Invalid("cannot start domain: 
         pytest.param("Running", (), {"look": a_look(processes=1, count=2)}, None, "LauncherLost", id="it is lost"),
         pytest.param("Scheduled", (), {"node_trouble": missing(30)}, None, "VirtNodeNotReady", id="virt-node is away"),
         pytest.param("Scheduled", (a_launcher(Sighting()),), {}, None, "VirtHandlerSilent", id="nothing is known yet"),
+        pytest.param("Scheduled", (a_launcher(seen(OFF)),), {}, None, None, id="its run is over"),
+        pytest.param("Scheduled", (a_launcher(seen(CRASHED)),), {}, None, "GuestCrashed", id="its guest crashed"),
     ],
 )
 def test_that_nobody_was_there_is_taken_back_by_what_is_known_now(

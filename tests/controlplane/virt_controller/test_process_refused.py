@@ -1,0 +1,99 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""virt-controller whose account may not read what it needs of CDI for a moment, as while roles are written anew."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+from aiohttp import web
+from kubevirt_api.names import VM_FINALIZER
+
+from controlplane.api.objects.data_volume import DEFINITION
+from controlplane.api.objects.resources import (
+    CUSTOM_RESOURCE_DEFINITION,
+    DATA_VOLUME,
+    VIRTUAL_MACHINE,
+    Key,
+    Resource,
+)
+from tests.controlplane.kube.fake_api import Json, status
+from tests.controlplane.kube.late_api import LateApi
+from tests.controlplane.virt_controller.data_volumes import DISK, SPEC
+from tests.controlplane.virt_controller.running import SERVED, WEB, Running, running
+
+DISK_KEY = Key("default", "disk")
+WITH_TEMPLATE: Json = {
+    "metadata": {"finalizers": [VM_FINALIZER], "generation": 1},
+    "spec": {
+        "runStrategy": "Always",
+        "template": {"spec": {"domain": {"memory": {"guest": "64Mi"}}, "volumes": [DISK]}},
+        "dataVolumeTemplates": [{"metadata": {"name": "disk"}, "spec": SPEC}],
+    },
+}
+
+
+@dataclass
+class RefusingApi(LateApi):
+    """One kind may not be listed or watched while that is said."""
+
+    refused: str = ""
+    refusals: int = 0
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        if request.method == "GET" and request.path.rsplit("/", 1)[1] == self.refused:
+            self.refusals += 1
+            return web.json_response(status(403, "Forbidden"), status=403)
+        return await super().handle(request)
+
+    def refuse(self, resource: Resource) -> None:
+        self.refused, self.refusals = resource.plural, 0
+        self.cut()
+
+    @property
+    def said(self) -> list[str]:
+        """What the machine says that it failed for."""
+        body = self.find(VIRTUAL_MACHINE, WEB) or {}
+        return [one["reason"] for one in body.get("status", {}).get("conditions", []) if one["type"] == "Failure"]
+
+    @property
+    def is_looked_at(self) -> bool:
+        return "status" in (self.find(VIRTUAL_MACHINE, WEB) or {})
+
+
+async def _watching(virt_controller: Running) -> None:
+    await virt_controller.until_leading()
+    await virt_controller.until(lambda: any(DATA_VOLUME.plural in one for one in virt_controller.api.watched()))
+    await virt_controller.settle()
+
+
+@pytest.mark.parametrize("resource", [CUSTOM_RESOURCE_DEFINITION, DATA_VOLUME], ids=lambda one: one.plural)
+async def test_a_machine_that_was_made_while_a_watch_was_refused_gets_its_disk(resource: Resource) -> None:
+    """Nothing that it names changes when the watch goes on: it has to be told that it does."""
+    api = RefusingApi()
+    api.set(CUSTOM_RESOURCE_DEFINITION, Key("", DEFINITION), SERVED)
+    async with running(api) as virt_controller:
+        await _watching(virt_controller)
+        api.refuse(resource)
+        await virt_controller.until(lambda: api.refusals)
+        await virt_controller.settle()
+        api.set(VIRTUAL_MACHINE, WEB, WITH_TEMPLATE)
+        await virt_controller.until(lambda: api.is_looked_at)
+        await virt_controller.settle()
+        assert api.said == []
+        api.refused = ""
+        await virt_controller.until(lambda: api.find(DATA_VOLUME, DISK_KEY))
+
+
+async def test_nobody_is_told_to_install_cdi_before_it_is_known_that_there_is_none() -> None:
+    api = RefusingApi(refused=CUSTOM_RESOURCE_DEFINITION.plural)
+    async with running(api) as virt_controller:
+        await virt_controller.until_leading()
+        api.set(VIRTUAL_MACHINE, WEB, WITH_TEMPLATE)
+        await virt_controller.until(lambda: api.is_looked_at)
+        await virt_controller.settle()
+        assert api.said == []
+        api.refused = ""
+        await virt_controller.until(lambda: api.said == ["FailedDataVolumeCreate"])
