@@ -114,7 +114,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file="controlplane/virt_handler/vmi/status.py",
-        line="    return (condition_types.SYNCHRONIZED,) if is_node_missed and world.node_trouble is None else ()\n",
+        line="    return (condition_types.SYNCHRONIZED,) if is_node_missed or isinstance(verdict, Dead) else ()\n",
         without="    return ()\n",
         because="A machine must not say that virt-node is missed when it is back.",
         tests=("tests/controlplane/virt_handler/vmi/test_status.py",),

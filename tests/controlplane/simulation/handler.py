@@ -225,7 +225,10 @@ class Handler(Process):
         left = None if vmi is None else self._grace_left(vmi)
         let_go_on = {uid for uid, one in self.node.launchers.items() if one.is_to_go_on}
         launchers = self.sessions.launchers_named(key)
-        return owed(vmi, launchers, self.node.name, left, self.sessions.pause_left, let_go_on=let_go_on)
+        is_held = self._clearing.held != ""
+        return owed(
+            vmi, launchers, self.node.name, left, self.sessions.pause_left, let_go_on=let_go_on, is_held=is_held
+        )
 
     def _note_sight(self, key: Key) -> Json | None:
         """Take note whether a VMI of the key is seen to be this node's; return it."""

@@ -16,7 +16,7 @@ from tests.controlplane.simulation.launcher import STALLED, is_alive, is_provisi
 from tests.controlplane.simulation.store import OVER, Json
 
 GOING_ON = ("Scheduled", "Running", "Unknown")
-ORPHANS, LOOKS, POWER_BUTTON, END = 60.0, 15.0, 5.0, 10.0
+ORPHANS, LOOKS, POWER_BUTTON, END, HELD = 60.0, 15.0, 5.0, 10.0, 15.0
 """Seconds within which virt-handler comes back to what waits."""
 RESUME_AGAIN = 300.0
 
@@ -33,10 +33,12 @@ def owed(
     pause_left: PauseLeft,
     *,
     let_go_on: Collection[str],
+    is_held: bool,
 ) -> Owed | None:
     """Say what waits. vmi: of the key, as it is seen; launchers: of Pods that name it.
 
     let_go_on: UIDs of Pods of whose guests a person was told last that they go on.
+    is_held: nothing starts here, until the node is clear.
     """
     if any(one.doing for one in launchers):
         return None  # its end wakes the key
@@ -58,7 +60,8 @@ def owed(
     if _is_stalled(own[0], vmi, is_let_go_on=own[0].pod.uid in let_go_on) and phase == "Running" and not is_going:
         return Owed("a guest waits to be let go on", RESUME_AGAIN)
     is_waiting = phase == "Scheduled" and not is_going and _may_start(own[0])
-    return Owed("its start has come to nothing", max(0.0, pause_left(own[0].pod.uid))) if is_waiting else None
+    at_once = HELD if is_held else 0.0
+    return Owed("its start has come to nothing", max(at_once, pause_left(own[0].pod.uid))) if is_waiting else None
 
 
 def _has_guest(launcher: Launcher) -> bool:

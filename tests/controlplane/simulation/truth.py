@@ -23,11 +23,12 @@ def untrue_of_vm(vm: Json, vmi: Json | None, *, is_going: bool = False) -> list[
     own = vmi if vmi is not None and controlling_uid(vmi) == uid else None
     phase = "" if own is None else _phase(own)
     ready = own is not None and condition(own, "Ready").get("status") == "True"
+    made_of, observed = made_from(own, vm), status.get("observedGeneration", 0)
     said = {
         "created": (bool(status.get("created")), own is not None),
         "ready": (bool(status.get("ready")), ready),
         "desiredGeneration": (status.get("desiredGeneration"), vm["metadata"]["generation"]),
-        "observedGeneration": (status.get("observedGeneration", 0), _made_from(own, vm)),
+        "observedGeneration": (made_of <= observed <= max(made_of, vm["metadata"]["generation"]), True),
         "RestartRequired": (bool(condition(vm, "RestartRequired")), not is_going and _is_outdated(vm, own)),
         "mirrored conditions": (_mirror(vm), {} if own is None else _mirror(own)),
         "startFailure": (phase == "Running" and "startFailure" in status, False),
@@ -69,7 +70,7 @@ def _untrue_of_a_run(vmi: Json) -> list[str]:
     return found
 
 
-def _made_from(own: Json | None, vm: Json) -> int:
+def made_from(own: Json | None, vm: Json) -> int:
     """Return the newest generation when the instance has its template, else the one that it names.
 
     An adopted one may name that of a former VM: it says nothing.

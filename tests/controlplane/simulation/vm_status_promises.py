@@ -19,7 +19,7 @@ from controlplane.api.objects.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_
 from tests.controlplane.simulation.answers import Asked
 from tests.controlplane.simulation.ledger import UNKNOWN, asks_paused, controlling_uid, is_paused, strategy_of
 from tests.controlplane.simulation.store import OVER, Json, merged
-from tests.controlplane.simulation.truth import OWN, condition, misdated, untrue_of_vm
+from tests.controlplane.simulation.truth import OWN, condition, made_from, misdated, untrue_of_vm
 
 COUNTED = ("Always", "RerunOnFailure", "Once")
 """Strategies under which starts that failed are counted."""
@@ -95,6 +95,8 @@ def _of_instance(told: Told) -> Iterator[str]:
     before, after = (one.get("status", {}).get("observedGeneration", 0) for one in (told.vm, told.after))
     if told.own is None and before != after:
         yield f"without an instance the generation that is observed goes from {before} to {after}"
+    if after not in (before, made_from(told.own, told.vm)):
+        yield f"observes generation {after}, after {before}, and its instance is {made_from(told.own, told.vm)}"
     yield from _of_failed_starts(told)
     yield from _of_failure(told)
     if wrong := misdated(told.vm, told.after, OWN):
