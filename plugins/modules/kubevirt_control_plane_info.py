@@ -162,6 +162,14 @@ control_plane_nodes:
   type: list
   elements: str
   sample: ["control-plane-1"]
+kept_control_plane_nodes:
+  description:
+    - Those of RV(control_plane_nodes) that a taint C(node-role.kubernetes.io/control-plane) with effect C(NoSchedule) or
+      C(NoExecute) keeps for the control plane of the cluster. The others take virtual machines like any node.
+  returned: success
+  type: list
+  elements: str
+  sample: ["control-plane-1"]
 nodes_without_image_volumes:
   description: Those of them whose container runtime is too old for image volumes, with its version.
   returned: success

@@ -41,7 +41,7 @@ def run(params: Mapping[str, Any], api: Api, *, check_mode: bool, **_modes: bool
         nodes=nodes,
     )
     ours = made.made(managed, params["namespace"] or installed.namespace)
-    wanted = params["definitions"]
+    wanted, directed = params["definitions"], (params["node_selector"], params["tolerations"])
     if is_awaited and not any(one["kind"] == DEPLOYMENT.kind for one in ours):
         raise VirtError(
             f"there is nothing to wait for: {installed.evidence or 'no control plane'} is here, and no component of"
@@ -58,7 +58,8 @@ def run(params: Mapping[str, Any], api: Api, *, check_mode: bool, **_modes: bool
         "not_ready_nodes": silent,
         "server_version": versions.release(api.version()),
         "nodes": [one["metadata"]["name"] for one in nodes],
-        "control_plane_nodes": placement.control_plane_nodes(nodes, params["node_selector"], params["tolerations"]),
+        "control_plane_nodes": placement.control_plane_nodes(nodes, *directed),
+        "kept_control_plane_nodes": placement.kept_control_plane_nodes(nodes, *directed),
         "nodes_without_image_volumes": versions.without_image_volumes(nodes),
         "has_pod_monitors": api.serves("monitoring.coreos.com"),
     }

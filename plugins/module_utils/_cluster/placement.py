@@ -23,6 +23,18 @@ def control_plane_nodes(
     return sorted(one["metadata"]["name"] for one in nodes if _is_fit(one, selector, tolerations))
 
 
+def kept_control_plane_nodes(
+    nodes: Sequence[Object], selector: Mapping[str, str], tolerations: Sequence[Object]
+) -> list[str]:
+    """Name those of them that a taint keeps for the control plane. virt-handler offers the others to machines."""
+    return control_plane_nodes([one for one in nodes if _is_kept(one)], selector, tolerations)
+
+
+def _is_kept(node: Object) -> bool:
+    taints = (node.get("spec") or {}).get("taints") or ()
+    return any(one.get("key") == ROLE and one.get("effect") in _KEEPS_OFF for one in taints)
+
+
 def _is_fit(node: Object, selector: Mapping[str, str], tolerations: Sequence[Object]) -> bool:
     labels = node["metadata"].get("labels") or {}
     taints = (node.get("spec") or {}).get("taints") or ()

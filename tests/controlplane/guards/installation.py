@@ -77,4 +77,11 @@ GUARDS: tuple[Guard, ...] = (
         because="Nodes would be demanded whose taints keep virt-api off, and nothing would start.",
         tests=_BY_PLACEMENT,
     ),
+    Guard(
+        file=_PLACEMENT,
+        line="control_plane_nodes([one for one in nodes if _is_kept(one)], selector",
+        without="control_plane_nodes(nodes, selector",
+        because="On the only node of a small cluster the last virt-api would go before the machines, and a drain hang.",
+        tests=_BY_PLACEMENT,
+    ),
 )

@@ -196,7 +196,8 @@ def test_what_directs_nodes_stays_on_control_plane_nodes_where_there_are_any(
 
 @pytest.mark.parametrize("asked", [{}, WISH], ids=["none at all", "a wish"])
 def test_an_affinity_that_somebody_asks_for_is_taken_as_it_is(asked: dict[str, Any], tmp_path: Path) -> None:
-    made = render(tmp_path, {"control_plane_node_affinity": asked}, control_plane_nodes=["one"])
+    found = {"control_plane_nodes": ["one"], "kept_control_plane_nodes": ["one"]}
+    made = render(tmp_path, {"control_plane_node_affinity": asked}, **found)
 
     assert [affinities(made)[name]["nodeAffinity"] for name in DIRECTORS] == [asked, asked]
     assert budgets(made) == {1}
@@ -208,6 +209,7 @@ def test_an_affinity_that_somebody_asks_for_is_taken_as_it_is(asked: dict[str, A
         pytest.param([], {}, 1, id="elsewhere there is room"),
         pytest.param(["one", "two"], {}, 1, id="on the other one there is"),
         pytest.param(["one"], {}, "100%", id="the only one could never be emptied"),
+        pytest.param(["open"], {}, 1, id="machines run on one without the taint by themselves"),
         pytest.param(
             ["one"],
             {"control_plane_machines_on_control_plane": "true"},
@@ -219,4 +221,7 @@ def test_an_affinity_that_somebody_asks_for_is_taken_as_it_is(asked: dict[str, A
 def test_the_only_control_plane_node_can_be_drained(
     nodes: list[str], options: dict[str, Any], expected: Any, tmp_path: Path
 ) -> None:
-    assert budgets(render(tmp_path, options, control_plane_nodes=nodes)) == {expected}
+    kept = [name for name in nodes if name != "open"]
+    made = render(tmp_path, options, control_plane_nodes=nodes, kept_control_plane_nodes=kept)
+
+    assert budgets(made) == {expected}

@@ -76,5 +76,6 @@ def test_the_control_plane_nodes_are_told_that_suit_what_is_to_run_there() -> No
 
     found = run(params, Populated(), check_mode=False)  # type: ignore[arg-type]
     assert (found["nodes"], found["control_plane_nodes"]) == (["a", "b"], ["a"])
+    assert found["kept_control_plane_nodes"] == [], "no taint keeps machines off"
     elsewhere = run({**params, "node_selector": {"zone": "b"}}, Populated(), check_mode=False)  # type: ignore[arg-type]
     assert elsewhere["control_plane_nodes"] == []

@@ -8,7 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.virtops.kubevirt.plugins.module_utils._cluster.placement import control_plane_nodes
+from ansible_collections.virtops.kubevirt.plugins.module_utils._cluster.placement import (
+    control_plane_nodes,
+    kept_control_plane_nodes,
+)
 
 ROLE = "node-role.kubernetes.io/control-plane"
 LINUX = {"kubernetes.io/os": "linux"}
@@ -75,3 +78,22 @@ def test_nodes_are_named_in_one_order() -> None:
     """Another order would be a change to a second run."""
     nodes = [{**node(), "metadata": {**node()["metadata"], "name": name}} for name in ("b", "a")]
     assert control_plane_nodes(nodes, {}, []) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("found", "is_kept"),
+    [
+        pytest.param(node(TAINT), True, id="the usual taint"),
+        pytest.param(node({"key": ROLE, "effect": "NoExecute"}), True, id="one that evicts too"),
+        pytest.param(node(), False, id="no taint, as of small clusters"),
+        pytest.param(node({"key": ROLE, "effect": "PreferNoSchedule"}), False, id="one that only advises"),
+        pytest.param(node(OWN), False, id="a taint of somebody's"),
+    ],
+)
+def test_a_control_plane_node_is_kept_by_its_taint(found: dict[str, Any], *, is_kept: bool) -> None:
+    """Where virt-handler offers the node to machines, they are there to be evicted."""
+    assert kept_control_plane_nodes([found], LINUX, [{"operator": "Exists"}]) == (["a"] if is_kept else [])
+
+
+def test_a_kept_node_is_one_where_the_pod_can_run() -> None:
+    assert kept_control_plane_nodes([node(TAINT)], LINUX, []) == []
