@@ -32,6 +32,10 @@ def run(
     """Bring all objects of a task into their states; return the task's result. With `vms`, errors come at the end."""
     terms = terms_from(params, check_mode=check_mode, diff=diff)
     requests = requests_from(params, kind)
+    if terms.wait_for_claims:
+        from . import claims  # most tasks ask for none
+
+        claims.check(requests, wait=terms.wait)
     began = time.monotonic()
     outcomes = _ensure_all(api, requests, terms)
     if terms.wait and not terms.check_mode:
