@@ -672,7 +672,7 @@ results:
   elements: dict
   contains:
     name:
-      description: Its name.
+      description: Its name, also one that the server made; empty where O(vms[].generate_name) was given and nothing was created.
       returned: always
       type: str
     namespace:
