@@ -271,6 +271,7 @@ options:
     description:
       - With O(state=absent) and O(wait=true), wait also until the claims (PersistentVolumeClaim) of its DataVolumes are gone. Those of
         O(data_volume_templates) go with the VirtualMachine; claims that it only uses stay, and are not waited for.
+      - A second run after a timeout does not wait for the claims of a VirtualMachine that is gone by then.
       - Needs the right to read PersistentVolumeClaims, and DataVolumes.
     type: bool
     default: false
@@ -671,7 +672,7 @@ results:
   elements: dict
   contains:
     name:
-      description: Its name.
+      description: Its name, also one that the server made; empty where O(vms[].generate_name) was given and nothing was created.
       returned: always
       type: str
     namespace:

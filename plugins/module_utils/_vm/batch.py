@@ -32,12 +32,16 @@ def run(
     """Bring all objects of a task into their states; return the task's result. With `vms`, errors come at the end."""
     terms = terms_from(params, check_mode=check_mode, diff=diff)
     requests = requests_from(params, kind)
+    if terms.wait_for_claims:
+        from . import claims  # most tasks ask for none
+
+        claims.check(requests, wait=terms.wait)
     began = time.monotonic()
-    outcomes = _ensure_all(api, requests, terms)
+    made = outcomes = _ensure_all(api, requests, terms)
     if terms.wait and not terms.check_mode:
         from . import joint_wait  # most tasks that change nothing never come here
 
-        outcomes = joint_wait.wait_all(api, requests, terms, outcomes)
+        outcomes = joint_wait.wait_all(api, requests, terms, made)
     shown = [_show(one, terms) for one in outcomes]
     if terms.wait:
         for one in shown:
@@ -46,15 +50,21 @@ def run(
         if isinstance(outcomes[0], VirtError):
             raise outcomes[0]
         return shown[0]
-    return _many(requests, outcomes, shown)
+    names = [request.name or _made_name(one) for request, one in zip(requests, made, strict=True)]
+    return _many(requests, names, outcomes, shown)
+
+
+def _made_name(outcome: Outcome | VirtError) -> str:
+    """Return the name that the server made, "" of what was not created."""
+    return "" if isinstance(outcome, VirtError) or not outcome.after else outcome.after["metadata"]["name"]
 
 
 def _many(
-    requests: list[VmRequest], outcomes: list[Outcome | VirtError], shown: list[dict[str, Any]]
+    requests: list[VmRequest], names: list[str], outcomes: list[Outcome | VirtError], shown: list[dict[str, Any]]
 ) -> dict[str, Any]:
     results = []
-    for request, one in zip(requests, shown, strict=True):
-        results.append({"namespace": request.namespace, "name": request.name, **one})
+    for request, name, one in zip(requests, names, shown, strict=True):
+        results.append({"namespace": request.namespace, "name": name, **one})
     whole = {"changed": any(one["changed"] for one in shown), "results": results}
     diffs = [one.pop("diff") for one in results if "diff" in one]
     if diffs:

@@ -5,25 +5,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from .._client.api import Api, Resource
 from .._client.errors import BadArgument, NotFound
+from .request import VmRequest
 
 Object = dict[str, Any]
 
 
-def check(params: Mapping[str, Any]) -> None:
+def check(requests: Iterable[VmRequest], *, wait: bool) -> None:
     """Refuse to wait for them where nothing is waited for, or nothing goes."""
-    if not params.get("wait"):
+    if not wait:
         raise BadArgument("wait_for_claims says what to wait for; set wait=true, or leave it out")
-    if params.get("state") != "absent" and params.get("vms") is None:
+    asked = list(requests)
+    leaving = [one for one in asked if one.state == "absent"]
+    if asked and not leaving:
         raise BadArgument("wait_for_claims says what state=absent waits for; set that state, or leave it out")
-    if (params.get("delete_options") or {}).get("propagationPolicy") == "Orphan":
-        raise BadArgument(
-            "wait_for_claims: with propagationPolicy Orphan nothing goes with a VM; leave one of them out"
-        )
+    for one in leaving:
+        if one.delete_options.get("propagationPolicy") == "Orphan":
+            text = "with propagationPolicy Orphan nothing goes with a VM; leave one of them out"
+            raise BadArgument(f"wait_for_claims: {one.title}: {text}")
 
 
 def resource(namespace: str) -> Resource:

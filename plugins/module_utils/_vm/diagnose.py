@@ -61,6 +61,9 @@ def reason(
     vm: Object | None, instance: Object | None, pods: list[Object], events: list[str], kind: str = cluster.VM.name
 ) -> str:
     """Choose the most telling of what is known. Pure."""
+    leaving = held(instance if kind != cluster.VM.name else vm)
+    if leaving is not None:  # whatever its run was like
+        return leaving + (f"; its {_told(instance)}" if instance is not None and vm is not None else "")
     found = [*(text for pod in pods for text in _pod_troubles(pod))]
     for obj in (instance, vm):
         trouble = predicates.trouble(obj) if obj is not None else None
@@ -76,10 +79,22 @@ def reason(
         return f"the {kind} is not there"
     if instance is None:
         return f"it has no instance (status {_printable(vm or {})}); is virt-controller running?"
+    return f"its {_told(instance)}" + (f" (status {_printable(vm)})" if vm is not None else "")
+
+
+def held(obj: Object | None) -> str | None:
+    """Say of an object that is being deleted since when, and what holds it; None of any other."""
+    if obj is None or not predicates.is_deleting(obj):
+        return None
+    holders = ", ".join(map(str, obj["metadata"].get("finalizers") or ()))
+    why = f"its finalizers hold it: {holders}" if holders else "no finalizer holds it"
+    return cut(f"it is being deleted since {obj['metadata']['deletionTimestamp']}; {why}", MESSAGE_LIMIT)
+
+
+def _told(instance: Object) -> str:
     told = predicates.phase(instance) or "not looked at by virt-controller yet"
     where = (instance.get("status") or {}).get("nodeName")
-    shown = f" (status {_printable(vm)})" if vm is not None else ""
-    return f"its instance is {told}" + (f" on node {where}" if where else "") + shown
+    return f"instance is {told}" + (f" on node {where}" if where else "")
 
 
 def _idle(vm: Object) -> str | None:

@@ -62,9 +62,19 @@ def judge(goal: Goal, vm: Object | None, vmi: Object | None) -> Verdict:
     if goal.condition is None or vm is None or not verdict.done:
         return verdict
     has_own = vmi is None or goal.condition[0] in _OF_THE_VM
-    if has_condition(vm if has_own else vmi, goal.condition):
-        return verdict
-    return Verdict(missing=f"its condition {goal.condition[0]} is not as it should be")
+    looked_at = vm if has_own else vmi
+    return verdict if has_condition(looked_at, goal.condition) else Verdict(missing=_differs(looked_at, goal.condition))
+
+
+def _differs(obj: Object | None, wanted: tuple[str, str, str | None]) -> str:
+    kind, status, reason = wanted
+    found = condition(obj or {}, kind)
+    there = "not there" if found is None else _worded(found.get("status"), found.get("reason"))
+    return f"its condition {kind} should be {_worded(status, reason)} and is {there}"
+
+
+def _worded(status: str | None, reason: str | None) -> str:
+    return f"{status} ({reason})" if reason else str(status)
 
 
 def has_condition(obj: Object | None, wanted: tuple[str, str, str | None]) -> bool:

@@ -48,6 +48,9 @@ def explain(api: Api, obj: Object | None, namespace: str) -> dict[str, Any]:
     failure = condition(obj or {}, condition_types.REPLICA_FAILURE)
     if obj is None:
         return {"reason": f"the {cluster.REPLICA_SET.name} is not there", **facts}
+    leaving = diagnose.held(obj)
+    if leaving is not None:
+        return {"reason": leaving, **facts}
     if failure is not None and failure.get("status") == "True":
         told = f"{failure.get('reason')}: {failure.get('message') or ''}"
         return {"reason": cut(told, diagnose.MESSAGE_LIMIT), **facts}

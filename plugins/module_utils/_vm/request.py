@@ -86,7 +86,7 @@ def terms_from(params: Mapping[str, Any], *, check_mode: bool, diff: bool) -> Te
         wait_timeout_seconds=params.get("wait_timeout") or 120,
         hidden=tuple(tuple(field_path.parse(text)) for text in params.get("hidden_fields") or ()),
         condition=_condition(params),
-        wait_for_claims=_for_claims(params),
+        wait_for_claims=bool(params.get("wait_for_claims")),
     )
 
 
@@ -99,15 +99,6 @@ def _condition(params: Mapping[str, Any]) -> tuple[str, str, str | None] | None:
     if params.get("state") == "absent":
         raise BadArgument("wait_condition: with state=absent nothing is left that could have a condition; leave it out")
     return wanted["type"], wanted.get("status") or "True", wanted.get("reason")
-
-
-def _for_claims(params: Mapping[str, Any]) -> bool:
-    if not params.get("wait_for_claims"):
-        return False
-    from . import claims  # most tasks ask for none
-
-    claims.check(params)
-    return True
 
 
 def requests_from(params: Mapping[str, Any], kind: Kind = VM) -> list[VmRequest]:

@@ -66,8 +66,10 @@ class _Wait:
         leaving = [name for name, goal in self.goals.items() if goal.kind == "gone"]
         uids = {name: uid for name in leaving if (uid := self._instance_uid(name))}
         claims = {name: self._claims(name) for name in leaving} if self.with_claims else {}
-        reached = Waiter(self.api, self.resource, self._judge, deadline=self.deadline).until(self.goals)
-        done = {name: self._result(name, one) for name, one in reached.items()}
+        done = {name: found for name, found in claims.items() if isinstance(found, VirtError)}
+        others = [name for name in self.goals if name not in done]
+        reached = Waiter(self.api, self.resource, self._judge, deadline=self.deadline).until(others)
+        done.update({name: self._result(name, one) for name, one in reached.items()})
         gone = [name for name in leaving if done[name] is None]
         if gone and self._has_instances:  # the instances that they owned go with them
             waiter = Waiter(self.api, self._instances, self._judge_instance, deadline=self.deadline)
@@ -85,19 +87,25 @@ class _Wait:
                 done[name] = self._claims_left(name, claims[name])
         return done
 
-    def _claims(self, name: str) -> list[Object]:
-        """Return the claims that go with a VM, as long as that can be known."""
+    def _claims(self, name: str) -> list[Object] | VirtError:
+        """Return the claims that go with a VM, as long as that can be known; or why it cannot."""
         from . import claims
 
         vm = self.seen.get(name)
-        return claims.going_with(self.api, vm, self.resource.namespace or "") if vm else []
+        try:
+            return claims.going_with(self.api, vm, self.resource.namespace or "") if vm else []
+        except VirtError as error:
+            return error
 
     def _claims_left(self, name: str, found: list[Object]) -> VirtError | None:
         from . import claims
 
         resource = claims.resource(self.resource.namespace or "")
         for one in found:
-            error = self._all_left(name, f"claim {one['metadata']['name']}", resource, [one])
+            try:
+                error = self._all_left(name, f"claim {one['metadata']['name']}", resource, [one])
+            except VirtError as refused:  # others' claims may be read all the same
+                return refused
             if error is not None:
                 return error
         return None

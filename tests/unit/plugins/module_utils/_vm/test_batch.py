@@ -50,3 +50,24 @@ def test_one_failure_does_not_keep_the_others_from_being_done(world: World, task
 
 def test_an_empty_list_is_nothing_to_do(task: Task) -> None:
     assert task(vms=[]) == {"changed": False, "results": []}
+
+
+def test_each_result_has_the_name_that_the_server_made(world: World, task: Task) -> None:
+    result = task(vms=[{"generate_name": "vm-"}, {"generate_name": "vm-"}], **MACHINE)
+    assert sorted(one["name"] for one in result["results"]) == sorted(
+        name for kind, _, name in world.objects if kind == "virtualmachines"
+    )
+
+
+def test_a_made_name_is_told_of_a_machine_that_is_waited_for_in_vain(world: World, task: Task) -> None:
+    world.unschedulable = "no node"
+    with pytest.raises(VirtError) as caught:
+        task(vms=[{"generate_name": "vm-"}], wait=True, wait_timeout=1, **MACHINE)
+    (result,) = caught.value.facts["results"]
+    assert world.vm(result["name"])
+
+
+def test_what_was_not_created_has_an_empty_name(task: Task) -> None:
+    with pytest.raises(VirtError) as caught:
+        task(vms=[{"generate_name": "vm-", "definition": {"spec": {"colour": 1, "template": {}}}}], **MACHINE)
+    assert [one["name"] for one in caught.value.facts["results"]] == [""]

@@ -11,12 +11,18 @@ from typing import Any
 
 import pytest
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.api import Api
-from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import BadArgument, Forbidden, TimedOut
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import (
+    BadArgument,
+    Forbidden,
+    TimedOut,
+    VirtError,
+)
 from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.claims import going_with
 from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_api import Refused, World
 
 Task = Callable[..., dict[str, Any]]
 MACHINE = {"memory": "1Gi", "run_strategy": "Halted", "data_volume_templates": [{"metadata": {"name": "root"}}]}
+FORBIDDEN = b"HTTP/1.1 403 Forbidden\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
 GONE = {"state": "absent", "wait": True, "wait_timeout": 1, "wait_for_claims": True}
 
 
@@ -124,3 +130,54 @@ def test_who_may_not_read_claims_is_told(world: World, task: Task) -> None:
 def test_what_makes_no_sense_beside_it_is_refused(task: Task, options: dict[str, Any], words: str) -> None:
     with pytest.raises(BadArgument, match=f"wait_for_claims.*{words}"):
         task(**{**GONE, **options})
+
+
+ORPHAN = {"delete_options": {"propagationPolicy": "Orphan"}}
+ENTRIES = {**GONE, "state": "present"}
+
+
+@pytest.mark.parametrize(
+    ("entries", "words"),
+    [
+        ([{"name": "a", "state": "absent"}, {"name": "b", "state": "absent", **ORPHAN}], "default/b.*Orphan"),
+        ([{"name": "a", "state": "started"}, {"name": "b", "state": "stopped"}], "state=absent"),
+    ],
+)
+def test_what_makes_no_sense_in_an_entry_is_refused_before_anything_is_sent(
+    world: World, task: Task, entries: list[dict[str, Any]], words: str
+) -> None:
+    with pytest.raises(BadArgument, match=f"wait_for_claims.*{words}"):
+        task(**ENTRIES, vms=entries)
+    assert world.requests == []
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        pytest.param([], id="none"),
+        pytest.param(
+            [{"name": "a", "state": "absent"}, {"name": "b", "state": "stopped", **ORPHAN, **MACHINE}], id="b"
+        ),
+    ],
+)
+def test_entries_that_are_not_deleted_are_no_business_of_claims(task: Task, entries: list[dict[str, Any]]) -> None:
+    assert "results" in task(**ENTRIES, vms=entries)
+
+
+@pytest.mark.parametrize(
+    "refused", [pytest.param("claims/of-a", id="when it is read"), pytest.param("name%3Dof-a", id="when it is watched")]
+)
+def test_a_claim_that_may_not_be_read_fails_the_vm_that_it_goes_with_and_no_other(
+    world: World, task: Task, refused: str
+) -> None:
+    for name in ("a", "b"):
+        task(**{**MACHINE, "name": name, "data_volume_templates": [{"metadata": {"name": f"of-{name}"}}]})
+    claim(world, "of-a", ("VirtualMachine", "a", world.vm("a")["metadata"]["uid"]))
+    world.mischief = lambda _method, path: FORBIDDEN if "persistentvolumeclaims" in path and refused in path else None
+
+    with pytest.raises(VirtError, match="1 of 2 VMs failed") as caught:
+        task(**GONE, vms=[{"name": "a"}, {"name": "b"}])
+
+    of_a, of_b = caught.value.facts["results"]
+    assert (of_a["failed"], of_a["status"], of_a["changed"]) == (True, 403, True)
+    assert (of_b.get("failed", False), of_b["changed"]) == (False, True)

@@ -54,3 +54,28 @@ def test_a_strategy_that_starts_nothing_is_the_reason_whatever_happened_before(s
     assert "run strategy" not in diagnose.reason(vm, a_vmi(phase="Scheduled"), [], [])
     asked = {**vm, "status": {"stateChangeRequests": [{"action": "Start"}]}}
     assert diagnose.reason(asked, None, [], ["FailedCreate: quota"]) == "FailedCreate: quota"
+
+
+def a_leaving(**metadata: Any) -> dict[str, Any]:
+    return {**VM, "metadata": {"deletionTimestamp": "2026-11-24T08:00:00Z", **metadata}, "spec": {}}
+
+
+HELD = a_leaving(finalizers=["example.com/backup", "example.com/dns"])
+
+
+@pytest.mark.parametrize(
+    ("vm", "vmi", "words"),
+    [
+        pytest.param(HELD, None, "hold it: example.com/backup, example.com/dns", id="foreign finalizers"),
+        pytest.param(HELD, None, "being deleted since 2026-11-24T08:00:00Z", id="since when"),
+        pytest.param(HELD, a_vmi(phase="Running", nodeName="n1"), "; its instance is Running on node n1", id="its own"),
+        pytest.param(a_leaving(), None, "no finalizer holds it", id="nothing of its own"),
+    ],
+)
+def test_what_holds_a_deletion_is_the_reason_whatever_the_run_strategy(vm: Any, vmi: Any, words: str) -> None:
+    assert words in diagnose.reason(vm, vmi, [ENDED], ["Old: event"])
+    assert "run strategy" not in diagnose.reason(vm, vmi, [], [])
+
+
+def test_what_holds_an_instance_that_is_deleted_is_the_reason() -> None:
+    assert "hold it: example.com/backup" in diagnose.reason(None, HELD, [], [], "VirtualMachineInstance")

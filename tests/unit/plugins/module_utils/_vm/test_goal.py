@@ -98,3 +98,21 @@ def test_verdict(goal: Goal, vm: dict[str, Any] | None, vmi: dict[str, Any] | No
 def test_goal_follows_from_state_and_strategy(state: str, strategy: str, kind: str | None) -> None:
     goal = goal_of(state, a_vm(strategy))
     assert (goal.kind if goal else None) == kind
+
+
+NO_DISK = {"type": "DataVolumesReady", "status": "False", "reason": "NotBound"}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "conditions", "words"),
+    [
+        (("DataVolumesReady", "True", None), [NO_DISK], "should be True and is False (NotBound)"),
+        (("DataVolumesReady", "False", "Pending"), [NO_DISK], "should be False (Pending) and is False (NotBound)"),
+        (("DataVolumesReady", "True", None), [], "should be True and is not there"),
+    ],
+)
+def test_a_condition_that_is_waited_for_is_told_as_wanted_and_as_found(
+    wanted: Any, conditions: Any, words: str
+) -> None:
+    vm = {"metadata": {}, "status": {"conditions": conditions}}
+    assert judge(Goal("there", condition=wanted), vm, None).missing == f"its condition DataVolumesReady {words}"

@@ -136,7 +136,7 @@ def test_a_condition_is_waited_for_in_the_place_of_readiness(world: World, task:
     of_sets(name="web", definition={"spec": {"replicas": 1, "paused": True, "selector": {}, "template": {"spec": {}}}})
     waits = {**DEFAULTS, "name": "web", "namespace": "default", "wait": True, "wait_condition": AGENT}
     for plural, read in (("virtualmachines", info.virtual_machines), (SETS, info.replica_sets)):
-        with pytest.raises(TimedOut, match="its condition AgentConnected is not as it should be"):
+        with pytest.raises(TimedOut, match="its condition AgentConnected should be True and is not there"):
             read(waits, api)
         found = world.objects[plural, "default", "web"]
         found["status"] = {"conditions": [{"type": "AgentConnected", "status": "True"}]}

@@ -147,3 +147,10 @@ def test_sets_are_read_and_waited_for(of_sets: Task, api: Api) -> None:
     options = {"label_selectors": [], "field_selectors": [], "name": "web", "namespace": "default", "wait": True}
     found = info.replica_sets({**options, "wait_timeout": 2}, api)
     assert [one["status"]["readyReplicas"] for one in found["resources"]] == [2]
+
+
+def test_what_holds_a_set_that_is_deleted_is_told(world: World, of_sets: Task) -> None:
+    of_sets(replicas=0, **MACHINE)
+    world.objects[KEY]["metadata"].update(deletionTimestamp="2026-11-24T08:00:00Z", finalizers=["example.com/backup"])
+    with pytest.raises(TimedOut, match=r"is not gone after 1 s: it is being deleted .*hold it: example.com/backup"):
+        of_sets(state="absent", wait=True, wait_timeout=1)
