@@ -114,8 +114,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file="controlplane/virt_handler/vmi/status.py",
-        line="    return (condition_types.SYNCHRONIZED,) if is_node_missed or isinstance(verdict, Dead) else ()\n",
-        without="    return ()\n",
+        line="told is not None and told.reason == VIRT_NODE_NOT_READY and world.node_trouble is None",
+        without="False",
         because="A machine must not say that virt-node is missed when it is back.",
         tests=("tests/controlplane/virt_handler/vmi/test_status.py",),
     ),

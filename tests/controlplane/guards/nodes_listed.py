@@ -25,6 +25,18 @@ GUARDS: tuple[Guard, ...] = (
         tests=("tests/controlplane/virt_handler/test_node.py",),
     ),
     Guard(
+        file=_LISTED,
+        line='            log.warning("cannot label the node", extra={"node": name, "error": str(error)})\n'
+        "            rest, pause = pause, min(pause * 2, LONGEST_RETRY_SECONDS)\n"
+        "        await wait(",
+        without='            log.warning("cannot label the node", extra={"node": name, "error": str(error)})\n'
+        "            rest, pause = pause, min(pause * 2, LONGEST_RETRY_SECONDS)\n"
+        "        heartbeat.resumed.clear()\n"
+        "        await wait(",
+        because="A node that becomes clear while its label is looked at would take no machines for another minute.",
+        tests=_BY_LISTED,
+    ),
+    Guard(
         file=_DECIDE,
         line="    if left > 0:",
         without="    if False:",

@@ -167,10 +167,49 @@ _HANDLERS_WIRING = tuple(
     )
 )
 
+_BY_CLEARING = ("tests/controlplane/virt_handler/test_process_clearing.py",)
+
+_CLEARINGS_WIRING = tuple(
+    Guard(file=file, line=line, without=without, because=because, tests=_BY_CLEARING)
+    for file, line, without, because in (
+        (
+            _HANDLER,
+            '        """Start what has waited, and be listed."""\n        self._enqueue_all()\n',
+            "",
+            "A machine that waited until its node was clear would wait on.",
+        ),
+        (
+            _HANDLER,
+            "        self._heartbeat.resumed.set()\n",
+            "",
+            "A node that is clear would take no machines for another minute.",
+        ),
+        (
+            _HANDLER,
+            "        await self._wait_synced()\n        await self._clearing.run()\n",
+            "        await self._clearing.run()\n",
+            "A node that does not know its launchers yet would ask about none, and take itself for clear.",
+        ),
+        (
+            _HANDLER,
+            "self._heartbeat, held=lambda: self._clearing.held)",
+            'self._heartbeat, held=lambda: "")',
+            "Machines would be sent to a node that is not clear of what is no longer its own.",
+        ),
+        (
+            "controlplane/virt_handler/clearing.py",
+            "        heard.subscribe(self.wake)\n",
+            "",
+            "A node whose host was suspended would be cleared only when a timer ends that stood still meanwhile.",
+        ),
+    )
+)
+
 GUARDS: tuple[Guard, ...] = (
     *_MANY,
     *_WIRING,
     *_HANDLERS_WIRING,
+    *_CLEARINGS_WIRING,
     Guard(
         file="controlplane/until_told.py",
         line="        loop.add_signal_handler(number, serving.cancel)\n",

@@ -30,6 +30,10 @@ class LateApi(FakeApi):
         """verb: list or watch."""
         self.held[verb, resource.plural] = asyncio.Event()
 
+    def hold_get(self, key: Key) -> None:
+        """Hold back whoever asks for objects of that name."""
+        self.held["list", key.name] = asyncio.Event()
+
     def release(self) -> None:
         for one in self.held.values():
             one.set()

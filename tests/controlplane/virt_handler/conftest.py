@@ -11,7 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE_INSTANCE
+from controlplane.virt_handler import __main__ as virt_handler
+from controlplane.virt_handler.own_pair import OwnPair, make_own_pair
+from controlplane.virt_handler.settings import Settings
 from controlplane.virt_node.launcher_dir import PodsDirectory
+from tests.controlplane.kube.late_api import LateApi
+from tests.controlplane.virt_handler.builders import NODE as NAME
 from tests.controlplane.virt_handler.builders import VMI_UID, pod_object, vmi_object
 from tests.controlplane.virt_handler.fakes import (
     FakeApi,
@@ -24,6 +30,8 @@ from tests.controlplane.virt_handler.fakes import (
     until,
 )
 from tests.controlplane.virt_handler.stage import Node
+from tests.controlplane.virt_handler.virt_node import VirtNode
+from tests.controlplane.virt_handler.wired import NAMESPACE, POD_KEY, WEB, Stage
 
 
 @pytest.fixture
@@ -66,3 +74,36 @@ async def up(node: Node) -> Node:
 async def running(up: Node) -> Node:
     await up.start()
     return up
+
+
+@pytest.fixture(scope="module")
+def pair() -> OwnPair:
+    return asyncio.run(make_own_pair(NAME))
+
+
+@pytest.fixture
+async def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pair: OwnPair) -> AsyncIterator[Stage]:
+    (tmp_path / "pods").mkdir()
+    monkeypatch.chdir(tmp_path)
+    directory, files, libvirtd = PodsDirectory("pods"), LauncherFiles(tmp_path / "pods"), FakeLibvirtd(VMI_UID)
+    virt_node = VirtNode(directory, FakeNetwork(), FakeProc(tmp_path / "proc"))
+    settings = Settings(node=NAME, namespace=NAMESPACE, port=0, door_port=0, address="127.0.0.1", pod_name="vh-1")
+    monkeypatch.setattr(virt_handler, "dial_virt_node", lambda _path: virt_node.dial())
+    monkeypatch.setattr(virt_handler, "_connect", libvirtd.connect)
+    yield Stage(LateApi(), virt_node, files, libvirtd, settings, pair)
+    await virt_node.close()
+    files.close()
+    directory.close()
+
+
+@pytest.fixture
+def launcher(stage: Stage) -> Stage:
+    """Its launcher waits for its guest, which was granted to it."""
+    stage.api.set(VIRTUAL_MACHINE_INSTANCE, WEB, vmi_object())
+    pod = pod_object()
+    pod["metadata"]["name"] = POD_KEY.name
+    stage.api.set(POD, POD_KEY, pod)
+    stage.files.make_directory()
+    stage.files.report()
+    stage.files.listen()
+    return stage

@@ -15,6 +15,7 @@ from controlplane.kube.lease import Heartbeat
 from controlplane.virt_handler.listed import LONGEST_RETRY_SECONDS, LOOK_SECONDS, keep_listed
 from controlplane.virt_handler.node import serving_patch
 from controlplane.virt_node.kvm import KvmFinding
+from tests.controlplane.kube.fake_api import Json
 from tests.controlplane.kube.virtual import MemoryApi, VirtualTime
 
 KEY, LEASE_KEY = Key("", "node-1"), Key("kubevirt", "virt-handler-node-1")
@@ -155,6 +156,29 @@ async def test_it_looks_at_once_when_it_is_heard_again_after_a_silence() -> None
 
     assert api.objects["nodes", KEY]["metadata"]["labels"]["kubevirt.io/schedulable"] == "true"
     assert not heartbeat.resumed.is_set()
+    keeping.cancel()
+    await asyncio.wait({keeping})
+
+
+async def test_a_node_that_becomes_clear_during_a_look_is_looked_at_again_at_once() -> None:
+    class ClearMeanwhile(MemoryApi):
+        held = "guests are being ended"
+
+        async def patch(self, *args: Any, **options: Any) -> Json:
+            written = await super().patch(*args, **options)
+            self.held = ""
+            heartbeat.resumed.set()
+            return written
+
+    api, leases, time = ClearMeanwhile(), MemoryApi(), VirtualTime()
+    heartbeat = a_heartbeat(leases, time)
+    await api.create(NODE, "", {"metadata": {"name": "node-1"}})
+    await heartbeat.beat()
+    said = serving_patch(KvmFinding(is_usable=True), 0.0, {})
+    keeping = asyncio.create_task(keep_listed(api, "node-1", lambda _node: said, heartbeat, held=lambda: api.held))
+    await settle()
+
+    assert api.objects["nodes", KEY]["metadata"]["labels"]["kubevirt.io/schedulable"] == "true"
     keeping.cancel()
     await asyncio.wait({keeping})
 

@@ -5,12 +5,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from urllib.parse import parse_qs
 
 import aiohttp
@@ -44,97 +40,18 @@ from controlplane.handler_link import (
 from controlplane.kube.certificates import KeyPair, Subject, issue
 from controlplane.node_link.messages import KvmFinding, NodeState
 from controlplane.peers import VIRT_API_CLIENT, client_context, role_uri
-from controlplane.virt_handler import __main__ as virt_handler
 from controlplane.virt_handler.node import CONTROL_PLANE
-from controlplane.virt_handler.own_pair import OwnPair, make_own_pair
-from controlplane.virt_handler.settings import Settings
 from controlplane.virt_handler.vmi.reconciler import VmiReconciler
 from controlplane.virt_handler.vmi.world import World
-from controlplane.virt_node.launcher_dir import PodsDirectory
 from tests.controlplane.asked_over_http import fetch, free_port
-from tests.controlplane.kube.fake_api import Json, a_client
-from tests.controlplane.kube.late_api import LateApi, settle, until
+from tests.controlplane.kube.late_api import settle
 from tests.controlplane.virt_api.served import DAY, an_authority, now
 from tests.controlplane.virt_handler.builders import NODE as NAME
-from tests.controlplane.virt_handler.builders import POD_UID, VMI_UID, pod_object, vmi_object
-from tests.controlplane.virt_handler.fakes import FakeLibvirtd, FakeNetwork, FakeProc, LauncherFiles
-from tests.controlplane.virt_handler.virt_node import VirtNode
+from tests.controlplane.virt_handler.builders import POD_UID, VMI_UID
+from tests.controlplane.virt_handler.wired import NAMESPACE, NODE_KEY, WEB, Stage
 
-WEB, POD_KEY, NODE_KEY = Key("default", "web"), Key("default", "pod"), Key("", NAME)
-NAMESPACE = "kubevirt"
 TUN = "devices.kubevirt.io/tun"
 GUEST = Guest(NAME, VMI_UID, POD_UID)
-
-
-@pytest.fixture(scope="module")
-def pair() -> OwnPair:
-    return asyncio.run(make_own_pair(NAME))
-
-
-@dataclass
-class Stage:
-    """A node with one launcher, an API server, and virt-handler as it is wired."""
-
-    api: LateApi
-    virt_node: VirtNode
-    files: LauncherFiles
-    libvirtd: FakeLibvirtd
-    settings: Settings
-    pair: OwnPair
-    task: asyncio.Task[None] | None = None
-
-    async def until(self, holds: Callable[[], object]) -> None:
-        assert self.task is not None
-        await until(holds, self.task)
-
-    @property
-    def phase(self) -> str:
-        return str((self.api.find(VIRTUAL_MACHINE_INSTANCE, WEB) or {})["status"]["phase"])
-
-    @property
-    def node(self) -> Json:
-        return self.api.find(NODE, NODE_KEY) or {}
-
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        async with a_client(self.api) as client:
-            self.task = asyncio.create_task(virt_handler.Handler(self.settings, client, self.pair).run())
-            try:
-                await self.until(lambda: self.api.seen)
-                yield
-            finally:
-                self.task.cancel()
-                with suppress(asyncio.CancelledError):
-                    await self.task
-                self.libvirtd.hang_up()
-
-
-@pytest.fixture
-async def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pair: OwnPair) -> AsyncIterator[Stage]:
-    (tmp_path / "pods").mkdir()
-    monkeypatch.chdir(tmp_path)
-    directory, files, libvirtd = PodsDirectory("pods"), LauncherFiles(tmp_path / "pods"), FakeLibvirtd(VMI_UID)
-    virt_node = VirtNode(directory, FakeNetwork(), FakeProc(tmp_path / "proc"))
-    settings = Settings(node=NAME, namespace=NAMESPACE, port=0, door_port=0, address="127.0.0.1", pod_name="vh-1")
-    monkeypatch.setattr(virt_handler, "dial_virt_node", lambda _path: virt_node.dial())
-    monkeypatch.setattr(virt_handler, "_connect", libvirtd.connect)
-    yield Stage(LateApi(), virt_node, files, libvirtd, settings, pair)
-    await virt_node.close()
-    files.close()
-    directory.close()
-
-
-@pytest.fixture
-def launcher(stage: Stage) -> Stage:
-    """Its launcher waits for its guest, which was granted to it."""
-    stage.api.set(VIRTUAL_MACHINE_INSTANCE, WEB, vmi_object())
-    pod = pod_object()
-    pod["metadata"]["name"] = POD_KEY.name
-    stage.api.set(POD, POD_KEY, pod)
-    stage.files.make_directory()
-    stage.files.report()
-    stage.files.listen()
-    return stage
 
 
 @pytest.fixture

@@ -1,0 +1,67 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""virt-handler as it is wired, on an API server in this process, with a real virt-node beside it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+
+from controlplane.api.objects.resources import (
+    NODE,
+    VIRTUAL_MACHINE_INSTANCE,
+    Key,
+)
+from controlplane.virt_handler import __main__ as virt_handler
+from controlplane.virt_handler.own_pair import OwnPair
+from controlplane.virt_handler.settings import Settings
+from tests.controlplane.kube.fake_api import Json, a_client
+from tests.controlplane.kube.late_api import LateApi, until
+from tests.controlplane.virt_handler.builders import NODE as NAME
+from tests.controlplane.virt_handler.fakes import FakeLibvirtd, LauncherFiles
+from tests.controlplane.virt_handler.virt_node import VirtNode
+
+WEB, POD_KEY, NODE_KEY = Key("default", "web"), Key("default", "pod"), Key("", NAME)
+NAMESPACE = "kubevirt"
+TUN = "devices.kubevirt.io/tun"
+
+
+@dataclass
+class Stage:
+    """A node with one launcher, an API server, and virt-handler as it is wired."""
+
+    api: LateApi
+    virt_node: VirtNode
+    files: LauncherFiles
+    libvirtd: FakeLibvirtd
+    settings: Settings
+    pair: OwnPair
+    task: asyncio.Task[None] | None = None
+
+    async def until(self, holds: Callable[[], object]) -> None:
+        assert self.task is not None
+        await until(holds, self.task)
+
+    @property
+    def phase(self) -> str:
+        return str((self.api.find(VIRTUAL_MACHINE_INSTANCE, WEB) or {})["status"]["phase"])
+
+    @property
+    def node(self) -> Json:
+        return self.api.find(NODE, NODE_KEY) or {}
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        async with a_client(self.api) as client:
+            self.task = asyncio.create_task(virt_handler.Handler(self.settings, client, self.pair).run())
+            try:
+                await self.until(lambda: self.api.seen)
+                yield
+            finally:
+                self.task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await self.task
+                self.libvirtd.hang_up()
