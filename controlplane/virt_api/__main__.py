@@ -73,7 +73,7 @@ async def serve(settings: Settings) -> None:
         reviews = Reviews(Admission(cluster.admission_settings), clock)
         handlers = await stack.enter_async_context(Handlers(client, lambda: cluster.client_pair))
         guests, judges = Guests(client, handlers), Judges(clock, EXPANDING)
-        subresources = Subresources(client, guests, lambda: cluster.configuration, judges)
+        subresources = Subresources(client, guests, cluster.admission_settings, judges)
         evictions = Evictions(client, lambda: cluster.configuration.eviction_strategy)
         server = Server(
             reviews, evictions, subresources, tls, lambda: cluster.front_proxy, clock, settings.hook_clients

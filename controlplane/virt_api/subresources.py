@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import get_args
 
+from controlplane.api.admission.verdict import Settings
 from controlplane.api.objects.decode import DecodeError, decode_vm, decode_vmi
-from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.api.objects.vm import VirtualMachine
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
@@ -74,7 +74,8 @@ class Subresources:
 
     client: Client
     guests: Guests
-    configuration: Callable[[], KubeVirtConfiguration]
+    settings: Callable[[], Settings]
+    """Of admission."""
     judges: Judges
     """Of machines to expand."""
 
@@ -106,7 +107,7 @@ class Subresources:
         if action == "expand-spec":
             return await expand(self.client, key)
         if action == "expand-vm-spec":
-            verdict = partial(expand_given, body, key.namespace, self.configuration())
+            verdict = partial(expand_given, body, key.namespace, self.settings())
             # By namespace: accounts can be made without end by whoever may make one.
             return await self.judges.judge(key.namespace, verdict)
         if action in POWER:

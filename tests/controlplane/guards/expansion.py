@@ -27,6 +27,20 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_EXPANSION,
+        line='"namespace": namespace, "deletionTimestamp": None}',
+        without='"namespace": namespace}',
+        because="What says that it is being deleted is not judged, and would be called good whatever it is.",
+        tests=_BY_EXPANSION,
+    ),
+    Guard(
+        file=_EXPANSION,
+        line='    if vm.get("apiVersion") not in API_VERSIONS:\n',
+        without="    if False:\n",
+        because="An object of another group would be judged, and answered, as a machine.",
+        tests=_BY_EXPANSION,
+    ),
+    Guard(
+        file=_EXPANSION,
         line="        check_growth(vm)\n",
         without="",
         because="What is nested without end must not be walked through.",

@@ -216,7 +216,7 @@ def a_server(
         Subresources(
             client,
             Guests(client, handlers or Handlers(client, lambda: None)),
-            lambda: cluster.configuration,
+            settings or cluster.admission_settings,
             Judges(SystemClock(), EXPANDING),
         ),
         cluster.tls,

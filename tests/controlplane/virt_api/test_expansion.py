@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.admission.review import render_validation
+from controlplane.api.admission.verdict import Request, Settings, review
 from controlplane.kube.certificates import KeyPair
 from controlplane.virt_api import subresources
 from controlplane.virt_api.answer import Answer
@@ -25,6 +26,9 @@ from tests.controlplane.virt_api.served import CLIENTS, USER, Served, a_client_p
 
 VM = golden.load("vm-full")
 TYPED = golden.changed(VM, "spec/instancetype", {"name": "u1.medium"})
+ROOT = {"name": "containerdisk", "dataVolume": {"name": "root"}}
+ON_A_DATA_VOLUME = golden.changed(golden.load("vm-cirros"), "spec/template/spec/volumes/0", ROOT)
+LEAVING = golden.changed(VM, "metadata/deletionTimestamp", "2026-11-24T08:00:00Z")
 STORED = "/apis/kubevirt.io/v1/namespaces/default/virtualmachines/full"
 BASE = "/apis/subresources.kubevirt.io/v1/namespaces/default"
 DEEP = "[" * 70 + "]" * 70
@@ -41,8 +45,8 @@ def proxy(served: Served) -> KeyPair:
     return a_client_pair(served.proxy_authority, usage=CLIENTS)
 
 
-def given(body: bytes, namespace: str = "default") -> tuple[int, Any]:
-    answer = expand_given(body, namespace, KubeVirtConfiguration())
+def given(body: bytes, namespace: str = "default", *, has_cdi: bool | None = True) -> tuple[int, Any]:
+    answer = expand_given(body, namespace, Settings(serves_data_volumes=has_cdi))
     return answer.code, json.loads(answer.body)
 
 
@@ -62,6 +66,12 @@ def test_a_good_machine_is_answered_as_it_came(namespace: Any) -> None:
         (golden.changed(VM, "spec/template/spec/domain/cpu/cores", 0), "spec.template.spec.domain.cpu.cores", "from 1"),
         (golden.changed(VM, "spec/runStrategy", ...), "spec.runStrategy", "is required"),
         (golden.changed(VM, "spec/tempalte", {}), "spec.tempalte", "did you mean template"),
+        (golden.changed(VM, "apiVersion", "apps/v1"), "apiVersion", "must be kubevirt.io/v1"),
+        (golden.changed(VM, "apiVersion", ...), "apiVersion", "must be kubevirt.io/v1"),
+        (golden.changed(VM, "metadata/name", "UPPER_case"), "metadata.name", "must be a DNS subdomain"),
+        (golden.changed(VM, "metadata/labels", {"app": 5}), "metadata", "labels"),
+        (golden.changed(VM, "metadata", "full"), "metadata", "must be an object"),
+        (golden.changed(LEAVING, "metadata/name", "UPPER_case"), "metadata.name", "must be a DNS subdomain"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_field(vm: Any, field: str, words: str) -> None:
@@ -69,6 +79,34 @@ def test_what_is_wrong_is_said_with_its_field(vm: Any, field: str, words: str) -
 
     assert (code, status["reason"]) == (400, "BadRequest")
     assert [one["message"] for one in status["details"]["causes"] if one["field"] == field and words in one["message"]]
+
+
+@pytest.mark.parametrize("api_version", ["kubevirt.io/v1", "kubevirt.io/v1alpha3"])
+def test_every_version_that_is_served_is_answered(api_version: str) -> None:
+    assert given(json.dumps(golden.changed(VM, "apiVersion", api_version)).encode())[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("has_cdi", "code", "words"),
+    [(True, 200, ""), (False, 400, "install CDI"), (None, 503, "does not know yet")],
+)
+def test_data_volumes_are_judged_by_whether_the_cluster_has_them(has_cdi: bool | None, code: int, words: str) -> None:
+    found, answer = given(json.dumps(ON_A_DATA_VOLUME).encode(), has_cdi=has_cdi)
+
+    assert found == code
+    assert words in answer.get("message", "")
+
+
+@pytest.mark.parametrize("vm", [TYPED, ON_A_DATA_VOLUME, golden.changed(VM, "metadata/name", "UPPER_case"), VM])
+def test_it_is_said_as_a_review_of_its_creation_says_it(vm: Any) -> None:
+    request = Request(operation="CREATE", kind="VirtualMachine", user="somebody", uid="u", obj=vm)
+    verdict = review(request, Settings(serves_data_volumes=False))
+
+    _code, answer = given(json.dumps(vm).encode(), has_cdi=False)
+
+    said = render_validation(request, verdict)["response"].get("status", {})
+    assert answer.get("message") == said.get("message")
+    assert answer.get("details") == said.get("details")
 
 
 @pytest.mark.parametrize(
@@ -150,10 +188,10 @@ class Line:
         self.asked: asyncio.Queue[str] = asyncio.Queue()
         plain = Judges.judge
 
-        def judged(body: bytes, namespace: str, configuration: KubeVirtConfiguration) -> Answer:
+        def judged(body: bytes, namespace: str, settings: Settings) -> Answer:
             self.begun.append(namespace)
             assert self.let.acquire(timeout=20)
-            return expand_given(body, namespace, configuration)
+            return expand_given(body, namespace, settings)
 
         async def judge(judges: Judges, peer: str, verdict: Any) -> Any:
             self.asked.put_nowait(peer)
