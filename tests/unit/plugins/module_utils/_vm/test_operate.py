@@ -115,7 +115,9 @@ def test_who_is_faster_is_noticed(world: World, task: Task) -> None:
 
 def test_a_condition_is_waited_for_as_well(world: World, task: Task) -> None:
     wanted = {"type": "AgentConnected", "status": "True"}
-    with pytest.raises(TimedOut, match="default/web is not running after 1 s: its condition AgentConnected is not as"):
+    with pytest.raises(
+        TimedOut, match="not running after 1 s: its condition AgentConnected should be True and is not there"
+    ):
         task(wait=True, wait_condition=wanted, wait_timeout=1, **MACHINE)
     world.objects[INSTANCE]["status"]["conditions"].append({"type": "AgentConnected", "status": "True"})
     assert task(wait=True, wait_condition=wanted, **MACHINE)["changed"] is False
