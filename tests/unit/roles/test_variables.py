@@ -173,14 +173,16 @@ def test_a_role_looks_at_its_variables_before_it_does_anything(role: str) -> Non
 
 @pytest.mark.parametrize("playbook", ["deploy", "provision", "remove"])
 def test_what_a_playbook_does_first_is_to_look_at_the_variables(playbook: str) -> None:
-    for play in yaml.safe_load((ROOT / f"playbooks/{playbook}.yml").read_text()):
+    _hosts, *plays = yaml.safe_load((ROOT / f"playbooks/{playbook}.yml").read_text())
+    for play in plays:
         first = (play.get("roles") or play["tasks"])[0]
         role = first.get("role") or first["ansible.builtin.include_role"]["name"]
         assert role.removeprefix("virtops.kubevirt.") in ROLES
 
 
 def test_what_provision_is_told_is_looked_at_on_the_nodes_too_before_anything_is_brought_there() -> None:
-    for play in yaml.safe_load((ROOT / "playbooks/provision.yml").read_text()):
+    _hosts, *plays = yaml.safe_load((ROOT / "playbooks/provision.yml").read_text())
+    for play in plays:
         look, refuse, *_others = play["tasks"]
         assert look["ansible.builtin.include_role"]["tasks_from"] == "variables.yml"
         assert refuse["ansible.builtin.include_tasks"] == "tasks/provision-variables.yml"
@@ -189,7 +191,7 @@ def test_what_provision_is_told_is_looked_at_on_the_nodes_too_before_anything_is
 
 @pytest.mark.parametrize("playbook", ["deploy", "provision"])
 def test_a_node_that_fails_ends_the_playbook_before_the_cluster_is_touched(playbook: str) -> None:
-    nodes, *_client = yaml.safe_load((ROOT / f"playbooks/{playbook}.yml").read_text())
+    _hosts, nodes, *_client = yaml.safe_load((ROOT / f"playbooks/{playbook}.yml").read_text())
     assert "kubevirt_nodes" in nodes["hosts"]
     assert nodes["any_errors_fatal"] is True
 
