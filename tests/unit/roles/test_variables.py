@@ -30,6 +30,8 @@ RIGHT = {
     "kubevirt_version": "v1.7.0",
     "provision_user": "of another collection",
     "kubevirt_notes": "near, and let by",
+    "kubevirt_client_ip": "192.0.2.1",
+    "kubevirt_nodes_ip": ["192.0.2.2"],
     "control_plane_node_selector": {"a": "b"},
 }
 WRONG = {
@@ -158,6 +160,11 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 )
 def test_what_is_mistyped_is_refused_where_it_is_set(host: str, words: str, said: dict[str, str]) -> None:
     assert words in said[host]
+
+
+@pytest.mark.parametrize("host", ["typo_for_nodes", "typo_of_a_machine"])
+def test_how_what_is_meant_for_something_else_is_let_by_is_said(host: str, said: dict[str, str]) -> None:
+    assert "is let by when control_plane_other_variables names it" in said[host]
 
 
 def test_what_is_right_or_let_by_is_taken(said: dict[str, str]) -> None:
