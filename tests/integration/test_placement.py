@@ -63,7 +63,8 @@ def deployed(lab: Lab, kubectl: Kubectl, tmp_path_factory: pytest.TempPathFactor
     place = linked_under(tmp_path_factory.mktemp("ansible"))
     found = run_module(lab.kubeconfig, place, "kubevirt_control_plane_info", **asked)
     assert found["control_plane_nodes"] == ["control-plane"], found
-    made = render(tmp_path_factory.mktemp("rendered"), {}, control_plane_nodes=found["control_plane_nodes"])
+    told = {name: found[name] for name in ("control_plane_nodes", "kept_control_plane_nodes")}
+    made = render(tmp_path_factory.mktemp("rendered"), {}, **told)
     for one in made["definitions"]:
         if one["kind"] in NEEDED:
             kubectl("apply", "-f", "-", body=one)
