@@ -22,7 +22,7 @@ os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}:/usr/s
 os.environ["PYTHONPATH"] = f"{ROOT}:{ROOT / 'plugins/module_utils'}"
 
 nox.options.default_venv_backend = "none"
-SESSIONS = "lint unit guards sanity in_turn galaxy docs images component lab e2e molecule"
+SESSIONS = "lint sanity galaxy unit guards in_turn docs images component lab e2e molecule"
 nox.options.sessions = SESSIONS.split()
 
 PYTEST = ("python", "-m", "pytest", "-q", "--durations=10")

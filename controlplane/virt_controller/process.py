@@ -221,7 +221,7 @@ class Process:
             data_volumes=overlays[DATA_VOLUME], vms=vms, vmis=vmis, wake_vm=runners[0].add, wake_vmi=runners[1].add
         )
         self._optional.on_change(changed)
-        connect_nodes(nodes, runners[3].add)
+        connect_nodes(nodes, self._caches[LEASE], runners[3].add)
         self._quarantine.wake_by(runners[5].add)
         connect_replica_sets(replica_sets=replica_sets, vmis=vmis, wake=runners[4].add)
         connect_configuration(overlays[KUBEVIRT], vmis, runners[1].add)

@@ -16,6 +16,7 @@ The cluster has got CDI or lost it, its DataVolumes are known or no more -> the 
 VirtualMachineInstanceReplicaSet changed -> it
 VMI changed in what a set decides by -> the set that controls it; one that nobody controls, the sets of its namespace
 Node came, went, or its label says otherwise whether it takes machines -> the Node; what else happens to it is nobody's
+Lease of a node says another duration -> the Node
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from kubevirt_api.names import QUARANTINED, SCHEDULABLE
 from controlplane.api.objects.claim import PersistentVolumeClaim
 from controlplane.api.objects.data_volume import DataVolume
 from controlplane.api.objects.decode import DecodeError, decode
+from controlplane.api.objects.lease import Lease, node_of
 from controlplane.api.objects.meta import Node as Struct
 from controlplane.api.objects.meta import ObjectMeta
 from controlplane.api.objects.node import Node
@@ -39,6 +41,7 @@ from controlplane.api.objects.resources import (
 )
 from controlplane.engine.ports import Cache
 from controlplane.virt_controller.claims import BY_CLAIM, DATA_VOLUMES
+from controlplane.virt_controller.node.decide import duration_seconds
 from controlplane.virt_controller.owner import controller_of
 from controlplane.virt_controller.replicaset.member import Member, gist, read_member
 
@@ -119,14 +122,23 @@ def connect(
     nodes.subscribe(on_node)
 
 
-def connect_nodes(nodes: Cache, wake_node: Wake) -> None:
-    """Subscribe for the node controller. A Lease that is renewed wakes nobody: silence comes by time alone."""
+def connect_nodes(nodes: Cache, leases: Cache, wake_node: Wake) -> None:
+    """Subscribe for the node controller. A Lease that is renewed wakes nobody: silence comes by time alone.
+
+    One that is to last otherwise does: who waits for it would wait for as long as it lasted before.
+    """
 
     def on_node(key: Key, before: bytes | None, after: bytes | None) -> None:
         if _says(before) != _says(after):
             wake_node(key)
 
+    def on_lease(key: Key, before: bytes | None, after: bytes | None) -> None:
+        node = node_of(key.name)
+        if node is not None and _lasts(before) != _lasts(after):
+            wake_node(Key("", node))
+
     nodes.subscribe(on_node)
+    leases.subscribe(on_lease)
 
 
 def connect_configuration(kubevirts: Cache, vmis: Cache, wake_vmi: Wake) -> None:
@@ -229,6 +241,13 @@ def _says(raw: bytes | None) -> tuple[bool, str | None]:
     if raw is None:
         return False, None
     return True, _node_decoder.decode(raw).metadata.labels.get(SCHEDULABLE)
+
+
+def _lasts(raw: bytes | None) -> int:
+    try:
+        return duration_seconds(None if raw is None else decode(raw, Lease))
+    except DecodeError:
+        return duration_seconds(None)
 
 
 def _is_to_start(raw: bytes | None) -> bool:

@@ -18,6 +18,20 @@ _BY_LISTED = ("tests/controlplane/virt_handler/test_listed.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
+        file="controlplane/virt_controller/wake.py",
+        line="    leases.subscribe(on_lease)\n",
+        without="",
+        because="A node whose Lease is to last five seconds now would be judged when the forty of before are over.",
+        tests=("tests/controlplane/virt_controller/test_wake.py",),
+    ),
+    Guard(
+        file="controlplane/virt_controller/wake.py",
+        line="if node is not None and _lasts(before) != _lasts(after):",
+        without="if node is not None:",
+        because="A hundred nodes that renew their Leases would cost ten passes a second.",
+        tests=("tests/controlplane/virt_controller/test_wake.py",),
+    ),
+    Guard(
         file="controlplane/virt_handler/node.py",
         line="    return CONTROL_PLANE in labels and kept\n",
         without="    return False\n",

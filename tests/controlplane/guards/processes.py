@@ -78,7 +78,10 @@ _WIRING = (
         _BY_WAKES,
     ),
     _wired(
-        "        connect_nodes(nodes, runners[3].add)\n", "", "No Node would be looked at, silent or not.", _BY_WAKES
+        "        connect_nodes(nodes, self._caches[LEASE], runners[3].add)\n",
+        "",
+        "No Node would be looked at, silent or not.",
+        _BY_WAKES,
     ),
     _wired(
         "        connect_replica_sets(replica_sets=replica_sets, vmis=vmis, wake=runners[4].add)\n",

@@ -150,7 +150,7 @@ class Controller(Process):
             nodes=nodes, leases=leases, api=api, clock=self.clock, events=self.told, namespace=NAMESPACE
         )
         self.work["node"] = (queue, reconciler)
-        connect_nodes(nodes, lambda key: queue.add(key, self.clock.monotonic()))
+        connect_nodes(nodes, leases, lambda key: queue.add(key, self.clock.monotonic()))
         return reconciler
 
     def _keep_sets(self, rng: random.Random, api: RememberingApi, configuration: Configuration) -> None:

@@ -53,10 +53,10 @@ GUEST: Json = {"domain": {"memory": {"guest": "64Mi"}}}
 LONG_AGO = "20200101T000000Z"
 
 
-def a_vm(guest: Json = GUEST, **spec: Any) -> Json:
+def a_vm(guest: Json | None = None, **spec: Any) -> Json:
     return {
         "metadata": {"finalizers": [VM_FINALIZER], "generation": 1},
-        "spec": {"runStrategy": "Always", "template": {"spec": guest}, **spec},
+        "spec": {"runStrategy": "Always", "template": {"spec": guest or GUEST}, **spec},
     }
 
 

@@ -21,6 +21,7 @@ from controlplane.api.objects.resources import (
     CUSTOM_RESOURCE_DEFINITION,
     DATA_VOLUME,
     KUBEVIRT,
+    LEASE,
     NODE,
     PERSISTENT_VOLUME_CLAIM,
     POD,
@@ -115,6 +116,10 @@ CHANGES: dict[str, tuple[Callable[[LateApi], object], Woken]] = {
     "a node that takes machines": (
         write(NODE, NODE_1, {"metadata": {"labels": {SCHEDULABLE: "true"}}}),
         {("node", "node-1"), ("quarantine", "")},
+    ),
+    "a node's Lease that is to last otherwise": (
+        write(LEASE, Key(NAMESPACE, "virt-handler-node-1"), {"spec": {"leaseDurationSeconds": 5}}),
+        {("node", "node-1")},
     ),
     "a node that is quarantined": (
         write(NODE, NODE_1, {"metadata": {"labels": {QUARANTINED: "x"}}}),

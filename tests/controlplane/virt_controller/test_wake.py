@@ -11,6 +11,7 @@ import msgspec
 
 from controlplane.api.objects.resources import (
     KUBEVIRT,
+    LEASE,
     NODE,
     POD,
     VIRTUAL_MACHINE,
@@ -19,6 +20,7 @@ from controlplane.api.objects.resources import (
     Key,
 )
 from controlplane.kube.cache import Store as CacheStore
+from controlplane.virt_controller.node.decide import USUAL_SECONDS
 from controlplane.virt_controller.wake import connect, connect_configuration, connect_nodes, connect_replica_sets
 from tests.controlplane.simulation.cache import LaggingCache
 from tests.controlplane.simulation.clock import SimulatedClock
@@ -190,14 +192,15 @@ def test_whether_a_node_takes_machines_wakes_the_instances_that_its_virt_handler
 def test_a_node_is_looked_at_when_it_comes_goes_or_says_otherwise_whether_it_takes_machines() -> None:
     woken: list[str] = []
     store = Store(SimulatedClock())
-    nodes = LaggingCache(store, NODE)
-    connect_nodes(nodes, lambda key: woken.append(key.name))
+    nodes, leases = LaggingCache(store, NODE), LaggingCache(store, LEASE)
+    connect_nodes(nodes, leases, lambda key: woken.append(key.name))
     key = Key("", "node-1")
 
     def happens(write: Callable[[], object]) -> int:
         woken.clear()
         write()
         nodes.advance()
+        leases.advance()
         return len(woken)
 
     assert happens(lambda: store.create(NODE, "", {"metadata": {"name": "node-1"}})) == 1
@@ -205,6 +208,34 @@ def test_a_node_is_looked_at_when_it_comes_goes_or_says_otherwise_whether_it_tak
     assert happens(lambda: store.patch(NODE, key, label)) == 1
     assert happens(lambda: store.patch(NODE, key, {"metadata": {"labels": {"zone": "a"}}})) == 0
     assert happens(lambda: store.delete(NODE, key)) == 1
+
+
+def test_a_lease_that_is_to_last_otherwise_has_its_node_looked_at_and_one_that_is_renewed_does_not() -> None:
+    """Who looks again when the former duration is over would take forty seconds for the five that are said."""
+    woken: list[Key] = []
+    store = Store(SimulatedClock())
+    nodes, leases = LaggingCache(store, NODE), LaggingCache(store, LEASE)
+    connect_nodes(nodes, leases, woken.append)
+    key = Key("kubevirt", "virt-handler-node-1")
+
+    def happens(write: Callable[[], object]) -> list[Key]:
+        woken.clear()
+        write()
+        leases.advance()
+        return list(woken)
+
+    def says(key: Key, **spec: object) -> Callable[[], object]:
+        return lambda: store.patch(LEASE, key, {"spec": spec})
+
+    lease = {"metadata": {"name": key.name}, "spec": {"leaseDurationSeconds": USUAL_SECONDS}}
+    assert happens(lambda: store.create(LEASE, key.namespace, lease)) == []
+    assert happens(says(key, renewTime="2026-01-01T00:00:00.000000Z")) == []
+    assert happens(says(key, leaseDurationSeconds=5)) == [Key("", "node-1")]
+    assert happens(says(key, renewTime="2026-01-01T00:00:10.000000Z")) == []
+    assert happens(says(key, leaseDurationSeconds="five")) == [Key("", "node-1")], "what cannot be read lasts as usual"
+    other = Key("kubevirt", "virt-controller")
+    store.create(LEASE, other.namespace, {"metadata": {"name": other.name}, "spec": {"leaseDurationSeconds": 15}})
+    assert happens(says(other, leaseDurationSeconds=5)) == [], "that is not a node's"
 
 
 def test_what_a_set_decides_by_wakes_it_and_nothing_else_does() -> None:

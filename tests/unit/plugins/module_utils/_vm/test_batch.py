@@ -55,7 +55,7 @@ def test_an_empty_list_is_nothing_to_do(task: Task) -> None:
 def test_each_result_has_the_name_that_the_server_made(world: World, task: Task) -> None:
     result = task(vms=[{"generate_name": "vm-"}, {"generate_name": "vm-"}], **MACHINE)
     assert sorted(one["name"] for one in result["results"]) == sorted(
-        name for kind, _, name in world.objects if kind == "virtualmachines"
+        name for kind, _unused, name in world.objects if kind == "virtualmachines"
     )
 
 
