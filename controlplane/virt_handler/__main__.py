@@ -126,6 +126,11 @@ class Handler:
         self._metrics.gauge(
             "virtops_orphans", "Guests that are not this node's any more", lambda: self._clearing.orphans
         )
+        self._metrics.gauge(
+            "virtops_guests_unanswered",
+            "Launchers of which the API server is yet to say whose they are",
+            lambda: self._clearing.unanswered,
+        )
         await self._health.start()
         try:
             await self._door.open(self._settings.address, self._settings.door_port)

@@ -5,39 +5,39 @@
 
 It comes back when this process begins, and when the API server has not heard from it for as long as its Lease lasts:
 meanwhile its machines may have been given to others. Each launcher's VMI is asked for; which of them are orphans, and
-how they are ended, is decided in vmi/orphans. Until they are down `held` says why nothing starts; not for ever, and not
-where nobody answers: a start asks the same server for its grant.
+what is done about them, is decided in vmi/orphans. An answer counts at once and by itself; what is not answered ends
+nothing, and is asked again. Until all is answered and down `held` says why nothing starts: for DEADLINE_SECONDS at most
+where the API server is reached, for ever where nobody answers. A start asks the same server for its grant.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from math import inf
 from typing import Protocol
 
 from controlplane.api.objects.decode import DecodeError, decode_vmi
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE
 from controlplane.engine.errors import ApiError, NotFound
-from controlplane.engine.ports import Api, Clock, Json
-from controlplane.virt_handler.vmi.orphans import (
-    DEADLINE_SECONDS,
-    END_AGAIN_SECONDS,
-    Orphan,
-    Seen,
-    decide_round,
-    why_orphan,
-)
-from controlplane.virt_handler.vmi.ports import CannotLook, NoContact, Session
+from controlplane.engine.ports import Api, Clock
+from controlplane.virt_handler.at_once import Job, for_each
+from controlplane.virt_handler.ending import Ending, Launchers
+from controlplane.virt_handler.left import UNANSWERED, about, story_of_orphan, who
+from controlplane.virt_handler.vmi.orphans import DEADLINE_SECONDS, END_AGAIN_SECONDS, Orphan, why_orphan
 from controlplane.virt_handler.vmi.story import TellEvent, Told
-from controlplane.virt_handler.vmi.world import Launcher, Traces
+from controlplane.virt_handler.vmi.world import Launcher
 
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
 """Between looks at orphans that hold the node."""
-ASK_SECONDS, LONGEST_ASK_SECONDS = 1.0, 8.0
-"""Before asking again where nobody has answered, doubling."""
+ASK_SECONDS, LONGEST_ASK_SECONDS, PATIENT_ASK_SECONDS = 1.0, 8.0, 64.0
+"""Before asking again what was not answered, doubling; the last once that does not hold the node any more."""
+AT_ONCE = 16
+"""Questions. After so many failures without an answer the others are left for the next time."""
 
 
 class Heard(Protocol):
@@ -55,14 +55,18 @@ class Heard(Protocol):
     def subscribe(self, callback: Callable[[], None]) -> None: ...
 
 
-class Launchers(Protocol):
-    """The launchers of this node (launchers.registry.Registry)."""
+@dataclass(slots=True)
+class Asking:
+    """Questions that are asked in one go."""
 
-    def launchers(self) -> tuple[Launcher, ...]: ...
-
-    def session(self, pod_uid: str) -> Session | None: ...
-
-    async def find_traces(self, pod_uid: str) -> Traces: ...
+    at: float
+    silences: int
+    missing: dict[str, float]
+    """From when what is not answered holds the node, by the UID of its Pod."""
+    is_reached: bool = False
+    """Whether the API server is known to be there: only then does the time run of what it does not answer."""
+    has_answers: bool = False
+    failures: int = 0
 
 
 class Clearing:
@@ -89,52 +93,63 @@ class Clearing:
         self._wait = wait or _wait
         self._wake = asyncio.Event()
         self._asked_at: float | None = None
-        """When (monotonic) the last questions were begun that were all answered."""
+        """When (monotonic) the last questions about all launchers were begun, by a node that was heard."""
         self._silences = 0
         """How many of them that was after."""
-        self._left: tuple[Orphan, ...] = ()
-        self._since: dict[str, float] = {}
-        """When each of them was found first, by the UID of its Pod."""
-        self._told: set[str] = set()
-        """Those of which was said that they are left."""
+        self._rested_at, self._pause = -inf, ASK_SECONDS
+        """Since when nothing is asked, and for how long."""
+        self._missing: dict[str, float] = {}
+        self._failures: dict[str, int] = {}
+        """Of the questions about a launcher, in a row. Both by the UID of the Pod."""
+        self._ending = Ending(launchers, clock)
+        self._told: set[tuple[str, str]] = set()
+        """What was said of which Pod."""
         self._was_held = True
         heard.subscribe(self.wake)
 
     @property
     def held(self) -> str:
         """Why nothing is started here now; "" when it may be."""
-        if self._is_to_ask:
+        if self._is_to_ask or any(map(self._ending.is_in_time, self._missing.values())):
             return "the API server is yet to say which guests on this node are still its own"
-        now = self._clock.monotonic()
-        if holding := [one for one in self._left if now - self._since[one.pod_uid] < DEADLINE_SECONDS]:
-            return f"{len(holding)} guests on this node that are not its own any more are being ended"
+        if holding := self._ending.holding:
+            return f"{holding} guests on this node that are not its own any more are being ended"
         return ""
 
     @property
     def orphans(self) -> int:
-        return len(self._left)
+        return len(self._ending)
+
+    @property
+    def unanswered(self) -> int:
+        return len(self._missing)
 
     def wake(self) -> None:
-        """Look again now."""
+        """Ask and look again now."""
+        self._rested_at, self._pause = -inf, ASK_SECONDS
         self._wake.set()
 
     async def run(self) -> None:
         """Clear the node whenever it comes back, until cancelled. The launchers are all known when this begins."""
-        pause = ASK_SECONDS
-        while True:
-            self._wake.clear()
-            self._was_held = self._was_held or self.held != ""
-            is_answered = not self._is_to_ask or await self._ask()
-            await self._end()
-            if self._was_held and not self.held:
-                self._was_held = False
-                log.info(
-                    "the node is clear" if not self._left else "the node is not clear", extra={"left": self.orphans}
-                )
-                self._changed()
-                await self._say()
-            pause = ASK_SECONDS if is_answered else min(pause * 2, LONGEST_ASK_SECONDS)
-            await self._wait(self._wake, self._rest(pause))
+        asking, looking = Job(self._ask), Job(self._ending.look)
+        async with asyncio.TaskGroup() as group:
+            while True:
+                self._wake.clear()
+                self._was_held = self._was_held or self.held != ""
+                await asking.go_on(group, LOOK_SECONDS, is_due=self._ask_in() <= 0)
+                self._ending.end()
+                await looking.go_on(group, LOOK_SECONDS, is_due=len(self._ending) > 0)
+                if not self.held:
+                    await self._be_clear()
+                await self._wait(self._wake, 0.0 if asking.is_under_way else self._rest())
+
+    async def _be_clear(self) -> None:
+        if self._was_held:
+            self._was_held = False
+            left = {"left": self.orphans, "unanswered": self.unanswered}
+            log.info("the node is not clear" if any(left.values()) else "the node is clear", extra=left)
+            self._changed()
+        await self._say()
 
     @property
     def _is_to_ask(self) -> bool:
@@ -147,22 +162,68 @@ class Clearing:
         last = max(self._asked_at or 0.0, self._heard.last_beat or 0.0)
         return last + self._heard.duration_seconds - self._clock.monotonic()
 
-    async def _ask(self) -> bool:
-        """Ask about every launcher; tell whether all was answered. What was found before stays found."""
-        at, silences, found = self._clock.monotonic(), self._heard.silences, list[Orphan]()
-        for launcher in self._launchers.launchers():
-            try:
-                because = await self._why_orphan(launcher)
-            except ApiError as error:
-                log.warning("cannot ask whose a launcher is", extra={**_who(launcher), "error": str(error)})
-                return False
-            if because:
-                found.append(Orphan(launcher.pod.uid, because))
-        self._asked_at, self._silences = at, silences
-        now = self._clock.monotonic()
-        self._left = tuple(found)
-        self._since = {one.pod_uid: self._since.get(one.pod_uid, now) for one in found}
-        return True
+    @property
+    def _is_heard(self) -> bool:
+        last = self._heard.last_beat
+        return last is not None and self._clock.monotonic() - last < self._heard.duration_seconds
+
+    async def _ask(self) -> None:
+        """Ask about every launcher if the node has come back, else where there is no answer yet."""
+        known = {one.pod.uid: one for one in self._launchers.launchers() if one.pod.vmi_key is not None}
+        asking = self._come_back(known) if self._is_to_ask else self._ask_on(known)
+        self._failures = {uid: count for uid, count in self._failures.items() if uid in known}
+        turns = sorted((known[uid] for uid in asking.missing), key=self._turn)
+        await for_each(turns, lambda one: self._settle(one, asking), AT_ONCE)
+        if not asking.is_reached:
+            self._missing = self._given_up()
+        longest = LONGEST_ASK_SECONDS if self.held else PATIENT_ASK_SECONDS
+        is_answered = asking.is_reached and not asking.missing
+        self._pause = ASK_SECONDS if is_answered else min(self._pause * 2, longest)
+        self._rested_at = self._clock.monotonic()
+
+    def _come_back(self, known: Iterable[str]) -> Asking:
+        """Begin anew. A launcher that had its time and is not answered yet does not hold the node once more."""
+        now, silences = self._clock.monotonic(), self._heard.silences
+        since = self._missing if silences == self._silences else self._given_up()
+        asking = Asking(now, silences, {uid: since.get(uid, now) for uid in known})
+        if self._is_heard or not asking.missing:
+            self._reach(asking)
+        return asking
+
+    def _ask_on(self, known: Mapping[str, Launcher]) -> Asking:
+        self._missing = {uid: since for uid, since in self._missing.items() if uid in known}
+        return Asking(self._clock.monotonic(), self._silences, self._missing, is_reached=True)
+
+    def _reach(self, asking: Asking) -> None:
+        asking.is_reached = True
+        self._asked_at, self._silences, self._missing = asking.at, asking.silences, asking.missing
+
+    def _given_up(self) -> dict[str, float]:
+        return {uid: at for uid, at in self._missing.items() if (UNANSWERED.reason, uid) in self._told}
+
+    def _turn(self, launcher: Launcher) -> tuple[int, bool]:
+        """Put those first that were answered so far, and of them those with contact, which can be ended."""
+        return self._failures.get(launcher.pod.uid, 0), not launcher.sighting.is_connected
+
+    async def _settle(self, launcher: Launcher, asking: Asking) -> None:
+        """Ask about one, and end it at once if it is an orphan."""
+        uid = launcher.pod.uid
+        if asking.failures >= AT_ONCE and not asking.has_answers:
+            return
+        try:
+            because = await self._why_orphan(launcher)
+        except ApiError as error:
+            log.warning("cannot ask whose a launcher is", extra={**who(launcher), "error": str(error)})
+            asking.failures += 1
+            self._failures[uid] = self._failures.get(uid, 0) + 1
+            return
+        if not asking.is_reached:
+            self._reach(asking)
+        asking.has_answers = True
+        self._failures.pop(uid, None)
+        since = asking.missing.pop(uid)
+        if because:
+            self._ending.find(Orphan(uid, because), since)
 
     async def _why_orphan(self, launcher: Launcher) -> str:
         key = launcher.pod.vmi_key
@@ -173,62 +234,42 @@ class Clearing:
         except NotFound:
             return why_orphan(launcher, None)
         except DecodeError as error:
-            log.warning("a VMI cannot be read", extra={**_who(launcher), "error": str(error)})
+            log.warning("a VMI cannot be read", extra={**who(launcher), "error": str(error)})
             return ""
 
-    async def _end(self) -> None:
-        """See to the orphans once; keep those that may run yet."""
-        known = {one.pod.uid: one for one in self._launchers.launchers()}
-        seen = [Seen(one, known.get(one.pod_uid), await self._look(one)) for one in self._left]
-        turn = decide_round(seen, self._clock.monotonic())
-        for orphan in turn.dial:
-            if (session := self._launchers.session(orphan.pod_uid)) is not None:
-                session.admit()
-        for orphan in turn.end:
-            self._destroy(orphan)
-        self._left = turn.left
-
-    def _destroy(self, orphan: Orphan) -> None:
-        session = self._launchers.session(orphan.pod_uid)
-        if session is None:
-            return
-        try:
-            session.destroy()
-            log.info("an orphan is ended", extra={**_who(session.launcher()), "because": orphan.because})
-        except NoContact as error:
-            log.warning("cannot end an orphan", extra={**_who(session.launcher()), "error": str(error)})
-
-    async def _look(self, orphan: Orphan) -> Traces | None:
-        try:
-            return await self._launchers.find_traces(orphan.pod_uid)
-        except CannotLook as error:
-            log.warning("cannot look for an orphan", extra={"pod_uid": orphan.pod_uid, "error": str(error)})
-            return None
-
     async def _say(self) -> None:
-        """Say which orphans are left where the node is held no more."""
-        known = {one.pod.uid: one for one in self._launchers.launchers()}
-        left = {one.pod_uid for one in self._left}
-        told, self._told = self._told & left, left
-        for orphan in self._left:
-            launcher = known.get(orphan.pod_uid)
-            if launcher is None or orphan.pod_uid in told:
-                continue
-            so_long = f"{DEADLINE_SECONDS:.0f} s"
-            said = f"{orphan.because}, and its guest is not known to have ended in {so_long}: machines start beside it"
-            log.error("an orphan is left", extra={**_who(launcher), "because": said})
-            try:
-                await self._tell(_about(launcher), Told("OrphanLeft", said, is_warning=True))
-            except ApiError as error:
-                log.warning("cannot tell an Event", extra={"reason": "OrphanLeft", "error": str(error)})
+        """Say once what is left where the node is held no more."""
+        left = [(one.pod_uid, story_of_orphan(one)) for one in self._ending.left]
+        left += [(uid, UNANSWERED) for uid in self._missing]
+        told, self._told = self._told, {(said.reason, uid) for uid, said in left}
+        await for_each([one for one in left if (one[1].reason, one[0]) not in told], self._say_of, AT_ONCE)
 
-    def _rest(self, ask_in: float) -> float:
-        """Tell in how many seconds something is due: a question, a look at orphans, the end of the Lease."""
-        if self._is_to_ask:
-            return ask_in
-        if self.held:
-            return LOOK_SECONDS
-        return min(self._silent_in(), END_AGAIN_SECONDS) if self._left else self._silent_in()
+    async def _say_of(self, left: tuple[str, Told]) -> None:
+        uid, said = left
+        launcher = self._ending.launcher(uid)
+        if launcher is None:
+            return
+        log.error("a guest is left", extra={**who(launcher), "because": said.message})
+        try:
+            await self._tell(about(launcher), said)
+        except ApiError as error:
+            log.warning("cannot tell an Event", extra={"reason": said.reason, "error": str(error)})
+
+    def _ask_in(self) -> float:
+        """Tell in how many seconds something is to be asked."""
+        if not self._is_to_ask:
+            return self._rested_at + self._pause - self._clock.monotonic() if self._missing else inf
+        return self._rested_at + min(self._pause, LONGEST_ASK_SECONDS) - self._clock.monotonic()
+
+    def _rest(self) -> float:
+        """Tell in how many seconds something is due: a question, a look, the end of the Lease or of a time."""
+        due = [self._ask_in()]
+        if len(self._ending):
+            due.append(LOOK_SECONDS if self.held else END_AGAIN_SECONDS)
+        if not self._is_to_ask:
+            over = (since + DEADLINE_SECONDS - self._clock.monotonic() for since in self._missing.values())
+            due += [max(self._silent_in(), LOOK_SECONDS), *(seconds for seconds in over if seconds > 0)]
+        return min(due)
 
 
 async def _wait(event: asyncio.Event, seconds: float) -> None:
@@ -237,20 +278,3 @@ async def _wait(event: asyncio.Event, seconds: float) -> None:
             await event.wait()
     except TimeoutError:
         pass
-
-
-def _who(launcher: Launcher) -> Mapping[str, str]:
-    owner = launcher.pod.owner
-    return {
-        "key": str(launcher.pod.vmi_key),
-        "uid": "" if owner is None else owner.uid,
-        "pod": launcher.pod.metadata.name,
-    }
-
-
-def _about(launcher: Launcher) -> Json:
-    """Name the instance that a launcher was made for, whether or not it still exists."""
-    pod, kind = launcher.pod, VIRTUAL_MACHINE_INSTANCE
-    key, uid = pod.vmi_key, "" if pod.owner is None else pod.owner.uid
-    named = {"name": "" if key is None else key.name, "namespace": pod.metadata.namespace, "uid": uid}
-    return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": named}

@@ -8,7 +8,9 @@ from __future__ import annotations
 from tests.controlplane.guards.guard import Guard
 
 _CLEARING = "controlplane/virt_handler/clearing.py"
+_ENDING = "controlplane/virt_handler/ending.py"
 _BY_CLEARING = ("tests/controlplane/virt_handler/test_clearing.py",)
+_BY_UNANSWERED = ("tests/controlplane/virt_handler/test_clearing_unanswered.py",)
 _ORPHANS = "controlplane/virt_handler/vmi/orphans.py"
 _BY_ORPHANS = ("tests/controlplane/virt_handler/vmi/test_orphans.py",)
 
@@ -60,32 +62,95 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_CLEARING,
-        line='"error": str(error)})\n                return False\n            if because:\n',
-        without='"error": str(error)})\n                because = "nobody answers"\n            if because:\n',
+        line="            self._failures[uid] = self._failures.get(uid, 0) + 1\n            return\n",
+        without='            because = "nobody answers"\n',
         because="A guest is ended because the API server could not be reached.",
         tests=_BY_CLEARING,
     ),
     Guard(
         file=_CLEARING,
-        line='            log.warning("a VMI cannot be read", extra={**_who(launcher), "error": str(error)})\n'
+        line="or any(map(self._ending.is_in_time, self._missing.values())):",
+        without="or self._missing:",
+        because="One VMI that the API server cannot answer for keeps its node from taking machines for ever.",
+        tests=_BY_UNANSWERED,
+    ),
+    Guard(
+        file=_CLEARING,
+        line="or any(map(self._ending.is_in_time, self._missing.values())):",
+        without="or False:",
+        because="A node takes machines before it was answered whose its guests are, though it could be in a moment.",
+        tests=_BY_UNANSWERED,
+    ),
+    Guard(
+        file=_CLEARING,
+        line="        if self._is_heard or not asking.missing:\n            self._reach(asking)\n",
+        without="        self._reach(asking)\n",
+        because="A node that reaches nobody is clear after a while, and starts machines beside others' guests.",
+        tests=_BY_UNANSWERED,
+    ),
+    Guard(
+        file=_CLEARING,
+        line="self._missing if silences == self._silences else self._given_up()",
+        without="self._missing",
+        because="The time that a host was suspended counts as time in which the API server did not answer.",
+        tests=_BY_UNANSWERED,
+    ),
+    Guard(
+        file=_CLEARING,
+        line="        if not asking.is_reached:\n            self._missing = self._given_up()\n",
+        without="",
+        because="The time in which nobody could be reached counts as time in which the API server did not answer.",
+        tests=_BY_UNANSWERED,
+    ),
+    Guard(
+        file=_CLEARING,
+        line="since = self._missing if silences == self._silences else self._given_up()",
+        without="since = self._missing if silences == self._silences else {}",
+        because="A VMI that the API server cannot answer for has its node held anew by every silence.",
+        tests=_BY_UNANSWERED,
+    ),
+    Guard(
+        file=_CLEARING,
+        line="        if asking.failures >= AT_ONCE and not asking.has_answers:\n            return\n",
+        without="",
+        because="An API server that is on its knees is asked about every launcher of every node again and again.",
+        tests=_BY_UNANSWERED,
+    ),
+    Guard(
+        file=_CLEARING,
+        line='            log.warning("a VMI cannot be read", extra={**who(launcher), "error": str(error)})\n'
         '            return ""\n',
         without="            return why_orphan(launcher, None)\n",
         because="A guest is ended because its VMI cannot be read by this version.",
         tests=_BY_CLEARING,
     ),
     Guard(
-        file=_CLEARING,
-        line="if now - self._since[one.pod_uid] < DEADLINE_SECONDS]:",
-        without="if self._since]:",
+        file=_ENDING,
+        line="sum(self.is_in_time(self._since[uid]) for uid in self._left)",
+        without="len(self._left)",
         because="A guest that hangs keeps its node from starting machines for ever.",
         tests=_BY_CLEARING,
     ),
     Guard(
-        file=_CLEARING,
-        line="{one.pod_uid: self._since.get(one.pod_uid, now) for one in found}",
-        without="{one.pod_uid: now for one in found}",
+        file=_ENDING,
+        line="self._since.setdefault(uid, since if self.is_in_time(since) else self._clock.monotonic())",
+        without="self._since[uid] = since if self.is_in_time(since) else self._clock.monotonic()",
         because="A guest that hangs has its node held anew by every silence.",
         tests=_BY_CLEARING,
+    ),
+    Guard(
+        file=_ENDING,
+        line="since if self.is_in_time(since) else self._clock.monotonic()",
+        without="since",
+        because="Machines start beside a guest that is known to be another's, since that was answered late.",
+        tests=_BY_UNANSWERED,
+    ),
+    Guard(
+        file=_ENDING,
+        line="        self._end((orphan,))\n",
+        without="",
+        because="A guest that is another's by now runs on until the last of its node's launchers was asked about.",
+        tests=_BY_UNANSWERED,
     ),
     Guard(
         file=_ORPHANS,

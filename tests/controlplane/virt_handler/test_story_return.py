@@ -14,6 +14,7 @@ import pytest
 from controlplane.api.objects.resources import Key
 from controlplane.domain.state import Life
 from controlplane.engine.errors import Unavailable
+from controlplane.virt_handler.clearing import LONGEST_ASK_SECONDS
 from controlplane.virt_handler.vmi.orphans import DEADLINE_SECONDS
 from tests.controlplane.virt_handler.builders import NODE, OFF, OTHER, POD_UID, pod_object, vmi_object
 from tests.controlplane.virt_handler.fakes import LEASE_SECONDS, FakeLibvirtd, LauncherFiles, until
@@ -191,6 +192,7 @@ async def test_a_guest_that_is_still_the_nodes_own_runs_on_through_every_silence
     cut_off(orphaned, 3600)
     await asyncio.sleep(0.05)
     heal(orphaned)
+    orphaned.clock.seconds += LONGEST_ASK_SECONDS
     following.hand_over()
     await until(lambda: following.is_started, "the next machine")
     assert orphaned.libvirtd.asked == []
