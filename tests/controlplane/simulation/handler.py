@@ -102,7 +102,7 @@ class Handler(Process):
         self._heard_at: float | None = None
         """When (monotonic) it last asked for a renewal."""
         self._answered_at = self.clock.monotonic()
-        self._returns = Returns(self.clock.monotonic())
+        self._returns = Returns()
         self._returns.comes_back(self.clock.monotonic(), store.version, self._listed())
         self.run(self._heartbeat.run())
         self.run(self._clearing.run(), work="clear the node")
@@ -192,12 +192,15 @@ class Handler(Process):
     def _is_listed_too_early(self, asked: Asked) -> str | None:
         wrong = listed_rightly(asked, self.node.name)
         is_offer = asked.call.asked["patch"]["metadata"].get("labels", {}).get(SCHEDULABLE) == "true"
-        return wrong or (self._returns.unasked(asked.ever, self._known_launchers()) if is_offer else None)
+        if wrong or not is_offer:
+            return wrong
+        return self._returns.unasked(self.clock.monotonic(), asked.ever, self._known_launchers())
 
     def broken_promise(self, asked: Asked) -> str | None:
         if asked.call.verb == "define":
             started = asked.call.asked["pod_uid"]
-            if unasked := self._returns.unasked(asked.ever, self._known_launchers(), but=started):
+            now, launchers = self.clock.monotonic(), self._known_launchers()
+            if unasked := self._returns.unasked(now, asked.ever, launchers, but=started):
                 return unasked
         if asked.call.kind in (LEASE.kind, NODE.kind):
             return self._about_node(asked)

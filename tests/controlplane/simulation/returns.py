@@ -9,6 +9,7 @@ It shares no code with the clearing.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE
 from tests.controlplane.simulation.answers import Answers
@@ -16,24 +17,31 @@ from tests.controlplane.simulation.launcher import Launcher
 from tests.controlplane.simulation.listing import DURATION_SECONDS
 
 CLEARING_SECONDS = 60.0
-"""Within which an orphan is ended sooner than a minute after its VMI was seen last."""
+"""Within which an orphan is ended sooner than a minute after its VMI was seen last, and a question without an answer
+holds the node."""
+
+
+@dataclass(frozen=True, slots=True)
+class Return:
+    at: float
+    """Monotonic."""
+    version: int
+    """The store's in that moment: older answers do not count."""
+    pods: frozenset[str]
+    """UIDs of the Pods whose launchers it knew."""
 
 
 class Returns:
     """Of one process: it begins with one."""
 
-    def __init__(self, now: float) -> None:
+    def __init__(self) -> None:
         self._sent: float | None = None
         """When (monotonic) the last renewal was asked for that was answered."""
-        self._back_at = now
-        self._version = 0
-        """The store's when it came back: older answers do not count."""
-        self._there: frozenset[str] = frozenset()
-        """UIDs of the Pods whose launchers it knew then."""
+        self._all: list[Return] = []
 
     def comes_back(self, now: float, version: int, pods: Collection[str]) -> None:
         """Take note of what is known in that moment."""
-        self._back_at, self._version, self._there = now, version, frozenset(pods)
+        self._all.append(Return(now, version, frozenset(pods)))
 
     def renewed(self, sent: float, now: float, version: int, pods: Collection[str]) -> None:
         """Take note of a renewal that was answered: after a silence as long as the Lease it is a return."""
@@ -44,17 +52,18 @@ class Returns:
     def is_clearing(self, now: float) -> bool:
         """Tell whether an orphan need not have its minute: the node has just come back, or nobody has heard from it."""
         is_silent = self._sent is not None and now - self._sent >= DURATION_SECONDS
-        return is_silent or now - self._back_at < CLEARING_SECONDS
+        return is_silent or now - self._all[-1].at < CLEARING_SECONDS
 
-    def unasked(self, ever: Answers, launchers: Mapping[str, Launcher], but: str = "") -> str | None:
+    def unasked(self, now: float, ever: Answers, launchers: Mapping[str, Launcher], but: str = "") -> str | None:
         """Name a launcher whose guest may be nobody's by now, since nobody was asked about it.
 
-        launchers: those that are known yet. but: UID of the Pod that is started.
+        launchers: those that are known yet. but: UID of the Pod that is started. Where the first return since the
+        last answer about one is longer ago than CLEARING_SECONDS, that one holds nothing any more.
         """
         for uid, one in launchers.items():
-            if uid not in self._there or uid == but:
-                continue
             answer = ever.of(VIRTUAL_MACHINE_INSTANCE.kind, one.vmi)
-            if answer is None or answer.version < self._version:
+            known = -1 if answer is None else answer.version
+            since = next((back.at for back in self._all if uid in back.pods and known < back.version), None)
+            if uid != but and since is not None and now - since < CLEARING_SECONDS:
                 return f"nobody was asked whether the launcher of {one.vmi} is its node's own since that came back"
         return None
