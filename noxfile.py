@@ -26,6 +26,8 @@ SESSIONS = "lint sanity galaxy unit guards in_turn docs images component lab e2e
 nox.options.sessions = SESSIONS.split()
 
 PYTEST = ("python", "-m", "pytest", "-q", "--durations=10")
+SIDE_BY_SIDE = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
+"""Two files at a time, in the order of collection: their labs differ by name."""
 OUTSIDE = "component or lab or guest or root"
 """Markers of the tests that need more than Python: root, a built lab, an image."""
 SAMPLE = "100"
@@ -102,7 +104,7 @@ def images(session: nox.Session) -> None:
 @nox.session
 def component(session: nox.Session) -> None:
     """One process or image against the real thing it talks to: API server, network namespace, QEMU."""
-    session.run(*PYTEST, "-m", "(component or guest or root) and not lab", "tests", *session.posargs)
+    session.run(*PYTEST, *SIDE_BY_SIDE, "-m", "(component or guest or root) and not lab", "tests", *session.posargs)
 
 
 @nox.session
@@ -114,10 +116,10 @@ def lab(session: nox.Session) -> None:
 @nox.session
 def e2e(session: nox.Session) -> None:
     """The whole: guests that boot on a lab, faults, malformed VMs, budgets."""
-    session.run(*PYTEST, "-m", "lab", "tests/e2e", *session.posargs)
+    session.run(*PYTEST, *SIDE_BY_SIDE, "-m", "lab", "tests/e2e", *session.posargs)
 
 
 @nox.session
 def molecule(session: nox.Session) -> None:
-    """Every role's scenario, each twice, on labs of their own."""
+    """Every role's scenario, each twice, on labs of their own, two at a time."""
     session.run("python", "-m", "tests.molecule", *session.posargs)

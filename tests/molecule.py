@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run Molecule's scenarios, one after the other, from a checkout of any name: python -m tests.molecule [NAME ...].
+"""Run Molecule's scenarios, two at a time, from a checkout of any name: python -m tests.molecule [NAME ...].
+
+Each has a lab of its own, and waits half of its time. What it prints is shown when it has ended, in one piece.
 
 What the last task that failed said is said again at the very end: that end is what a CI shows.
 """
@@ -13,6 +15,8 @@ import re
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from lab import Lab
@@ -21,7 +25,7 @@ from lab.collection import linked_under
 ROOT = Path(__file__).resolve().parent.parent
 SCENARIOS = ROOT / "extensions/molecule"
 
-
+AT_ONCE = 2
 SHOWN = 40
 """Lines of a failure that are said again."""
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -41,8 +45,7 @@ def run(scenario: str, collections: Path) -> list[str] | None:
         "MOLECULE_GLOB": f"{SCENARIOS}/*/molecule.yml",
     }
     command = [sys.executable, "-m", "molecule", "test", "--scenario-name", scenario, "--destroy", "always"]
-    said = []
-    with subprocess.Popen(
+    done = subprocess.run(
         command,
         cwd=ROOT,
         env=environment,
@@ -50,12 +53,12 @@ def run(scenario: str, collections: Path) -> list[str] | None:
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
-    ) as molecule:
-        assert molecule.stdout is not None
-        for line in molecule.stdout:
-            print(line, end="", flush=True)
-            said.append(_COLOUR.sub("", line).rstrip())
-    return None if molecule.returncode == 0 else last_failure(said)
+        check=False,
+    )
+    sys.stdout.write(done.stdout)
+    sys.stdout.flush()
+    said = [_COLOUR.sub("", line).rstrip() for line in done.stdout.splitlines()]
+    return None if done.returncode == 0 else last_failure(said)
 
 
 def last_failure(said: list[str]) -> list[str]:
@@ -67,13 +70,9 @@ def last_failure(said: list[str]) -> list[str]:
 def main() -> int:
     """Run the named scenarios, or all; the exit code says whether all passed."""
     names = sys.argv[1:] or sorted(path.parent.name for path in SCENARIOS.glob("*/molecule.yml"))
-    failed = {}
-    with tempfile.TemporaryDirectory() as directory:
-        collections = linked_under(Path(directory))
-        for name in names:
-            failure = run(name, collections)
-            if failure is not None:
-                failed[name] = failure
+    with tempfile.TemporaryDirectory() as directory, ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
+        failures = pool.map(partial(run, collections=linked_under(Path(directory))), names)
+        failed = {name: failure for name, failure in zip(names, failures, strict=True) if failure is not None}
     for name, failure in failed.items():
         print(f"molecule: {name} failed:", *failure, sep="\n  ")
     print(f"molecule: {len(names) - len(failed)} passed, {len(failed)} failed {' '.join(failed)}".rstrip())

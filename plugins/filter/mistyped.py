@@ -31,7 +31,8 @@ options:
   alike:
     description:
       - How much an unknown name must be like a known one to be taken for it, from V(0) to V(1). By default any unknown
-        one is mistyped; where others have names of the kind, only one that is near.
+        one is mistyped; where others have names of the kind, only one that is near. One that goes on from a known name
+        with C(_) and more is then somebody else's.
     type: float
     default: 0.0
 positional: known
@@ -60,8 +61,13 @@ _value:
 def mistyped(names: Iterable[str], known: Iterable[str], alike: float = 0.0) -> list[str]:
     """Return a text for each name that is not known; with `alike` (0 to 1) only where a known one is so near."""
     valid = list(known)
-    nearest = {str(name): _nearest(str(name), valid, alike) for name in names if name not in valid}
+    unknown = [str(name) for name in names if name not in valid and not (alike and _goes_on(str(name), valid))]
+    nearest = {name: _nearest(name, valid, alike) for name in unknown}
     return [name + meant for name, meant in nearest.items() if meant or not alike]
+
+
+def _goes_on(name: str, known: list[str]) -> bool:
+    return any(name.startswith(f"{one}_") and name != f"{one}_" for one in known)
 
 
 def _nearest(name: str, known: list[str], alike: float) -> str:

@@ -216,8 +216,18 @@ class Cluster:
             seconds=seconds,
             what="the API is ready",
         )
-        for what in (("nodes",), ("pods", "-n", "kubevirt")):
-            self.kubectl("wait", *what, "--all", "--for=condition=Ready", f"--timeout={seconds:.0f}s")
+        self.kubectl("wait", "nodes", "--all", "--for=condition=Ready", f"--timeout={seconds:.0f}s")
+        self.eventually(lambda: not self._unready(), seconds=seconds, what="the control plane's Pods are Ready")
+
+    def _unready(self) -> list[str]:
+        """Name the control plane's Pods that are not Ready; one that is on its way out never will be."""
+        pods = [one for one in self.list("pods", "-n", "kubevirt") if "deletionTimestamp" not in one["metadata"]]
+        ready = {"type": "Ready", "status": "True"}
+        return [
+            pod["metadata"]["name"]
+            for pod in pods
+            if not any(ready.items() <= one.items() for one in pod["status"].get("conditions", []))
+        ]
 
     def lab(self, *arguments: str) -> str:
         """Run the lab's own command on this lab."""

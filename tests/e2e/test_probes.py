@@ -39,7 +39,7 @@ def a_probed_vm(name: str, *, user_data: str | None = None, **spec: Any) -> Mani
 @pytest.fixture(scope="module", autouse=True)
 def machines(cluster: Cluster) -> None:
     """One that is ready, then not, and then not alive any more; two that are not alive any more; one that is paused."""
-    ready = {"httpGet": {"port": 8080, "path": "/ready"}, **SOME, "periodSeconds": 2, "failureThreshold": 1}
+    ready = {"httpGet": {"port": 8080, "path": "/ready"}, **SOME, "periodSeconds": 5, "failureThreshold": 1}
     alive = {"exec": {"command": ["test", "-e", "/run/alive"]}, **SOME}
     served, answers = {"tcpSocket": {"port": 8080}, **SOME}, {"guestAgentPing": {}, **SOME}
     impatient = {"failureThreshold": 1, "initialDelaySeconds": PAUSED_SECONDS - EXTRA_DELAY_SECONDS}

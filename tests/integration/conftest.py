@@ -26,8 +26,9 @@ Task = Callable[..., Result]
 
 
 @pytest.fixture(scope="package")
-def lab() -> Iterator[Lab]:
-    with serving("modules") as found:
+def lab(worker_id: str) -> Iterator[Lab]:
+    """Of one worker, where files are given to several."""
+    with serving(f"modules-{worker_id}") as found:
         yield found
 
 

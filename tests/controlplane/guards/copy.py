@@ -16,6 +16,7 @@ from tests.controlplane.guards.guard import Guard
 ROOT = Path(__file__).resolve().parents[3]
 PARTS = (
     "controlplane",
+    "playbooks",
     "plugins",
     "tests/controlplane",
     "tests/unit",

@@ -11,6 +11,8 @@ _MADE = "plugins/module_utils/_cluster/made.py"
 _PLACEMENT = "plugins/module_utils/_cluster/placement.py"
 _BY_PLACEMENT = ("tests/unit/plugins/module_utils/_cluster/test_placement.py",)
 _TESTS = ("tests/unit/plugins/module_utils/_cluster/test_made.py",)
+_HOSTS = "playbooks/tasks/hosts.yml"
+_BY_HOSTS = ("tests/unit/playbooks/test_hosts.py",)
 _REMOVAL = ("tests/unit/roles/control_plane/test_removal.py",)
 
 GUARDS: tuple[Guard, ...] = (
@@ -83,5 +85,19 @@ GUARDS: tuple[Guard, ...] = (
         without="control_plane_nodes(nodes, selector",
         because="On the only node of a small cluster the last virt-api would go before the machines, and a drain hang.",
         tests=_BY_PLACEMENT,
+    ),
+    Guard(
+        file=_HOSTS,
+        line="kubevirt_client | default('localhost')) | length > 0",
+        without="kubevirt_client | default('localhost')) | length >= 0",
+        because="A removal with a mistyped client would take the images from the nodes and leave the control plane.",
+        tests=_BY_HOSTS,
+    ),
+    Guard(
+        file=_HOSTS,
+        line="ansible_limit)) | length > 0",
+        without="ansible_limit)) | length >= 0",
+        because="A removal with a limit to nodes would take the images from them and leave the control plane.",
+        tests=_BY_HOSTS,
     ),
 )

@@ -79,15 +79,15 @@ class Installed:
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
-    with installing(tmp_path_factory.mktemp("virt-api"), controllers=False) as made:
+def installed(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[Installed]:
+    with installing(f"virt-api-{worker_id}", tmp_path_factory.mktemp("virt-api"), controllers=False) as made:
         yield made
 
 
 @contextmanager
-def installing(directory: Path, *, controllers: bool) -> Iterator[Installed]:
-    """Have our API on a lab without nodes; controllers: with Kubernetes' own."""
-    with Lab("virt-api").running(nodes=0, controllers=controllers) as lab:
+def installing(name: str, directory: Path, *, controllers: bool) -> Iterator[Installed]:
+    """Have our API on a lab of this name without nodes; controllers: with Kubernetes' own."""
+    with Lab(name).running(nodes=0, controllers=controllers) as lab:
         kubectl = ensure_programs(lab.cache, silent).kube("kubectl")
         accounts = asyncio.run(install(lab, directory))
         with processes(lab, accounts):

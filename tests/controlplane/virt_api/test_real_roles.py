@@ -54,7 +54,7 @@ SETS = "/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstancereplicaset
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
-    with installing(tmp_path_factory.mktemp("roles"), controllers=True) as made:
+    with installing("roles", tmp_path_factory.mktemp("roles"), controllers=True) as made:
         yield made
 
 

@@ -30,6 +30,7 @@ from controlplane.kube.transport import Request, Transport
 from lab import Lab
 from lab.programs.ensure import ensure_programs
 from lab.progress import silent
+from tests.controlplane.asked_over_http import free_port
 from tests.controlplane.virt_api.test_manifests import render
 
 pytestmark = pytest.mark.component
@@ -84,7 +85,7 @@ class Cluster:
         self.kubectl("patch", what, "--subresource=status", "--type=merge", "-p", json.dumps({"status": status}))
 
     @contextmanager
-    def controller(self, name: str, port: int) -> Iterator[subprocess.Popen[bytes]]:
+    def controller(self, name: str) -> Iterator[subprocess.Popen[bytes]]:
         environment = {
             **os.environ,
             "PYTHONPATH": f"{ROOT}:{ROOT / 'plugins' / 'module_utils'}",
@@ -92,7 +93,7 @@ class Cluster:
             "POD_NAMESPACE": NAMESPACE,
             "POD_NAME": name,
             "VIRT_LAUNCHER_IMAGE": "localhost/virtops/virt-launcher:0.1.0",
-            "HEALTH_PORT": str(port),
+            "HEALTH_PORT": str(free_port()),
         }
         process = subprocess.Popen([sys.executable, "-m", "controlplane.virt_controller"], env=environment, cwd=ROOT)
         try:
@@ -105,9 +106,9 @@ class Cluster:
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def cluster(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[Cluster]:
     directory = tmp_path_factory.mktemp("virt-controller")
-    with Lab("virt-controller").running(nodes=0) as lab:
+    with Lab(f"virt-controller-{worker_id}").running(nodes=0) as lab:
         kubectl = ensure_programs(lab.cache, silent).kube("kubectl")
         made = Cluster(lab, kubectl, directory / "kubeconfig")
         for kind in KINDS:
@@ -156,7 +157,7 @@ async def bind(kubeconfig: Path, pod: str) -> None:
 
 def test_a_machine_s_life_with_every_right_it_needs(cluster: Cluster) -> None:
     """Start, status, Events, orphan delete, adoption, cascade delete, as the role's service account."""
-    with cluster.controller("one", 18111):
+    with cluster.controller("one"):
         pod = start(cluster)
         vm = cluster.get("vm", "web")
         assert (vm["status"]["created"], vm["status"]["ready"]) == (True, True)
@@ -181,10 +182,10 @@ def test_a_machine_s_life_with_every_right_it_needs(cluster: Cluster) -> None:
 
 
 def test_a_standby_takes_over_when_the_leader_leaves(cluster: Cluster) -> None:
-    with cluster.controller("one", 18111) as leader:
+    with cluster.controller("one") as leader:
         cluster.kubectl("create", "-f", "-", body=VM)
         cluster.appear("vmi/web")
-        with cluster.controller("two", 18112):
+        with cluster.controller("two"):
             leader.terminate()
             leader.wait(timeout=20)
             start(cluster, begin=False)
@@ -199,7 +200,7 @@ def test_a_node_whose_virt_handler_is_silent_takes_no_new_machines(cluster: Clus
     lease = named("coordination.k8s.io/v1", "Lease", "virt-handler-silent", namespace=NAMESPACE)
     spec = {"holderIdentity": "pod", "leaseDurationSeconds": 1, "renewTime": "2999-01-01T00:00:00.000000Z"}
     cluster.kubectl("create", "-f", "-", body={**lease, "spec": spec})
-    with cluster.controller("one", 18111):
+    with cluster.controller("one"):
         cluster.wait("node/silent", ".metadata.labels.kubevirt\\.io/schedulable", "false")
         cluster.kubectl("wait", "events", "--field-selector=reason=VirtHandlerSilent", "--for=create", "--timeout=20s")
     assert cluster.get("node", "silent")["metadata"]["labels"]["zone"] == "a"
@@ -236,7 +237,7 @@ HPA = {
 
 def test_a_set_is_scaled_by_kubectl_and_seen_by_autoscalers(cluster: Cluster) -> None:
     """With every right that virt-controller needs for it: status, instances, owners; and what becomes of them."""
-    with cluster.controller("one", 18111):
+    with cluster.controller("one"):
         cluster.kubectl("create", "-f", "-", body=SET)
         cluster.wait("vmirs/web", ".status.replicas", "1")
         assert cluster.get("vmirs", "web")["spec"]["replicas"] == 1, "the API server fills it in"

@@ -63,7 +63,7 @@ def fill(cluster: Cluster, phase: str) -> None:
 
 
 def test_a_disk_is_filled_before_its_machine_starts_and_cdi_comes_and_goes(cluster: Cluster) -> None:
-    with cluster.controller("one", 18111):
+    with cluster.controller("one"):
         cluster.kubectl("create", "-f", "-", body=a_vm())
         cluster.wait("vm/imported", '.status.conditions[?(@.type=="Failure")].reason', "FailedDataVolumeCreate")
 

@@ -21,7 +21,7 @@ DIGESTS = {"control-plane": "sha256:" + "1" * 64, "virt-launcher": "sha256:" + "
 
 def revisions(folder: Path, digests: dict[str, dict[str, str]]) -> Any:
     """Return control_plane_image_revisions of the client after role launcher_image has set facts of hosts."""
-    _nodes, client = yaml.safe_load(DEPLOY.read_text())
+    _hosts, _nodes, client = yaml.safe_load(DEPLOY.read_text())
     (role,) = client["roles"]
     local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
     hosts = {name: {"has": given} if given else {} for name, given in digests.items()}

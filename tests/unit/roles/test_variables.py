@@ -30,6 +30,8 @@ RIGHT = {
     "kubevirt_version": "v1.7.0",
     "provision_user": "of another collection",
     "kubevirt_notes": "near, and let by",
+    "kubevirt_client_ip": "192.0.2.1",
+    "kubevirt_nodes_ip": ["192.0.2.2"],
     "control_plane_node_selector": {"a": "b"},
 }
 WRONG = {
@@ -160,6 +162,11 @@ def test_what_is_mistyped_is_refused_where_it_is_set(host: str, words: str, said
     assert words in said[host]
 
 
+@pytest.mark.parametrize("host", ["typo_for_nodes", "typo_of_a_machine"])
+def test_how_what_is_meant_for_something_else_is_let_by_is_said(host: str, said: dict[str, str]) -> None:
+    assert "is let by when control_plane_other_variables names it" in said[host]
+
+
 def test_what_is_right_or_let_by_is_taken(said: dict[str, str]) -> None:
     assert said["all_right"] == said["a_machine"] == ""
 
@@ -173,14 +180,16 @@ def test_a_role_looks_at_its_variables_before_it_does_anything(role: str) -> Non
 
 @pytest.mark.parametrize("playbook", ["deploy", "provision", "remove"])
 def test_what_a_playbook_does_first_is_to_look_at_the_variables(playbook: str) -> None:
-    for play in yaml.safe_load((ROOT / f"playbooks/{playbook}.yml").read_text()):
+    _hosts, *plays = yaml.safe_load((ROOT / f"playbooks/{playbook}.yml").read_text())
+    for play in plays:
         first = (play.get("roles") or play["tasks"])[0]
         role = first.get("role") or first["ansible.builtin.include_role"]["name"]
         assert role.removeprefix("virtops.kubevirt.") in ROLES
 
 
 def test_what_provision_is_told_is_looked_at_on_the_nodes_too_before_anything_is_brought_there() -> None:
-    for play in yaml.safe_load((ROOT / "playbooks/provision.yml").read_text()):
+    _hosts, *plays = yaml.safe_load((ROOT / "playbooks/provision.yml").read_text())
+    for play in plays:
         look, refuse, *_others = play["tasks"]
         assert look["ansible.builtin.include_role"]["tasks_from"] == "variables.yml"
         assert refuse["ansible.builtin.include_tasks"] == "tasks/provision-variables.yml"
@@ -189,7 +198,7 @@ def test_what_provision_is_told_is_looked_at_on_the_nodes_too_before_anything_is
 
 @pytest.mark.parametrize("playbook", ["deploy", "provision"])
 def test_a_node_that_fails_ends_the_playbook_before_the_cluster_is_touched(playbook: str) -> None:
-    nodes, *_client = yaml.safe_load((ROOT / f"playbooks/{playbook}.yml").read_text())
+    _hosts, nodes, *_client = yaml.safe_load((ROOT / f"playbooks/{playbook}.yml").read_text())
     assert "kubevirt_nodes" in nodes["hosts"]
     assert nodes["any_errors_fatal"] is True
 

@@ -43,3 +43,9 @@ def test_a_name_that_is_nearly_a_known_one_is_mistyped_also_where_others_have_su
 @pytest.mark.parametrize("name", ["kubevirt_version", "kubevirt_namespace", "kubevirt_node_selector", "kubevirt_mode"])
 def test_what_is_not_near_is_somebody_elses_there(name: str) -> None:
     assert mistyped([name], PLAYBOOKS, alike=0.9) == []
+
+
+@pytest.mark.parametrize("name", ["kubevirt_client_ip", "kubevirt_nodes_ip", "kubevirt_become_x"])
+def test_what_goes_on_from_a_known_name_is_somebody_elses_there_too(name: str) -> None:
+    assert mistyped([name], PLAYBOOKS, alike=0.9) == []
+    assert len(mistyped([name], PLAYBOOKS)) == 1
