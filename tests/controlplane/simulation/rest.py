@@ -66,7 +66,9 @@ class Rest:
         return paused is not None and paused.reason == "PausedByUser"
 
     def restless(self) -> set[str]:
-        """List the names that may have work to do for ever: starts that fail, and are tried again; guests that lie."""
+        """List the names that may have work to do: starts that fail, and are tried again; guests that lie, or that are
+        frozen yet and will be thawed.
+        """
         told = {
             one.vmi.name
             for node in self._nodes
@@ -77,7 +79,7 @@ class Rest:
             key.name
             for resource in (VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE)
             for key, raw in self._store.list(resource)
-            if _is_hopeless(raw) or key in self._held
+            if _is_hopeless(raw) or key in self._held or "fsFreezeStatus" in raw.get("status", {})
         }
 
     def _is_held(self, vmi: Json) -> bool:
