@@ -33,6 +33,7 @@ PLAN_VOLUME = "launch-plan"
 REPORT = "report.json"
 """Below RUN: what the supervisor found in the images; see controlplane.api.launch_plan.Report."""
 
+SERIAL_SOCKET = f"{RUN}/serial0.sock"
 SERIAL_LOG = f"{RUN}/serial0.log"
 PROBE_SOCKET = f"{RUN}/probe.sock"
 """Where the launcher answers probes that ask the guest's agent."""

@@ -16,6 +16,7 @@ from controlplane.domain.model.console import (
     Listen,
     Log,
     Serial,
+    SerialSource,
     SerialTarget,
     Video,
     VideoModel,
@@ -23,11 +24,15 @@ from controlplane.domain.model.console import (
 
 
 def build_serials(vmi: VirtualMachineInstance) -> tuple[Serial, ...]:
-    """Return the serial port: a pty, so that a stalled reader never stops the guest, with a log of everything."""
+    """Return the serial port, with a log of everything. A socket, as upstream: QEMU looks every second who opens a pty.
+
+    Whoever connects to it must read: QEMU, and the guest's console with it, waits for one that does not.
+    """
     if not _has_serial(vmi):
         return ()
     log = Log(file=layout.SERIAL_LOG, append=True)
-    return (Serial(type="pty", log=log, target=SerialTarget(type="isa-serial", port=0)),)
+    source = SerialSource(mode="bind", path=layout.SERIAL_SOCKET)
+    return (Serial(type="unix", source=source, log=log, target=SerialTarget(type="isa-serial", port=0)),)
 
 
 def build_consoles(vmi: VirtualMachineInstance) -> tuple[Console, ...]:

@@ -32,11 +32,21 @@ class SerialTarget:
 
 
 @element
+class SerialSource:
+    """The socket that QEMU listens at."""
+
+    TAG: ClassVar[str] = "source"
+    mode: str = attribute()
+    path: str = attribute()
+
+
+@element
 class Serial:
     """A serial port."""
 
     TAG: ClassVar[str] = "serial"
     type: str = attribute()
+    source: SerialSource = child()
     log: Log | None = child(default=None)
     target: SerialTarget = child()
 
