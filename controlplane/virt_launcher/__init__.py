@@ -8,7 +8,8 @@ prepare.py    overlays, sparse disks, cloud-init seeds, the report; with image.p
 libvirtd.py   its files, its process; restart.py: a new one when it dies or hangs; pulse.py: when it is taken to hang
 supervise.py  everything that runs beside the guest
 guest.py      the guest's end, and how it is brought about
-follow.py     what QEMU writes: console.py, the serial console's log to our stdout; qemu_log.py, its own messages
+follow.py     what QEMU writes: console.py, the serial console's log to our stdout; qemu_log.py, its own messages;
+              directory_watch.py, when
 room.py       room taken back from a file that grows
 dhcp/         one lease for one guest
 

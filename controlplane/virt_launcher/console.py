@@ -70,6 +70,11 @@ class Output:
         self._pending = b""
         self._dropped = 0
 
+    @property
+    def is_stuck(self) -> bool:
+        """Something was not taken yet, or has yet to be said to have been dropped."""
+        return bool(self._pending or self._dropped)
+
     def write(self, data: bytes) -> None:
         """Write as much as fits; keep the rest of a line, drop what comes while the reader stands still."""
         if not self._flush():
@@ -112,6 +117,11 @@ class ConsoleCopy:
                 free_range(self._descriptor, self._freed, self._at - self._freed)
             self._freed = self._at
         return len(data)
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Something is left to do although nothing more is written: a line has begun, or a reader takes nothing."""
+        return self._cleaner.holds_back or self._output.is_stuck
 
     def flush(self) -> None:
         """Copy a line that has begun and does not end."""

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Look at the files that QEMU writes: often while they grow, every other second when they do not.
+"""Copy what QEMU writes into files: soon after it was written. While nothing is written, nothing is done.
 
-Not by inotify: a user has 128 instances of it, and all launchers of a node are one user.
+Where the kernel does not say what is written: a look, often while files grow, every other second when they do not.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from controlplane.virt_launcher.console import ConsoleCopy
+from controlplane.virt_launcher.directory_watch import DirectoryWatch
 
 FIRST_SECONDS, LAST_SECONDS, FACTOR = 0.05, 2.0, 1.5
 BYTES_PER_SECOND = 1 << 20
@@ -44,21 +45,26 @@ class Pace:
 async def follow_logs(
     console: ConsoleCopy,
     trim_other: Callable[[], bool],
+    watch: DirectoryWatch,
     used: Callable[[], float] = time.thread_time,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> None:
     """Copy the console and keep the other log short until cancelled; then copy what is left of the console.
 
-    used: what we have taken of a processor so far, in seconds.
+    watch: of the directories of both. used: what we have taken of a processor so far, in seconds.
     """
     pace = Pace()
     try:
         while True:
             before = used()
+            is_told = watch.listen()  # first, so that nothing is written unseen between the look and the rest
             copied, trimmed = console.copy(), trim_other()
             if not copied and pace.quiet_seconds >= PARTIAL_LINE_SECONDS:
                 console.flush()
             pause = pace.pause(happened=bool(copied or trimmed))
+            if is_told and not (copied or trimmed or console.is_unfinished):
+                await watch.written()
+                pause = FIRST_SECONDS  # what is written comes in many pieces, as many as the guest likes
             await sleep(max(pause, copied / BYTES_PER_SECOND, REST_FACTOR * (used() - before)))
     finally:
         console.finish()

@@ -20,6 +20,7 @@ from controlplane.hypervisor.connection import register_event_loop
 from controlplane.virt_launcher import libvirtd, qemu_log
 from controlplane.virt_launcher.console import ConsoleCopy, Output
 from controlplane.virt_launcher.dhcp.server import serve_dhcp
+from controlplane.virt_launcher.directory_watch import DirectoryWatch
 from controlplane.virt_launcher.follow import follow_logs
 from controlplane.virt_launcher.guest import GuestWatch, Verdict
 from controlplane.virt_launcher.probes import serve_probes
@@ -63,7 +64,8 @@ async def supervise(plan: Plan, first_libvirtd: subprocess.Popen[bytes]) -> Verd
 
 async def _follow_logs(domain: str) -> None:
     console = ConsoleCopy(layout.SERIAL_LOG, Output(_STANDARD_OUTPUT))
-    await follow_logs(console, lambda: qemu_log.trim(layout.qemu_log(domain)))
+    with DirectoryWatch(layout.RUN, layout.QEMU_LOGS) as watch:
+        await follow_logs(console, lambda: qemu_log.trim(layout.qemu_log(domain)), watch)
 
 
 async def _until_the_end(plan: Plan, is_told: asyncio.Event, pulse: Pulse) -> Verdict:

@@ -19,6 +19,7 @@ _STORAGE = "controlplane/api/admission/validate/storage.py"
 _QEMU_LOG = "controlplane/virt_launcher/qemu_log.py"
 _CONSOLE = "controlplane/virt_launcher/console.py"
 _FOLLOW = "controlplane/virt_launcher/follow.py"
+_DIRECTORY_WATCH = "controlplane/virt_launcher/directory_watch.py"
 _BY_LAUNCH_PLAN = ("tests/controlplane/api/test_launch_plan.py",)
 _BY_HANDLER_STATUS = ("tests/controlplane/virt_handler/vmi/test_status.py",)
 _BY_QEMU_LOG = ("tests/controlplane/virt_launcher/test_qemu_log.py",)
@@ -48,6 +49,27 @@ GUARDS: tuple[Guard, ...] = (
         without="copied / BYTES_PER_SECOND",
         because="A guest that writes what is costly to show takes its launcher's processor.",
         tests=_BY_FOLLOW,
+    ),
+    Guard(
+        file=_FOLLOW,
+        line="            if is_told and not (copied or trimmed or console.is_unfinished):",
+        without="            if is_told and not (copied or trimmed):",
+        because="A prompt, or what a stopped reader has not taken, stays away until the guest writes again.",
+        tests=_BY_FOLLOW,
+    ),
+    Guard(
+        file=_FOLLOW,
+        line="            if is_told and not (copied or trimmed or console.is_unfinished):\n                await",
+        without="            if False:\n                await",
+        because="A hundred idle machines whose logs are looked at though nobody writes wake their node without end.",
+        tests=_BY_FOLLOW,
+    ),
+    Guard(
+        file=_DIRECTORY_WATCH,
+        line="SIGNAL = signal.SIGURG",
+        without="SIGNAL = signal.SIGIO",
+        because="A word that comes when nobody listens any more ends the launcher, and its guest with it.",
+        tests=("tests/controlplane/virt_launcher/test_directory_watch.py",),
     ),
     Guard(
         file=_CONSOLE,
