@@ -18,6 +18,7 @@ BENCHES = {
     "ans-noop": "tests.bench.ans_noop",
     "control-plane": "tests.bench.control_plane",
     "hostile-node": "tests.bench.hostile_node",
+    "idle-launcher": "tests.bench.idle_launcher",
     "idle-node": "tests.bench.idle_node",
     "lab-start": "tests.bench.lab_start",
     "node-start": "tests.bench.node_start",

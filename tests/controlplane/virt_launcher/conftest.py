@@ -10,23 +10,17 @@ from collections.abc import Callable, Iterator
 import pytest
 import pytest_asyncio
 
+from controlplane.domain import layout
 from controlplane.hypervisor.connection import register_event_loop
-from tests.controlplane.virt_launcher.launcher_pod import Images, LauncherPod, unpack
+from tests.controlplane.virt_launcher.launched import PLAN
+from tests.controlplane.virt_launcher.launcher_pod import Images, LauncherPod, built_images
 
 
 @pytest.fixture(scope="session")
 def images(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Images]:
     """The launcher's image with the code of this tree, and the test guest's."""
-    from images.build import Options, build  # noqa: PLC0415 - only these tests need the builder
-    from images.store import Store, cache_directory  # noqa: PLC0415
-
     home = tmp_path_factory.mktemp("images")
-    store = Store(cache_directory(), lambda text: None)
-    unpacked = {}
-    for name in ("virt-launcher", "test-guest"):
-        built = build(name, store, None, Options(tag="test"))
-        unpacked[name] = unpack(built.image.path, home / name)
-    yield Images(home / "virt-launcher", home / "test-guest", tuple(unpacked["virt-launcher"]["Entrypoint"]))
+    yield built_images(home)
     shutil.rmtree(home, ignore_errors=True)
 
 
@@ -42,6 +36,14 @@ def keep_pod(tmp_path: pathlib.Path) -> Iterator[Callable[[LauncherPod], Launche
     yield keep
     for pod in made:
         pod.remove()
+
+
+@pytest.fixture
+def pod(images: Images, tmp_path: pathlib.Path, keep_pod: Callable[[LauncherPod], LauncherPod]) -> LauncherPod:
+    """A launcher that has begun, with what `launched.VMI` asks for."""
+    made = keep_pod(LauncherPod(tmp_path, images, PLAN, {layout.image_mount("root"): images.guest}))
+    made.start()
+    return made
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

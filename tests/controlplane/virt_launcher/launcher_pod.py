@@ -35,6 +35,19 @@ class Images:
     command: tuple[str, ...]
 
 
+def built_images(home: pathlib.Path) -> Images:
+    """Build the launcher's image with the code of this tree, and the test guest's; unpack them below home."""
+    from images.build import Options, build  # noqa: PLC0415 - only these tests need the builder
+    from images.store import Store, cache_directory  # noqa: PLC0415
+
+    store = Store(cache_directory(), lambda text: None)
+    unpacked = {}
+    for name in ("virt-launcher", "test-guest"):
+        built = build(name, store, None, Options(tag="test"))
+        unpacked[name] = unpack(built.image.path, home / name)
+    return Images(home / "virt-launcher", home / "test-guest", tuple(unpacked["virt-launcher"]["Entrypoint"]))
+
+
 def unpack(archive: pathlib.Path, target: pathlib.Path) -> dict[str, Any]:
     """Unpack an OCI archive's layers; return its configuration."""
     target.mkdir(parents=True, exist_ok=True)
@@ -115,13 +128,15 @@ class LauncherPod:
 
     def pids(self, program: str) -> list[int]:
         """Find the Pod's processes by their program's name."""
+        return [pid for pid, path in self.programs().items() if path.endswith(program)]
+
+    def programs(self) -> dict[int, str]:
+        """List all of the Pod's processes, each with its program's path."""
         told = subprocess.run(["runc", "ps", "--format", "json", self.name], capture_output=True, check=True)
-        found = []
+        found = {}
         for pid in json.loads(told.stdout):
             with suppress(FileNotFoundError, ProcessLookupError):  # it has ended since it was listed
-                words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-                if words[0].decode().endswith(program):
-                    found.append(pid)
+                found[pid] = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0].decode()
         return found
 
     def terminate(self) -> None:

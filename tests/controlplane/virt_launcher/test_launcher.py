@@ -5,11 +5,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import os
 import pathlib
-import re
 import signal
 import time
 import uuid
@@ -17,61 +15,23 @@ from collections.abc import Callable
 
 import pytest
 
-from controlplane.api.launch_plan import CloudInit, ContainerDisk, Dhcp, EmptyDisk, Plan, parse_report
+from controlplane.api.launch_plan import EmptyDisk
 from controlplane.api.objects.decode import decode_vmi
 from controlplane.domain import layout
 from controlplane.domain.builders.domain import build_domain
-from controlplane.domain.builders.facts import Facts, Link
+from controlplane.domain.builders.facts import Facts
 from controlplane.domain.codec import render_text
 from controlplane.domain.observed import read_domain
 from controlplane.domain.state import Life, State
-from controlplane.hypervisor.connection import Connection, open_connection, socket_uri
 from controlplane.hypervisor.errors import HypervisorError
-from controlplane.hypervisor.guest import Guest
 from controlplane.virt_launcher import qemu_log
 from controlplane.virt_launcher.pulse import PATIENCE_SECONDS, PING_SECONDS
 from tests.controlplane.domain.golden_domains import CASES
+from tests.controlplane.virt_launcher.launched import PLAN, SCRIPT, UID, boot, connect, until
 from tests.controlplane.virt_launcher.launcher_pod import Images, LauncherPod
 
 pytestmark = [pytest.mark.guest, pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("libvirt_loop")]
 
-IDLE_SECONDS = 15.0
-UID = "6a1a24a1-4061-4607-8bf4-a3963d0c5895"
-MAC = "02:fd:dc:9e:5b:fb"
-SCRIPT = "#!/bin/sh\necho seed says hello to $(hostname)\nip addr; ip route; cat /etc/resolv.conf\n"
-VMI = {
-    "metadata": {"namespace": "default", "name": "vm", "uid": UID},
-    "spec": {
-        "domain": {
-            "memory": {"guest": "128Mi"},
-            "devices": {
-                "rng": {},
-                "disks": [
-                    {"name": "root", "disk": {"bus": "virtio"}},
-                    {"name": "seed", "disk": {"bus": "virtio"}},
-                    {"name": "data", "disk": {"bus": "sata"}},
-                ],
-                "interfaces": [{"name": "default", "masquerade": {}}],
-            },
-        },
-        "networks": [{"name": "default", "pod": {}}],
-        "volumes": [
-            {"name": "root", "containerDisk": {"image": "guest"}},
-            {"name": "seed", "cloudInitNoCloud": {"userData": SCRIPT}},
-            {"name": "data", "emptyDisk": {"capacity": "1Gi"}},
-        ],
-    },
-}
-PLAN = Plan(
-    domain=UID,
-    title="default/vm",
-    grace_period_seconds=30,
-    container_disk_limit_bytes=1 << 30,
-    container_disks=(ContainerDisk("root"),),
-    empty_disks=(EmptyDisk("data", 1 << 30),),
-    cloud_init=(CloudInit("seed", '{"instance-id": "one", "local-hostname": "named-by-seed"}', user_data=SCRIPT),),
-    dhcp=Dhcp(layout.BRIDGE, MAC, "10.0.2.2/24", "10.0.2.1", None, "named-by-dhcp", ("sub.default.svc.cluster.local",)),
-)
 KERNEL_VMI = {
     "metadata": {"namespace": "default", "name": "kernel", "uid": UID},
     "spec": {
@@ -104,48 +64,6 @@ KERNEL_PLAN = dataclasses.replace(
     PLAN, container_disks=(), dhcp=None, empty_disks=(EmptyDisk("data", 1 << 30), EmptyDisk("stick", 1 << 30))
 )
 Keep = Callable[[LauncherPod], LauncherPod]
-
-
-@pytest.fixture
-def pod(images: Images, tmp_path: pathlib.Path, keep_pod: Keep) -> LauncherPod:
-    made = keep_pod(LauncherPod(tmp_path, images, PLAN, {layout.image_mount("root"): images.guest}))
-    made.start()
-    return made
-
-
-async def until(condition: Callable[[], object], what: str, pod: LauncherPod, seconds: float = 60) -> None:
-    """Wait for something outside of this process, which tells nobody when it happens."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline or pod.process is None or pod.process.poll() is not None:
-            pytest.fail(f"no {what}\n--- log\n{pod.log}\n--- console\n{pod.console}")
-        await asyncio.sleep(0.01)
-
-
-async def connect(pod: LauncherPod) -> Connection:
-    await until(pod.socket.exists, "libvirt socket", pod)
-    while True:
-        try:
-            return await open_connection(socket_uri(str(pod.socket)))
-        except HypervisorError:
-            await asyncio.sleep(0.01)
-
-
-async def define(pod: LauncherPod, connection: Connection) -> Guest:
-    """Do virt-handler's part, up to the start."""
-    mounts = {"root": layout.image_mount("root")}
-    report = parse_report((pod.run / layout.REPORT).read_bytes(), mounts=mounts)
-    pod.make_network("10.0.2.1/24")
-    facts = Facts(pod_uid="pod", epoch=1, is_kvm=False, report=report, links={"default": Link(MAC, layout.TAP, 1500)})
-    return await connection.define(render_text(build_domain(decode_vmi(VMI), facts)))
-
-
-async def boot(pod: LauncherPod, connection: Connection) -> Guest:
-    """Do virt-handler's part, and wait until the guest is up."""
-    guest = await define(pod, connection)
-    await guest.start()
-    await until(lambda: "virtops-guest: ready" in pod.console, "guest that is ready", pod)
-    return guest
 
 
 async def test_a_guest_boots_and_goes_when_the_pod_is_told_to(pod: LauncherPod) -> None:
@@ -238,33 +156,6 @@ async def outlive_libvirtd(pod: LauncherPod, signal_number: signal.Signals) -> f
 
 async def test_libvirtd_may_die_and_the_guest_does_not_notice(pod: LauncherPod) -> None:
     await outlive_libvirtd(pod, signal.SIGKILL)
-
-
-def sleeps(pod: LauncherPod) -> dict[str, int]:
-    """Count how often each of the launcher's own threads has gone to sleep, which is as often as it woke up."""
-    found: dict[str, int] = {}
-    for program in ("dumb-init", "python3", "libvirtd"):
-        for pid in pod.pids(program):
-            for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
-                row = re.search(r"^voluntary_ctxt_switches:\s*(\d+)", (task / "status").read_text(), re.MULTILINE)
-                assert row is not None
-                found[f"{program} {task.name}"] = int(row[1])
-    return found
-
-
-async def test_an_idle_launcher_wakes_at_most_twice_a_second(pod: LauncherPod) -> None:
-    """In all: init, supervisor and libvirtd. The guest is paused, so that it writes nothing."""
-    connection = await connect(pod)
-    guest = await define(pod, connection)
-    await guest.start(is_paused=True)
-    await asyncio.sleep(IDLE_SECONDS)  # whoever is busy with the start comes to rest
-    before = sleeps(pod)
-    await asyncio.sleep(IDLE_SECONDS)
-    after = sleeps(pod)
-    woken = {name: count - before.get(name, 0) for name, count in after.items() if count != before.get(name, 0)}
-    await connection.close()
-    assert {name.partition(" ")[0] for name in after} == {"dumb-init", "python3", "libvirtd"}
-    assert sum(woken.values()) <= 2 * IDLE_SECONDS, woken
 
 
 async def test_a_killed_qemu_fails_the_pod(pod: LauncherPod) -> None:

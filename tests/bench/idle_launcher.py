@@ -1,0 +1,74 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""idle-launcher: one VM in a launcher Pod without a cluster; how often do all of the Pod's threads together wake up?
+
+Twice: while the test guest does what it does of its own (its kernel's ticks, a line a second), and while it is paused,
+so that nothing is the guest's. The bar is for the latter. virt-handler's part is its connection, which is held.
+
+IDLE_LAUNCHER_SECONDS: how long each is watched.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pathlib
+import tempfile
+from collections.abc import Callable
+from typing import Any
+
+from controlplane.domain import layout
+from controlplane.hypervisor.connection import register_event_loop
+from tests.controlplane.virt_launcher.launched import PLAN, boot, connect
+from tests.controlplane.virt_launcher.launcher_pod import LauncherPod, built_images
+from tests.controlplane.virt_launcher.wakes import Wakes, wakes
+
+QUIET_SECONDS, MEASURED_SECONDS = 15.0, 30.0
+PER_SECOND_AT_MOST = 2.0
+
+Report = Callable[[dict[str, Any]], None]
+
+
+def run(report: Report) -> None:
+    """Measure in a Pod made for it; AssertionError when the bar does not hold, after everything was reported."""
+    seconds = float(os.environ.get("IDLE_LAUNCHER_SECONDS") or MEASURED_SECONDS)
+    with tempfile.TemporaryDirectory() as name:
+        running, paused = asyncio.run(_measure(pathlib.Path(name), seconds))
+    _report(report, "idle-launcher-running", running, {})
+    _report(report, "idle-launcher", paused, {"target": PER_SECOND_AT_MOST})
+    if paused.per_second > PER_SECOND_AT_MOST:
+        raise AssertionError(f"{paused.per_second:.2f} wakes a second")
+
+
+async def _measure(home: pathlib.Path, seconds: float) -> tuple[Wakes, Wakes]:
+    register_event_loop()
+    images = built_images(home / "images")
+    (home / "pod").mkdir()
+    pod = LauncherPod(home / "pod", images, PLAN, {layout.image_mount("root"): images.guest})
+    try:
+        pod.start()
+        connection = await connect(pod)
+        guest = await boot(pod, connection)
+        await asyncio.sleep(QUIET_SECONDS)  # what a start leaves to be done is done
+        running = await wakes(pod, seconds)
+        await guest.pause()
+        await asyncio.sleep(QUIET_SECONDS)
+        paused = await wakes(pod, seconds)
+        await connection.close()
+    finally:
+        pod.remove()
+    return running, paused
+
+
+def _report(report: Report, name: str, seen: Wakes, more: dict[str, Any]) -> None:
+    report(
+        {
+            "name": name,
+            "value": round(seen.per_second, 2),
+            "unit": "wakes of a thread a second",
+            "seconds": round(seen.seconds, 1),
+            "by_thread": sorted(([one, count] for one, count in seen.by_thread.items()), key=lambda row: -row[1]),
+            **more,
+        }
+    )
