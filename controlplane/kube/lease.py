@@ -59,12 +59,13 @@ class Heartbeat:
         self._duration_seconds = duration_seconds
         self._labels = labels
         self._sleep = sleep
+        self._begun = clock.monotonic()
         self.last_beat: float | None = None
         """When (monotonic) we sent the last renewal that the server took; None before the first."""
         self.resumed = asyncio.Event()
         """Set by the first beat, and by one after a silence longer than the Lease; whoever acts on it clears it."""
         self.silences = 0
-        """How many beats came after a silence longer than the Lease."""
+        """How many beats came after a silence longer than the Lease; one that begins with this process is one too."""
         self._callbacks: list[Callable[[], None]] = []
 
     @property
@@ -105,7 +106,8 @@ class Heartbeat:
             await self._api.patch(LEASE, self._key, {"spec": spec})
         except NotFound:
             await self._api.create(LEASE, self._key.namespace, lease_body(self._key, spec, self._labels))
-        was_fresh, was_silent = self.is_fresh, self.last_beat is not None
+        was_fresh = self.is_fresh
+        was_silent = self._clock.monotonic() - (self.last_beat or self._begun) >= self._duration_seconds
         self.last_beat = sent
         if was_fresh:
             return

@@ -19,14 +19,14 @@ from dataclasses import dataclass
 from math import inf
 from typing import Protocol
 
-from controlplane.api.objects.decode import DecodeError, decode_vmi
+from controlplane.api.objects.decode import DecodeError, decode
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE
 from controlplane.engine.errors import ApiError, NotFound
 from controlplane.engine.ports import Api, Clock
 from controlplane.virt_handler.at_once import Job, for_each
 from controlplane.virt_handler.ending import Ending, Launchers
 from controlplane.virt_handler.left import UNANSWERED, about, story_of_orphan, who
-from controlplane.virt_handler.vmi.orphans import DEADLINE_SECONDS, END_AGAIN_SECONDS, Orphan, why_orphan
+from controlplane.virt_handler.vmi.orphans import DEADLINE_SECONDS, END_AGAIN_SECONDS, Orphan, Run, why_orphan
 from controlplane.virt_handler.vmi.story import TellEvent, Told
 from controlplane.virt_handler.vmi.world import Launcher
 
@@ -36,8 +36,9 @@ LOOK_SECONDS = 1.0
 """Between looks at orphans that hold the node."""
 ASK_SECONDS, LONGEST_ASK_SECONDS, PATIENT_ASK_SECONDS = 1.0, 8.0, 64.0
 """Before asking again what was not answered, doubling; the last once that does not hold the node any more."""
-AT_ONCE = 16
-"""Questions. After so many failures without an answer the others are left for the next time."""
+AT_ONCE = 8
+"""Questions: half of this process's connections, so that a start's grant is asked for beside them. After so many
+failures without an answer the others are left for the next time."""
 
 
 class Heard(Protocol):
@@ -99,6 +100,8 @@ class Clearing:
         self._rested_at, self._pause = -inf, ASK_SECONDS
         """Since when nothing is asked, and for how long."""
         self._missing: dict[str, float] = {}
+        self._unreached = 0
+        """About how many the last questions were, where nobody answered any."""
         self._failures: dict[str, int] = {}
         """Of the questions about a launcher, in a row. Both by the UID of the Pod."""
         self._ending = Ending(launchers, clock)
@@ -122,7 +125,7 @@ class Clearing:
 
     @property
     def unanswered(self) -> int:
-        return len(self._missing)
+        return self._unreached or len(self._missing)
 
     def wake(self) -> None:
         """Ask and look again now."""
@@ -131,7 +134,7 @@ class Clearing:
 
     async def run(self) -> None:
         """Clear the node whenever it comes back, until cancelled. The launchers are all known when this begins."""
-        asking, looking = Job(self._ask), Job(self._ending.look)
+        asking, looking, telling = Job(self._ask), Job(self._ending.look), Job(self._say)
         async with asyncio.TaskGroup() as group:
             while True:
                 self._wake.clear()
@@ -140,16 +143,17 @@ class Clearing:
                 self._ending.end()
                 await looking.go_on(group, LOOK_SECONDS, is_due=len(self._ending) > 0)
                 if not self.held:
-                    await self._be_clear()
+                    self._be_clear()
+                await telling.go_on(group, LOOK_SECONDS, is_due=not self.held)
                 await self._wait(self._wake, 0.0 if asking.is_under_way else self._rest())
 
-    async def _be_clear(self) -> None:
-        if self._was_held:
-            self._was_held = False
-            left = {"left": self.orphans, "unanswered": self.unanswered}
-            log.info("the node is not clear" if any(left.values()) else "the node is clear", extra=left)
-            self._changed()
-        await self._say()
+    def _be_clear(self) -> None:
+        if not self._was_held:
+            return
+        self._was_held = False
+        left = {"left": self.orphans, "unanswered": self.unanswered}
+        log.info("the node is not clear" if any(left.values()) else "the node is clear", extra=left)
+        self._changed()
 
     @property
     def _is_to_ask(self) -> bool:
@@ -174,6 +178,7 @@ class Clearing:
         self._failures = {uid: count for uid, count in self._failures.items() if uid in known}
         turns = sorted((known[uid] for uid in asking.missing), key=self._turn)
         await for_each(turns, lambda one: self._settle(one, asking), AT_ONCE)
+        self._unreached = 0 if asking.is_reached else len(asking.missing)
         if not asking.is_reached:
             self._missing = self._given_up()
         longest = LONGEST_ASK_SECONDS if self.held else PATIENT_ASK_SECONDS
@@ -230,7 +235,7 @@ class Clearing:
         if key is None:
             return ""
         try:
-            return why_orphan(launcher, decode_vmi(await self._api.get(VIRTUAL_MACHINE_INSTANCE, key)))
+            return why_orphan(launcher, decode(await self._api.get(VIRTUAL_MACHINE_INSTANCE, key), Run))
         except NotFound:
             return why_orphan(launcher, None)
         except DecodeError as error:

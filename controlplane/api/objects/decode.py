@@ -72,6 +72,8 @@ def _without_nulls(plain: dict[str, Any], kind: type[T]) -> T:
     """Try again with nulls taken for absent, as Go clients mean them."""
     try:
         return msgspec.convert(drop_nulls(plain), kind)
+    except RecursionError as error:
+        raise DecodeError(f"{kind.__name__} does not fit, and is nested too deeply to say where") from error
     except (msgspec.ValidationError, UnicodeError) as error:
         raise DecodeError(f"{kind.__name__} does not fit: {error}") from error
 

@@ -137,7 +137,7 @@ class Memories:
         """
         try:
             event = decode(raw, Event)
-        except (DecodeError, RecursionError):
+        except DecodeError:
             return None
         owner = self._looked_at.get(Key(event.metadata.namespace, event.involved_object.name))
         memory = None if owner is None else self._by_vmi.get(owner)

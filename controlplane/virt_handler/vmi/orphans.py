@@ -12,13 +12,28 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+import msgspec
+
+from controlplane.api.objects.meta import Node as Struct
+from controlplane.api.objects.meta import ObjectMeta
 from controlplane.api.objects.phase import is_final
-from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.virt_handler.vmi.world import Launcher, Traces
 
 END_AGAIN_SECONDS = 10.0
 DEADLINE_SECONDS = 60.0
 """So long an orphan that does not end keeps its node from starting machines: libvirt is told to end it three times."""
+
+
+class RunStatus(Struct, frozen=True, kw_only=True):
+    phase: str = ""
+    active_pods: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+class Run(Struct, frozen=True, kw_only=True):
+    """Of a VMI what makes a launcher an orphan, and no more: whatever else of it cannot be read hides none."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    status: RunStatus = RunStatus()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +65,7 @@ class Round:
     """Those that may run yet."""
 
 
-def why_orphan(launcher: Launcher, vmi: VirtualMachineInstance | None) -> str:
+def why_orphan(launcher: Launcher, vmi: Run | None) -> str:
     """Say why a launcher is not this node's to run any more; "" when it may be.
 
     vmi: what the API server has under the name that the launcher's Pod gives; None: it says that there is none.

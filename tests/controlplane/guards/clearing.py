@@ -16,6 +16,41 @@ _BY_ORPHANS = ("tests/controlplane/virt_handler/vmi/test_orphans.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
+        file="controlplane/virt_handler/clearing.py",
+        line="self._asked_at, self._silences, self._missing = asking.at, asking.silences, asking.missing",
+        without="self._asked_at, self._silences, self._missing = asking.at, self._heard.silences, asking.missing",
+        because="An answer from before the node was suspended would count for its return.",
+        tests=("tests/controlplane/virt_handler/test_clearing_unanswered.py",),
+    ),
+    Guard(
+        file="controlplane/virt_handler/clearing.py",
+        line="for uid, since in self._missing.items() if uid in known}\n        return Asking",
+        without="for uid, since in self._missing.items()}\n        return Asking",
+        because="A launcher that goes while nobody answers for it would end the process.",
+        tests=("tests/controlplane/virt_handler/test_clearing_unanswered.py",),
+    ),
+    Guard(
+        file="controlplane/virt_handler/clearing.py",
+        line="                self._wake.clear()\n",
+        without="",
+        because="Once woken it would go round and round, and take a whole processor.",
+        tests=("tests/controlplane/virt_handler/test_clearing_unanswered.py",),
+    ),
+    Guard(
+        file="controlplane/virt_handler/clearing.py",
+        line="await telling.go_on(group, LOOK_SECONDS, is_due=not self.held)",
+        without="await (self._say() if not self.held else asyncio.sleep(0))",
+        because="Events that nobody takes would hold up the end of what is another node's by now.",
+        tests=("tests/controlplane/virt_handler/test_clearing_unanswered.py",),
+    ),
+    Guard(
+        file="controlplane/kube/lease.py",
+        line="(self.last_beat or self._begun)",
+        without="(self.last_beat or self._clock.monotonic())",
+        because="A process that began while the server took no renewals would not ask again whose its guests are.",
+        tests=("tests/controlplane/kube/test_lease.py",),
+    ),
+    Guard(
         file=_ORPHANS,
         line=' or seen.launcher.doing != "")',
         without=")",

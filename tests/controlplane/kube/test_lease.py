@@ -48,6 +48,21 @@ async def test_a_beat_counts_from_its_send_however_long_its_answer_takes() -> No
     assert heartbeat.last_beat == began
 
 
+async def test_a_first_beat_that_comes_later_than_a_lease_lasts_ends_a_silence() -> None:
+    """The process began while the server took no renewals: what was learned of it before that beat may be old."""
+    api, time, heard = MemoryApi(), VirtualTime(), []
+    heartbeat = Heartbeat(api, KEY, "n1", time, sleep=time.sleep)
+    heartbeat.subscribe(lambda: heard.append(time.seconds))
+    await heartbeat.beat()
+    assert (heartbeat.silences, heard) == (0, [])
+
+    late = Heartbeat(api, KEY, "n1", time, sleep=time.sleep)
+    late.subscribe(lambda: heard.append(time.seconds))
+    time.seconds += late.duration_seconds
+    await late.beat()
+    assert (late.silences, heard) == (1, [time.seconds])
+
+
 async def test_a_failed_beat_is_tried_again_soon_and_said_once(caplog: pytest.LogCaptureFixture) -> None:
     api, time = MemoryApi(), VirtualTime()
     heartbeat = Heartbeat(api, KEY, "n1", time, sleep=time.sleep)

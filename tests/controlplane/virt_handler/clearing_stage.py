@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -21,6 +22,7 @@ from tests.controlplane.virt_handler.builders import OFF, POD_UID, RUNNING, VMI_
 from tests.controlplane.virt_handler.fakes import FakeApi, FakeCache, FakeClock, FakeHeartbeat
 
 BEAT_SECONDS = 10
+MANY_TURNS = 50
 
 
 class FakeGuest:
@@ -66,6 +68,7 @@ class Stage:
     rests: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self._turns: deque[float] = deque(maxlen=MANY_TURNS)
         self.api = FakeApi(FakeCache())
         self.heard = FakeHeartbeat(self.clock)
         self.clearing = Clearing(
@@ -108,7 +111,8 @@ class Stage:
 
     async def _wait(self, event: asyncio.Event, seconds: float) -> None:
         self.rests.append(seconds)
-        event.clear()
+        self._turns.append(self.clock.seconds)
+        assert self._turns.count(self.clock.seconds) < MANY_TURNS, "it goes round and round, and no time passes"
         due = min(self._until, self.clock.seconds + max(seconds, 0.001))
         while self.clock.seconds < due and not event.is_set():
             self.clock.seconds = min(due, self.clock.seconds + BEAT_SECONDS)

@@ -119,7 +119,7 @@ async def test_where_nobody_answers_nothing_is_ended_and_nothing_starts(stage: S
 
 async def test_a_vmi_that_cannot_be_read_makes_no_orphan(stage: Stage) -> None:
     guest = stage.add(FakeGuest(stage.clock))
-    stage.api.store({**vmi_object("Running"), "spec": []})
+    stage.api.store({**vmi_object("Running"), "metadata": {"name": "web", "namespace": "default", "uid": 7}})
     await stage.play(100)
     assert (guest.ends, stage.clearing.held) == (0, "")
 

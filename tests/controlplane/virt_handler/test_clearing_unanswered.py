@@ -13,6 +13,7 @@ from controlplane.api.objects.resources import Key
 from controlplane.engine.errors import Forbidden, Unavailable
 from controlplane.engine.ports import Json
 from controlplane.virt_handler.vmi.orphans import DEADLINE_SECONDS
+from controlplane.virt_handler.vmi.story import Told
 from controlplane.virt_handler.vmi.world import Traces
 from tests.controlplane.virt_handler.builders import vmi_object
 from tests.controlplane.virt_handler.clearing_stage import FakeGuest, Stage
@@ -204,7 +205,7 @@ async def test_a_server_that_answers_nobody_is_not_asked_about_everybody(stage: 
     server.mute = set(names)
     await stage.play(0.01, is_cut_off=True)
     assert len(server.asked) < MANY
-    await stage.play(20, is_cut_off=True)
+    await stage.play(60, is_cut_off=True)
     assert set(server.asked) == names
     assert stage.clearing.held == YET_TO_SAY
 
@@ -268,3 +269,78 @@ async def test_a_look_that_hangs_holds_up_no_other(stage: Stage) -> None:
     stage.find_traces = find_traces  # type: ignore[method-assign]
     await stage.play(5)
     assert (stuck.ends, gone.ends, stage.clearing.held) == (1, 1, "")
+
+
+async def test_an_event_that_cannot_be_told_holds_up_no_clearing(stage: Stage, server: Server) -> None:
+    """The Events' own storage is away, say; the node comes back meanwhile, with a guest that is no more its own."""
+    a_guest(stage, "left").is_deaf = True
+    gone = a_guest(stage, "gone")
+    own(stage, "gone")
+
+    async def tell(_about: Json, told: Told) -> None:
+        stage.told.append(({}, told))
+        await until(lambda: gone.ends == 1, "the end of the other")
+
+    stage.clearing._tell = tell  # type: ignore[method-assign]
+    await stage.play(DEADLINE_SECONDS + 1)
+    assert ([told.reason for _unused, told in stage.told], gone.ends) == (["OrphanLeft"], 0)
+
+    stage.api.objects.clear()
+    stage.heard.is_cut_off = True
+    stage.clock.seconds += LEASE_SECONDS
+    await stage.play(20)
+    assert gone.ends == 1
+
+
+async def test_a_launcher_that_goes_while_nobody_answers_for_it_is_asked_about_no_more(
+    stage: Stage, server: Server
+) -> None:
+    for name in ("mute", "mine"):
+        a_guest(stage, name)
+    own(stage, "mine")
+    server.mute = {"mute"}
+    await stage.play(5)
+    del stage.guests["mute-pod"]
+    asked = len(server.asked)
+    await stage.play(20)
+    assert (server.asked[asked:], stage.clearing.unanswered, stage.clearing.held) == ([], 0, "")
+
+
+async def test_an_answer_from_before_a_silence_does_not_count_for_the_return(stage: Stage) -> None:
+    """It lay in the socket while the host was suspended; its run was given to another node meanwhile."""
+    guest = a_guest(stage, "web")
+    own(stage, "web")
+    usual, asked = stage.api.get, []
+
+    async def get(resource: Any, key: Key) -> Json:
+        answer = await usual(resource, key)
+        asked.append(stage.clock.seconds)
+        if len(asked) == 1:
+            stage.clock.seconds += 3600
+            stage.api.objects.clear()
+            stage.heard.beat()
+        return answer
+
+    stage.api.get = get  # type: ignore[method-assign]
+    stage.clock.seconds += LEASE_SECONDS  # so nothing but this answer says that the server is there
+    await stage.play(5, is_cut_off=True)
+    await stage.play(5)
+    assert (guest.ends, stage.clearing.held) == (1, "")
+
+
+async def test_those_that_nobody_answers_for_are_counted_while_the_server_is_away(stage: Stage, server: Server) -> None:
+    a_guest(stage, "web")
+    server.mute = {"web"}
+    await stage.play(600, is_cut_off=True)
+    assert stage.clearing.unanswered == 1
+
+
+@pytest.mark.parametrize("phase", ["Running", "Succeeded"])
+async def test_what_cannot_be_read_of_a_vmi_beside_it_hides_no_orphan(stage: Stage, phase: str) -> None:
+    guest = a_guest(stage, "web")
+    body = vmi_object(phase)
+    body["metadata"] |= {"name": "web", "uid": "web-uid" if phase == "Succeeded" else "another"}
+    body["spec"] = {"domain": "nonsense"}
+    stage.api.store(body)
+    await stage.play(5)
+    assert (guest.ends, stage.clearing.held) == (1, "")

@@ -55,3 +55,11 @@ def test_what_is_written_has_lists_kind_and_no_defaults() -> None:
 def test_an_object_that_does_not_fit_is_an_error_with_the_field(source: bytes, where: str) -> None:
     with pytest.raises(DecodeError, match=where):
         decode_vm(source)
+
+
+@pytest.mark.parametrize("depth", [100, 600, 900])
+def test_what_does_not_fit_and_is_nested_deeply_is_an_error_like_any_other(depth: int) -> None:
+    """Admission lets none of that through; what got past it must not end who reads it."""
+    nested = b'{"a":' * depth + b"1" + b"}" * depth
+    with pytest.raises(DecodeError, match="VirtualMachineInstance does not fit"):
+        decode_vmi(b'{"metadata":{"name":7,"annotations":' + nested + b"}}")
