@@ -20,7 +20,7 @@ author:
   - virtops (@virtops)
 description:
   - Takes what kind of value variables are to have, and returns a text for each that has another.
-  - A variable that is not set, or that is made of one that is not set yet, is not judged.
+  - A variable that is not set, or that is made of one that is not set yet, is not judged. One that is left empty (null) is wrong.
   - Role P(virtops.kubevirt.control_plane#role) refuses such variables with it.
 options:
   _input:
@@ -46,6 +46,7 @@ _value:
 """
 
 _LONGEST = 60
+_NOTHING = {"list": "[] for none", "dict": "{} for none"}
 _TRUTHS = ("true", "yes", "on", "1", "false", "no", "off", "0")
 """What the filter bool takes for what it says, in any case; all else is false to it."""
 
@@ -56,22 +57,24 @@ def misused(context: Context, wanted: Mapping[str, Mapping[str, Any]]) -> list[s
     found = []
     for name, kind in wanted.items():
         value = _value(context, name)
-        problem = None if value is None else _problem(str(name), value, kind)
+        problem = None if value is missing else _problem(str(name), value, kind)
         if problem:
             found.append(f"{name} {problem}")
     return found
 
 
 def _value(context: Context, name: str) -> Any:
-    """Return what a variable is here; None where it is not set, or needs one that is not."""
+    """Return what a variable is here; `missing` where it is not set, or needs one that is not."""
     try:
         value = context.resolve_or_missing(name)
     except Exception:  # older versions of Ansible raise what is theirs; who uses the variable is told
-        return None
-    return None if value is missing or isinstance(value, Undefined) else value
+        return missing
+    return missing if isinstance(value, Undefined) else value
 
 
 def _problem(name: str, value: Any, kind: Mapping[str, Any]) -> str | None:
+    if value is None:
+        return f"is left empty: give it {_NOTHING.get(kind['type'], 'a value')}, or leave it out for the default"
     if kind["type"] in _SHAPES:
         return _structure(name, value, kind)
     wants = _SCALARS[kind["type"]](value, kind)

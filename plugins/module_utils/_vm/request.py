@@ -19,7 +19,8 @@ from .cluster import VM, Kind
 PER_VM = (
     "name", "generate_name", "namespace", "state", "definition", "annotations", "labels", "running", "run_strategy",
     "instancetype", "preference", "data_volume_templates", "spec", "cpu", "memory", "image", "cloud_init", "disks",
-    "volumes", "interfaces", "networks", "force", "delete_options", "grace_period_seconds", "start_paused",
+    "volumes", "interfaces", "networks", "eviction_strategy", "further_attempts", "run_timeout", "force",
+    "delete_options", "grace_period_seconds", "start_paused",
 )  # fmt: skip
 """Options of an entry of `vms`; those of the task stand in for what an entry leaves out."""
 

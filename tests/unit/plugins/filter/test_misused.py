@@ -34,7 +34,7 @@ def said(kind: dict[str, Any], **variables: Any) -> list[str]:
         (NAMES, ["b"]),
         (NAMES, []),
         ({"type": "dict"}, {"a": 1}),
-        ({"type": "dict"}, None),
+        ({"type": "dict"}, {}),
     ],
 )
 def test_the_right_kind_is_taken(kind: dict[str, Any], value: object) -> None:
@@ -44,6 +44,9 @@ def test_the_right_kind_is_taken(kind: dict[str, Any], value: object) -> None:
 @pytest.mark.parametrize(
     ("kind", "value", "words"),
     [
+        ({"type": "dict"}, None, "x is left empty: give it {} for none, or leave it out for the default"),
+        (NAMES, None, "x is left empty: give it [] for none, or leave it out for the default"),
+        ({"type": "bool"}, None, "x is left empty: give it a value, or leave it out for the default"),
         ({"type": "bool"}, "maybe", "x is to be true or false, not 'maybe'"),
         ({"type": "bool"}, "y", "x is to be true or false, not 'y'"),
         ({"type": "bool"}, "", "x is to be true or false, not ''"),

@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import VirtError
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import argspec
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.request import PER_VM
+from ansible_collections.virtops.kubevirt.plugins.module_utils.kubevirt_api.names import FURTHER_ATTEMPTS, RUN_TIMEOUT
 from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_api import World
 
 Task = Callable[..., dict[str, Any]]
@@ -34,6 +37,25 @@ def test_entries_may_have_states_of_their_own(world: World, task: Task) -> None:
     result = task(vms=[{"name": "vm-0", "state": "absent"}, {"name": "vm-1", "state": "stopped"}])
     assert [one["method"] for one in result["results"]] == ["delete", "stop"]
     assert list(world.objects) == [("virtualmachines", "default", "vm-1")]
+
+
+def test_every_option_of_an_entry_is_used() -> None:
+    """One that the argument specification takes and nobody reads is lost without a word."""
+    assert set(PER_VM) == set(argspec.vm_spec()["vms"]["options"])
+
+
+@pytest.mark.parametrize("of_the_task", [False, True])
+def test_what_an_entry_says_of_drains_and_attempts_is_in_its_machine(
+    world: World, task: Task, of_the_task: bool
+) -> None:
+    said = {"eviction_strategy": "None", "further_attempts": 3, "run_timeout": 99}
+    task(vms=[{"name": "vm-0", **({} if of_the_task else said)}], **MACHINE, **(said if of_the_task else {}))
+    template = world.vm("vm-0")["spec"]["template"]
+    assert template["spec"]["evictionStrategy"] == "None"
+    assert template["metadata"]["annotations"] == {FURTHER_ATTEMPTS: "3", RUN_TIMEOUT: "99"}
+
+    with pytest.raises(VirtError, match="further_attempts"):
+        task(vms=[{"name": "vm-0", "further_attempts": -5}], **MACHINE)
 
 
 def test_one_failure_does_not_keep_the_others_from_being_done(world: World, task: Task) -> None:
