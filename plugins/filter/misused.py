@@ -20,7 +20,8 @@ author:
   - virtops (@virtops)
 description:
   - Takes what kind of value variables are to have, and returns a text for each that has another.
-  - A variable that is not set, or that is made of one that is not set yet, is not judged. One that is left empty (null) is wrong.
+  - A variable that is not set, or that is made of one that is not set yet, is not judged.
+  - One that is left empty (null) is wrong.
   - Role P(virtops.kubevirt.control_plane#role) refuses such variables with it.
 options:
   _input:
