@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
@@ -29,6 +29,35 @@ class VirtModule(AnsibleModule):
         for option in self.argument_spec.values():
             known.update(option.get("aliases") or ())
         self.no_log_values.update(redact.secrets_in_arguments(self.params, frozenset(known)))
+        wrong = misshapen(self.argument_spec, self.params)
+        if wrong:  # Ansible's own check of what is inside ends in a TypeError that names no option
+            self.fail_json(msg=wrong)
+
+
+def misshapen(spec: Mapping[str, Any], params: Mapping[str, Any]) -> str:
+    """Say which option is to be a mapping, or a list of them, and is none; "" if all are. A text may be one in writing."""
+    for name, option in spec.items():
+        value = next(
+            (params[key] for key in (name, *(option.get("aliases") or ())) if params.get(key) is not None), None
+        )
+        if option.get("type") == "dict" and value is not None and not _may_be_mapping(value):
+            return f"{name}: is to be a mapping, not {_shape(value)}"
+        if option.get("elements") == "dict" and value is not None:
+            items = value if isinstance(value, list) else [value]
+            wrong = next((number for number, one in enumerate(items) if not _may_be_mapping(one)), None)
+            if wrong is not None:
+                return f"{name}: is to be a list of mappings; item {wrong + 1} is {_shape(items[wrong])}"
+    return ""
+
+
+def _may_be_mapping(value: Any) -> bool:
+    return isinstance(value, Mapping) or (isinstance(value, str) and ("{" in value or "=" in value))
+
+
+def _shape(value: Any) -> str:
+    if isinstance(value, str):
+        return "a text"
+    return "a list" if isinstance(value, list) else "true or false" if isinstance(value, bool) else "a number"
 
 
 def run(module: VirtModule, work: Callable[..., dict[str, Any]]) -> None:

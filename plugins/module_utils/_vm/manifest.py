@@ -121,7 +121,8 @@ def _from_definition(definition: Mapping[str, Any], api_version: str, kind: Kind
         raise BadArgument(f"definition: kind is {definition['kind']!r}; this module is for {kind.name}{hint}")
     group = str(definition.get("apiVersion", api_version)).partition("/")[0]
     if group != names.GROUP:
-        raise BadArgument(f"definition: apiVersion {definition.get('apiVersion')!r} is not of the group {names.GROUP}")
+        where = "definition: apiVersion" if "apiVersion" in definition else "api_version:"
+        raise BadArgument(f"{where} {definition.get('apiVersion', api_version)!r} is not of the group {names.GROUP}")
     shape.check("definition", definition)
     vm = copy.deepcopy({key: value for key, value in definition.items() if key != "status"})
     vm["apiVersion"], vm["kind"] = api_version, kind.name

@@ -135,7 +135,8 @@ def test_a_note_of_another_vm_is_left_aside() -> None:
     ("params", "words"),
     [
         pytest.param({"definition": {"kind": "Pod"}}, "kind is 'Pod'", id="another kind"),
-        pytest.param({"definition": {"apiVersion": "v1"}}, "not of the group kubevirt.io", id="another group"),
+        pytest.param({"definition": {"apiVersion": "v1"}}, "definition: apiVersion 'v1' is not of", id="another group"),
+        pytest.param({"api_version": "v1"}, "api_version: 'v1' is not of the group kubevirt.io", id="group by option"),
         pytest.param(
             {"definition": {"spec": [1]}}, "definition: spec is not a mapping but a list", id="spec is a list"
         ),
