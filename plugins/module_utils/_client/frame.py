@@ -35,7 +35,7 @@ class VirtModule(AnsibleModule):
 
 
 def misshapen(spec: Mapping[str, Any], params: Mapping[str, Any]) -> str:
-    """Say which option is to be a mapping, or a list of them, and is none; "" if all are. A text may be one, written."""
+    """Say which option is to be a mapping, or a list of them, and is none; "" if all are. A text may write one."""
     for name, option in spec.items():
         value = next(
             (params[key] for key in (name, *(option.get("aliases") or ())) if params.get(key) is not None), None

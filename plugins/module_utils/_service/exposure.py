@@ -78,7 +78,7 @@ def needs_target(params: Mapping[str, Any], wish: Wish) -> bool:
 def declared(params: Mapping[str, Any], wish: Wish, target: Object | None) -> Object:
     """Return the Service as the options declare it. target: what is exposed, if it was read."""
     metadata: Object = {"name": wish.name, "namespace": wish.namespace}
-    metadata.update({key: params[key] for key in ("labels", "annotations") if params.get(key)})
+    metadata.update({key: _texts(key, params[key]) for key in ("labels", "annotations") if params.get(key)})
     if params.get("owned") and target is not None:
         metadata["ownerReferences"] = [_owner(target)]
     spec: Object = {field: params[option] for option, field in _SPEC.items() if params.get(option) is not None}
@@ -120,13 +120,16 @@ def instance_id(name: str) -> str:
     return f"{name[:_CUT]}-{hashlib.sha1(name.encode(), usedforsecurity=False).hexdigest()[:8]}"
 
 
+def _texts(option: str, given: dict[str, Any]) -> dict[str, str]:
+    wrong = [key for key, value in given.items() if not isinstance(value, str)]
+    if wrong:
+        raise BadArgument(f"{option}[{wrong[0]}]: {NOT_TEXT}")
+    return given
+
+
 def _selector(params: Mapping[str, Any], wish: Wish, target: Object | None) -> dict[str, str]:
     if params.get("selector"):
-        given: dict[str, str] = params["selector"]
-        wrong = [key for key, value in given.items() if not isinstance(value, str)]
-        if wrong:
-            raise BadArgument(f"selector[{wrong[0]}]: {NOT_TEXT}")
-        return given
+        return _texts("selector", params["selector"])
     if wish.kind is not cluster.REPLICA_SET:
         return {names.VMI_ID: instance_id(wish.target or "")}
     selector = ((target or {}).get("spec") or {}).get("selector") or {}

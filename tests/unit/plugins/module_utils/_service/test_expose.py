@@ -190,6 +190,8 @@ def test_an_address_is_waited_for(world: World, expose: Expose) -> None:
         pytest.param({"vm": "web", "ports": [{"port": 0}]}, r"ports\[0\].port is 0: a port is between", id="port"),
         pytest.param({"vm": "web", "ports": [{"port": 1}, {"port": 2}]}, r"ports\[0\]: a name is missing", id="names"),
         pytest.param({"vm": "web", "selector": {"a": 1}}, r"selector\[a\]: the value is not a text", id="selector"),
+        pytest.param({"vm": "web", "labels": {"a": 1}}, r"labels\[a\]: the value is not a text", id="label"),
+        pytest.param({"vm": "web", "annotations": {"a": True}}, r"annotations\[a\]: the value is not", id="annotation"),
         pytest.param({"vm": "web", "wait_timeout": 0}, "wait_timeout is 0: it must be positive", id="time"),
     ],
 )
