@@ -49,6 +49,8 @@ def decode(source: Source, kind: type[T]) -> T:
             return _without_nulls(msgspec.json.decode(source) if isinstance(source, bytes) else source, kind)
     except (msgspec.DecodeError, UnicodeError) as error:
         raise DecodeError(f"{kind.__name__} is not JSON: {error}") from error
+    except RecursionError as error:
+        raise DecodeError(f"{kind.__name__} does not fit, and is nested too deeply to say where") from error
 
 
 def encode(node: Node) -> dict[str, Any]:
@@ -72,8 +74,6 @@ def _without_nulls(plain: dict[str, Any], kind: type[T]) -> T:
     """Try again with nulls taken for absent, as Go clients mean them."""
     try:
         return msgspec.convert(drop_nulls(plain), kind)
-    except RecursionError as error:
-        raise DecodeError(f"{kind.__name__} does not fit, and is nested too deeply to say where") from error
     except (msgspec.ValidationError, UnicodeError) as error:
         raise DecodeError(f"{kind.__name__} does not fit: {error}") from error
 

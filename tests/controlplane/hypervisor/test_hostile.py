@@ -164,18 +164,18 @@ async def test_a_hostile_launcher_slows_no_neighbour_and_leaves_nothing_behind(
     server = spawn(behave, **options)
     census = Census(server)
     quiet, attacked = [], []
-    blocked = 0.0
+    blocked = []
     for _unused in range(ROUNDS):
         quiet += [await start(neighbour) for _unused in range(STARTS)]
         machine.longest_since()
         heart = Heart()
         attacked += await starts_during(asyncio.create_task(fall_into(server)), neighbour)
         await heart.stop()
-        blocked = max(blocked, heart.longest - machine.longest_since())
+        blocked.append(heart.longest - machine.longest_since())
         await census.is_as_before()
 
     assert statistics.median(attacked) < 2 * statistics.median(quiet) + NOISE_SECONDS
-    assert blocked < BLOCK_SECONDS
+    assert min(blocked) < BLOCK_SECONDS, "what an attack does it does each time; a busy machine does it once"
     assert max(attacked) < 3.0, "nobody is starved"
 
 

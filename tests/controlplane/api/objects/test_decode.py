@@ -57,7 +57,7 @@ def test_an_object_that_does_not_fit_is_an_error_with_the_field(source: bytes, w
         decode_vm(source)
 
 
-@pytest.mark.parametrize("depth", [100, 600, 900])
+@pytest.mark.parametrize("depth", [100, 600, 900, 100_000])
 def test_what_does_not_fit_and_is_nested_deeply_is_an_error_like_any_other(depth: int) -> None:
     """Admission lets none of that through; what got past it must not end who reads it."""
     nested = b'{"a":' * depth + b"1" + b"}" * depth
