@@ -12,6 +12,8 @@ _PLACEMENT = "plugins/module_utils/_cluster/placement.py"
 _BY_PLACEMENT = ("tests/unit/plugins/module_utils/_cluster/test_placement.py",)
 _TESTS = ("tests/unit/plugins/module_utils/_cluster/test_made.py",)
 _HOSTS = "playbooks/tasks/hosts.yml"
+_LIMIT = "playbooks/tasks/limit.yml"
+_STATES = "playbooks/tasks/states.yml"
 _BY_HOSTS = ("tests/unit/playbooks/test_hosts.py",)
 _REMOVAL = ("tests/unit/roles/control_plane/test_removal.py",)
 
@@ -87,17 +89,52 @@ GUARDS: tuple[Guard, ...] = (
         tests=_BY_PLACEMENT,
     ),
     Guard(
-        file=_HOSTS,
-        line="kubevirt_client | default('localhost')) | length > 0",
-        without="kubevirt_client | default('localhost')) | length >= 0",
-        because="A removal with a mistyped client would take the images from the nodes and leave the control plane.",
+        file="playbooks/remove.yml",
+        line="hostvars['localhost'].__kubevirt_meant.client | default('hosts_not_looked_at')",
+        without="kubevirt_client | default('localhost')",
+        because="With a client of the inventory, a removal would take the control plane that this machine reaches.",
         tests=_BY_HOSTS,
     ),
     Guard(
         file=_HOSTS,
-        line="ansible_limit)) | length > 0",
-        without="ansible_limit)) | length >= 0",
+        line="inventory_hostnames', item.1) | length > 0",
+        without="inventory_hostnames', item.1) | length >= 0",
+        because="Of a list with a mistyped node the others would lose their images, and nobody be told of the one.",
+        tests=_BY_HOSTS,
+    ),
+    Guard(
+        file=_HOSTS,
+        line="that: item.value | length <= 1",
+        without="that: item.value | length >= 0",
+        because="Where hosts are told different clients, a removal would take whichever comes first.",
+        tests=_BY_HOSTS,
+    ),
+    Guard(
+        file=_HOSTS,
+        line="__kubevirt_client_names | length == 1",
+        without="__kubevirt_client_names | length >= 1",
+        because="Several clients would install or remove the control plane at once, each where its kubeconfig leads.",
+        tests=_BY_HOSTS,
+    ),
+    Guard(
+        file=_LIMIT,
+        line="__kubevirt_client_names is subset(ansible_play_hosts_all)",
+        without="__kubevirt_client_names is subset(__kubevirt_client_names)",
         because="A removal with a limit to nodes would take the images from them and leave the control plane.",
+        tests=_BY_HOSTS,
+    ),
+    Guard(
+        file=_LIMIT,
+        line="intersect(ansible_play_hosts_all) | length > 0",
+        without="intersect(ansible_play_hosts_all) | length >= 0",
+        because="A removal with a limit without nodes would leave the images, a deployment roll out what no node has.",
+        tests=_BY_HOSTS,
+    ),
+    Guard(
+        file=_STATES,
+        line="that: item.value == __kubevirt_state",
+        without="that: item.value in ['present', 'absent']",
+        because="A deployment with an extra variable left from a removal would remove the control plane.",
         tests=_BY_HOSTS,
     ),
 )

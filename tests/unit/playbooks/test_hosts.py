@@ -1,7 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every playbook refuses patterns that mean no host before it does anything. Ansible itself runs its first play."""
+"""Every playbook acts on the hosts that its first play looked at, or refuses before it does anything.
+
+Ansible itself runs the plays; what they would do is but said.
+"""
 
 from __future__ import annotations
 
@@ -18,64 +21,139 @@ import yaml
 
 PLAYBOOKS = Path(__file__).resolve().parents[3] / "playbooks"
 NAMES = ("deploy", "provision", "remove")
-NODES = {"node-1": {}, "node-2": {}}
 LOCAL = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
-INVENTORY = {"kubevirt_nodes": {"hosts": NODES}, "others": {"hosts": {"bastion": {}}}}
+INVENTORY: dict[str, dict[str, Any]] = {
+    "kubevirt_nodes": {"hosts": {"node-1": {}, "node-2": {}}},
+    "others": {"hosts": {"bastion": {}, "spare": {}}},
+}
+EVERYWHERE = "was done to"
 
 
-def looked(folder: Path, groups: dict[str, Any], *arguments: str, **variables: str) -> tuple[int, str]:
-    """Run the first play of a playbook, and a second one everywhere; return its code and what was said on one line."""
-    first, *_others = yaml.safe_load((PLAYBOOKS / "deploy.yml").read_text())
-    everywhere = {"hosts": "all", "gather_facts": False, "tasks": [{"ansible.builtin.debug": {"msg": "was done"}}]}
+def looked(
+    folder: Path, groups: dict[str, Any], *arguments: str, playbook: str = "deploy", **variables: Any
+) -> tuple[int, str]:
+    """Run a playbook of which each later play but says its hosts; return its code and what was said on one line."""
+    first, *others = yaml.safe_load((PLAYBOOKS / f"{playbook}.yml").read_text())
+    says = [{"ansible.builtin.debug": {"msg": EVERYWHERE + " {{ inventory_hostname }}."}}]
+    plays = [{"hosts": play["hosts"], "gather_facts": False, "tasks": says} for play in others]
     shutil.copytree(PLAYBOOKS / "tasks", folder / "tasks")
-    (folder / "play.yml").write_text(yaml.safe_dump([first, everywhere]))
-    inventory = {"all": {"vars": LOCAL, "children": groups}}
-    (folder / "hosts.yml").write_text(yaml.safe_dump(inventory))
+    (folder / "play.yml").write_text(yaml.safe_dump([first, *plays]))
+    (folder / "hosts.yml").write_text(yaml.safe_dump({"all": {"vars": LOCAL, "children": groups}}))
+    (folder / "first.retry").write_text("node-1\n")
     python = os.environ.get("ANSIBLE_PYTHON", sys.executable)
     command = [python, "-m", "ansible", "playbook", "-i", "hosts.yml", "play.yml", "-e", json.dumps(variables)]
     done = subprocess.run([*command, *arguments], cwd=folder, capture_output=True, text=True, check=False)
     return done.returncode, " ".join((done.stdout + done.stderr).split())
 
 
+def acted_on(said: str) -> set[str]:
+    return {one.partition('."')[0].strip() for one in said.split(EVERYWHERE)[1:]}
+
+
+def with_vars(group: str, **variables: Any) -> dict[str, Any]:
+    return INVENTORY | {group: INVENTORY[group] | {"vars": variables}}
+
+
 @pytest.mark.parametrize(
-    ("arguments", "variables"),
+    ("arguments", "variables", "hosts"),
     [
-        pytest.param((), {}, id="the group, and this machine"),
-        pytest.param((), {"kubevirt_nodes": "node-2", "kubevirt_client": "bastion"}, id="hosts of the inventory"),
-        pytest.param((), {"kubevirt_nodes": "localhost"}, id="a cluster of this machine alone"),
-        pytest.param(("--limit", "node-1,localhost"), {}, id="one node, and the client"),
-        pytest.param(("--limit", "all:!node-1"), {"kubevirt_client": "bastion"}, id="all but a node"),
+        pytest.param((), {}, {"node-1", "node-2", "localhost"}, id="the group, and this machine"),
+        pytest.param(
+            (), {"kubevirt_nodes": "node-2", "kubevirt_client": "bastion"}, {"node-2", "bastion"}, id="hosts by name"
+        ),
+        pytest.param((), {"kubevirt_nodes": ["node-2", "spare"]}, {"node-2", "spare", "localhost"}, id="a list"),
+        pytest.param((), {"kubevirt_nodes": "all:!others:!node-1"}, {"node-2", "localhost"}, id="all but some"),
+        pytest.param((), {"kubevirt_nodes": "localhost"}, {"localhost"}, id="a cluster of this machine alone"),
+        pytest.param(("--limit", "node-1,localhost"), {}, {"node-1", "localhost"}, id="one node, and the client"),
+        pytest.param(("--limit", "@first.retry,localhost"), {}, {"node-1", "localhost"}, id="a limit in a file"),
+        pytest.param(
+            ("--limit", "all:!node-1"), {"kubevirt_client": "bastion"}, {"node-2", "bastion"}, id="all but a node"
+        ),
+        pytest.param(("--check",), {}, {"node-1", "node-2", "localhost"}, id="in check mode"),
     ],
 )
-def test_what_means_hosts_is_taken(arguments: tuple[str, ...], variables: dict[str, str], tmp_path: Path) -> None:
+def test_what_is_meant_is_acted_on(
+    arguments: tuple[str, ...], variables: dict[str, Any], hosts: set[str], tmp_path: Path
+) -> None:
     code, said = looked(tmp_path, INVENTORY, *arguments, **variables)
 
     assert code == 0, said
-    assert "was done" in said
+    assert acted_on(said) == hosts
+
+
+@pytest.mark.parametrize("playbook", NAMES)
+def test_what_the_inventory_says_is_acted_on(playbook: str, tmp_path: Path) -> None:
+    """Of a group that this machine is not in, too. What Ansible tells a play's pattern has no host's variables."""
+    groups = with_vars("kubevirt_nodes", kubevirt_nodes="node-2", kubevirt_client="bastion")
+
+    code, said = looked(tmp_path, groups, playbook=playbook)
+
+    assert code == 0, said
+    assert acted_on(said) == {"node-2", "bastion"}
+
+
+def test_this_machine_may_be_in_the_inventory_by_its_address(tmp_path: Path) -> None:
+    code, said = looked(tmp_path, {"kubevirt_nodes": {"hosts": {"127.0.0.1": {}}}})
+
+    assert code == 0, said
+    assert acted_on(said) == {"127.0.0.1"}
+
+
+def test_tags_leave_out_no_look_at_the_hosts(tmp_path: Path) -> None:
+    code, said = looked(tmp_path, INVENTORY, "--tags", "mine", kubevirt_client="bastoin")
+
+    assert code != 0
+    assert "is meant by kubevirt_client: bastoin." in said
 
 
 @pytest.mark.parametrize(
     ("arguments", "variables", "words"),
     [
         pytest.param((), {"kubevirt_nodes": "node-3"}, "is meant by kubevirt_nodes: node-3.", id="nodes"),
+        pytest.param((), {"kubevirt_nodes": "node-1,node-9"}, "kubevirt_nodes: node-9.", id="one of the nodes"),
+        pytest.param((), {"kubevirt_nodes": "node-1:!node-1"}, "kubevirt_nodes: node-1:!node-1.", id="none is left"),
+        pytest.param((), {"kubevirt_nodes": ""}, 'or a list of such, not \\"\\".', id="nothing"),
+        pytest.param((), {"kubevirt_nodes": None}, "kubevirt_nodes is to be a host, a group or", id="null"),
+        pytest.param((), {"kubevirt_nodes": []}, "or a list of such, not [].", id="an empty list"),
+        pytest.param((), {"kubevirt_nodes": {"a": 1}}, "kubevirt_nodes is to be a host, a group or", id="a mapping"),
+        pytest.param((), {"kubevirt_client": ""}, "kubevirt_client is to be a host, a group or", id="no client"),
         pytest.param((), {"kubevirt_client": "bastoin"}, "is meant by kubevirt_client: bastoin.", id="the client"),
-        pytest.param(("--limit", "node-1"), {}, "--limit node-1 leaves out localhost", id="a limit to nodes"),
+        pytest.param((), {"kubevirt_client": "others"}, "others means bastion, spare.", id="two clients"),
+        pytest.param(
+            ("--limit", "localhost,spare"), {}, "leaves out all nodes that kubevirt_nodes means", id="a limit to others"
+        ),
+        pytest.param(("--limit", "node-1"), {}, "Add it: --limit 'node-1,localhost'.", id="a limit to a node"),
+        pytest.param(
+            ("--limit", "node-1:node-2"), {}, "Add it: --limit 'node-1:node-2:localhost'.", id="a limit with colons"
+        ),
+        pytest.param(("--limit", "!node-1"), {}, "Add it: --limit 'all,!node-1,localhost'.", id="a limit by what not"),
+        pytest.param(("--limit", "@first.retry"), {}, "Add it: --limit '@first.retry,localhost'.", id="in a file"),
         pytest.param(
             ("--limit", "all:!bastion"),
             {"kubevirt_client": "bastion"},
-            "--limit all:!bastion leaves out bastion",
-            id="a limit without the client",
+            "which reaches the Kubernetes API, and nothing would be done there. Write one that does not.",
+            id="a limit against the client",
         ),
     ],
 )
 def test_what_means_no_host_is_refused_before_anything_is_done(
-    arguments: tuple[str, ...], variables: dict[str, str], words: str, tmp_path: Path
+    arguments: tuple[str, ...], variables: dict[str, Any], words: str, tmp_path: Path
 ) -> None:
-    code, said = looked(tmp_path, INVENTORY, *arguments, **variables)
+    code, said = looked(tmp_path, INVENTORY, *arguments, playbook="remove", **variables)
 
     assert code != 0, said
     assert words in said
-    assert "was done" not in said
+    assert not acted_on(said)
+
+
+def test_hosts_that_are_told_different_things_are_refused(tmp_path: Path) -> None:
+    differing = {"kubevirt_nodes": {"hosts": {"node-1": {"kubevirt_client": "a"}, "node-2": {"kubevirt_client": "b"}}}}
+
+    code, said = looked(tmp_path, differing)
+
+    assert code != 0, said
+    assert "differ in what kubevirt_client is" in said
+    assert not acted_on(said)
 
 
 def test_an_inventory_without_the_group_is_told_of_it(tmp_path: Path) -> None:
@@ -85,10 +163,42 @@ def test_an_inventory_without_the_group_is_told_of_it(tmp_path: Path) -> None:
     assert "The inventory has no host in group kubevirt_nodes" in said
 
 
+@pytest.mark.parametrize(
+    ("playbook", "variable", "value"),
+    [
+        ("deploy", "control_plane_state", "absent"),
+        ("deploy", "launcher_image_state", "absent"),
+        ("provision", "launcher_image_state", "absent"),
+        ("remove", "control_plane_state", "present"),
+        ("remove", "launcher_image_state", "present"),
+    ],
+)
+def test_a_state_that_turns_a_playbook_round_is_refused(
+    playbook: str, variable: str, value: str, tmp_path: Path
+) -> None:
+    code, said = looked(tmp_path, INVENTORY, playbook=playbook, **{variable: value})
+
+    assert code != 0, said
+    assert f"{variable}={value} would turn this playbook round." in said
+    assert not acted_on(said)
+
+
+@pytest.mark.parametrize("playbook", NAMES)
+def test_a_playbook_gives_each_role_its_state_whatever_the_inventory_says(playbook: str) -> None:
+    first, *others = yaml.safe_load((PLAYBOOKS / f"{playbook}.yml").read_text())
+    (state,) = (one["vars"]["__kubevirt_state"] for one in first["tasks"] if "vars" in one)
+    steps = [step for play in others for step in play.get("roles", play.get("tasks"))]
+    given = [step["vars"] for step in steps if "vars" in step]
+
+    assert given
+    for one in given:
+        assert [value for name, value in one.items() if name.endswith("_state")] == [state]
+
+
 @pytest.mark.parametrize("playbook", NAMES)
 def test_every_playbook_looks_at_its_hosts_first_of_all(playbook: str) -> None:
-    plays = yaml.safe_load((PLAYBOOKS / f"{playbook}.yml").read_text())
-    (like,) = yaml.safe_load((PLAYBOOKS / "deploy.yml").read_text())[:1]
+    first, *_others = yaml.safe_load((PLAYBOOKS / f"{playbook}.yml").read_text())
 
-    assert plays[0] == like
-    assert [one["ansible.builtin.include_tasks"] for one in like["tasks"]] == ["tasks/hosts.yml"]
+    assert first["hosts"] == "localhost,all"
+    assert first["tags"] == "always"
+    assert [one["ansible.builtin.include_tasks"] for one in first["tasks"]] == ["tasks/states.yml", "tasks/hosts.yml"]

@@ -199,7 +199,7 @@ def test_what_provision_is_told_is_looked_at_on_the_nodes_too_before_anything_is
 @pytest.mark.parametrize("playbook", ["deploy", "provision"])
 def test_a_node_that_fails_ends_the_playbook_before_the_cluster_is_touched(playbook: str) -> None:
     _hosts, nodes, *_client = yaml.safe_load((ROOT / f"playbooks/{playbook}.yml").read_text())
-    assert "kubevirt_nodes" in nodes["hosts"]
+    assert "__kubevirt_meant.nodes" in nodes["hosts"]
     assert nodes["any_errors_fatal"] is True
 
 
