@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What playbook deploy hands from the nodes to the control plane, rendered by Ansible itself."""
+"""What the playbooks hand from the nodes to the control plane, rendered by Ansible itself."""
 
 from __future__ import annotations
 
@@ -15,24 +15,25 @@ from typing import Any
 import pytest
 import yaml
 
-DEPLOY = Path(__file__).resolve().parents[3] / "playbooks" / "deploy.yml"
+PLAYBOOKS = Path(__file__).resolve().parents[3] / "playbooks"
 DIGESTS = {"control-plane": "sha256:" + "1" * 64, "virt-launcher": "sha256:" + "2" * 64}
 
 
-def revisions(folder: Path, digests: dict[str, dict[str, str]]) -> Any:
-    """Return control_plane_image_revisions of the client after role launcher_image has set facts of hosts."""
-    _hosts, _nodes, client = yaml.safe_load(DEPLOY.read_text())
-    (role,) = client["roles"]
+def handed(folder: Path, nodes: dict[str, dict[str, Any]], expression: str) -> Any:
+    """Return what an expression is on the client after roles have set facts of hosts."""
     local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
-    hosts = {name: {"has": given} if given else {} for name, given in digests.items()}
+    hosts: dict[str, Any] = {name: {} for name in nodes if name != "localhost"}
     (folder / "hosts.yml").write_text(yaml.safe_dump({"all": {"vars": local, "hosts": {**hosts, "client": {}}}}))
-    fact = {"ansible.builtin.set_fact": {"launcher_image_digests": "{{ has }}"}, "when": "has is defined"}
-    keep = {"content": "{{ control_plane_image_revisions | to_json }}", "dest": f"{folder}/said.json", "mode": "0600"}
     plays = [
-        {"hosts": "all,!client", "gather_facts": False, "tasks": [fact]},
-        {"hosts": "client", "gather_facts": False, "tasks": [{"ansible.builtin.copy": keep, "vars": role["vars"]}]},
+        {"hosts": name, "gather_facts": False, "tasks": [{"ansible.builtin.set_fact": facts}]}
+        for name, facts in nodes.items()
+        if facts
     ]
-    (folder / "play.yml").write_text(yaml.safe_dump(plays))
+    keep = {"content": "{{ handed | to_json }}", "dest": f"{folder}/said.json", "mode": "0600"}
+    look = {"ansible.builtin.copy": keep, "vars": {"handed": expression}}
+    (folder / "play.yml").write_text(
+        yaml.safe_dump([*plays, {"hosts": "client", "gather_facts": False, "tasks": [look]}])
+    )
     python = os.environ.get("ANSIBLE_PYTHON", sys.executable)
     command = [python, "-m", "ansible", "playbook", "-i", "hosts.yml", "play.yml"]
     done = subprocess.run(command, cwd=folder, env=os.environ, capture_output=True, text=True, check=False)
@@ -43,11 +44,8 @@ def revisions(folder: Path, digests: dict[str, dict[str, str]]) -> Any:
 @pytest.mark.parametrize(
     ("digests", "expected"),
     [
-        pytest.param(
-            {"other": {}, "n1": DIGESTS, "n2": DIGESTS},
-            DIGESTS,
-            id="two nodes beside another host",
-        ),
+        pytest.param({"other": {}, "n1": DIGESTS, "n2": DIGESTS}, DIGESTS, id="two nodes beside another host"),
+        pytest.param({"other": {}, "localhost": DIGESTS}, DIGESTS, id="this machine, which no inventory has"),
         pytest.param({"other": {}, "n1": {}}, {}, id="images that nobody brought to the nodes"),
     ],
 )
@@ -55,4 +53,26 @@ def test_the_revisions_are_the_digests_that_the_nodes_have(
     digests: dict[str, dict[str, str]], expected: dict[str, str], tmp_path: Path
 ) -> None:
     """What makes an image that was built anew under its tag be rolled out."""
-    assert revisions(tmp_path, digests) == expected
+    _hosts, _nodes, client = yaml.safe_load((PLAYBOOKS / "deploy.yml").read_text())
+    (role,) = client["roles"]
+    facts = {name: {"launcher_image_digests": one} if one else {} for name, one in digests.items()}
+
+    assert handed(tmp_path, facts, role["vars"]["control_plane_image_revisions"]) == expected
+
+
+@pytest.mark.parametrize(
+    ("usable", "emulates"),
+    [
+        pytest.param({"n1": True, "n2": False}, False, id="a node with KVM"),
+        pytest.param({"n1": False, "n2": False}, True, id="nodes without"),
+        pytest.param({"localhost": True}, False, id="this machine, with KVM"),
+    ],
+)
+def test_the_quickstart_emulates_where_no_node_has_kvm_whatever_the_nodes_are_called(
+    usable: dict[str, bool], emulates: bool, tmp_path: Path
+) -> None:
+    """There is no group kubevirt_nodes here, as where kubevirt_nodes is another one."""
+    deploy, _provision = yaml.safe_load((PLAYBOOKS / "quickstart.yml").read_text())
+    facts: dict[str, dict[str, Any]] = {name: {"node_kvm_usable": one} for name, one in usable.items()}
+
+    assert handed(tmp_path, facts, deploy["vars"]["control_plane_use_emulation"]) is emulates
