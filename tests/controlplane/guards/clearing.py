@@ -11,10 +11,53 @@ _CLEARING = "controlplane/virt_handler/clearing.py"
 _ENDING = "controlplane/virt_handler/ending.py"
 _BY_CLEARING = ("tests/controlplane/virt_handler/test_clearing.py",)
 _BY_UNANSWERED = ("tests/controlplane/virt_handler/test_clearing_unanswered.py",)
+_BY_AGAIN = ("tests/controlplane/virt_handler/test_clearing_again.py",)
 _ORPHANS = "controlplane/virt_handler/vmi/orphans.py"
 _BY_ORPHANS = ("tests/controlplane/virt_handler/vmi/test_orphans.py",)
 
 GUARDS: tuple[Guard, ...] = (
+    Guard(
+        file=_CLEARING,
+        line="self._asked_at, self._silences, self._missing = asking.at,",
+        without="self._asked_at, self._silences, self._missing = self._clock.monotonic(),",
+        because="A late answer would count as news, though what it tells is from before the node fell silent.",
+        tests=_BY_AGAIN,
+    ),
+    Guard(
+        file=_CLEARING,
+        line="if asking.failures >= AT_ONCE and not asking.has_answers:",
+        without="if asking.failures >= AT_ONCE:",
+        because="Eight VMIs that cannot be answered for would keep an orphan from being asked about.",
+        tests=_BY_AGAIN,
+    ),
+    Guard(
+        file=_CLEARING,
+        line="told, self._told = self._told, {(said.reason, uid) for uid, said in left}",
+        without="told, self._told = self._told, self._told | {(said.reason, uid) for uid, said in left}",
+        because="What was answered meanwhile would not hold the node at its next return.",
+        tests=_BY_AGAIN,
+    ),
+    Guard(
+        file=_CLEARING,
+        line='        """Ask and look again now."""\n        self._rested_at, self._pause = -inf, ASK_SECONDS\n',
+        without='        """Ask and look again now."""\n',
+        because="A node that is heard again would wait for as long as it last waited in vain.",
+        tests=_BY_AGAIN,
+    ),
+    Guard(
+        file=_ENDING,
+        line="        if turn.dial and (session",
+        without="        if traces is not None and turn.dial and (session",
+        because="Where virt-node is away no orphan out of contact would end.",
+        tests=_BY_AGAIN,
+    ),
+    Guard(
+        file=_ENDING,
+        line="            self._since.pop(uid, None)\n",
+        without="",
+        because="An orphan that is up again would not hold the node.",
+        tests=_BY_AGAIN,
+    ),
     Guard(
         file="controlplane/virt_handler/clearing.py",
         line="self._asked_at, self._silences, self._missing = asking.at, asking.silences, asking.missing",
