@@ -29,7 +29,7 @@ from kubevirt_api.names import QUARANTINED, SCHEDULABLE
 from controlplane.api.objects.claim import PersistentVolumeClaim
 from controlplane.api.objects.data_volume import DataVolume
 from controlplane.api.objects.decode import DecodeError, decode
-from controlplane.api.objects.lease import Lease, node_of
+from controlplane.api.objects.lease import node_of
 from controlplane.api.objects.meta import Node as Struct
 from controlplane.api.objects.meta import ObjectMeta
 from controlplane.api.objects.node import Node
@@ -42,6 +42,7 @@ from controlplane.api.objects.resources import (
 from controlplane.engine.ports import Cache
 from controlplane.virt_controller.claims import BY_CLAIM, DATA_VOLUMES
 from controlplane.virt_controller.node.decide import duration_seconds
+from controlplane.virt_controller.node.reconciler import read_lease
 from controlplane.virt_controller.owner import controller_of
 from controlplane.virt_controller.replicaset.member import Member, gist, read_member
 
@@ -244,10 +245,7 @@ def _says(raw: bytes | None) -> tuple[bool, str | None]:
 
 
 def _lasts(raw: bytes | None) -> int:
-    try:
-        return duration_seconds(None if raw is None else decode(raw, Lease))
-    except DecodeError:
-        return duration_seconds(None)
+    return duration_seconds(read_lease(raw))
 
 
 def _is_to_start(raw: bytes | None) -> bool:

@@ -49,7 +49,7 @@ class NodeReconciler:
         if raw is None:
             self._sightings.forget(key.name)
             return None
-        lease = _read(self._leases.get(self._lease_key(key)))
+        lease = read_lease(self._leases.get(self._lease_key(key)))
         return World(node=decode(raw, Node), lease=lease, still_for=self._see(key.name, lease))
 
     def decide(self, world: World) -> Plan[Action]:
@@ -92,14 +92,14 @@ class NodeReconciler:
     def _lease_changed(self, key: Key, _before: bytes | None, after: bytes | None) -> None:
         node = node_of(key.name)
         if node is not None:
-            self._see(node, _read(after))
+            self._see(node, read_lease(after))
 
 
 def _renewal(lease: Lease | None) -> Renewal | None:
     return None if lease is None else lease.renewal
 
 
-def _read(raw: bytes | None) -> Lease | None:
+def read_lease(raw: bytes | None) -> Lease | None:
     """Read a Lease; one that cannot be read is none."""
     try:
         return None if raw is None else decode(raw, Lease)

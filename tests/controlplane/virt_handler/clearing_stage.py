@@ -13,14 +13,26 @@ from typing import Any
 
 from controlplane.api.objects.decode import decode
 from controlplane.api.objects.pod import Pod
+from controlplane.api.objects.resources import Key
+from controlplane.engine.errors import Unavailable
 from controlplane.engine.ports import Json
 from controlplane.virt_handler.clearing import Clearing
 from controlplane.virt_handler.vmi.ports import CannotLook, NoContact
 from controlplane.virt_handler.vmi.story import Told
 from controlplane.virt_handler.vmi.world import Launcher, Traces
-from tests.controlplane.virt_handler.builders import OFF, POD_UID, RUNNING, VMI_UID, a_launcher, pod_object, seen
+from tests.controlplane.virt_handler.builders import (
+    OFF,
+    POD_UID,
+    RUNNING,
+    VMI_UID,
+    a_launcher,
+    pod_object,
+    seen,
+    vmi_object,
+)
 from tests.controlplane.virt_handler.fakes import FakeApi, FakeCache, FakeClock, FakeHeartbeat
 
+YET_TO_SAY = "the API server is yet to say which guests on this node are still its own"
 BEAT_SECONDS = 10
 MANY_TURNS = 50
 
@@ -121,3 +133,31 @@ class Stage:
 
     async def _tell(self, about: Json, told: Told) -> None:
         self.told.append((about, told))
+
+
+class Server:
+    """An API server that cannot answer for some of the VMIs."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.mute: set[str] = set()
+        self.asked: list[str] = []
+        self._get = stage.api.get
+        stage.api.get = self.get  # type: ignore[method-assign]
+
+    async def get(self, resource: Any, key: Key) -> Json:
+        self.asked.append(key.name)
+        if key.name in self.mute:
+            raise Unavailable(f"cannot get {key}: 500 unable to decode")
+        return await self._get(resource, key)
+
+
+def a_guest(stage: Stage, name: str) -> FakeGuest:
+    """Add a guest that is its node's own as soon as there is a VMI of its name (own)."""
+    return stage.add(FakeGuest(stage.clock, uid=f"{name}-uid", pod_uid=f"{name}-pod", name=name))
+
+
+def own(stage: Stage, name: str, phase: str = "Running") -> None:
+    body = vmi_object(phase)
+    body["metadata"] |= {"name": name, "uid": f"{name}-uid"}
+    body["status"]["activePods"] = {f"{name}-pod": "node-1"}
+    stage.api.store(body)

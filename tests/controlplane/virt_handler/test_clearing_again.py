@@ -13,9 +13,8 @@ from controlplane.api.objects.resources import Key
 from controlplane.engine.ports import Json
 from controlplane.virt_handler.vmi.orphans import DEADLINE_SECONDS
 from tests.controlplane.virt_handler.builders import RUNNING
-from tests.controlplane.virt_handler.clearing_stage import Stage
+from tests.controlplane.virt_handler.clearing_stage import YET_TO_SAY, Server, Stage, a_guest, own
 from tests.controlplane.virt_handler.fakes import LEASE_SECONDS
-from tests.controlplane.virt_handler.test_clearing_unanswered import YET_TO_SAY, Server, a_guest, own
 
 
 @pytest.fixture

@@ -10,33 +10,16 @@ from typing import Any
 import pytest
 
 from controlplane.api.objects.resources import Key
-from controlplane.engine.errors import Forbidden, Unavailable
+from controlplane.engine.errors import Forbidden
 from controlplane.engine.ports import Json
 from controlplane.virt_handler.vmi.orphans import DEADLINE_SECONDS
 from controlplane.virt_handler.vmi.story import Told
 from controlplane.virt_handler.vmi.world import Traces
 from tests.controlplane.virt_handler.builders import vmi_object
-from tests.controlplane.virt_handler.clearing_stage import FakeGuest, Stage
+from tests.controlplane.virt_handler.clearing_stage import YET_TO_SAY, FakeGuest, Server, Stage, a_guest, own
 from tests.controlplane.virt_handler.fakes import LEASE_SECONDS, until
 
-YET_TO_SAY = "the API server is yet to say which guests on this node are still its own"
 MANY = 40
-
-
-class Server:
-    """An API server that cannot answer for some of the VMIs."""
-
-    def __init__(self, stage: Stage) -> None:
-        self.mute: set[str] = set()
-        self.asked: list[str] = []
-        self._get = stage.api.get
-        stage.api.get = self.get  # type: ignore[method-assign]
-
-    async def get(self, resource: Any, key: Key) -> Json:
-        self.asked.append(key.name)
-        if key.name in self.mute:
-            raise Unavailable(f"cannot get {key}: 500 unable to decode")
-        return await self._get(resource, key)
 
 
 @pytest.fixture
@@ -47,18 +30,6 @@ def stage() -> Stage:
 @pytest.fixture
 def server(stage: Stage) -> Server:
     return Server(stage)
-
-
-def a_guest(stage: Stage, name: str) -> FakeGuest:
-    """Add a guest that is its node's own as soon as there is a VMI of its name (own)."""
-    return stage.add(FakeGuest(stage.clock, uid=f"{name}-uid", pod_uid=f"{name}-pod", name=name))
-
-
-def own(stage: Stage, name: str, phase: str = "Running") -> None:
-    body = vmi_object(phase)
-    body["metadata"] |= {"name": name, "uid": f"{name}-uid"}
-    body["status"]["activePods"] = {f"{name}-pod": "node-1"}
-    stage.api.store(body)
 
 
 async def test_each_answer_counts_by_itself_and_only_the_missing_are_asked_for_again(
