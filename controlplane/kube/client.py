@@ -67,6 +67,7 @@ class _List(msgspec.Struct):
 
 
 _list_decoder = msgspec.json.Decoder(_List)
+_list_meta_decoder = msgspec.json.Decoder(_ListMeta)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +236,7 @@ async def _read_page(answer: bytes) -> Page:
 
 def _split_page(answer: bytes) -> Page:
     parts = shallow.members(answer)
-    metadata = msgspec.json.decode(parts["metadata"], type=_ListMeta)
+    metadata = _list_meta_decoder.decode(parts["metadata"])
     return Page(shallow.elements(parts["items"]), metadata.resource_version, metadata.continue_)
 
 

@@ -57,6 +57,9 @@ class _Status(msgspec.Struct):
     details: dict[str, Any] | None = None
 
 
+_decoder = msgspec.json.Decoder(_Status)
+
+
 def translate(code: int, body: bytes, attempt: str, retry_after: str | None = None) -> ApiError:
     """Return our error for an answer that is not 2xx. attempt says what was tried, on which object.
 
@@ -102,6 +105,6 @@ def causes_reason(error: ApiError, reason: str) -> bool:
 
 def _parse(body: bytes) -> _Status:
     try:
-        return msgspec.json.decode(body, type=_Status)
+        return _decoder.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return _Status()

@@ -194,7 +194,7 @@ def encode(message: FromHandler | FromNode) -> bytes:
     if len(data) > MESSAGE_LIMIT_BYTES:
         raise ValueError(f"a message of {len(data)} bytes, more than the {MESSAGE_LIMIT_BYTES} that are carried")
     try:
-        msgspec.json.decode(data, type=type(message))
+        (_from_handler if isinstance(message, FromHandler) else _from_node).decode(data)
     except msgspec.ValidationError as error:
         raise ValueError(f"no message that would be read: {error}") from error
     return data

@@ -93,11 +93,14 @@ class _ReviewUid(msgspec.Struct):
     request: _RequestUid
 
 
+_uid_decoder = msgspec.json.Decoder(_ReviewUid)
+
+
 def _bug(body: bytes) -> Answer:
     """Refuse with a clean 500; the API server relays it only when it carries the request's UID."""
     message = "admission failed by an error of its own; nothing was changed. The log of virt-api says more"
     try:
-        uid = msgspec.json.decode(body, type=_ReviewUid).request.uid
+        uid = _uid_decoder.decode(body).request.uid
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return failure(500, message)
     status = {"status": "Failure", "code": 500, "reason": "InternalError", "message": message}

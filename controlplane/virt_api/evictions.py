@@ -75,6 +75,9 @@ class _Review(msgspec.Struct):
     request: _Asked
 
 
+_decoder = msgspec.json.Decoder(_Review)
+
+
 @dataclass(frozen=True, slots=True)
 class Evictions:
     """Answers reviews of pods/eviction."""
@@ -87,7 +90,7 @@ class Evictions:
     async def answer(self, peer: str, body: bytes) -> Answer:
         """Answer one review. BusyError when this peer has too many under way."""
         try:
-            asked = msgspec.json.decode(body, type=_Review).request
+            asked = _decoder.decode(body).request
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             return failure(400, f"not an AdmissionReview: {error}")
         if not self._places.take(peer, 1):

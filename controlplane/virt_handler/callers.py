@@ -31,12 +31,15 @@ class _ApiService(msgspec.Struct):
     spec: _Spec = msgspec.field(default_factory=_Spec)
 
 
+_decoder = msgspec.json.Decoder(_ApiService)
+
+
 def take_authority(tls: DoorTls, raw: bytes | None) -> None:
     """Take callers by the bundle that an APIService holds; an empty or broken one leaves the one that is in use."""
     if raw is None:
         return
     try:
-        bundle = base64.b64decode(msgspec.json.decode(raw, type=_ApiService).spec.bundle, validate=True)
+        bundle = base64.b64decode(_decoder.decode(raw).spec.bundle, validate=True)
         if bundle:
             tls.use_authority(bundle)
     except (ValueError, binascii.Error, msgspec.MsgspecError) as error:

@@ -66,12 +66,15 @@ class _Review(msgspec.Struct):
     request: _Request
 
 
+_decoder = msgspec.json.Decoder(_Review)
+
+
 def parse_review(body: bytes) -> Request:
     """Read what the API server asks. UnreadableReviewError carries the answer to an object that is too big or deep."""
     found = _UID.search(body[:4096])
     uid = found.group(1).decode() if found else ""
     try:
-        request = msgspec.json.decode(body, type=_Review).request
+        request = _decoder.decode(body).request
         obj = _object(request.object, request.uid)
         old = _old(request.old_object)
     except RecursionError as error:

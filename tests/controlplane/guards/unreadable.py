@@ -22,6 +22,13 @@ _BY_REASONS = ("tests/controlplane/virt_controller/vmi/test_reconciler.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
+        file="controlplane/api/objects/decode.py",
+        line="        with _making:\n            _DECODERS[kind] =",
+        without="        if True:\n            _DECODERS[kind] =",
+        because="Two threads that read the first objects of a type at once would end their process.",
+        tests=("tests/controlplane/api/objects/test_first_reads.py",),
+    ),
+    Guard(
         file=_FOLLOW,
         line="                if isinstance(error, Gone) or error.reason in IN_THE_WAY:",
         without="                if isinstance(error, Gone):",
