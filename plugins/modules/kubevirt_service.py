@@ -33,6 +33,8 @@ options:
   name:
     description:
       - Name of the Service; the name of what is exposed by default.
+      - A Service of that name that finds other Pods than guests, and belongs to no machine, is neither changed nor deleted
+        unless O(selector) is given, or, with O(state=absent), O(name) alone.
     type: str
   namespace:
     description:

@@ -85,11 +85,12 @@ def _services(wish: Wish) -> Resource:
 
 
 def _absent(
-    _params: Mapping[str, Any], api: Api, wish: Wish, check_mode: bool
+    params: Mapping[str, Any], api: Api, wish: Wish, check_mode: bool
 ) -> tuple[str | None, Object | None, Object | None]:
     live = api.get(_services(wish), wish.name)
     if live is None or live["metadata"].get("deletionTimestamp"):
         return None, live, None
+    _refuse_others(params, wish, live)
     there = api.delete(_services(wish), wish.name, {}, dry_run=check_mode)
     return "delete" if there else None, live, None
 
@@ -105,6 +106,7 @@ def _present(
         return "create", None, api.create(_services(wish), wanted, dry_run=check_mode)
     if live["metadata"].get("deletionTimestamp"):
         raise VirtError(f"Service {wish.namespace}/{wish.name} is being deleted; try again when it is gone")
+    _refuse_others(params, wish, live)
     if not params.get("ports"):
         wanted["spec"].pop("ports", None)  # it has some
     former = (wish.kind.name, wish.target or "") if wish.kind is not None and not params["owned"] else None
@@ -115,6 +117,11 @@ def _present(
     patch = {**patch, "metadata": {**(patch.get("metadata") or {}), **version}}
     written = api.patch(_services(wish), wish.name, patch, dry_run=check_mode)
     return (None if compare.is_same_content(live, written) else "patch"), live, written
+
+
+def _refuse_others(params: Mapping[str, Any], wish: Wish, live: Object) -> None:
+    if whose := exposure.others(params, wish, live):
+        raise VirtError(whose)
 
 
 def _target(params: Mapping[str, Any], api: Api, wish: Wish, check_mode: bool) -> Object | None:

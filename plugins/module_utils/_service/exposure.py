@@ -89,6 +89,26 @@ def declared(params: Mapping[str, Any], wish: Wish, target: Object | None) -> Ob
     return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
 
 
+def others(params: Mapping[str, Any], wish: Wish, live: Object) -> str:
+    """Say whose a Service is that has the name and finds other Pods than guests; "" where it may be changed.
+
+    What belongs to a machine was made for one, whatever it selects; who gives the selector has said what is meant.
+    """
+    selector = (live.get("spec") or {}).get("selector") or {}
+    owners = live["metadata"].get("ownerReferences") or []
+    is_for_guests = bool({names.VMI_ID, names.VM_NAME} & {*selector}) or any(
+        str(one.get("apiVersion")).partition("/")[0] == names.GROUP for one in owners
+    )
+    if wish.kind is None or params.get("selector") or not selector or is_for_guests:
+        return ""
+    found = ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
+    return (
+        f"Service {wish.namespace}/{wish.name} finds other Pods ({found}) than those of {wish.title}: give name for"
+        " another Service, or selector if it is this one that is to be changed; name alone, without what is exposed,"
+        " deletes it"
+    )
+
+
 def over(live: Object, wanted: Object, former: tuple[str, str] | None = None) -> Object:
     """Return the declaration of a Service that is there already: its selector a whole, its other owners kept.
 

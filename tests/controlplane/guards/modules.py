@@ -34,6 +34,13 @@ _BY_GOAL = (f"{_TESTS}/_vm/test_goal.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
+        file=_EXPOSE,
+        line="        raise VirtError(whose)\n",
+        without="        pass\n",
+        because="A Service of somebody's that has a machine's name would find the machine instead, and go with it.",
+        tests=_BY_SERVICE_MODULE,
+    ),
+    Guard(
         file="plugins/module_utils/_vm/writing.py",
         line="whole.only_new(whole.for_creation(request))",
         without="whole.for_creation(request)",

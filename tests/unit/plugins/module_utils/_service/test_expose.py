@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -120,6 +121,32 @@ def test_another_selector_replaces_the_old_one(world: World, expose: Expose) -> 
     expose(vm="web", ports=PORT)
     expose(vm="web", ports=PORT, selector={"app": "web"})
     assert world.objects[KEY]["spec"]["selector"] == {"app": "web"}
+
+
+@pytest.mark.parametrize("state", ["present", "absent"])
+def test_somebody_elses_service_of_the_name_is_neither_taken_over_nor_deleted(
+    world: World, expose: Expose, state: str
+) -> None:
+    """It has its name from what is exposed: nobody has said that this very Service is meant."""
+    world.put("services", {"metadata": {"name": "web", "namespace": "default"}, "spec": {"selector": {"app": "shop"}}})
+    before = copy.deepcopy(world.objects[KEY])
+
+    with pytest.raises(VirtError, match=r"Service default/web finds other Pods \(app=shop\).*give name.*or selector"):
+        expose(vm="web", ports=PORT, state=state)
+
+    assert world.objects[KEY] == before
+    assert expose(vm="web", ports=PORT, selector={"vmi.kubevirt.io/id": "web"})["changed"] is True
+    assert expose(name="web", state="absent")["changed"] is True
+
+
+@pytest.mark.parametrize("selector", [{"vmi.kubevirt.io/id": "db"}, {"vm.kubevirt.io/name": "web"}, {}])
+def test_one_that_finds_guests_or_nothing_is_ours_to_change(
+    world: World, expose: Expose, selector: dict[str, str]
+) -> None:
+    """As virtctl makes them, and as this module did for another machine."""
+    world.put("services", {"metadata": {"name": "web", "namespace": "default"}, "spec": {"selector": selector}})
+
+    assert expose(vm="web", ports=PORT)["changed"] is True
 
 
 def test_a_replica_set_goes_by_its_labels(world: World, expose: Expose) -> None:
