@@ -18,6 +18,14 @@ from tests.controlplane.simulation.ledger import controlling_uid, strategy_of
 from tests.controlplane.simulation.store import OVER, Change, Json, Store
 
 
+def begins_to_go(change: Change) -> bool:
+    """Tell whether an object is deleted by this change, or begins to be."""
+    before, after = change.before, change.after
+    if before is None or "deletionTimestamp" in before["metadata"]:
+        return False
+    return after is None or "deletionTimestamp" in after["metadata"]
+
+
 def vmi_deleted(change: Change, view: View) -> str | None:
     """A VMI is stopped only by the VM that controls it, for a cause that is in that VM or in the VMI."""
     vmi = change.before or {}

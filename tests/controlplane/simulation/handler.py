@@ -42,7 +42,7 @@ from tests.controlplane.simulation.listing import (
 )
 from tests.controlplane.simulation.node import Node
 from tests.controlplane.simulation.process import SHORTEST_SECONDS, Process
-from tests.controlplane.simulation.returns import Returns
+from tests.controlplane.simulation.returns import CLEARING, Returns
 from tests.controlplane.simulation.sessions import WatchedRegistry
 from tests.controlplane.simulation.store import Json, Store
 from tests.controlplane.simulation.watched_queue import WatchedQueue
@@ -105,7 +105,7 @@ class Handler(Process):
         self._returns = Returns()
         self._returns.comes_back(self.clock.monotonic(), store.version, self._listed())
         self.run(self._heartbeat.run())
-        self.run(self._clearing.run(), work="clear the node")
+        self.run(self._clearing.run(), work=CLEARING.name)
         self.run(self._keep_listed(api))
 
     async def _keep_listed(self, api: RememberingApi) -> None:
@@ -170,10 +170,19 @@ class Handler(Process):
         since = self.clock.monotonic() - self._answered_at
         is_asking = any(one.call.kind == LEASE.kind for one in self.passes)
         is_late = not is_asking and since > EVERY_SECONDS + SHORTEST_SECONDS
-        return f"it has not asked for a renewal since {since:.2f} s" if is_late else None
+        return f"it has not asked for a renewal since {since:.2f} s" if is_late else self._unasked()
+
+    def _unasked(self) -> str | None:
+        """Say whose launcher it should have asked about by now. What is under way brings the rest."""
+        if any(one.turn.key == CLEARING for one in self.passes):
+            return None
+        known = {uid: one.vmi for uid, one in self._known_launchers().items() if uid in self._listed()}
+        return self._returns.overdue(self.clock.monotonic(), known.items())
 
     def carry_out(self, index: int, fate: Fate, meanwhile: Callable[[], None] = lambda: None) -> None:
         is_renewal = self.passes[index].call.kind == LEASE.kind
+        if self.passes[index].turn.key == CLEARING:
+            self._returns.settles(self.clock.monotonic())
         beat = self._heartbeat.last_beat
         if is_renewal:
             self._answered_at = self.clock.monotonic()
@@ -197,6 +206,8 @@ class Handler(Process):
         return self._returns.unasked(self.clock.monotonic(), asked.ever, self._known_launchers())
 
     def broken_promise(self, asked: Asked) -> str | None:
+        if asked.call.kind == VIRTUAL_MACHINE_INSTANCE.kind and asked.call.is_question:
+            self._returns.asks(asked.call.key, self.store.version)
         if asked.call.verb == "define":
             started = asked.call.asked["pod_uid"]
             now, launchers = self.clock.monotonic(), self._known_launchers()

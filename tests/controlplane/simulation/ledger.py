@@ -191,3 +191,9 @@ def _uid(body: Json) -> str:
 
 def _phase(body: Json) -> str:
     return str(body.get("status", {}).get("phase", ""))
+
+
+def numbers(vmi: Json) -> tuple[int, int]:
+    """Return attempt and epoch."""
+    status = vmi.get("status", {})
+    return int(status.get("attempt", status.get("epoch", 0))), int(status.get("epoch", 0))

@@ -17,7 +17,7 @@ from tests.controlplane.simulation.answers import View
 from tests.controlplane.simulation.breach import Breach
 from tests.controlplane.simulation.causes import phase
 from tests.controlplane.simulation.launcher import Launcher
-from tests.controlplane.simulation.ledger import Ledger, controlling_uid
+from tests.controlplane.simulation.ledger import Ledger, controlling_uid, numbers
 from tests.controlplane.simulation.node import Node
 from tests.controlplane.simulation.store import Change, Json, Store
 from tests.controlplane.simulation.truth import says_why
@@ -44,6 +44,8 @@ class Oracles:
         """Who made a Pod, by UID."""
         self._strays: set[str] = set()
         """UIDs of former attempts' Pods that a former leader made: they cannot be granted."""
+        self._beside_another: set[str] = set()
+        """UIDs of Pods that were made while two took themselves for the leader."""
         self._created: dict[str, deque[float]] = {}
         self._guests: set[tuple[str, str]] = set()
         self.phases_seen: Counter[tuple[str, str]] = Counter()
@@ -160,7 +162,7 @@ class Oracles:
         lost = causes.overwritten(change, view.vmi) if change.after is not None else None
         if lost:
             return f"I9 lost update: {lost}"
-        if change.actor == "controller" and _begins_to_go(change):
+        if change.actor == "controller" and causes.begins_to_go(change):
             unasked = causes.vmi_deleted(change, view)
             return f"I3 unasked stop: {unasked}" if unasked else None
         before, after = change.before, change.after
@@ -205,10 +207,19 @@ class Oracles:
         if any(one.vmi_uid == uid for node in self._nodes for one in node.guests()):
             return f"I8 not dead: {change.key} is {'gone' if after is None else phase(after)}, and its guest runs"
         if after is None and change.actor == "controller" and view.since >= self.is_one_leader_since:
-            pods = [key for key, pod in self._store.list(POD) if controlling_uid(pod) == uid]
+            pods = [key for key, pod in self._store.list(POD) if controlling_uid(pod) == uid and self._was_seen(pod)]
             if pods:
                 return f"I6 finalizer: VMI {change.key} goes before its Pod {pods[0]}"
         return None
+
+    def _was_seen(self, pod: Json) -> bool:
+        """Tell whether a Pod can have been known to whoever lets its VMI go.
+
+        The create of a leader that is none any more may arrive after the next one was told that there is no such Pod.
+        Nothing is granted to that Pod, and Kubernetes' garbage collector takes it.
+        """
+        uid = pod["metadata"]["uid"]
+        return uid not in self._beside_another or uid in self._grants.get(controlling_uid(pod) or "", {})
 
     def _grant_breaks(self, change: Change) -> str | None:
         """The right to start goes to one Pod of a run, for good; to one that we made, where it is."""
@@ -235,7 +246,7 @@ class Oracles:
         for key, pod in pods:
             if controlling_uid(pod) != vmi["metadata"]["uid"] or pod["spec"].get("nodeName") != node:
                 return f"Pod {key}, which is not its own, or not there"
-            if int(key.name.rsplit("-", 1)[-1]) != _attempt(vmi):
+            if int(key.name.rsplit("-", 1)[-1]) != numbers(vmi)[0]:
                 return f"Pod {key}, which is of another attempt"
         return None
 
@@ -243,7 +254,7 @@ class Oracles:
         """attempt and epoch never go back, and skip nothing."""
         if change.after is None:
             return None
-        uid, now = change.after["metadata"]["uid"], _numbers(change.after)
+        uid, now = change.after["metadata"]["uid"], numbers(change.after)
         old = self._numbers.get(uid, (0, 0))
         self._numbers[uid] = (max(old[0], now[0]), max(old[1], now[1]))
         if any(after > before + 1 for before, after in zip(old, now, strict=True)):
@@ -254,7 +265,7 @@ class Oracles:
         if change.before is None and change.after is not None:
             self._makers[change.after["metadata"]["uid"]] = change.actor
             return self._creation_breaks(change, change.after, view) if change.actor == "controller" else None
-        if change.actor == "controller" and _begins_to_go(change):
+        if change.actor == "controller" and causes.begins_to_go(change):
             unasked = causes.pod_deleted(change, self._store)
             return f"I3 unasked stop: {unasked}" if unasked else None
         return None
@@ -268,8 +279,10 @@ class Oracles:
         attempt, recorded = int(change.key.name.rsplit("-", 1)[-1]), self._numbers.get(owner, (0, 0))[0]
         if attempt > recorded:
             return f"attempt: Pod {change.key} was created before its attempt was recorded"
-        if attempt < recorded and view.since < self.is_one_leader_since:
-            self._strays.add(pod["metadata"]["uid"])
+        if view.since < self.is_one_leader_since:
+            self._beside_another.add(pod["metadata"]["uid"])
+            if attempt < recorded:
+                self._strays.add(pod["metadata"]["uid"])
         alive = [key for key, body in self._store.list(POD) if controlling_uid(body) == owner and self._counts(body)]
         if len(alive) > 1:
             return f"one Pod per run: VMI {owner} has {', '.join(map(str, alive))}"
@@ -286,19 +299,3 @@ class Oracles:
         is_storm = len(times) == CREATES_PER_MINUTE and self.now - times[0] < RATE_SECONDS
         times.append(self.now)
         return f"write rate: Pod {key} was made {CREATES_PER_MINUTE} times within a minute" if is_storm else None
-
-
-def _begins_to_go(change: Change) -> bool:
-    before, after = change.before, change.after
-    if before is None or "deletionTimestamp" in before["metadata"]:
-        return False
-    return after is None or "deletionTimestamp" in after["metadata"]
-
-
-def _attempt(vmi: Json) -> int:
-    return _numbers(vmi)[0]
-
-
-def _numbers(vmi: Json) -> tuple[int, int]:
-    status = vmi.get("status", {})
-    return int(status.get("attempt", status.get("epoch", 0))), int(status.get("epoch", 0))

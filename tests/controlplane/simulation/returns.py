@@ -8,10 +8,10 @@ It shares no code with the clearing.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE
+from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Key
 from tests.controlplane.simulation.answers import Answers
 from tests.controlplane.simulation.launcher import Launcher
 from tests.controlplane.simulation.listing import DURATION_SECONDS
@@ -19,6 +19,10 @@ from tests.controlplane.simulation.listing import DURATION_SECONDS
 CLEARING_SECONDS = 60.0
 """Within which an orphan is ended sooner than a minute after its VMI was seen last, and a question without an answer
 holds the node."""
+ASKED_WITHIN_SECONDS = 10.0
+"""Of a return, or of the end of questions that were under way then, there is one about each launcher."""
+CLEARING = Key("", "clear the node")
+"""What is at work when the node asks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,9 @@ class Returns:
         self._sent: float | None = None
         """When (monotonic) the last renewal was asked for that was answered."""
         self._all: list[Return] = []
+        self._asked: dict[Key, int] = {}
+        """The store's version when a VMI was last asked for, whatever came of it."""
+        self._settled_at = 0.0
 
     def comes_back(self, now: float, version: int, pods: Collection[str]) -> None:
         """Take note of what is known in that moment."""
@@ -48,6 +55,26 @@ class Returns:
         if self._sent is not None and now - self._sent >= DURATION_SECONDS:
             self.comes_back(now, version, pods)
         self._sent = sent
+
+    def asks(self, vmi: Key, version: int) -> None:
+        """Take note of a question."""
+        self._asked[vmi] = version
+
+    def settles(self, now: float) -> None:
+        """Take note that a question has come to its end: what was asked with it is not asked about twice."""
+        self._settled_at = now
+
+    def overdue(self, now: float, launchers: Iterable[tuple[str, Key]]) -> str | None:
+        """Name a launcher about which there was no question since a return. launchers: UID of the Pod, key of the VMI.
+
+        Most guests are their node's own, and nothing would ever come of it: so this is seen when nothing is amiss.
+        """
+        for uid, vmi in launchers:
+            asked = self._asked.get(vmi, -1)
+            since = next((back.at for back in self._all if uid in back.pods and asked < back.version), None)
+            if since is not None and now - max(since, self._settled_at) > ASKED_WITHIN_SECONDS:
+                return f"it came back {now - since:.1f} s ago and has not asked whose the launcher of {vmi} is"
+        return None
 
     def is_clearing(self, now: float) -> bool:
         """Tell whether an orphan need not have its minute: the node has just come back, or nobody has heard from it."""
