@@ -192,6 +192,7 @@ class VmiReconciler:
             key = Key(vmi.metadata.namespace, body["metadata"]["name"])
             if not is_controlled(decode(await self._api.get(POD, key), Pod), vmi):
                 raise Invalid(f"cannot create Pod {key}: one of this name exists and is not ours; delete it") from error
+            memory.begun = max(memory.begun, action.attempt)  # it may be gone before it is seen in the cache
             raise Conflict(str(error)) from error
         memory.begun = max(memory.begun, action.attempt)
 

@@ -16,6 +16,13 @@ _BY_STATUS = ("tests/controlplane/virt_controller/vmi/test_status.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
+        file="controlplane/virt_controller/vmi/reconciler.py",
+        line="            memory.begun = max(memory.begun, action.attempt)  # it may be gone",
+        without="            # it may be gone",
+        because="A Pod that another leader made, and somebody deleted, would be made again.",
+        tests=("tests/controlplane/virt_controller/vmi/test_reconciler.py",),
+    ),
+    Guard(
         file=_DECIDE,
         line="    rule = RULES.get(world.vmi.status.phase)\n",
         without="    rule = RULES.get(world.vmi.status.phase, RULES[PENDING])\n",

@@ -13,7 +13,16 @@ from controlplane.api.objects.decode import decode_vmi
 from controlplane.api.objects.kubevirt import DeveloperConfiguration, KubeVirtConfiguration
 from controlplane.api.objects.pod import MESSAGE_LIMIT
 from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE_INSTANCE, Key, Resource
-from controlplane.engine.errors import ApiError, Forbidden, Invalid, NotFound, Throttled, Unavailable, Unjudged
+from controlplane.engine.errors import (
+    AlreadyExists,
+    ApiError,
+    Forbidden,
+    Invalid,
+    NotFound,
+    Throttled,
+    Unavailable,
+    Unjudged,
+)
 from controlplane.engine.reconcile import reconcile
 from controlplane.virt_controller.vmi.memory import STANDS_SECONDS
 from controlplane.virt_controller.vmi.other_nodes import PREFERRED, REQUIRED
@@ -737,6 +746,29 @@ async def test_a_pod_that_is_gone_before_it_was_seen_is_not_made_again(
     await stage.work()
     await stage.work()
     assert len(made) == 1
+    assert (stage.status["phase"], stage.status["reason"]) == ("Failed", "PodDeleted")
+
+
+async def test_a_pod_that_another_leader_made_and_that_is_gone_before_it_was_seen_is_not_made_again(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All that this process hears of it is that its name is taken, and by whom; before it looks again it is gone."""
+    made: list[Key] = []
+
+    async def create(direct: StoreApi, resource: Resource, namespace: str, body: Json) -> Json:
+        stored = direct.store.create(resource, namespace, body)
+        made.append(Key(namespace, stored["metadata"]["name"]))
+        raise AlreadyExists("it is there")
+
+    monkeypatch.setattr(StoreApi, "create", create)
+    monkeypatch.setattr("controlplane.engine.reconcile.ROUNDS", 1)
+    while not made:
+        await reconcile(stage.reconciler, WEB)
+    stage.lose(made[0])
+    monkeypatch.undo()
+    for _unused in range(3):
+        await stage.work()
+    assert stage.store.list(POD) == []
     assert (stage.status["phase"], stage.status["reason"]) == ("Failed", "PodDeleted")
 
 
