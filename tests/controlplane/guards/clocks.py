@@ -12,8 +12,12 @@ _FAULTS = "controlplane/virt_controller/certificates/faults.py"
 _APPLY = "controlplane/virt_controller/certificates/apply.py"
 _RUN = "controlplane/virt_controller/certificates/run.py"
 _STANDING = "controlplane/virt_controller/certificates/standing.py"
+_PAIRS = "controlplane/virt_api/pairs.py"
+_TLS = "controlplane/virt_api/tls.py"
+_CLUSTER = "controlplane/virt_api/cluster.py"
 _BY_CLOCK = ("tests/controlplane/virt_controller/certificates/test_clock.py",)
 _BY_RUN = ("tests/controlplane/virt_controller/certificates/test_run.py",)
+_BY_PAIRS = ("tests/controlplane/virt_api/test_pairs.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
@@ -129,5 +133,40 @@ GUARDS: tuple[Guard, ...] = (
         without="        if False:",
         because="Whoever put an authority there would not learn why it is not used.",
         tests=_BY_RUN,
+    ),
+    Guard(
+        file=_PAIRS,
+        line="(self._is_valid(self._next) or not self._is_valid(self._used)):",
+        without="True:",
+        because="Of its two pairs virt-api would exchange a pair that clients take for one that they do not.",
+        tests=_BY_PAIRS,
+    ),
+    Guard(
+        file=_PAIRS,
+        line=" or not self._is_valid(self._used)):",
+        without="):",
+        because="Of its two pairs virt-api would stay with a pair that has ended.",
+        tests=_BY_PAIRS,
+    ),
+    Guard(
+        file=_PAIRS,
+        line="        return known.begins <= self._now() < known.ends",
+        without="        return self._now() < known.ends",
+        because="Of its two pairs virt-api would exchange a pair that clients take for one that they do not take yet.",
+        tests=_BY_PAIRS,
+    ),
+    Guard(
+        file=_TLS,
+        line="{pair: self._make(pair, authority) for pair in self._pairs.known}",
+        without="{pair: self._make(pair, authority) for pair in self._pairs.known[:1]}",
+        because="When the pair that waits comes into use, no handshake would be answered any more.",
+        tests=_BY_PAIRS,
+    ),
+    Guard(
+        file=_CLUSTER,
+        line="        return self.client_pairs.current",
+        without="        return self.client_pairs.known[-1] if self.client_pairs.known else None",
+        because="No virt-handler would answer until the pair that waits begins.",
+        tests=_BY_PAIRS,
     ),
 )
