@@ -15,9 +15,11 @@ _STANDING = "controlplane/virt_controller/certificates/standing.py"
 _PAIRS = "controlplane/virt_api/pairs.py"
 _TLS = "controlplane/virt_api/tls.py"
 _CLUSTER = "controlplane/virt_api/cluster.py"
+_OWN_PAIR = "controlplane/virt_handler/own_pair.py"
 _BY_CLOCK = ("tests/controlplane/virt_controller/certificates/test_clock.py",)
 _BY_RUN = ("tests/controlplane/virt_controller/certificates/test_run.py",)
 _BY_PAIRS = ("tests/controlplane/virt_api/test_pairs.py",)
+_BY_DOOR = ("tests/controlplane/virt_handler/test_door.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
@@ -168,5 +170,12 @@ GUARDS: tuple[Guard, ...] = (
         without="        return self.client_pairs.known[-1] if self.client_pairs.known else None",
         because="No virt-handler would answer until the pair that waits begins.",
         tests=_BY_PAIRS,
+    ),
+    Guard(
+        file=_OWN_PAIR,
+        line='BEGINS, ENDS = "1970-01-01T00:00:00Z",',
+        without='BEGINS, ENDS = "2025-01-01T00:00:00Z",',
+        because="A node's clock that was wrong for a moment would keep its virt-handler from being asked for good.",
+        tests=_BY_DOOR,
     ),
 )
