@@ -45,6 +45,13 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_FAULTS,
+        line="get_extension_for_class(x509.BasicConstraints).value.path_length == 0",
+        without="get_extension_for_class(x509.BasicConstraints).value.ca",
+        because="An authority that somebody made and named as ours is would be thrown away.",
+        tests=_BY_CLOCK,
+    ),
+    Guard(
+        file=_FAULTS,
         line="    if not parsed.subject == parsed.issuer == name or",
         without="    if",
         because="An authority that somebody made by the same means would be thrown away.",

@@ -6,10 +6,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 
 from controlplane.kube.certificates import SKEW, KeyPair, issue, join, life, make_authority, split
 from controlplane.virt_controller.certificates.apply import apply
@@ -222,10 +227,25 @@ async def test_a_pair_that_may_last_longer_is_renewed_no_later() -> None:
     assert certificates(toy)[CA_KEY.name] != mended[CA_KEY.name]
 
 
+def by_a_tool(path_length: int | None, *, says_usage: bool) -> KeyPair:
+    """An authority of our name that begins tomorrow, as other tools make one."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kubevirt-ca")])
+    begins = datetime.fromtimestamp(NOW + DAY, UTC)
+    builder = x509.CertificateBuilder(name, name, key.public_key(), 7, begins, begins + AUTHORITY_LIFE)
+    builder = builder.add_extension(x509.SubjectKeyIdentifier(b"mine"), critical=False)
+    builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=path_length), critical=True)
+    if says_usage:
+        usage = (True, False, False, False, False, True, False, False, False)
+        builder = builder.add_extension(x509.KeyUsage(*usage), critical=True)
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return KeyPair(builder.sign(key, hashes.SHA256()).public_bytes(Encoding.PEM), private)
+
+
 AS_A_PERSON_MAKES_THEM: dict[str, Any] = {
     "another name": lambda: make_authority("mine", NOW + DAY, AUTHORITY_LIFE),
-    "our name": lambda: by_hand(name="kubevirt-ca", begins=NOW + DAY),
-    "RSA of any name": lambda: by_hand(begins=NOW + DAY),
+    "our name, no usage": lambda: by_a_tool(0, says_usage=False),
+    "our name, signs authorities": lambda: by_a_tool(None, says_usage=True),
 }
 
 

@@ -78,19 +78,12 @@ def a_serving(authority: KeyPair, age: float = 3600.0, names: tuple[str, ...] = 
     return issue(authority, replace(SUBJECT, dns_names=names), NOW - age, PAIR_LIFE)
 
 
-def by_hand(
-    key: Any = None,
-    *,
-    is_ca: bool | None = True,
-    may_sign: bool = True,
-    name: str = "by hand",
-    begins: float = NOW - 7 * DAY,
-) -> KeyPair:
+def by_hand(key: Any = None, *, is_ca: bool | None = True, may_sign: bool = True) -> KeyPair:
     """An authority as a person makes one: any key, begun some days ago, its key's identifier its own invention."""
     key = key or ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-    since = datetime.fromtimestamp(begins, UTC)
-    builder = x509.CertificateBuilder(subject, subject, key.public_key(), 7, since, since + timedelta(days=3650))
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "by hand")])
+    begins = datetime.fromtimestamp(NOW - 7 * DAY, UTC)
+    builder = x509.CertificateBuilder(name, name, key.public_key(), 7, begins, begins + timedelta(days=3650))
     builder = builder.add_extension(x509.SubjectKeyIdentifier(b"mine"), critical=False)
     if is_ca is not None:
         builder = builder.add_extension(x509.BasicConstraints(ca=is_ca, path_length=None), critical=True)
