@@ -26,6 +26,7 @@ from controlplane.kube.certificates import KeyPair
 from controlplane.kube.client import Client, Selection
 from controlplane.kube.watch import WatchCache
 from controlplane.virt_api.identity import FrontProxy, parse_front_proxy
+from controlplane.virt_api.pairs import PairInUse
 from controlplane.virt_api.settings import CLIENT_SECRET_NAME, SECRET_NAME
 from controlplane.virt_api.tls import ServingTls, TlsError
 
@@ -44,12 +45,16 @@ class Cluster:
     tls: ServingTls = field(default_factory=ServingTls)
     front_proxy: FrontProxy | None = None
     configuration: KubeVirtConfiguration = field(default_factory=KubeVirtConfiguration)
-    client_pair: KeyPair | None = None
-    """What we call virt-handlers with."""
+    client_pairs: PairInUse = field(default_factory=PairInUse)
     has_pair: asyncio.Event = field(default_factory=asyncio.Event)
 
     definition: WatchCache | None = None
     """Of DataVolumes: by it the API server says whether it serves them."""
+
+    @property
+    def client_pair(self) -> KeyPair | None:
+        """What we call virt-handlers with."""
+        return self.client_pairs.current
 
     def admission_settings(self) -> AdmissionSettings:
         return AdmissionSettings(
@@ -77,9 +82,9 @@ class Cluster:
             log.info("the Secret holds no serving pair yet", extra={"key": key})
             return
         try:
-            self.tls.use_pair(pair)
+            is_used = self.tls.use_pair(pair)
             self.has_pair.set()
-            log.info("serving pair loaded", extra={"key": key})
+            _say(key, is_used=is_used)
         except TlsError as error:
             log.error("serving pair refused, the old one stays", extra={"key": key, "because": error})
 
@@ -90,7 +95,7 @@ class Cluster:
         if pair is None:
             log.info("the Secret holds no pair to call virt-handlers with yet", extra={"key": key})
             return
-        self.client_pair = pair
+        _say(key, is_used=self.client_pairs.take(pair))
 
     def take_authentication(self, key: Key, before: bytes | None, after: bytes | None) -> None:
         """Trust the front proxy that the ConfigMap describes, or none."""
@@ -128,6 +133,13 @@ async def wait_ready(cluster: Cluster, caches: Iterable[WatchCache]) -> None:
         async with asyncio.timeout(PATIENCE_SECONDS):
             for cache in caches:
                 await cache.wait_synced()
+
+
+def _say(key: Key, *, is_used: bool) -> None:
+    if is_used:
+        log.info("pair loaded", extra={"key": key})
+    else:
+        log.warning("pair is not valid now, the old one stays until it is", extra={"key": key})
 
 
 def _only(resource: Resource, key: Key) -> Selection:

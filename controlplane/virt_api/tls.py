@@ -5,9 +5,9 @@
 
 A listening socket keeps the context it began with. That one only answers each handshake with the
 context that is current at the moment: a new one is made for every change, so that a pair that cannot be
-loaded leaves the old one in place, and a CA that was taken back is gone. Who connected under another CA
-is refused at the next request (`is_current`) and connects anew. No session is ever resumed: resuming
-would skip the client's certificate.
+loaded leaves the old one in place, one that is not valid yet waits (pairs), and a CA that was taken back
+is gone. Who connected under another CA is refused at the next request (`is_current`) and connects anew.
+No session is ever resumed: resuming would skip the client's certificate.
 
 Client certificates may be of two CAs, the front proxy's and that of API servers that send reviews. The handshake takes
 both; `verified_chain` tells which it was, and identity who that makes the client.
@@ -16,10 +16,13 @@ both; `verified_chain` tells which it was, and identity who that makes the clien
 from __future__ import annotations
 
 import ssl
+import time
+from collections.abc import Callable
 from typing import Any
 
 from controlplane.kube.certificates import KeyPair
 from controlplane.peers import load_pair, server_context
+from controlplane.virt_api.pairs import PairInUse
 
 
 class TlsError(Exception):
@@ -29,34 +32,41 @@ class TlsError(Exception):
 class ServingTls:
     """The context to listen with, and what it currently answers with."""
 
-    def __init__(self, hook_authority: bytes = b"") -> None:
+    def __init__(self, hook_authority: bytes = b"", now: Callable[[], float] = time.time) -> None:
         """hook_authority: the CA (PEM) of the clients that send reviews; it stays what it is."""
         self._hook_authority = hook_authority
         self.listening = _empty_context()
         self.listening.sni_callback = self._answer
-        self._pair: KeyPair | None = None
+        self._pairs = PairInUse(now)
         self._authority: bytes = b""
-        self._current: ssl.SSLContext | None = None
+        self._contexts: dict[KeyPair, ssl.SSLContext] = {}
         self._trusted: list[ssl.SSLContext] = []
 
     @property
     def is_ready(self) -> bool:
-        return self._current is not None
+        return self.current is not None
 
-    def use_pair(self, pair: KeyPair) -> None:
-        """Serve with this pair from now on. Raises TlsError."""
-        if pair != self._pair:
-            self._current = self._make(pair, self._authority)
-            self._trusted.append(self._current)
-            self._pair = pair
+    @property
+    def current(self) -> ssl.SSLContext | None:
+        """What a handshake at this moment is answered with; None before there is a pair."""
+        pair = self._pairs.current
+        return self._contexts[pair] if pair is not None else None
+
+    def use_pair(self, pair: KeyPair) -> bool:
+        """Serve with this pair from now on; False when it waits, not valid while the one before is. Raises TlsError."""
+        if pair not in self._contexts:
+            self._contexts[pair] = self._make(pair, self._authority)
+            self._trusted.append(self._contexts[pair])
+        is_used = self._pairs.take(pair)
+        self._contexts = {known: self._contexts[known] for known in self._pairs.known}
+        return is_used
 
     def use_authority(self, authority: bytes) -> None:
         """Accept client certificates of this CA (PEM) only; b"" for none. Raises TlsError."""
         if authority == self._authority:
             return
-        if self._pair is not None:
-            self._current = self._make(self._pair, authority)
-            self._trusted = [self._current]
+        self._contexts = {pair: self._make(pair, authority) for pair in self._pairs.known}
+        self._trusted = list(self._contexts.values())
         self._authority = authority
 
     def is_current(self, context: ssl.SSLContext) -> bool:
@@ -65,9 +75,10 @@ class ServingTls:
 
     def _answer(self, connection: ssl.SSLObject, name: str | None, context: ssl.SSLContext) -> int | None:
         del name, context
-        if self._current is None:
+        current = self.current
+        if current is None:
             return ssl.ALERT_DESCRIPTION_INTERNAL_ERROR
-        connection.context = self._current
+        connection.context = current
         return None
 
     def _make(self, pair: KeyPair, authority: bytes) -> ssl.SSLContext:

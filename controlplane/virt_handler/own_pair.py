@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from controlplane.handler_link import server_name
 
 MAKE_SECONDS = 60.0
-DAYS_BEFORE, DAYS_AFTER = 30, 3650
-"""Longer than any process, and than clocks differ: a certificate counts for as long as its Node's annotation says."""
+BEGINS, ENDS = "1970-01-01T00:00:00Z", "9999-12-31T23:59:59Z"
+"""Whatever any clock says, ours while it is made among them: a certificate counts for as long as its Node's annotation
+says."""
 _END = b"-----END CERTIFICATE-----\n"
 
 
@@ -62,14 +63,13 @@ async def make_own_pair(node: str) -> OwnPair:
 
 def main(node: str) -> None:
     """Make a pair and print it, certificate first."""
-    import time  # noqa: PLC0415 -- the child's only
-    from datetime import timedelta  # noqa: PLC0415
+    from datetime import datetime  # noqa: PLC0415 -- the child's only
 
     from controlplane.kube.certificates import Subject, make_own  # noqa: PLC0415  -- what this child is for
 
     subject = Subject("virt-handler", "server", (server_name(node),))
-    begins = time.time() - timedelta(days=DAYS_BEFORE).total_seconds()
-    made = make_own(subject, begins, timedelta(days=DAYS_BEFORE + DAYS_AFTER))
+    begins, ends = datetime.fromisoformat(BEGINS), datetime.fromisoformat(ENDS)
+    made = make_own(subject, begins.timestamp(), ends - begins)
     sys.stdout.buffer.write(made.certificate + made.key)
 
 

@@ -5,6 +5,7 @@
 
     roles     which pairs there are, and whom each is of           (values)
     decide    what is to be written, from what is there and the time   (pure)
+    faults    what is wrong with a pair or an authority, and when it falls due   (pure)
     observe   the caches' bytes made into what decide wants            (pure)
     standing  how long things have stood still                         (pure)
     apply     the writes
@@ -18,5 +19,7 @@ So it is when the authority's Secret is deleted, emptied or filled with what can
 made, and the old one's public certificate is kept, from the bundles that the verifiers hold. An authority
 that somebody puts into the Secret is used if it can sign, whatever its key is, and the one before leaves
 the bundle when the pairs that were issued by the new one have been used for a while: this way an authority
-that must not be trusted any more is got rid of.
+that must not be trusted any more is got rid of. One that begins later waits for its time.
+
+What was made by a clock that was ahead is made anew when it is seen not to have begun (faults).
 """

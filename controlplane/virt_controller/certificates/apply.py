@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import logging
+from datetime import timedelta
 from typing import Protocol, assert_never
 
 from controlplane.api.objects.resources import SECRET, Key, Resource
@@ -21,6 +22,7 @@ from controlplane.virt_controller.certificates.decide import (
     MakeSecret,
     PatchBundle,
 )
+from controlplane.virt_controller.certificates.faults import authority_name
 
 log = logging.getLogger(__name__)
 
@@ -39,14 +41,16 @@ async def apply(api: EnsuringApi, action: Action, now: float) -> None:
             await api.ensure(SECRET, action.key)
             log.warning("made a Secret", extra={"key": action.key, "because": action.because})
         case MakeAuthority():
-            made = make_authority(f"{action.held.key.namespace}-ca", now, AUTHORITY_LIFE)
+            made = make_authority(
+                authority_name(action.held.key.namespace), now, _at_least(AUTHORITY_LIFE, action.ends - now)
+            )
             bundle = join((made.certificate, *action.keep), now)
             data = {"ca.crt": _encoded(bundle), "ca.key": _encoded(made.key)}
             await api.patch(SECRET, action.held.key, {"data": data}, resource_version=action.held.version)
             level = logging.WARNING if action.is_loss else logging.INFO
             log.log(level, "made an authority", extra={"key": action.held.key, "because": action.because})
         case IssuePair():
-            pair = issue(action.authority, action.subject, now, PAIR_LIFE)
+            pair = issue(action.authority, action.subject, now, _at_least(PAIR_LIFE, action.ends - now))
             beside = {} if action.bundle is None else {"ca.crt": _encoded(action.bundle)}
             data = {**beside, "tls.crt": _encoded(pair.certificate), "tls.key": _encoded(pair.key)}
             await api.patch(SECRET, action.held.key, {"data": data}, resource_version=action.held.version)
@@ -74,6 +78,10 @@ async def _patch_bundle(api: Api, action: PatchBundle) -> None:
 
 def _with_bundle(hook: Json, encoded: str) -> Json:
     return {**hook, "clientConfig": {**(hook.get("clientConfig") or {}), "caBundle": encoded}}
+
+
+def _at_least(usual: timedelta, seconds: float) -> timedelta:
+    return max(usual, timedelta(seconds=seconds))
 
 
 def _encoded(value: bytes) -> str:

@@ -1,37 +1,42 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is to be written about certificates, from what is there and the time. Pure; nobody's material makes it raise."""
+"""What is to be written about certificates, from what is there and the time. Pure; nobody's material makes it raise.
+
+What is wrong with one of them by itself: faults.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from controlplane.api.objects.resources import SECRET, Key, Resource
 from controlplane.kube.certificates import (
-    SKEW,
     KeyPair,
     Subject,
     Unusable,
-    belongs_together,
     find_authority,
     is_authority,
     is_issued_by,
-    is_of,
     join,
     life,
     split,
 )
+from controlplane.virt_controller.certificates.faults import (
+    SETTLE_SECONDS,
+    due_at,
+    fault,
+    is_early,
+    is_ours,
+    is_usable,
+    settles_in,
+)
 
 AUTHORITY_LIFE = timedelta(days=365)
 PAIR_LIFE = timedelta(days=90)
-
-# How long a bundle has been with everybody before a pair is used that needs it, and a pair been used before what the
-# last one needed is taken away: API servers, virt-api and virt-handlers learn by watch, in seconds.
-SETTLE_SECONDS = 60.0
 LONGEST_REST_SECONDS = 24 * 3600.0
 MOST_KEPT = 16
 """Certificates of a bundle: whatever makes authorities again and again does not fill it without end."""
@@ -82,6 +87,8 @@ class World:
     now: float
     bundles_for: float = math.inf
     """Seconds since this process saw a bundle change; inf if it never did."""
+    authority_for: float = math.inf
+    """The same of the authority."""
 
     @property
     def trusting(self) -> tuple[Verifier, ...]:
@@ -111,6 +118,8 @@ class MakeAuthority:
     because: str
     is_loss: bool = False
     """It takes the place of material that somebody put there and that cannot be used."""
+    ends: float = 0.0
+    """No sooner, even if that is a longer life than usual."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +132,8 @@ class IssuePair:
     because: str
     bundle: bytes | None = None
     """To be written beside it."""
+    ends: float = 0.0
+    """No sooner, unless its authority ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +154,8 @@ class Plan:
 
     actions: tuple[Action, ...]
     look_again_in: float
+    waiting: str = ""
+    """What somebody put there that has to wait for its time."""
 
 
 def decide(world: World) -> Plan:
@@ -155,22 +168,32 @@ def decide(world: World) -> Plan:
     if missing:
         makes = tuple(MakeSecret(held.key, "it is missing") for held in missing if world.verifiers)
         return Plan(makes, LONGEST_REST_SECONDS)
-    held, now = world.authority, world.now
-    found = find_authority(held.pair.certificate, held.pair.key)
-    why = _authority_problem(found, now)
-    if isinstance(found, Unusable) or why:
-        keep = _trusted((*split(held.pair.certificate), *_handed_out(world)), now)
-        is_loss = isinstance(found, Unusable) and held.pair.key != b""
-        return Plan((MakeAuthority(held, keep, why, is_loss),), LONGEST_REST_SECONDS)
+    found = find_authority(world.authority.pair.certificate, world.authority.pair.key)
+    if isinstance(found, Unusable):
+        is_loss = world.authority.pair.key != b""
+        return _replace_authority(world, f"there is no usable authority: {found.why}", is_loss=is_loss)
+    namespace = world.authority.key.namespace
+    if is_early(found.certificate, world.now) and is_ours(found.certificate, namespace):
+        # However a clock swings, it makes no more than one in a while.
+        if (rest := SETTLE_SECONDS - world.authority_for) > 0:
+            return Plan((), rest)
+        return _replace_authority(world, "the authority has not begun", ends=life(found.certificate).ends)
+    if world.now >= _authority_due_at(found.certificate, namespace):
+        return _replace_authority(world, "the authority is at four fifths of its life")
     return _keep(world, found)
 
 
-def _authority_problem(found: KeyPair | Unusable, now: float) -> str:
-    if isinstance(found, Unusable):
-        return f"there is no usable authority: {found.why}"
-    if now >= life(found.certificate).renew_at():
-        return "the authority is at four fifths of its life"
-    return ""
+def _replace_authority(world: World, why: str, *, is_loss: bool = False, ends: float = 0.0) -> Plan:
+    held = world.authority
+    keep = _trusted((*split(held.pair.certificate), *_handed_out(world)), world.now)
+    return Plan((MakeAuthority(held, keep, why, is_loss, ends),), LONGEST_REST_SECONDS)
+
+
+def _authority_due_at(certificate: bytes, namespace: str) -> float:
+    """Return when to replace an authority; how long one lasts that somebody put there is his to choose."""
+    if is_ours(certificate, namespace):
+        return due_at(certificate, AUTHORITY_LIFE)
+    return life(certificate).renew_at()
 
 
 def _keep(world: World, authority: KeyPair) -> Plan:
@@ -180,13 +203,14 @@ def _keep(world: World, authority: KeyPair) -> Plan:
     # An authority that was replaced by hand, or lost: what is in use may still be by the one before, which then is
     # known to the verifiers only.
     is_done = all(
-        not _fault(one, known, now) and _settles_in(one.held.pair, one.used_for, now) <= 0 for one in world.pairs
+        not fault(one.held.pair, one.subject, known, now) and settles_in(one.held.pair, one.used_for, now) <= 0
+        for one in world.pairs
     )
     trusted = known if is_done else _trusted((*known, *_handed_out(world)), now)
     bundle = join(trusted, now)
     late = tuple(each for each in world.trusting if any(one != bundle for one in each.bundles))
     issues = tuple(
-        IssuePair(one.held, authority, one.subject, why, bundle if one.bundle is not None else None)
+        IssuePair(one.held, authority, one.subject, why, bundle if one.bundle is not None else None, _ends(one, now))
         for one in world.pairs
         if (why := _reissue(world, one, authority, trusted, is_handed_out=not late))
     )
@@ -197,44 +221,42 @@ def _keep(world: World, authority: KeyPair) -> Plan:
         for each in late
         if (each.resource, each.key) not in written
     )
-    return Plan((*issues, *patches), _rest(world, authority, trusted))
+    return Plan((*issues, *patches), _rest(world, authority, trusted), _waiting(authority, now))
+
+
+def _waiting(authority: KeyPair, now: float) -> str:
+    if not is_early(authority.certificate, now):
+        return ""
+    begins = datetime.fromtimestamp(life(authority.certificate).begins, UTC)
+    return f"the authority that somebody put there is not valid before {begins:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def _ends(one: Issued, now: float) -> float:
+    """Return when the pair that takes this one's place ends at the soonest: whose clock is right is not known."""
+    pair = one.held.pair
+    return life(pair.certificate).ends if is_usable(pair) and is_early(pair.certificate, now) else 0.0
 
 
 def _reissue(world: World, one: Issued, authority: KeyPair, trusted: tuple[bytes, ...], *, is_handed_out: bool) -> str:
     """Say why a pair is to be issued now, "" when it is not."""
-    pair = one.held.pair
-    if not _is_usable(pair):
+    pair, now = one.held.pair, world.now
+    if not is_usable(pair):
         # Its holder goes on with the pair that it has loaded. If the bundles name another authority than this one, that
         # pair may be by it, and who is late with the new bundle still trusts it alone.
         is_by_this_one = set(_handed_out(world)) <= {authority.certificate}
         is_ready = is_by_this_one or (is_handed_out and world.bundles_for >= SETTLE_SECONDS)
         return "there is no usable pair" if is_ready else ""
-    fault = _fault(one, trusted, world.now)
-    if fault or not is_handed_out or _settles_in(authority, world.bundles_for, world.now) > 0:
-        return fault
-    if world.now >= life(pair.certificate).renew_at():
+    why = fault(pair, one.subject, trusted, now)
+    if why or not is_handed_out or settles_in(authority, world.bundles_for, now) > 0:
+        return why
+    if is_early(pair.certificate, now):
+        # Its holder goes on with the one before as long as that counts.
+        return "the certificate has not begun" if one.used_for >= SETTLE_SECONDS else ""
+    if now >= due_at(pair.certificate, PAIR_LIFE):
         return "the certificate is at four fifths of its life"
     if not is_issued_by(pair.certificate, authority.certificate):
         return "the certificate is by the former authority"
     return ""
-
-
-def _fault(one: Issued, trusted: tuple[bytes, ...], now: float) -> str:
-    """Say why the pair is of no use now, "" when it is."""
-    pair = one.held.pair
-    if not _is_usable(pair):
-        return "there is no usable pair"
-    if life(pair.certificate).is_over(now):
-        return "the certificate has ended"
-    if not is_of(pair.certificate, one.subject):
-        return "the certificate is for other names or another role"
-    if not any(is_issued_by(pair.certificate, authority) for authority in trusted):
-        return "the certificate is by an authority that nobody trusts"
-    return ""
-
-
-def _is_usable(pair: KeyPair) -> bool:
-    return bool(split(pair.certificate)) and belongs_together(pair)
 
 
 def _handed_out(world: World) -> tuple[bytes, ...]:
@@ -249,25 +271,17 @@ def _trusted(certificates: Iterable[bytes], now: float) -> tuple[bytes, ...]:
     return tuple(living)[:MOST_KEPT]
 
 
-def _settles_in(pair: KeyPair, seen_for: float, now: float) -> float:
-    """Return in how many seconds something has settled, 0 when it has: by our own eyes, and by its age.
-
-    A leader that has just begun has seen nothing change; the age says what the one before it has just made.
-    """
-    age = now - life(pair.certificate).begins - SKEW.total_seconds()
-    return max(0.0, SETTLE_SECONDS - seen_for, SETTLE_SECONDS - age)
-
-
 def _rest(world: World, authority: KeyPair, trusted: tuple[bytes, ...]) -> float:
     """Return how long nothing falls due by time alone."""
     now = world.now
-    moments = [life(authority.certificate).renew_at(), *(life(one).ends for one in trusted)]
-    waits = [_settles_in(authority, world.bundles_for, now)]
+    moments = [_authority_due_at(authority.certificate, world.authority.key.namespace)]
+    moments += [life(one).ends for one in trusted]
+    waits = [settles_in(authority, world.bundles_for, now)]
     for one in world.pairs:
         pair = one.held.pair
-        if _is_usable(pair):
-            moments.append(life(pair.certificate).renew_at())
-            waits.append(_settles_in(pair, one.used_for, now))
+        if is_usable(pair):
+            moments.append(due_at(pair.certificate, PAIR_LIFE))
+            waits += (SETTLE_SECONDS - one.used_for, settles_in(pair, one.used_for, now))
         else:
             waits.append(SETTLE_SECONDS - world.bundles_for)
     ahead = [left for left in (*waits, *(moment - now for moment in moments)) if left > 0]

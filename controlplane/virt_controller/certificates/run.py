@@ -27,6 +27,7 @@ log = logging.getLogger(__name__)
 STALE_SECONDS = 0.5  # what we wrote comes back by watch within this
 RETRY_SECONDS = 5.0
 LONGEST_BACK_OFF_SECONDS = 300.0
+LOOK_SECONDS = 600.0  # nothing tells that a clock was set: what was due by the one before is looked at anew within this
 
 
 async def run(client: Client, namespace: str, clock: Clock) -> None:
@@ -75,6 +76,7 @@ class Keeper:
         self._clock = clock
         self._sleep = sleep
         self._standing = Standing()
+        self._waiting = ""
         self._back_off = BackOff(chance, base_seconds=RETRY_SECONDS, cap_seconds=LONGEST_BACK_OFF_SECONDS)
 
     async def step(self) -> float:
@@ -94,6 +96,7 @@ class Keeper:
         now, monotonic = self._clock.now(), self._clock.monotonic()
         world = with_standing(observe(self._caches, self._namespace, now), self._standing, monotonic)
         plan = decide(world)
+        self._say(plan.waiting)
         try:
             for action in plan.actions:
                 await apply(self._api, action, self._clock.now())
@@ -102,7 +105,16 @@ class Keeper:
         except ApiError as error:
             log.warning("cannot keep the certificates", extra={"because": error})
             return RETRY_SECONDS
-        return RETRY_SECONDS if plan.actions else plan.look_again_in
+        return RETRY_SECONDS if plan.actions else min(plan.look_again_in, LOOK_SECONDS)
+
+    def _say(self, waiting: str) -> None:
+        """Log what waits, once."""
+        if waiting and waiting != self._waiting:
+            log.warning(
+                "an authority waits for its time; pairs of the one before are not renewed until then",
+                extra={"key": Key(self._namespace, AUTHORITY_SECRET), "because": waiting},
+            )
+        self._waiting = waiting
 
 
 def _named(key: Key) -> str:

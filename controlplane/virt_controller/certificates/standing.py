@@ -26,9 +26,14 @@ class Standing:
 
 
 def with_standing(world: World, standing: Standing, monotonic: float) -> World:
-    """Add to a world how long its bundles and each of its pairs have been what they are."""
+    """Add to a world how long its authority, its bundles and each of its pairs have been what they are."""
     bundles = tuple((one.resource, one.key, one.bundles) for one in world.trusting)
     pairs = tuple(
         replace(one, used_for=standing.seconds(str(one.held.key), one.held.pair, monotonic)) for one in world.pairs
     )
-    return replace(world, bundles_for=standing.seconds("bundles", bundles, monotonic), pairs=pairs)
+    return replace(
+        world,
+        authority_for=standing.seconds("authority", world.authority.pair, monotonic),
+        bundles_for=standing.seconds("bundles", bundles, monotonic),
+        pairs=pairs,
+    )

@@ -9,6 +9,7 @@ from tests.controlplane.guards.guard import Guard
 
 _KUBE = "controlplane/kube/certificates.py"
 _DECIDE = "controlplane/virt_controller/certificates/decide.py"
+_FAULTS = "controlplane/virt_controller/certificates/faults.py"
 _APPLY = "controlplane/virt_controller/certificates/apply.py"
 _RUN = "controlplane/virt_controller/certificates/run.py"
 _OBSERVE = "controlplane/virt_controller/certificates/observe.py"
@@ -137,15 +138,15 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_DECIDE,
-        line="        keep = _trusted((*split(held.pair.certificate), *_handed_out(world)), now)",
-        without="        keep = _trusted(split(held.pair.certificate), now)",
+        line="    keep = _trusted((*split(held.pair.certificate), *_handed_out(world)), world.now)",
+        without="    keep = _trusted(split(held.pair.certificate), world.now)",
         because="A deleted CA Secret must not cut off what still trusts the old authority.",
         tests=_BY_DECIDE,
     ),
     Guard(
         file=_DECIDE,
-        line="        keep = _trusted((*split(held.pair.certificate), *_handed_out(world)), now)",
-        without="        keep = ()",
+        line="    keep = _trusted((*split(held.pair.certificate), *_handed_out(world)), world.now)",
+        without="    keep = ()",
         because="A new authority must not cut off what still trusts the old one.",
         tests=_BY_DECIDE,
     ),
@@ -164,35 +165,35 @@ GUARDS: tuple[Guard, ...] = (
         tests=_BY_DECIDE,
     ),
     Guard(
-        file=_DECIDE,
+        file=_FAULTS,
         line="    return max(0.0, SETTLE_SECONDS - seen_for, SETTLE_SECONDS - age)",
         without="    return max(0.0, SETTLE_SECONDS - seen_for)",
         because="A new leader must not take away what the last one has only just handed out.",
         tests=_BY_DECIDE,
     ),
     Guard(
-        file=_DECIDE,
+        file=_FAULTS,
         line="    return max(0.0, SETTLE_SECONDS - seen_for, SETTLE_SECONDS - age)",
         without="    return max(0.0, SETTLE_SECONDS - age)",
         because="A bundle that was changed a moment ago is not with everybody yet.",
         tests=_BY_DECIDE,
     ),
     Guard(
-        file=_DECIDE,
-        line="    if not is_of(pair.certificate, one.subject):",
+        file=_FAULTS,
+        line="    if not is_of(pair.certificate, subject):",
         without="    if False:",
         because="A certificate for other names is refused by every API server, and one of another role lends it.",
         tests=_BY_DECIDE,
     ),
     Guard(
-        file=_DECIDE,
+        file=_FAULTS,
         line="    if life(pair.certificate).is_over(now):",
         without="    if False:",
         because="A certificate that has ended must be replaced at once.",
         tests=_BY_DECIDE,
     ),
     Guard(
-        file=_DECIDE,
+        file=_FAULTS,
         line="    return bool(split(pair.certificate)) and belongs_together(pair)",
         without="    return bool(split(pair.certificate))",
         because="A pair whose key is another's cannot be served with.",

@@ -10,7 +10,9 @@ import base64
 import json
 import ssl
 import sys
+import time
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from typing import Any
 
 import aiohttp
@@ -19,9 +21,10 @@ import pytest
 
 from controlplane import handler_link as link
 from controlplane.handler_link import Answer, Done, Guest, NotDone, Power
-from controlplane.kube.certificates import KeyPair, Subject, issue
+from controlplane.kube.certificates import KeyPair, Subject, issue, life
 from controlplane.peers import VIRT_API_CLIENT, client_context, role_uri
 from controlplane.virt_handler import door as door_module
+from controlplane.virt_handler import own_pair
 from controlplane.virt_handler.callers import take_authority
 from controlplane.virt_handler.door import Door, DoorTls
 from controlplane.virt_handler.own_pair import OwnPair, PairError, make_own_pair
@@ -269,6 +272,19 @@ def test_a_pair_is_this_processs_alone(pair: OwnPair) -> None:
     assert other.key != pair.key
     assert "PRIVATE" not in repr(pair)
     assert len(base64.b64encode(asyncio.run(make_own_pair("n" * 253)).der)) <= 1024, "what an annotation may have"
+
+
+@pytest.mark.parametrize("begins", [0.0, 1_750_000_000.0, 4_000_000_000.0], ids=["1970", "2025", "2096"])
+def test_a_pair_counts_whatever_the_clock_said_when_it_was_made(
+    begins: float, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """A virt-handler that began while its clock was far ahead could not be asked until it began anew."""
+    monkeypatch.setattr(time, "time", lambda: begins)
+    own_pair.main(NODE)
+    made = life(capsysbinary.readouterr().out)
+
+    assert made.begins <= 0
+    assert made.ends >= datetime(9999, 12, 31, tzinfo=UTC).timestamp()
 
 
 def test_a_pair_that_cannot_be_made_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,16 +6,19 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import json
 from typing import Any
 
 import pytest
 
 from controlplane.api.objects.resources import SECRET, Key
 from controlplane.engine.errors import Conflict, Forbidden
-from controlplane.kube.certificates import KeyPair, Subject, make_authority
+from controlplane.kube.certificates import KeyPair, Subject, issue, join, make_authority
 from controlplane.virt_controller.certificates.apply import apply
 from controlplane.virt_controller.certificates.decide import (
     AUTHORITY_LIFE,
+    PAIR_LIFE,
     Action,
     Held,
     IssuePair,
@@ -24,8 +27,10 @@ from controlplane.virt_controller.certificates.decide import (
     Verifier,
 )
 from controlplane.virt_controller.certificates.observe import API_SERVICE, VERIFIERS, ca_bundles, secrets
+from controlplane.virt_controller.certificates.roles import ROLES, subject
 from controlplane.virt_controller.certificates.run import (
     LONGEST_BACK_OFF_SECONDS,
+    LOOK_SECONDS,
     RETRY_SECONDS,
     STALE_SECONDS,
     Keeper,
@@ -101,6 +106,50 @@ async def test_a_pass_that_wrote_looks_again_soon() -> None:
 
     assert await keeper.step() == RETRY_SECONDS
     assert api.objects["secrets", key]["data"]["ca.crt"]
+
+
+def a_secret(version: int, **data: bytes) -> bytes:
+    encoded = {name.replace("_", "."): base64.b64encode(value).decode() for name, value in data.items()}
+    return json.dumps({"metadata": {"resourceVersion": str(version)}, "data": encoded}).encode()
+
+
+def hold(slots: list[Slot], authority: KeyPair, used: KeyPair, now: float) -> None:
+    """Let all be well: pairs by the authority that is used, and everybody trusting both."""
+    both = join([authority.certificate, used.certificate], now)
+    slots[0].raw = a_secret(1, ca_crt=both, ca_key=authority.key)
+    for role, slot in zip(ROLES, slots[1:], strict=False):
+        pair = issue(used, subject(role, "kubevirt"), now - 3600, PAIR_LIFE)
+        slot.raw = a_secret(1, tls_crt=pair.certificate, tls_key=pair.key, ca_crt=both)
+    trusting = {"caBundle": base64.b64encode(both).decode()}
+    for (resource, _unused), slot in zip(VERIFIERS, slots[1 + len(ROLES) :], strict=True):
+        of_its_kind = {"spec": trusting} if resource == API_SERVICE else {"webhooks": [{"clientConfig": trusting}]}
+        slot.raw = json.dumps({"metadata": {"resourceVersion": "1"}, **of_its_kind}).encode()
+
+
+async def test_when_nothing_is_due_it_looks_all_the_same_since_nothing_tells_that_a_clock_was_set() -> None:
+    keeper, slots, _slept = a_keeper(MemoryApi(), b"")
+    now = SimulatedClock().now()
+    authority = make_authority("kubevirt-ca", now - 3600, AUTHORITY_LIFE)
+    hold(slots, authority, authority, now)
+
+    assert await keeper.step() == LOOK_SECONDS
+
+
+async def test_an_authority_by_hand_that_waits_its_time_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    keeper, slots, _slept = a_keeper(MemoryApi(), b"")
+    now = SimulatedClock().now()
+    used, late = (make_authority(name, now + when, AUTHORITY_LIFE) for name, when in (("a", -3600), ("b", 7200)))
+
+    hold(slots, late, used, now)
+    await keeper.step()
+    await keeper.step()
+    assert caplog.text.count("an authority waits for its time") == 1
+
+    hold(slots, used, used, now)
+    await keeper.step()
+    hold(slots, late, used, now)
+    await keeper.step()
+    assert caplog.text.count("an authority waits for its time") == 2
 
 
 NOW = 1_750_000_000.0
