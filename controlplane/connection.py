@@ -7,6 +7,9 @@ A body in chunks costs its reader as much for a chunk of one byte as for one of 
 else meanwhile: whoever sends a megabyte of the former in a second has all of a processor. Nobody who has proved nothing
 has a reason to: API servers know how long a review is, and a probe has no body. A front proxy hands on what its users
 send, and answers for them.
+
+The parser holds a head until it ends, up to a megabyte. What all connections hold of heads is at most their number
+times what one may.
 """
 
 from __future__ import annotations
@@ -16,12 +19,22 @@ import logging
 import ssl
 from typing import Any
 
+from aiohttp import hdrs
+from aiohttp.http import RawRequestMessage
 from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.streams import StreamReader
 from aiohttp.web_protocol import RequestHandler
 
+from controlplane.heads import Heads
+
+MOST_HEAD_BYTES = 16 * 1024
+"""Of a peer that has proved nothing: heads that are not answered. A review's has some hundred."""
+MOST_PROVEN_HEAD_BYTES = 64 * 1024
+"""A front proxy hands on its users' headers, and says who they are: names of groups and extras may be long."""
 _IN_CHUNKS = b"\ntransfer-encoding"
 """How the header begins that says so. No JSON has this in it, wherever it is broken into lines."""
-_REFUSAL = b"HTTP/1.1 411 Length Required\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+_NO_LENGTH = b"411 Length Required"
+_TOO_LARGE = b"431 Request Header Fields Too Large"
 
 
 class _OwnFaults(logging.Filter):
@@ -37,9 +50,9 @@ log.addFilter(_OwnFaults())
 
 
 class Connection(RequestHandler):
-    """As aiohttp's, but that a body has to have a length unless the peer has proved who it is."""
+    """As aiohttp's, but that heads are bounded, and a body needs a length unless the peer has proved who it is."""
 
-    __slots__ = ("_end_of_last", "_is_refused", "is_proven")
+    __slots__ = ("_chunks", "_end_of_last", "_heads", "_is_refused", "is_proven")
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, logger=log, **options)
@@ -47,11 +60,16 @@ class Connection(RequestHandler):
         """is_proven: the peer has a certificate that the handshake took."""
         self._end_of_last = b""
         """A header may be cut in two."""
+        self._heads = Heads(MOST_HEAD_BYTES)
+        self._chunks: StreamReader | None = None
+        """The body of which nobody knows yet how long it is."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         tls = transport.get_extra_info("ssl_object")
         self.is_proven = isinstance(tls, ssl.SSLObject) and tls.getpeercert(binary_form=True) is not None
+        if self.is_proven:
+            self._heads = Heads(MOST_PROVEN_HEAD_BYTES)
 
     def data_received(self, data: bytes) -> None:
         if self._is_refused:
@@ -59,13 +77,43 @@ class Connection(RequestHandler):
         if not self.is_proven:
             looked_at = self._end_of_last + data
             if _IN_CHUNKS in looked_at.lower():
-                self._refuse()
+                self._refuse(_NO_LENGTH)
                 return
             self._end_of_last = looked_at[1 - len(_IN_CHUNKS) :]
-        super().data_received(data)
+        if not data:  # what the parser has kept while nobody read
+            self._parse(data)
+        at = 0
+        while at < len(data):
+            size = self._heads.take(data, at)
+            if not size:
+                self._refuse(_TOO_LARGE)
+                return
+            self._parse(data[at : at + size])
+            at += size
 
-    def _refuse(self) -> None:
+    def answered(self) -> None:
+        """Note that whoever answers has done with a request."""
+        self._heads.answered()
+
+    def _parse(self, data: bytes) -> None:
+        before = self._request_count
+        super().data_received(data)
+        for one in range(self._request_count - before, 0, -1):
+            message, payload = self._messages[-one]
+            length = _length(message) if data and isinstance(message, RawRequestMessage) else 0
+            self._chunks = payload if length is None else None
+            self._heads.ended(length)
+        if self._chunks is not None and self._chunks.is_eof():
+            self._chunks = None
+            self._heads.body_ended()
+
+    def _refuse(self, why: bytes) -> None:
         self._is_refused = True
         if self.transport is not None:
-            self.transport.write(_REFUSAL)
+            self.transport.write(b"HTTP/1.1 %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n" % why)
             self.transport.close()
+
+
+def _length(message: RawRequestMessage) -> int | None:
+    """Return how long the body is; None when that shows only at its end."""
+    return None if message.chunked else int(message.headers.get(hdrs.CONTENT_LENGTH, 0))

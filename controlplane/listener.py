@@ -106,6 +106,8 @@ class Listener(web.Server):
         try:
             return await self._handle(request)
         finally:
+            if isinstance(request.protocol, Connection):
+                request.protocol.answered()
             self._is_idle(request.protocol)
 
     def _is_idle(self, handler: RequestHandler) -> None:

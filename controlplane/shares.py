@@ -53,3 +53,30 @@ class Shares:
             self._held[peer] = left
         else:
             self._held.pop(peer, None)
+
+
+class Parts:
+    """What each part of a peer, e.g. a namespace, may hold: peers' parts are divided among themselves.
+
+    All parts of a peer together may hold as much as the peer, which is its Shares' to bound.
+    """
+
+    def __init__(self, most: int, least: int = 0) -> None:
+        """most: of one part, while it is alone; least: as with Shares."""
+        self._most, self._least = most, least
+        self._of: dict[str, Shares] = {}
+
+    def take(self, peer: str, part: str, amount: int) -> bool:
+        """Take so much, or nothing; False when there is not so much for this part."""
+        shares = self._of.setdefault(peer, Shares(self._most, self._least))
+        taken = shares.take(part, amount)
+        self._tidy(peer)
+        return taken
+
+    def give_back(self, peer: str, part: str, amount: int) -> None:
+        self._of[peer].give_back(part, amount)
+        self._tidy(peer)
+
+    def _tidy(self, peer: str) -> None:
+        if self._of[peer].is_empty:
+            del self._of[peer]

@@ -20,7 +20,7 @@ from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE_INSTANCE, Ke
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.errors import ApiError, Conflict, NotFound
 from controlplane.kube.client import Client
-from controlplane.shares import Shares
+from controlplane.shares import Parts, Shares
 from controlplane.virt_api.answer import Answer, Json, document, failure
 from controlplane.virt_api.eviction import Allowed, Denied, Judgement, Marked, judge_eviction
 from controlplane.virt_api.judges import BusyError
@@ -33,8 +33,10 @@ REQUESTED_BY = "requested-by"
 """Annotation of an Eviction: by whom."""
 EVICTION_SOURCE = "kubevirt.io/eviction-source"
 """Annotation of an instance: DESCHEDULER, when it is to leave its node for that one's sake."""
-AT_ONCE = 32
+AT_ONCE = 128
 """Reviews under way, shared by peer: each reads twice from the API server."""
+AT_ONCE_OF_A_NAMESPACE = 32
+"""Of a peer's: all users come by the one API server."""
 
 
 class _DeleteOptions(msgspec.Struct, rename="camel"):
@@ -86,9 +88,10 @@ class Evictions:
     usual: Callable[[], str | None]
     """The cluster's strategy, of instances that name none."""
     _places: Shares = field(default_factory=lambda: Shares(AT_ONCE, least=1))
+    _of_namespaces: Parts = field(default_factory=lambda: Parts(AT_ONCE_OF_A_NAMESPACE, least=1))
 
     async def answer(self, peer: str, body: bytes) -> Answer:
-        """Answer one review. BusyError when this peer has too many under way."""
+        """Answer one review. BusyError when this peer, or namespace, has too many under way."""
         try:
             asked = _decoder.decode(body).request
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -96,12 +99,20 @@ class Evictions:
         if not self._places.take(peer, 1):
             raise BusyError("too many reviews of evictions of this peer are under way")
         try:
-            return await self._answer(asked)
+            return await self._in_turn(peer, asked)
         except (ApiError, DecodeError) as error:
             log.warning("cannot judge an eviction", extra={"key": f"{asked.namespace}/{asked.name}", "because": error})
             return _denied(asked, 500, "InternalError", f"virt-api cannot tell whether its machine may go: {error}")
         finally:
             self._places.give_back(peer, 1)
+
+    async def _in_turn(self, peer: str, asked: _Asked) -> Answer:
+        if not self._of_namespaces.take(peer, asked.namespace, 1):
+            raise BusyError("too many reviews of evictions of this namespace are under way")
+        try:
+            return await self._answer(asked)
+        finally:
+            self._of_namespaces.give_back(peer, asked.namespace, 1)
 
     async def _answer(self, asked: _Asked) -> Answer:
         key = Key(asked.namespace, asked.name)

@@ -25,11 +25,11 @@ T = TypeVar("T")
 
 
 class BusyError(Exception):
-    """This peer has as much of virt-api as it can get now."""
+    """This peer, or tenant, has as much of virt-api as it can get now."""
 
 
 class Judges:
-    """So many threads, had fairly by peer."""
+    """So many threads, had fairly by peer, and of a peer by tenant."""
 
     def __init__(self, clock: Clock, threads: int) -> None:
         self._clock = clock
@@ -37,24 +37,24 @@ class Judges:
         self._threads = ThreadPoolExecutor(threads, "judge")
         self._idle = threads
 
-    async def judge(self, peer: str, verdict: Callable[[], T]) -> T:
-        """Call in a thread when it is the peer's turn. Raises BusyError."""
-        async with self._turn(peer):
+    async def judge(self, peer: str, verdict: Callable[[], T], tenant: str = "") -> T:
+        """Call in a thread when it is their turn. Raises BusyError."""
+        async with self._turn(peer, tenant):
             began = self._clock.monotonic()
             try:
                 return await asyncio.get_running_loop().run_in_executor(self._threads, verdict)
             finally:
                 now = self._clock.monotonic()
-                self._turns.used(peer, now - began, now)
+                self._turns.used(peer, now - began, now, tenant)
 
     def close(self) -> None:
         """Take no more; what is being judged ends by itself."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     @asynccontextmanager
-    async def _turn(self, peer: str) -> AsyncIterator[None]:
+    async def _turn(self, peer: str, tenant: str) -> AsyncIterator[None]:
         turn = asyncio.get_running_loop().create_future()
-        self._turns.wait(peer, turn)
+        self._turns.wait(peer, turn, tenant)
         self._grant()
         try:
             await asyncio.wait({turn}, timeout=TURN_SECONDS)
@@ -66,7 +66,7 @@ class Judges:
                 self._idle += 1
                 self._grant()
             else:
-                self._turns.leave(peer, turn)
+                self._turns.leave(peer, turn, tenant)
 
     def _grant(self) -> None:
         while self._idle and (turn := self._turns.next(self._clock.monotonic())) is not None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from functools import partial
 
+from controlplane.api.admission.review import find_namespace
 from controlplane.engine.ports import Clock
-from controlplane.shares import Shares
+from controlplane.shares import Parts, Shares
 from controlplane.virt_api.admit import Admission
 from controlplane.virt_api.answer import Answer
 from controlplane.virt_api.judges import BusyError, Judges
@@ -19,6 +20,8 @@ THREADS = 2
 """A small review need not wait for a large one; more would only share one interpreter among them."""
 ROOM_BYTES = 48 * 1024 * 1024
 """Of bodies that wait or are judged."""
+TENANT_BYTES = ROOM_BYTES // 4
+"""Of a peer's bodies in one namespace: about as many large objects as are judged before nobody waits for the answer."""
 
 Charge = Callable[[int], None]
 """Called with the number of bytes before they are kept. Raises BusyError."""
@@ -26,11 +29,14 @@ Read = Callable[[Charge], Awaitable[bytes]]
 
 
 class Reviews:
-    """Answers reviews, fairly by peer."""
+    """Answers reviews, fairly by peer, and of a peer by namespace."""
 
-    def __init__(self, admission: Admission, clock: Clock, *, room_bytes: int = ROOM_BYTES) -> None:
+    def __init__(
+        self, admission: Admission, clock: Clock, *, room_bytes: int = ROOM_BYTES, tenant_bytes: int = TENANT_BYTES
+    ) -> None:
         self._admission = admission
         self._room = Shares(room_bytes)
+        self._tenants = Parts(tenant_bytes)
         self._judges = Judges(clock, THREADS)
 
     async def answer(self, peer: str, route: ToHook, read: Read) -> Answer:
@@ -44,10 +50,18 @@ class Reviews:
             held += amount
 
         try:
-            body = await read(charge)
-            return await self._judges.judge(peer, partial(self._admission.answer, route, body))
+            return await self._judge(peer, route, await read(charge))
         finally:
             self._room.give_back(peer, held)
+
+    async def _judge(self, peer: str, route: ToHook, body: bytes) -> Answer:
+        tenant = find_namespace(body)
+        if not self._tenants.take(peer, tenant, len(body)):
+            raise BusyError("too many reviews of this namespace are held already")
+        try:
+            return await self._judges.judge(peer, partial(self._admission.answer, route, body), tenant)
+        finally:
+            self._tenants.give_back(peer, tenant, len(body))
 
     def close(self) -> None:
         """Take no more; what is being judged ends by itself."""

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
-from controlplane.shares import Shares
+from controlplane.shares import Parts, Shares
 
 
 def test_who_is_alone_may_have_it_all() -> None:
@@ -53,3 +53,26 @@ def test_many_who_ask_little_do_not_make_the_bound_more_than_twice() -> None:
     taken = sum(shares.take(f"pod-{number}", 1) for number in range(5000))
 
     assert taken <= 1000
+
+
+def test_of_a_peer_s_share_each_part_has_its_own() -> None:
+    """Whatever another peer says of its parts."""
+    parts = Parts(8)
+    assert parts.take("api-server", "greedy", 8)
+    assert not parts.take("api-server", "greedy", 1)
+    assert not parts.take("pod", "greedy", 9)
+    assert parts.take("pod", "greedy", 8)
+
+    assert parts.take("api-server", "modest", 4)
+    assert not parts.take("api-server", "modest", 1)
+    parts.give_back("api-server", "greedy", 8)
+    assert parts.take("api-server", "modest", 4)
+
+
+def test_nothing_is_kept_of_peers_that_hold_nothing() -> None:
+    parts = Parts(1, least=1)
+    for number in range(9):
+        assert parts.take(f"pod-{number}", "ns", 1)
+        assert not parts.take(f"other-{number}", "ns", 2)
+        parts.give_back(f"pod-{number}", "ns", 1)
+    assert not parts._of

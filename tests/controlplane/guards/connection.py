@@ -8,9 +8,11 @@ from __future__ import annotations
 from tests.controlplane.guards.guard import Guard
 
 _CONNECTION = "controlplane/connection.py"
+_HEADS = "controlplane/heads.py"
 _BY_LISTENER = ("tests/controlplane/test_listener.py",)
 _BY_HOSTILE = ("tests/controlplane/hypervisor/test_hostile.py",)
 _BY_CONNECTION = ("tests/controlplane/test_connection.py",)
+_BY_SERVER = ("tests/controlplane/virt_api/test_server.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
@@ -88,6 +90,62 @@ GUARDS: tuple[Guard, ...] = (
         line="log.addFilter(_OwnFaults())",
         without="_OwnFaults()",
         because="Each request that is none is a traceback in the log, as often as its sender likes.",
+        tests=_BY_CONNECTION,
+    ),
+    Guard(
+        file=_HEADS,
+        line="        if self._held + size > self._most:\n",
+        without="        if False:\n",
+        because="Connections of one peer hold a gigabyte of headers that never end.",
+        tests=_BY_CONNECTION,
+    ),
+    Guard(
+        file=_HEADS,
+        line="        self._body = 0 if self._unanswered else body\n",
+        without="        self._body = body\n",
+        because="Bodies that are sent ahead of answers would be held by nobody's count.",
+        tests=_BY_CONNECTION,
+    ),
+    Guard(
+        file=_HEADS,
+        line="            self._held -= self._unanswered.popleft()\n",
+        without="            pass\n",
+        because="A connection that is kept would be ended for what was answered long ago.",
+        tests=_BY_CONNECTION,
+    ),
+    Guard(
+        file=_HEADS,
+        line="        looked_at = self._end_of_last + data",
+        without="        looked_at = data",
+        because="What follows a head that came in two packets would count as the head's.",
+        tests=_BY_CONNECTION,
+    ),
+    Guard(
+        file=_CONNECTION,
+        line="        if self.is_proven:\n            self._heads =",
+        without="        if True:\n            self._heads =",
+        because="Everybody would hold as much of headers as who speaks for users.",
+        tests=_BY_CONNECTION,
+    ),
+    Guard(
+        file=_CONNECTION,
+        line="            self._heads = Heads(MOST_PROVEN_HEAD_BYTES)\n",
+        without="            pass\n",
+        because="Users of many groups with long names would be turned away.",
+        tests=_BY_SERVER,
+    ),
+    Guard(
+        file=_CONNECTION,
+        line="            self._heads.body_ended()\n",
+        without="            pass\n",
+        because="After a body in chunks heads would be counted no more.",
+        tests=_BY_CONNECTION,
+    ),
+    Guard(
+        file="controlplane/listener.py",
+        line="                request.protocol.answered()\n",
+        without="                pass\n",
+        because="A connection that is kept would be ended after some hundred requests.",
         tests=_BY_CONNECTION,
     ),
 )

@@ -62,4 +62,18 @@ GUARDS: tuple[Guard, ...] = (
         because="A guest is not given up, and nothing ends in a bug's words, because nobody could be asked.",
         tests=_BY_ANSWER,
     ),
+    Guard(
+        file=_ANSWER,
+        line="        if not self._of_namespaces.take(peer, asked.namespace, 1):",
+        without='        if not self._of_namespaces.take(peer, "", 1):',
+        because="A tenant that evicts without end keeps everybody's drains from their answers.",
+        tests=_BY_ANSWER,
+    ),
+    Guard(
+        file=_ANSWER,
+        line="            self._of_namespaces.give_back(peer, asked.namespace, 1)\n",
+        without="            pass\n",
+        because="Places that are never given back end all evictions of a namespace.",
+        tests=_BY_ANSWER,
+    ),
 )

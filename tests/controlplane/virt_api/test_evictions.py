@@ -5,14 +5,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from controlplane.virt_api.evictions import MAX_EVICTION_BYTES
+from controlplane.engine.errors import NotFound
+from controlplane.kube.client import Client
+from controlplane.virt_api.answer import Answer
+from controlplane.virt_api.evictions import AT_ONCE_OF_A_NAMESPACE, MAX_EVICTION_BYTES, Evictions
+from controlplane.virt_api.judges import BusyError
 from controlplane.virt_api.routes import EVICTION
 from tests.controlplane.kube.fake_api import status
 from tests.controlplane.virt_api.served import CLIENTS, USER, Json, Served, a_client_pair, serving
@@ -142,6 +147,37 @@ async def test_what_is_no_review_is_refused(served: Served) -> None:
     assert (await served.call("POST", EVICTION, body=b"[]"))[0] == 400
     assert (await served.call("POST", EVICTION, body=b"x" * (MAX_EVICTION_BYTES + 1)))[0] == 413
     assert (await served.call("GET", EVICTION))[0] == 405
+
+
+class Standstill:
+    """An API server that answers nothing until it is let."""
+
+    def __init__(self) -> None:
+        self.let = asyncio.Event()
+
+    async def get(self, *_unused: object) -> Json:
+        await self.let.wait()
+        raise NotFound("gone")
+
+
+async def test_a_tenant_that_evicts_without_end_keeps_nobody_else_from_it() -> None:
+    """All of them come by the one API server, drains of nodes, too."""
+    server = Standstill()
+    evictions = Evictions(cast("Client", server), lambda: None)
+
+    def ask(namespace: str) -> asyncio.Task[Answer]:
+        asked = {"request": {"uid": "1", "name": "virt-launcher-a", "namespace": namespace}}
+        return asyncio.create_task(evictions.answer("api-server", json.dumps(asked).encode()))
+
+    greedy = [ask("greedy") for _unused in range(AT_ONCE_OF_A_NAMESPACE)]
+    await asyncio.sleep(0)
+    with pytest.raises(BusyError):
+        await ask("greedy")
+    theirs = ask("modest")
+    server.let.set()
+
+    assert {one.code for one in await asyncio.gather(*greedy, theirs)} == {200}
+    assert (await ask("greedy")).code == 200, "places are given back"
 
 
 async def cancel(served: Served, body: str = "", of: str = "virtualmachineinstances") -> tuple[int, Any]:

@@ -312,6 +312,17 @@ async def test_start_through_the_aggregated_api(client: Client, vm: dict[str, An
     assert refused.value.reason == "Conflict"
 
 
+async def test_users_of_many_groups_with_long_names_are_let_in(installed: Installed, vm: dict[str, Any]) -> None:
+    """The API server hands the names on in headers, by the certificate of the front proxy."""
+    groups = [*(f"{number:02}-{'g' * 400}" for number in range(80)), "system:masters"]
+    as_jane = ("--as", "jane", *(f"--as-group={one}" for one in groups))
+    path = f"{GROUP}/namespaces/default/virtualmachines/{vm['metadata']['name']}/start"
+
+    answer = installed.run_kubectl("replace", "--raw", path, "-f", "-", *as_jane, stdin="{}")
+
+    assert answer.returncode == 0, answer.stderr
+
+
 async def test_restart_and_stop_of_what_runs(installed: Installed, client: Client) -> None:
     vm = await client.create(VIRTUAL_MACHINE, "default", a_vm(f"web-{next(_numbers)}", runStrategy="Always"))
     async with a_client(installed.controller) as controller:

@@ -122,6 +122,48 @@ async def test_a_flood_of_one_peer_does_not_keep_another_waiting(slow: Slow) -> 
     reviews.close()
 
 
+def a_review(namespace: str, number: int = 0) -> bytes:
+    """As an API server writes it: the namespace comes before the user and the object."""
+    names = {"uid": f"u-{number}", "name": "web", "namespace": namespace}
+    return json.dumps({"kind": "AdmissionReview", "request": {**names, "object": {"metadata": {}}}}).encode()
+
+
+async def test_a_flood_of_one_tenant_does_not_keep_another_waiting(slow: Slow) -> None:
+    """Both come by the one API server."""
+    reviews = Reviews(slow, SystemClock())
+    flood = [ask(reviews, "api-server", a_review("greedy", number)) for number in range(50)]
+    await settled()
+    slow.let.release(1)
+    await asyncio.wait(flood, return_when=asyncio.FIRST_COMPLETED)
+
+    theirs = ask(reviews, "api-server", a_review("modest"))
+    await settled()
+    slow.let.release(THREADS + 1)
+    await theirs
+
+    assert len(slow.judged) <= 2 * THREADS + 1
+    slow.let.release(50)
+    await asyncio.gather(*flood)
+    reviews.close()
+
+
+async def test_bodies_of_one_tenant_leave_room_for_others(slow: Slow) -> None:
+    body = a_review("greedy")
+    reviews = Reviews(slow, SystemClock(), tenant_bytes=2 * len(body))
+    held = [ask(reviews, "api-server", body) for _unused in range(2)]
+    await settled()
+
+    with pytest.raises(BusyError, match="of this namespace"):
+        await ask(reviews, "api-server", body)
+    theirs = ask(reviews, "api-server", a_review("modest"))
+    slow.let.release(3)
+    assert {one.code for one in await asyncio.gather(*held, theirs)} == {200}
+
+    slow.let.release(1)
+    assert (await ask(reviews, "api-server", body)).code == 200, "what was held is given back"
+    reviews.close()
+
+
 async def test_bodies_that_wait_are_bounded_and_another_peer_has_its_share(slow: Slow) -> None:
     reviews = Reviews(slow, SystemClock(), room_bytes=10)
     held = ask(reviews, "pod", b"0123456789")

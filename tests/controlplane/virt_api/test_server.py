@@ -89,6 +89,18 @@ async def test_a_proxied_start_is_authorised_and_writes_the_spec(served: Served,
     ]
 
 
+async def test_a_user_of_many_groups_with_long_names_is_heard(served: Served, proxy: KeyPair) -> None:
+    """More than a peer that has proved nothing may say."""
+    served.api.put(VM, a_vm())
+    groups = [f"{number:03}-{'g' * 400}" for number in range(100)]
+
+    headers = [("X-Remote-User", "jane"), *(("X-Remote-Group", one) for one in groups)]
+    code, _unused = await served.call("PUT", START, pair=proxy, headers=headers)
+
+    assert code == 202
+    assert served.reviews[0]["groups"] == groups
+
+
 @pytest.mark.parametrize("version", ["v1", "v1alpha3"])
 async def test_stop_and_restart_of_what_runs(served: Served, proxy: KeyPair, version: str) -> None:
     served.api.put(VM, a_vm("Always"))
