@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 
+from controlplane.guest_network import is_usable
+
 DEFAULT_CIDR = "10.0.2.0/24"
 
 
@@ -41,7 +43,8 @@ class MasqueradeNetwork:
 def masquerade_network(cidr: str | None) -> MasqueradeNetwork:
     """Read a network's vmNetworkCIDR (None or "": 10.0.2.0/24). ValueError says what is wrong with it.
 
-    Host bits are ignored, as upstream does. A prefix longer than /30 has no room for gateway and guest.
+    Host bits are ignored, as upstream does. A prefix longer than /30 has no room for gateway and guest. Which of the
+    others are refused is admission's rule; a node hears of a network from virt-handler only.
     """
     try:
         network = IPv4Network(cidr or DEFAULT_CIDR, strict=False)
@@ -49,4 +52,6 @@ def masquerade_network(cidr: str | None) -> MasqueradeNetwork:
         raise ValueError(f"vmNetworkCIDR {cidr!r} is not an IPv4 network in CIDR notation") from error
     if network.prefixlen > 30:
         raise ValueError(f"vmNetworkCIDR {cidr!r} is too small: use /30 or a shorter prefix")
+    if not is_usable(network):
+        raise ValueError(f"vmNetworkCIDR {cidr!r} cannot be a guest's: use a unicast network of /8 or a longer prefix")
     return MasqueradeNetwork(network)

@@ -18,6 +18,14 @@ from controlplane.api.objects.phase import is_final
 from controlplane.api.objects.pod import Pod, bounded
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 
+KEPT = (
+    "VMI of this Pod does not let it go now; its evictionStrategy, its conditions and its status say why. "
+    "Stop it to let its node go"
+)
+_TRIGGERED = "Eviction triggered evacuation of VMI"
+"""The descheduler knows it by these words."""
+TRIGGERED = f"{_TRIGGERED} of this Pod"
+_IN_PROGRESS = "Evacuation in progress: "
 LIVE_MIGRATE, IF_POSSIBLE, EXTERNAL, NONE = "LiveMigrate", "LiveMigrateIfPossible", "External", "None"
 
 
@@ -31,6 +39,8 @@ class Denied:
     """It may not go now. The text says why."""
 
     why: str
+    to_anybody: str = KEPT
+    """For who has not proven to be the API server: nothing that whoever names a Pod does not know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +49,7 @@ class Marked:
 
     node: str
     why: str
+    to_anybody: str = TRIGGERED
 
 
 Judgement = Allowed | Denied | Marked
@@ -83,9 +94,9 @@ def _leave(pod: Pod, vmi: VirtualMachineInstance) -> Judgement:
     node = pod.spec.node_name
     if not node or vmi.status.node_name not in ("", node):
         return Denied(f"VMI {_name(vmi)} is on its way to this Pod; evict it again when it has arrived")
-    triggered = f'Eviction triggered evacuation of VMI "{_name(vmi)}"'
+    triggered = f'{_TRIGGERED} "{_name(vmi)}"'
     if vmi.status.evacuation_node_name == node:
-        return Denied(f"Evacuation in progress: {triggered}")
+        return Denied(f"{_IN_PROGRESS}{triggered}", f"{_IN_PROGRESS}{TRIGGERED}")
     return Marked(node, triggered)
 
 

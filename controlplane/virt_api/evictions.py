@@ -90,8 +90,12 @@ class Evictions:
     _places: Shares = field(default_factory=lambda: Shares(AT_ONCE, least=1))
     _of_namespaces: Parts = field(default_factory=lambda: Parts(AT_ONCE_OF_A_NAMESPACE, least=1))
 
-    async def answer(self, peer: str, body: bytes) -> Answer:
-        """Answer one review. BusyError when this peer, or namespace, has too many under way."""
+    async def answer(self, peer: str, body: bytes, *, is_proven: bool) -> Answer:
+        """Answer one review. BusyError when this peer, or namespace, has too many under way.
+
+        is_proven: who asks is an API server. Where nobody can be, anybody may be who asks: a mark is set all the same,
+        or no drain would come to an end, but whose machine it is and how it is made is not told.
+        """
         try:
             asked = _decoder.decode(body).request
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -99,33 +103,35 @@ class Evictions:
         if not self._places.take(peer, 1):
             raise BusyError("too many reviews of evictions of this peer are under way")
         try:
-            return await self._in_turn(peer, asked)
+            judged = await self._in_turn(peer, asked)
         except (ApiError, DecodeError) as error:
             log.warning("cannot judge an eviction", extra={"key": f"{asked.namespace}/{asked.name}", "because": error})
-            return _denied(asked, 500, "InternalError", f"virt-api cannot tell whether its machine may go: {error}")
+            why = str(error) if is_proven else "its log says why"
+            return _denied(asked, 500, "InternalError", f"virt-api cannot tell whether its machine may go: {why}")
         finally:
             self._places.give_back(peer, 1)
+        return _render(asked, judged, is_proven=is_proven)
 
-    async def _in_turn(self, peer: str, asked: _Asked) -> Answer:
+    async def _in_turn(self, peer: str, asked: _Asked) -> Judgement:
         if not self._of_namespaces.take(peer, asked.namespace, 1):
             raise BusyError("too many reviews of evictions of this namespace are under way")
         try:
-            return await self._answer(asked)
+            return await self._judge(asked)
         finally:
             self._of_namespaces.give_back(peer, asked.namespace, 1)
 
-    async def _answer(self, asked: _Asked) -> Answer:
+    async def _judge(self, asked: _Asked) -> Judgement:
         key = Key(asked.namespace, asked.name)
         try:
             pod = decode(await self.client.get(POD, key), Pod)
         except NotFound:
-            return _allowed(asked)
+            return Allowed()
         vmi = await self._read(pod)
         judged = judge_eviction(pod, vmi, self.usual())
         if isinstance(judged, Marked) and vmi is not None and not asked.is_dry:
             await self._mark(vmi, judged, asked.source)
         log.info("eviction judged", extra={"key": key, "as": type(judged).__name__, "dry_run": asked.is_dry})
-        return _render(asked, judged)
+        return judged
 
     async def _read(self, pod: Pod) -> VirtualMachineInstance | None:
         key = pod.vmi_key
@@ -149,16 +155,12 @@ class Evictions:
             log.info("gone before it was marked", extra={"key": key})  # denied this once; asked again it may go
 
 
-def _render(asked: _Asked, judged: Judgement) -> Answer:
+def _render(asked: _Asked, judged: Judgement, *, is_proven: bool) -> Answer:
     match judged:
         case Allowed():
-            return _allowed(asked)
-        case Denied(why=why) | Marked(why=why):
-            return _denied(asked, 429, "TooManyRequests", why)
-
-
-def _allowed(asked: _Asked) -> Answer:
-    return _reviewed({"uid": asked.uid, "allowed": True})
+            return _reviewed({"uid": asked.uid, "allowed": True})
+        case Denied(why=why, to_anybody=to_anybody) | Marked(why=why, to_anybody=to_anybody):
+            return _denied(asked, 429, "TooManyRequests", why if is_proven else to_anybody)
 
 
 def _denied(asked: _Asked, code: int, reason: str, message: str) -> Answer:

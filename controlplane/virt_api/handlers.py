@@ -76,8 +76,26 @@ class Place:
         return URL.build(scheme="https", host=self.host, port=self.port, path=PATH)
 
 
-def find_place(node: Mapping[str, Any]) -> Place:
-    """Read a Node's annotations. ValueError when they are not as virt-handler writes them."""
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+_BROADCAST = ipaddress.IPv4Address("255.255.255.255")
+
+
+def is_anothers(address: Address) -> bool:
+    """Whether another host can have this address, of those that there are.
+
+    Where it means this one, or what is next to it (a cloud's metadata), a captured node would have virt-api call there.
+    """
+    if isinstance(address, ipaddress.IPv6Address) and (address.ipv4_mapped is not None or address.is_reserved):
+        return False
+    means_else = address.is_loopback or address.is_link_local or address.is_multicast or address.is_unspecified
+    return not means_else and address != _BROADCAST
+
+
+def find_place(node: Mapping[str, Any], admits: Callable[[Address], bool] = is_anothers) -> Place:
+    """Read a Node's annotations. ValueError when they are not as virt-handler writes them.
+
+    admits: where virt-handlers can be.
+    """
     annotations = node.get("metadata", {}).get("annotations") or {}
     address, certificate = annotations.get(ADDRESS, ""), annotations.get(CERTIFICATE, "")
     if not address or not certificate:
@@ -90,17 +108,23 @@ def find_place(node: Mapping[str, Any]) -> Place:
         number = int(port) if port.isascii() and port.isdecimal() else 0
         if not 0 < number < 65536:
             raise ValueError
-        return Place(str(place), number, base64.b64decode(certificate, validate=True))
+        proof = base64.b64decode(certificate, validate=True)
     except ValueError as error:
         raise ValueError("where its virt-handler listens is no IP address and port, or its certificate none") from error
+    if not admits(place):
+        raise ValueError(f"it says that its virt-handler listens at {place}, which is no other host's address")
+    return Place(str(place), number, proof)
 
 
 class Handlers:
     """Asks virt-handlers. Each question has a connection of its own."""
 
-    def __init__(self, client: Client, pair: Callable[[], KeyPair | None]) -> None:
-        """pair: what we show; None while we have none."""
+    def __init__(
+        self, client: Client, pair: Callable[[], KeyPair | None], admits: Callable[[Address], bool] = is_anothers
+    ) -> None:
+        """pair: what we show; None while we have none. admits: where virt-handlers can be."""
         self._client = client
+        self._admits = admits
         self._pair = pair
         self._asking: dict[tuple[str, type[Any]], Shares] = {}
         self._session: aiohttp.ClientSession | None = None
@@ -140,7 +164,7 @@ class Handlers:
         if pair is None:
             raise NotAskedError("virt-api has no pair yet to prove itself to virt-handlers by")
         try:
-            place = find_place(await self._client.get(NODE, Key("", node)))
+            place = find_place(await self._client.get(NODE, Key("", node)), self._admits)
             return place, client_context(place.certificate, pair.certificate, pair.key)
         except NotFound as error:
             raise NotAskedError(f"there is no node {node}") from error

@@ -101,7 +101,8 @@ class Server:
             check_reviewer(self.hook_clients, verified_chain(connection), self.clock.now())
             peer = request.remote or ""
             if route.stage == "evict":
-                return await self.evictions.answer(peer, await _body(request, MAX_EVICTION_BYTES))
+                body, is_proven = await _body(request, MAX_EVICTION_BYTES), self.hook_clients is not None
+                return await self.evictions.answer(peer, body, is_proven=is_proven)
             return await self.reviews.answer(peer, route, partial(_body, request, MAX_REVIEW_BYTES))
         user = self._identify(request, connection)
         return await self.subresources.answer(route, user, await _body(request, MAX_OPTIONS_BYTES))

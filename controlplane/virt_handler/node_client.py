@@ -52,7 +52,7 @@ from controlplane.virt_handler.launchers.ports import (
     NotThere,
     Refused,
 )
-from controlplane.virt_handler.report_file import read_whole
+from controlplane.virt_handler.report_file import Reports
 from controlplane.virt_handler.vmi.world import Traces
 
 log = logging.getLogger(__name__)
@@ -76,6 +76,7 @@ class NodeClient:
         self._why_not = AWAY
         self._here = asyncio.Event()
         self._numbers = count(1)
+        self._reports = Reports()
         self._waiting: dict[int, asyncio.Future[tuple[Answer, int | None]]] = {}
         self._offer = Offer(None)
         self._callbacks: list[Callable[[], None]] = []
@@ -123,8 +124,7 @@ class NodeClient:
     async def read_report(self, pod_uid: str) -> bytes:
         """Read a launcher's report, up to its limit. NodeError; NotThere when there is none yet."""
         descriptor = _descriptor(*await self._ask(lambda number: OpenReport(number, pod_uid)))
-        reading = asyncio.get_running_loop().run_in_executor(None, read_whole, descriptor)
-        return await asyncio.shield(reading)  # which closes it: it is never taken back, begun or not
+        return await self._reports.read(descriptor)
 
     async def give_capabilities(self, pod_uid: str, *, with_kvm: bool) -> None:
         """Wait for a launcher's directory and put libvirt's capability cache there. NodeError."""

@@ -12,12 +12,12 @@ used again.
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from controlplane import own_thread
 from controlplane.virt_node.inotify import NotYet
 
 T = TypeVar("T")
@@ -53,8 +53,7 @@ class Workers:
         drop: what to do with a result for which nobody waits any more.
         """
         leave = await self._enter(pod_uid)
-        loop = asyncio.get_running_loop()
-        outcome: asyncio.Future[T] = loop.create_future()
+        outcome: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
         def forget(result: T | None, error: BaseException | None) -> None:
             if error is None:
@@ -71,18 +70,8 @@ class Workers:
             else:
                 outcome.set_result(result)  # type: ignore[arg-type]
 
-        def body() -> None:
-            result: T | None = None
-            failure: BaseException | None = None
-            try:
-                result = work()
-            except BaseException as error:  # carried over to whoever waits, whatever it is
-                failure = error
-            with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-                loop.call_soon_threadsafe(settle, result, failure)
-
         try:
-            threading.Thread(target=body, name=f"launcher {pod_uid}", daemon=True).start()
+            own_thread.begin(f"launcher {pod_uid}", work, settle)
         except RuntimeError:  # the node has no thread for it
             leave()
             raise

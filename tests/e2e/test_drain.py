@@ -35,7 +35,7 @@ def test_a_drain_stops_who_may_be_stopped_and_is_told_why_not_of_the_other(drain
     done = drained.try_kubectl("drain", drained.nodes[0], *DRAIN, "--timeout=15s")
 
     assert done.returncode != 0
-    assert "VMI default/stays is configured with an eviction strategy but is not live-migratable" in done.stderr
+    assert "VMI of this Pod does not let it go now; its evictionStrategy, its conditions" in done.stderr
     drained.wait("vm", "leaves", ".status.printableStatus", "ErrorUnschedulable")
     assert drained.launcher("leaves")["metadata"]["uid"] != pods["leaves"], "it waits for a node that takes it"
     kept = drained.launcher("stays")["metadata"]

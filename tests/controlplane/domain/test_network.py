@@ -27,3 +27,12 @@ def test_gateway_is_the_first_and_guest_the_second_host(cidr: str | None, gatewa
 def test_a_network_without_room_or_sense_is_refused(cidr: str) -> None:
     with pytest.raises(ValueError, match="vmNetworkCIDR"):
         masquerade_network(cidr)
+
+
+@pytest.mark.parametrize(
+    "cidr", ["127.0.0.0/8", "127.0.0.0/30", "0.0.0.0/0", "0.0.0.0/1", "224.0.0.0/8", "169.254.0.0/16", "10.0.0.0/7"]
+)
+def test_a_network_that_means_something_else_is_refused(cidr: str) -> None:
+    """Whoever asks: a node hears it from virt-handler, and not from admission."""
+    with pytest.raises(ValueError, match="cannot be a guest's"):
+        masquerade_network(cidr)

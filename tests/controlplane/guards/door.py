@@ -122,6 +122,20 @@ GUARDS: tuple[Guard, ...] = (
         tests=_BY_GUESTS,
     ),
     Guard(
+        file=_HANDLERS,
+        line="    if not admits(place):\n",
+        without="    if False:\n",
+        because="A captured node has virt-api call itself, or a cloud's metadata.",
+        tests=_BY_GUESTS,
+    ),
+    Guard(
+        file=_HANDLERS,
+        line=" and (address.ipv4_mapped is not None or address.is_reserved):",
+        without=" and False:",
+        because="An address of this host passes in the spelling of the other family.",
+        tests=_BY_GUESTS,
+    ),
+    Guard(
         file=_PEERS,
         line="    context.load_verify_locations(cadata=server)\n",
         without="    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE\n",

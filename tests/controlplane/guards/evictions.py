@@ -50,6 +50,20 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_ANSWER,
+        line="why if is_proven else to_anybody",
+        without="why",
+        because="Whoever reaches virt-api learns of anybody's machine whose it is, and by which disk it cannot move.",
+        tests=_BY_ANSWER,
+    ),
+    Guard(
+        file=_ANSWER,
+        line='why = str(error) if is_proven else "its log says why"',
+        without="why = str(error)",
+        because="What virt-api could not read has a name that whoever asks need not know.",
+        tests=_BY_ANSWER,
+    ),
+    Guard(
+        file=_ANSWER,
         line="and not asked.is_dry:\n",
         without=":\n",
         because="A dry run must write nothing.",

@@ -10,6 +10,7 @@ from tests.controlplane.guards.guard import Guard
 _SERVER = "controlplane/virt_node/server.py"
 _CHANNEL = "controlplane/node_link/channel.py"
 _CLIENT = "controlplane/virt_handler/node_client.py"
+_REPORTS = "controlplane/virt_handler/report_file.py"
 _SERVICE = "controlplane/virt_node/service.py"
 _WORKERS = "controlplane/virt_node/workers.py"
 _MASQUERADE = "controlplane/virt_node/network/masquerade.py"
@@ -23,11 +24,53 @@ _BY_CLIENT = ("tests/controlplane/virt_handler/test_node_client.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
-        file=_CLIENT,
-        line="return await asyncio.shield(reading)",
-        without="return await reading",
+        file="controlplane/domain/network.py",
+        line="    if not is_usable(network):\n",
+        without="    if False:\n",
+        because="A captured virt-handler gives a guest the addresses of its Pod's localhost.",
+        tests=_BY_SERVICE,
+    ),
+    Guard(
+        file=_REPORTS,
+        line="        except BaseException:\n            os.close(descriptor)\n            raise\n",
+        without="        except BaseException:\n            raise\n",
         because="A report for which nobody waits any more, while every thread is busy, stays open for good.",
         tests=_BY_CLIENT,
+    ),
+    Guard(
+        file=_REPORTS,
+        line='            own_thread.begin("report", lambda: self._read(descriptor), settle)\n',
+        without=(
+            "            asyncio.get_running_loop().run_in_executor(None, self._read, descriptor).add_done_callback(\n"
+            "                lambda one: settle(one.result(), None)\n"
+            "            )\n"
+        ),
+        because="Reports that come to no end take the threads that everything else on the node needs.",
+        tests=_BY_CLIENT,
+        may_hang=True,
+    ),
+    Guard(
+        file=_REPORTS,
+        line="            async with asyncio.timeout(self._seconds):\n",
+        without="            if True:\n",
+        because="A start waits for ever for a report that comes to no end.",
+        tests=_BY_CLIENT,
+        may_hang=True,
+    ),
+    Guard(
+        file=_REPORTS,
+        line="            await self._places.acquire()\n",
+        without="            pass\n",
+        because="Each report that comes to no end is a thread more.",
+        tests=_BY_CLIENT,
+    ),
+    Guard(
+        file=_REPORTS,
+        line="            self._places.release()\n            os.close(descriptor)\n",
+        without="            os.close(descriptor)\n",
+        because="A node that was short of threads for a moment reads no report any more.",
+        tests=_BY_CLIENT,
+        may_hang=True,
     ),
     Guard(
         file=_CLIENT,

@@ -11,8 +11,11 @@ import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
+from kubevirt_api.names import HANDLER_ACCOUNT
+
+from controlplane.virt_handler.__main__ import COMPONENT
 from lab import Lab
 
 Json = dict[str, Any]
@@ -32,7 +35,9 @@ _TYPES = {
     "DELETE": "application/json",
     "PATCH": "application/merge-patch+json",
     "STRATEGIC": "application/strategic-merge-patch+json",
+    "APPLY": "application/apply-patch+yaml",
 }
+_METHODS = {"STRATEGIC": "PATCH", "APPLY": "PATCH"}
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,11 @@ class Who:
         """The same account where RBAC allows everything, so that only the policies are left to refuse."""
         return Who(self.user, self.node, ("system:masters", "system:authenticated"))
 
+    @property
+    def manager(self) -> str:
+        """As which field manager its own program writes; "": it names none."""
+        return COMPONENT if self.user.endswith(f":{HANDLER_ACCOUNT}") else ""
+
     def headers(self) -> list[tuple[str, str]]:
         said = [("Impersonate-User", self.user), *(("Impersonate-Group", one) for one in self.groups)]
         key = quote("authentication.kubernetes.io/node-name", safe="")
@@ -63,6 +73,16 @@ class Request:
     verb: str
     path: str
     body: Json | Callable[[Facts], Json] | None = None
+    manager: str | None = None
+    """Another field manager than who it is from has; "": none."""
+
+    def query(self, *, for_real: bool) -> str:
+        """Return the query, which a dry run has always."""
+        manager = self.who.manager if self.manager is None else self.manager
+        said = {} if for_real else {"dryRun": "All"}
+        said |= {"fieldManager": manager} if manager and self.verb != "DELETE" else {}
+        said |= {"force": "true"} if self.verb == "APPLY" else {}
+        return f"?{urlencode(said)}" if said else ""
 
 
 @dataclass(frozen=True)
@@ -94,7 +114,7 @@ class Replay:
     def __call__(self, request: Request, facts: Facts | None = None, *, for_real: bool = False) -> Answer:
         """Send it as who it is from; nothing is stored unless it is for real."""
         body = request.body(facts or {}) if callable(request.body) else request.body
-        path = request.path if for_real else f"{request.path}?dryRun=All"
+        path = request.path + request.query(for_real=for_real)
         if request.verb == "DELETE" and body is not None and not for_real:
             body = {**body, "dryRun": ["All"]}  # A body's options count, and not the query's.
         return self._send(self._connection, request.verb, path, body, request.who.headers())
@@ -108,11 +128,13 @@ class Replay:
     def exists(self, path: str) -> bool:
         return self._send(self._connection, "GET", path, None, []).status != 404
 
-    def with_token(self, token: str, verb: str, path: str, body: Json) -> Answer:
-        """Send a request as whoever a token says."""
+    def with_token(self, token: str, request: Request) -> Answer:
+        """Send a request as whoever a token says, with the field manager of who it is from."""
+        assert isinstance(request.body, dict)
         connection = http.client.HTTPSConnection(self._host, self._port, timeout=20, context=self._anonymous)
         try:
-            return self._send(connection, verb, f"{path}?dryRun=All", body, [("Authorization", f"Bearer {token}")])
+            path, proof = request.path + request.query(for_real=False), [("Authorization", f"Bearer {token}")]
+            return self._send(connection, request.verb, path, request.body, proof)
         finally:
             connection.close()
 
@@ -128,7 +150,7 @@ class Replay:
         headers: list[tuple[str, str]],
     ) -> Answer:
         text = "" if body is None else json.dumps(body)
-        connection.putrequest("PATCH" if verb == "STRATEGIC" else verb, path)
+        connection.putrequest(_METHODS.get(verb, verb), path)
         for name, value in (*headers, ("Content-Length", str(len(text.encode())))):
             connection.putheader(name, value)
         if body is not None:

@@ -28,7 +28,8 @@ from tests.controlplane.policies.cluster import (
 )
 from tests.controlplane.policies.controller_rows import CONTROLLER_ROWS
 from tests.controlplane.policies.event_rows import EVENT_ROWS
-from tests.controlplane.policies.handler_rows import BEAT, LEASE_ROWS, NODE_ROWS, OWN, VMI_ROWS, status
+from tests.controlplane.policies.handler_rows import HANDLER, LEASE_ROWS, NODE_ROWS, VMI_ROWS, status
+from tests.controlplane.policies.manager_rows import MANAGER_ROWS, managers
 from tests.controlplane.policies.pod_rows import CONTROLLER, EDITOR, KUBELET, NOW, POD_ROWS, eviction, launcher, plain
 from tests.controlplane.policies.replay import NAMESPACE, PODS, VMIS, Answer, Facts, Replay, Request
 
@@ -94,6 +95,12 @@ def test_a_node_says_only_what_is_its_to_say_of_its_machines(send: Replay, facts
     check(send(request, facts), words)
 
 
+@pytest.mark.parametrize("name", MANAGER_ROWS)
+def test_a_node_writes_by_one_name_and_says_nothing_of_who_wrote_what(send: Replay, facts: Facts, name: str) -> None:
+    request, words = MANAGER_ROWS[name]
+    check(send(request, facts), words)
+
+
 @pytest.mark.parametrize("name", POD_ROWS)
 def test_only_virt_controller_says_what_is_a_launcher(send: Replay, facts: Facts, name: str) -> None:
     request, words = POD_ROWS[name]
@@ -142,8 +149,21 @@ def test_a_token_that_the_kubelet_asks_for_names_its_node(send: Replay) -> None:
     def token(**spec: Any) -> str:
         return str(send.admin("POST", account, {"spec": {"audiences": [], **spec}})["status"]["token"])
 
-    check(send.with_token(token(boundObjectRef=reference), "PATCH", OWN, BEAT), None)
-    check(send.with_token(token(), "PATCH", OWN, BEAT), "names no node")
+    beat, _unused = LEASE_ROWS["its heartbeat"]
+    check(send.with_token(token(boundObjectRef=reference), beat), None)
+    check(send.with_token(token(), beat), "names no node")
+
+
+def test_a_status_brings_no_managers_of_its_own(send: Replay) -> None:
+    """Of an object itself a body can say who wrote what, which the policies bound; of a status the API server knows."""
+    path = f"{VMIS}/running/status"
+    body = {"metadata": {"managedFields": managers("kubevirt.io/v1", 9)}, "status": {"guestOSInfo": {"name": "x"}}}
+    answer = send(Request(HANDLER, "PATCH", path, body))
+
+    assert answer.is_taken, answer.message
+    named = {one["manager"] for one in answer.body["metadata"]["managedFields"]}
+    assert HANDLER.manager in named
+    assert not any(one.startswith("manager-") for one in named)
 
 
 def test_kubernetes_ends_launchers_as_ever(send: Replay) -> None:

@@ -197,7 +197,7 @@ async def serving(
     served.take_pair(served.serving_pair())
     served.trust(served.proxy_authority, "front-proxy-client")
     async with a_client(api) as client:
-        handlers = Handlers(client, lambda: cluster.client_pair)
+        handlers = Handlers(client, lambda: cluster.client_pair, admits=lambda _here: True)
         server = replace(a_server(cluster, client, settings, handlers), hook_clients=hook_clients)
         async with handlers, listening(server, "127.0.0.1", 0) as port:
             served.port = port

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, cast
@@ -14,14 +15,18 @@ from typing import Any, cast
 import pytest
 
 from controlplane.engine.errors import NotFound
+from controlplane.kube.certificates import KeyPair
 from controlplane.kube.client import Client
 from controlplane.virt_api.answer import Answer
+from controlplane.virt_api.eviction import KEPT
 from controlplane.virt_api.evictions import AT_ONCE_OF_A_NAMESPACE, MAX_EVICTION_BYTES, Evictions
+from controlplane.virt_api.identity import HookClients
 from controlplane.virt_api.judges import BusyError
 from controlplane.virt_api.routes import EVICTION
 from tests.controlplane.kube.fake_api import status
-from tests.controlplane.virt_api.served import CLIENTS, USER, Json, Served, a_client_pair, serving
+from tests.controlplane.virt_api.served import CLIENTS, USER, Json, Served, a_client_pair, an_authority, serving
 
+PROXY = "front-proxy-client"
 POD = "/api/v1/namespaces/ns/pods/virt-launcher-web-u-1"
 VMI = "/apis/kubevirt.io/v1/namespaces/ns/virtualmachineinstances/web"
 
@@ -41,9 +46,9 @@ def have(served: Served, strategy: str) -> None:
     served.api.put(POD, {"metadata": meta, "spec": {"nodeName": "node-1"}, "status": {"phase": "Running"}})
 
 
-async def evict(served: Served, **asked: Any) -> Json:
+async def evict(served: Served, pair: KeyPair | None = None, **asked: Any) -> Json:
     request = {"uid": "1", "name": "virt-launcher-web-u-1", "namespace": "ns", "operation": "CREATE", **asked}
-    code, review = await served.call("POST", EVICTION, body=json.dumps({"request": request}).encode())
+    code, review = await served.call("POST", EVICTION, pair=pair, body=json.dumps({"request": request}).encode())
     assert (code, review["response"]["uid"]) == (200, "1")
     answer: Json = review["response"]
     return answer
@@ -67,7 +72,7 @@ async def test_one_that_is_to_stay_is_refused_with_the_code_that_drains_come_bac
     answer = await evict(served)
 
     assert (answer["allowed"], answer["status"]["code"], answer["status"]["reason"]) == (False, 429, "TooManyRequests")
-    assert "not live-migratable" in answer["status"]["message"]
+    assert answer["status"]["message"] == KEPT
     assert not mark(served)
 
 
@@ -77,11 +82,41 @@ async def test_one_that_somebody_else_moves_is_marked_once(served: Served) -> No
     first, second = await evict(served), await evict(served)
 
     assert mark(served) == "node-1"
-    assert first["status"]["message"] == 'Eviction triggered evacuation of VMI "ns/web"'
-    assert second["status"]["message"].startswith("Evacuation in progress: ")
+    assert first["status"]["message"] == "Eviction triggered evacuation of VMI of this Pod"
+    assert second["status"]["message"] == "Evacuation in progress: Eviction triggered evacuation of VMI of this Pod"
     assert {first["status"]["code"], second["status"]["code"]} == {429}
     written = [path for method, path, *_unused in served.api.seen if method == "PATCH"]
     assert written == [f"{VMI}/status?fieldManager=test"]
+
+
+SAID = {
+    "LiveMigrate": ["VMI ns/web is configured with an eviction strategy but is not live-migratable"],
+    "Teleport": ["VMI ns/web has the eviction strategy 'Teleport'"],
+    "External": ['triggered evacuation of VMI "ns/web"', 'in progress: Eviction triggered evacuation of VMI "ns/web"'],
+}
+
+
+@pytest.mark.parametrize("strategy", SAID)
+async def test_whose_machine_it_is_and_how_it_is_made_is_told_to_who_has_proven_to_ask(
+    tmp_path: Path, strategy: str
+) -> None:
+    """With nobody configured whoever reaches the port asks about any Pod, and learns what its name says and no more."""
+    reviewers = an_authority("reviewers")
+    pair, clients = a_client_pair(reviewers, usage=CLIENTS), HookClients(reviewers.certificate, frozenset({PROXY}))
+    for proven in (pair, None):
+        async with serving(tmp_path, hook_clients=clients if proven else None) as served:
+            have(served, strategy)
+            for words in SAID[strategy]:
+                told = (await evict(served, proven))["status"]["message"]
+                assert (words in told) == bool(proven)
+                assert proven or not {"ns/web", strategy} & set(re.findall(r"[\w/]+", told))
+
+
+async def test_what_nobody_could_be_asked_about_is_not_named_to_whoever_asks(served: Served) -> None:
+    have(served, "None")
+    served.api.faults.append(("GET", VMI, status(500, "InternalError", "etcd is away")))
+
+    assert "web" not in (await evict(served))["status"]["message"]
 
 
 DESCHEDULER = {"object": {"metadata": {"annotations": {"requested-by": "sigs.k8s.io/descheduler"}}}}
@@ -167,7 +202,7 @@ async def test_a_tenant_that_evicts_without_end_keeps_nobody_else_from_it() -> N
 
     def ask(namespace: str) -> asyncio.Task[Answer]:
         asked = {"request": {"uid": "1", "name": "virt-launcher-a", "namespace": namespace}}
-        return asyncio.create_task(evictions.answer("api-server", json.dumps(asked).encode()))
+        return asyncio.create_task(evictions.answer("api-server", json.dumps(asked).encode(), is_proven=True))
 
     greedy = [ask("greedy") for _unused in range(AT_ONCE_OF_A_NAMESPACE)]
     await asyncio.sleep(0)

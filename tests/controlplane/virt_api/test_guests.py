@@ -22,10 +22,11 @@ from controlplane.handler_link import Answer, Done, Guest, NotDone, Power
 from controlplane.kube.certificates import KeyPair, Subject, issue
 from controlplane.peers import VIRT_API_CLIENT, load_pair, role_uri
 from controlplane.virt_api import handlers as handlers_module
-from controlplane.virt_api.handlers import find_place
+from controlplane.virt_api.handlers import Handlers, NotAskedError, find_place
 from controlplane.virt_handler.door import Door, DoorTls
 from controlplane.virt_handler.node import door_annotations
 from controlplane.virt_handler.own_pair import OwnPair, make_own_pair
+from tests.controlplane.kube.fake_api import a_client
 from tests.controlplane.virt_api.served import (
     CLIENTS,
     DAY,
@@ -495,6 +496,19 @@ def test_a_place_is_an_ip_address_and_a_port(address: str) -> None:
                 "10.0.0.7:1@x:8186",
                 "10.0.0.7:" + "1" * 99,
                 "[fd00::7",
+                "127.0.0.1:8186",
+                "127.8.8.8:8186",
+                "0.0.0.0:8186",
+                "169.254.169.254:80",
+                "224.0.0.1:8186",
+                "255.255.255.255:8186",
+                "[::1]:8186",
+                "[::]:8186",
+                "[fe80::1]:8186",
+                "[fe80::1%eth0]:8186",
+                "[ff02::1]:8186",
+                "[::ffff:127.0.0.1]:8186",
+                "[64:ff9b::7f00:1]:8186",
             )
         ),
         a_node(certificate="%%%"),
@@ -505,3 +519,12 @@ def test_a_place_is_an_ip_address_and_a_port(address: str) -> None:
 def test_what_is_no_place_is_refused(node: Json) -> None:
     with pytest.raises(ValueError, match=r"virt-handler|certificate"):
         find_place(node)
+
+
+async def test_a_node_that_names_virt_apis_own_host_is_refused_by_name(tmp_path: Path, pair: OwnPair) -> None:
+    """Every other test has its nodes on this very host, which it has to allow."""
+    async with serving(tmp_path) as served, a_client(served.api) as client:
+        Stage(served, pair).announce(8186)
+        mine = a_client_pair(served.proxy_authority, usage=CLIENTS)
+        with pytest.raises(NotAskedError, match=r"node node-1: it says .* listens at 127\.0\.0\.1, which is no other"):
+            await Handlers(client, lambda: mine).ask("ns", Power(Guest("node-1", "v", "p"), "reset"))

@@ -10,7 +10,7 @@ import asyncio
 import os
 import socket
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -35,6 +35,7 @@ from controlplane.node_link.messages import (
 from controlplane.virt_handler import node_client
 from controlplane.virt_handler.launchers.ports import NodeAway, NodeError, NotThere, Refused
 from controlplane.virt_handler.node_client import NodeClient
+from controlplane.virt_handler.report_file import AT_ONCE, Reports
 from controlplane.virt_node.launcher_dir import PodsDirectory
 from tests.controlplane.virt_handler.builders import ETH0, POD_UID
 from tests.controlplane.virt_handler.fakes import FakeNetwork, FakeProc, LauncherFiles, until
@@ -300,26 +301,99 @@ async def test_a_file_that_cannot_be_read_is_the_nodes_error(tmp_path: Path) -> 
     os.close(written)
 
 
-async def test_a_report_that_nobody_waits_for_any_more_is_closed_unread(tmp_path: Path) -> None:
-    """While every worker thread is busy, none has begun with it: it stayed open for good."""
-    busy, is_over = ThreadPoolExecutor(1), threading.Event()
-    asyncio.get_running_loop().set_default_executor(busy)
-    work = busy.submit(is_over.wait, 20)
+class NeverRead:
+    """A reader of reports that come to no end, as /proc/kmsg, which is a regular file to whoever asks."""
+
+    def __init__(self) -> None:
+        self.begun = 0
+        self._is_over = threading.Event()
+
+    def __call__(self, descriptor: int) -> bytes:
+        self.begun += 1
+        self._is_over.wait(20)
+        os.close(descriptor)
+        return b"late"
+
+    def end(self) -> None:
+        self._is_over.set()
+
+
+@pytest.fixture
+def never() -> Iterator[NeverRead]:
+    made = NeverRead()
+    yield made
+    made.end()
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> Callable[[], int]:
+    """Another descriptor of a report each time."""
     (tmp_path / "report").write_text("{}")
-    report = os.open(tmp_path / "report", os.O_RDONLY)
-    async with dialling(Liar(Opened(1), descriptor=report)) as client:
-        await until(lambda: client.is_connected, "contact")
-        before = descriptors()
-        asking = asyncio.create_task(client.read_report(POD_UID))
-        await until(lambda: descriptors() == before + 1, "the report")
-        await asyncio.sleep(0)
-        asking.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await asking
-        is_over.set()
-        assert work.result()
-        await until(lambda: descriptors() == before, "everything closed")
-    os.close(report)
+    return lambda: os.open(tmp_path / "report", os.O_RDONLY)
+
+
+async def test_reports_that_come_to_no_end_cost_nobody_else_a_thread(
+    never: NeverRead, report: Callable[[], int]
+) -> None:
+    """They were read in the threads that everything else has to share, too, until none was left."""
+    only, reports = ThreadPoolExecutor(1), Reports(never)
+    asyncio.get_running_loop().set_default_executor(only)
+    reading = [asyncio.create_task(reports.read(report())) for _unused in range(40)]
+    await until(lambda: never.begun == AT_ONCE, "as many as there may be")
+
+    assert await asyncio.wait_for(asyncio.to_thread(lambda: 7), 10) == 7
+    assert never.begun == AT_ONCE
+    never.end()
+    assert set(await asyncio.gather(*reading)) == {b"late"}
+
+
+async def test_a_report_that_comes_to_no_end_is_given_up(never: NeverRead, report: Callable[[], int]) -> None:
+    """What has begun goes on until it ends and keeps its place; what waited for one is closed."""
+    before, reports = descriptors(), Reports(never, seconds=0.05)
+    said = await asyncio.gather(*(reports.read(report()) for _unused in range(40)), return_exceptions=True)
+
+    assert {str(one) for one in said} == {f"{layout.REPORT} was not read within 0.05 s"}
+    assert never.begun == AT_ONCE
+    assert descriptors() == before + AT_ONCE
+    never.end()
+    await until(lambda: descriptors() == before, "everything closed")
+    read = await Reports(seconds=5).read(report())
+    assert read == b"{}"
+
+
+async def test_a_report_that_nobody_waits_for_any_more_is_closed_unread(
+    never: NeverRead, report: Callable[[], int]
+) -> None:
+    """Where none has begun with it yet it stayed open for good."""
+    before, reports = descriptors(), Reports(never)
+    reading = [asyncio.create_task(reports.read(report())) for _unused in range(AT_ONCE + 1)]
+    await until(lambda: never.begun == AT_ONCE, "as many as there may be")
+    reading[-1].cancel()
+    await asyncio.wait(reading[-1:])
+
+    assert descriptors() == before + AT_ONCE
+    for one in reading:
+        one.cancel()
+    never.end()
+    await until(lambda: descriptors() == before, "everything closed")
+
+
+async def test_where_there_is_no_thread_for_it_a_report_is_closed(
+    report: Callable[[], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, reports = descriptors(), Reports()
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(threading.Thread, "start", _cannot_begin)
+        for _unused in range(AT_ONCE + 1):
+            with pytest.raises(NodeError, match="no thread"):
+                await reports.read(report())
+
+    assert descriptors() == before
+    assert await reports.read(report()) == b"{}"
+
+
+def _cannot_begin(_thread: threading.Thread) -> None:
+    raise RuntimeError("can't start new thread")
 
 
 async def test_something_else_than_a_file_is_refused_unread() -> None:

@@ -13,6 +13,7 @@ from controlplane.api.admission.validate.storage import duplicates
 from controlplane.api.objects.vmi.devices import Interface
 from controlplane.api.objects.vmi.instance import VirtualMachineInstanceSpec
 from controlplane.api.objects.vmi.volumes import Network
+from controlplane.guest_network import is_usable
 
 RESERVED_MAC = "02:00:00:00:00:00"
 """The bridge's address in every launcher Pod."""
@@ -98,7 +99,6 @@ def _network(network: Network, path: str) -> Iterator[Problem]:
     except ValueError:
         yield Problem(where, f"{excerpt(cidr)} is not an IPv4 network; write e.g. 10.0.2.0/24")
         return
-    unusable = parsed.is_loopback or parsed.is_multicast or parsed.is_link_local or parsed.is_unspecified
-    if not 8 <= parsed.prefixlen <= 30 or unusable:
+    if not is_usable(parsed):
         text = f"{excerpt(cidr)} cannot be used; write a unicast network from /8 to /30, e.g. 10.0.2.0/24"
         yield Problem(where, text)
