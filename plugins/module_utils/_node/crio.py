@@ -24,9 +24,12 @@ _IMPORTERS = ("skopeo", "podman")
 
 @dataclass(frozen=True)
 class Crio:
-    """client: crictl, with arguments if it needs any. importer: skopeo or podman; the one that is there by default."""
+    """client: crictl, with arguments if it needs any. importer: skopeo or podman; the one that is there by default.
 
-    client: str = f"crictl --runtime-endpoint unix://{SOCKET} --image-endpoint unix://{SOCKET}"
+    crictl by itself waits 2 s for an answer, and removing an image takes longer on a node that has work to do.
+    """
+
+    client: str = f"crictl --timeout 2m --runtime-endpoint unix://{SOCKET} --image-endpoint unix://{SOCKET}"
     importer: str = ""
 
     def records(self) -> list[Record]:

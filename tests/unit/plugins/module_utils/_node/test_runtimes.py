@@ -21,7 +21,7 @@ REF TYPE DIGEST SIZE PLATFORMS LABELS
 {OURS}:1 application/vnd.oci.image.manifest.v1+json sha256:aa 121.8 MiB linux/amd64 io.cri-containerd.image=managed
 sha256:bb application/vnd.oci.image.manifest.v1+json sha256:aa 121.8 MiB linux/amd64 -
 """
-CRICTL = "crictl --runtime-endpoint unix:///run/crio/crio.sock --image-endpoint unix:///run/crio/crio.sock"
+CRICTL = "crictl --timeout 2m --runtime-endpoint unix:///run/crio/crio.sock --image-endpoint unix:///run/crio/crio.sock"
 
 
 def test_containerd_lists_names_with_their_digests(node: Node) -> None:
