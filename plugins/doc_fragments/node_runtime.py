@@ -24,9 +24,10 @@ options:
     default: ctr
   crictl:
     description:
-      - CRI-O's client, with arguments.
+      - CRI-O's client, with arguments. By itself crictl waits 2 s for an answer; removing an image
+        takes a busy node longer.
     type: str
-    default: crictl --runtime-endpoint unix:///run/crio/crio.sock --image-endpoint unix:///run/crio/crio.sock
+    default: crictl --timeout 2m --runtime-endpoint unix:///run/crio/crio.sock --image-endpoint unix:///run/crio/crio.sock
   importer:
     description:
       - The program that imports archives into CRI-O's storage, skopeo or podman; the one that is there by default.

@@ -24,6 +24,7 @@ options:
   state:
     description:
       - Whether the image is there. V(absent) removes its content as well, unless a container or another name still uses it.
+      - A container that has ended is waited for, up to 90 seconds. CRI-O removes no image that one uses for longer; that is an error.
     type: str
     choices: [present, absent]
     default: present

@@ -10,23 +10,38 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from .._client.errors import VirtError
+from .containerd import COLLECTED_SECONDS
 from .program import run, words
 from .records import Record, repository_of
 
 SOCKET = "/run/crio/crio.sock"
 _IMPORTERS = ("skopeo", "podman")
+_HELD = "in use by"
+"""In what CRI-O says of an image that a container holds, as its own or as a volume."""
+
+
+@dataclass(frozen=True)
+class Removal:
+    """What of one image goes. arguments: what crictl is given; names: those that the node then has no more."""
+
+    arguments: list[str]
+    names: list[str]
 
 
 @dataclass(frozen=True)
 class Crio:
-    """client: crictl, with arguments if it needs any. importer: skopeo or podman; the one that is there by default."""
+    """client: crictl, with arguments if it needs any. importer: skopeo or podman; the one that is there by default.
 
-    client: str = f"crictl --runtime-endpoint unix://{SOCKET} --image-endpoint unix://{SOCKET}"
+    crictl by itself waits 2 s for an answer, and removing an image takes longer on a node that has work to do.
+    """
+
+    client: str = f"crictl --timeout 2m --runtime-endpoint unix://{SOCKET} --image-endpoint unix://{SOCKET}"
     importer: str = ""
 
     def records(self) -> list[Record]:
@@ -48,11 +63,36 @@ class Crio:
         run([*words(self.client), "pull", name], environment=credentials)
 
     def remove(self, repository: str) -> list[str]:
-        """Remove all names of a repository; the content goes with an image's last name. Return the names."""
-        names = [name for image in self._images() for name in names_to_remove(image, repository)]
-        if names:
-            run([*words(self.client), "rmi", *names])
+        """Remove all names of a repository; the content goes with an image's last name. Return the names.
+
+        CRI-O removes nothing that a container holds, though that has ended: it is waited for, and then an error.
+        """
+        removals = self._removals(repository)
+        names = [name for removal in removals for name in removal.names]
+        deadline = time.monotonic() + COLLECTED_SECONDS
+        while removals and (held := self._held(removals)):
+            if time.monotonic() >= deadline:
+                raise VirtError(
+                    f"{repository} is still used on this node, and CRI-O removes no image that is: take the Pods away "
+                    f"that use it. {held}"
+                )
+            time.sleep(1)
+            removals = self._removals(repository)
         return names
+
+    def _held(self, removals: list[Removal]) -> str:
+        """Remove images. Return what CRI-O says of one that a container holds; nothing if none is."""
+        try:
+            run([*words(self.client), "rmi", *(one for removal in removals for one in removal.arguments)])
+        except VirtError as error:
+            if _HELD not in error.message:
+                raise
+            return error.message
+        return ""
+
+    def _removals(self, repository: str) -> list[Removal]:
+        found = (removal_of(image, repository) for image in self._images())
+        return [removal for removal in found if removal.arguments]
 
     def _images(self) -> list[dict[str, Any]]:
         printed = run([*words(self.client), "images", "--output", "json"])
@@ -71,13 +111,14 @@ class Crio:
         return found
 
 
-def names_to_remove(image: dict[str, Any], repository: str) -> list[str]:
-    """Return by which names to remove what an image has of a repository: by its id, if it is nobody else's."""
+def removal_of(image: dict[str, Any], repository: str) -> Removal:
+    """Return how to remove what an image has of a repository: by its id, if it is nobody else's."""
     names = [*(image.get("repoTags") or []), *(image.get("repoDigests") or [])]
     own = [name for name in names if repository_of(name) == repository]
     if own and len(own) == len(names):
-        return [str(image["id"])]
-    return [name for name in own if "@" not in name]
+        return Removal([str(image["id"])], own)
+    tags = [name for name in own if "@" not in name]
+    return Removal(tags, tags)
 
 
 def _records_of(image: dict[str, Any]) -> Iterator[Record]:

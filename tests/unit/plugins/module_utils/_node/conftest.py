@@ -46,6 +46,9 @@ class Node:
     def fails(self, program: str, verb: str, text: str) -> None:
         (self.folder / f"{program}.{verb}.fails").write_text(text)
 
+    def passes(self, program: str, verb: str) -> None:
+        (self.folder / f"{program}.{verb}.fails").unlink()
+
     def _lines(self) -> list[tuple[list[str], str, str]]:
         path = self.folder / "calls"
         return [tuple(json.loads(line)) for line in path.read_text().splitlines()] if path.exists() else []

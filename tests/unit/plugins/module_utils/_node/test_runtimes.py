@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""containerd and CRI-O: what their programs are called with. CRI-O's are known from their documentation, not run."""
+"""containerd and CRI-O: what their programs are called with, and what is made of what they say."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import json
 
 import pytest
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import BadArgument, VirtError
-from ansible_collections.virtops.kubevirt.plugins.module_utils._node import containerd
+from ansible_collections.virtops.kubevirt.plugins.module_utils._node import containerd, crio
 from ansible_collections.virtops.kubevirt.plugins.module_utils._node.containerd import Containerd
 from ansible_collections.virtops.kubevirt.plugins.module_utils._node.crio import Crio
 from ansible_collections.virtops.kubevirt.plugins.module_utils._node.records import Record
@@ -21,7 +21,7 @@ REF TYPE DIGEST SIZE PLATFORMS LABELS
 {OURS}:1 application/vnd.oci.image.manifest.v1+json sha256:aa 121.8 MiB linux/amd64 io.cri-containerd.image=managed
 sha256:bb application/vnd.oci.image.manifest.v1+json sha256:aa 121.8 MiB linux/amd64 -
 """
-CRICTL = "crictl --runtime-endpoint unix:///run/crio/crio.sock --image-endpoint unix:///run/crio/crio.sock"
+CRICTL = "crictl --timeout 2m --runtime-endpoint unix:///run/crio/crio.sock --image-endpoint unix:///run/crio/crio.sock"
 
 
 def test_containerd_lists_names_with_their_digests(node: Node) -> None:
@@ -151,7 +151,7 @@ def test_a_password_is_handed_to_crictl_and_no_argument(node: Node) -> None:
 def test_crio_removes_an_image_that_is_nobody_elses_by_its_id(node: Node) -> None:
     node.has("crictl")
     node.says("crictl", "images", images(IMAGE))
-    assert Crio().remove(OURS) == ["cc"]
+    assert Crio().remove(OURS) == [f"{OURS}:1", f"{OURS}@sha256:aa", f"{OURS}@sha256:list"]
     assert node.calls[-1] == f"{CRICTL} rmi cc"
 
 
@@ -159,6 +159,70 @@ def test_crio_takes_only_our_name_off_an_image_that_has_another(node: Node) -> N
     node.has("crictl")
     node.says("crictl", "images", images({**IMAGE, "repoTags": [f"{OURS}:1", "registry.example/copy:1"]}))
     assert Crio().remove(OURS) == [f"{OURS}:1"]
+
+
+def test_crio_removes_what_an_earlier_build_left_under_the_same_tag(node: Node) -> None:
+    """CRI-O keeps an image whose tag stands for another one now, and says the repository that it had."""
+    node.has("crictl")
+    former = {"id": "dd", "repoTags": [], "repoDigests": [f"{OURS}@sha256:old"]}
+    node.says("crictl", "images", images(IMAGE, former))
+    assert f"{OURS}@sha256:old" in Crio().remove(OURS)
+    assert node.calls[-1] == f"{CRICTL} rmi cc dd"
+
+
+HELD = 'level=fatal msg="error of removing image \\"cc\\": image used by 11: image is in use by a container"'
+
+
+def test_crio_is_asked_again_until_a_container_that_ended_is_taken_away(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CRI-O refuses to remove what a container holds, ended or not; the kubelet takes that one away within a minute."""
+    node.has("crictl")
+    node.says("crictl", "images", images(IMAGE))
+    node.fails("crictl", "rmi", HELD)
+    pauses: list[float] = []
+
+    def the_kubelet_comes_by(seconds: float) -> None:
+        pauses.append(seconds)
+        node.passes("crictl", "rmi")
+
+    monkeypatch.setattr(crio.time, "sleep", the_kubelet_comes_by)
+    assert f"{OURS}:1" in Crio().remove(OURS)
+    assert pauses == [1]
+    assert [call for call in node.calls if " rmi " in call] == [f"{CRICTL} rmi cc"] * 2
+
+
+def test_what_goes_meanwhile_is_not_removed_again(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    node.has("crictl")
+    node.says("crictl", "images", images(IMAGE, {**IMAGE, "id": "dd", "repoTags": [f"{OURS}:2"]}))
+    node.fails("crictl", "rmi", HELD)
+
+    def one_went(_seconds: float) -> None:
+        node.says("crictl", "images", images(IMAGE))
+        node.passes("crictl", "rmi")
+
+    monkeypatch.setattr(crio.time, "sleep", one_went)
+    assert {f"{OURS}:1", f"{OURS}:2"} <= set(Crio().remove(OURS))
+    assert node.calls[-1] == f"{CRICTL} rmi cc"
+
+
+def test_an_image_that_somebody_goes_on_using_is_an_error_that_says_what_to_do(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node.has("crictl")
+    node.says("crictl", "images", images(IMAGE))
+    node.fails("crictl", "rmi", HELD)
+    monkeypatch.setattr(crio, "COLLECTED_SECONDS", 0)
+    with pytest.raises(VirtError, match=f"{OURS} is still used on this node.*Pods.*image used by 11"):
+        Crio().remove(OURS)
+
+
+def test_another_failure_of_crictl_is_not_waited_for(node: Node) -> None:
+    node.has("crictl")
+    node.says("crictl", "images", images(IMAGE))
+    node.fails("crictl", "rmi", "connection refused")
+    with pytest.raises(VirtError, match="connection refused"):
+        Crio().remove(OURS)
 
 
 def test_what_a_program_says_when_it_fails_is_shown(node: Node) -> None:
