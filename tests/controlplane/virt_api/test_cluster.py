@@ -31,7 +31,9 @@ def a_kubevirt(**configuration: Any) -> bytes:
 
 
 def a_secret(**data: str) -> bytes:
-    return json.dumps({"data": {name.replace("_", "."): encoded(text.encode()) for name, text in data.items()}}).encode()
+    return json.dumps(
+        {"data": {name.replace("_", "."): encoded(text.encode()) for name, text in data.items()}}
+    ).encode()
 
 
 def test_the_configuration_is_what_the_object_says_and_the_defaults_when_it_is_gone() -> None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -12,7 +13,9 @@ from typing import Any
 
 import pytest
 
-from controlplane.virt_api.evictions import MAX_EVICTION_BYTES
+from controlplane.engine.errors import NotFound
+from controlplane.virt_api.evictions import AT_ONCE, MAX_EVICTION_BYTES, Evictions
+from controlplane.virt_api.judges import BusyError
 from controlplane.virt_api.routes import EVICTION
 from tests.controlplane.kube.fake_api import status
 from tests.controlplane.virt_api.served import CLIENTS, USER, Json, Served, a_client_pair, serving
@@ -119,6 +122,53 @@ async def test_a_dry_run_marks_nothing(served: Served, asked: Json) -> None:
     assert (await evict(served, **asked))["status"]["code"] == 429
     assert not mark(served)
     assert not source(served)
+
+
+@pytest.mark.parametrize("asked", [{}, DESCHEDULER], ids=["the mark", "its source"])
+async def test_the_next_run_of_a_machine_is_not_marked_for_the_one_before_it(served: Served, asked: Json) -> None:
+    have(served, "External")
+    patch = served.api._patch
+
+    def patch_later(path: str, body: Json) -> Any:
+        served.api._patch = patch  # type: ignore[method-assign]
+        before = served.api.objects[VMI]
+        served.api.drop(VMI)
+        served.api.put(VMI, {"spec": before["spec"], "status": before["status"]})
+        return patch(path, body)
+
+    served.api._patch = patch_later  # type: ignore[method-assign]
+
+    assert (await evict(served, **asked))["status"]["code"] == 429
+    assert (mark(served), source(served)) == ("", None)
+    assert (await evict(served))["allowed"] is True, "asked again it may go"
+
+
+class Nothing:
+    """An API server that has no object, and says so when it is let."""
+
+    def __init__(self) -> None:
+        self.let = asyncio.Event()
+
+    async def get(self, *_unused: object) -> Json:
+        await self.let.wait()
+        raise NotFound("gone")
+
+
+async def test_of_one_peer_so_many_reviews_are_under_way_and_each_gives_its_place_back() -> None:
+    nothing = Nothing()
+    evictions = Evictions(nothing, lambda: None)  # type: ignore[arg-type]
+    body = json.dumps({"request": {"uid": "1", "name": "pod", "namespace": "ns"}}).encode()
+    waiting = [asyncio.create_task(evictions.answer("peer", body)) for _unused in range(AT_ONCE)]
+    await asyncio.sleep(0)
+
+    with pytest.raises(BusyError, match="too many reviews of evictions"):
+        await evictions.answer("peer", body)
+    theirs = asyncio.create_task(evictions.answer("other", body))
+    nothing.let.set()
+
+    assert {one.code for one in await asyncio.gather(*waiting, theirs)} == {200}
+    for _unused in range(AT_ONCE + 1):
+        assert (await evictions.answer("peer", body)).code == 200
 
 
 async def test_what_is_gone_may_go(served: Served) -> None:
