@@ -401,6 +401,13 @@ STORAGE = [
         "disks[0].disk.readonly",
         "use bus virtio",
     ),
+    Row(
+        "a switch whose false asks for something",
+        f"{DOMAIN}/devices/logSerialConsole",
+        False,
+        "logSerialConsole",
+        "not built",
+    ),
     Row("serial of 300 characters", f"{DISK}/serial", "a" * 300, "disks[0].serial", "at most 256"),
     Row("serial with a space", f"{DISK}/serial", "a b", "disks[0].serial", "letters, digits"),
     Row("cache nobody knows", f"{DISK}/cache", "writeeverything", "disks[0].cache", "allowed: none, writethrough"),

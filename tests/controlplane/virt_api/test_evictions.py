@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +82,18 @@ async def test_one_that_somebody_else_moves_is_marked_once(served: Served) -> No
     assert written == [f"{VMI}/status?fieldManager=test"]
 
 
+def meanwhile(served: Served, happens: Callable[[], object]) -> None:
+    """Let something happen between virt-api's look and its first write."""
+    patch = served.api._patch
+
+    def patch_later(path: str, body: Json) -> Any:
+        served.api._patch = patch  # type: ignore[method-assign]
+        happens()
+        return patch(path, body)
+
+    served.api._patch = patch_later  # type: ignore[method-assign]
+
+
 DESCHEDULER = {"object": {"metadata": {"annotations": {"requested-by": "sigs.k8s.io/descheduler"}}}}
 
 
@@ -126,17 +138,13 @@ async def test_a_dry_run_marks_nothing(served: Served, asked: Json) -> None:
 
 @pytest.mark.parametrize("asked", [{}, DESCHEDULER], ids=["the mark", "its source"])
 async def test_the_next_run_of_a_machine_is_not_marked_for_the_one_before_it(served: Served, asked: Json) -> None:
-    have(served, "External")
-    patch = served.api._patch
-
-    def patch_later(path: str, body: Json) -> Any:
-        served.api._patch = patch  # type: ignore[method-assign]
+    def run_anew() -> None:
         before = served.api.objects[VMI]
         served.api.drop(VMI)
         served.api.put(VMI, {"spec": before["spec"], "status": before["status"]})
-        return patch(path, body)
 
-    served.api._patch = patch_later  # type: ignore[method-assign]
+    have(served, "External")
+    meanwhile(served, run_anew)
 
     assert (await evict(served, **asked))["status"]["code"] == 429
     assert (mark(served), source(served)) == ("", None)
@@ -231,6 +239,23 @@ async def test_a_mark_that_is_set_meanwhile_is_looked_at_again(served: Served) -
 
     assert (await cancel(served))[0] == 200
     assert not mark(served)
+
+
+async def test_a_mark_of_another_node_that_is_set_meanwhile_stays(served: Served) -> None:
+    """It has moved, and is to leave its new node by now: that is not what a person has taken back."""
+
+    def move() -> None:
+        status = {"phase": "Running", "nodeName": "node-2", "evacuationNodeName": "node-2"}
+        served.api.put(VMI, served.api.objects[VMI] | {"status": status})
+
+    have(served, "External")
+    await evict(served)
+    meanwhile(served, move)
+
+    code, answer = await cancel(served, '{"evacuationNodeName": "node-1"}')
+
+    assert (code, "it is to leave node node-2, not node-1" in answer["message"]) == (409, True)
+    assert mark(served) == "node-2"
 
 
 async def test_there_is_no_mark_of_what_is_not_there(served: Served) -> None:

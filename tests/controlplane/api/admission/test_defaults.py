@@ -73,6 +73,13 @@ def test_a_quantity_that_is_none_does_not_raise() -> None:
     assert defaults.default_instance(vmi, CONFIGURATION, "seed")["spec"]["domain"]["cpu"]["sockets"] == 1
 
 
+def test_no_limit_asks_for_more_sockets_than_the_field_holds() -> None:
+    """Whoever judges the object says what is wrong with it, and can: it is still one that can be written."""
+    vmi = golden.changed(golden.load("vmi-efi"), "spec/domain/resources", {"limits": {"cpu": "1e99"}})
+
+    assert defaults.default_instance(vmi, CONFIGURATION, "seed")["spec"]["domain"]["cpu"]["sockets"] == 2**31 - 1
+
+
 ODD: list[Any] = [None, "", "on", 0, 1, -1.5, 2**70, True, False, "1e99", "9" * 5000]
 ODD += [[], ["x"], [None], [[]], [{}], {}, {"x": 1}, {"x": {}}, {"x": {"x": []}}]
 ODD += [[{"name": []}], [{"name": {}, "disk": 1, "cdrom": 2, "containerDisk": 3}]]
