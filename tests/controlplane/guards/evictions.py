@@ -62,4 +62,25 @@ GUARDS: tuple[Guard, ...] = (
         because="A guest is not given up, and nothing ends in a bug's words, because nobody could be asked.",
         tests=_BY_ANSWER,
     ),
+    Guard(
+        file=_ANSWER,
+        line='patch, subresource="status", uid=uid)',
+        without='patch, subresource="status")',
+        because="The next run of a machine would be marked as one that is to leave a node on which it is not.",
+        tests=_BY_ANSWER,
+    ),
+    Guard(
+        file=_ANSWER,
+        line="            self._places.give_back(peer, 1)\n",
+        without="            pass\n",
+        because="After so many reviews no eviction of that API server would be answered any more.",
+        tests=_BY_ANSWER,
+    ),
+    Guard(
+        file="controlplane/virt_api/evacuation.py",
+        line="                resource_version=vmi.metadata.resource_version,\n",
+        without="",
+        because="The mark of another node, set meanwhile, would be taken off in its place.",
+        tests=_BY_ANSWER,
+    ),
 )
