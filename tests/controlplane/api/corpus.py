@@ -349,6 +349,13 @@ COMPUTE = [
         "label value",
     ),
     Row(
+        "keys of a selector of namespaces only",
+        AWAY,
+        [{**HOST, "namespaceSelector": {"matchLabels": {"a": "b"}}, "matchLabelKeys": ["a"]}],
+        "[0].matchLabelKeys",
+        "needs a labelSelector",
+    ),
+    Row(
         "keys of no selector", AWAY, [{**HOST, "matchLabelKeys": ["a"]}], "[0].matchLabelKeys", "needs a labelSelector"
     ),
     Row(

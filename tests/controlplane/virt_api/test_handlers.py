@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from controlplane.handler_link import Guest, Power
+from controlplane.handler_link import ADDRESS, CERTIFICATE, Guest, Power
 from controlplane.kube.certificates import KeyPair
 from controlplane.virt_api import handlers as module
-from controlplane.virt_api.handlers import Handlers, NotAskedError
+from controlplane.virt_api.handlers import Handlers, NotAskedError, find_place
 
 QUESTION = Power(Guest("node-1", "uid", "pod"), "reset", 0)
 
@@ -48,3 +48,10 @@ async def test_a_node_that_answers_nobody_holds_so_many_questions_of_however_man
         assert "has not said where it listens" in str(ended)
     with pytest.raises(NotAskedError, match="has not said where it listens"):
         await handlers.ask("ns-4", QUESTION)
+
+
+def test_a_port_is_spelled_in_ascii() -> None:
+    """Other digits are numbers to Python and to nobody who reads the annotation."""
+    annotations = {ADDRESS: "10.0.0.7:\u0668\u0661\u0668\u0666"}
+    with pytest.raises(ValueError, match="no IP address and port"):
+        find_place({"metadata": {"annotations": {**annotations, CERTIFICATE: "aGk="}}})

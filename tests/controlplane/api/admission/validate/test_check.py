@@ -104,6 +104,31 @@ def test_a_field_of_the_wrong_type_does_not_hide_other_problems() -> None:
     ]
 
 
+def test_an_entry_that_is_too_long_does_not_hide_other_problems() -> None:
+    """Nor does the key of a map that is a number: what cannot be read is something else."""
+    vm = golden.load("vm-full")
+    for path, value in (
+        ("spec/template/spec/domain/cpu/cores", "2"),
+        ("spec/template/spec/dnsConfig", {"nameservers": ["10.96.0.10"], "searches": ["a" * 300]}),
+        ("spec/template/spec/nodeSelector", {"1": 2}),
+        ("spec/template/spec/domain/machine/type", "microvm"),
+    ):
+        vm = golden.changed(vm, path, value)
+
+    assert [problem.path.removeprefix("spec.template.spec.") for problem in problems_of(vm)] == [
+        "nodeSelector[1]",
+        "dnsConfig.searches[0]",
+        "domain.cpu.cores",
+        "domain.machine.type",
+    ]
+
+
+def test_an_object_without_its_spec_is_told_so() -> None:
+    vm = golden.changed(golden.load("vm-full"), "spec", ...)
+
+    assert [str(problem) for problem in problems_of(vm)] == ["spec: must be an object, got null"]
+
+
 @pytest.mark.parametrize("field", ["volumes", "networks", "domain/devices/disks", "domain/devices/interfaces"])
 def test_a_list_that_cannot_be_read_does_not_make_false_problems_of_its_partner(field: str) -> None:
     vm = golden.changed(golden.load("vm-full"), f"spec/template/spec/{field}", "text")
