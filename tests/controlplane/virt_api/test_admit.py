@@ -71,7 +71,11 @@ def test_a_validation_changes_nothing_although_the_object_lacks_defaults() -> No
     assert mutated["patchType"] == "JSONPatch"
 
 
-@pytest.mark.parametrize("body", [b"\xff\xfe", b"[" * 5000, b"{}"], ids=["no text", "nested", "no request"])
+@pytest.mark.parametrize(
+    "body",
+    [b'{"request": {"uid": "\xff"}}', b'{"request": {"object": ' + b"[" * 100_000, b"{}"],
+    ids=["no text", "nested", "no request"],
+)
 def test_a_bug_that_any_body_meets_is_still_an_answer(body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(_unused: bytes) -> None:
         raise RuntimeError("secret detail")

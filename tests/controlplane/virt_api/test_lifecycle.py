@@ -278,8 +278,9 @@ def test_an_instance_of_somebody_else_is_no_instance_of_this_machine() -> None:
 def test_a_machine_whose_volumes_need_recovery_does_not_start() -> None:
     vm = a_vm("Halted", conditions=[{"type": "ManualRecoveryRequired", "status": "True"}])
 
-    with pytest.raises(RefusedError, match="manual recovery"):
-        decide_start(vm, None, StartOptions())
+    for over in (None, a_vmi("Failed")):
+        with pytest.raises(RefusedError, match="manual recovery"):
+            decide_start(vm, over, StartOptions())
 
 
 @pytest.mark.parametrize(

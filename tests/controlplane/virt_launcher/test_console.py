@@ -84,6 +84,31 @@ def test_a_reader_that_stands_still_costs_lines_not_time(pipe: tuple[int, int]) 
     assert all(len(line) == 999 for line in whole.splitlines()[:-2])
 
 
+def test_what_was_dropped_is_said_once_with_how_much_it_was(pipe: tuple[int, int]) -> None:
+    read, write = pipe
+    output = Output(write)
+    output.write(b"x" * (1 << 20) + b"\n")
+    for _unused in range(3):
+        output.write(b"y" * 99 + b"\n")
+    assert output.is_stuck
+    while output.is_stuck:
+        os.read(read, 1 << 20)
+        output.write(b"")
+    output.write(b"after\n")
+
+    rest = os.read(read, 1 << 20)
+    assert rest.endswith(b"[300 bytes of the console were dropped here]\nafter\n")
+
+
+def test_a_reader_that_is_gone_ends_nobody(pipe: tuple[int, int]) -> None:
+    read, write = pipe
+    os.dup2(os.open(os.devnull, os.O_RDONLY), read)
+    output = Output(write)
+    output.write(b"nobody reads this\n")
+    output.write(b"nor this\n")
+    assert output.is_stuck
+
+
 def test_what_is_copied_takes_no_room_any_more(tmp_path: Path, pipe: tuple[int, int]) -> None:
     read, write = pipe
     log = tmp_path / "serial.log"
