@@ -46,6 +46,11 @@ def commands(*without: str, **enabled: bool) -> list[dict[str, Any]]:
             id="one is switched off",
         ),
         pytest.param({"version": "2.12.0"}, Info("2.12.0", ()), id="old, lists none"),
+        pytest.param(
+            {"version": "5.2.0", "supported_commands": commands("guest-ping")},
+            Info("5.2.0", ("guest-ping",)),
+            id="old, and lists what it has",
+        ),
         pytest.param({"version": "1.0"}, Info("1.0", tuple(sorted(agent.REQUIRED))), id="too old, lists none"),
         pytest.param(
             {"version": ["9"], "supported_commands": [[], 1, {"name": {}, "enabled": True}]},

@@ -212,6 +212,7 @@ async def cancel(served: Served, body: str = "", of: str = "virtualmachineinstan
 async def test_a_mark_is_taken_off_by_a_person(served: Served, of: str) -> None:
     have(served, "External")
     assert await cancel(served, of=of) == (200, ""), "nothing to take off"
+    assert [path for method, path, *_unused in served.api.seen if method == "PATCH"] == []
     await evict(served)
 
     assert await cancel(served, '{"evacuationNodeName": "node-1"}', of) == (200, "")

@@ -140,5 +140,16 @@ def test_a_device_that_is_none_is_refused(volume: Path, monkeypatch: pytest.Monk
 def test_a_device_that_is_not_there_is_said(volume: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layout, "claim_device", lambda _unused: str(volume / "device"))
 
-    with pytest.raises(PreparationError, match="volume data: cannot open its device: No such file"):
+    with pytest.raises(PreparationError, match=r"volume data: cannot open its device: No such file or directory$"):
+        prepare_claim(a_plan(is_block=True))
+
+
+def test_a_device_of_another_user_is_said_with_what_to_do(volume: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is a setting of the node's runtime; nobody would look for it there."""
+
+    def refuse(*_unused: object) -> int:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "open", refuse)
+    with pytest.raises(PreparationError, match=r"Permission denied; .* device_ownership_from_security_context"):
         prepare_claim(a_plan(is_block=True))

@@ -137,6 +137,24 @@ async def test_a_death_of_libvirtd_is_no_end(libvirtd: FakeLibvirtd) -> None:
     assert len(libvirtd.connections) == 2
 
 
+async def test_a_libvirtd_that_is_not_there_is_looked_for_once_a_second_at_least(
+    libvirtd: FakeLibvirtd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be away for long, and its guest end at any time after."""
+    waits: list[float] = []
+    sleep = asyncio.sleep
+
+    async def at_once(seconds: float) -> None:
+        waits.append(seconds)
+        await sleep(0)
+
+    monkeypatch.setattr(asyncio, "sleep", at_once)
+    monkeypatch.setattr(guest_module, "_RETRY_SECONDS", 0.02)
+    libvirtd.refusals, libvirtd.state_now = 9, State(Life.SHUT_OFF, "shutdown")
+    assert (await a_watch().verdict()).exit_code == 0
+    assert waits == [0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.0, 1.0, 1.0]
+
+
 async def bring_down(libvirtd: FakeLibvirtd, grace_seconds: float) -> Verdict:
     watch = a_watch()
     ended = asyncio.create_task(watch.verdict())

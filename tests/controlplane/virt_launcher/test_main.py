@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ast
+import logging
 import os
 import signal
 import subprocess
@@ -114,6 +115,19 @@ def test_what_it_makes_is_for_its_own_group_at_most(last_words: Path, monkeypatc
     monkeypatch.setattr(__main__, "prepare", make)
     __main__.main()
     assert made.stat().st_mode & 0o027 == 0
+
+
+def test_a_log_that_nobody_reads_holds_nothing_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pipe to the container runtime is full when that one stands still, and the guest must not."""
+    read, write = os.pipe()
+    with open(read, "rb"), open(write, "w") as full:
+        monkeypatch.setattr(sys, "stderr", full)
+        monkeypatch.setattr(logging, "raiseExceptions", True)
+        __main__.never_wait_for_readers()
+        assert not os.get_blocking(write)
+        logging.StreamHandler(full).emit(logging.makeLogRecord({"msg": "x" * (1 << 20)}))
+        os.set_blocking(write, True)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), write)
 
 
 def test_nothing_slow_is_imported_before_libvirtd_runs() -> None:
