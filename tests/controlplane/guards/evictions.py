@@ -83,4 +83,11 @@ GUARDS: tuple[Guard, ...] = (
         because="The mark of another node, set meanwhile, would be taken off in its place.",
         tests=_BY_ANSWER,
     ),
+    Guard(
+        file=_ANSWER,
+        line="        except NotFound:\n            return None\n",
+        without="        except (NotFound, DecodeError):\n            return None\n",
+        because="A guest whose instance cannot be read would be given up as one that is gone.",
+        tests=_BY_ANSWER,
+    ),
 )

@@ -196,6 +196,17 @@ async def test_a_guest_is_not_given_up_because_nobody_could_be_asked(served: Ser
         assert "cannot tell whether its machine may go" in answer["status"]["message"]
 
 
+@pytest.mark.parametrize("path", [POD, VMI], ids=["the Pod", "the instance"])
+async def test_a_guest_is_not_given_up_because_something_cannot_be_read(served: Served, path: str) -> None:
+    """Somebody's newer version may have written it; what it says of its strategy is not known here."""
+    have(served, "None")
+    served.api.put(path, served.api.objects[path] | {"spec": 7})
+
+    answer = await evict(served)
+
+    assert (answer["allowed"], answer["status"]["code"]) == (False, 500)
+
+
 async def test_what_is_no_review_is_refused(served: Served) -> None:
     assert (await served.call("POST", EVICTION, body=b"[]"))[0] == 400
     assert (await served.call("POST", EVICTION, body=b"x" * (MAX_EVICTION_BYTES + 1)))[0] == 413

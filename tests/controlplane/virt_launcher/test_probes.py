@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import socket
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -180,6 +182,29 @@ async def test_a_probe_that_the_plan_does_not_have_is_refused(tmp_path: Path) ->
 @pytest.mark.parametrize("said", [b"x" * 5000, "\u2620".encode() * 40 + b"\n", b"\xff\xfe\n"])
 async def test_what_is_no_name_gets_no_answer_or_a_refusal(said: bytes, tmp_path: Path) -> None:
     assert (await asked_of(a_desk(FakeGuest()), tmp_path / "s", said))[:2] in ("", "2 ")
+
+
+async def test_the_socket_that_the_one_before_has_left_is_taken_over(tmp_path: Path) -> None:
+    path = str(tmp_path / "s")
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(path)
+    task = asyncio.create_task(module.serve_probes("uid", (LIVENESS,), path))
+    async with asyncio.timeout(5):
+        while True:
+            with contextlib.suppress(OSError):
+                assert (await asyncio.to_thread(probe.ask, "other", path)).startswith("2 ")
+                break
+            await asyncio.sleep(0.001)
+    task.cancel()
+
+
+async def test_who_says_nothing_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_NAME_SECONDS", 0.01)
+    path = str(tmp_path / "s")
+    async with await asyncio.start_unix_server(a_desk(FakeGuest()).serve, path, limit=64), asyncio.timeout(5):
+        reader, writer = await asyncio.open_unix_connection(path)
+        assert await reader.read() == b""
+        writer.close()
 
 
 async def test_one_question_at_a_time_reaches_the_agent(tmp_path: Path) -> None:
