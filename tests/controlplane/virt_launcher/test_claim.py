@@ -83,6 +83,23 @@ def test_a_file_system_may_take_a_tenth_of_a_volume(volume: Path, monkeypatch: p
     assert (volume / "disk.img").stat().st_size == 92 * MIB
 
 
+def test_an_empty_volume_that_others_may_write_to_gets_its_disk(volume: Path) -> None:
+    """Nobody has it open yet: there is none."""
+    prepare_claim(a_plan(is_shared=True))
+
+    assert (volume / "disk.img").stat().st_size == 8 * MIB
+
+
+def test_a_disk_grows_into_what_is_left_of_its_volume(volume: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it takes itself is its own room."""
+    (volume / "disk.img").write_bytes(b"x" * 4 * MIB)
+    has_room(3 * MIB, monkeypatch)
+
+    prepare_claim(a_plan(100 * MIB))
+
+    assert (volume / "disk.img").stat().st_size == 6 * MIB
+
+
 def test_a_volume_with_much_less_room_than_its_claim_is_refused_and_left_empty(
     volume: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
