@@ -374,6 +374,13 @@ COMPUTE = [
     ),
     Row("affinity without end", f"{SPEC}/affinity", {"nodeAffinity": deep(70)}, "spec.affinity", "at most 64 levels"),
     Row(
+        "seconds of a toleration without an effect",
+        f"{SPEC}/tolerations",
+        [{"key": "a", "operator": "Exists", "tolerationSeconds": 60}],
+        "tolerations[0].effect",
+        "needs effect NoExecute",
+    ),
+    Row(
         "toleration without key",
         f"{SPEC}/tolerations",
         [{"operator": "Equal"}],

@@ -180,8 +180,11 @@ def test_a_claim_that_may_be_written_to_is_mounted_so() -> None:
     assert [one.mount for one in needed.mounted] == [{"name": "vol-a", "mountPath": "/img/claims/a"}]
 
 
-def test_a_claim_that_does_not_exist_cannot_be_planned() -> None:
-    spec = a_vmi(volumes=[{"name": "a", "persistentVolumeClaim": {"claimName": "other"}}]).spec
+@pytest.mark.parametrize(
+    "source", [{"persistentVolumeClaim": {"claimName": "other"}}, {"dataVolume": {"name": "other"}}]
+)
+def test_a_claim_that_does_not_exist_cannot_be_planned(source: dict[str, Any]) -> None:
+    spec = a_vmi(volumes=[{"name": "a", **source}]).spec
 
     with pytest.raises(ValueError, match="volume a: PersistentVolumeClaim other does not exist"):
         volumes_in_plan(spec, GUEST, CLAIMS)

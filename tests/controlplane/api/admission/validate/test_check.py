@@ -178,6 +178,16 @@ def test_the_configuration_is_checked_alike(path: str, value: Any, expected: str
     assert [str(problem) for problem in problems_of(manifest)] == [expected]
 
 
+@pytest.mark.parametrize(
+    ("limit", "is_good"), [("1Mi", True), ("64Ti", True), ("1048575", False), (64 * 2**40 + 1, False)], ids=str
+)
+def test_how_large_a_container_disk_may_be_has_an_end(limit: str | int, is_good: bool) -> None:
+    manifest = golden.changed(golden.load("kubevirt"), "spec/configuration/containerDiskLimit", limit)
+
+    where = ["spec.configuration.containerDiskLimit"]
+    assert [problem.path for problem in problems_of(manifest)] == ([] if is_good else where)
+
+
 def test_an_instances_paths_begin_at_its_spec() -> None:
     vmi = golden.changed(golden.load("vmi-efi"), "spec/domain/memory/guest", "1")
     vmi = golden.changed(vmi, "spec/volumes/0/containerDisk/imagePullPolicy", 1)
