@@ -176,6 +176,13 @@ def test_a_start_waits_for_what_is_queued() -> None:
         decide_start(a_vm("Manual", stateChangeRequests=[START]), None, StartOptions())
 
 
+def test_under_once_a_start_is_refused_for_good_whatever_is_queued() -> None:
+    """Nothing of the queue would be carried out: to wait for it is no remedy."""
+    with pytest.raises(RefusedError, match="run strategy Once does not take a manual start") as refusal:
+        decide_start(a_vm("Once", stateChangeRequests=[START]), None, StartOptions())
+    assert "still being carried out" not in str(refusal.value)
+
+
 def test_a_halted_machine_starts_by_its_switch_whatever_is_queued() -> None:
     """A request that a change of strategy left behind keeps nobody out."""
     assert decide_start(a_vm("Halted", stateChangeRequests=[START]), None, StartOptions()) == (ON,)

@@ -219,6 +219,16 @@ def test_a_cpu_limit_alone_is_a_request_too() -> None:
     assert filled["spec"]["domain"]["resources"]["requests"] == {"cpu": "2"}
 
 
+def test_what_is_requested_of_machines_that_say_nothing_is_not_requested_of_one_with_a_limit() -> None:
+    """It may be above that limit, and then no Pod could be made."""
+    vmi = golden.changed(golden.load("vmi-efi"), "spec/domain/resources", {"limits": {"cpu": "2"}})
+    configuration = KubeVirtConfiguration(cpu_request="4")
+
+    filled = defaults.default_instance(vmi, configuration, "seed")
+
+    assert filled["spec"]["domain"]["resources"]["requests"] == {"cpu": "2"}
+
+
 def test_no_interface_is_added_when_that_is_switched_off() -> None:
     vmi = golden.changed(golden.load("vmi-efi"), "spec/domain/devices/autoattachPodInterface", False)
 
