@@ -73,6 +73,19 @@ def test_a_quantity_that_is_none_does_not_raise() -> None:
     assert defaults.default_instance(vmi, CONFIGURATION, "seed")["spec"]["domain"]["cpu"]["sockets"] == 1
 
 
+@pytest.mark.parametrize(
+    ("said", "filled"), [(0, 10), (None, 10), (7, 7), (False, False), ("", ""), (0.0, 0.0)], ids=repr
+)
+def test_a_number_of_a_probe_that_is_none_is_left_for_who_judges_it(said: Any, filled: Any) -> None:
+    """Filled in it would pass, and whoever wrote it would never hear of it."""
+    probe = {"tcpSocket": {"port": 22}, "periodSeconds": said}
+    vmi = golden.changed(golden.load("vmi-efi"), "spec/livenessProbe", probe)
+
+    found = defaults.default_instance(vmi, CONFIGURATION, "seed")["spec"]["livenessProbe"]["periodSeconds"]
+
+    assert (found, type(found)) == (filled, type(filled))
+
+
 def test_no_limit_asks_for_more_sockets_than_the_field_holds() -> None:
     """Whoever judges the object says what is wrong with it, and can: it is still one that can be written."""
     vmi = golden.changed(golden.load("vmi-efi"), "spec/domain/resources", {"limits": {"cpu": "1e99"}})
