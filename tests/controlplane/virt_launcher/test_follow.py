@@ -240,7 +240,6 @@ async def test_whoever_takes_nothing_is_offered_it_again(tmp_path: Path, reader:
 async def test_a_line_that_begins_after_a_silence_is_not_cut_where_it_was_looked_at(tmp_path: Path) -> None:
     """What was written just now may go on in a moment, however long nothing had come before."""
     log, done = tmp_path / "serial.log", list[float]()
-    log.write_bytes(b"")
     read, write = os.pipe()
 
     async def sleep(seconds: float) -> None:
