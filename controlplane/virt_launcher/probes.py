@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import os
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
@@ -33,7 +32,8 @@ from controlplane.hypervisor.guest import Guest
 from controlplane.virt_launcher import agent_exec, libvirtd
 from controlplane.virt_launcher.probe import LIVENESS
 
-_NAME_LIMIT = 64
+_NAME_LIMIT, _NAME_SECONDS = 64, 1.0
+"""Of the name of a probe: what is not said in that time, or is longer, is none."""
 _SAID_LIMIT = 1000
 _NOBODY_ASKED = (Disconnected, TimedOut, NoSuchDomain, WrongState, InvalidDomain)
 _FIRST_LOOK_SECONDS, _LAST_LOOK_SECONDS = 0.05, 0.5
@@ -52,8 +52,6 @@ class Answer(NamedTuple):
 async def serve_probes(domain: str, probes: tuple[AgentProbe, ...], path: str = layout.PROBE_SOCKET) -> None:
     """Answer for ever. domain: libvirt's name of the guest."""
     link = _Link(domain, socket_uri(libvirtd.SOCKET))
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(path)
     desk = Desk({one.name: one for one in probes}, link.guest)
     try:
         async with await asyncio.start_unix_server(desk.serve, path, limit=_NAME_LIMIT) as server:
@@ -72,7 +70,7 @@ class Desk:
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer one connection: a name, then a number and a sentence."""
         with contextlib.suppress(OSError, ValueError):  # it went away, or says more than a name
-            async with asyncio.timeout(1):
+            async with asyncio.timeout(_NAME_SECONDS):
                 name = (await reader.readline()).decode(errors="replace").strip()
             answer = await self._answer(name)
             writer.write(f"{answer.code} {answer.said}\n".encode(errors="replace"))

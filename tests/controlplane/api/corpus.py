@@ -349,6 +349,13 @@ COMPUTE = [
         "label value",
     ),
     Row(
+        "keys of a selector of namespaces only",
+        AWAY,
+        [{**HOST, "namespaceSelector": {"matchLabels": {"a": "b"}}, "matchLabelKeys": ["a"]}],
+        "[0].matchLabelKeys",
+        "needs a labelSelector",
+    ),
+    Row(
         "keys of no selector", AWAY, [{**HOST, "matchLabelKeys": ["a"]}], "[0].matchLabelKeys", "needs a labelSelector"
     ),
     Row(
@@ -366,6 +373,13 @@ COMPUTE = [
         "from 1 to 100",
     ),
     Row("affinity without end", f"{SPEC}/affinity", {"nodeAffinity": deep(70)}, "spec.affinity", "at most 64 levels"),
+    Row(
+        "seconds of a toleration without an effect",
+        f"{SPEC}/tolerations",
+        [{"key": "a", "operator": "Exists", "tolerationSeconds": 60}],
+        "tolerations[0].effect",
+        "needs effect NoExecute",
+    ),
     Row(
         "toleration without key",
         f"{SPEC}/tolerations",
@@ -400,6 +414,13 @@ STORAGE = [
         {"bus": "sata", "readonly": True},
         "disks[0].disk.readonly",
         "use bus virtio",
+    ),
+    Row(
+        "a switch whose false asks for something",
+        f"{DOMAIN}/devices/logSerialConsole",
+        False,
+        "logSerialConsole",
+        "not built",
     ),
     Row("serial of 300 characters", f"{DISK}/serial", "a" * 300, "disks[0].serial", "at most 256"),
     Row("serial with a space", f"{DISK}/serial", "a b", "disks[0].serial", "letters, digits"),

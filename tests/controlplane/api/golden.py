@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,13 @@ NAMES = tuple(sorted(path.stem for path in FOLDER.glob("*.yaml")))
 
 
 def load(name: str) -> dict[str, Any]:
-    """Read one manifest."""
+    """Read one manifest; the caller may change it."""
+    return copy.deepcopy(_read(name))
+
+
+@cache
+def _read(name: str) -> dict[str, Any]:
+    """Parse one manifest, once: hundreds of tests change one field each."""
     manifest: dict[str, Any] = yaml.safe_load((FOLDER / f"{name}.yaml").read_text())
     return manifest
 

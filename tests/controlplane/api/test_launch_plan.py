@@ -59,6 +59,9 @@ def test_what_is_no_volume_of_a_claim_is_no_device(listed: object) -> None:
         pytest.param(
             a_report({**FOUND, "path": "/img/volumes/root/../../etc/shadow"}), "outside the image", id="dot segments"
         ),
+        pytest.param(a_report({**FOUND, "path": "/img/volumes/root-2/disk/a"}), "outside the image", id="another's"),
+        pytest.param(a_report({**FOUND, "path": "/img/volumes/root//disk/a"}), "outside the image", id="no name"),
+        pytest.param(a_report({**FOUND, "path": "/img/volumes/root/"}), "outside the image", id="no file"),
         pytest.param(a_report({**FOUND, "path": "/img/volumes/root/a\n"}), "outside the image", id="control character"),
         pytest.param(a_report("x"), "not an object", id="a word for a disk"),
     ],

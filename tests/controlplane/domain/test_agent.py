@@ -25,7 +25,7 @@ def returned(value: Any) -> str:
     return json.dumps({"return": value})
 
 
-def commands(*without: str, **enabled: bool) -> list[dict[str, Any]]:
+def commands(*without: str, **enabled: Any) -> list[dict[str, Any]]:
     return [
         {"name": name, "enabled": enabled.get(name.replace("-", "_"), True)} for name in agent.REQUIRED - {*without}
     ]
@@ -45,7 +45,17 @@ def commands(*without: str, **enabled: bool) -> list[dict[str, Any]]:
             Info("9.2.0", ("guest-ping",)),
             id="one is switched off",
         ),
+        pytest.param(
+            {"version": "9.2.0", "supported_commands": commands(guest_ping="yes")},
+            Info("9.2.0", ("guest-ping",)),
+            id="one says something else than that it is on",
+        ),
         pytest.param({"version": "2.12.0"}, Info("2.12.0", ()), id="old, lists none"),
+        pytest.param(
+            {"version": "5.2.0", "supported_commands": commands("guest-ping")},
+            Info("5.2.0", ("guest-ping",)),
+            id="old, and lists what it has",
+        ),
         pytest.param({"version": "1.0"}, Info("1.0", tuple(sorted(agent.REQUIRED))), id="too old, lists none"),
         pytest.param(
             {"version": ["9"], "supported_commands": [[], 1, {"name": {}, "enabled": True}]},
@@ -56,6 +66,14 @@ def commands(*without: str, **enabled: bool) -> list[dict[str, Any]]:
 )
 def test_an_agent_has_the_commands_that_it_must_have(said: Any, expected: Info) -> None:
     assert agent.read_info(returned(said)) == expected
+
+
+@pytest.mark.parametrize("longest", [0, 1], ids=["the first", "the last"])
+def test_that_addresses_of_any_interface_were_left_out_is_said(longest: int) -> None:
+    many = [{"ip-address": f"10.0.0.{number}"} for number in range(agent.ADDRESSES_LIMIT + 1)]
+    told = [{"name": f"eth{number}", "ip-addresses": many if number == longest else many[:1]} for number in range(2)]
+
+    assert agent.read_interfaces(returned(told)).is_cut
 
 
 def test_the_guests_system_is_read() -> None:

@@ -13,6 +13,7 @@ NAMES = {
     "the object's": ("", "web.example", "web"),
     "the spec's": ("Mail", "web", "mail"),
     "long": ("", "n" * 100, "n" * 63),
+    "cut at a hyphen": ("", "n" * 62 + "-more", "n" * 62),
     "nothing that a host name may have": ("", "...", "vm"),
 }
 

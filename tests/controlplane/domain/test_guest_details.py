@@ -93,6 +93,12 @@ def test_a_size_that_is_none_is_nought() -> None:
     assert (one["usedBytes"], one["totalBytes"]) == (0, 0)
 
 
+@pytest.mark.parametrize(("said", "told"), [(0.5, 0.5), (-1, 0.0), (1 << 40, 0.0), (True, 0.0), ("7", 0.0)], ids=repr)
+def test_a_time_that_is_none_is_nought(said: Any, told: float) -> None:
+    (one,) = read(users=[{"user": "root", "login-time": said}])["userList"]
+    assert one["loginTime"] == told
+
+
 @pytest.mark.parametrize("answer", ["", "no JSON", "[" * 60_000, '{"error":{}}', '{"return":"\ud800"}'])
 def test_an_answer_that_cannot_be_read_is_as_good_as_none(answer: str) -> None:
     every = {command for commands in details.COMMANDS.values() for command in commands}

@@ -45,3 +45,9 @@ def test_the_end_of_a_run_is_told_as_upstream_tells_it(
 )
 def test_a_qemu_that_is_being_started_has_run_no_guest(life: Life, reason: str, expected: bool) -> None:
     assert State(life, reason).is_starting is expected
+
+
+def test_a_domain_is_up_as_long_as_its_qemu_may_be_there() -> None:
+    """A guest that sleeps is no guest that has ended."""
+    up = {Life.RUNNING, Life.BLOCKED, Life.PAUSED, Life.SHUTTING_DOWN, Life.SUSPENDED}
+    assert {life for life in Life if life.is_up} == up

@@ -96,4 +96,11 @@ GUARDS: tuple[Guard, ...] = (
         because="QEMU refuses a disk that it has open already, long after the machine was let in.",
         tests=("tests/controlplane/api/admission/test_verdict.py",),
     ),
+    Guard(
+        file="controlplane/domain/volumes/persistent_volume_claim.py",
+        line='"raw", is_block=True, is_read_only=source.read_only)',
+        without='"raw", is_block=True)',
+        because="A guest would write to a device that it was given to read: it has no mount that keeps it from that.",
+        tests=("tests/controlplane/domain/volumes/test_registry.py",),
+    ),
 )

@@ -85,9 +85,37 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_ANSWER,
+        line='patch, subresource="status", uid=uid)',
+        without='patch, subresource="status")',
+        because="The next run of a machine would be marked as one that is to leave a node on which it is not.",
+        tests=_BY_ANSWER,
+    ),
+    Guard(
+        file=_ANSWER,
         line="            self._of_namespaces.give_back(peer, asked.namespace, 1)\n",
         without="            pass\n",
         because="Places that are never given back end all evictions of a namespace.",
+        tests=_BY_ANSWER,
+    ),
+    Guard(
+        file=_ANSWER,
+        line="            self._places.give_back(peer, 1)\n",
+        without="            pass\n",
+        because="After so many reviews no eviction of that API server would be answered any more.",
+        tests=_BY_ANSWER,
+    ),
+    Guard(
+        file="controlplane/virt_api/evacuation.py",
+        line="                resource_version=vmi.metadata.resource_version,\n",
+        without="",
+        because="The mark of another node, set meanwhile, would be taken off in its place.",
+        tests=_BY_ANSWER,
+    ),
+    Guard(
+        file=_ANSWER,
+        line="        except NotFound:\n            return None\n",
+        without="        except (NotFound, DecodeError):\n            return None\n",
+        because="A guest whose instance cannot be read would be given up as one that is gone.",
         tests=_BY_ANSWER,
     ),
 )

@@ -34,6 +34,8 @@ _BY_LAUNCHER_POD = ("tests/controlplane/virt_controller/vmi/test_launcher_pod.py
 _BY_DISK_SPACE = ("tests/controlplane/virt_controller/vmi/test_disk_space.py",)
 _BY_RESOURCES = ("tests/controlplane/virt_controller/vmi/test_resources.py",)
 _BY_IMAGE = ("tests/controlplane/virt_launcher/test_image.py",)
+_RESTART = "controlplane/virt_launcher/restart.py"
+_BY_RESTART = ("tests/controlplane/virt_launcher/test_restart.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
@@ -238,5 +240,40 @@ GUARDS: tuple[Guard, ...] = (
         without='    limits = {"ephemeral-storage": str(space.pod)}',
         because="A QEMU that has gone wrong must not take its node's memory.",
         tests=_BY_RESOURCES,
+    ),
+    Guard(
+        file=_RESTART,
+        line="    pulse.begin()\n",
+        without="",
+        because="A new libvirtd would be killed for the silence of the one before it, and the next for its own.",
+        tests=_BY_RESTART,
+    ),
+    Guard(
+        file=_RESTART,
+        line="            process = None\n",
+        without="            raise\n",
+        because="A node that is short of processes for a moment would end its guests.",
+        tests=_BY_RESTART,
+    ),
+    Guard(
+        file="controlplane/virt_launcher/prepare.py",
+        line="    if process.returncode:\n",
+        without="    if process.returncode > 0:\n",
+        because="A guest would be started on half an overlay.",
+        tests=("tests/controlplane/virt_launcher/test_prepare.py",),
+    ),
+    Guard(
+        file="controlplane/virt_launcher/supervise.py",
+        line="    for task in tasks:\n        if task in done:",
+        without="    for task in reversed(tasks):\n        if task in done:",
+        because="A guest that has shut down in time would be said to have been ended.",
+        tests=("tests/controlplane/virt_launcher/test_supervise.py",),
+    ),
+    Guard(
+        file="controlplane/virt_launcher/libvirtd.py",
+        line="        env=environment,\n",
+        without="        env={**os.environ, **environment},\n",
+        because="A namespace's webhook would have code of its own loaded into libvirtd and QEMU.",
+        tests=("tests/controlplane/virt_launcher/test_libvirtd.py",),
     ),
 )

@@ -11,6 +11,7 @@ _LIFECYCLE = "controlplane/virt_api/lifecycle.py"
 _REFUSALS = "controlplane/virt_api/refusals.py"
 _BY_LIFECYCLE = ("tests/controlplane/virt_api/test_lifecycle.py",)
 _BY_REMEDIES = ("tests/controlplane/virt_controller/vm/test_remedies.py",)
+_BY_SUBRESOURCES = ("tests/controlplane/virt_api/test_subresources.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
@@ -183,5 +184,19 @@ GUARDS: tuple[Guard, ...] = (
         without="said.message if",
         because="An instance's words may be of any length, an answer not.",
         tests=_BY_LIFECYCLE,
+    ),
+    Guard(
+        file="controlplane/virt_api/subresources.py",
+        line="vm, vmi = await self._read_vm(key), await self._read_vmi(key)",
+        without="vmi, vm = await self._read_vmi(key), await self._read_vm(key)",
+        because="A start would be written, by the version of now, for an instance that was not there a moment ago.",
+        tests=_BY_SUBRESOURCES,
+    ),
+    Guard(
+        file="controlplane/virt_api/subresources.py",
+        line='                raise Conflict("the instance is gone by now") from error\n',
+        without="                pass\n",
+        because="A stop of what has ended would be queued, and the grace period of nobody shortened.",
+        tests=_BY_SUBRESOURCES,
     ),
 )

@@ -134,4 +134,18 @@ GUARDS: tuple[Guard, ...] = (
         because="A command that has not ended has no exit code.",
         tests=_BY_EXEC,
     ),
+    Guard(
+        file=_DESK,
+        line="NoSuchDomain, WrongState, InvalidDomain)",
+        without="NoSuchDomain, WrongState)",
+        because="A machine that has no channel for its agent would be ended for not answering.",
+        tests=("tests/controlplane/virt_launcher/test_probes.py",),
+    ),
+    Guard(
+        file=_DESK,
+        line="            except HypervisorError:\n                await self._drop()\n                raise",
+        without="            except HypervisorError:\n                raise",
+        because="After one death of libvirtd no machine of that launcher would ever be Ready again.",
+        tests=("tests/controlplane/virt_launcher/test_probes.py",),
+    ),
 )

@@ -62,10 +62,11 @@ def a_client_pair(
     *,
     usage: x509.ObjectIdentifier | None = None,
     begins: float = 0,
+    also: str = "",
 ) -> KeyPair:
     """Issue a client certificate for an hour; usage None leaves the extended key usage out.
 
-    begins: in how many seconds.
+    begins: in how many seconds. also: a second common name.
     """
     issuer = x509.load_pem_x509_certificate(authority.certificate)
     signer = serialization.load_pem_private_key(authority.key, None)
@@ -74,7 +75,7 @@ def a_client_pair(
     start = datetime.now(UTC) - timedelta(minutes=1) + timedelta(seconds=begins)
     builder = (
         x509.CertificateBuilder()
-        .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]))
+        .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, one) for one in (name, also) if one]))
         .issuer_name(issuer.subject)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())

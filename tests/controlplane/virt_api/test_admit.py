@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from controlplane.api.admission.verdict import Settings
+from controlplane.virt_api import admit as module
 from controlplane.virt_api.admit import Admission
 from controlplane.virt_api.routes import ToHook
 
@@ -54,3 +55,31 @@ def test_refusals_are_counted() -> None:
     assert response["allowed"] is False
     assert admission.counters.refused == 1
     assert admission.counters.reviews == 1
+
+
+def test_a_validation_changes_nothing_although_the_object_lacks_defaults() -> None:
+    """The API server refuses a validating webhook's answer that has a patch, and with it the object."""
+    spec = {"domain": {"memory": {"guest": "1Gi"}, "devices": {}}}
+    vmi = {"kind": "VirtualMachineInstance", "metadata": {"name": "x", "namespace": "ns"}, "spec": spec}
+    review = a_review(kind={"kind": "VirtualMachineInstance"}, object=vmi)
+    admission = Admission(Settings)
+
+    validated = json.loads(admission.answer(ToHook("validate"), review).body)["response"]
+    mutated = json.loads(admission.answer(ToHook("mutate"), review).body)["response"]
+
+    assert validated == {"uid": "u1", "allowed": True}
+    assert mutated["patchType"] == "JSONPatch"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b'{"request": {"uid": "\xff"}}', b'{"request": {"object": ' + b"[" * 100_000, b"{}"],
+    ids=["no text", "nested", "no request"],
+)
+def test_a_bug_that_any_body_meets_is_still_an_answer(body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_unused: bytes) -> None:
+        raise RuntimeError("secret detail")
+
+    monkeypatch.setattr(module, "parse_review", broken)
+
+    assert Admission(Settings).answer(ToHook("mutate"), body).code == 500

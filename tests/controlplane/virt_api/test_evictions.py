@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,7 +19,7 @@ from controlplane.kube.certificates import KeyPair
 from controlplane.kube.client import Client
 from controlplane.virt_api.answer import Answer
 from controlplane.virt_api.eviction import KEPT
-from controlplane.virt_api.evictions import AT_ONCE_OF_A_NAMESPACE, MAX_EVICTION_BYTES, Evictions
+from controlplane.virt_api.evictions import AT_ONCE, AT_ONCE_OF_A_NAMESPACE, MAX_EVICTION_BYTES, Evictions
 from controlplane.virt_api.identity import HookClients
 from controlplane.virt_api.judges import BusyError
 from controlplane.virt_api.routes import EVICTION
@@ -119,6 +119,18 @@ async def test_what_nobody_could_be_asked_about_is_not_named_to_whoever_asks(ser
     assert "web" not in (await evict(served))["status"]["message"]
 
 
+def meanwhile(served: Served, happens: Callable[[], object]) -> None:
+    """Let something happen between virt-api's look and its first write."""
+    patch = served.api._patch
+
+    def patch_later(path: str, body: Json) -> Any:
+        served.api._patch = patch  # type: ignore[method-assign]
+        happens()
+        return patch(path, body)
+
+    served.api._patch = patch_later  # type: ignore[method-assign]
+
+
 DESCHEDULER = {"object": {"metadata": {"annotations": {"requested-by": "sigs.k8s.io/descheduler"}}}}
 
 
@@ -161,6 +173,21 @@ async def test_a_dry_run_marks_nothing(served: Served, asked: Json) -> None:
     assert not source(served)
 
 
+@pytest.mark.parametrize("asked", [{}, DESCHEDULER], ids=["the mark", "its source"])
+async def test_the_next_run_of_a_machine_is_not_marked_for_the_one_before_it(served: Served, asked: Json) -> None:
+    def run_anew() -> None:
+        before = served.api.objects[VMI]
+        served.api.drop(VMI)
+        served.api.put(VMI, {"spec": before["spec"], "status": before["status"]})
+
+    have(served, "External")
+    meanwhile(served, run_anew)
+
+    assert (await evict(served, **asked))["status"]["code"] == 429
+    assert (mark(served), source(served)) == ("", None)
+    assert (await evict(served))["allowed"] is True, "asked again it may go"
+
+
 async def test_what_is_gone_may_go(served: Served) -> None:
     assert (await evict(served))["allowed"] is True
     have(served, "LiveMigrate")
@@ -176,6 +203,17 @@ async def test_a_guest_is_not_given_up_because_nobody_could_be_asked(served: Ser
 
         assert (answer["allowed"], answer["status"]["code"]) == (False, 500)
         assert "cannot tell whether its machine may go" in answer["status"]["message"]
+
+
+@pytest.mark.parametrize("path", [POD, VMI], ids=["the Pod", "the instance"])
+async def test_a_guest_is_not_given_up_because_something_cannot_be_read(served: Served, path: str) -> None:
+    """Somebody's newer version may have written it; what it says of its strategy is not known here."""
+    have(served, "None")
+    served.api.put(path, served.api.objects[path] | {"spec": 7})
+
+    answer = await evict(served)
+
+    assert (answer["allowed"], answer["status"]["code"]) == (False, 500)
 
 
 async def test_what_is_no_review_is_refused(served: Served) -> None:
@@ -195,24 +233,39 @@ class Standstill:
         raise NotFound("gone")
 
 
+def ask(evictions: Evictions, namespace: str, peer: str = "api-server") -> asyncio.Task[Answer]:
+    asked = {"request": {"uid": "1", "name": "virt-launcher-a", "namespace": namespace}}
+    return asyncio.create_task(evictions.answer(peer, json.dumps(asked).encode(), is_proven=True))
+
+
 async def test_a_tenant_that_evicts_without_end_keeps_nobody_else_from_it() -> None:
     """All of them come by the one API server, drains of nodes, too."""
     server = Standstill()
     evictions = Evictions(cast("Client", server), lambda: None)
-
-    def ask(namespace: str) -> asyncio.Task[Answer]:
-        asked = {"request": {"uid": "1", "name": "virt-launcher-a", "namespace": namespace}}
-        return asyncio.create_task(evictions.answer("api-server", json.dumps(asked).encode(), is_proven=True))
-
-    greedy = [ask("greedy") for _unused in range(AT_ONCE_OF_A_NAMESPACE)]
+    greedy = [ask(evictions, "greedy") for _unused in range(AT_ONCE_OF_A_NAMESPACE)]
     await asyncio.sleep(0)
     with pytest.raises(BusyError):
-        await ask("greedy")
-    theirs = ask("modest")
+        await ask(evictions, "greedy")
+    theirs = ask(evictions, "modest")
     server.let.set()
 
     assert {one.code for one in await asyncio.gather(*greedy, theirs)} == {200}
-    assert (await ask("greedy")).code == 200, "places are given back"
+    assert (await ask(evictions, "greedy")).code == 200, "places are given back"
+
+
+async def test_of_one_peer_so_many_reviews_are_under_way_and_each_gives_its_place_back() -> None:
+    server = Standstill()
+    evictions = Evictions(cast("Client", server), lambda: None)
+    waiting = [ask(evictions, f"ns-{number}") for number in range(AT_ONCE)]
+    await asyncio.sleep(0)
+    with pytest.raises(BusyError, match="too many reviews of evictions of this peer"):
+        await ask(evictions, "another")
+    theirs = ask(evictions, "another", peer="other")
+    server.let.set()
+
+    assert {one.code for one in await asyncio.gather(*waiting, theirs)} == {200}
+    for number in range(AT_ONCE + 1):
+        assert (await ask(evictions, f"ns-{number}")).code == 200
 
 
 async def cancel(served: Served, body: str = "", of: str = "virtualmachineinstances") -> tuple[int, Any]:
@@ -225,6 +278,7 @@ async def cancel(served: Served, body: str = "", of: str = "virtualmachineinstan
 async def test_a_mark_is_taken_off_by_a_person(served: Served, of: str) -> None:
     have(served, "External")
     assert await cancel(served, of=of) == (200, ""), "nothing to take off"
+    assert [path for method, path, *_unused in served.api.seen if method == "PATCH"] == []
     await evict(served)
 
     assert await cancel(served, '{"evacuationNodeName": "node-1"}', of) == (200, "")
@@ -252,6 +306,23 @@ async def test_a_mark_that_is_set_meanwhile_is_looked_at_again(served: Served) -
 
     assert (await cancel(served))[0] == 200
     assert not mark(served)
+
+
+async def test_a_mark_of_another_node_that_is_set_meanwhile_stays(served: Served) -> None:
+    """It has moved, and is to leave its new node by now: that is not what a person has taken back."""
+
+    def move() -> None:
+        status = {"phase": "Running", "nodeName": "node-2", "evacuationNodeName": "node-2"}
+        served.api.put(VMI, served.api.objects[VMI] | {"status": status})
+
+    have(served, "External")
+    await evict(served)
+    meanwhile(served, move)
+
+    code, answer = await cancel(served, '{"evacuationNodeName": "node-1"}')
+
+    assert (code, "it is to leave node node-2, not node-1" in answer["message"]) == (409, True)
+    assert mark(served) == "node-2"
 
 
 async def test_there_is_no_mark_of_what_is_not_there(served: Served) -> None:

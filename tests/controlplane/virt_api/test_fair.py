@@ -47,6 +47,25 @@ def test_time_that_was_used_is_forgotten() -> None:
     assert turns.next(3 * HALF_LIFE_SECONDS) == "early"
 
 
+def test_what_was_used_long_ago_counts_no_more_for_being_added_to() -> None:
+    turns: Turns[str] = Turns()
+    turns.used("early", 8.0, 0.0)
+    turns.used("early", 1.0, 3 * HALF_LIFE_SECONDS)
+    turns.used("late", 3.0, 3 * HALF_LIFE_SECONDS)
+    turns.wait("late", "late")
+    turns.wait("early", "early")
+
+    assert turns.next(3 * HALF_LIFE_SECONDS) == "early"
+
+
+def test_a_peer_that_waits_for_nothing_more_is_nobody() -> None:
+    turns: Turns[str] = Turns()
+    turns.wait("one", "a")
+    turns.leave("one", "a")
+
+    assert turns.next(0.0) is None
+
+
 def test_of_very_many_peers_those_that_used_most_are_remembered() -> None:
     turns: Turns[str] = Turns()
     turns.used("flood", 5.0, 0.0)

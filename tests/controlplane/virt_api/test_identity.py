@@ -96,6 +96,7 @@ def test_a_user_with_groups_uid_and_extras(authority: KeyPair, proxy: FrontProxy
         ([(b"X-Remote-User", b""), *HEADERS[1:]], "empty user name"),
         ([*HEADERS, (b"X-Remote-Group", b"")], "an empty one"),
         ([*HEADERS, (b"X-Remote-Uid", b"1"), (b"X-Remote-Uid", b"2")], "more than one user UID"),
+        ([*HEADERS, (b"X-Remote-Uid", b"")], "an empty user UID"),
         ([*HEADERS, (b"X-Remote-Extra-a%2", b"1")], "malformed extra"),
         ([*HEADERS, (b"X-Remote-Extra-%ff", b"1")], "malformed extra"),
         ([(b"X-Remote-User", b"\xff"), *HEADERS[1:]], "not UTF-8"),
@@ -132,6 +133,13 @@ def test_the_certificate_must_be_right(
 ) -> None:
     with pytest.raises(UnauthenticatedError, match=because):
         identify(proxy, chain(authority, name, usage), HEADERS, now() + later)
+
+
+def test_a_certificate_of_two_names_has_none(authority: KeyPair, proxy: FrontProxy) -> None:
+    """Whoever signs for one of them would sign for the other."""
+    both = a_client_pair(authority, usage=CLIENTS, also="somebody")
+    with pytest.raises(UnauthenticatedError, match="common name"):
+        identify(proxy, (der(both), der(authority)), HEADERS, now())
 
 
 def test_where_nobody_may_speak_for_users_nobody_does(authority: KeyPair) -> None:

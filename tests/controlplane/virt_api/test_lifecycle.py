@@ -176,6 +176,13 @@ def test_a_start_waits_for_what_is_queued() -> None:
         decide_start(a_vm("Manual", stateChangeRequests=[START]), None, StartOptions())
 
 
+def test_under_once_a_start_is_refused_for_good_whatever_is_queued() -> None:
+    """Nothing of the queue would be carried out: to wait for it is no remedy."""
+    with pytest.raises(RefusedError, match="run strategy Once does not take a manual start") as refusal:
+        decide_start(a_vm("Once", stateChangeRequests=[START]), None, StartOptions())
+    assert "still being carried out" not in str(refusal.value)
+
+
 def test_a_halted_machine_starts_by_its_switch_whatever_is_queued() -> None:
     """A request that a change of strategy left behind keeps nobody out."""
     assert decide_start(a_vm("Halted", stateChangeRequests=[START]), None, StartOptions()) == (ON,)
@@ -275,11 +282,26 @@ def test_an_instance_of_somebody_else_is_no_instance_of_this_machine() -> None:
             decide_restart(a_vm(strategy), theirs, RestartOptions(0))
 
 
+def test_an_instance_that_nobody_controls_is_this_machine_s_whoever_else_owns_it() -> None:
+    """virt-controller adopts it; an owner that does not control it only keeps it from being collected."""
+    theirs = {"uid": "somebody", "controller": False}
+    vmi = decode_vmi(
+        {
+            "metadata": {"name": "web", "uid": "u1", "ownerReferences": [theirs]},
+            **TEMPLATE,
+            "status": {"phase": "Running"},
+        }
+    )
+
+    assert decide_stop(a_vm("Always"), vmi, StopOptions(0)) == (shorter(0), OFF)
+
+
 def test_a_machine_whose_volumes_need_recovery_does_not_start() -> None:
     vm = a_vm("Halted", conditions=[{"type": "ManualRecoveryRequired", "status": "True"}])
 
-    with pytest.raises(RefusedError, match="manual recovery"):
-        decide_start(vm, None, StartOptions())
+    for over in (None, a_vmi("Failed")):
+        with pytest.raises(RefusedError, match="manual recovery"):
+            decide_start(vm, over, StartOptions())
 
 
 @pytest.mark.parametrize(
@@ -316,6 +338,13 @@ def test_stop(strategy: str, phase: str | None, grace: int | None, expected: Any
             decide_stop(a_vm(strategy), vmi, StopOptions(grace))
     else:
         assert decide_stop(a_vm(strategy), vmi, StopOptions(grace)) == expected
+
+
+@pytest.mark.parametrize(("grace", "advised"), [(30, True), (1, True), (0, False)])
+def test_a_shorter_grace_period_is_advised_only_where_there_is_one(grace: int, advised: bool) -> None:
+    with pytest.raises(RefusedError, match="is stopping already") as refusal:
+        decide_stop(a_vm("Halted"), a_vmi("Running", grace), StopOptions())
+    assert ("a shorter grace period hurries it" in str(refusal.value)) is advised
 
 
 def test_a_stop_replaces_whatever_is_queued() -> None:

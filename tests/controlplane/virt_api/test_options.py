@@ -11,10 +11,12 @@ import pytest
 from controlplane.handler_link import Verb
 from controlplane.virt_api.options import (
     BadOptionsError,
+    EvacuationOptions,
     PowerOptions,
     RestartOptions,
     StartOptions,
     StopOptions,
+    parse_evacuation,
     parse_power,
     parse_restart,
     parse_start,
@@ -94,3 +96,12 @@ def test_a_bad_body_is_refused_with_the_field_and_what_it_must_be(parse: Any, bo
 def test_all_problems_are_told_at_once() -> None:
     with pytest.raises(BadOptionsError, match=r"x.*paused.*dryRun"):
         parse_start(b'{"x": 1, "paused": 1, "dryRun": 1}')
+
+
+def test_of_which_node_a_mark_is_taken_off() -> None:
+    assert parse_evacuation(b"") == EvacuationOptions()
+    assert parse_evacuation(b'{"evacuationNodeName": "node-1"}') == EvacuationOptions("node-1")
+    assert parse_evacuation(json.dumps({"evacuationNodeName": "n" * 253}).encode()).node == "n" * 253
+    for value in ("n" * 254, 7, ["node-1"]):
+        with pytest.raises(BadOptionsError, match="evacuationNodeName: must be a name of at most 253 characters"):
+            parse_evacuation(json.dumps({"evacuationNodeName": value}).encode())

@@ -180,6 +180,20 @@ async def test_bodies_that_wait_are_bounded_and_another_peer_has_its_share(slow:
     reviews.close()
 
 
+async def test_a_body_is_held_as_a_whole_however_it_arrives(slow: Slow) -> None:
+    reviews = Reviews(slow, SystemClock(), room_bytes=10)
+
+    async def in_pieces(charge: Charge) -> bytes:
+        for _unused in range(5):
+            charge(2)
+        return b"0123456789"
+
+    slow.let.release(2)
+    for _unused in range(2):
+        assert (await reviews.answer("pod", ROUTE, in_pieces)).code == 200
+    reviews.close()
+
+
 async def test_who_has_waited_too_long_is_told_and_takes_nobodys_turn(
     slow: Slow, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,6 +21,7 @@ import pytest
 from controlplane.api.admission.verdict import Settings
 from controlplane.kube.certificates import KeyPair
 from controlplane.shares import Shares
+from controlplane.virt_api import server as server_module
 from controlplane.virt_api.identity import HookClients
 from tests.controlplane.virt_api.served import (
     CLIENTS,
@@ -433,6 +434,20 @@ async def test_reviews_of_one_address_are_held_up_to_a_bound(served: Served, mon
     code, status = await served.call("POST", "/virtualmachines-validate", body=b" " * 1000)
 
     assert (code, status["reason"]) == (429, "TooManyRequests")
+    head = await head_of_answer(served, b"POST /virtualmachines-validate HTTP/1.1", b" " * 1000)
+    assert {"Retry-After: 1", "Connection: close"} <= set(head), "and is not held a connection for"
+
+
+@pytest.mark.parametrize(
+    ("length", "code"), [(3 * 1024 * 1024 + 1, 413), (1000, 408)], ids=["too large", "never whole"]
+)
+async def test_a_body_that_cannot_be_read_is_not_waited_for(
+    served: Served, monkeypatch: pytest.MonkeyPatch, length: int, code: int
+) -> None:
+    """What is too large by its own word is refused before any of it is read."""
+    monkeypatch.setattr(server_module, "BODY_SECONDS", 0.05 if code == 408 else 3600)
+    head = await head_of_answer(served, b"POST /virtualmachines-validate HTTP/1.1", b"{", length=length)
+    assert head[0].split()[1] == str(code)
 
 
 async def test_a_compressed_review_is_not_unfolded(served: Served) -> None:
@@ -464,13 +479,27 @@ def a_review(obj: Json) -> bytes:
     return json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}).encode()
 
 
+async def head_of_answer(served: Served, request: bytes, body: bytes, *, length: int | None = None) -> list[str]:
+    """Send a request as it is, and return the lines before the answer's body. length: that is said to follow."""
+    reader, writer = await connected(served)
+    size = len(body) if length is None else length
+    writer.write(request + b"\r\nHost: virt-api\r\nContent-Length: %d\r\n\r\n" % size + body)
+    async with asyncio.timeout(10):
+        head = await reader.readuntil(b"\r\n\r\n")
+    writer.close()
+    await writer.wait_closed()
+    return head.decode().splitlines()
+
+
+async def connected(served: Served) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    context = ssl.create_default_context(cadata=served.serving_authority.certificate.decode())
+    name = "virt-api.kubevirt.svc"
+    return await asyncio.open_connection("127.0.0.1", served.port, ssl=context, server_hostname=name)
+
+
 async def serial(served: Served) -> int:
     """Return the serial number of the certificate that a new connection sees."""
-    context = ssl.create_default_context(cadata=served.serving_authority.certificate.decode())
-
-    _reader, writer = await asyncio.open_connection(
-        "127.0.0.1", served.port, ssl=context, server_hostname="virt-api.kubevirt.svc"
-    )
+    _reader, writer = await connected(served)
     number = int(writer.get_extra_info("peercert")["serialNumber"], 16)
     writer.close()
     await writer.wait_closed()

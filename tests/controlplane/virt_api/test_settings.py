@@ -47,3 +47,9 @@ def test_who_may_send_reviews() -> None:
 def test_half_of_it_is_a_mistake_and_never_everybody(given: dict[str, Any], named: str) -> None:
     with pytest.raises(SettingsError, match=f"WEBHOOK_CLIENT_{named}"):
         parse({**LEAST, **given})
+
+
+@pytest.mark.parametrize("port", ["-1", "65536", "https", "", "8443.0"])
+def test_what_is_no_port_is_refused_by_name(port: str) -> None:
+    with pytest.raises(SettingsError, match=r"LISTEN_PORT .* must be a port, 0 to 65535"):
+        parse({**LEAST, "LISTEN_PORT": port})

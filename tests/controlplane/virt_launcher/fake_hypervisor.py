@@ -29,6 +29,10 @@ class FakeLibvirtd:
 
     pings: int = 0
     is_hung: bool = False
+    is_mute: bool = False
+    """It says nothing of its domain."""
+    is_stuck: bool = False
+    """It cannot switch its domain off."""
 
     async def open_connection(self, uri: str, **_unused: object) -> FakeConnection:
         if self.refusals:
@@ -73,6 +77,8 @@ class FakeGuest:
     libvirtd: FakeLibvirtd
 
     async def state(self) -> State:
+        if self.libvirtd.is_mute:
+            raise TimedOut("no answer")
         assert self.libvirtd.state_now is not None
         return self.libvirtd.state_now
 
@@ -80,7 +86,7 @@ class FakeGuest:
         self._tell("shutdown", State(Life.SHUT_OFF, "shutdown") if self.libvirtd.obeys else None)
 
     async def destroy(self) -> None:
-        self._tell("destroy", State(Life.SHUT_OFF, "destroyed"))
+        self._tell("destroy", None if self.libvirtd.is_stuck else State(Life.SHUT_OFF, "destroyed"))
 
     async def kill(self) -> None:
         self._tell("kill", State(Life.SHUT_OFF, "destroyed"))

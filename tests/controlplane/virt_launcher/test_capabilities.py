@@ -27,6 +27,30 @@ def test_without_libvirtd_it_ends_well_and_leaves_nothing_wrong(nothing: Path) -
     assert list((nothing / "out" / "emulation").iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("mounts", "is_private"),
+    [
+        ("tmpfs /dev tmpfs rw,nosuid 0 0\ndevpts /dev/pts devpts rw 0 0\n", True),
+        ("udev /dev devtmpfs rw,nosuid 0 0\ntmpfs /dev/shm tmpfs rw 0 0\n", False),
+        ("overlay / overlay rw 0 0\n", False),
+    ],
+    ids=["the container's", "the node's", "none"],
+)
+def test_only_devices_of_the_container_s_own_are_closed_and_opened(
+    nothing: Path, monkeypatch: pytest.MonkeyPatch, mounts: str, is_private: bool
+) -> None:
+    """/dev/kvm of a node is everybody's: to close it for a moment would fail whatever starts then."""
+    (nothing / "kvm").touch()
+    modes: list[int] = []
+    monkeypatch.setattr(capabilities.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(capabilities.os, "chmod", lambda _path, mode: modes.append(mode))
+    monkeypatch.setattr(capabilities.Path, "read_text", lambda _path: mounts)
+    monkeypatch.setattr(capabilities, "_attempt_as_launcher", lambda _target: None)
+
+    assert capabilities.main([str(nothing / "out")]) == 0
+    assert modes == ([0o600, 0o666] if is_private else [])
+
+
 def test_libvirtd_gets_the_directories_of_a_launcher_below_another_root() -> None:
     environment = capabilities._environment(Path("/scratch"))
     assert environment["XDG_RUNTIME_DIR"] == "/scratch"

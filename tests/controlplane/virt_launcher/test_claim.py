@@ -83,6 +83,23 @@ def test_a_file_system_may_take_a_tenth_of_a_volume(volume: Path, monkeypatch: p
     assert (volume / "disk.img").stat().st_size == 92 * MIB
 
 
+def test_an_empty_volume_that_others_may_write_to_gets_its_disk(volume: Path) -> None:
+    """Nobody has it open yet: there is none."""
+    prepare_claim(a_plan(is_shared=True))
+
+    assert (volume / "disk.img").stat().st_size == 8 * MIB
+
+
+def test_a_disk_grows_into_what_is_left_of_its_volume(volume: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it takes itself is its own room."""
+    (volume / "disk.img").write_bytes(b"x" * 4 * MIB)
+    has_room(3 * MIB, monkeypatch)
+
+    prepare_claim(a_plan(100 * MIB))
+
+    assert (volume / "disk.img").stat().st_size == 6 * MIB
+
+
 def test_a_volume_with_much_less_room_than_its_claim_is_refused_and_left_empty(
     volume: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,5 +157,16 @@ def test_a_device_that_is_none_is_refused(volume: Path, monkeypatch: pytest.Monk
 def test_a_device_that_is_not_there_is_said(volume: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layout, "claim_device", lambda _unused: str(volume / "device"))
 
-    with pytest.raises(PreparationError, match="volume data: cannot open its device: No such file"):
+    with pytest.raises(PreparationError, match=r"volume data: cannot open its device: No such file or directory$"):
+        prepare_claim(a_plan(is_block=True))
+
+
+def test_a_device_of_another_user_is_said_with_what_to_do(volume: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is a setting of the node's runtime; nobody would look for it there."""
+
+    def refuse(*_unused: object) -> int:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "open", refuse)
+    with pytest.raises(PreparationError, match=r"Permission denied; .* device_ownership_from_security_context"):
         prepare_claim(a_plan(is_block=True))

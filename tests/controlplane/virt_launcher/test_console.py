@@ -3,12 +3,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from controlplane.virt_launcher import console
 from controlplane.virt_launcher.console import FINISH_BYTES, LINE_LIMIT, ConsoleCopy, LineCleaner, Output
 
 
@@ -84,6 +86,31 @@ def test_a_reader_that_stands_still_costs_lines_not_time(pipe: tuple[int, int]) 
     assert all(len(line) == 999 for line in whole.splitlines()[:-2])
 
 
+def test_what_was_dropped_is_said_once_with_how_much_it_was(pipe: tuple[int, int]) -> None:
+    read, write = pipe
+    output = Output(write)
+    output.write(b"x" * (1 << 20) + b"\n")
+    for _unused in range(3):
+        output.write(b"y" * 99 + b"\n")
+    assert output.is_stuck
+    seen = b""
+    for line in [b""] * 20 + [b"after\n", b""]:  # a pipe holds a sixteenth of what was written
+        output.write(line)
+        with contextlib.suppress(BlockingIOError):
+            seen += os.read(read, 1 << 20)
+
+    assert seen.lstrip(b"x") == b"\n[300 bytes of the console were dropped here]\nafter\n"
+
+
+def test_a_reader_that_is_gone_ends_nobody(pipe: tuple[int, int]) -> None:
+    read, write = pipe
+    os.dup2(os.open(os.devnull, os.O_RDONLY), read)
+    output = Output(write)
+    output.write(b"nobody reads this\n")
+    output.write(b"nor this\n")
+    assert output.is_stuck
+
+
 def test_what_is_copied_takes_no_room_any_more(tmp_path: Path, pipe: tuple[int, int]) -> None:
     read, write = pipe
     log = tmp_path / "serial.log"
@@ -119,6 +146,22 @@ class Collected(Output):
 
     def write(self, data: bytes) -> None:
         self.data += data
+
+
+def test_a_guest_that_is_kept_up_with_loses_nothing_however_much_it_has_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(console, "_BACKLOG_BYTES", 1000)
+    log, output = tmp_path / "serial.log", Collected()
+    log.touch()
+    copy = ConsoleCopy(str(log), output)
+    for number in range(50):
+        with log.open("ab") as file:
+            file.write(b"%03d\n" % number * 100)
+        copy.copy()
+    copy.close()
+
+    assert output.data == b"".join(b"%03d\n" % number * 100 for number in range(50))
 
 
 @pytest.mark.parametrize("looks", [0, 1], ids=["unseen so far", "seen"])

@@ -52,6 +52,23 @@ async def test_what_is_written_in_any_of_the_directories_is_heard_of(
             assert await heard(watch)
 
 
+async def test_what_was_heard_before_is_not_heard_again(tmp_path: Path) -> None:
+    (tmp_path / "log").touch()
+    with DirectoryWatch(str(tmp_path)) as watch:
+        assert watch.listen()
+        write(tmp_path / "log")
+        assert await heard(watch)
+
+        assert watch.listen()
+        waiting = asyncio.create_task(watch.written())
+        for _unused in range(5):
+            await asyncio.sleep(0)
+        assert not waiting.done()
+        write(tmp_path / "log")
+        async with asyncio.timeout(10):
+            await waiting
+
+
 async def test_what_others_have_open_since_before_is_heard_of(tmp_path: Path) -> None:
     """QEMU has its log open for as long as it runs."""
     with (tmp_path / "log").open("ab", buffering=0) as file, DirectoryWatch(str(tmp_path)) as watch:

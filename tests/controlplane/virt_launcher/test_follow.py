@@ -237,6 +237,30 @@ async def test_whoever_takes_nothing_is_offered_it_again(tmp_path: Path, reader:
     assert "rest" not in done
 
 
+async def test_a_line_that_begins_after_a_silence_is_not_cut_where_it_was_looked_at(tmp_path: Path) -> None:
+    """What was written just now may go on in a moment, however long nothing had come before."""
+    log, done = tmp_path / "serial.log", list[float]()
+    read, write = os.pipe()
+
+    async def sleep(seconds: float) -> None:
+        done.append(seconds)
+        if sum(done) < PARTIAL_LINE_SECONDS:
+            return
+        rest = [b"lo", b"gin", b": \n"][len([one for one in done if one == 0]) :]
+        done.append(0)
+        if not rest:
+            raise asyncio.CancelledError
+        with log.open("ab") as file:
+            file.write(rest[0])
+
+    with contextlib.suppress(asyncio.CancelledError):
+        await follow_logs(ConsoleCopy(str(log), Output(write)), nothing_to_trim, Deaf(), lambda: 0.0, sleep)  # type: ignore[arg-type]
+
+    assert os.read(read, 100) == b"login: \n"
+    os.close(read)
+    os.close(write)
+
+
 async def test_where_nobody_tells_there_is_a_look_now_and_then(tmp_path: Path, reader: Reader) -> None:
     done: list[str] = []
     await followed(tmp_path / "none", Deaf(), reader.output, done, sleeps=30)

@@ -137,6 +137,24 @@ async def test_a_death_of_libvirtd_is_no_end(libvirtd: FakeLibvirtd) -> None:
     assert len(libvirtd.connections) == 2
 
 
+async def test_a_libvirtd_that_is_not_there_is_looked_for_once_a_second_at_least(
+    libvirtd: FakeLibvirtd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be away for long, and its guest end at any time after."""
+    waits: list[float] = []
+    sleep = asyncio.sleep
+
+    async def at_once(seconds: float) -> None:
+        waits.append(seconds)
+        await sleep(0)
+
+    monkeypatch.setattr(asyncio, "sleep", at_once)
+    monkeypatch.setattr(guest_module, "_RETRY_SECONDS", 0.02)
+    libvirtd.refusals, libvirtd.state_now = 9, State(Life.SHUT_OFF, "shutdown")
+    assert (await a_watch().verdict()).exit_code == 0
+    assert waits == [0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.0, 1.0, 1.0]
+
+
 async def bring_down(libvirtd: FakeLibvirtd, grace_seconds: float) -> Verdict:
     watch = a_watch()
     ended = asyncio.create_task(watch.verdict())
@@ -165,6 +183,55 @@ async def test_a_guest_that_does_not_obey_is_switched_off_after_its_grace(libvir
     verdict = await bring_down(libvirtd, 0.01)
     assert verdict == Verdict(1, "the guest was switched off: it had not shut down when it was asked to")
     assert libvirtd.told == ["shutdown", "destroy"]
+
+
+async def test_the_plug_is_pulled_at_the_end_of_the_grace_period_however_seldom_the_button_is_pressed(
+    libvirtd: FakeLibvirtd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guest_module, "REPEAT_SECONDS", 3600)
+    libvirtd.state_now, libvirtd.obeys = RUNNING, False
+    async with asyncio.timeout(5):
+        assert (await bring_down(libvirtd, 0.01)).exit_code == 1
+    assert libvirtd.told == ["shutdown", "destroy"]
+
+
+async def test_a_guest_that_libvirt_cannot_switch_off_is_killed(
+    libvirtd: FakeLibvirtd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guest_module, "_LAST_RETRY_SECONDS", 0)
+    libvirtd.state_now, libvirtd.is_stuck = RUNNING, True
+    async with asyncio.timeout(5):
+        assert (await bring_down(libvirtd, 0)).exit_code == 1
+    assert libvirtd.told == ["destroy", "kill"]
+
+
+@pytest.mark.parametrize("trouble", ["gone", "mute"])
+async def test_a_libvirtd_that_says_nothing_is_no_end_of_the_guest(
+    libvirtd: FakeLibvirtd, monkeypatch: pytest.MonkeyPatch, trouble: str
+) -> None:
+    """Its QEMU may run on: an exit code of ours would be a verdict on what nobody has seen."""
+    monkeypatch.setattr(guest_module, "_LAST_RETRY_SECONDS", 0.001)
+    monkeypatch.setattr(guest_module, "REPEAT_SECONDS", 0.001)
+    libvirtd.state_now, libvirtd.obeys = RUNNING, False
+    watch = a_watch()
+    ended = asyncio.create_task(watch.verdict())
+    await libvirtd.is_watched.wait()
+    await asyncio.sleep(0)
+    if trouble == "gone":
+        libvirtd.refusals = 10**9
+        libvirtd.die()
+        for _unused in range(5):
+            await asyncio.sleep(0)
+    libvirtd.is_mute = trouble == "mute"
+
+    told = asyncio.create_task(watch.bring_down(0.01))
+    await asyncio.wait({told}, timeout=0.05)
+    assert not told.done()
+
+    libvirtd.refusals, libvirtd.is_mute = 0, False
+    async with asyncio.timeout(5):
+        assert (await ended).message == "the guest was switched off: it had not shut down when it was asked to"
+    told.cancel()
 
 
 @pytest.mark.parametrize("state", [None, State(Life.SHUT_OFF, "unknown")], ids=["no domain", "only defined"])

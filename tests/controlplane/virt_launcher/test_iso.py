@@ -52,6 +52,30 @@ def test_another_reader_finds_names_and_contents() -> None:
     assert found == FILES
 
 
+@pytest.mark.parametrize("at", [16, 17], ids=["plain", "joliet"])
+def test_each_tree_has_a_path_table_of_its_own_that_leads_to_its_root(at: int) -> None:
+    """In either order of bytes: Windows goes by it, Linux by the root's own record."""
+    image = write_iso("cidata", FILES)
+    descriptor = image[at * SECTOR : (at + 1) * SECTOR]
+    root = int.from_bytes(descriptor[158:162], "little")
+    little, big = int.from_bytes(descriptor[140:144], "little"), int.from_bytes(descriptor[148:152], "big")
+
+    assert int.from_bytes(image[little * SECTOR + 2 : little * SECTOR + 6], "little") == root
+    assert int.from_bytes(image[big * SECTOR + 2 : big * SECTOR + 6], "big") == root
+
+
+def test_every_record_of_a_directory_has_an_even_length() -> None:
+    """Whoever reads them by halves of a word (ECMA-119, 9.1) loses the next one else."""
+    image = write_iso("cidata", {**FILES, "a": b"", "ab": b""})
+    for directory in (23, 24):
+        at, lengths = directory * SECTOR, list[int]()
+        while image[at]:
+            lengths.append(image[at])
+            at += image[at]
+        assert len(lengths) == 2 + 5
+        assert {one % 2 for one in lengths} == {0}
+
+
 @pytest.mark.parametrize(
     ("label", "files"),
     [

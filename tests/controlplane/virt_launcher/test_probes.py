@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import socket
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,8 +15,16 @@ import pytest
 
 from controlplane.api.launch_plan import AgentProbe
 from controlplane.domain.state import Life, State
-from controlplane.hypervisor.errors import AgentSilent, Disconnected, HypervisorError, TimedOut, WrongState
+from controlplane.hypervisor.errors import (
+    AgentSilent,
+    Disconnected,
+    HypervisorError,
+    InvalidDomain,
+    TimedOut,
+    WrongState,
+)
 from controlplane.virt_launcher import probe
+from controlplane.virt_launcher import probes as module
 from controlplane.virt_launcher.probes import Answer, Desk, answer_probe
 
 RUNNING = State(Life.RUNNING, "booted")
@@ -112,6 +122,7 @@ async def test_a_guest_that_does_not_do_its_part_is_bad(question: AgentProbe, gu
         pytest.param({"failure": Disconnected("libvirtd went away")}, id="libvirtd is gone"),
         pytest.param({"failure": TimedOut("no answer")}, id="libvirtd hangs"),
         pytest.param({"failure": WrongState("not running")}, id="it has just ended"),
+        pytest.param({"failure": InvalidDomain("no channel for an agent")}, id="it has no channel"),
     ],
 )
 async def test_where_nobody_could_ask_a_guest_is_neither_ended_nor_ready(guest: dict[str, Any]) -> None:
@@ -173,6 +184,29 @@ async def test_what_is_no_name_gets_no_answer_or_a_refusal(said: bytes, tmp_path
     assert (await asked_of(a_desk(FakeGuest()), tmp_path / "s", said))[:2] in ("", "2 ")
 
 
+async def test_the_socket_that_the_one_before_has_left_is_taken_over(tmp_path: Path) -> None:
+    path = str(tmp_path / "s")
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(path)
+    task = asyncio.create_task(module.serve_probes("uid", (LIVENESS,), path))
+    async with asyncio.timeout(5):
+        while True:
+            with contextlib.suppress(OSError):
+                assert (await asyncio.to_thread(probe.ask, "other", path)).startswith("2 ")
+                break
+            await asyncio.sleep(0.001)
+    task.cancel()
+
+
+async def test_who_says_nothing_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_NAME_SECONDS", 0.01)
+    path = str(tmp_path / "s")
+    async with await asyncio.start_unix_server(a_desk(FakeGuest()).serve, path, limit=64), asyncio.timeout(5):
+        reader, writer = await asyncio.open_unix_connection(path)
+        assert await reader.read() == b""
+        writer.close()
+
+
 async def test_one_question_at_a_time_reaches_the_agent(tmp_path: Path) -> None:
     path = str(tmp_path / "s")
     guest = FakeGuest(is_silent=True)
@@ -190,6 +224,62 @@ async def test_one_question_at_a_time_reaches_the_agent(tmp_path: Path) -> None:
 
     assert await second == "0 the question before this one is not answered yet\n"
     assert guest.asked == ["guest-exec", "guest-exec-status"]
+
+
+async def test_once_a_question_is_answered_the_next_one_is_asked(tmp_path: Path) -> None:
+    path, guest = str(tmp_path / "s"), FakeGuest()
+    async with await asyncio.start_unix_server(a_desk(guest).serve, path, limit=64):
+        for _unused in range(2):
+            assert await asyncio.to_thread(probe.main, ["livenessProbe"], path) == 0
+
+    assert guest.asked == 2 * ["guest-exec", "guest-exec-status"]
+
+
+async def test_an_answer_may_come_in_pieces(tmp_path: Path) -> None:
+    async def speak(_unused: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        for piece in (b"1", b"7 the command", b" failed\n"):
+            writer.write(piece)
+            await writer.drain()
+            await asyncio.sleep(0.001)
+        writer.close()
+
+    path = str(tmp_path / "s")
+    async with await asyncio.start_unix_server(speak, path):
+        assert await asyncio.to_thread(probe.ask, "livenessProbe", path) == "17 the command failed\n"
+
+
+class Libvirtd:
+    """Takes connections; the first so many of them are lost as soon as something is asked."""
+
+    def __init__(self, lost: int) -> None:
+        self.lost, self.opened, self.closed = lost, 0, 0
+
+    async def open_connection(self, _unused: str, **_others: object) -> Libvirtd:
+        self.opened += 1
+        return self
+
+    async def guest(self, _unused: str) -> FakeGuest:
+        if self.opened <= self.lost:
+            raise Disconnected("libvirtd went away")
+        return FakeGuest()
+
+    async def close(self) -> None:
+        self.closed += 1
+
+
+async def test_a_connection_that_was_lost_is_made_anew_and_one_that_holds_is_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    libvirtd = Libvirtd(lost=1)
+    monkeypatch.setattr(module, "open_connection", libvirtd.open_connection)
+    link = module._Link("uid", "uri")
+
+    codes = [(await answer_probe(READINESS, link.guest)).code for _unused in range(3)]
+
+    assert codes == [1, 0, 0]
+    assert (libvirtd.opened, libvirtd.closed) == (2, 1)
+    await link.close()
+    assert libvirtd.closed == 2
 
 
 @pytest.mark.parametrize(("name", "code"), [("livenessProbe", 0), ("readinessProbe", 1)])

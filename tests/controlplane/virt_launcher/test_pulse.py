@@ -33,3 +33,22 @@ def test_a_new_libvirtd_has_ever_more_time_until_one_answers() -> None:
         pulse.give_up()
     pulse.beat()
     assert [*given, pulse.seconds_left()] == [15, 30, 60, 120, 120, 15]
+
+
+def test_one_that_was_given_up_takes_nothing_of_the_next_ones_time() -> None:
+    time = Time()
+    pulse = Pulse(time)
+    time.seconds += 40
+    pulse.give_up()
+    assert pulse.seconds_left() == 30
+
+
+def test_an_idle_libvirtd_is_asked_ten_seconds_after_its_last_answer() -> None:
+    time = Time()
+    pulse = Pulse(time)
+    time.seconds += 4
+    pulse.beat()
+    time.seconds += 9
+    assert pulse.seconds_to_ping() == 1
+    time.seconds += 1
+    assert pulse.seconds_to_ping() == 0

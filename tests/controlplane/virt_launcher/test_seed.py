@@ -35,6 +35,19 @@ def test_a_mounted_secret_is_read_through_the_kubelets_link(tmp_path: Path, key:
     assert made == write_iso("cidata", {"meta-data": b"{}", "user-data": b"\x1f\x8b\x08 gzip is opaque"})
 
 
+def test_a_network_configuration_that_is_empty_is_carried(tmp_path: Path) -> None:
+    """It is one: without it cloud-init would make up its own."""
+    (tmp_path / "networkdata").write_bytes(b"")
+    made = build_seed(CloudInit("seed", META, user_data="x", network_data_file=f"{tmp_path}/networkdata"))
+    assert made == write_iso("cidata", {"meta-data": b"{}", "user-data": b"x", "network-config": b""})
+
+
+def test_a_part_as_large_as_a_seed_carries_is_carried_whole(tmp_path: Path) -> None:
+    (tmp_path / "userdata").write_bytes(b"x" * PART_LIMIT_BYTES)
+    made = build_seed(CloudInit("seed", META, user_data_file=f"{tmp_path}/userdata"))
+    assert made == write_iso("cidata", {"meta-data": b"{}", "user-data": b"x" * PART_LIMIT_BYTES})
+
+
 def test_a_secret_without_the_key_is_named(tmp_path: Path) -> None:
     with pytest.raises(PreparationError, match=r"volume seed: .* has no key networkdata nor networkData"):
         build_seed(CloudInit("seed", META, network_data_file=f"{tmp_path}/networkdata"))

@@ -20,7 +20,7 @@ def without(value: Any, paths: Iterable[str]) -> Any:
     pruned = copy.deepcopy(value)
     for path in paths:
         steps = [name or index for name, index in _STEP.findall(path)]
-        if not steps or steps[-1] in _JOINED or steps[-1].isdigit():
+        if not steps or steps[-1] in _JOINED:
             return None
         _remove(pruned, steps)
     return pruned

@@ -73,6 +73,26 @@ def test_a_quantity_that_is_none_does_not_raise() -> None:
     assert defaults.default_instance(vmi, CONFIGURATION, "seed")["spec"]["domain"]["cpu"]["sockets"] == 1
 
 
+@pytest.mark.parametrize(
+    ("said", "filled"), [(0, 10), (None, 10), (7, 7), (False, False), ("", ""), (0.0, 0.0)], ids=repr
+)
+def test_a_number_of_a_probe_that_is_none_is_left_for_who_judges_it(said: Any, filled: Any) -> None:
+    """Filled in it would pass, and whoever wrote it would never hear of it."""
+    probe = {"tcpSocket": {"port": 22}, "periodSeconds": said}
+    vmi = golden.changed(golden.load("vmi-efi"), "spec/livenessProbe", probe)
+
+    found = defaults.default_instance(vmi, CONFIGURATION, "seed")["spec"]["livenessProbe"]["periodSeconds"]
+
+    assert (found, type(found)) == (filled, type(filled))
+
+
+def test_no_limit_asks_for_more_sockets_than_the_field_holds() -> None:
+    """Whoever judges the object says what is wrong with it, and can: it is still one that can be written."""
+    vmi = golden.changed(golden.load("vmi-efi"), "spec/domain/resources", {"limits": {"cpu": "1e99"}})
+
+    assert defaults.default_instance(vmi, CONFIGURATION, "seed")["spec"]["domain"]["cpu"]["sockets"] == 2**31 - 1
+
+
 ODD: list[Any] = [None, "", "on", 0, 1, -1.5, 2**70, True, False, "1e99", "9" * 5000]
 ODD += [[], ["x"], [None], [[]], [{}], {}, {"x": 1}, {"x": {}}, {"x": {"x": []}}]
 ODD += [[{"name": []}], [{"name": {}, "disk": 1, "cdrom": 2, "containerDisk": 3}]]
@@ -208,6 +228,16 @@ def test_a_cpu_limit_alone_is_a_request_too() -> None:
     vmi = golden.changed(golden.load("vmi-efi"), "spec/domain/resources", {"limits": {"cpu": "2"}})
 
     filled = defaults.default_instance(vmi, CONFIGURATION, "seed")
+
+    assert filled["spec"]["domain"]["resources"]["requests"] == {"cpu": "2"}
+
+
+def test_what_is_requested_of_machines_that_say_nothing_is_not_requested_of_one_with_a_limit() -> None:
+    """It may be above that limit, and then no Pod could be made."""
+    vmi = golden.changed(golden.load("vmi-efi"), "spec/domain/resources", {"limits": {"cpu": "2"}})
+    configuration = KubeVirtConfiguration(cpu_request="4")
+
+    filled = defaults.default_instance(vmi, configuration, "seed")
 
     assert filled["spec"]["domain"]["resources"]["requests"] == {"cpu": "2"}
 

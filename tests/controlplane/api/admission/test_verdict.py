@@ -280,6 +280,17 @@ def test_status_is_for_the_control_plane() -> None:
     assert review(request, SETTINGS).code == 403
 
 
+@pytest.mark.parametrize("subresource", ["scale", "another"])
+def test_what_else_is_below_an_object_is_not_judged(subresource: str) -> None:
+    """It is not the object: to judge it as one would refuse it for what it is not."""
+    scale = {"kind": "Scale", "apiVersion": "autoscaling/v1", "spec": {"replicas": 3}}
+    request = Request(
+        operation="UPDATE", kind="VirtualMachine", user="u", uid="1", obj=scale, old=scale, subresource=subresource
+    )
+
+    assert review(request, SETTINGS) == Verdict()
+
+
 @pytest.mark.parametrize("operation", ["DELETE", "CONNECT"])
 def test_other_operations_pass(operation: str) -> None:
     vm = stored("vm-cirros")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.api.objects.decode import DecodeError, decode_vm, decode_vmi, encode
+from controlplane.api.objects.decode import DecodeError, decode_vm, decode_vmi, drop_nulls, encode
 
 VMI: dict[str, Any] = {
     "apiVersion": "kubevirt.io/v1",
@@ -63,3 +63,8 @@ def test_what_does_not_fit_and_is_nested_deeply_is_an_error_like_any_other(depth
     nested = b'{"a":' * depth + b"1" + b"}" * depth
     with pytest.raises(DecodeError, match="VirtualMachineInstance does not fit"):
         decode_vmi(b'{"metadata":{"name":7,"annotations":' + nested + b"}}")
+
+
+def test_an_entry_of_a_list_stays_where_it_is_although_it_is_null() -> None:
+    """A problem is said by its index; and a list of three is not one of two."""
+    assert drop_nulls({"a": [None, {"b": None, "c": 1}, []], "d": None}) == {"a": [None, {"c": 1}, []]}

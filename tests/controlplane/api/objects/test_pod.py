@@ -10,7 +10,15 @@ from typing import Any
 import pytest
 
 from controlplane.api.objects.decode import decode
-from controlplane.api.objects.pod import MESSAGE_LIMIT, Pod, bounded, find_end_trouble, word
+from controlplane.api.objects.pod import (
+    MESSAGE_LIMIT,
+    Pod,
+    Trouble,
+    bounded,
+    find_end_trouble,
+    find_start_trouble,
+    word,
+)
 
 OURS = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "name": "web", "uid": "u", "controller": True}
 
@@ -51,6 +59,84 @@ def test_a_tenants_text_becomes_one_short_printable_line(text: str, expected: st
 
 def test_a_reason_is_one_word() -> None:
     assert (word("Unexpected Admission-Error!"), word("///")) == ("UnexpectedAdmissionError", "PodFailed")
+
+
+@pytest.mark.parametrize(
+    ("containers", "is_given"),
+    [
+        ([("compute", {"devices.virtops.kubevirt/kvm": "1"})], True),
+        ([("compute", {"cpu": "1"})], False),
+        ([("istio-proxy", {"devices.virtops.kubevirt/kvm": "1"}), ("compute", {})], False),
+        ([("istio-proxy", {}), ("compute", {"devices.virtops.kubevirt/kvm": "1"})], True),
+        ([], False),
+    ],
+    ids=["given", "not asked for", "a sidecar's", "beside a sidecar", "no container"],
+)
+def test_a_device_is_the_launcher_s_when_its_own_container_has_it(containers: Any, is_given: bool) -> None:
+    spec = {"containers": [{"name": name, "resources": {"limits": limits}} for name, limits in containers]}
+    assert decode({"spec": spec}, Pod).was_given("devices.virtops.kubevirt/kvm") is is_given
+
+
+RUNS = {"running": {"startedAt": "now"}}
+WAITS, CREATING = (
+    {"waiting": {"reason": "ErrImagePull", "message": "no such image"}},
+    {"waiting": {"reason": "ContainerCreating"}},
+)
+
+
+@pytest.mark.parametrize(
+    ("phase", "compute", "metadata", "is_up"),
+    [
+        ("Running", RUNS, {}, True),
+        ("Running", RUNS, {"deletionTimestamp": "now"}, False),
+        ("Running", CREATING, {}, False),
+        ("Pending", RUNS, {}, False),
+        ("Running", {"terminated": {"exitCode": 0}}, {}, False),
+    ],
+    ids=["up", "going", "not yet", "pending", "over"],
+)
+def test_a_launcher_is_up_while_its_own_container_runs_and_it_is_to_stay(
+    phase: str, compute: Any, metadata: Any, is_up: bool
+) -> None:
+    statuses = [{"name": "sidecar", "state": CREATING}, {"name": "compute", "state": compute}]
+    assert decode({"metadata": metadata, "status": {"phase": phase, "containerStatuses": statuses}}, Pod).is_up is is_up
+
+
+@pytest.mark.parametrize(
+    ("phase", "exit_code", "expected"),
+    [
+        ("Succeeded", 1, True),
+        ("Failed", 0, False),
+        ("Running", 0, True),
+        ("Running", 1, False),
+        ("Running", None, False),
+    ],
+)
+def test_whether_a_launcher_ended_well_the_pod_says_before_its_container(
+    phase: str, exit_code: int | None, expected: bool
+) -> None:
+    state = RUNS if exit_code is None else {"terminated": {"exitCode": exit_code}}
+    statuses = [{"name": "compute", "state": state}]
+    assert decode({"status": {"phase": phase, "containerStatuses": statuses}}, Pod).has_succeeded is expected
+
+
+HEARD = Trouble("FailedMount", "no such volume")
+
+
+@pytest.mark.parametrize(
+    ("compute", "heard", "expected"),
+    [
+        (WAITS, None, Trouble("ErrImagePull", "no such image")),
+        (WAITS, HEARD, Trouble("ErrImagePull", "no such image")),
+        (CREATING, HEARD, HEARD),
+        (CREATING, None, None),
+        (RUNS, HEARD, None),
+    ],
+    ids=["its word", "its word first", "what was heard", "nothing", "it has come up since"],
+)
+def test_what_keeps_a_launcher_from_starting(compute: Any, heard: Trouble | None, expected: Trouble | None) -> None:
+    pod = decode({"status": {"phase": "Pending", "containerStatuses": [{"name": "compute", "state": compute}]}}, Pod)
+    assert find_start_trouble(pod, heard) == expected
 
 
 def failed(*, compute: dict[str, Any] | None = None, **status: Any) -> Pod:

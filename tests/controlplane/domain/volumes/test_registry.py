@@ -157,6 +157,22 @@ def test_a_claim_in_mode_block_is_a_device() -> None:
     assert disk == DiskImage("/dev/vol-a", "raw", is_block=True)
 
 
+def test_a_device_that_is_only_to_be_read_is_only_read() -> None:
+    """A device has no mount that could be read-only: what keeps a guest from it is its disk."""
+    source = {"persistentVolumeClaim": {"claimName": "data", "readOnly": True}}
+    (volume,) = a_vmi(volumes=[{"name": "a", **source}]).spec.volumes
+
+    disk = volume_in_domain(volume, Report(block_claims=("a",)))
+
+    assert disk == DiskImage("/dev/vol-a", "raw", is_block=True, is_read_only=True)
+
+
+def test_every_image_is_reported_whether_its_file_is_named_or_not() -> None:
+    volumes = [{"name": name, "containerDisk": {"image": "guest:1"}} for name in ("a", "b")]
+
+    assert reported_images(a_vmi(volumes=volumes).spec) == {"a": "/img/volumes/a", "b": "/img/volumes/b"}
+
+
 def test_a_claim_that_may_be_written_to_is_mounted_so() -> None:
     spec = a_vmi(volumes=[{"name": "a", "persistentVolumeClaim": {"claimName": "data"}}]).spec
     (needed,) = volumes_in_pod(spec, CLAIMS)
@@ -164,8 +180,11 @@ def test_a_claim_that_may_be_written_to_is_mounted_so() -> None:
     assert [one.mount for one in needed.mounted] == [{"name": "vol-a", "mountPath": "/img/claims/a"}]
 
 
-def test_a_claim_that_does_not_exist_cannot_be_planned() -> None:
-    spec = a_vmi(volumes=[{"name": "a", "persistentVolumeClaim": {"claimName": "other"}}]).spec
+@pytest.mark.parametrize(
+    "source", [{"persistentVolumeClaim": {"claimName": "other"}}, {"dataVolume": {"name": "other"}}]
+)
+def test_a_claim_that_does_not_exist_cannot_be_planned(source: dict[str, Any]) -> None:
+    spec = a_vmi(volumes=[{"name": "a", **source}]).spec
 
     with pytest.raises(ValueError, match="volume a: PersistentVolumeClaim other does not exist"):
         volumes_in_plan(spec, GUEST, CLAIMS)

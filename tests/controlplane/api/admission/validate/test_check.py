@@ -104,6 +104,31 @@ def test_a_field_of_the_wrong_type_does_not_hide_other_problems() -> None:
     ]
 
 
+def test_an_entry_that_is_too_long_does_not_hide_other_problems() -> None:
+    """Nor does the key of a map that is a number: what cannot be read is something else."""
+    vm = golden.load("vm-full")
+    for path, value in (
+        ("spec/template/spec/domain/cpu/cores", "2"),
+        ("spec/template/spec/dnsConfig", {"nameservers": ["10.96.0.10"], "searches": ["a" * 300]}),
+        ("spec/template/spec/nodeSelector", {"1": 2}),
+        ("spec/template/spec/domain/machine/type", "microvm"),
+    ):
+        vm = golden.changed(vm, path, value)
+
+    assert [problem.path.removeprefix("spec.template.spec.") for problem in problems_of(vm)] == [
+        "nodeSelector[1]",
+        "dnsConfig.searches[0]",
+        "domain.cpu.cores",
+        "domain.machine.type",
+    ]
+
+
+def test_an_object_without_its_spec_is_told_so() -> None:
+    vm = golden.changed(golden.load("vm-full"), "spec", ...)
+
+    assert [str(problem) for problem in problems_of(vm)] == ["spec: must be an object, got null"]
+
+
 @pytest.mark.parametrize("field", ["volumes", "networks", "domain/devices/disks", "domain/devices/interfaces"])
 def test_a_list_that_cannot_be_read_does_not_make_false_problems_of_its_partner(field: str) -> None:
     vm = golden.changed(golden.load("vm-full"), f"spec/template/spec/{field}", "text")
@@ -151,6 +176,16 @@ def test_the_configuration_is_checked_alike(path: str, value: Any, expected: str
     manifest = golden.changed(golden.load("kubevirt"), path, value)
 
     assert [str(problem) for problem in problems_of(manifest)] == [expected]
+
+
+@pytest.mark.parametrize(
+    ("limit", "is_good"), [("1Mi", True), ("64Ti", True), ("1048575", False), (64 * 2**40 + 1, False)], ids=str
+)
+def test_how_large_a_container_disk_may_be_has_an_end(limit: str | int, is_good: bool) -> None:
+    manifest = golden.changed(golden.load("kubevirt"), "spec/configuration/containerDiskLimit", limit)
+
+    where = ["spec.configuration.containerDiskLimit"]
+    assert [problem.path for problem in problems_of(manifest)] == ([] if is_good else where)
 
 
 def test_an_instances_paths_begin_at_its_spec() -> None:

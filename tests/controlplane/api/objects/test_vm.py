@@ -1,0 +1,29 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from controlplane.api.objects.decode import decode_vm
+
+
+@pytest.mark.parametrize(
+    ("said", "strategy"),
+    [
+        ({}, "Halted"),
+        ({"running": None, "runStrategy": ""}, "Halted"),
+        ({"running": False}, "Halted"),
+        ({"running": True}, "Always"),
+        ({"runStrategy": "Manual"}, "Manual"),
+        ({"running": True, "runStrategy": "Manual"}, "Manual"),
+    ],
+    ids=str,
+)
+def test_a_machine_runs_only_when_it_says_so(said: dict[str, Any], strategy: str) -> None:
+    """Admission refuses one that says nothing, or both; here nothing depends on admission."""
+    vm = decode_vm({"spec": {**said, "template": {"spec": {"domain": {}}}}})
+
+    assert vm.run_strategy == strategy

@@ -1,0 +1,141 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What virt-api learns by its watches, and what it goes by while they tell nothing, or nonsense."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.resources import CUSTOM_RESOURCE_DEFINITION, Key
+from controlplane.engine.clock import SystemClock
+from controlplane.kube.cache import Store
+from controlplane.kube.certificates import KeyPair
+from controlplane.virt_api.cluster import AUTHENTICATION, Cluster, serves_data_volumes
+from controlplane.virt_api.settings import CLIENT_SECRET_NAME, SECRET_NAME
+from tests.controlplane.kube.fake_api import FakeApi, a_client
+from tests.controlplane.virt_api.served import an_authority, authentication, encoded, secret
+
+CONFIGURATION = Key("kubevirt", "kubevirt")
+CLIENT_PAIR = Key("kubevirt", CLIENT_SECRET_NAME)
+PAIR = KeyPair(b"certificate", b"key")
+
+
+def a_kubevirt(**configuration: Any) -> bytes:
+    return json.dumps({"metadata": {"name": "kubevirt"}, "spec": {"configuration": configuration}}).encode()
+
+
+def a_secret(**data: str) -> bytes:
+    return json.dumps(
+        {"data": {name.replace("_", "."): encoded(text.encode()) for name, text in data.items()}}
+    ).encode()
+
+
+def test_the_configuration_is_what_the_object_says_and_the_defaults_when_it_is_gone() -> None:
+    cluster = Cluster("kubevirt")
+
+    cluster.take_configuration(CONFIGURATION, None, a_kubevirt(cpuModel="Haswell"))
+    assert cluster.admission_settings().configuration.cpu_model == "Haswell"
+
+    cluster.take_configuration(CONFIGURATION, a_kubevirt(cpuModel="Haswell"), None)
+    assert cluster.admission_settings().configuration == KubeVirtConfiguration()
+
+
+def test_a_configuration_that_cannot_be_read_leaves_the_one_before() -> None:
+    cluster = Cluster("kubevirt")
+    cluster.take_configuration(CONFIGURATION, None, a_kubevirt(cpuModel="Haswell"))
+
+    cluster.take_configuration(CONFIGURATION, None, b'{"spec": 7}')
+
+    assert cluster.configuration.cpu_model == "Haswell"
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        None,
+        b'{"data": 7}',
+        a_secret(),
+        a_secret(tls_crt="certificate"),
+        a_secret(tls_key="key"),
+        b'{"data": {"tls.crt": "x", "tls.key": "x"}}',
+        b'{"data": {"tls.crt": 7, "tls.key": 7}}',
+    ],
+    ids=["deleted", "no data", "empty", "no key", "no certificate", "no base64", "no text"],
+)
+def test_a_pair_to_call_by_stays_until_there_is_a_whole_one(after: bytes | None) -> None:
+    cluster = Cluster("kubevirt")
+    cluster.take_client_pair(CLIENT_PAIR, None, secret(PAIR))
+
+    cluster.take_client_pair(CLIENT_PAIR, None, after)
+    assert cluster.client_pair == PAIR
+
+    newer = KeyPair(b"newer", b"newer")
+    cluster.take_client_pair(CLIENT_PAIR, None, secret(newer))
+    assert cluster.client_pair == newer
+
+
+def test_nobody_speaks_for_users_by_a_ca_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is readable and OpenSSL does not take it: then the one before counts no more, for it was taken back."""
+    cluster = Cluster("kubevirt")
+    pair, proxy = an_authority("ours"), an_authority("proxy")
+    cluster.take_pair(Key("kubevirt", SECRET_NAME), None, secret(pair))
+    cluster.take_authentication(AUTHENTICATION, None, authentication(proxy, "front-proxy-client"))
+    assert cluster.front_proxy is not None
+
+    monkeypatch.setattr("controlplane.virt_api.tls.load_pair", _refuse)
+    cluster.take_authentication(AUTHENTICATION, None, authentication(an_authority("other"), "front-proxy-client"))
+
+    assert cluster.front_proxy is None
+
+
+def _refuse(*_unused: object) -> None:
+    raise ValueError("not in this mode")
+
+
+def test_whether_data_volumes_are_served_is_known_by_a_watch_that_is_up_to_date() -> None:
+    """Until then nothing follows from their definition, there or not: to refuse a machine for good would be a guess."""
+    definitions = Store(CUSTOM_RESOURCE_DEFINITION)
+    assert serves_data_volumes(None) is None
+    assert serves_data_volumes(definitions) is None
+
+    definitions.synced = True
+    assert serves_data_volumes(definitions) is False
+
+    served = {"versions": [{"name": "v1beta1", "served": True}]}
+    established = {"conditions": [{"type": "Established", "status": "True"}]}
+    name = {"name": "datavolumes.cdi.kubevirt.io", "resourceVersion": "1"}
+    definitions.put(json.dumps({"metadata": name, "spec": served, "status": established}).encode())
+    assert serves_data_volumes(definitions) is True
+
+    definitions.synced = False
+    assert serves_data_volumes(definitions) is None
+
+
+async def test_only_what_is_its_own_is_watched() -> None:
+    """The role allows no more of Secrets; and a KubeVirt that somebody makes elsewhere configures nothing."""
+    api, cluster = FakeApi(), Cluster("kubevirt")
+    api.put("/apis/kubevirt.io/v1/namespaces/tenant/kubevirts/theirs", json.loads(a_kubevirt(cpuModel="theirs")))
+    api.put("/apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts/ours", json.loads(a_kubevirt(cpuModel="ours")))
+    async with a_client(api) as client, asyncio.timeout(10), asyncio.TaskGroup() as group:
+        caches = cluster.caches(client, SystemClock())
+        tasks = [group.create_task(cache.run()) for cache in caches]
+        for cache in caches:
+            await cache.wait_synced()
+        for task in tasks:
+            task.cancel()
+
+    assert cluster.configuration.cpu_model == "ours"
+    single = [path for _method, path, *_unused in api.seen if "/kubevirts" not in path]
+    assert {"/secrets", "/configmaps", "/customresourcedefinitions"} == {"/" + _plural(path) for path in single}
+    assert [path for path in single if "fieldSelector=metadata.name" not in path] == []
+    assert [path for path in single if "/secrets" in path and "/namespaces/kubevirt/" not in path] == []
+
+
+def _plural(path: str) -> str:
+    return path.partition("?")[0].rpartition("/")[2]

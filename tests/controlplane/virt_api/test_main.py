@@ -1,0 +1,161 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The process as a whole, from its first watch to its end, on a fake API server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from controlplane.kube import credentials
+from controlplane.kube.certificates import KeyPair
+from controlplane.virt_api import __main__ as process
+from controlplane.virt_api.cluster import AUTHENTICATION, Cluster
+from controlplane.virt_api.identity import HookClients
+from controlplane.virt_api.routes import EVICTION
+from controlplane.virt_api.settings import SECRET_NAME, Settings
+from tests.controlplane.kube import fake_api
+from tests.controlplane.kube.fake_api import FakeApi
+from tests.controlplane.virt_api.served import (
+    CLIENTS,
+    USER,
+    Served,
+    a_client_pair,
+    an_authority,
+    authentication,
+    secret,
+)
+
+PAIR = f"/api/v1/namespaces/kubevirt/secrets/{SECRET_NAME}"
+CONFIG_MAP = f"/api/v1/namespaces/kube-system/configmaps/{AUTHENTICATION.name}"
+CONFIGURATION = "/apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts/kubevirt"
+VMI = "/apis/kubevirt.io/v1/namespaces/ns/virtualmachineinstances/web"
+POD = "/api/v1/namespaces/ns/pods/virt-launcher-web-u-1"
+EVICTED = {"request": {"uid": "1", "name": "virt-launcher-web-u-1", "namespace": "ns", "operation": "CREATE"}}
+SETTINGS = Settings("kubevirt", "pod", "INFO", address="127.0.0.1", port=0, drain_seconds=0)
+
+
+class Process:
+    """virt-api, begun as its container would."""
+
+    def __init__(self, served: Served, caplog: pytest.LogCaptureFixture) -> None:
+        self.served, self.caplog = served, caplog
+        self.task: asyncio.Task[None] | None = None
+
+    def begin(self, settings: Settings = SETTINGS) -> asyncio.Task[None]:
+        self.task = asyncio.create_task(process.serve(settings))
+        return self.task
+
+    async def is_serving(self) -> None:
+        """Wait until it says so, and where."""
+        async with asyncio.timeout(10):
+            while not (said := [one for one in self.caplog.records if one.message == "serving"]):  # noqa: ASYNC110
+                await asyncio.sleep(0.005)
+        self.served.port = said[0].port  # type: ignore[attr-defined]
+
+    async def is_allowed(self) -> bool:
+        """Ask whether the launcher may be evicted."""
+        _unused, review = await self.served.call("POST", EVICTION, body=json.dumps(EVICTED).encode())
+        answer: bool = review["response"]["allowed"]
+        return answer
+
+
+@pytest.fixture
+async def virt_api(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> AsyncIterator[Process]:
+    caplog.set_level(logging.INFO, "controlplane.virt_api")
+    api, ours = FakeApi(), an_authority("ours")
+    served = Served(api, Cluster("kubevirt"), tmp_path, ours, an_authority("proxy"))
+    served.answer_reviews(allowed=True)
+    api.put(PAIR, json.loads(secret(served.serving_pair())))
+    async with fake_api.serving(api) as url:
+        known = credentials.anonymous(url)
+
+        async def load(*_unused: object) -> credentials.Credentials:
+            return known
+
+        monkeypatch.setattr(credentials, "load", load)
+        made = Process(served, caplog)
+        yield made
+        if made.task is not None:
+            made.task.cancel()
+            with suppress(asyncio.CancelledError):
+                await made.task
+
+
+async def test_where_reviewers_are_named_nobody_else_sends_reviews(virt_api: Process) -> None:
+    reviewers = an_authority("reviewers")
+    clients = HookClients(reviewers.certificate, frozenset({"apiserver"}))
+    virt_api.begin(replace(SETTINGS, hook_clients=clients))
+    await virt_api.is_serving()
+
+    async def code(pair: KeyPair | None) -> int:
+        return (await virt_api.served.call("POST", EVICTION, pair=pair, body=json.dumps(EVICTED).encode()))[0]
+
+    assert await code(None) == 401
+    assert await code(a_client_pair(reviewers, "somebody", usage=CLIENTS)) == 401
+    assert await code(a_client_pair(reviewers, "apiserver", usage=CLIENTS)) == 200
+
+
+async def test_what_is_learnt_while_it_serves_counts_from_then_on(virt_api: Process) -> None:
+    """The configuration, and who may speak for users: both may come, or change, at any time."""
+    served = virt_api.served
+    served.api.put(VMI, {"spec": {"domain": {"devices": {}}}, "status": {"phase": "Running", "nodeName": "node-1"}})
+    owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "name": "web", "controller": True}
+    owner["uid"] = served.api.objects[VMI]["metadata"]["uid"]
+    served.api.put(POD, {"metadata": {"ownerReferences": [owner]}, "spec": {"nodeName": "node-1"}})
+    proxy = a_client_pair(served.proxy_authority, usage=CLIENTS)
+    path = "/apis/subresources.kubevirt.io/v1/namespaces/ns/virtualmachineinstances/web/evacuate/cancel"
+    virt_api.begin()
+    await virt_api.is_serving()
+    assert await virt_api.is_allowed()
+    assert (await served.call("PUT", path, headers=USER))[0] == 401
+
+    served.api.put(CONFIGURATION, {"spec": {"configuration": {"evictionStrategy": "External"}}})
+    served.api.put(CONFIG_MAP, json.loads(authentication(served.proxy_authority, "front-proxy-client")))
+
+    async with asyncio.timeout(10):
+        while await virt_api.is_allowed():
+            pass
+        while (await served.call("PUT", path, pair=proxy, headers=USER))[0] != 200:
+            pass
+
+
+async def test_once_it_is_told_to_end_it_goes_on_until_no_api_server_sends_more(virt_api: Process) -> None:
+    task = virt_api.begin(replace(SETTINGS, drain_seconds=3600))
+    await virt_api.is_serving()
+
+    os.kill(os.getpid(), signal.SIGTERM)
+    for _unused in range(3):
+        assert (await virt_api.served.call("GET", "/healthz"))[0] == 200
+    assert not task.done()
+
+
+async def test_told_to_end_before_there_is_a_pair_it_ends_and_never_serves(virt_api: Process) -> None:
+    virt_api.served.api.drop(PAIR)
+    task = virt_api.begin()
+    async with asyncio.timeout(10):
+        while not any("/secrets" in path for _method, path, *_unused in virt_api.served.api.seen):  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
+        os.kill(os.getpid(), signal.SIGTERM)
+        await task
+    assert "serving" not in virt_api.caplog.messages
+
+
+def test_settings_that_are_missing_are_named_and_nothing_is_begun(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("POD_NAMESPACE", raising=False)
+    assert process.main() == 2
+    assert "POD_NAMESPACE" in capsys.readouterr().err
