@@ -211,6 +211,20 @@ async def test_an_agent_that_is_gone_has_nothing_to_thaw(stage: Stage) -> None:
         await stage.freeze.freeze(60)
 
 
+async def test_an_agent_that_comes_back_to_a_frozen_guest_has_the_usual_time(stage: Stage) -> None:
+    """It says itself what it is; what was asked for before it went ends nothing."""
+    await stage.freeze.freeze(60)
+    guest = stage.asking._guest
+    stage.asking.look(None, is_connected=False)
+    await until(lambda: stage.told[-1] == Told(), "told to be gone")
+    stage.asking.look(guest, is_connected=True)
+    await until(lambda: stage.is_frozen is True, "found frozen")
+    await passes(stage, 61)
+    assert stage.agent.orders == [FREEZE]
+    await passes(stage, USUAL_THAW_SECONDS)
+    await until(lambda: not stage.agent.is_frozen, "thawed")
+
+
 async def test_one_without_a_word_about_it_is_refused(stage: Stage) -> None:
     stage.agent.answers[FREEZE_STATUS] = "no JSON"
     with pytest.raises(VerbRefused, match="does not say whether"):
