@@ -18,6 +18,7 @@ from controlplane.hypervisor.errors import NotText
 from controlplane.virt_handler.launchers.ports import LauncherSocket
 from controlplane.virt_handler.launchers.session import Session, Tools
 from controlplane.virt_handler.node_client import NodeClient
+from controlplane.virt_handler.vmi.ports import NoContact
 from controlplane.virt_handler.vmi.verdict import Alive, Unknown, judge
 from controlplane.virt_handler.vmi.world import Sighting
 from tests.controlplane.virt_handler.builders import POD_UID, RUNNING, VMI_UID, a_pod, domain_text
@@ -158,6 +159,8 @@ async def test_a_launcher_whose_socket_is_let_go_is_not_here_until_there_is_anot
         libvirtd.hang_up()
         await until(lambda: not session.launcher().sighting.is_here, "the loss")
         assert not session.launcher().sighting.is_connected
+        with pytest.raises(NoContact, match="the launcher is not connected"):
+            await session.refresh()
 
         node.has_launcher.set()
         await until(lambda: session.launcher().sighting.is_connected, "contact again")
