@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -115,6 +116,15 @@ async def test_what_did_not_work_is_told_by_its_kind(
     assert answer.kind == kind
     node.network.error = None
     assert (await node.service.answer(asked)).answer == NetworkReady(1, ETH0)
+
+
+async def test_a_network_that_does_not_come_to_an_end_is_given_up(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    may_end = threading.Event()
+    monkeypatch.setattr(service_module, "_NETWORK_SECONDS", 0.01)
+    monkeypatch.setattr(node.network, "set_up", lambda *_unused: may_end.wait(2))
+    answer = (await node.service.answer(SetUpNetwork(1, POD_UID, Masquerade("10.0.2.0/24")))).answer
+    may_end.set()
+    assert answer == Failed(1, "failed", "no end of it within its time")
 
 
 async def test_a_socket_to_which_nobody_can_be_admitted_is_let_go(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
