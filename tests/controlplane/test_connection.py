@@ -89,6 +89,19 @@ async def test_a_body_in_chunks_of_somebody_who_has_proved_nothing_is_not_read(s
     connection.connection_lost(None)
 
 
+async def test_of_somebody_who_was_refused_nothing_more_is_heard() -> None:
+    """What he sent on may be there before the connection has ended."""
+    connection, wire = Listener(repeat, 4)(), Wire()
+    connection.connection_made(wire)
+    connection.data_received(IN_CHUNKS)
+    refused = wire.said
+    connection.data_received(HEAD + b"Content-Length: 1\r\n\r\ny")
+    for _unused in range(10):
+        await asyncio.sleep(0)
+    assert wire.said == refused
+    connection.connection_lost(None)
+
+
 async def test_chunks_that_never_end_keep_nobody_waiting() -> None:
     """A megabyte of them in a second was all of a processor, and a probe waited for five."""
     async with listening() as port:
