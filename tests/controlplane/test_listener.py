@@ -369,8 +369,10 @@ async def test_few_descriptors_make_few_connections(monkeypatch: pytest.MonkeyPa
         await pod.leave()
 
 
-async def test_no_handshake_outlives_the_listener(serving: ssl.SSLContext) -> None:
-    async with listening(serving) as port:
+async def test_no_handshake_outlives_the_listener(serving: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor does the listener wait for its end."""
+    monkeypatch.setattr(listener, "HANDSHAKE_SECONDS", 60.0)
+    async with asyncio.timeout(10), listening(serving) as port:
         pod = Peer(POD, port)
         await pod.say()
         await Peer(OTHER, port, trusting()).once()
