@@ -52,7 +52,7 @@ from tests.controlplane.virt_handler.builders import NODE as NAME
 from tests.controlplane.virt_handler.builders import POD_UID, VMI_UID
 from tests.controlplane.virt_handler.wired import NAMESPACE, NODE_KEY, WEB, Stage
 
-TUN = "devices.kubevirt.io/tun"
+KVM, TUN = "devices.kubevirt.io/kvm", "devices.kubevirt.io/tun"
 GUEST = Guest(NAME, VMI_UID, POD_UID)
 
 
@@ -170,6 +170,20 @@ async def test_what_a_virt_node_finds_that_was_started_again_is_said_and_no_more
         stage.be_heard_again()
         await settle()
         assert len(stage.api.writes(f"/nodes/{NAME}")) == written
+
+
+async def test_what_the_kubelet_takes_later_is_no_reason_to_begin_anew(stage: Stage) -> None:
+    """Until a Node offers its devices virt-handler is not ready, and an upgrade waits for it."""
+    stage.api.set(NODE, NODE_KEY, {"status": {"allocatable": {TUN: "1"}}})
+    async with stage.running():
+        offered = NodeState(KvmFinding(is_usable=True), (TUN,), (TUN,), (TUN,))
+        await stage.virt_node.offer.become(offered)
+        await stage.until(lambda: stage.node["metadata"].get("labels", {}).get(SCHEDULABLE) == "true")
+        await settle()
+        asked = len(stage.api.seen)
+        await stage.virt_node.offer.become(replace_struct(offered, registered=(KVM, TUN)))
+        await settle()
+        assert [path for _method, path, *_rest in stage.api.seen[asked:] if path.endswith(f"/nodes/{NAME}")] == []
 
 
 async def test_a_node_of_the_clusters_own_control_plane_takes_none(stage: Stage) -> None:

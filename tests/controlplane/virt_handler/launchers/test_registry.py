@@ -122,6 +122,12 @@ async def test_a_launcher_that_lost_its_owner_is_still_its_vmi_s_and_forgotten_w
     await until(lambda: len(registry) == 0, "nothing of it")
 
 
+async def test_a_launcher_is_named_by_its_vmi_s_namespace_too(node: Node, registry: Registry) -> None:
+    """Guests of a name that nobody owns are ended."""
+    node.pods.put(pod_object())
+    assert registry.launchers_named(Key("another", "web")) == ()
+
+
 async def test_a_pod_that_nobody_ever_owned_is_no_launcher(node: Node, registry: Registry) -> None:
     body = pod_object()
     del body["metadata"]["ownerReferences"]

@@ -15,6 +15,7 @@ from controlplane.api.objects.decode import decode_vmi
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import Life, State
 from controlplane.hypervisor.errors import Disconnected, HypervisorError, TimedOut, WrongState
+from controlplane.virt_handler.launchers.ports import NodeAway, NodeError, NotThere, Refused
 from controlplane.virt_handler.launchers.session import Session, Tools
 from controlplane.virt_handler.node_client import NodeClient
 from controlplane.virt_handler.vmi.ports import NoContact, StartRefused
@@ -169,6 +170,28 @@ async def test_a_start_that_fails_is_given_up_when_it_was_tried_often_and_for_a_
         clock.seconds += pause
         with pytest.raises(StartRefused):
             await session.start(granted)
+    assert (session.launcher().sighting.failure is not None) is is_given_up
+
+
+@pytest.mark.parametrize(
+    ("answer", "meaning", "is_given_up"),
+    [
+        (NotThere("no report"), NoContact, False),
+        (NodeAway("away"), NoContact, False),
+        (NodeError("no memory"), StartRefused, False),
+        (Refused("a link"), StartRefused, True),
+    ],
+    ids=["not yet", "nobody to ask", "the node cannot", "it is not what it has to be"],
+)
+async def test_a_start_waits_for_its_report_and_not_for_one_that_can_never_be(
+    session: Session, monkeypatch: pytest.MonkeyPatch, answer: NodeError, meaning: type[Exception], is_given_up: bool
+) -> None:
+    async def read_report(_node: Node, _pod_uid: str) -> bytes:
+        raise answer
+
+    monkeypatch.setattr(Node, "read_report", read_report)
+    with pytest.raises(meaning):
+        await session.start(granted)
     assert (session.launcher().sighting.failure is not None) is is_given_up
 
 
