@@ -421,9 +421,10 @@ async def test_who_talks_nonsense_is_left(words: bytes) -> None:
         await asked_of(Liar(words))
 
 
-async def test_another_version_is_not_taken_for_contact_and_called_ever_less_often() -> None:
+@pytest.mark.parametrize("spoken", [PROTOCOL - 1, PROTOCOL + 1], ids=["an older one", "a newer one"])
+async def test_another_version_is_not_taken_for_contact_and_called_ever_less_often(spoken: int) -> None:
     """The other end of an upgrade comes in minutes."""
-    liar, pauses = Liar(protocol=PROTOCOL + 1), []
+    liar, pauses = Liar(protocol=spoken), []
 
     async def sleep(seconds: float) -> None:
         pauses.append(seconds)
@@ -432,7 +433,7 @@ async def test_another_version_is_not_taken_for_contact_and_called_ever_less_oft
     async with dialling(liar, sleep) as client:
         await until(lambda: len(pauses) >= 5, "another attempt")
         assert not client.is_connected
-        assert client.trouble == f"virt-node speaks version {PROTOCOL + 1}, not {PROTOCOL}"
+        assert client.trouble == f"virt-node speaks version {spoken}, not {PROTOCOL}"
     assert pauses[:5] == [0.1, 0.3, 1.0, 3.0, 3.0]
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import array
 import asyncio
+import errno
 import os
 import socket
 import stat
@@ -252,6 +253,32 @@ async def test_only_one_user_is_let_in(is_expected: bool, path: Path, service: S
         client = await connect(path)
         assert bool(await first_packet(client)) is is_expected
         client.close()
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+    server.close()
+
+
+async def test_a_want_of_descriptors_keeps_nobody_out_for_good(
+    path: Path, service: Slow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop = asyncio.get_running_loop()
+    accept, wants = loop.sock_accept, CONNECTIONS + 1
+
+    async def short_of_descriptors(server: socket.socket) -> tuple[socket.socket, object]:
+        nonlocal wants
+        wants -= 1
+        if wants >= 0:
+            raise OSError(errno.EMFILE, "Too many open files")
+        return await accept(server)
+
+    monkeypatch.setattr(loop, "sock_accept", short_of_descriptors)
+    monkeypatch.setattr(server_module, "_AGAIN_SECONDS", 0.001)
+    server = listen(path, OURS)
+    task = asyncio.create_task(serve(server, service, Offer(NodeState()), os.geteuid()))  # type: ignore[arg-type]
+    client = await connect(path)
+    assert await first_packet(client)
+    client.close()
     task.cancel()
     with suppress(asyncio.CancelledError):
         await task

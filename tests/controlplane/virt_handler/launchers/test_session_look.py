@@ -34,13 +34,15 @@ class Node(NodeClient):
         super().__init__(self._nowhere)
         self.has_launcher = asyncio.Event()
         self.has_launcher.set()
+        self.handed_over: list[int] = []
 
     async def _nowhere(self) -> socket.socket:
         raise ConnectionRefusedError
 
     async def open_socket(self, pod_uid: str) -> LauncherSocket:
         await self.has_launcher.wait()
-        return LauncherSocket(os.open("/dev/null", os.O_PATH | os.O_CLOEXEC))
+        self.handed_over.append(os.open("/dev/null", os.O_PATH | os.O_CLOEXEC))
+        return LauncherSocket(self.handed_over[-1])
 
     async def give_capabilities(self, pod_uid: str, *, with_kvm: bool) -> None:
         """Nothing is saved here."""
@@ -177,3 +179,7 @@ async def test_a_launcher_that_does_not_take_the_call_is_not_here_either() -> No
         session.admit()
         await until(lambda: libvirtd.dials == 1, "a call")
         await until(lambda: not session.launcher().sighting.is_here, "the socket that was let go")
+        await until(lambda: session.launcher().sighting.trouble == "nobody listens", "why, for people")
+    for descriptor in node.handed_over:
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.fstat(descriptor)

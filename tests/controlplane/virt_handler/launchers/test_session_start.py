@@ -144,6 +144,15 @@ async def test_a_start_that_is_answered_and_not_done_is_refused(session: Session
     assert session.launcher().sighting.failure is None
 
 
+async def test_what_was_defined_badly_before_is_not_held_against_what_is_started(
+    session: Session, libvirtd: FakeLibvirtd
+) -> None:
+    await FakeConnection(libvirtd).define("<domain")
+    await session.refresh()
+    await session.start(granted)
+    assert session.launcher().sighting.state == RUNNING
+
+
 async def test_a_domain_that_runs_already_is_started(
     session: Session, libvirtd: FakeLibvirtd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
