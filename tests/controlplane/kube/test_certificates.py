@@ -16,6 +16,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509 import ExtendedKeyUsage
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from controlplane.kube.certificates import (
@@ -276,3 +277,13 @@ def test_a_pair_is_of_its_subject_and_good_for_nothing_else(subject: Subject) ->
         replace(subject, uri=""),
     ):
         assert not is_of(pair.certificate, other)
+
+
+def test_a_pair_that_is_good_for_more_is_not_of_its_subject(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever has a server's key could speak as a client with it."""
+    authority = make_authority("ca", NOW, YEAR)
+    with monkeypatch.context() as meanwhile:
+        both = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
+        meanwhile.setattr(x509, "ExtendedKeyUsage", lambda _one: ExtendedKeyUsage(both))
+        pair = issue(authority, SERVER, NOW, DAY)
+    assert not is_of(pair.certificate, SERVER)

@@ -130,6 +130,7 @@ async def test_a_bookmark_moves_the_position(api: FakeApi) -> None:
 
     assert "resourceVersion=190" in watched.requests(WATCH)[1]
     assert watched.names() == {"a", "b", "c"}
+    assert watched.cache.counters.events == 0, "nothing happened to anything"
 
 
 async def test_an_expired_position_lists_again_and_only_then_sees_deletes(api: FakeApi) -> None:
