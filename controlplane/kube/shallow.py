@@ -62,7 +62,7 @@ def _split(raw: bytes, opening: bytes) -> list[bytes]:
     for token in _TOKENS.finditer(raw):
         sign = raw[token.start()]
         level += _STEP.get(sign, 0)
-        if level == 1 and sign in opening and not start:
+        if level == 1 and sign in opening:
             start = token.end()
         elif level == 0 or (level == 1 and sign == ord(",")):
             parts.append(raw[start : token.start()])

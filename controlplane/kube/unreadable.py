@@ -93,7 +93,7 @@ class Told:
 
     def tell(self, identity: Identity | None, why: Exception) -> None:
         key = identity.key if identity else None
-        if key is None or key not in self._keys:
+        if key not in self._keys:
             log.warning("cannot read an object", extra={"watching": self.what, "key": key or "?", "because": why})
         if key is not None:
             self._keys.add(key)

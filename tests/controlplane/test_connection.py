@@ -92,6 +92,24 @@ async def test_a_body_in_chunks_of_somebody_who_has_proved_nothing_is_not_read(s
     connection.connection_lost(None)
 
 
+async def test_of_somebody_who_was_refused_nothing_more_is_heard() -> None:
+    """What he sent on may be there before the connection has ended."""
+    heard: list[str] = []
+
+    async def hear(request: web.BaseRequest) -> web.StreamResponse:
+        heard.append(request.path)
+        return web.Response()
+
+    connection = Listener(hear, 4)()
+    connection.connection_made(Wire())
+    connection.data_received(IN_CHUNKS)
+    connection.data_received(HEAD + b"Content-Length: 1\r\n\r\ny")
+    for _unused in range(10):
+        await asyncio.sleep(0)
+    assert heard == []
+    connection.connection_lost(None)
+
+
 async def test_chunks_that_never_end_keep_nobody_waiting() -> None:
     """A megabyte of them in a second was all of a processor, and a probe waited for five."""
     async with listening() as port:

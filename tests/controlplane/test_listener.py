@@ -191,6 +191,19 @@ async def test_many_addresses_that_hold_one_connection_each_keep_no_other_out(po
         await one.leave()
 
 
+async def test_a_connection_that_makes_room_is_ended(port: int) -> None:
+    """It is counted no more: what it held on to would be more than anybody counts on."""
+    many = [Peer(f"127.0.0.{10 + number}", port) for number in range(4)]
+    for one in many:
+        assert await one.connect()
+    kubelet = Peer(OTHER, port)
+    assert await kubelet.connect()
+    await many[0].ended()
+
+    for one in (kubelet, *many):
+        await one.leave()
+
+
 async def test_who_has_proved_who_it_is_makes_no_room() -> None:
     """An API server's idle connection: its next request may be under way."""
     now, day = time.time(), timedelta(days=1)
@@ -369,8 +382,10 @@ async def test_few_descriptors_make_few_connections(monkeypatch: pytest.MonkeyPa
         await pod.leave()
 
 
-async def test_no_handshake_outlives_the_listener(serving: ssl.SSLContext) -> None:
-    async with listening(serving) as port:
+async def test_no_handshake_outlives_the_listener(serving: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor does the listener wait for its end."""
+    monkeypatch.setattr(listener, "HANDSHAKE_SECONDS", 60.0)
+    async with asyncio.timeout(10), listening(serving) as port:
         pod = Peer(POD, port)
         await pod.say()
         await Peer(OTHER, port, trusting()).once()

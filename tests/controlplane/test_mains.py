@@ -24,9 +24,12 @@ from controlplane.virt_node import __main__ as virt_node
 ENVIRONMENT = {"NODE_NAME": "node-1", "POD_NAME": "pod", "POD_NAMESPACE": "kubevirt", "VIRT_LAUNCHER_IMAGE": "image"}
 
 
-@pytest.mark.parametrize(
+each_process = pytest.mark.parametrize(
     "process", [virt_api, virt_controller, virt_handler, virt_node], ids=lambda one: one.__name__.split(".")[1]
 )
+
+
+@each_process
 def test_a_process_that_serves_many_has_descriptors_for_them(
     process: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -49,6 +52,16 @@ def test_a_process_that_serves_many_has_descriptors_for_them(
 
     logging.getLogger("hpack").setLevel(level)
     assert (code, done) == (0, ["allowed many", "served"])
+
+
+@each_process
+def test_a_setting_that_cannot_be_right_is_said_and_ends_it(
+    process: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in {**ENVIRONMENT, "LOG_LEVEL": "loud"}.items():
+        monkeypatch.setenv(name, value)
+    assert process.main() == 2
+    assert "unknown log level 'loud'" in capsys.readouterr().err
 
 
 def test_virt_api_has_threads_take_the_interpreter_for_a_moment_only(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ def test_an_even_share_is_everybodys_at_any_time() -> None:
     shares = Shares(12)
     assert shares.take("greedy", 12)
 
+    assert not shares.take("api-server", 7), "who comes counts, too"
     assert shares.take("api-server", 6)
     assert not shares.take("api-server", 1)
     assert not shares.take("greedy", 1)

@@ -94,9 +94,7 @@ class Registry:
 
     def _node_changed(self) -> None:
         """Have every VMI looked at when virt-node has come or gone: what waits for it, or says that it does."""
-        is_away, since = self._tools.node.trouble != "", self._node_missed_since
-        if is_away != (since is None):
-            return
+        is_away = self._tools.node.trouble != ""
         self._node_missed_since = self._tools.clock.monotonic() if is_away else None
         for key in self.keys():
             self._changed(key)

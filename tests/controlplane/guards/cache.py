@@ -225,4 +225,11 @@ GUARDS: tuple[Guard, ...] = (
         because="A Pod that is shutting down is not gone.",
         tests=_BY_OVERLAY,
     ),
+    Guard(
+        file=_WATCH,
+        line="self._clock.monotonic() - opened < SHORTEST_STREAM_SECONDS:",
+        without="self._clock.monotonic() - opened < 0:",
+        because="A server that ends every stream at once would be asked without a pause.",
+        tests=_BY_WATCH,
+    ),
 )

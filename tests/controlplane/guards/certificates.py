@@ -282,4 +282,11 @@ GUARDS: tuple[Guard, ...] = (
         because="What has just changed has not settled.",
         tests=_BY_STANDING,
     ),
+    Guard(
+        file=_KUBE,
+        line="        return missing.oid == x509.KeyUsage.oid",
+        without="        return True",
+        because="A certificate that does not say that it is an authority's would sign pairs that nobody verifies.",
+        tests=_BY_KUBE[:1],
+    ),
 )

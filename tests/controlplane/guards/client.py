@@ -13,6 +13,8 @@ _ACCESS = "controlplane/kube/access.py"
 _BY_CLIENT = ("tests/controlplane/kube/test_client.py",)
 _BY_ACCESS = ("tests/controlplane/kube/test_access.py",)
 
+_TRANSPORT = "controlplane/kube/transport.py"
+
 GUARDS: tuple[Guard, ...] = (
     Guard(
         file="controlplane/kube/events.py",
@@ -196,5 +198,19 @@ GUARDS: tuple[Guard, ...] = (
         without='        return Decision(allowed=True)\n        raise Unavailable("cannot review',
         because="An answer without a decision is none.",
         tests=_BY_ACCESS,
+    ),
+    Guard(
+        file=_TRANSPORT,
+        line="allow_redirects=False,",
+        without="allow_redirects=True,",
+        because="Whoever could answer once would have our token sent wherever he says.",
+        tests=_BY_CLIENT,
+    ),
+    Guard(
+        file=_TRANSPORT,
+        line="            self.credentials.reload_trust()\n",
+        without="",
+        because="After the cluster's authority was exchanged no process would find its way back by itself.",
+        tests=("tests/controlplane/kube/test_transport.py",),
     ),
 )

@@ -369,4 +369,18 @@ GUARDS: tuple[Guard, ...] = (
         because="A final status is not written again: a run that is over would be said to wait for ever.",
         tests=_BY_STATUS,
     ),
+    Guard(
+        file="controlplane/virt_handler/launchers/session.py",
+        line=">= _START_ATTEMPTS and waited >=",
+        without=">= _START_ATTEMPTS or waited >=",
+        because="A lack of memory that passes in a moment would be the end of a machine.",
+        tests=("tests/controlplane/virt_handler/launchers/test_session_start.py",),
+    ),
+    Guard(
+        file="controlplane/virt_handler/launchers/freeze.py",
+        line="        if told.is_frozen is False or not told.is_connected:",
+        without="        if told.is_frozen is False:",
+        because="A guest that is found frozen would be thawed at the end of another freeze.",
+        tests=("tests/controlplane/virt_handler/launchers/test_freeze.py",),
+    ),
 )

@@ -76,4 +76,11 @@ GUARDS: tuple[Guard, ...] = (
         because="A bug that one launcher meets ends virt-handler, and every contact of its node.",
         tests=_BY_HOSTILE,
     ),
+    Guard(
+        file="controlplane/virt_node/launcher_process.py",
+        line="            if _has_exited(pidfd):",
+        without="            if not pidfd:",
+        because="A process that has the number of one that exited would have its network changed for a guest's.",
+        tests=("tests/controlplane/virt_node/test_launcher_process.py",),
+    ),
 )

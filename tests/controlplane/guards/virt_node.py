@@ -22,6 +22,9 @@ _BY_SERVER = ("tests/controlplane/virt_node/test_server.py",)
 _BY_CHANNEL = ("tests/controlplane/node_link/test_channel.py",)
 _BY_CLIENT = ("tests/controlplane/virt_handler/test_node_client.py",)
 
+_INOTIFY = "controlplane/virt_node/inotify.py"
+_BY_INOTIFY = ("tests/controlplane/virt_node/test_inotify.py",)
+
 GUARDS: tuple[Guard, ...] = (
     Guard(
         file="controlplane/domain/network.py",
@@ -285,6 +288,49 @@ GUARDS: tuple[Guard, ...] = (
         line="            failures = 0 if self._offer.state is not None else failures\n",
         without="            failures = 0\n",
         because="A virt-node of another release is called ten times a second for all of an upgrade.",
+        tests=_BY_CLIENT,
+    ),
+    Guard(
+        file=_INOTIFY,
+        line="armed is not None and armed[0] == identity and not armed[1].done()",
+        without="armed is not None and not armed[1].done()",
+        because="A launcher's socket would be waited for above the directory in which it appears, for ever.",
+        tests=_BY_INOTIFY,
+    ),
+    Guard(
+        file=_INOTIFY,
+        line="self._wake(list(self._waiting) if watch == _OVERFLOW else [watch])",
+        without="self._wake([watch])",
+        because="What the kernel had no room to tell would be waited for for ever.",
+        tests=_BY_INOTIFY,
+    ),
+    Guard(
+        file=_SERVICE,
+        line="        async with asyncio.timeout(_NETWORK_SECONDS):",
+        without="        async with asyncio.timeout(None):",
+        because="A network that is never ready would keep its launcher's start waiting without a word.",
+        tests=_BY_SERVICE,
+    ),
+    Guard(
+        file=_SERVER,
+        line="                connection.close()\n                places.release()\n",
+        without="                connection.close()\n",
+        because="Four that are turned away would keep virt-handler out for good.",
+        tests=_BY_SERVER,
+    ),
+    Guard(
+        file=_CLIENT,
+        line="            self._here.clear()\n",
+        without="",
+        because="Who waits for virt-node would ask without a pause, and nobody else would have the loop.",
+        tests=_BY_CLIENT,
+        may_hang=True,
+    ),
+    Guard(
+        file=_CLIENT,
+        line="None if is_patient else _DEADLINE_SECONDS",
+        without="_DEADLINE_SECONDS",
+        because="A launcher whose image takes half a minute to come would never be waited for.",
         tests=_BY_CLIENT,
     ),
 )

@@ -3,13 +3,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import asyncio
 import threading
+import time
 
 import libvirt
 import pytest
 
+from controlplane.hypervisor import share
 from controlplane.hypervisor.calls import call
 from controlplane.hypervisor.errors import HypervisorError, TimedOut
+from controlplane.hypervisor.wire import Wire
 
 
 async def test_a_call_runs_in_a_thread_of_its_own() -> None:
@@ -22,6 +26,28 @@ async def test_a_stuck_call_costs_its_caller_the_deadline_and_nothing_else() -> 
         await call("ask the state of web", release.wait, deadline_seconds=0.01)
     assert await call("go on", lambda: "fine") == "fine"
     release.set()
+
+
+async def test_what_comes_of_a_call_that_nobody_waits_for_any_more_is_let_go() -> None:
+    """A connection that is made too late would stay open for good."""
+    may_end, let_go = threading.Event(), threading.Event()
+    with pytest.raises(TimedOut):
+        await call("connect", lambda: may_end.wait(5), deadline_seconds=0.01, discard=lambda _unused: let_go.set())
+    assert not let_go.is_set()
+    may_end.set()
+    assert await asyncio.to_thread(let_go.wait, 5)
+
+
+async def test_whoever_keeps_a_thread_busy_has_its_wire_cut() -> None:
+    """It reads what the other side sends before its answer, and takes the processor from everybody meanwhile."""
+    wire = Wire()
+
+    def read_on() -> None:
+        while not wire.because and time.thread_time() < 20 * share.BURST_SECONDS:
+            pass
+
+    await call("ask", read_on, wire=wire)
+    assert wire.because == share.TOO_MUCH
 
 
 async def test_libvirts_errors_are_translated() -> None:

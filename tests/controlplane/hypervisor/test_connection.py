@@ -104,6 +104,18 @@ class BusyHandle:
         self.order.append("closed")
 
 
+async def test_a_connection_that_cannot_be_watched_is_closed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Deaf(BusyHandle):
+        def registerCloseCallback(self, *_unused: object) -> None:  # noqa: N802 - the binding's name
+            raise libvirt.libvirtError("no wire")
+
+    handle = Deaf()
+    monkeypatch.setattr(libvirt, "open", lambda _uri: handle)
+    with pytest.raises(HypervisorError, match="cannot watch the connection"):
+        await open_connection("test:///default")
+    assert handle.order == ["closed"]
+
+
 async def test_a_connection_is_not_closed_under_a_call_of_another_thread() -> None:
     """The client library would deadlock, or use what it has freed."""
     handle = BusyHandle()

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -39,6 +40,10 @@ def test_the_review_names_user_and_attributes_and_leaves_out_what_is_empty() -> 
             "name": "web",
         },
     }
+
+
+def test_a_user_s_uid_is_named_where_it_is_known() -> None:
+    assert review_body(replace(USER, uid="1234"), START)["spec"]["uid"] == "1234"
 
 
 @pytest.mark.parametrize(

@@ -177,6 +177,16 @@ def test_a_followers_bug_does_not_stop_the_others(caplog: pytest.LogCaptureFixtu
     assert "cache follower failed" in caplog.text
 
 
+def test_followers_hear_when_absence_begins_to_mean_something_and_when_it_ends() -> None:
+    store, heard = a_store(), []
+    store.on_synced(lambda: heard.append(store.synced))
+
+    for synced in (False, True, True, False):
+        store.synced = synced
+
+    assert heard == [True, False]
+
+
 def test_a_subscribers_bug_does_not_stop_the_others(caplog: pytest.LogCaptureFixture) -> None:
     store, heard = a_store(), []
 

@@ -16,6 +16,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509 import ExtendedKeyUsage
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from controlplane.kube.certificates import (
@@ -160,15 +161,14 @@ def test_a_pair_of_an_authority_of_any_kind_is_trusted_by_who_trusts_that_author
         shake_hands(pair, make_authority("other", now, YEAR).certificate, tmp_path)
 
 
-def by_hand(key: Any, now: float) -> KeyPair:
+def by_hand(key: Any, now: float, *, is_constrained: bool = True) -> KeyPair:
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "by hand")])
     begins = datetime.fromtimestamp(now, UTC) - DAY
-    certificate = (
-        x509.CertificateBuilder(name, name, key.public_key(), 7, begins, begins + YEAR)
-        .add_extension(x509.SubjectKeyIdentifier(b"mine"), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, None if isinstance(key, ed25519.Ed25519PrivateKey) else hashes.SHA256())
-    )
+    builder = x509.CertificateBuilder(name, name, key.public_key(), 7, begins, begins + YEAR)
+    builder = builder.add_extension(x509.SubjectKeyIdentifier(b"mine"), critical=False)
+    if is_constrained:
+        builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+    certificate = builder.sign(key, None if isinstance(key, ed25519.Ed25519PrivateKey) else hashes.SHA256())
     private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     return KeyPair(certificate.public_bytes(Encoding.PEM), private)
 
@@ -237,6 +237,13 @@ def test_a_serving_certificate_is_no_authority(authority: KeyPair) -> None:
     assert not is_authority(issue_server(authority, NAMES, NOW, DAY).certificate)
 
 
+def test_a_certificate_that_does_not_say_that_it_is_an_authoritys_is_none() -> None:
+    """Verifiers go by its basic constraints; of its usage an authority may say nothing."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    assert is_authority(by_hand(key, NOW).certificate)
+    assert not is_authority(by_hand(key, NOW, is_constrained=False).certificate)
+
+
 def test_a_certificate_is_for_one_thing_only(authority: KeyPair) -> None:
     """A serving pair cannot sign and cannot speak as a client; the authority signs no other authority."""
     leaf = x509.load_pem_x509_certificate(issue_server(authority, NAMES, NOW, DAY).certificate).extensions
@@ -270,3 +277,13 @@ def test_a_pair_is_of_its_subject_and_good_for_nothing_else(subject: Subject) ->
         replace(subject, uri=""),
     ):
         assert not is_of(pair.certificate, other)
+
+
+def test_a_pair_that_is_good_for_more_is_not_of_its_subject(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever has a server's key could speak as a client with it."""
+    authority = make_authority("ca", NOW, YEAR)
+    with monkeypatch.context() as meanwhile:
+        both = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
+        meanwhile.setattr(x509, "ExtendedKeyUsage", lambda _one: ExtendedKeyUsage(both))
+        pair = issue(authority, SERVER, NOW, DAY)
+    assert not is_of(pair.certificate, SERVER)

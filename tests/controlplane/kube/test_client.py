@@ -212,6 +212,15 @@ async def test_a_server_that_is_not_there_is_unavailable() -> None:
             await Client(transport, "test").get(POD, KEY)
 
 
+async def test_a_token_goes_nowhere_but_to_the_server_that_it_is_for(api: FakeApi, client: Client) -> None:
+    """Whoever could answer once would have it sent wherever he says."""
+    api.put(f"{PODS}/web", {})
+    api.faults.append(("GET", PODS, web.Response(status=302, headers={"Location": f"{PODS}/web"})))
+    with pytest.raises(Unavailable):
+        await client.get(POD, KEY)
+    assert len(api.seen) == 1
+
+
 async def test_a_refused_token_is_read_again_once(api: FakeApi) -> None:
     async def token(refused: bool) -> str:
         return "Bearer new" if refused else "Bearer old"

@@ -52,6 +52,20 @@ async def test_a_token_file_that_is_gone_for_a_moment_leaves_the_old_token(servi
     assert await known.authorization(True) == "Bearer one"
 
 
+async def test_a_token_file_that_is_gone_is_looked_for_again_a_minute_later(service_account: Path) -> None:
+    """Not for each request: there are hundreds in a second."""
+    time = VirtualTime()
+    known = in_cluster(IN_POD, time.monotonic, service_account)
+    (service_account / "token").unlink()
+    time.seconds += 60
+    assert await known.authorization(False) == "Bearer one"
+
+    (service_account / "token").write_text("two\n")
+    assert await known.authorization(False) == "Bearer one"
+    time.seconds += 60
+    assert await known.authorization(False) == "Bearer two"
+
+
 def test_an_ipv6_server_is_bracketed(service_account: Path) -> None:
     known = in_cluster(IN_POD | {"KUBERNETES_SERVICE_HOST": "fd00::1"}, VirtualTime().monotonic, service_account)
 

@@ -278,6 +278,26 @@ async def test_a_renewal_counts_from_its_send_however_long_its_answer_takes() ->
         assert not first.leadership.is_leader
 
 
+async def test_a_renewal_that_is_never_answered_does_not_keep_a_leader_from_ending() -> None:
+    class Mute(MemoryApi):
+        is_mute = False
+
+        async def patch(self, *arguments: Any, **options: Any) -> Any:
+            if self.is_mute:
+                await asyncio.Event().wait()
+            return await super().patch(*arguments, **options)
+
+    time, api, terms = VirtualTime(), Mute(), Terms(renew_deadline_seconds=0.02)
+    leadership = Leadership(api, KEY, "a", time, terms=terms, sleep=time.sleep, end_process=lambda _unused: None)
+    leading = asyncio.create_task(leadership.run(asyncio.Event().wait))  # type: ignore[arg-type]
+    await time.settle()
+    api.is_mute = True
+    await time.advance(terms.renew_seconds)
+    async with asyncio.timeout(5):
+        with pytest.raises(LeadershipLostError, match="could not renew"):
+            await leading
+
+
 async def test_taking_the_lease_counts_from_its_send_too() -> None:
     async with an_election() as election:
         first = election.join("a", SlowApi(time=election.time, answers_after=8))

@@ -130,6 +130,7 @@ async def test_a_bookmark_moves_the_position(api: FakeApi) -> None:
 
     assert "resourceVersion=190" in watched.requests(WATCH)[1]
     assert watched.names() == {"a", "b", "c"}
+    assert watched.cache.counters.events == 0, "nothing happened to anything"
 
 
 async def test_an_expired_position_lists_again_and_only_then_sees_deletes(api: FakeApi) -> None:
@@ -567,11 +568,30 @@ async def test_waiting_grows_to_its_limit_with_jitter_and_honours_the_server(api
 async def test_a_stream_that_ends_at_once_does_not_become_a_busy_loop(api: FakeApi) -> None:
     async with watching(api) as watched:
         await watched.cache.wait_synced()
-        api.faults += [("GET", WATCH, {"code": 200}) for _unused in range(3)]
+        await watched.until(lambda: bool(api.streams))
+        before = len(watched.pauses)
+        api.faults += [("GET", WATCH, web.Response()) for _unused in range(3)]
+        watched.clock.seconds += 300
         api.cut()
-        await watched.until(lambda: not api.faults)
+        await watched.until(lambda: not api.faults and bool(api.streams))
 
-    assert len(watched.pauses) >= 3
+    assert len(watched.pauses) == before + 3, "the one that lasted is opened again at once"
+
+
+async def test_a_server_that_tells_something_is_asked_again_soon_though_its_streams_break(api: FakeApi) -> None:
+    async with watching(api, Timing(back_off_first=0.2, back_off_limit=4.0)) as watched:
+        await watched.cache.wait_synced()
+        await watched.until(lambda: len(api.streams) == 1)
+        api.faults += [("GET", WATCH, status(503, "ServiceUnavailable")) for _unused in range(3)]
+        watched.clock.seconds += 300
+        api.cut()
+        await watched.until(lambda: not api.faults and len(api.streams) == 1)
+        api.put(f"{PODS}/d", a_pod())
+        await watched.until(lambda: "d" in watched.names())
+        api.raw_line(PODS, b'{"type": "ADD')
+        await watched.until(lambda: len(watched.pauses) == 4)
+
+    assert watched.pauses == pytest.approx([0.1, 0.2, 0.4, 0.1])
 
 
 async def test_silently_lost_events_are_repaired_and_counted(api: FakeApi) -> None:

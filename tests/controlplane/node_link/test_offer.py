@@ -23,6 +23,16 @@ async def test_a_change_is_told_once() -> None:
     assert await waiting == SECOND
 
 
+async def test_a_change_is_told_to_everybody_who_waits() -> None:
+    """Whoever minds the devices, and whoever lists the node."""
+    offer = Offer(FIRST)
+    waiting = [asyncio.create_task(offer.other_than(FIRST)) for _unused in range(3)]
+    await asyncio.sleep(0)
+    await offer.become(SECOND)
+    async with asyncio.timeout(5):
+        assert await asyncio.gather(*waiting) == [SECOND] * 3
+
+
 async def test_while_nobody_knows_there_is_nothing_to_tell() -> None:
     offer = Offer(SECOND)
     await offer.become(None)

@@ -32,6 +32,13 @@ async def test_a_node_without_launchers_is_clear_at_once_and_nobody_is_asked(sta
     assert stage.api.gets == []
 
 
+async def test_a_node_without_launchers_is_clear_though_nobody_hears_from_it(stage: Stage) -> None:
+    """Its Lease may not get through while all else does: there is nothing to ask that would say so."""
+    stage.clock.seconds += LEASE_SECONDS
+    await stage.play(1, is_cut_off=True)
+    assert stage.clearing.held == ""
+
+
 async def test_a_guest_that_is_still_its_nodes_own_is_let_run(stage: Stage) -> None:
     guest = stage.add(FakeGuest(stage.clock))
     stage.api.store(vmi_object("Running"))

@@ -96,6 +96,23 @@ async def test_who_is_heard_again_is_asked_at_once_however_often_there_was_no_an
     assert len(server.asked) == asked + 1
 
 
+async def test_who_was_answered_for_in_the_end_is_not_asked_about_last_at_the_next_return(
+    stage: Stage, server: Server
+) -> None:
+    """Those with contact come first: they can be ended."""
+    a_guest(stage, "away").see(is_connected=False)
+    a_guest(stage, "web")
+    own(stage, "away")
+    own(stage, "web")
+    server.mute = {"web"}
+    await stage.play(5)
+    server.mute = set()
+    await stage.play(10)
+    server.asked.clear()
+    await come_back(stage, 1)
+    assert server.asked == ["web", "away"]
+
+
 async def test_an_orphan_is_dialled_and_ended_where_nobody_can_look(stage: Stage) -> None:
     guest = a_guest(stage, "gone")
     guest.see(is_admitted=False, is_connected=False, state=None)

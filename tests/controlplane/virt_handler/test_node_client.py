@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -23,12 +24,14 @@ from controlplane.domain import layout
 from controlplane.node_link.messages import (
     PROTOCOL,
     Done,
+    Failed,
     FromNode,
     Hello,
     KvmFinding,
     Masquerade,
     NodeState,
     Opened,
+    OpenReport,
     encode,
     read_from_handler,
 )
@@ -187,6 +190,32 @@ async def test_what_was_asked_patiently_is_asked_again_of_the_next_one(pair: Pai
     pair.node.is_up = True
     async with asyncio.timeout(5):
         (await asked).close()
+
+
+async def test_what_waits_for_a_launcher_is_asked_of_the_next_virt_node_and_keeps_nobody_from_the_loop(
+    pair: Pair,
+) -> None:
+    await pair.node.kill()
+    await until(lambda: not pair.client.is_connected, "the loss")
+    asked = asyncio.create_task(pair.client.give_capabilities(POD_UID, with_kvm=True))
+    await asyncio.sleep(0)
+    assert not asked.done()
+    pair.node.is_up = True
+    async with asyncio.timeout(5):
+        await asked
+
+
+async def test_a_launcher_is_waited_for_however_long_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its image may have to be pulled; who asks for something that is there waits no longer than his deadline."""
+    monkeypatch.setattr(node_client, "_DEADLINE_SECONDS", 0.001)
+    async with dialling(Liar(is_deaf=True)) as client:
+        await until(lambda: client.is_connected, "contact")
+        asked = asyncio.create_task(client.open_socket(POD_UID))
+        await asyncio.sleep(0)
+        with pytest.raises(NodeError, match="no answer within"):
+            await client.find_traces(POD_UID)
+        assert not asked.done()
+        asked.cancel()
 
 
 async def test_nobody_waits_longer_than_his_deadline_for_a_virt_node_that_stands_still(
@@ -428,15 +457,48 @@ async def test_an_answer_to_nobody_leaves_nothing_behind() -> None:
     os.close(write)
 
 
+async def test_an_answer_that_comes_as_its_asker_gives_up_leaves_nothing_behind() -> None:
+    """Whichever of the two is first."""
+    read, write = os.pipe()
+    before = descriptors()
+    for turns in range(12):
+        async with dialling(Liar(Opened(1), descriptor=write)) as client:
+            await until(lambda one=client: one.is_connected, "contact")
+            asked = asyncio.create_task(client._ask(lambda number: OpenReport(number, POD_UID)))
+            for _unused in range(turns):
+                await asyncio.sleep(0)
+            asked.cancel()
+            with suppress(asyncio.CancelledError):
+                _answer, descriptor = await asked
+                os.close(descriptor or -1)
+        assert descriptors() == before, turns
+    os.close(read)
+    os.close(write)
+
+
+@pytest.mark.parametrize(
+    ("kind", "error"),
+    [("refused", Refused), ("missing", NotThere), ("gone", NotThere), ("failed", NodeError)],
+)
+async def test_why_something_was_not_done_is_told_apart(
+    kind: Literal["refused", "missing", "gone", "failed"], error: type[NodeError]
+) -> None:
+    """What is not there comes later; what is refused never does."""
+    with pytest.raises(NodeError, match="because") as failed:
+        await asked_of(Liar(Failed(1, kind, "because")))
+    assert failed.type is error
+
+
 @pytest.mark.parametrize("words", [b"{}", b"[" * 60000], ids=["no message", "nested"])
 async def test_who_talks_nonsense_is_left(words: bytes) -> None:
     with pytest.raises(NodeAway):
         await asked_of(Liar(words))
 
 
-async def test_another_version_is_not_taken_for_contact_and_called_ever_less_often() -> None:
+@pytest.mark.parametrize("spoken", [PROTOCOL - 1, PROTOCOL + 1], ids=["an older one", "a newer one"])
+async def test_another_version_is_not_taken_for_contact_and_called_ever_less_often(spoken: int) -> None:
     """The other end of an upgrade comes in minutes."""
-    liar, pauses = Liar(protocol=PROTOCOL + 1), []
+    liar, pauses = Liar(protocol=spoken), []
 
     async def sleep(seconds: float) -> None:
         pauses.append(seconds)
@@ -445,7 +507,7 @@ async def test_another_version_is_not_taken_for_contact_and_called_ever_less_oft
     async with dialling(liar, sleep) as client:
         await until(lambda: len(pauses) >= 5, "another attempt")
         assert not client.is_connected
-        assert client.trouble == f"virt-node speaks version {PROTOCOL + 1}, not {PROTOCOL}"
+        assert client.trouble == f"virt-node speaks version {spoken}, not {PROTOCOL}"
     assert pauses[:5] == [0.1, 0.3, 1.0, 3.0, 3.0]
 
 

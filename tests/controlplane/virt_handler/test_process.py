@@ -12,6 +12,7 @@ from urllib.parse import parse_qs
 import aiohttp
 import pytest
 from kubevirt_api.names import LAUNCHER_ROLE, ROLE, SCHEDULABLE
+from msgspec.structs import replace as replace_struct
 
 from controlplane.api.objects.lease import lease_name
 from controlplane.api.objects.resources import (
@@ -24,6 +25,7 @@ from controlplane.api.objects.resources import (
     Key,
     Resource,
 )
+from controlplane.domain.state import Life, State
 from controlplane.handler_link import (
     PATH,
     Answer,
@@ -40,7 +42,7 @@ from controlplane.handler_link import (
 from controlplane.kube.certificates import KeyPair, Subject, issue
 from controlplane.node_link.messages import KvmFinding, NodeState
 from controlplane.peers import VIRT_API_CLIENT, client_context, role_uri
-from controlplane.virt_handler.node import CONTROL_PLANE
+from controlplane.virt_handler.node import CONTROL_PLANE, KVM_USABLE
 from controlplane.virt_handler.vmi.reconciler import VmiReconciler
 from controlplane.virt_handler.vmi.world import World
 from tests.controlplane.asked_over_http import fetch, free_port
@@ -50,7 +52,7 @@ from tests.controlplane.virt_handler.builders import NODE as NAME
 from tests.controlplane.virt_handler.builders import POD_UID, VMI_UID
 from tests.controlplane.virt_handler.wired import NAMESPACE, NODE_KEY, WEB, Stage
 
-TUN = "devices.kubevirt.io/tun"
+KVM, TUN = "devices.kubevirt.io/kvm", "devices.kubevirt.io/tun"
 GUEST = Guest(NAME, VMI_UID, POD_UID)
 
 
@@ -108,6 +110,17 @@ async def test_a_start_is_written_once_and_told_while_the_watch_is_late(launcher
     assert (event["reason"], event["source"]) == ("Started", {"component": "virt-handler", "host": NAME})
 
 
+async def test_an_end_that_nobody_wanted_is_told_as_a_warning(launcher: Stage) -> None:
+    async with launcher.running():
+        await launcher.until(lambda: launcher.phase == "Running")
+        guest = launcher.libvirtd.guest
+        assert guest is not None
+        guest.become(State(Life.SHUT_OFF, "crashed"), "stopped")
+        await launcher.until(lambda: len(launcher.api.writes("/events")) == 2)
+        told = {body["reason"]: body["type"] for path, body in launcher.api.objects.items() if "/events/" in path}
+    assert told == {"Started": "Normal", "Stopped": "Warning"}
+
+
 async def test_a_changed_machine_is_looked_at(launcher: Stage) -> None:
     async with launcher.running():
         await launcher.until(lambda: launcher.phase == "Running")
@@ -129,6 +142,48 @@ async def test_its_node_takes_machines_while_it_serves_what_virt_node_offers(sta
         await stage.until(lambda: stage.node["metadata"].get("labels", {}).get(SCHEDULABLE) == "true")
         assert stage.api.find(LEASE, Key(NAMESPACE, lease_name(NAME))) is not None
     assert stage.node["metadata"]["labels"][SCHEDULABLE] == "false"
+
+
+async def test_its_node_takes_none_before_the_kubelet_has_taken_its_devices(stage: Stage) -> None:
+    """What its Node offers may be what it offered before the kubelet was started again."""
+    stage.api.set(NODE, NODE_KEY, {"status": {"allocatable": {TUN: "1"}}})
+    async with stage.running():
+        offered = NodeState(KvmFinding(is_usable=True), (TUN,), (TUN,))
+        await stage.virt_node.offer.become(offered)
+        await settle()
+        assert "labels" not in stage.node["metadata"]
+        await stage.virt_node.offer.become(replace_struct(offered, registered=(TUN,)))
+        await stage.until(lambda: stage.node["metadata"].get("labels", {}).get(SCHEDULABLE) == "true")
+
+
+async def test_what_a_virt_node_finds_that_was_started_again_is_said_and_no_more_what_the_last_one_found(
+    stage: Stage,
+) -> None:
+    stage.api.set(NODE, NODE_KEY, {})
+    async with stage.running():
+        for is_usable in (True, False):
+            await stage.virt_node.offer.become(NodeState(KvmFinding(is_usable)))
+            said = "true" if is_usable else "false"
+            await stage.until(lambda said=said: stage.node["metadata"].get("labels", {}).get(KVM_USABLE) == said)
+        await settle()
+        written = len(stage.api.writes(f"/nodes/{NAME}"))
+        stage.be_heard_again()
+        await settle()
+        assert len(stage.api.writes(f"/nodes/{NAME}")) == written
+
+
+async def test_what_the_kubelet_takes_later_is_no_reason_to_begin_anew(stage: Stage) -> None:
+    """Until a Node offers its devices virt-handler is not ready, and an upgrade waits for it."""
+    stage.api.set(NODE, NODE_KEY, {"status": {"allocatable": {TUN: "1"}}})
+    async with stage.running():
+        offered = NodeState(KvmFinding(is_usable=True), (TUN,), (TUN,), (TUN,))
+        await stage.virt_node.offer.become(offered)
+        await stage.until(lambda: stage.node["metadata"].get("labels", {}).get(SCHEDULABLE) == "true")
+        await settle()
+        asked = len(stage.api.seen)
+        await stage.virt_node.offer.become(replace_struct(offered, registered=(KVM, TUN)))
+        await settle()
+        assert [path for _method, path, *_rest in stage.api.seen[asked:] if path.endswith(f"/nodes/{NAME}")] == []
 
 
 async def test_a_node_of_the_clusters_own_control_plane_takes_none(stage: Stage) -> None:

@@ -40,6 +40,7 @@ class Stage:
     settings: Settings
     pair: OwnPair
     task: asyncio.Task[None] | None = None
+    handler: virt_handler.Handler | None = None
 
     async def until(self, holds: Callable[[], object]) -> None:
         assert self.task is not None
@@ -53,10 +54,16 @@ class Stage:
     def node(self) -> Json:
         return self.api.find(NODE, NODE_KEY) or {}
 
+    def be_heard_again(self) -> None:
+        """As after a silence: what the Node says is looked at."""
+        assert self.handler is not None
+        self.handler._heartbeat.resumed.set()
+
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         async with a_client(self.api) as client:
-            self.task = asyncio.create_task(virt_handler.Handler(self.settings, client, self.pair).run())
+            self.handler = virt_handler.Handler(self.settings, client, self.pair)
+            self.task = asyncio.create_task(self.handler.run())
             try:
                 await self.until(lambda: self.api.seen)
                 yield

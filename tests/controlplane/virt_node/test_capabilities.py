@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from controlplane.virt_node import capabilities
 from controlplane.virt_node.capabilities import read_capabilities
 
 
@@ -23,3 +26,11 @@ def test_a_launcher_gets_what_fits_its_devices(tmp_path: Path) -> None:
 def test_without_a_cache_launchers_get_none(tmp_path: Path) -> None:
     found = read_capabilities(tmp_path / "absent")
     assert found.files(with_kvm=True) == {}
+
+
+def test_what_is_too_large_for_a_cache_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(capabilities, "_LIMIT_BYTES", 4)
+    (tmp_path / "kvm").mkdir()
+    (tmp_path / "kvm" / "fits.xml").write_text("four")
+    (tmp_path / "kvm" / "huge.xml").write_text("fifth")
+    assert [*read_capabilities(tmp_path).files(with_kvm=True)] == ["fits.xml"]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import struct
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
@@ -66,6 +67,47 @@ async def test_what_appears_between_the_look_and_the_watch_is_seen(tmp_path: Pat
     target = tmp_path / "a"
     async with asyncio.timeout(5):
         assert await inotify.wait_for(looking_for(target, hook=target.touch)) == "a"
+
+
+async def test_a_directory_that_appears_between_the_look_and_the_watch_is_the_one_to_wait_in(
+    tmp_path: Path, inotify: Inotify
+) -> None:
+    """In the one above it nothing happens any more."""
+    target = tmp_path / "a" / "b"
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        found = group.create_task(
+            inotify.wait_for(looking_for(target, hook=lambda: target.parent.mkdir(exist_ok=True)))
+        )
+        await settle(inotify)
+        target.touch()
+    assert found.result() == "b"
+
+
+async def test_when_the_kernel_has_lost_changes_everybody_looks(
+    tmp_path: Path, inotify: Inotify, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody knows whose they were."""
+    is_there: set[Path] = set()
+    quiet = [tmp_path / name for name in ("a", "b")]
+    for one in quiet:
+        one.mkdir()
+
+    def look_into(directory: Path) -> Callable[[], str]:
+        def look() -> str:
+            if directory in is_there:
+                return directory.name
+            raise NotYet(os.open(directory, os.O_PATH | os.O_DIRECTORY))
+
+        return look
+
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        found = [group.create_task(inotify.wait_for(look_into(one))) for one in quiet]
+        await settle(inotify)
+        is_there.update(quiet)
+        with monkeypatch.context() as meanwhile:
+            meanwhile.setattr(os, "read", lambda *_unused: struct.pack("iIII", -1, 0x4000, 0, 0))
+            inotify._read()
+    assert [one.result() for one in found] == ["a", "b"]
 
 
 async def test_a_rename_into_place_counts(tmp_path: Path, inotify: Inotify) -> None:

@@ -5,7 +5,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
+from asyncio import create_subprocess_exec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,9 +38,18 @@ async def test_the_program_is_run_with_a_deadline_of_its_own(tmp_path: Path) -> 
     assert await probe(str(program)) == KvmFinding(is_usable=True, reason="--deadline 10")
 
 
-async def test_a_program_that_hangs_is_given_up(tmp_path: Path) -> None:
+async def test_a_program_that_hangs_is_given_up_and_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[asyncio.subprocess.Process] = []
+
+    async def begin(*words: str, **options: Any) -> asyncio.subprocess.Process:
+        begun.append(await create_subprocess_exec(*words, **options))
+        return begun[-1]
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", begin)
     program = tmp_path / "probe.py"
     program.write_text("import signal; signal.pause()")
     found = await probe(str(program), deadline_seconds=0.3)
     assert not found.is_usable
     assert "no answer within 0.3 s" in found.reason
+    async with asyncio.timeout(5):
+        assert await begun[0].wait() == -signal.SIGKILL

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -90,6 +91,19 @@ def test_the_namespace_of_the_listening_process_is_opened(served: int, tmp_path:
 )
 def test_what_is_not_the_pods_own_is_refused(layout: dict[str, str], said: str, served: int, tmp_path: Path) -> None:
     with pytest.raises(Refused, match=said), pod_network_namespace(served, UID, a_proc(tmp_path / "proc", **layout)):
+        pass
+
+
+def test_a_process_that_has_exited_since_is_not_taken_for_who_has_its_number_now(
+    served: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with subprocess.Popen(["/bin/true"]) as ended:
+        pinned = os.pidfd_open(ended.pid)
+    monkeypatch.setattr(os, "pidfd_open", lambda _pid: pinned)
+    with (
+        pytest.raises(ProcessLookupError, match="has exited"),
+        pod_network_namespace(served, UID, a_proc(tmp_path / "proc")),
+    ):
         pass
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import array
 import asyncio
+import errno
 import os
 import socket
 import stat
@@ -39,6 +40,8 @@ from controlplane.virt_node.server import CONNECTIONS, converse, listen, serve
 from controlplane.virt_node.service import Reply
 from tests.controlplane.virt_handler.fakes import until
 
+OURS = os.getegid()
+"""A group that a socket can be given to without being root."""
 UID = "bbbb0000-1111-2222-3333-444444444444"
 
 
@@ -218,14 +221,14 @@ def test_the_socket_is_for_one_group(path: Path) -> None:
     assert (stat.S_IMODE(found.st_mode), found.st_uid, found.st_gid) == (0o660, os.geteuid(), 4711)
 
 
-@pytest.mark.root
 def test_a_predecessors_socket_is_replaced_and_nothing_else_is(path: Path) -> None:
-    listen(path).close()
-    listen(path).close()
+    for _unused in range(2):
+        listen(path, OURS).close()
+        assert stat.S_IMODE(path.stat().st_mode) == 0o660
     path.unlink()
     path.write_text("somebody's")
     with pytest.raises(FileExistsError):
-        listen(path)
+        listen(path, OURS)
     assert path.read_text() == "somebody's"
 
 
@@ -241,16 +244,41 @@ async def first_packet(client: socket.socket) -> bytes:
         return await asyncio.get_running_loop().sock_recv(client, 65536)
 
 
-@pytest.mark.root
 @pytest.mark.parametrize("is_expected", [True, False], ids=["virt-handler", "another user"])
 async def test_only_one_user_is_let_in(is_expected: bool, path: Path, service: Slow) -> None:
-    server = listen(path)
+    server = listen(path, OURS)
     uid = os.geteuid() if is_expected else os.geteuid() + 1
     task = asyncio.create_task(serve(server, service, Offer(NodeState()), uid))  # type: ignore[arg-type]
     for _unused in range(CONNECTIONS + 1):
         client = await connect(path)
         assert bool(await first_packet(client)) is is_expected
         client.close()
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+    server.close()
+
+
+async def test_a_want_of_descriptors_keeps_nobody_out_for_good(
+    path: Path, service: Slow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop = asyncio.get_running_loop()
+    accept, wants = loop.sock_accept, CONNECTIONS + 1
+
+    async def short_of_descriptors(server: socket.socket) -> tuple[socket.socket, object]:
+        nonlocal wants
+        wants -= 1
+        if wants >= 0:
+            raise OSError(errno.EMFILE, "Too many open files")
+        return await accept(server)
+
+    monkeypatch.setattr(loop, "sock_accept", short_of_descriptors)
+    monkeypatch.setattr(server_module, "_AGAIN_SECONDS", 0.001)
+    server = listen(path, OURS)
+    task = asyncio.create_task(serve(server, service, Offer(NodeState()), os.geteuid()))  # type: ignore[arg-type]
+    client = await connect(path)
+    assert await first_packet(client)
+    client.close()
     task.cancel()
     with suppress(asyncio.CancelledError):
         await task

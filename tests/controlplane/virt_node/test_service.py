@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -18,6 +20,7 @@ from controlplane.node_link.messages import (
     FindTraces,
     Masquerade,
     NetworkReady,
+    OpenReport,
     OpenSocket,
     PodInterface,
     SetUpNetwork,
@@ -29,7 +32,7 @@ from controlplane.virt_node.inotify import Inotify
 from controlplane.virt_node.launcher_dir import PodsDirectory, Refused
 from controlplane.virt_node.service import Service
 from tests.controlplane.virt_handler.builders import ETH0, POD_UID
-from tests.controlplane.virt_handler.fakes import FakeNetwork, FakeProc, LauncherFiles
+from tests.controlplane.virt_handler.fakes import FakeNetwork, FakeProc, LauncherFiles, until
 
 
 class Node:
@@ -124,6 +127,39 @@ async def test_a_network_that_is_none_of_a_guests_is_refused_before_anything_is_
         assert isinstance(answer, Failed)
         assert cidr in answer.text
     assert node.network.wanted == []
+
+
+async def test_a_network_that_does_not_come_to_an_end_is_given_up(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    may_end = threading.Event()
+    monkeypatch.setattr(service_module, "_NETWORK_SECONDS", 0.01)
+    monkeypatch.setattr(node.network, "set_up", lambda *_unused: may_end.wait(2))
+    answer = (await node.service.answer(SetUpNetwork(1, POD_UID, Masquerade("10.0.2.0/24")))).answer
+    may_end.set()
+    assert answer == Failed(1, "failed", "no end of it within its time")
+
+
+async def test_a_report_for_which_nobody_waits_any_more_is_let_go(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    may_open, opened = threading.Event(), []
+
+    def open_file(*_unused: object) -> int:
+        may_open.wait(5)
+        opened.append(os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC))
+        return int(opened[0])
+
+    def is_let_go() -> bool:
+        try:
+            return bool(opened) and not os.fstat(opened[0])
+        except OSError:
+            return True
+
+    monkeypatch.setattr(PodsDirectory, "open_file", open_file)
+    asking = asyncio.create_task(node.service.answer(OpenReport(1, POD_UID)))
+    await asyncio.sleep(0)
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    may_open.set()
+    await until(is_let_go, "its end")
 
 
 async def test_a_socket_to_which_nobody_can_be_admitted_is_let_go(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:

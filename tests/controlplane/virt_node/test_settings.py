@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 from controlplane.virt_node.settings import read_settings
 
@@ -16,5 +19,17 @@ def test_nothing_is_needed() -> None:
     assert found.socket == Path("/run/virtops/node/virt-node.sock")
 
 
-def test_paths_can_be_moved() -> None:
-    assert read_settings({"KUBELET_PODS": "/elsewhere"}).pods_directory == Path("/elsewhere")
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [
+        ("NODE_SOCKET", "socket"),
+        ("KUBELET_PODS", "pods_directory"),
+        ("KUBELET_DEVICE_PLUGINS", "device_plugins_directory"),
+        ("DEVICES_DIRECTORY", "devices_directory"),
+        ("CAPABILITIES_DIRECTORY", "capabilities_directory"),
+        ("KVM_PROBE", "kvm_probe"),
+    ],
+)
+def test_a_path_can_be_moved_and_the_others_stay(name: str, field: str) -> None:
+    usual = read_settings({})
+    assert read_settings({name: "/elsewhere"}) == replace(usual, **{field: Path("/elsewhere")})

@@ -105,6 +105,17 @@ class _Rushing(FakeClock):
         self._other.seconds += 3600
 
 
+async def test_an_agent_is_asked_over_the_next_connection_as_if_nobody_had_ever_seen_it() -> None:
+    """That it looks as it did over the last one is no reason to ask nobody."""
+    asked = Asked()
+    for number in (1, 2):
+        agent = FakeAgent()
+        async with asked.following():
+            asked.agent.look(await a_guest(agent), is_connected=True)
+            await asked.rounds(number)
+        assert words.INTERFACES in agent.asked
+
+
 async def test_an_agent_that_goes_is_told_to_be_gone_with_all_that_it_said() -> None:
     asked, guest = Asked(), await a_guest(FakeAgent())
     async with asked.following():

@@ -73,6 +73,7 @@ def test_a_machine_without_interface_needs_no_network() -> None:
     assert masquerade_of(a_vmi(domain={"memory": {"guest": "64Mi"}}, networks=[])) is None
 
 
-def test_an_interface_on_another_network_is_refused_by_name() -> None:
+@pytest.mark.parametrize("networks", [[], [{"name": "default"}]], ids=["unknown", "of another kind"])
+def test_an_interface_on_another_network_is_refused_by_name(networks: list[dict[str, object]]) -> None:
     with pytest.raises(ValueError, match="interface 'default' is not on the Pod network"):
-        masquerade_of(a_vmi(networks=[]))
+        masquerade_of(a_vmi(networks=networks))

@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from controlplane.domain.agent import FREEZE, FREEZE_STATUS, THAW, Told
+from controlplane.domain.agent import FREEZE, FREEZE_STATUS, INTERFACES, THAW, Told
 from controlplane.handler_link import USUAL_THAW_SECONDS
 from controlplane.hypervisor.errors import AgentSilent
+from controlplane.virt_handler.launchers import agent as agent_module
 from controlplane.virt_handler.launchers import freeze as freeze_module
 from controlplane.virt_handler.launchers import pace
 from controlplane.virt_handler.launchers.agent import Agent
@@ -211,6 +212,20 @@ async def test_an_agent_that_is_gone_has_nothing_to_thaw(stage: Stage) -> None:
         await stage.freeze.freeze(60)
 
 
+async def test_an_agent_that_comes_back_to_a_frozen_guest_has_the_usual_time(stage: Stage) -> None:
+    """It says itself what it is; what was asked for before it went ends nothing."""
+    await stage.freeze.freeze(60)
+    guest = stage.asking._guest
+    stage.asking.look(None, is_connected=False)
+    await until(lambda: stage.told[-1] == Told(), "told to be gone")
+    stage.asking.look(guest, is_connected=True)
+    await until(lambda: stage.is_frozen is True, "found frozen")
+    await passes(stage, 61)
+    assert stage.agent.orders == [FREEZE]
+    await passes(stage, USUAL_THAW_SECONDS)
+    await until(lambda: not stage.agent.is_frozen, "thawed")
+
+
 async def test_one_without_a_word_about_it_is_refused(stage: Stage) -> None:
     stage.agent.answers[FREEZE_STATUS] = "no JSON"
     with pytest.raises(VerbRefused, match="does not say whether"):
@@ -223,8 +238,11 @@ async def test_while_it_is_frozen_every_round_asks_whether_it_is_yet(
 ) -> None:
     for name in ("FIRST_SECONDS", "USUAL_SECONDS", "RARE_SECONDS"):
         monkeypatch.setattr(pace, name, 0.001)
-    await stage.freeze.freeze(60)
-    stage.agent.is_frozen = False  # somebody in the guest
+    monkeypatch.setattr(agent_module, "_ALL_EVERY", 1_000_000)
     stage.clock.seconds += 30  # the bucket is not what is tested here
     stage.asking._news.set()
+    stage.agent.asked.clear()
+    await until(lambda: stage.agent.asked.count(INTERFACES) >= 3, "rounds one after the other")
+    await stage.freeze.freeze(60)
+    stage.agent.is_frozen = False  # somebody in the guest
     await until(lambda: stage.is_frozen is False, "told")

@@ -122,6 +122,12 @@ async def test_a_launcher_that_lost_its_owner_is_still_its_vmi_s_and_forgotten_w
     await until(lambda: len(registry) == 0, "nothing of it")
 
 
+async def test_a_launcher_is_named_by_its_vmi_s_namespace_too(node: Node, registry: Registry) -> None:
+    """Guests of a name that nobody owns are ended."""
+    node.pods.put(pod_object())
+    assert registry.launchers_named(Key("another", "web")) == ()
+
+
 async def test_a_pod_that_nobody_ever_owned_is_no_launcher(node: Node, registry: Registry) -> None:
     body = pod_object()
     del body["metadata"]["ownerReferences"]
@@ -195,6 +201,15 @@ async def test_a_pod_that_came_back_and_went_again_leaves_nobody_waiting_for_it(
     node.pods.remove(POD)
     await until(lambda: len(asyncio.all_tasks()) == before, "nobody")
     assert len(registry) == 0
+
+
+async def test_a_pod_that_is_over_leaves_nobody_waiting_for_its_launcher(node: Node, registry: Registry) -> None:
+    before = len(asyncio.all_tasks())
+    node.pods.put(pod_object())
+    await asyncio.sleep(0.01)
+    node.pods.put(pod_object(phase="Failed"))
+    await until(lambda: len(asyncio.all_tasks()) == before, "nobody")
+    assert [one.pod.is_over for one in registry.launchers_of(VMI_UID)] == [True], "it is listed on"
 
 
 async def test_a_guest_that_ran_in_a_pod_is_remembered_when_the_pod_comes_back(node: Node, registry: Registry) -> None:
@@ -293,7 +308,8 @@ async def test_a_node_without_a_trace_of_a_pod_says_so(node: Node) -> None:
 async def test_directory_and_processes_are_traces(node: Node) -> None:
     node.files.make_directory()
     node.proc.add(100, f"0::/kubepods/pod{POD_UID}/abc\n")
-    assert await node.registry.find_traces(POD_UID) == Traces(has_directory=True, processes=1)
+    node.proc.add(101, f"0::/kubepods/pod{POD_UID}/abc\n", comm="qemu-system-x86")
+    assert await node.registry.find_traces(POD_UID) == Traces(has_directory=True, processes=2, emulators=1)
 
 
 async def test_what_is_in_the_way_of_a_look_is_no_absence(node: Node) -> None:

@@ -18,6 +18,7 @@ from controlplane.hypervisor.errors import NotText
 from controlplane.virt_handler.launchers.ports import LauncherSocket
 from controlplane.virt_handler.launchers.session import Session, Tools
 from controlplane.virt_handler.node_client import NodeClient
+from controlplane.virt_handler.vmi.ports import NoContact
 from controlplane.virt_handler.vmi.verdict import Alive, Unknown, judge
 from controlplane.virt_handler.vmi.world import Sighting
 from tests.controlplane.virt_handler.builders import POD_UID, RUNNING, VMI_UID, a_pod, domain_text
@@ -33,13 +34,15 @@ class Node(NodeClient):
         super().__init__(self._nowhere)
         self.has_launcher = asyncio.Event()
         self.has_launcher.set()
+        self.handed_over: list[int] = []
 
     async def _nowhere(self) -> socket.socket:
         raise ConnectionRefusedError
 
     async def open_socket(self, pod_uid: str) -> LauncherSocket:
         await self.has_launcher.wait()
-        return LauncherSocket(os.open("/dev/null", os.O_PATH | os.O_CLOEXEC))
+        self.handed_over.append(os.open("/dev/null", os.O_PATH | os.O_CLOEXEC))
+        return LauncherSocket(self.handed_over[-1])
 
     async def give_capabilities(self, pod_uid: str, *, with_kvm: bool) -> None:
         """Nothing is saved here."""
@@ -158,6 +161,8 @@ async def test_a_launcher_whose_socket_is_let_go_is_not_here_until_there_is_anot
         libvirtd.hang_up()
         await until(lambda: not session.launcher().sighting.is_here, "the loss")
         assert not session.launcher().sighting.is_connected
+        with pytest.raises(NoContact, match="the launcher is not connected"):
+            await session.refresh()
 
         node.has_launcher.set()
         await until(lambda: session.launcher().sighting.is_connected, "contact again")
@@ -174,3 +179,7 @@ async def test_a_launcher_that_does_not_take_the_call_is_not_here_either() -> No
         session.admit()
         await until(lambda: libvirtd.dials == 1, "a call")
         await until(lambda: not session.launcher().sighting.is_here, "the socket that was let go")
+        await until(lambda: session.launcher().sighting.trouble == "nobody listens", "why, for people")
+    for descriptor in node.handed_over:
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.fstat(descriptor)

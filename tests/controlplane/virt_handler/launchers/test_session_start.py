@@ -14,7 +14,8 @@ import pytest
 from controlplane.api.objects.decode import decode_vmi
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import Life, State
-from controlplane.hypervisor.errors import Disconnected, HypervisorError, TimedOut
+from controlplane.hypervisor.errors import Disconnected, HypervisorError, TimedOut, WrongState
+from controlplane.virt_handler.launchers.ports import NodeAway, NodeError, NotThere, Refused
 from controlplane.virt_handler.launchers.session import Session, Tools
 from controlplane.virt_handler.node_client import NodeClient
 from controlplane.virt_handler.vmi.ports import NoContact, StartRefused
@@ -141,6 +142,66 @@ async def test_a_start_that_is_answered_and_not_done_is_refused(session: Session
     with pytest.raises(StartRefused, match="the domain is off"):
         await session.start(granted)
     assert session.launcher().sighting.failure is None
+
+
+async def test_what_was_defined_badly_before_is_not_held_against_what_is_started(
+    session: Session, libvirtd: FakeLibvirtd
+) -> None:
+    await FakeConnection(libvirtd).define("<domain")
+    await session.refresh()
+    await session.start(granted)
+    assert session.launcher().sighting.state == RUNNING
+
+
+async def test_a_domain_that_runs_already_is_started(
+    session: Session, libvirtd: FakeLibvirtd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def runs_already(guest: FakeGuest, **_unused: object) -> None:
+        guest.life = RUNNING
+        raise WrongState("cannot start: domain is already running")
+
+    monkeypatch.setattr(FakeGuest, "start", runs_already)
+    await session.start(granted)
+    assert session.launcher().sighting.state == RUNNING
+
+
+@pytest.mark.parametrize(
+    ("pauses", "is_given_up"),
+    [((0, 0, 0, 0), False), ((10,), False), ((1, 1), True)],
+    ids=["often in a moment", "seldom in a while", "often in a while"],
+)
+async def test_a_start_that_fails_is_given_up_when_it_was_tried_often_and_for_a_while(
+    session: Session, libvirtd: FakeLibvirtd, clock: FakeClock, pauses: tuple[float, ...], is_given_up: bool
+) -> None:
+    """What is lacking may be there in a moment."""
+    libvirtd.start_error = HypervisorError("cannot start: no memory")
+    for pause in (0, *pauses):
+        clock.seconds += pause
+        with pytest.raises(StartRefused):
+            await session.start(granted)
+    assert (session.launcher().sighting.failure is not None) is is_given_up
+
+
+@pytest.mark.parametrize(
+    ("answer", "meaning", "is_given_up"),
+    [
+        (NotThere("no report"), NoContact, False),
+        (NodeAway("away"), NoContact, False),
+        (NodeError("no memory"), StartRefused, False),
+        (Refused("a link"), StartRefused, True),
+    ],
+    ids=["not yet", "nobody to ask", "the node cannot", "it is not what it has to be"],
+)
+async def test_a_start_waits_for_its_report_and_not_for_one_that_can_never_be(
+    session: Session, monkeypatch: pytest.MonkeyPatch, answer: NodeError, meaning: type[Exception], is_given_up: bool
+) -> None:
+    async def read_report(_node: Node, _pod_uid: str) -> bytes:
+        raise answer
+
+    monkeypatch.setattr(Node, "read_report", read_report)
+    with pytest.raises(meaning):
+        await session.start(granted)
+    assert (session.launcher().sighting.failure is not None) is is_given_up
 
 
 async def test_starts_that_are_answered_and_not_done_are_given_up(

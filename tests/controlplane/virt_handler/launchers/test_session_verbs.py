@@ -49,6 +49,17 @@ async def test_a_guest_that_does_not_end_is_killed_the_third_time() -> None:
     assert libvirtd.asked == ["destroy", "destroy", "kill", "kill"]
 
 
+async def test_when_a_guest_was_asked_to_shut_down_is_known() -> None:
+    """Who asks again waits for a while before."""
+    libvirtd = FakeLibvirtd(VMI_UID)
+    session = a_session(libvirtd)
+    connection = session._connection = FakeConnection(libvirtd)
+    (await connection.define(domain_text())).life = RUNNING
+    await session.shut_down()
+    assert libvirtd.asked == ["shutdown"]
+    assert session.launcher().sighting.shutdown_asked_at == session._tools.clock.monotonic()
+
+
 async def test_a_network_is_set_up_once() -> None:
     session = a_session(FakeLibvirtd(VMI_UID))
     await session.prepare_network(a_vmi())

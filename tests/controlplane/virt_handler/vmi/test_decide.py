@@ -95,6 +95,10 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
         a_world(a_vmi(), a_launcher(seen(None, has_run=True))),
         Plan((LOST,), look_again_in=1.0),
     ),
+    "a Pod that is over is not dialled": (
+        a_world(a_vmi(), a_launcher(Sighting(is_here=True), pod=a_pod(phase="Failed"))),
+        Plan(),
+    ),
     "before the grant nobody is dialled": (a_world(a_vmi("Scheduling"), a_launcher(Sighting(is_here=True))), Plan()),
     "a Pod that is granted nothing is not dialled": (
         a_world(a_vmi(), a_launcher(Sighting(is_here=True), pod=a_pod("another"))),

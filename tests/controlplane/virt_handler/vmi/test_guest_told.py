@@ -77,8 +77,9 @@ def test_what_the_agent_tells_is_in_the_status_and_not_written_twice(started: Vi
 
 
 def test_with_the_agent_goes_what_it_said(started: VirtualMachineInstanceStatus) -> None:
-    after = must(said(GONE, must(said(TOLD, started))))
-    assert after == started
+    status = must(said(replace(TOLD, is_frozen=True), started))
+    assert status.fs_freeze_status == "frozen"
+    assert must(said(GONE, status)) == started
 
 
 def test_before_anybody_has_looked_what_was_said_stays(started: VirtualMachineInstanceStatus) -> None:

@@ -303,6 +303,17 @@ async def test_a_start_of_which_nobody_can_say_whether_it_is_granted_is_none(nod
         await contact.granted()
 
 
+async def test_a_start_whose_vmi_cannot_be_read_any_more_is_granted_by_nobody(node: Node) -> None:
+    """It waits, and is no fault of ours."""
+    contact = node.sessions.contact = FakeSession(a_launcher())
+    node.api.store(vmi_object())
+    await node.reconciler.apply(node.world(), StartDomain(POD_UID, "test"))
+    node.api.objects[KEY] |= {"spec": "nonsense"}
+    assert contact.granted is not None
+    with pytest.raises(NoContact, match="cannot ask whether the start is granted"):
+        await contact.granted()
+
+
 async def test_a_start_that_was_begun_waits_when_its_node_turns_out_not_to_be_clear(node: Node) -> None:
     """A silence of the node may end while a start is under way."""
     contact = node.sessions.contact = FakeSession(a_launcher())
@@ -381,6 +392,14 @@ async def test_a_phase_is_told_as_a_story(
     status = msgspec.structs.replace(world.vmi.status, phase=phase, reason=reason, conditions=said)
     await node.reconciler.write_status(world, status)
     assert node.told == ([] if told is None else [told])
+
+
+async def test_a_phase_that_stays_is_not_told_again(node: Node) -> None:
+    node.api.store(vmi_object("Running"))
+    world = node.world()
+    assert world.vmi is not None
+    await node.reconciler.write_status(world, msgspec.structs.replace(world.vmi.status, reason="another"))
+    assert (len(node.api.patches), node.told) == (1, [])
 
 
 async def test_how_a_guest_is_made_to_end_is_told_once(node: Node) -> None:

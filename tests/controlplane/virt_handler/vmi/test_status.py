@@ -13,7 +13,12 @@ import pytest
 
 from controlplane.api.objects import conditions
 from controlplane.api.objects.meta import Condition
-from controlplane.api.objects.vmi.instance import PhaseTransition, VirtualMachineInstance, VirtualMachineInstanceStatus
+from controlplane.api.objects.vmi.instance import (
+    InterfaceStatus,
+    PhaseTransition,
+    VirtualMachineInstance,
+    VirtualMachineInstanceStatus,
+)
 from controlplane.domain.observed import Observed
 from controlplane.domain.state import Life, State
 from controlplane.engine.errors import Invalid, Unavailable
@@ -599,3 +604,10 @@ def test_what_failed_on_the_way_to_a_start_is_told_as_that(step: Any, reasons: l
     status = derive_status(world, Problem(step, Unavailable("no")))
     listed = () if status is None else status.conditions
     assert [one.reason for one in listed if one.type == "Synchronized"] == reasons
+
+
+def test_a_machine_without_interfaces_that_is_found_again_keeps_those_that_only_its_guest_has() -> None:
+    vmi = a_vmi("Unknown", domain={"memory": {"guest": "128Mi"}}, networks=[])
+    known = (InterfaceStatus(interface_name="docker0", info_source="guest-agent"),)
+    vmi = msgspec.structs.replace(vmi, status=msgspec.structs.replace(vmi.status, interfaces=known))
+    assert derived(vmi, a_launcher(seen())).interfaces == known

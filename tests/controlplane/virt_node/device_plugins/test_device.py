@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.virt_node.device_plugins.device import KVM, TUN, is_present, private_node
+from controlplane.virt_node.device_plugins.device import KVM, TUN, _is_same_device, is_present, private_node
 
 
 @pytest.fixture
@@ -54,3 +54,9 @@ def test_what_is_in_the_way_of_our_node_is_replaced(node: Path) -> None:
 def test_without_a_place_for_our_node_the_nodes_own_is_handed_out(node: Path) -> None:
     (node / "private").write_text("in the way")
     assert private_node(KVM, node / "private", str(node)) == "/dev/kvm"
+
+
+def test_another_device_is_not_taken_for_ours() -> None:
+    """A node of ours that was left from before the device had another number is made anew."""
+    assert _is_same_device(Path("/dev/null"), os.stat("/dev/null"))
+    assert not _is_same_device(Path("/dev/null"), os.stat("/dev/zero"))

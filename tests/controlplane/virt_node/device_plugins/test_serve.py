@@ -283,3 +283,21 @@ async def test_a_pause_is_made_also_without_an_inotify_watch(kubelet: Kubelet) -
     with pytest.raises(asyncio.CancelledError):
         await pause
     inotify.close()
+
+
+async def test_a_pause_ends_early_for_another_kubelet_and_not_for_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inotify, socket = Inotify(), tmp_path / KUBELET_SOCKET
+    socket.touch()
+    known = await serve_module._kubelet_socket(tmp_path, inotify)
+    another = asyncio.create_task(serve_module._kubelet_restart(tmp_path, inotify, known))
+    for happens in (lambda: None, (tmp_path / "virtops-kvm.sock").touch, socket.unlink):
+        happens()
+        for _unused in range(20):
+            await asyncio.sleep(0)
+        assert not another.done()
+    socket.touch()
+    async with asyncio.timeout(5):
+        await another
+    inotify.close()
