@@ -39,6 +39,10 @@ STEPS: dict[str, tuple[World, list[str]]] = {
     "none, halted: made all the same": (a_world(NONE, "Halted"), ["CreateDataVolume"]),
     "none, halted, to be made when started: not now": (a_world(NONE, "Halted", annotations=HOLD), []),
     "none, to be made when started, and it is": (a_world(NONE, annotations=HOLD), ["CreateDataVolume"]),
+    "none, to be made when started, and it runs unasked: made": (
+        a_world(NONE, "Manual", RUNNING, HOLD),
+        ["CreateDataVolume"],
+    ),
     "none, and the VM runs: made": (a_world(NONE, vmi=RUNNING), ["CreateDataVolume"]),
     "none, and it is to stop: that comes first": (a_world(NONE, vmi=RUNNING, **STOP), ["DeleteVmi"]),
     "none is seen, but not all are: nothing": (a_world(NOT_READ), []),

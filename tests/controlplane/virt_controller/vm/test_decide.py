@@ -93,6 +93,7 @@ TABLE: dict[str, tuple[World, list[str]]] = {
     "Rerun, fresh: create": (vm_world(a_vm("RerunOnFailure")), ["CreateVmi"]),
     "Rerun, acted on before: nothing": (vm_world(a_vm("RerunOnFailure", runStrategy="RerunOnFailure")), []),
     "Rerun, just switched to: create": (vm_world(a_vm("RerunOnFailure", runStrategy="Halted")), ["CreateVmi"]),
+    "Rerun, switched to from Always: create": (vm_world(a_vm("RerunOnFailure", runStrategy="Always")), ["CreateVmi"]),
     "Rerun, succeeded: delete": (vm_world(a_vm("RerunOnFailure", **ACTED_ON), SUCCEEDED), ["DeleteVmi"]),
     "Rerun, just switched to, succeeded: record first": (
         vm_world(a_vm("RerunOnFailure"), SUCCEEDED),
