@@ -234,6 +234,14 @@ async def test_a_mark_that_a_new_process_finds_ends_in_time(stage: Stage) -> Non
     assert stage.mark_of("bad") is None
 
 
+async def test_a_mark_that_somebody_exchanges_for_another_time_is_watched_anew(stage: Stage) -> None:
+    stage.label("bad", "20990101T000000Z")
+    await stage.work()
+    stage.clock.advance(600)
+    stage.label("bad", "20990102T000000Z")
+    assert (await stage.work()).look_again_in == pytest.approx(900)
+
+
 async def test_who_does_not_lead_looks_and_does_nothing(stage: Stage) -> None:
     standby = QuarantineReconciler(
         nodes=stage.overlays[NODE],

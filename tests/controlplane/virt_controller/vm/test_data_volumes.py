@@ -7,15 +7,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from kubevirt_api import condition_types, printable_statuses
 
 from controlplane.api.objects import conditions
+from controlplane.api.objects.decode import decode_vm, encode
 from controlplane.virt_controller.data_volumes import Known
 from controlplane.virt_controller.vm.data_volumes import build_data_volume
 from controlplane.virt_controller.vm.decide import decide
 from controlplane.virt_controller.vm.status import derive_status
 from controlplane.virt_controller.vm.world import World
+from tests.controlplane.simulation.store import merged
 from tests.controlplane.virt_controller.builders import VM_UID, VMI_UID, a_condition, a_vmi, vm_world
 from tests.controlplane.virt_controller.data_volumes import OWN, SPEC, a_data_volume, a_vm_with_disk, known
 
@@ -156,3 +159,15 @@ def test_a_data_volume_is_made_from_its_template_and_bound_at_once() -> None:
         },
         "spec": SPEC,
     }
+
+
+@pytest.mark.parametrize(
+    ("own", "expected"), [({}, "urgent"), ({"priorityClassName": "calm"}, "calm")], ids=["none", "its own"]
+)
+def test_a_data_volume_is_made_in_the_priority_of_its_machine_unless_it_names_one(own: Any, expected: str) -> None:
+    vm = a_vm_with_disk()
+    vm = decode_vm(merged(encode(vm), {"spec": {"template": {"spec": {"priorityClassName": "urgent"}}}}))
+    template = msgspec.structs.replace(vm.spec.data_volume_templates[0], spec={**SPEC, **own})
+
+    assert build_data_volume(vm, template)["spec"] == {**SPEC, "priorityClassName": expected}
+    assert "priorityClassName" not in SPEC

@@ -137,6 +137,16 @@ CASES: dict[str, tuple[World, str | None, bool]] = {
         "RunTimedOut",
         True,
     ),
+    "its sandbox is there, and the time that the configuration names is over": (
+        vmi_world(
+            VMI,
+            waiting("ContainerCreating", conditions=SANDBOX),
+            placed_for=61.0,
+            configuration=KubeVirtConfiguration(run_timeout_seconds=60),
+        ),
+        "RunTimedOut",
+        False,
+    ),
     "no sandbox comes, and something is annotated": (
         vmi_world(VMI, annotated(waiting("ContainerCreating")), **LATE),
         "RunTimedOut",

@@ -17,7 +17,7 @@ from controlplane.virt_controller.vmi.decide import decide
 from controlplane.virt_controller.vmi.status import derive_status, grant
 from controlplane.virt_controller.vmi.volumes import describe, volume_status
 from controlplane.virt_controller.vmi.world import World
-from tests.controlplane.virt_controller.builders import a_running_pod, a_vmi, vmi_world
+from tests.controlplane.virt_controller.builders import a_condition, a_running_pod, a_vmi, vmi_world
 from tests.controlplane.virt_controller.data_volumes import BY_CDI, CLAIMED, DISK, a_claim, a_data_volume, known
 
 MINE, NOBODYS = {"disk": a_claim(BY_CDI)}, {"disk": a_claim()}
@@ -105,6 +105,10 @@ def test_what_cdi_gave_up_ends_the_run_before_it_has_a_pod_and_never_one_that_ha
     new = derive_status(a_world(DISK, {}, of("Failed")), None)
     assert new is not None
     assert (new.phase, new.reason) == ("Failed", "FailedDataVolumeImport")
+
+    trying = known(a_data_volume("ImportInProgress", conditions=[a_condition("Running", "False", "Error", "no host")]))
+    new = derive_status(a_world(DISK, {}, trying), None)
+    assert new is None or new.phase == "Scheduling", "CDI tries again by itself"
 
     world = a_world(DISK, {}, of("Failed"))
     seen = vmi_world(world.vmi, a_running_pod(), claims=MINE, data_volumes=of("Failed"))
