@@ -122,6 +122,18 @@ async def test_a_node_that_a_person_has_let_go_is_judged_anew(stage: Stage) -> N
     assert stage.mark_of("bad") is None
 
 
+async def test_who_lets_a_node_go_before_anybody_has_seen_its_mark_is_heeded_too(stage: Stage) -> None:
+    """The watch lists anew and shows it without a mark, as it was."""
+    stage.three_come_up()
+    await reconcile(stage.quarantine, ALL_NODES)
+    assert stage.mark_of("bad") is not None
+    stage.store.patch(NODE, Key("", "bad"), {"metadata": {"labels": {LABEL: None}}})
+    stage.caches[NODE].relist()
+    stage.catch_up()
+    await stage.work()
+    assert stage.mark_of("bad") is None
+
+
 async def test_what_a_person_has_marked_stays_and_counts(stage: Stage) -> None:
     stage.label("good", "maintenance")
     stage.three_come_up()
