@@ -92,6 +92,10 @@ TABLE: dict[str, tuple[World, list[str]]] = {
     # RerunOnFailure
     "Rerun, fresh: create": (vm_world(a_vm("RerunOnFailure")), ["CreateVmi"]),
     "Rerun, acted on before: nothing": (vm_world(a_vm("RerunOnFailure", runStrategy="RerunOnFailure")), []),
+    "Rerun, acted on before, start asked: create": (
+        vm_world(a_vm("RerunOnFailure", **asked(START), **ACTED_ON)),
+        ["CreateVmi"],
+    ),
     "Rerun, just switched to: create": (vm_world(a_vm("RerunOnFailure", runStrategy="Halted")), ["CreateVmi"]),
     "Rerun, switched to from Always: create": (vm_world(a_vm("RerunOnFailure", runStrategy="Always")), ["CreateVmi"]),
     "Rerun, succeeded: delete": (vm_world(a_vm("RerunOnFailure", **ACTED_ON), SUCCEEDED), ["DeleteVmi"]),
@@ -180,6 +184,7 @@ TABLE: dict[str, tuple[World, list[str]]] = {
         ["RemoveFinalizer"],
     ),
     "deleted, no finalizer of ours: nothing": (vm_world(a_vm(deleting=True, finalizers=()), RUNNING), []),
+    "deleted, finalizers of others only: nothing": (vm_world(a_vm(deleting=True, finalizers=("x/y",)), RUNNING), []),
 }
 
 
