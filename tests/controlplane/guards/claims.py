@@ -96,4 +96,11 @@ GUARDS: tuple[Guard, ...] = (
         because="QEMU refuses a disk that it has open already, long after the machine was let in.",
         tests=("tests/controlplane/api/admission/test_verdict.py",),
     ),
+    Guard(
+        file=_WAKE,
+        line=", claim.is_bound, controller_of(claim.metadata)",
+        without=", claim.is_bound",
+        because="Who waits for a DataVolume to let go of its claim would wait for ever.",
+        tests=_BY_CLAIMS,
+    ),
 )

@@ -157,4 +157,11 @@ GUARDS: tuple[Guard, ...] = (
         because="While it is not known that DataVolumes are served, a machine would be let in that may never run.",
         tests=_BY_ADMISSION,
     ),
+    Guard(
+        file="controlplane/virt_controller/vmi/volumes.py",
+        line="found.status.phase == FAILED:",
+        without="found.trouble is not None:",
+        because="A run would end for trouble of CDI that passes by itself.",
+        tests=_BY_VMI,
+    ),
 )

@@ -210,4 +210,11 @@ GUARDS: tuple[Guard, ...] = (
         because="A pass that was cancelled proved nothing and must come again.",
         tests=_BY_RUNNER,
     ),
+    Guard(
+        file=_QUEUE,
+        line="max(self.backoff.fail(key), look_again_in or 0.0)",
+        without="(look_again_in or self.backoff.fail(key))",
+        because="A server that asks for a second would have what always fails tried every second, for ever.",
+        tests=_BY_QUEUE,
+    ),
 )

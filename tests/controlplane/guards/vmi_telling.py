@@ -67,4 +67,32 @@ GUARDS: tuple[Guard, ...] = (
         because="A guest that never ran would be told to have stopped.",
         tests=_BY_END_EVENT,
     ),
+    Guard(
+        file="controlplane/virt_controller/vmi/status.py",
+        line="    elif world.is_to_be_made_anew and new is old:",
+        without="    elif world.is_to_be_made_anew:",
+        because="A Pod that has ended would be given up for another one without a word of how it ended.",
+        tests=("tests/controlplane/virt_controller/vmi/test_status.py",),
+    ),
+    Guard(
+        file="controlplane/virt_controller/vmi/status.py",
+        line='reason=step.trouble.reason if step.trouble else "",',
+        without="reason=step.trouble.reason if step.trouble else old.reason,",
+        because="A run that was lost and has succeeded would say for ever that its launcher was lost.",
+        tests=("tests/controlplane/virt_controller/vmi/test_status.py",),
+    ),
+    Guard(
+        file="controlplane/virt_handler/vmi/status.py",
+        line='reason=word(reason) if reason else "",',
+        without="reason=word(reason) if reason else old.reason,",
+        because="A guest that was lost and is seen again would run with the reason for which it was lost.",
+        tests=("tests/controlplane/virt_handler/vmi/test_status.py",),
+    ),
+    Guard(
+        file=_END_EVENT,
+        line="if end is None or status.phase == before or before",
+        without="if end is None or before",
+        because="What virt-handler has told already would be told once more, with the readiness that is taken back.",
+        tests=_BY_END_EVENT,
+    ),
 )

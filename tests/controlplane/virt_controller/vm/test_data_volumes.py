@@ -100,6 +100,13 @@ WORDS: dict[str, tuple[Known, str, Any, dict[str, Any], str]] = {
         UNBOUND,
         printable_statuses.STOPPED,
     ),
+    "10: between two runs": (
+        WFFC,
+        "Always",
+        a_vmi("Succeeded", ran=True),
+        UNBOUND,
+        printable_statuses.WAITING_FOR_VOLUME_BINDING,
+    ),
     "10 before 11": (own("Succeeded"), "Always", PULLING, UNBOUND, printable_statuses.WAITING_FOR_VOLUME_BINDING),
     "a running one is": (own("Failed"), "Always", RUNNING, {}, printable_statuses.RUNNING),
     "none is seen": (NONE, "Halted", None, {}, printable_statuses.STOPPED),
