@@ -309,6 +309,16 @@ def test_a_bundle_does_not_grow_without_end() -> None:
     assert len(action.keep) == MOST_KEPT
 
 
+def test_authorities_that_have_ended_take_no_living_ones_place_in_a_bundle() -> None:
+    dead = [an_authority(age=AUTHORITY_LIFE.total_seconds() + 1).certificate for _unused in range(MOST_KEPT)]
+    living = an_authority().certificate
+
+    (action,) = decide(a_world(EMPTY, EMPTY, b"".join([*dead, living]))).actions
+
+    assert isinstance(action, MakeAuthority)
+    assert action.keep == (living,)
+
+
 def test_an_authority_at_four_fifths_of_its_life_is_joined_by_a_new_one() -> None:
     old = an_authority(age=0.81 * AUTHORITY_LIFE.total_seconds())
 

@@ -76,6 +76,11 @@ MARKED: dict[str, tuple[World, str | None]] = {
     "two nodes, the other is silent": (a_world(bad(), a_node("good", schedulable="false")), None),
     "two nodes, the other is out of service": (a_world(bad(), a_node("good", taints=[OFF])), None),
     "out of service": (a_world(bad(taints=[OFF]), GOOD, OTHER), None),
+    "two nodes, of the other nobody has said that it takes machines": (
+        a_world(bad(), a_node("good", schedulable="")),
+        None,
+    ),
+    "nobody has said that it takes machines": (a_world(bad(schedulable=""), GOOD, OTHER), None),
     "two nodes, the other is marked": (a_world(bad(), a_node("good", mark=OURS)), None),
     "three nodes, one is marked": (a_world(bad(), GOOD, a_node("other", mark=OURS)), None),
     "four nodes, one is marked": (a_world(bad(), GOOD, OTHER, a_node("more", mark=PERSONS)), "bad"),
