@@ -95,4 +95,11 @@ GUARDS: tuple[Guard, ...] = (
         because="What virt-handler has told already would be told once more, with the readiness that is taken back.",
         tests=_BY_END_EVENT,
     ),
+    Guard(
+        file="controlplane/virt_controller/tell.py",
+        line="        same = (regarding.uid, reason, message, occurrence)",
+        without="        same = (regarding.key.name, reason, message, occurrence)",
+        because="Of two machines of one name only the first would be told of what is wrong.",
+        tests=("tests/controlplane/virt_controller/test_tell.py",),
+    ),
 )
