@@ -47,6 +47,12 @@ def test_only_what_a_set_decides_by_is_in_the_gist(other: dict[str, Any], differ
     assert (before != after) is differs
 
 
+@pytest.mark.parametrize(("status", "is_losing"), [("False", True), ("True", False)])
+def test_an_instance_that_is_ready_loses_no_pod_whatever_the_reason_says(status: str, is_losing: bool) -> None:
+    told = changed("status", conditions=[{**POD_GOES, "status": status}])
+    assert read_member(msgspec.json.encode(told)).is_losing_its_pod is is_losing
+
+
 def test_what_has_not_changed_is_not_decoded_again_and_what_is_gone_not_kept() -> None:
     store = Store(VIRTUAL_MACHINE_INSTANCE)
     members, key = Members(store), Key("default", "a")
