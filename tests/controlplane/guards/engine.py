@@ -33,7 +33,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_RECONCILE,
-        line="if plan.steps and plan == before:",
+        line="if plan == before:",
         without="if False:",
         because="A step of which nothing comes would be taken without end.",
         tests=_BY_RECONCILE,

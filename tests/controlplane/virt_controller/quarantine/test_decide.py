@@ -85,6 +85,10 @@ MARKED: dict[str, tuple[World, str | None]] = {
     "three nodes, one is marked": (a_world(bad(), GOOD, a_node("other", mark=OURS)), None),
     "four nodes, one is marked": (a_world(bad(), GOOD, OTHER, a_node("more", mark=PERSONS)), "bad"),
     "of two the worse": (a_world(bad(), a_node("worse", *ENOUGH, a_charge("d")), GOOD, OTHER), "worse"),
+    "of two the one that more machines speak against, not more often": (
+        a_world(bad(*ENOUGH, *ENOUGH), a_node("worse", *ENOUGH, a_charge("d")), GOOD, OTHER),
+        "worse",
+    ),
     "a new leader": (a_world(bad(), GOOD, leading_for=59.0), None),
 }
 

@@ -149,6 +149,11 @@ def test_a_time_that_is_past_is_waited_for_no_more(ago: int) -> None:
     assert [type(one).__name__ for one in decide(world).steps] == ["CreateVmi"]
 
 
+def test_the_last_half_second_is_waited_for_too() -> None:
+    plan = decide(dataclasses.replace(vm_world(a_vm(**looping(render_stamp(NOW)))), now=NOW - 0.5))
+    assert (plan.steps, plan.look_again_in) == ((), 0.5)
+
+
 def test_a_failure_without_a_time_does_not_wait() -> None:
     assert seconds_to_wait(vm_world(a_vm(**looping(None)))) == 0
 

@@ -227,6 +227,7 @@ def test_the_failure_and_the_next_attempt_are_one_write() -> None:
     (said,) = (one for one in status.conditions if one.type == "Synchronized")
     assert (said.status, said.reason) == ("False", "FurtherAttempt")
     assert "attempt 1 failed on node node-1: UnexpectedAdmissionError: not here; attempt 2 follows" in said.message
+    assert said.message.endswith("; 1 more may follow")
 
 
 def test_a_failure_takes_no_more_room_in_the_status_than_it_is_given() -> None:
