@@ -132,6 +132,15 @@ def test_nothing_is_written_when_all_is_well() -> None:
     assert plan.look_again_in > 3600
 
 
+def test_what_falls_due_in_a_moment_is_looked_at_in_a_second() -> None:
+    authority = an_authority()
+    settling = replace(
+        a_world(authority, a_serving(authority), authority.certificate), bundles_for=SETTLE_SECONDS - 0.01
+    )
+
+    assert decide(settling).look_again_in == 1.0
+
+
 MISSING = (Held(CA_KEY, "", EMPTY), Held(SERVING_KEY, "", EMPTY))
 
 
