@@ -233,19 +233,10 @@ class RememberingApi:
         *,
         uid: str,
         resource_version: str | None = None,
-        grace_period_seconds: int | None = None,
-        propagation: Literal["Background", "Foreground", "Orphan"] | None = None,
     ) -> None:
         overlay = self._overlays.get(resource)
         try:
-            await self._api.delete(
-                resource,
-                key,
-                uid=uid,
-                resource_version=resource_version,
-                grace_period_seconds=grace_period_seconds,
-                propagation=propagation,
-            )
+            await self._api.delete(resource, key, uid=uid, resource_version=resource_version)
         except NotFound:
             if overlay:
                 overlay.note_absence(key, uid)

@@ -73,8 +73,6 @@ class Api(Protocol):
         *,
         uid: str,
         resource_version: str | None = None,
-        grace_period_seconds: int | None = None,
-        propagation: Literal["Background", "Foreground", "Orphan"] | None = None,
     ) -> None:
         """Delete exactly the object with this UID; NotFound when it is gone, Conflict when it is another."""
 

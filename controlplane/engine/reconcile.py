@@ -67,7 +67,7 @@ async def reconcile(reconciler: Reconciler[WorldT, ActionT, StatusT], key: Key) 
             if world is None:
                 return Outcome()
             plan = reconciler.decide(world)
-            if plan.steps and plan == before:
+            if plan == before:
                 return _without_progress(plan)
             came = await _carry_out(reconciler, key, world, plan)
         except DROPPED as error:

@@ -149,17 +149,11 @@ class Client:
         *,
         uid: str,
         resource_version: str | None = None,
-        grace_period_seconds: int | None = None,
-        propagation: Literal["Background", "Foreground", "Orphan"] | None = None,
     ) -> None:
         """Delete exactly the object with this UID; NotFound when it is gone, Conflict when it is another."""
         self.guard()
         preconditions = {"uid": uid} | ({"resourceVersion": resource_version} if resource_version else {})
         options: Json = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": preconditions}
-        if grace_period_seconds is not None:
-            options["gracePeriodSeconds"] = grace_period_seconds
-        if propagation is not None:
-            options["propagationPolicy"] = propagation
         attempt = f"delete {resource.kind} {key}"
         await self.transport.send(Request("DELETE", object_path(resource, key), attempt, msgspec.json.encode(options)))
 

@@ -123,11 +123,10 @@ class Process:
         await self._health.start()
         try:
             async with asyncio.TaskGroup() as group:
-                watching = [group.create_task(cache.run()) for cache in self._caches.values()]
-                watching.append(group.create_task(self._optional.run()))
+                for cache in self._caches.values():
+                    group.create_task(cache.run())
+                group.create_task(self._optional.run())
                 await self._leadership.run(self._lead)
-                for task in watching:
-                    task.cancel()
         finally:
             await self._health.close()
 

@@ -65,15 +65,13 @@ async def apply(api: EnsuringApi, action: Action, now: float) -> None:
 async def _patch_bundle(api: Api, action: PatchBundle) -> None:
     verifier, encoded = action.verifier, _encoded(action.bundle)
     patch: Json = {"spec": {"caBundle": encoded}}
-    version = verifier.version
     if verifier.resource == SECRET:
         patch = {"data": {"ca.crt": encoded}}
     elif verifier.resource.plural != "apiservices":
-        # A merge patch replaces lists: the hooks go back as they are, under the version they were read at.
+        # A merge patch replaces lists: the hooks go back as they are, or not at all if they have changed since.
         current = await api.get(verifier.resource, verifier.key)
-        version = current["metadata"]["resourceVersion"]
         patch = {"webhooks": [_with_bundle(hook, encoded) for hook in current.get("webhooks") or ()]}
-    await api.patch(verifier.resource, verifier.key, patch, resource_version=version)
+    await api.patch(verifier.resource, verifier.key, patch, resource_version=verifier.version)
 
 
 def _with_bundle(hook: Json, encoded: str) -> Json:

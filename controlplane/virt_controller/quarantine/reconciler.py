@@ -128,7 +128,6 @@ class QuarantineReconciler:
         except Unavailable as error:
             self._tell(node, "Warning", DOUBTFUL, f"Whether this holds is not known ({error}). {text}")
             raise
-        self._charges.forget(node.metadata.name)
         self._tell(node, "Warning", QUARANTINED_REASON, text)
         for one in charges:
             regarding = Regarding(VIRTUAL_MACHINE_INSTANCE, one.vmi, one.uid)

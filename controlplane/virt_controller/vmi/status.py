@@ -68,7 +68,7 @@ def derive_status(world: World, problem: Problem[Action] | None) -> VirtualMachi
     step = next_step(world)
     new = old if step.phase == old.phase else _enter(world, step)
     setback = find_retry(world)
-    if setback is not None and step.phase == SCHEDULING:
+    if setback is not None:
         new = begin_another(world, setback, new)
     elif world.is_to_be_made_anew and new is old:
         new = msgspec.structs.replace(old, attempt=world.attempt + 1)
@@ -170,7 +170,7 @@ def _moved(world: World, step: Step) -> VirtualMachineInstanceStatus:
     return msgspec.structs.replace(
         old,
         phase=step.phase,
-        reason=step.trouble.reason if step.trouble else old.reason,
+        reason=step.trouble.reason if step.trouble else "",
         phase_transition_timestamps=_transitions(old, step.phase, _now(world)),
     )
 

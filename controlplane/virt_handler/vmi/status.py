@@ -72,7 +72,7 @@ def _move(world: World, vmi: VirtualMachineInstance, verdict: Verdict) -> Virtua
     moved = msgspec.structs.replace(
         old,
         phase=phase,
-        reason=word(reason) if reason else old.reason,
+        reason=word(reason) if reason else "",
         phase_transition_timestamps=_entered(old, phase, _stamp(world.now)),
     )
     return _describe(vmi, world.launcher, moved) if phase == RUNNING and world.launcher is not None else moved

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import fields
 
+import pytest
+
 from controlplane.api.objects.resources import Key
 from controlplane.engine.backoff import BackOff
 from controlplane.engine.queue import Queue
@@ -105,13 +107,15 @@ def test_success_ends_the_back_off() -> None:
     assert queue.next_due() == 21, "it counts from the beginning"
 
 
-def test_a_failing_key_waits_at_least_as_long_as_the_server_asked() -> None:
-    queue = Queue(BackOff(lambda: 0.0))
+@pytest.mark.parametrize(("asked", "due"), [(70.0, 70.0), (1.0, 10.0)], ids=["longer than its back-off", "shorter"])
+def test_a_failing_key_waits_at_least_as_long_as_the_server_asked(asked: float, due: float) -> None:
+    """What the server asks for is no reason to come back sooner."""
+    queue = a_queue()
     queue.add(WEB, 0.0)
     queue.take(0.0)
-    queue.finish(WEB, 0.0, failed=True, look_again_in=7.0)
+    queue.finish(WEB, 0.0, failed=True, look_again_in=asked)
     queue.add(WEB, 1.0)
-    assert queue.next_due() == 7.0
+    assert queue.next_due() == due
 
 
 def test_looking_again_later_leaves_nothing_behind_when_events_come_sooner() -> None:

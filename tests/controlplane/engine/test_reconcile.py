@@ -164,6 +164,15 @@ async def test_what_refuses_one_of_many_keeps_none_of_the_others_back(error: Api
     assert outcome.error is error
 
 
+async def test_of_several_that_are_refused_each_is_told_and_the_first_one_is_in_the_status() -> None:
+    first, second = Forbidden("quota"), Invalid("name")
+    counting = AllAtOnce(goal=3, fail_with=[first, second, None, None])
+    outcome = await reconcile(counting, WEB)
+    assert counting.writes == ["add", "1 of 3, quota"]
+    assert counting.refusals == ["Add: quota", "Add: name"]
+    assert outcome.error is first
+
+
 @pytest.mark.parametrize("error", [Conflict("old"), NotFound("gone")], ids=repr)
 async def test_one_of_many_that_has_changed_meanwhile_is_looked_at_again(error: ApiError) -> None:
     counting = AllAtOnce(goal=3, fail_with=[error])

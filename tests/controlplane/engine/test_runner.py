@@ -137,6 +137,17 @@ async def test_while_all_workers_are_busy_nobody_looks_for_work() -> None:
             await outcomes.get()
 
 
+async def test_until_a_key_is_due_nobody_looks_for_work() -> None:
+    gate, outcomes, clock = Gate(), asyncio.Queue[Outcome](), CountingClock()
+    async with running(gate, outcomes, clock=clock) as runner:
+        runner.add(WEB, after=60.0)
+        await asyncio.sleep(0)
+        before = clock.looked
+        for _unused in range(50):
+            await asyncio.sleep(0)
+        assert clock.looked - before < 5
+
+
 async def test_after_a_conflict_a_key_comes_again_by_itself() -> None:
     gate, outcomes = Gate(), asyncio.Queue[Outcome]()
     gate.todo, gate.refusal = {WEB}, Conflict("somebody else was first")

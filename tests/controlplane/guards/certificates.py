@@ -249,7 +249,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_APPLY,
-        line="patch, resource_version=version)",
+        line="patch, resource_version=verifier.version)",
         without="patch)",
         because="Hooks that were changed meanwhile must not be put back.",
         tests=_BY_RUN,

@@ -103,4 +103,11 @@ GUARDS: tuple[Guard, ...] = (
         because="A guest would write to a device that it was given to read: it has no mount that keeps it from that.",
         tests=("tests/controlplane/domain/volumes/test_registry.py",),
     ),
+    Guard(
+        file=_WAKE,
+        line=", claim.is_bound, controller_of(claim.metadata)",
+        without=", claim.is_bound",
+        because="Who waits for a DataVolume to let go of its claim would wait for ever.",
+        tests=_BY_CLAIMS,
+    ),
 )

@@ -157,4 +157,32 @@ GUARDS: tuple[Guard, ...] = (
         because="While it is not known that DataVolumes are served, a machine would be let in that may never run.",
         tests=_BY_ADMISSION,
     ),
+    Guard(
+        file="controlplane/virt_controller/vmi/volumes.py",
+        line="found.status.phase == FAILED:",
+        without="found.trouble is not None:",
+        because="A run would end for trouble of CDI that passes by itself.",
+        tests=_BY_VMI,
+    ),
+    Guard(
+        file=_STATUS,
+        line="    if unfillable is not None and not world.was_begun:",
+        without="    if unfillable is not None:",
+        because="A run whose Pod is only not seen would be over, and its Pod may come up yet.",
+        tests=_BY_VMI,
+    ),
+    Guard(
+        file=_READ,
+        line='kind == DATA_VOLUME.kind and api_version.partition("/")[0] == DATA_VOLUME.group',
+        without="kind == DATA_VOLUME.kind",
+        because="A machine would wait for ever for something else that is called a DataVolume.",
+        tests=_BY_VMI,
+    ),
+    Guard(
+        file="controlplane/virt_controller/wake.py",
+        line=", controller_of(one.metadata), one.metadata.deletion_timestamp is None",
+        without=", controller_of(one.metadata)",
+        because="Who waits for a DataVolume that goes would wait on when it has gone.",
+        tests=_BY_READ,
+    ),
 )

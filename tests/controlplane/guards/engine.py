@@ -33,7 +33,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_RECONCILE,
-        line="if plan.steps and plan == before:",
+        line="if plan == before:",
         without="if False:",
         because="A step of which nothing comes would be taken without end.",
         tests=_BY_RECONCILE,
@@ -209,5 +209,12 @@ GUARDS: tuple[Guard, ...] = (
         without="        outcome = Outcome()  # stays",
         because="A pass that was cancelled proved nothing and must come again.",
         tests=_BY_RUNNER,
+    ),
+    Guard(
+        file=_QUEUE,
+        line="max(self.backoff.fail(key), look_again_in or 0.0)",
+        without="(look_again_in or self.backoff.fail(key))",
+        because="A server that asks for a second would have what always fails tried every second, for ever.",
+        tests=_BY_QUEUE,
     ),
 )

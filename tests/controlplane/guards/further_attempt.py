@@ -201,4 +201,18 @@ GUARDS: tuple[Guard, ...] = (
         because="A Pod that is about to come up would be given up because another node is free.",
         tests=_BY_RECONCILER,
     ),
+    Guard(
+        file=_FURTHER,
+        line="is_plain and not has_sandbox(pod) and",
+        without="is_plain and",
+        because="A user's image that takes its time to be pulled would count for quarantine of the node.",
+        tests=_BY_FURTHER,
+    ),
+    Guard(
+        file="controlplane/virt_controller/vmi/attempt_events.py",
+        line=" and owner.kind == VIRTUAL_MACHINE.kind:",
+        without=":",
+        because="A machine that has the name of a set would be told of a run that is not its own.",
+        tests=_BY_RECONCILER,
+    ),
 )

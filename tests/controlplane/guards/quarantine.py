@@ -164,4 +164,18 @@ GUARDS: tuple[Guard, ...] = (
         because="Machines would be sent to quarantined nodes.",
         tests=_BY_VMI,
     ),
+    Guard(
+        file="controlplane/virt_controller/quarantine/world.py",
+        line=" and not self.node.is_out_of_service",
+        without="",
+        because="A node that a person says is off would count as one of those that stay.",
+        tests=_BY_DECIDE,
+    ),
+    Guard(
+        file=_RECONCILER,
+        line='        if self._marked.get(name, ("", 0.0))[0] != mark:',
+        without="        if name not in self._marked:",
+        because="A mark that somebody has exchanged for a longer one would end by the time of the former.",
+        tests=_BY_RECONCILER,
+    ),
 )

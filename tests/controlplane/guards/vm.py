@@ -283,4 +283,11 @@ GUARDS: tuple[Guard, ...] = (
         because="A generation that the VM never had would be said to be the one that runs.",
         tests=("tests/controlplane/virt_controller/vm/test_observed_generation.py",),
     ),
+    Guard(
+        file=_DECIDE,
+        line='        case "Manual" | "RerunOnFailure" if world.wants_start:',
+        without='        case "Manual" if world.wants_start:',
+        because="A machine that is to be run again only when it fails could never be started by anybody.",
+        tests=_BY_DECIDE,
+    ),
 )

@@ -283,4 +283,11 @@ GUARDS: tuple[Guard, ...] = (
         because="An instance without its finalizer frees its name while its Pod runs.",
         tests=_BY_INSTANCE,
     ),
+    Guard(
+        file=_RECONCILER,
+        line="        kept = [one for one in vm.metadata.finalizers if one != VM_FINALIZER]",
+        without="        kept: list[str] = []",
+        because="Others' finalizers would go with ours, and what they wait for would never be done.",
+        tests=_BY_RECONCILER,
+    ),
 )

@@ -108,20 +108,16 @@ async def test_preconditions_leave_the_callers_patch_alone(api: FakeApi, client:
     assert api.seen[-1][2] == {"metadata": {"labels": {"a": "b"}, "uid": "uid-1"}}
 
 
-async def test_delete_carries_all_that_it_was_told(api: FakeApi, client: Client) -> None:
+async def test_a_delete_is_of_one_object_in_one_version(api: FakeApi, client: Client) -> None:
     stored = api.put(f"{PODS}/web", {})
     version = stored["metadata"]["resourceVersion"]
 
-    await client.delete(
-        POD, KEY, uid="uid-1", resource_version=version, grace_period_seconds=0, propagation="Foreground"
-    )
+    await client.delete(POD, KEY, uid="uid-1", resource_version=version)
 
     assert api.seen[-1][2] == {
         "kind": "DeleteOptions",
         "apiVersion": "v1",
         "preconditions": {"uid": "uid-1", "resourceVersion": version},
-        "gracePeriodSeconds": 0,
-        "propagationPolicy": "Foreground",
     }
 
 

@@ -108,7 +108,16 @@ def test_a_claim_wakes_those_that_name_it_when_something_changes_for_them() -> N
     assert stage.take() == []
     stage.claims.put(a_claim(3, phase="Bound"))
     assert stage.take() == both
-    stage.claims.put(a_claim(4, phase="Bound", deletionTimestamp="2026-01-01T00:00:00Z"))
+    filler = {
+        "apiVersion": "cdi.kubevirt.io/v1beta1",
+        "kind": "DataVolume",
+        "name": "d",
+        "uid": "d",
+        "controller": True,
+    }
+    stage.claims.put(a_claim(4, phase="Bound", ownerReferences=[filler]))
+    assert stage.take() == both, "whether it is filled is its owner's word from now on"
+    stage.claims.put(a_claim(5, phase="Bound", deletionTimestamp="2026-01-01T00:00:00Z"))
     assert stage.take() == both
     stage.claims.remove(Key("shop", "data"))
     assert stage.take() == both

@@ -60,6 +60,9 @@ def test_it_wakes_those_that_name_it_or_its_claim_when_something_changes_for_the
     owner = {"kind": "VirtualMachine", "uid": "x", "controller": True}
     stage.data_volumes.put(an_object("disk", 4, status={"phase": "Succeeded"}, meta={"ownerReferences": [owner]}))
     assert stage.take() == BOTH
+    going = {"ownerReferences": [owner], "deletionTimestamp": "2026-01-01T00:00:00Z"}
+    stage.data_volumes.put(an_object("disk", 5, status={"phase": "Succeeded"}, meta=going))
+    assert stage.take() == BOTH
     stage.data_volumes.remove(Key("default", "disk"))
     assert stage.take() == BOTH
 

@@ -24,6 +24,20 @@ def test_everything_can_be_set() -> None:
     assert (found.pod_name, found.log_level, found.port, found.address) == ("me", "DEBUG", 9, "::1")
 
 
+@pytest.mark.parametrize(
+    ("port", "is_one"),
+    [("0", False), ("1", True), ("65535", True), ("65536", False), ("-1", False), ("8080 ", False), ("٨", False)],
+    ids=ascii,
+)
+def test_a_port_is_one_that_can_be_asked_at(port: str, is_one: bool) -> None:
+    """0 would be any, and no probe would find it."""
+    if is_one:
+        assert read_settings({**NEEDED, "HEALTH_PORT": port}).port == int(port)
+    else:
+        with pytest.raises(SettingsError, match="is not a port"):
+            read_settings({**NEEDED, "HEALTH_PORT": port})
+
+
 def test_all_problems_are_told_at_once() -> None:
     with pytest.raises(SettingsError) as caught:
         read_settings({"HEALTH_PORT": "eighty", "IMAGE_PULL_SECRETS": "registry"})

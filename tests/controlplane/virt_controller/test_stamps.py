@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from controlplane.virt_controller.stamps import parse_stamp, render_stamp
+from controlplane.virt_controller.stamps import parse_stamp, read_stamp, render_stamp
 
 
 @pytest.mark.parametrize(
@@ -17,6 +17,11 @@ from controlplane.virt_controller.stamps import parse_stamp, render_stamp
 )
 def test_a_stamp_is_read(text: str, seconds: float) -> None:
     assert parse_stamp(text) == seconds
+
+
+@pytest.mark.parametrize("text", [None, "", "yesterday", "2026-13-01T00:00:00Z"])
+def test_what_is_no_stamp_says_nothing(text: str | None) -> None:
+    assert read_stamp(text) is None
 
 
 def test_a_stamp_is_written_in_whole_seconds() -> None:

@@ -120,6 +120,27 @@ async def test_refusals_whose_words_keep_changing_make_no_storm() -> None:
     assert api.created[-1]["message"] == "exceeded quota, used 99"
 
 
+async def test_objects_of_one_name_are_told_of_each() -> None:
+    """In two namespaces, and one that was made after the other was deleted."""
+    api = Recording()
+    writer = a_writer(api, SimulatedClock())
+    for namespace, uid in (("default", "u1"), ("other", "u2"), ("default", "u3")):
+        about = Regarding(VIRTUAL_MACHINE, Key(namespace, "web"), uid)
+        writer.record(about, "Warning", "FailedCreate", "exceeded quota")
+    await sent(writer)
+    assert [one["involvedObject"]["uid"] for one in api.created] == ["u1", "u2", "u3"]
+
+
+async def test_however_many_things_happen_to_an_object_each_is_told() -> None:
+    """Only a state that lasts is told in so many ways: a machine that is started again and again is."""
+    api = Recording()
+    writer = a_writer(api, SimulatedClock())
+    for run in range(2 * VARIANTS):
+        writer.record(WEB, "Normal", "SuccessfulCreate", "Started the virtual machine", occurrence=f"run-{run}")
+    await sent(writer, turns=50)
+    assert len(api.created) == 2 * VARIANTS
+
+
 async def test_a_refused_event_holds_up_nothing() -> None:
     api = Recording(refuse=1)
     writer = a_writer(api, SimulatedClock())

@@ -83,6 +83,7 @@ def test_changes_wake_their_keys() -> None:
         (VIRTUAL_MACHINE, {}, ["vm default/web"]),
         (VIRTUAL_MACHINE_INSTANCE, {}, ["vmi default/web", "vm default/web"]),
         (POD, {"ownerReferences": [owner]}, ["vmi default/web"]),
+        (POD, {"name": "listed", "ownerReferences": [{"kind": "Job", "name": "y"}, owner]}, ["vmi default/web"]),
         (POD, {"name": "foreign", "ownerReferences": [other]}, []),
     ):
         stage.store.create(resource, "default", {"metadata": {"name": "web", **meta}, "spec": {}})

@@ -450,8 +450,6 @@ class FakeApi:
         *,
         uid: str,
         resource_version: str | None = None,
-        grace_period_seconds: int | None = None,
-        propagation: Literal["Background", "Foreground", "Orphan"] | None = None,
     ) -> None:
         raise NotImplementedError
 

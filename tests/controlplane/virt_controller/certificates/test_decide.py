@@ -132,6 +132,15 @@ def test_nothing_is_written_when_all_is_well() -> None:
     assert plan.look_again_in > 3600
 
 
+def test_what_falls_due_in_a_moment_is_looked_at_in_a_second() -> None:
+    authority = an_authority()
+    settling = replace(
+        a_world(authority, a_serving(authority), authority.certificate), bundles_for=SETTLE_SECONDS - 0.01
+    )
+
+    assert decide(settling).look_again_in == 1.0
+
+
 MISSING = (Held(CA_KEY, "", EMPTY), Held(SERVING_KEY, "", EMPTY))
 
 
@@ -307,6 +316,16 @@ def test_a_bundle_does_not_grow_without_end() -> None:
 
     assert isinstance(action, MakeAuthority)
     assert len(action.keep) == MOST_KEPT
+
+
+def test_authorities_that_have_ended_take_no_living_ones_place_in_a_bundle() -> None:
+    dead = [an_authority(age=AUTHORITY_LIFE.total_seconds() + 1).certificate for _unused in range(MOST_KEPT)]
+    living = an_authority().certificate
+
+    (action,) = decide(a_world(EMPTY, EMPTY, b"".join([*dead, living]))).actions
+
+    assert isinstance(action, MakeAuthority)
+    assert action.keep == (living,)
 
 
 def test_an_authority_at_four_fifths_of_its_life_is_joined_by_a_new_one() -> None:

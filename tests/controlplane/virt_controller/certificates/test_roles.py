@@ -13,7 +13,7 @@ import pytest
 
 from controlplane.kube.certificates import KeyPair, issue, make_authority
 from controlplane.virt_controller.certificates.decide import PAIR_LIFE
-from controlplane.virt_controller.certificates.roles import ROLES, subject
+from controlplane.virt_controller.certificates.roles import ROLES, Role, subject
 from tests.controlplane.virt_api.served import DAY, now
 
 SERVERS = [role for role in ROLES if role.usage == "server"]
@@ -31,6 +31,12 @@ def test_every_role_has_a_secret_a_name_and_a_uri_of_its_own() -> None:
     assert len({one.uri for one in subjects}) == len(ROLES)
     assert len({one.common_name for one in subjects}) == len(ROLES)
     assert subject(ROLES[0], "virt") != subject(ROLES[0], "other"), "another control plane's is not ours"
+
+
+@pytest.mark.parametrize("role", SERVERS, ids=lambda role: role.name)
+def test_a_server_is_known_by_both_names_of_its_service(role: Role) -> None:
+    (host,) = role.hosts
+    assert subject(role, "virt").dns_names == (f"{host}.virt.svc", f"{host}.virt.svc.cluster.local")
 
 
 @pytest.mark.parametrize("asked", SERVERS, ids=lambda role: role.name)

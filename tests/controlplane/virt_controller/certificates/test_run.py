@@ -174,5 +174,24 @@ async def test_nothing_is_written_over_what_changed_meanwhile(action: Action) ->
         await apply(api, action, NOW)
 
 
-def test_what_is_no_base64_is_nothing() -> None:
-    assert ca_bundles({"spec": {"caBundle": "%%%"}}, is_webhooks=False) == (b"",)
+async def test_hooks_that_were_exchanged_meanwhile_are_not_written_over() -> None:
+    """A merge patch replaces the whole list of them."""
+    api, (resource, key) = MemoryApi(), VERIFIERS[0]
+    made = await api.create(resource, "", {"metadata": {"name": key.name}, "webhooks": [{"name": "a"}]})
+    seen = Verifier(resource, key, made["metadata"]["resourceVersion"], (b"",))
+    await api.patch(resource, key, {"webhooks": [{"name": "a"}, {"name": "b"}]})
+    with pytest.raises(Conflict):
+        await apply(api, PatchBundle(seen, b"new", "test"), NOW)
+    assert api.objects[resource.plural, key]["webhooks"] == [{"name": "a"}, {"name": "b"}]
+
+
+def test_each_hook_has_a_bundle_of_its_own() -> None:
+    """One that somebody has taken from the second alone is missed as well."""
+    hooks = [{"clientConfig": {"caBundle": "b25l"}}, {"clientConfig": {}}]
+    assert ca_bundles({"webhooks": hooks}, is_webhooks=True) == (b"one", b"")
+
+
+@pytest.mark.parametrize("text", ["%%%", "b25%l", "b25", 7, None], ids=str)
+def test_what_is_no_base64_is_nothing(text: Any) -> None:
+    """Whoever reads around what is wrong in it trusts another text than the API server does."""
+    assert ca_bundles({"spec": {"caBundle": text}}, is_webhooks=False) == (b"",)

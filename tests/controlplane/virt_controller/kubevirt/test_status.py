@@ -28,6 +28,15 @@ def test_a_leader_tells_that_the_control_plane_is_deployed_and_then_nothing_more
     assert derive_status(again, version=VERSION, now=NOW + 1000) is None
 
 
+def test_another_version_that_leads_says_so() -> None:
+    old = derive_status(decode_kubevirt({"metadata": {"name": "kubevirt"}}), version="1", now=NOW)
+    assert old is not None
+    kubevirt = msgspec.structs.replace(decode_kubevirt({"metadata": {"name": "kubevirt"}}), status=old)
+    new = derive_status(kubevirt, version="2", now=NOW)
+    assert new is not None
+    assert {new.operator_version, new.target_kube_virt_version, new.observed_kube_virt_version} == {"2"}
+
+
 def test_an_object_that_is_deleted_is_left_alone() -> None:
     kubevirt = decode_kubevirt({"metadata": {"name": "kubevirt", "deletionTimestamp": STAMP}})
     assert derive_status(kubevirt, version=VERSION, now=NOW) is None

@@ -104,3 +104,9 @@ def test_a_stamp_that_is_none_is_left_out(stamp: str | None) -> None:
     lines = shown((an_object("web", printableStatus="Running", conditions=conditions),))
 
     assert not [line for line in lines if "last_transition" in line]
+
+
+def test_an_interface_without_a_name_is_not_shown() -> None:
+    lines = shown(vmis=(an_object("web", phase="Running", interfaces=[{"ipAddress": "10.0.0.1"}]),))
+
+    assert len(lines) == 1

@@ -67,6 +67,14 @@ def test_an_end_that_was_asked_for_is_counted_from_the_deletion() -> None:
     assert counted.sums()["from_deletion_seconds_sum Failed"] == 10
 
 
+def test_of_what_goes_only_the_end_is_counted_from_the_deletion() -> None:
+    counted = Counted()
+
+    counted.changed(KEY, a_vmi("Scheduled", deleted_at=6), a_vmi("Running", deleted_at=6))
+
+    assert "from_deletion_seconds_sum Running" not in counted.sums()
+
+
 def test_a_clock_that_is_behind_makes_no_time_negative() -> None:
     counted = Counted()
 

@@ -184,6 +184,18 @@ async def test_a_lease_that_is_gone_is_a_silence_too(stage: Stage) -> None:
     assert "it has no Lease" in stage.told.events[0][3]
 
 
+async def test_a_lease_that_is_gone_is_a_silence_from_when_it_went(stage: Stage) -> None:
+    """Not from the next look, for which nobody is woken."""
+    await stage.look()
+    stage.time.seconds += 10
+    await stage.api.delete(LEASE, LEASE_KEY)
+    stage.leases.tell(LEASE_KEY)
+
+    await stage.look(after=40)
+
+    assert stage.label == "false"
+
+
 async def test_another_node_of_the_same_name_is_not_written_to(stage: Stage) -> None:
     await stage.look()
     stage.nodes.get(NODE_KEY)

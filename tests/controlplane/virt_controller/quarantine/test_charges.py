@@ -20,7 +20,7 @@ def an_instance(phase: str, name: str = "web", node: str = "good", *attempts: An
     meta: dict[str, Any] = {"namespace": "default", "name": name, "uid": f"uid of {name}"}
     if owner:
         meta["ownerReferences"] = [{"kind": "VirtualMachine", "name": owner, "uid": owner, "controller": True}]
-    status = {"phase": phase, "nodeName": node, "failedAttempts": list(attempts)}
+    status = {"phase": phase, "nodeName": node} | ({"failedAttempts": list(attempts)} if attempts else {})
     return msgspec.json.encode({"metadata": meta, "status": status})
 
 

@@ -25,6 +25,7 @@ def a_charge(machine: str, namespace: str = "default", at: float = 1000.0) -> Ch
     return Charge(Key(namespace, machine), f"uid of {machine}", machine, "UnexpectedAdmissionError", at)
 
 
+OFF = {"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}
 ENOUGH = (a_charge("a"), a_charge("b"), a_charge("c", "other"))
 ALONE = tuple(a_charge(one) for one in "abcd")
 ONE_MACHINE = tuple(a_charge("a", namespace) for namespace in ("default", "other", "third"))
@@ -73,10 +74,21 @@ MARKED: dict[str, tuple[World, str | None]] = {
     "the only node": (a_world(bad()), None),
     "two nodes, the other is cordoned": (a_world(bad(), a_node("good", unschedulable=True)), None),
     "two nodes, the other is silent": (a_world(bad(), a_node("good", schedulable="false")), None),
+    "two nodes, the other is out of service": (a_world(bad(), a_node("good", taints=[OFF])), None),
+    "out of service": (a_world(bad(taints=[OFF]), GOOD, OTHER), None),
+    "two nodes, of the other nobody has said that it takes machines": (
+        a_world(bad(), a_node("good", schedulable="")),
+        None,
+    ),
+    "nobody has said that it takes machines": (a_world(bad(schedulable=""), GOOD, OTHER), None),
     "two nodes, the other is marked": (a_world(bad(), a_node("good", mark=OURS)), None),
     "three nodes, one is marked": (a_world(bad(), GOOD, a_node("other", mark=OURS)), None),
     "four nodes, one is marked": (a_world(bad(), GOOD, OTHER, a_node("more", mark=PERSONS)), "bad"),
     "of two the worse": (a_world(bad(), a_node("worse", *ENOUGH, a_charge("d")), GOOD, OTHER), "worse"),
+    "of two the one that more machines speak against, not more often": (
+        a_world(bad(*ENOUGH, *ENOUGH), a_node("worse", *ENOUGH, a_charge("d")), GOOD, OTHER),
+        "worse",
+    ),
     "a new leader": (a_world(bad(), GOOD, leading_for=59.0), None),
 }
 

@@ -122,6 +122,18 @@ async def test_a_node_that_a_person_has_let_go_is_judged_anew(stage: Stage) -> N
     assert stage.mark_of("bad") is None
 
 
+async def test_who_lets_a_node_go_before_anybody_has_seen_its_mark_is_heeded_too(stage: Stage) -> None:
+    """The watch lists anew and shows it without a mark, as it was."""
+    stage.three_come_up()
+    await reconcile(stage.quarantine, ALL_NODES)
+    assert stage.mark_of("bad") is not None
+    stage.store.patch(NODE, Key("", "bad"), {"metadata": {"labels": {LABEL: None}}})
+    stage.caches[NODE].relist()
+    stage.catch_up()
+    await stage.work()
+    assert stage.mark_of("bad") is None
+
+
 async def test_what_a_person_has_marked_stays_and_counts(stage: Stage) -> None:
     stage.label("good", "maintenance")
     stage.three_come_up()
@@ -232,6 +244,14 @@ async def test_a_mark_that_a_new_process_finds_ends_in_time(stage: Stage) -> Non
     stage.clock.advance(900)
     await stage.work()
     assert stage.mark_of("bad") is None
+
+
+async def test_a_mark_that_somebody_exchanges_for_another_time_is_watched_anew(stage: Stage) -> None:
+    stage.label("bad", "20990101T000000Z")
+    await stage.work()
+    stage.clock.advance(600)
+    stage.label("bad", "20990102T000000Z")
+    assert (await stage.work()).look_again_in == pytest.approx(900)
 
 
 async def test_who_does_not_lead_looks_and_does_nothing(stage: Stage) -> None:

@@ -15,6 +15,7 @@ from controlplane.kube.cache import Store
 from controlplane.virt_controller.replicaset.member import Members, gist, read_member
 from tests.controlplane.virt_controller.builders import STAMP
 from tests.controlplane.virt_controller.replicaset.stage import POD_GOES, READY
+from tests.controlplane.virt_controller.small_world import SmallWorld
 
 OWNER = {"uid": "o", "controller": True}
 META = {"name": "a", "uid": "u", "labels": {"x": "1"}, "resourceVersion": "1"}
@@ -46,6 +47,12 @@ def test_only_what_a_set_decides_by_is_in_the_gist(other: dict[str, Any], differ
     assert (before != after) is differs
 
 
+@pytest.mark.parametrize(("status", "is_losing"), [("False", True), ("True", False)])
+def test_an_instance_that_is_ready_loses_no_pod_whatever_the_reason_says(status: str, is_losing: bool) -> None:
+    told = changed("status", conditions=[{**POD_GOES, "status": status}])
+    assert read_member(msgspec.json.encode(told)).is_losing_its_pod is is_losing
+
+
 def test_what_has_not_changed_is_not_decoded_again_and_what_is_gone_not_kept() -> None:
     store = Store(VIRTUAL_MACHINE_INSTANCE)
     members, key = Members(store), Key("default", "a")
@@ -63,3 +70,13 @@ def test_what_has_not_changed_is_not_decoded_again_and_what_is_gone_not_kept() -
     store.remove(key)
     assert members.read([key]) == ()
     assert not members
+
+
+async def test_what_this_process_has_written_is_read_before_the_cache_has_it() -> None:
+    world, key = SmallWorld(), Key("default", "a")
+    world.store.create(VIRTUAL_MACHINE_INSTANCE, "default", {"metadata": {"name": "a"}})
+    members = Members(world.overlays[VIRTUAL_MACHINE_INSTANCE])
+    world.start()
+    assert [one.metadata.labels for one in members.read([key])] == [{}]
+    await world.api.patch(VIRTUAL_MACHINE_INSTANCE, key, {"metadata": {"labels": {"x": "1"}}})
+    assert [one.metadata.labels for one in members.read([key])] == [{"x": "1"}]

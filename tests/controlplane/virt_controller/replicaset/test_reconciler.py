@@ -331,6 +331,23 @@ async def test_nothing_is_made_or_deleted_for_a_set_that_has_changed_meanwhile(w
     assert len(stand.staying) == 2
 
 
+async def test_a_set_whose_status_may_have_been_written_is_not_known_to_be_as_it_was() -> None:
+    """Its answer was lost: nothing is made or deleted before the set is asked for."""
+    stand = Stand(1)
+    await stand.run()
+    await stand.run()
+    known = stand.reconciler.observe(WEB)
+    assert known is not None
+    assert known.is_current
+    stand.report(stand.staying[0], phase="Running", conditions=[READY])
+    stand.catch_up(VMI)
+    lose_answer(stand, "patch")
+    assert isinstance((await stand.run(catch_up=False)).error, Unavailable)
+    unsure = stand.reconciler.observe(WEB)
+    assert unsure is not None
+    assert not unsure.is_current
+
+
 async def test_a_batch_is_not_begun_on_an_old_copy_of_the_set() -> None:
     stand = Stand(5)
     stand.change(replicas=1)

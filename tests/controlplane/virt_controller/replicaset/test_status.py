@@ -28,7 +28,11 @@ def status_of(*args: Any, problem: Any = None, **parts: Any) -> dict[str, Any] |
 
 
 def test_it_counts_who_stays_and_who_is_ready() -> None:
-    gone = (a_member("over", "Failed"), a_member("going", deleting=True), a_member("drained", ready=POD_GOES))
+    gone = (
+        a_member("over", "Failed"),
+        a_member("going", deleting=True, ready=READY),
+        a_member("drained", ready=POD_GOES),
+    )
     assert status_of(a_set(5), A, B, *gone) == {**TOLD, "replicas": 2, "readyReplicas": 1}
 
 

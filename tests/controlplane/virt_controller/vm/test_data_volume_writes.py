@@ -94,6 +94,8 @@ async def test_a_machine_with_a_template_from_its_creation_to_its_start() -> Non
     stand.cdi_fills("ImportInProgress", conditions=[error])
     await stand.run()
     assert (stand.word, stand.runs) == ("DataVolumeError", False)
+    stand.store.patch(VIRTUAL_MACHINE, WEB, {"spec": {"template": {"spec": {"hostname": "web"}}}})
+    await stand.run()
     stand.cdi_fills("Succeeded", conditions=[])
     await stand.run()
     assert (stand.word, stand.runs, stand.calls.count(CREATE)) == ("Starting", True, 1)

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from kubevirt_api import condition_types, printable_statuses
 
 from controlplane.api.objects import conditions
+from controlplane.api.objects.decode import decode_vm, encode
 from controlplane.virt_controller.data_volumes import Known
 from controlplane.virt_controller.vm.data_volumes import build_data_volume
 from controlplane.virt_controller.vm.decide import decide
 from controlplane.virt_controller.vm.status import derive_status
 from controlplane.virt_controller.vm.world import World
+from tests.controlplane.simulation.store import merged
 from tests.controlplane.virt_controller.builders import VM_UID, VMI_UID, a_condition, a_vmi, vm_world
 from tests.controlplane.virt_controller.data_volumes import OWN, SPEC, a_data_volume, a_vm_with_disk, known
 
@@ -39,6 +42,10 @@ STEPS: dict[str, tuple[World, list[str]]] = {
     "none, halted: made all the same": (a_world(NONE, "Halted"), ["CreateDataVolume"]),
     "none, halted, to be made when started: not now": (a_world(NONE, "Halted", annotations=HOLD), []),
     "none, to be made when started, and it is": (a_world(NONE, annotations=HOLD), ["CreateDataVolume"]),
+    "none, to be made when started, and it runs unasked: made": (
+        a_world(NONE, "Manual", RUNNING, HOLD),
+        ["CreateDataVolume"],
+    ),
     "none, and the VM runs: made": (a_world(NONE, vmi=RUNNING), ["CreateDataVolume"]),
     "none, and it is to stop: that comes first": (a_world(NONE, vmi=RUNNING, **STOP), ["DeleteVmi"]),
     "none is seen, but not all are: nothing": (a_world(NOT_READ), []),
@@ -92,6 +99,13 @@ WORDS: dict[str, tuple[Known, str, Any, dict[str, Any], str]] = {
         a_vmi("Succeeded", ran=True),
         UNBOUND,
         printable_statuses.STOPPED,
+    ),
+    "10: between two runs": (
+        WFFC,
+        "Always",
+        a_vmi("Succeeded", ran=True),
+        UNBOUND,
+        printable_statuses.WAITING_FOR_VOLUME_BINDING,
     ),
     "10 before 11": (own("Succeeded"), "Always", PULLING, UNBOUND, printable_statuses.WAITING_FOR_VOLUME_BINDING),
     "a running one is": (own("Failed"), "Always", RUNNING, {}, printable_statuses.RUNNING),
@@ -152,3 +166,15 @@ def test_a_data_volume_is_made_from_its_template_and_bound_at_once() -> None:
         },
         "spec": SPEC,
     }
+
+
+@pytest.mark.parametrize(
+    ("own", "expected"), [({}, "urgent"), ({"priorityClassName": "calm"}, "calm")], ids=["none", "its own"]
+)
+def test_a_data_volume_is_made_in_the_priority_of_its_machine_unless_it_names_one(own: Any, expected: str) -> None:
+    vm = a_vm_with_disk()
+    vm = decode_vm(merged(encode(vm), {"spec": {"template": {"spec": {"priorityClassName": "urgent"}}}}))
+    template = msgspec.structs.replace(vm.spec.data_volume_templates[0], spec={**SPEC, **own})
+
+    assert build_data_volume(vm, template)["spec"] == {**SPEC, "priorityClassName": expected}
+    assert "priorityClassName" not in SPEC

@@ -21,6 +21,7 @@ from tests.controlplane.virt_controller.builders import STAMP, VM_UID, VMI_UID, 
 START, STOP = {"action": "Start"}, {"action": "Stop", "uid": VMI_UID}
 STALE_STOP = {"action": "Stop", "uid": "an older one"}
 COUNTED = {"startFailure": {"consecutiveFailCount": 1, "lastFailedVMIUID": VMI_UID, "retryAfterTimestamp": STAMP}}
+COUNTED_BEFORE = {"startFailure": {**COUNTED["startFailure"], "lastFailedVMIUID": "the one before"}}
 ACTED_ON = {"runStrategy": "RerunOnFailure"}
 ORPHANING = (VM_FINALIZER, ORPHAN_FINALIZER)
 
@@ -56,6 +57,10 @@ TABLE: dict[str, tuple[World, list[str]]] = {
     "Always, failed before running: record first": (vm_world(a_vm(), NEVER_RAN), ["Tell", "DeleteVmi"]),
     "Always, ended by a person before running: wait": (vm_world(a_vm(), a_vmi("Failed", deleting=True)), []),
     "Always, an unknown phase: leave": (vm_world(a_vm(), a_vmi("WaitingForSync")), []),
+    "Always, failed before running, after another: record first": (
+        vm_world(a_vm(**COUNTED_BEFORE), NEVER_RAN),
+        ["Tell", "DeleteVmi"],
+    ),
     "Always, failed start recorded: delete": (vm_world(a_vm(**COUNTED), NEVER_RAN), ["DeleteVmi"]),
     "Always, restart asked: delete": (vm_world(a_vm(**asked(STOP, START)), RUNNING), ["DeleteVmi"]),
     "Always, stop of an older instance: leave": (vm_world(a_vm(**asked(STALE_STOP)), RUNNING), []),
@@ -92,7 +97,12 @@ TABLE: dict[str, tuple[World, list[str]]] = {
     # RerunOnFailure
     "Rerun, fresh: create": (vm_world(a_vm("RerunOnFailure")), ["CreateVmi"]),
     "Rerun, acted on before: nothing": (vm_world(a_vm("RerunOnFailure", runStrategy="RerunOnFailure")), []),
+    "Rerun, acted on before, start asked: create": (
+        vm_world(a_vm("RerunOnFailure", **asked(START), **ACTED_ON)),
+        ["CreateVmi"],
+    ),
     "Rerun, just switched to: create": (vm_world(a_vm("RerunOnFailure", runStrategy="Halted")), ["CreateVmi"]),
+    "Rerun, switched to from Always: create": (vm_world(a_vm("RerunOnFailure", runStrategy="Always")), ["CreateVmi"]),
     "Rerun, succeeded: delete": (vm_world(a_vm("RerunOnFailure", **ACTED_ON), SUCCEEDED), ["DeleteVmi"]),
     "Rerun, just switched to, succeeded: record first": (
         vm_world(a_vm("RerunOnFailure"), SUCCEEDED),
@@ -179,6 +189,7 @@ TABLE: dict[str, tuple[World, list[str]]] = {
         ["RemoveFinalizer"],
     ),
     "deleted, no finalizer of ours: nothing": (vm_world(a_vm(deleting=True, finalizers=()), RUNNING), []),
+    "deleted, finalizers of others only: nothing": (vm_world(a_vm(deleting=True, finalizers=("x/y",)), RUNNING), []),
 }
 
 

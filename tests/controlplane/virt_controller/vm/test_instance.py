@@ -8,10 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import pytest
 from kubevirt_api.names import TEMPLATE_HASH
 
+from controlplane.api.objects.decode import decode_vm
 from controlplane.api.objects.meta import ObjectMeta
-from controlplane.virt_controller.vm.instance import build_vmi
+from controlplane.virt_controller.vm.instance import build_vmi, switched_on
 from controlplane.virt_controller.vm.template import template_hash
 from tests.controlplane.virt_controller.builders import VM_UID, a_vm
 
@@ -47,6 +49,31 @@ def test_the_firmware_uuid_is_the_same_at_every_start() -> None:
     first, second = (build_vmi(a_vm(), TEMPLATE)["spec"]["domain"]["firmware"]["uuid"] for _unused in range(2))
     assert first == second
     assert first[14] == "5"
+
+
+@pytest.mark.parametrize(
+    ("said", "is_kept"), [('"5d307ca9-b3ef-428c-8861-06e72d69f223"', True), ('""', False)], ids=["one", "an empty one"]
+)
+def test_a_firmware_uuid_of_the_template_is_kept(said: str, is_kept: bool) -> None:
+    given = build_vmi(a_vm(), f'{{"domain":{{"firmware":{{"uuid":{said}}}}}}}'.encode())
+    uuid = given["spec"]["domain"]["firmware"]["uuid"]
+    assert (uuid == msgspec.json.decode(said)) is is_kept
+    assert uuid
+
+
+@pytest.mark.parametrize(
+    ("spec", "patch"),
+    [
+        ({"running": False}, {"running": True}),
+        ({"runStrategy": "Halted"}, {"runStrategy": "Always"}),
+        ({"runStrategy": "Halted", "running": False}, {"runStrategy": "Always"}),
+    ],
+    ids=["by running", "by its run strategy", "by both, of which the strategy counts"],
+)
+def test_a_halted_machine_is_switched_on_in_the_field_that_it_uses(spec: Any, patch: Any) -> None:
+    vm = decode_vm({"metadata": {"name": "web"}, "spec": {**spec, "template": {"spec": {"domain": {}}}}})
+    assert vm.run_strategy == "Halted"
+    assert switched_on(vm) == patch
 
 
 def test_fields_that_this_version_does_not_know_survive() -> None:

@@ -167,6 +167,31 @@ async def test_a_stop_whose_instance_the_api_server_does_not_know_is_done() -> N
     assert not stand.vm["status"].get("stateChangeRequests")
 
 
+async def test_a_stop_whose_instance_is_gone_is_done_without_a_question_where_the_watch_has_read_as_far() -> None:
+    """As far as the machine's own version is far enough: nothing lies between."""
+    stand = VmStand("Manual")
+    stop = {"status": {"runStrategy": "Manual", "stateChangeRequests": [{"action": "Stop", "uid": "gone"}]}}
+    stand.store.patch(VM, WEB, stop, subresource="status")
+    stand.catch_up()
+    assert stand.overlays[VMI].position == int(stand.vm["metadata"]["resourceVersion"])
+    await stand.run()
+    assert "get VirtualMachineInstance" not in stand.calls
+    assert not stand.vm["status"].get("stateChangeRequests")
+
+
+async def test_of_a_vm_that_is_gone_nothing_is_remembered() -> None:
+    stand = VmStand("Manual")
+    stop = {"status": {"runStrategy": "Manual", "stateChangeRequests": [{"action": "Stop", "uid": "gone"}]}}
+    stand.store.patch(VM, WEB, stop, subresource="status")
+    stand.catch_up(VM)
+    await stand.run()
+    stand.store.delete(VM, WEB)
+    stand.store.patch(VM, WEB, {"metadata": {"finalizers": None}})
+    stand.catch_up()
+    await stand.run()
+    assert stand.reconciler._asked == {}
+
+
 async def test_what_was_answered_about_an_instance_of_then_does_not_count_for_one_of_now() -> None:
     stand = VmStand("Manual")
     stop = {"status": {"runStrategy": "Manual", "stateChangeRequests": [{"action": "Stop", "uid": "gone"}]}}
@@ -340,6 +365,15 @@ async def test_the_vm_is_let_go_when_what_is_there_is_not_its_own(is_listed: boo
     assert (await stand.run()).error is None
     assert stand.store.find(VM, WEB) is None
     assert "deletionTimestamp" not in stand.vmi["metadata"]
+
+
+async def test_a_finalizer_of_somebody_else_is_left_to_them() -> None:
+    stand = VmStand()
+    stand.store.patch(VM, WEB, {"metadata": {"finalizers": ["backup/first", VM_FINALIZER]}})
+    stand.store.delete(VM, WEB)
+    stand.catch_up()
+    assert (await stand.run()).error is None
+    assert stand.vm["metadata"]["finalizers"] == ["backup/first"]
 
 
 CHANGED_MEANWHILE: dict[str, Callable[[VmStand], object]] = {

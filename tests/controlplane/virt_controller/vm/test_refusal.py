@@ -11,11 +11,22 @@ from controlplane.api.objects.vm import StateChangeRequest
 from controlplane.engine.errors import ApiError, Forbidden, Invalid, Throttled, Unjudged
 from controlplane.engine.plan import Problem, Tell
 from controlplane.virt_controller.vm.refusal import explain
-from controlplane.virt_controller.vm.world import Action, AddFinalizer, AdoptVmi, CreateVmi, DeleteVmi, DropRequest
+from controlplane.virt_controller.vm.world import (
+    Action,
+    AddFinalizer,
+    AdoptDataVolume,
+    AdoptVmi,
+    CreateDataVolume,
+    CreateVmi,
+    DeleteVmi,
+    DropRequest,
+)
 
 STEPS: dict[str, tuple[Action | Tell, str, str]] = {
     "create": (CreateVmi("x"), "FailedCreate", "FailedCreate"),
     "delete": (DeleteVmi("x"), "FailedDelete", "FailedDelete"),
+    "make a DataVolume": (CreateDataVolume("disk", "x"), "FailedDataVolumeCreate", "FailedDataVolumeCreate"),
+    "adopt a DataVolume": (AdoptDataVolume("disk", "x"), "FailedDataVolumeCreate", "FailedDataVolumeCreate"),
     "adopt": (AdoptVmi("x"), "FailedUpdateError", "FailedUpdate"),
     "finalizer": (AddFinalizer("x"), "FailedUpdateError", "FailedUpdate"),
     "drop": (DropRequest(StateChangeRequest(action="Start"), (), "x"), "FailedUpdateError", "FailedUpdate"),

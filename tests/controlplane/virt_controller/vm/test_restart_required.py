@@ -17,7 +17,7 @@ from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.virt_controller.vm.instance import build_vmi
 from controlplane.virt_controller.vm.restart_required import NAMED_FIELDS, restart_required
 from controlplane.virt_controller.vm.template import template_hash
-from tests.controlplane.virt_controller.builders import a_vm, vm_world
+from tests.controlplane.virt_controller.builders import a_vm, a_vmi, vm_world
 
 Json = dict[str, Any]
 GUEST = {"domain": {"memory": {"guest": "64Mi"}}}
@@ -113,3 +113,20 @@ def test_of_very_many_fields_the_first_are_named() -> None:
     text = message(GUEST, many)
     assert text.count(",") == NAMED_FIELDS
     assert "and 3 more;" in text
+
+
+@pytest.mark.parametrize(
+    ("phase", "facts", "is_said"),
+    [
+        ({"phase": "Running"}, {}, True),
+        ({"phase": "Running", "deleting": True}, {}, False),
+        ({"phase": "Running"}, {"is_delete_sent": True}, False),
+        ({"phase": "Succeeded"}, {}, False),
+    ],
+    ids=["runs", "is going", "was told to go", "is over"],
+)
+def test_of_an_instance_that_picks_nothing_up_any_more_nothing_is_said(phase: Json, facts: Json, is_said: bool) -> None:
+    own = a_vmi(**phase)
+    meta = msgspec.structs.replace(own.metadata, annotations={TEMPLATE_HASH: "another"})
+    world = vm_world(a_vm(), msgspec.structs.replace(own, metadata=meta), **facts)
+    assert (restart_required(world) is not None) is is_said

@@ -141,6 +141,19 @@ def test_no_step_of_the_clock_makes_a_start_wait_longer_than_five_minutes(now: f
         assert waited <= 300
 
 
+@pytest.mark.parametrize("ago", [1, 299, 301, 10**6], ids=str)
+def test_a_time_that_is_past_is_waited_for_no_more(ago: int) -> None:
+    """However long ago: nobody may have looked meanwhile."""
+    world = vm_world(a_vm(**looping(render_stamp(NOW - ago))))
+    assert seconds_to_wait(world) < 0
+    assert [type(one).__name__ for one in decide(world).steps] == ["CreateVmi"]
+
+
+def test_the_last_half_second_is_waited_for_too() -> None:
+    plan = decide(dataclasses.replace(vm_world(a_vm(**looping(render_stamp(NOW)))), now=NOW - 0.5))
+    assert (plan.steps, plan.look_again_in) == ((), 0.5)
+
+
 def test_a_failure_without_a_time_does_not_wait() -> None:
     assert seconds_to_wait(vm_world(a_vm(**looping(None)))) == 0
 

@@ -359,3 +359,24 @@ def test_a_strategy_is_recorded_when_it_was_acted_on(strategy: str, vmi: Any, re
 def test_a_machine_is_ready_when_its_instance_says_so(listed: tuple[Any, ...], ready: bool) -> None:
     """Not as soon as there is one: whoever waits for `ready` would meet a guest that is not there."""
     assert settled(vm_world(a_vm(), running(*listed))).ready is ready
+
+
+def test_what_belongs_to_somebody_else_is_no_instance_of_it() -> None:
+    status = derive_status(vm_world(a_vm(), a_vmi("Running", owner="somebody")), None)
+    assert status is not None
+    assert not status.created
+
+
+def test_an_instance_that_does_not_say_whether_it_is_ready_is_not() -> None:
+    status = derive_status(vm_world(a_vm(), a_vmi("Scheduled")), None)
+    assert status is not None
+    (ready,) = (one for one in status.conditions if one.type == "Ready")
+    assert (ready.status, ready.reason) == ("False", "VMIConditionMissing")
+
+
+@pytest.mark.parametrize(("strategy", "is_followed"), [("Always", True), ("Manual", False), ("Once", False)])
+def test_a_paused_start_that_failed_is_followed_by_another_where_runs_are(strategy: str, is_followed: bool) -> None:
+    failed = a_vmi("Failed", spec={"startStrategy": "Paused"})
+    status = derive_status(vm_world(a_vm(strategy), failed), None)
+    assert status is not None
+    assert [one.action for one in status.state_change_requests] == (["Stop", "Start"] if is_followed else [])

@@ -23,11 +23,20 @@ def test_it_is_cut_out_of_the_vm_as_it_is() -> None:
         (b'{"nodeSelector":{"zone":"a"},"domain":{"memory":{"guest":"64Mi"}}}', True),
         (b'{ "domain": {"memory": {"guest": "64Mi"}},\n"nodeSelector": {"zone": "a"} }', True),
         (b'{"domain":{"memory":{"guest":"64Mi"},"cpu":null},"nodeSelector":{"zone":"a"},"affinity":null}', True),
+        (b'{"domain": {"memory": {"guest": "64Mi"}, "cpu": null}, "nodeSelector": {"zone": "a"}}', True),
         (b'{"domain":{"memory":{"guest":"65Mi"}},"nodeSelector":{"zone":"a"}}', False),
         (b'{"domain":{"memory":{"guest":"64Mi"}}}', False),
         (b'{"domain":{"memory":{"guest":"64Mi"}},"nodeSelector":{"zone":"a"},"unheardOf":1}', False),
     ],
-    ids=["another order", "other spacing", "nulls", "another value", "a field less", "a field we do not know"],
+    ids=[
+        "another order",
+        "other spacing",
+        "nulls",
+        "nulls and other spacing",
+        "another value",
+        "a field less",
+        "a field we do not know",
+    ],
 )
 def test_its_hash_is_of_what_it_says(other: bytes, is_same: bool) -> None:
     assert (template_hash(other) == template_hash(STORED)) is is_same

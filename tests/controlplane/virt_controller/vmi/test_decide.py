@@ -166,6 +166,10 @@ TABLE: dict[str, tuple[World, list[str]]] = {
     "final, Pod over: keep it": (vmi_world(a_vmi("Failed", **GRANTED), a_pod("Failed")), []),
     "final, its Pod ends by itself": (vmi_world(a_vmi("Failed", **GRANTED), a_running_pod()), []),
     "final, an idle Pod: delete": (vmi_world(a_vmi("Failed", **OTHER_GRANT), a_running_pod()), ["DeletePod"]),
+    "final, an idle Pod that is over: its log is kept": (
+        vmi_world(a_vmi("Failed", **OTHER_GRANT), a_pod("Failed")),
+        [],
+    ),
     "ended well, an idle Pod: delete": (vmi_world(a_vmi("Succeeded", **OTHER_GRANT), a_running_pod()), ["DeletePod"]),
     "final without a start: delete": (
         vmi_world(a_vmi("Failed", reason="InvalidDomain", **GRANTED), a_running_pod()),

@@ -49,9 +49,10 @@ async def test_a_guest_that_never_ran_has_not_stopped(stage: Stage) -> None:
     assert "Stopped" not in [reason for _unused, reason, _unused2 in stage.told.events]
 
 
-async def test_what_virt_handler_has_written_it_has_told(stage: Stage) -> None:
+@pytest.mark.parametrize("ready", ["False", "True"], ids=["all is said", "it left it ready"])
+async def test_what_virt_handler_has_written_it_has_told(stage: Stage, ready: str) -> None:
     key = await stage.until_running()
-    stage.patch_status({"phase": "Succeeded"})
+    stage.patch_status({"phase": "Succeeded", "conditions": [{"type": "Ready", "status": ready}]})
     stage.place(key, ended(0))
     await stage.work()
 

@@ -137,6 +137,16 @@ CASES: dict[str, tuple[World, str | None, bool]] = {
         "RunTimedOut",
         True,
     ),
+    "its sandbox is there, and the time that the configuration names is over": (
+        vmi_world(
+            VMI,
+            waiting("ContainerCreating", conditions=SANDBOX),
+            placed_for=61.0,
+            configuration=KubeVirtConfiguration(run_timeout_seconds=60),
+        ),
+        "RunTimedOut",
+        False,
+    ),
     "no sandbox comes, and something is annotated": (
         vmi_world(VMI, annotated(waiting("ContainerCreating")), **LATE),
         "RunTimedOut",
@@ -217,6 +227,7 @@ def test_the_failure_and_the_next_attempt_are_one_write() -> None:
     (said,) = (one for one in status.conditions if one.type == "Synchronized")
     assert (said.status, said.reason) == ("False", "FurtherAttempt")
     assert "attempt 1 failed on node node-1: UnexpectedAdmissionError: not here; attempt 2 follows" in said.message
+    assert said.message.endswith("; 1 more may follow")
 
 
 def test_a_failure_takes_no_more_room_in_the_status_than_it_is_given() -> None:

@@ -123,3 +123,10 @@ def test_a_long_name_becomes_a_label_value_that_is_still_unique() -> None:
     assert len(first) == 63
     assert vmi_id("web") == "web"
     assert vmi_id("n" * 63) == "n" * 63
+
+
+@pytest.mark.parametrize(("said", "policy"), [("", "IfNotPresent"), ("Always", "Always"), ("Never", "Never")])
+def test_the_launchers_image_is_pulled_as_the_configuration_says(said: str, policy: str) -> None:
+    configuration = KubeVirtConfiguration(image_pull_policy=said)
+    launch = derive_launch(with_spec(NIC), attempt=1, image="launcher:1", configuration=configuration)
+    assert launch.pull_policy == policy

@@ -135,6 +135,17 @@ async def test_its_machine_is_told_of_the_attempt_as_well(stage: Stage) -> None:
     assert len([one for one in stage.told.events if one[1] == "FurtherAttempt"]) == 2
 
 
+async def test_what_is_no_machine_and_owns_it_is_not_told_as_one(stage: Stage) -> None:
+    """There may be a machine of that name: its owner would read of a run that is not theirs."""
+    kind = "VirtualMachineInstanceReplicaSet"
+    owner = {"apiVersion": "kubevirt.io/v1", "kind": kind, "name": "webs", "uid": "set", "controller": True}
+    stage.store.patch(VIRTUAL_MACHINE_INSTANCE, WEB, {"metadata": {"ownerReferences": [owner]}})
+    stage.catch_up()
+    stage.place(await stage.until_begun(), {"phase": "Failed", "reason": "OutOfcpu", "message": "full"})
+    await stage.work()
+    assert [one[0] for one in stage.told.events if one[1] == "FurtherAttempt"] == ["default/web"]
+
+
 async def test_a_launcher_that_does_not_come_up_is_given_up_in_time_whatever_clocks_say(stage: Stage) -> None:
     key = await stage.until_begun()
     stage.place(key, {"phase": "Pending", "conditions": []})

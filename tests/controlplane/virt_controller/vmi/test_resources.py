@@ -59,6 +59,14 @@ TABLE: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
             "limits": {"cpu": "2", "memory": str((1024 + 73) * MIB), KVM: "1"},
         },
     ),
+    "processors only as a limit: it is what is asked for, as Kubernetes has it": (
+        {**GUEST, "resources": {"limits": {"cpu": "1500m"}}},
+        {},
+        {
+            "requests": {"cpu": "1500m", "memory": str(585 * MIB)},
+            "limits": {"cpu": "1500m", "memory": str(841 * MIB), KVM: "1"},
+        },
+    ),
     "memory only as a request": (
         {"resources": {"requests": {"memory": "512Mi"}}},
         {},

@@ -53,6 +53,12 @@ def test_a_granted_start_that_nobody_is_there_to_make_says_so(
     assert derive_status(vmi_world(again, a_running_pod(), node=node), None) is None, "it is said once"
 
 
+@pytest.mark.parametrize("node", [HERE, SILENT], ids=["somebody is there", "nobody is"])
+def test_what_virt_handler_says_of_a_start_that_goes_well_is_left_as_well(node: NodeState) -> None:
+    vmi = a_vmi("Scheduled", conditions=[NOT_READY, a_condition("Synchronized", "True")], **GRANTED)
+    assert derive_status(vmi_world(vmi, a_running_pod(), node=node), None) is None
+
+
 def test_what_such_a_start_waits_for_names_the_node() -> None:
     vmi = a_vmi("Scheduled", conditions=[NOT_READY], **GRANTED)
     status = derive_status(vmi_world(vmi, a_running_pod(), node=SILENT), None)

@@ -209,8 +209,16 @@ def test_what_kept_it_from_starting_is_not_said_of_a_start_that_is_granted(kind:
 
 
 def test_who_was_named_before_has_the_start_no_more() -> None:
-    vmi = a_vmi(activePods={"another": "node-2"}, **S)
-    assert grant(vmi_world(vmi, a_running_pod()), a_running_pod()).active_pods == {POD_UID: "node-1"}
+    vmi = a_vmi(activePods={"another": "node-2"}, epoch=7, **S)
+    granted = grant(vmi_world(vmi, a_running_pod()), a_running_pod())
+    assert (granted.active_pods, granted.epoch) == ({POD_UID: "node-1"}, 8)
+
+
+def test_the_reason_of_a_phase_goes_with_it() -> None:
+    """A run that was lost and has succeeded said for ever that its launcher was lost."""
+    lost = a_vmi("Unknown", reason="LauncherLost", **GRANTED)
+    status = derived(vmi_world(lost, a_pod("Succeeded")))
+    assert (status.phase, status.reason) == ("Succeeded", "")
 
 
 @pytest.mark.parametrize("phase", sorted(FINAL))
@@ -439,6 +447,13 @@ def test_a_pod_that_waits_for_kvm_is_given_up_for_a_further_attempt_when_emulati
     status = derive_status(vmi_world(a_vmi(**S), IN_VAIN, **WITHOUT_KVM), None)
     assert status is not None
     assert (status.phase, status.attempt) == ("Scheduling", 2)
+
+
+def test_a_pod_that_waited_for_kvm_and_has_ended_ends_the_run() -> None:
+    ended = a_pod("Failed", has_kvm=True, reason="Preempting", message="for another")
+    status = derive_status(vmi_world(a_vmi(**S), ended, **WITHOUT_KVM), None)
+    assert status is not None
+    assert (status.phase, status.attempt, status.reason) == ("Failed", 1, "Preempting")
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,10 +18,11 @@ from controlplane.virt_controller.vmi.decide import decide
 from controlplane.virt_controller.vmi.status import derive_status, grant
 from controlplane.virt_controller.vmi.volumes import describe, volume_status
 from controlplane.virt_controller.vmi.world import World
-from tests.controlplane.virt_controller.builders import a_running_pod, a_vmi, vmi_world
+from tests.controlplane.virt_controller.builders import a_condition, a_running_pod, a_vmi, vmi_world
 from tests.controlplane.virt_controller.data_volumes import BY_CDI, CLAIMED, DISK, a_claim, a_data_volume, known
 
 MINE, NOBODYS = {"disk": a_claim(BY_CDI)}, {"disk": a_claim()}
+ANOTHER_KIND = {**BY_CDI, "apiVersion": "storage.example/v1"}
 PENDING: dict[str, Any] = {"disk": a_claim(BY_CDI, phase="Pending")}
 
 
@@ -51,6 +53,7 @@ TABLE: dict[str, tuple[Any, Any, Known, bool]] = {
     "there, and its claim is nobody's yet": (DISK, NOBODYS, of("Pending"), False),
     "a claim that is filled, by its own name": (CLAIMED, MINE, of("Succeeded"), True),
     "a claim that is being filled, by its own name": (CLAIMED, MINE, of("ImportInProgress"), False),
+    "a claim of something else that is called so": (CLAIMED, {"disk": a_claim(ANOTHER_KIND)}, known(), True),
     "a claim that nobody fills": (CLAIMED, NOBODYS, known(), True),
     "a claim that nobody fills, where there is no CDI": (CLAIMED, NOBODYS, Known(), True),
 }
@@ -106,10 +109,15 @@ def test_what_cdi_gave_up_ends_the_run_before_it_has_a_pod_and_never_one_that_ha
     assert new is not None
     assert (new.phase, new.reason) == ("Failed", "FailedDataVolumeImport")
 
+    trying = known(a_data_volume("ImportInProgress", conditions=[a_condition("Running", "False", "Error", "no host")]))
+    new = derive_status(a_world(DISK, {}, trying), None)
+    assert new is None or new.phase == "Scheduling", "CDI tries again by itself"
+
     world = a_world(DISK, {}, of("Failed"))
     seen = vmi_world(world.vmi, a_running_pod(), claims=MINE, data_volumes=of("Failed"))
-    new = derive_status(seen, None)
-    assert new is None or new.phase == "Scheduling"
+    for one in (seen, replace(world, was_begun=True)):
+        new = derive_status(one, None)
+        assert new is None or new.phase == "Scheduling", "its Pod is there, or only not seen"
 
 
 def test_a_claim_is_described_as_it_is() -> None:

@@ -465,8 +465,11 @@ def test_a_domain_that_migrated_away_has_not_ended() -> None:
 
 
 def test_a_vmi_that_was_given_up_is_running_again_when_its_guest_is_seen() -> None:
-    """virt-controller lost sight of the Pod, which is listed and connected again."""
-    assert derived(a_vmi("Unknown"), a_launcher(seen())).phase == "Running"
+    """virt-controller lost sight of the Pod, which is listed and connected again: the reason goes with the phase."""
+    vmi = a_vmi("Unknown")
+    lost = msgspec.structs.replace(vmi, status=msgspec.structs.replace(vmi.status, reason="LauncherLost"))
+    status = derived(lost, a_launcher(seen()))
+    assert (status.phase, status.reason) == ("Running", "")
 
 
 @pytest.mark.parametrize("phase", ["Scheduled", "Running", "Unknown"])
