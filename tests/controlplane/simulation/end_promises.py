@@ -30,7 +30,7 @@ def end_follows(asked: Asked, launcher_of: Callable[[str], Launcher | None]) -> 
     if seen.state.life is not Life.SHUT_OFF and not is_provisional(seen.state):
         return f"{said['phase']}, and its domain is {seen.state.life.value}"
     expected = _expected(seen.state.reason, launcher, vmi)
-    told = (said["phase"], said.get("reason", vmi["status"].get("reason", "")))
+    told = (said["phase"], said.get("reason", vmi["status"].get("reason")) or "")
     return None if expected is None or told == expected else f"{told}, and {seen.state.reason} means {expected}"
 
 
@@ -38,13 +38,13 @@ def _expected(reason: str, launcher: Launcher, vmi: Json) -> tuple[str, str] | N
     """Return the phase and its reason; None where what is seen alone does not tell."""
     is_going = "deletionTimestamp" in vmi["metadata"]
     if reason == SHUT_DOWN:
-        return "Succeeded", vmi["status"].get("reason", "")
+        return "Succeeded", ""
     if reason not in (CRASHED, DESTROYED):
         return None
     if launcher.is_gone:
         return "Failed", "PodRemoved"
     if reason == DESTROYED and _had_no_time(launcher):
-        return "Succeeded", vmi["status"].get("reason", "")
+        return "Succeeded", ""
     is_hurried = reason == CRASHED or vmi["spec"].get("terminationGracePeriodSeconds") == 0
     if is_going and is_hurried:
         return "Failed", "Deleted"
