@@ -10,13 +10,12 @@ import json
 import re
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from controlplane.engine.errors import NotFound
 from controlplane.kube.certificates import KeyPair
-from controlplane.kube.client import Client
 from controlplane.virt_api.answer import Answer
 from controlplane.virt_api.eviction import KEPT
 from controlplane.virt_api.evictions import AT_ONCE, AT_ONCE_OF_A_NAMESPACE, MAX_EVICTION_BYTES, Evictions
@@ -241,7 +240,7 @@ def ask(evictions: Evictions, namespace: str, peer: str = "api-server") -> async
 async def test_a_tenant_that_evicts_without_end_keeps_nobody_else_from_it() -> None:
     """All of them come by the one API server, drains of nodes, too."""
     server = Standstill()
-    evictions = Evictions(cast("Client", server), lambda: None)
+    evictions = Evictions(server, lambda: None)  # type: ignore[arg-type]
     greedy = [ask(evictions, "greedy") for _unused in range(AT_ONCE_OF_A_NAMESPACE)]
     await asyncio.sleep(0)
     with pytest.raises(BusyError):
@@ -255,7 +254,7 @@ async def test_a_tenant_that_evicts_without_end_keeps_nobody_else_from_it() -> N
 
 async def test_of_one_peer_so_many_reviews_are_under_way_and_each_gives_its_place_back() -> None:
     server = Standstill()
-    evictions = Evictions(cast("Client", server), lambda: None)
+    evictions = Evictions(server, lambda: None)  # type: ignore[arg-type]
     waiting = [ask(evictions, f"ns-{number}") for number in range(AT_ONCE)]
     await asyncio.sleep(0)
     with pytest.raises(BusyError, match="too many reviews of evictions of this peer"):
