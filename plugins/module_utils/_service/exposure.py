@@ -82,31 +82,26 @@ def declared(params: Mapping[str, Any], wish: Wish, target: Object | None) -> Ob
     if params.get("owned") and target is not None:
         metadata["ownerReferences"] = [_owner(target)]
     spec: Object = {field: params[option] for option, field in _SPEC.items() if params.get(option) is not None}
-    spec["selector"] = _selector(params, wish, target)
+    spec["selector"] = selector_of(params, wish, target)
     ports = _ports(params.get("ports") or []) or _ports_of(wish, target)
     if ports:
         spec["ports"] = ports
     return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
 
 
-def others(params: Mapping[str, Any], wish: Wish, live: Object) -> str:
-    """Say whose a Service is that has the name and finds other Pods than guests; "" where it may be changed.
-
-    What belongs to a machine was made for one, whatever it selects; who gives the selector has said what is meant.
-    """
-    selector = (live.get("spec") or {}).get("selector") or {}
-    owners = live["metadata"].get("ownerReferences") or []
-    is_for_guests = bool({names.VMI_ID, names.VM_NAME} & {*selector}) or any(
-        str(one.get("apiVersion")).partition("/")[0] == names.GROUP for one in owners
-    )
-    if wish.kind is None or params.get("selector") or not selector or is_for_guests:
-        return ""
-    found = ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
-    return (
-        f"Service {wish.namespace}/{wish.name} finds other Pods ({found}) than those of {wish.title}: give name for"
-        " another Service, or selector if it is this one that is to be changed; name alone, without what is exposed,"
-        " deletes it"
-    )
+def selector_of(params: Mapping[str, Any], wish: Wish, target: Object | None) -> dict[str, str]:
+    """Return the labels of the Pods that are meant."""
+    if params.get("selector"):
+        return _texts("selector", params["selector"])
+    if wish.kind is not cluster.REPLICA_SET:
+        return {names.VMI_ID: instance_id(wish.target or "")}
+    selector = ((target or {}).get("spec") or {}).get("selector") or {}
+    if selector.get("matchExpressions") or not selector.get("matchLabels"):
+        raise BadArgument(
+            f"{wish.title} goes by more than labels, which a Service cannot; give labels of its template as selector"
+        )
+    found: dict[str, str] = selector["matchLabels"]
+    return found
 
 
 def over(live: Object, wanted: Object, former: tuple[str, str] | None = None) -> Object:
@@ -145,20 +140,6 @@ def _texts(option: str, given: dict[str, Any]) -> dict[str, str]:
     if wrong:
         raise BadArgument(f"{option}[{wrong[0]}]: {NOT_TEXT}")
     return given
-
-
-def _selector(params: Mapping[str, Any], wish: Wish, target: Object | None) -> dict[str, str]:
-    if params.get("selector"):
-        return _texts("selector", params["selector"])
-    if wish.kind is not cluster.REPLICA_SET:
-        return {names.VMI_ID: instance_id(wish.target or "")}
-    selector = ((target or {}).get("spec") or {}).get("selector") or {}
-    if selector.get("matchExpressions") or not selector.get("matchLabels"):
-        raise BadArgument(
-            f"{wish.title} goes by more than labels, which a Service cannot; give labels of its template as selector"
-        )
-    found: dict[str, str] = selector["matchLabels"]
-    return found
 
 
 def _owner(target: Object) -> Object:

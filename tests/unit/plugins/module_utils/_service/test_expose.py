@@ -6,52 +6,19 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import yaml
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
-from ansible_collections.virtops.kubevirt.plugins.module_utils._client.api import Api
-from ansible_collections.virtops.kubevirt.plugins.module_utils._client.endpoint import Endpoint
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import BadArgument, TimedOut, VirtError
-from ansible_collections.virtops.kubevirt.plugins.module_utils._service import ensure, exposure
+from ansible_collections.virtops.kubevirt.plugins.module_utils._service import exposure
 from ansible_collections.virtops.kubevirt.plugins.modules import kubevirt_service
-from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_api import World, serving
+from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_api import World
 
 Expose = Callable[..., dict[str, Any]]
 KEY = ("services", "default", "web")
 PORT = [{"port": 80, "target_port": 8080}]
-
-
-@pytest.fixture
-def world() -> World:
-    found = World()
-    interfaces = [{"name": "default", "ports": [{"port": 22}, {"port": 53, "protocol": "UDP", "name": "dns"}]}]
-    machine = {"domain": {"devices": {"interfaces": interfaces}}}
-    named = {"name": "web", "namespace": "default"}
-    found.put("virtualmachines", {"metadata": dict(named), "spec": {"template": {"spec": machine}}})
-    found.put("virtualmachineinstances", {"metadata": {**named, "name": "bare"}, "spec": {"domain": {}}})
-    selector = {"matchLabels": {"app": "workers"}}
-    found.put(
-        "virtualmachineinstancereplicasets", {"metadata": {**named, "name": "workers"}, "spec": {"selector": selector}}
-    )
-    return found
-
-
-@pytest.fixture
-def expose(world: World) -> Iterator[Expose]:
-    """Run one task of kubevirt_service with these options; check_mode and diff are keywords as well."""
-    with serving(world) as url:
-        api = Api.connect(Endpoint(server=url))
-
-        def run(*, check_mode: bool = False, diff: bool = False, **options: Any) -> dict[str, Any]:
-            checked = ArgumentSpecValidator(ensure.argument_spec()).validate({"namespace": "default", **options})
-            assert checked.error_messages == []
-            return ensure.run(checked.validated_parameters, api, check_mode=check_mode, diff=diff)
-
-        yield run
-        api.close()
 
 
 def test_a_vm_is_exposed_once(world: World, expose: Expose) -> None:
@@ -139,14 +106,84 @@ def test_somebody_elses_service_of_the_name_is_neither_taken_over_nor_deleted(
     assert expose(name="web", state="absent")["changed"] is True
 
 
-@pytest.mark.parametrize("selector", [{"vmi.kubevirt.io/id": "db"}, {"vm.kubevirt.io/name": "web"}, {}])
-def test_one_that_finds_guests_or_nothing_is_ours_to_change(
-    world: World, expose: Expose, selector: dict[str, str]
-) -> None:
-    """As virtctl makes them, and as this module did for another machine."""
-    world.put("services", {"metadata": {"name": "web", "namespace": "default"}, "spec": {"selector": selector}})
+MACHINE = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "name": "web", "uid": "a former one's"}
+OTHERS = [
+    pytest.param({}, [], "has no selector", id="endpoints made by hand"),
+    pytest.param({"type": "ExternalName", "externalName": "a.b"}, [], r"stands for the name a\.b", id="another name"),
+    pytest.param({"selector": {"vmi.kubevirt.io/id": "db"}}, [], r"id=db\)", id="another machine's"),
+    pytest.param({"selector": {"vm.kubevirt.io/name": "db"}}, [], r"name=db\)", id="another machine's, by virtctl"),
+    pytest.param({"selector": {"vmi.kubevirt.io/id": "web", "a": "b"}}, [], r"\(a=b,vmi", id="some of its Pods"),
+    pytest.param({"selector": {"a": "b"}}, [{**MACHINE, "name": "db"}], r"\(a=b\)", id="belongs to another machine"),
+    pytest.param({"selector": {"a": "b"}}, [{**MACHINE, "apiVersion": "x/v1"}], r"\(a=b\)", id="belongs to no machine"),
+]
 
-    assert expose(vm="web", ports=PORT)["changed"] is True
+
+def put_service(world: World, spec: dict[str, Any], owners: list[dict[str, Any]] | None = None) -> None:
+    metadata = {"name": "web", "namespace": "default", "ownerReferences": owners or []}
+    world.put("services", {"metadata": metadata, "spec": {"ports": [{"port": 5432}], **spec}})
+
+
+@pytest.mark.parametrize("state", ["present", "absent"])
+@pytest.mark.parametrize(("spec", "owners", "words"), OTHERS)
+def test_what_is_not_seen_to_be_the_machines_is_left_alone(
+    world: World, expose: Expose, spec: dict[str, Any], owners: list[dict[str, Any]], words: str, state: str
+) -> None:
+    put_service(world, spec, owners)
+    before = copy.deepcopy(world.objects[KEY])
+
+    with pytest.raises(VirtError, match=f"Service default/web .*{words}.*VirtualMachine default/web"):
+        expose(vm="web", ports=PORT, state=state)
+
+    assert world.objects[KEY] == before
+
+
+@pytest.mark.parametrize("state", ["present", "absent"])
+@pytest.mark.parametrize(
+    ("spec", "owners"),
+    [
+        pytest.param({"selector": {"vmi.kubevirt.io/id": "web"}}, [], id="finds its Pods"),
+        pytest.param({"selector": {"vm.kubevirt.io/name": "web"}}, [], id="made by virtctl"),
+        pytest.param({"selector": {"app": "web"}}, [MACHINE], id="belongs to it"),
+        pytest.param({}, [MACHINE], id="belongs to it, and finds nothing"),
+    ],
+)
+def test_what_is_the_machines_is_changed_and_deleted(
+    world: World, expose: Expose, spec: dict[str, Any], owners: list[dict[str, Any]], state: str
+) -> None:
+    put_service(world, spec, owners)
+
+    assert expose(vm="web", ports=PORT, state=state)["changed"] is True
+
+
+def test_a_service_is_moved_to_another_machine_where_its_name_is_said(world: World, expose: Expose) -> None:
+    put_service(world, {"selector": {"vmi.kubevirt.io/id": "db"}})
+    with pytest.raises(VirtError, match="finds other Pods"):
+        expose(name="web", vm="web", state="absent")
+
+    assert expose(name="web", vm="web", ports=PORT)["changed"] is True
+
+    assert world.objects[KEY]["spec"]["selector"] == {"vmi.kubevirt.io/id": "web"}
+
+
+@pytest.mark.parametrize("spec", [{}, {"selector": {"app": "shop"}}])
+def test_a_name_that_is_said_makes_nothing_else_a_machines(world: World, expose: Expose, spec: dict[str, Any]) -> None:
+    put_service(world, spec)
+
+    with pytest.raises(VirtError, match="Service default/web "):
+        expose(name="web", vm="web", ports=PORT)
+
+
+def test_a_replica_sets_service_is_known_by_the_sets_labels(world: World, expose: Expose) -> None:
+    """One that does not belong to it; without the set nobody can tell any more whose it is."""
+    workers = {"replicaset": "workers", "owned": False}
+    expose(**workers, ports=PORT)
+    assert expose(**workers, ports=[{"port": 81}])["changed"] is True
+    assert expose(**workers, state="absent", check_mode=True)["method"] == "delete"
+
+    del world.objects["virtualmachineinstancereplicasets", "default", "workers"]
+
+    with pytest.raises(VirtError, match=r"\(app=workers\).*name alone"):
+        expose(**workers, state="absent")
 
 
 def test_a_replica_set_goes_by_its_labels(world: World, expose: Expose) -> None:
