@@ -149,7 +149,7 @@ options:
         choices: [no_cloud, config_drive]
         default: no_cloud
       user_data:
-        description: The user data. Readable for everybody who may read the VirtualMachine; a Secret is better.
+        description: The user data, a text. Readable for everybody who may read the VirtualMachine; a Secret is better.
         type: str
       user_data_secret:
         description: Name of a Secret with the user data under the key C(userdata).
@@ -397,7 +397,7 @@ options:
               choices: [no_cloud, config_drive]
               default: no_cloud
             user_data:
-              description: The user data. Readable for everybody who may read the VirtualMachine; a Secret is better.
+              description: The user data, a text. Readable for everybody who may read the VirtualMachine; a Secret is better.
               type: str
             user_data_secret:
               description: Name of a Secret with the user data under the key C(userdata).

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from .._client import paths
 from .._client.errors import NOT_TEXT, BadArgument
+from .._client.shapes import shape
 from .._vm import cluster
 from .._vm.cluster import Kind
 from ..kubevirt_api import names
@@ -163,16 +164,24 @@ def _port(where: str, given: Mapping[str, Any], *, is_only: bool) -> Object:
             raise BadArgument(f"{where}.{option} is {given[option]}: a port is between 1 and 65535")
     if not is_only and not given.get("name"):
         raise BadArgument(f"{where}: a name is missing; the ports of a Service with several have one each")
-    target = given.get("target_port")
-    if isinstance(target, str) and target.isdigit():
-        target = int(target)
     port: Object = {"port": given["port"], "protocol": given.get("protocol") or "TCP"}
-    port["targetPort"] = given["port"] if target is None else target
+    port["targetPort"] = _target_port(where, given)
     if given.get("name"):
         port["name"] = given["name"]
     if given.get("node_port"):
         port["nodePort"] = given["node_port"]
     return port
+
+
+def _target_port(where: str, given: Mapping[str, Any]) -> int | str:
+    target = given.get("target_port")
+    if target is None:
+        target = given["port"]
+    elif isinstance(target, str) and target.isdigit():
+        target = int(target)
+    if isinstance(target, bool) or not isinstance(target, (int, str)) or target == "":
+        raise BadArgument(f"{where}.target_port: is to be a port's number or name, not {shape(target)}")
+    return target
 
 
 def _ports_of(wish: Wish, target: Object | None) -> list[Object]:
