@@ -54,6 +54,9 @@ class Wish(NamedTuple):
 
 def wish_from(params: Mapping[str, Any]) -> Wish:
     """Read the options that need no cluster; BadArgument names what cannot be."""
+    empty = next((option for option in TARGETS if params.get(option) == ""), None)
+    if empty:  # with the name alone, any Service is deleted
+        raise BadArgument(f"{empty} is empty; name what is exposed, or leave it out (default(omit, true))")
     named = next((option for option in TARGETS if params.get(option)), None)
     target = params[named] if named else None
     name = params.get("name") or target

@@ -17,4 +17,18 @@ GUARDS: tuple[Guard, ...] = (
         because="A guest would be given what Python calls its user data, and set up by none of it.",
         tests=(f"{_UNITS}/_client/test_shapes.py",),
     ),
+    Guard(
+        file="plugins/module_utils/_vm/request.py",
+        line="        if states and states.isdisjoint(use.states):",
+        without="        if False:",
+        because="A guest that was to be given time would be ended with its machine, without a word.",
+        tests=(f"{_UNITS}/_vm/test_request.py",),
+    ),
+    Guard(
+        file="plugins/module_utils/_service/exposure.py",
+        line="    if empty:  # with the name alone, any Service is deleted",
+        without="    if False:",
+        because="A variable that is empty would leave the name alone, which deletes whatever has it.",
+        tests=(f"{_UNITS}/_service/test_expose.py",),
+    ),
 )

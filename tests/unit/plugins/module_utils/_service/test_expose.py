@@ -249,6 +249,7 @@ def test_an_address_is_waited_for(world: World, expose: Expose) -> None:
     ("options", "words"),
     [
         pytest.param({}, "name is missing: give it, or name what is exposed", id="nothing"),
+        pytest.param({"name": "x", "vm": "", "state": "absent"}, "vm is empty; name what is exposed", id="empty"),
         pytest.param({"name": "x"}, "nothing says what is exposed: give vm, vmi or replicaset", id="no target"),
         pytest.param({"vm": "a.b"}, "name 'a.b' is not a Service's name", id="name that a Service cannot have"),
         pytest.param({"vm": "web", "ports": [{"port": 0}]}, r"ports\[0\].port is 0: a port is between", id="port"),
