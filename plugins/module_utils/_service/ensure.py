@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from .._client import redact
 from .._client.api import Api, Resource
 from .._client.argspec import auth_argument_spec
 from .._client.errors import BadArgument, Conflict, NotFound, TimedOut, VirtError
@@ -69,14 +70,14 @@ def run(params: Mapping[str, Any], api: Api, *, check_mode: bool, diff: bool) ->
         except Conflict:
             if attempt == ATTEMPTS:
                 raise
-    result: dict[str, Any] = {"changed": method is not None, "result": after or {}}
+    result: dict[str, Any] = {"changed": method is not None, "result": redact.redacted(after or {})}
     if method is not None:
         result["method"] = method
     if diff and method is not None:
         sides = [compare.content(one) if one else {} for one in (before, after)]
-        result["diff"] = dict(zip(("before", "after"), sides, strict=True))
+        result["diff"] = {"before": redact.redacted(sides[0]), "after": redact.redacted(sides[1], unlike=sides[0])}
     if params["wait"] and not check_mode:
-        result["result"] = _waited(params, api, wish, after, changed=method is not None)
+        result["result"] = redact.redacted(_waited(params, api, wish, after, changed=method is not None))
     return result
 
 

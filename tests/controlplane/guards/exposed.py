@@ -10,6 +10,7 @@ from tests.controlplane.guards.guard import Guard
 _EXPOSURE = "plugins/module_utils/_service/exposure.py"
 _WHOSE = "plugins/module_utils/_service/whose.py"
 _EXPOSE = "plugins/module_utils/_service/ensure.py"
+_BY_WHOSE = ("tests/unit/plugins/module_utils/_service/test_whose.py",)
 _BY_SERVICE_MODULE = ("tests/unit/plugins/module_utils/_service/test_expose.py",)
 
 GUARDS: tuple[Guard, ...] = (
@@ -18,21 +19,21 @@ GUARDS: tuple[Guard, ...] = (
         line="        raise VirtError(found)\n",
         without="        pass\n",
         because="A Service of somebody's that has a machine's name would find the machine instead, and go with it.",
-        tests=_BY_SERVICE_MODULE,
+        tests=_BY_WHOSE,
     ),
     Guard(
         file=_WHOSE,
         line=" or (selector and selector in ours):",
         without=" or not selector or names.VMI_ID in selector:",
         because="A Service of endpoints made by hand, or another machine's, would be taken over or deleted.",
-        tests=_BY_SERVICE_MODULE,
+        tests=_BY_WHOSE,
     ),
     Guard(
         file=_WHOSE,
         line='    if params.get("state") != "absent" and params.get("name") and ',
         without='    if params.get("name") and ',
         because="A Service that was moved to another machine would be deleted with what it was for.",
-        tests=_BY_SERVICE_MODULE,
+        tests=_BY_WHOSE,
     ),
     Guard(
         file=_EXPOSURE,
