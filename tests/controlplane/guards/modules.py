@@ -66,6 +66,20 @@ GUARDS: tuple[Guard, ...] = (
         tests=_BY_SET,
     ),
     Guard(
+        file=_WAITING,
+        line="self.listed.pop(name) if is_listed",
+        without="self.listed[name] if is_listed",
+        because="An event would be judged by how its guest was when all were read, and waited for in vain.",
+        tests=(f"{_TESTS}/_vm/test_waiting.py",),
+    ),
+    Guard(
+        file=_WAITING,
+        line="        if len(needed) < cluster.LIST_FROM:",
+        without="        if True:",
+        because="Where every watch is ended at once, a hundred machines would be a hundred requests for each look.",
+        tests=(f"{_TESTS}/_vm/test_waiting.py",),
+    ),
+    Guard(
         file=_INSTANCE,
         line='{"preconditions": {"uid": live["metadata"]["uid"]}}',
         without="{}",
