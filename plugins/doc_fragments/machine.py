@@ -65,7 +65,7 @@ options:
         choices: [no_cloud, config_drive]
         default: no_cloud
       user_data:
-        description: The user data. Readable for everybody who may read the object; a Secret is better.
+        description: The user data, a text. Readable for everybody who may read the object; a Secret is better.
         type: str
       user_data_secret:
         description: Name of a Secret with the user data under the key C(userdata).
@@ -117,7 +117,7 @@ options:
     type: int
   delete_options:
     description:
-      - How to delete, with O(state=absent).
+      - How to delete, with O(state=absent). Refused with any other, O(force) or not.
     type: dict
     suboptions:
       propagationPolicy:

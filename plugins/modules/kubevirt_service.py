@@ -33,8 +33,13 @@ options:
   name:
     description:
       - Name of the Service; the name of what is exposed by default.
-      - A Service of that name that finds other Pods than guests, and belongs to no machine, is neither changed nor deleted
-        unless O(selector) is given, or, with O(state=absent), O(name) alone.
+      - A Service of that name is changed or deleted by what is exposed only if it is seen to be for it. It belongs to it, or
+        finds Pods by the labels that this task would write and no others, or by C(vm.kubevirt.io/name), as those that
+        C(virtctl) makes.
+      - Any other, such as one without a selector, is neither changed nor deleted unless O(selector) is given, or, with
+        O(state=absent), O(name) alone.
+      - A Service that finds the Pods of another machine by C(vmi.kubevirt.io/id) is moved to the one that is exposed where
+        O(name) is given as well.
     type: str
   namespace:
     description:

@@ -149,7 +149,7 @@ options:
         choices: [no_cloud, config_drive]
         default: no_cloud
       user_data:
-        description: The user data. Readable for everybody who may read the VirtualMachine; a Secret is better.
+        description: The user data, a text. Readable for everybody who may read the VirtualMachine; a Secret is better.
         type: str
       user_data_secret:
         description: Name of a Secret with the user data under the key C(userdata).
@@ -203,7 +203,7 @@ options:
     type: int
   delete_options:
     description:
-      - How to delete, with O(state=absent).
+      - How to delete, with O(state=absent). Refused where no machine of the task for which it is given is deleted.
     type: dict
     suboptions:
       propagationPolicy:
@@ -224,6 +224,8 @@ options:
     description:
       - How long the guest may take to shut down, with O(state=stopped).
       - With O(state=restarted) only V(0) is possible, which does not wait for the guest.
+      - Refused where no machine of the task for which it is given is stopped or restarted; O(state=absent) goes by what the
+        machine itself declares (C(terminationGracePeriodSeconds)).
     type: int
   state:
     description:
@@ -397,7 +399,7 @@ options:
               choices: [no_cloud, config_drive]
               default: no_cloud
             user_data:
-              description: The user data. Readable for everybody who may read the VirtualMachine; a Secret is better.
+              description: The user data, a text. Readable for everybody who may read the VirtualMachine; a Secret is better.
               type: str
             user_data_secret:
               description: Name of a Secret with the user data under the key C(userdata).
@@ -451,7 +453,7 @@ options:
           type: int
         delete_options:
           description:
-            - How to delete, with O(vms[].state=absent).
+            - How to delete, with O(vms[].state=absent). Refused where no machine of the task for which it is given is deleted.
           type: dict
           suboptions:
             propagationPolicy:
@@ -472,6 +474,8 @@ options:
           description:
             - How long the guest may take to shut down, with O(vms[].state=stopped).
             - With O(vms[].state=restarted) only V(0) is possible, which does not wait for the guest.
+            - Refused where no machine of the task for which it is given is stopped or restarted; O(vms[].state=absent) goes by what the
+              machine itself declares (C(terminationGracePeriodSeconds)).
           type: int
         state:
           description: State of this VirtualMachine; O(state) by default.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
@@ -18,6 +18,7 @@ from . import redact
 from .api import Api
 from .endpoint import resolve
 from .errors import VirtError
+from .shapes import misshapen
 
 
 class VirtModule(AnsibleModule):
@@ -32,32 +33,6 @@ class VirtModule(AnsibleModule):
         wrong = misshapen(self.argument_spec, self.params)
         if wrong:  # Ansible's own check of what is inside ends in a TypeError that names no option
             self.fail_json(msg=wrong)
-
-
-def misshapen(spec: Mapping[str, Any], params: Mapping[str, Any]) -> str:
-    """Say which option is to be a mapping, or a list of them, and is none; "" if all are. A text may write one."""
-    for name, option in spec.items():
-        value = next(
-            (params[key] for key in (name, *(option.get("aliases") or ())) if params.get(key) is not None), None
-        )
-        if option.get("type") == "dict" and value is not None and not _may_be_mapping(value):
-            return f"{name}: is to be a mapping, not {_shape(value)}"
-        if option.get("elements") == "dict" and value is not None:
-            items = value if isinstance(value, list) else [value]
-            wrong = next((number for number, one in enumerate(items) if not _may_be_mapping(one)), None)
-            if wrong is not None:
-                return f"{name}: is to be a list of mappings; item {wrong + 1} is {_shape(items[wrong])}"
-    return ""
-
-
-def _may_be_mapping(value: Any) -> bool:
-    return isinstance(value, Mapping) or (isinstance(value, str) and ("{" in value or "=" in value))
-
-
-def _shape(value: Any) -> str:
-    if isinstance(value, str):
-        return "a text"
-    return "a list" if isinstance(value, list) else "true or false" if isinstance(value, bool) else "a number"
 
 
 def run(module: VirtModule, work: Callable[..., dict[str, Any]]) -> None:

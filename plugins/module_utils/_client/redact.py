@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote
@@ -23,15 +24,18 @@ SHORTEST = 4
 _SECRETS = frozenset(
     {
         "userdata", "userdatabase64", "networkdata", "networkdatabase64", "extraheaders",  # in a VM, and options
+        "kubevirt.io/ignitiondata",  # an annotation
         "apikey", "password", "proxybasicauth", "basicauth",  # options
         "token", "clientkeydata", "idtoken", "refreshtoken", "accesstoken", "clientsecret",  # in a kubeconfig
     }
 )  # fmt: skip
 """Names of fields and options, as _plain spells them."""
-_OBJECT_OPTIONS = ("definition", "spec", "cloud_init", "vms", "volumes", "kubeconfig")
+_OBJECT_OPTIONS = ("definition", "spec", "annotations", "cloud_init", "vms", "volumes", "kubeconfig")
 """Options that hold secrets inside; given as text they cannot be looked into, so the text is one."""
 _ADDRESSES = ("proxy", "proxy-url", "host", "server")
 """Options and fields of a kubeconfig whose text may have a password in its middle."""
+_PASSWORD = re.compile(r"(?<=://)([^\s/?#@:]*:)([^\s/?#]+)(?=@)")
+"""In an address, in any text: a DataVolume's source may have one. A port and a digest after a path are none."""
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
@@ -42,7 +46,7 @@ def secrets_in(value: Any) -> Iterator[str]:
             if _plain(key) in _SECRETS or _is_content(key, value):
                 yield from _texts(inner)
             elif key == "exec" and isinstance(inner, dict):  # a kubeconfig's credential plugin
-                yield from _texts([one.get("value") for one in inner.get("env") or () if isinstance(one, dict)])
+                yield from _environment(inner.get("env"))
                 yield from secrets_in(inner)
             elif key == _LAST_APPLIED:
                 yield from secrets_in(_parsed(inner))
@@ -53,6 +57,9 @@ def secrets_in(value: Any) -> Iterator[str]:
     elif isinstance(value, (list, tuple)):
         for inner in value:
             yield from secrets_in(inner)
+    elif isinstance(value, str) and "://" in value:
+        for _user, password in _PASSWORD.findall(value):
+            yield from _spellings(password)
 
 
 def secrets_in_arguments(arguments: dict[str, Any], known: frozenset[str]) -> set[str]:
@@ -78,6 +85,8 @@ def redacted(obj: Any, unlike: Any = None) -> Any:
 def _redacted(value: Any, old: set[str] | None) -> Any:
     if isinstance(value, list):
         return [_redacted(one, old) for one in value]
+    if isinstance(value, str) and "://" in value:
+        return _PASSWORD.sub(lambda found: found[1] + _mark(found[2], old), value)
     if not isinstance(value, dict):
         return value
     shown = {}
@@ -91,6 +100,12 @@ def _redacted(value: Any, old: set[str] | None) -> Any:
         else:
             shown[key] = _redacted(inner, old)
     return shown
+
+
+def _environment(env: Any) -> Iterator[str]:
+    """Yield what a credential plugin is given: a list of names with values, or what somebody took for one."""
+    for one in env if isinstance(env, list) else [env]:
+        yield from _texts(one.get("value") if isinstance(one, dict) and "name" in one else one)
 
 
 def _mark(secret: Any, old: set[str] | None) -> str:
@@ -129,7 +144,10 @@ def _plain(key: object) -> str:
 
 def _passwords(address: str) -> Iterator[str]:
     before, _unused, _host = address.rpartition("@")
-    password = before.rpartition("//")[2].partition(":")[2]
+    yield from _spellings(before.rpartition("//")[2].partition(":")[2])
+
+
+def _spellings(password: str) -> Iterator[str]:
     for text in (password, unquote(password)):
         if len(text) >= SHORTEST:
             yield text

@@ -58,7 +58,10 @@ Judge = Callable[[str, "Object | None"], Verdict]
 
 
 class Waiter:
-    """Waits for objects of one resource, in one namespace. deadline: by the clock, which is monotonic."""
+    """Waits for objects of one resource, in one namespace. deadline: by the clock, which is monotonic.
+
+    prepare: called between a read of all and its judgement, with the names that will be judged.
+    """
 
     def __init__(
         self,
@@ -67,6 +70,7 @@ class Waiter:
         judge: Judge,
         *,
         deadline: float,
+        prepare: Callable[[list[str]], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -74,6 +78,7 @@ class Waiter:
         self._resource = resource
         self._judge = judge
         self._deadline = deadline
+        self._prepare = prepare
         self._clock = clock
         self._sleep = sleep
         self._seen: dict[str, Reached] = {}
@@ -121,7 +126,10 @@ class Waiter:
         """Look at everything as it is."""
         found, version = self._api.read_all(self._resource, fields=self._fields())
         by_name = {one["metadata"]["name"]: one for one in found}
-        for name in list(self._pending):
+        pending = list(self._pending)
+        if self._prepare is not None:
+            self._prepare(pending)
+        for name in pending:
             self._consider(name, by_name.get(name))
         self._version = version
 

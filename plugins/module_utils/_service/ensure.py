@@ -9,12 +9,13 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from .._client import redact
 from .._client.api import Api, Resource
 from .._client.argspec import auth_argument_spec
-from .._client.errors import BadArgument, Conflict, TimedOut, VirtError
+from .._client.errors import BadArgument, Conflict, NotFound, TimedOut, VirtError
 from .._client.waiter import Verdict, Waiter
 from .._vm import cluster, compare, overlay
-from . import exposure
+from . import exposure, whose
 from .exposure import Wish
 
 ATTEMPTS = 4
@@ -69,14 +70,14 @@ def run(params: Mapping[str, Any], api: Api, *, check_mode: bool, diff: bool) ->
         except Conflict:
             if attempt == ATTEMPTS:
                 raise
-    result: dict[str, Any] = {"changed": method is not None, "result": after or {}}
+    result: dict[str, Any] = {"changed": method is not None, "result": redact.redacted(after or {})}
     if method is not None:
         result["method"] = method
     if diff and method is not None:
         sides = [compare.content(one) if one else {} for one in (before, after)]
-        result["diff"] = dict(zip(("before", "after"), sides, strict=True))
+        result["diff"] = {"before": redact.redacted(sides[0]), "after": redact.redacted(sides[1], unlike=sides[0])}
     if params["wait"] and not check_mode:
-        result["result"] = _waited(params, api, wish, after, changed=method is not None)
+        result["result"] = redact.redacted(_waited(params, api, wish, after, changed=method is not None))
     return result
 
 
@@ -90,7 +91,7 @@ def _absent(
     live = api.get(_services(wish), wish.name)
     if live is None or live["metadata"].get("deletionTimestamp"):
         return None, live, None
-    _refuse_others(params, wish, live)
+    _refuse_others(params, wish, live, _own(params, api, wish, live))
     there = api.delete(_services(wish), wish.name, {}, dry_run=check_mode)
     return "delete" if there else None, live, None
 
@@ -106,7 +107,7 @@ def _present(
         return "create", None, api.create(_services(wish), wanted, dry_run=check_mode)
     if live["metadata"].get("deletionTimestamp"):
         raise VirtError(f"Service {wish.namespace}/{wish.name} is being deleted; try again when it is gone")
-    _refuse_others(params, wish, live)
+    _refuse_others(params, wish, live, wanted["spec"]["selector"])
     if not params.get("ports"):
         wanted["spec"].pop("ports", None)  # it has some
     former = (wish.kind.name, wish.target or "") if wish.kind is not None and not params["owned"] else None
@@ -119,9 +120,21 @@ def _present(
     return (None if compare.is_same_content(live, written) else "patch"), live, written
 
 
-def _refuse_others(params: Mapping[str, Any], wish: Wish, live: Object) -> None:
-    if whose := exposure.others(params, wish, live):
-        raise VirtError(whose)
+def _refuse_others(params: Mapping[str, Any], wish: Wish, live: Object, own: Mapping[str, str]) -> None:
+    if found := whose.others(params, wish, live, own):
+        raise VirtError(found)
+
+
+def _own(params: Mapping[str, Any], api: Api, wish: Wish, live: Object) -> dict[str, str]:
+    """Return by which labels a Service of this task finds Pods; those of a set are read only where that decides."""
+    if wish.kind is None or params.get("selector") or whose.belongs(wish, live):
+        return {}
+    is_set = wish.kind is cluster.REPLICA_SET
+    try:
+        found = api.get(wish.kind.resource(wish.namespace), wish.target or "") if is_set else None
+        return exposure.selector_of(params, wish, found)
+    except (BadArgument, NotFound):  # a set that is gone, or goes by more than labels
+        return {}
 
 
 def _target(params: Mapping[str, Any], api: Api, wish: Wish, check_mode: bool) -> Object | None:

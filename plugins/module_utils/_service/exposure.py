@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from .._client import paths
 from .._client.errors import NOT_TEXT, BadArgument
+from .._client.shapes import shape
 from .._vm import cluster
 from .._vm.cluster import Kind
 from ..kubevirt_api import names
@@ -53,6 +54,9 @@ class Wish(NamedTuple):
 
 def wish_from(params: Mapping[str, Any]) -> Wish:
     """Read the options that need no cluster; BadArgument names what cannot be."""
+    empty = next((option for option in TARGETS if params.get(option) == ""), None)
+    if empty:  # with the name alone, any Service is deleted
+        raise BadArgument(f"{empty} is empty; name what is exposed, or leave it out (default(omit, true))")
     named = next((option for option in TARGETS if params.get(option)), None)
     target = params[named] if named else None
     name = params.get("name") or target
@@ -82,31 +86,26 @@ def declared(params: Mapping[str, Any], wish: Wish, target: Object | None) -> Ob
     if params.get("owned") and target is not None:
         metadata["ownerReferences"] = [_owner(target)]
     spec: Object = {field: params[option] for option, field in _SPEC.items() if params.get(option) is not None}
-    spec["selector"] = _selector(params, wish, target)
+    spec["selector"] = selector_of(params, wish, target)
     ports = _ports(params.get("ports") or []) or _ports_of(wish, target)
     if ports:
         spec["ports"] = ports
     return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
 
 
-def others(params: Mapping[str, Any], wish: Wish, live: Object) -> str:
-    """Say whose a Service is that has the name and finds other Pods than guests; "" where it may be changed.
-
-    What belongs to a machine was made for one, whatever it selects; who gives the selector has said what is meant.
-    """
-    selector = (live.get("spec") or {}).get("selector") or {}
-    owners = live["metadata"].get("ownerReferences") or []
-    is_for_guests = bool({names.VMI_ID, names.VM_NAME} & {*selector}) or any(
-        str(one.get("apiVersion")).partition("/")[0] == names.GROUP for one in owners
-    )
-    if wish.kind is None or params.get("selector") or not selector or is_for_guests:
-        return ""
-    found = ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
-    return (
-        f"Service {wish.namespace}/{wish.name} finds other Pods ({found}) than those of {wish.title}: give name for"
-        " another Service, or selector if it is this one that is to be changed; name alone, without what is exposed,"
-        " deletes it"
-    )
+def selector_of(params: Mapping[str, Any], wish: Wish, target: Object | None) -> dict[str, str]:
+    """Return the labels of the Pods that are meant."""
+    if params.get("selector"):
+        return _texts("selector", params["selector"])
+    if wish.kind is not cluster.REPLICA_SET:
+        return {names.VMI_ID: instance_id(wish.target or "")}
+    selector = ((target or {}).get("spec") or {}).get("selector") or {}
+    if selector.get("matchExpressions") or not selector.get("matchLabels"):
+        raise BadArgument(
+            f"{wish.title} goes by more than labels, which a Service cannot; give labels of its template as selector"
+        )
+    found: dict[str, str] = selector["matchLabels"]
+    return found
 
 
 def over(live: Object, wanted: Object, former: tuple[str, str] | None = None) -> Object:
@@ -147,20 +146,6 @@ def _texts(option: str, given: dict[str, Any]) -> dict[str, str]:
     return given
 
 
-def _selector(params: Mapping[str, Any], wish: Wish, target: Object | None) -> dict[str, str]:
-    if params.get("selector"):
-        return _texts("selector", params["selector"])
-    if wish.kind is not cluster.REPLICA_SET:
-        return {names.VMI_ID: instance_id(wish.target or "")}
-    selector = ((target or {}).get("spec") or {}).get("selector") or {}
-    if selector.get("matchExpressions") or not selector.get("matchLabels"):
-        raise BadArgument(
-            f"{wish.title} goes by more than labels, which a Service cannot; give labels of its template as selector"
-        )
-    found: dict[str, str] = selector["matchLabels"]
-    return found
-
-
 def _owner(target: Object) -> Object:
     metadata = target["metadata"]
     return {
@@ -182,16 +167,24 @@ def _port(where: str, given: Mapping[str, Any], *, is_only: bool) -> Object:
             raise BadArgument(f"{where}.{option} is {given[option]}: a port is between 1 and 65535")
     if not is_only and not given.get("name"):
         raise BadArgument(f"{where}: a name is missing; the ports of a Service with several have one each")
-    target = given.get("target_port")
-    if isinstance(target, str) and target.isdigit():
-        target = int(target)
     port: Object = {"port": given["port"], "protocol": given.get("protocol") or "TCP"}
-    port["targetPort"] = given["port"] if target is None else target
+    port["targetPort"] = _target_port(where, given)
     if given.get("name"):
         port["name"] = given["name"]
     if given.get("node_port"):
         port["nodePort"] = given["node_port"]
     return port
+
+
+def _target_port(where: str, given: Mapping[str, Any]) -> int | str:
+    target = given.get("target_port")
+    if target is None:
+        target = given["port"]
+    elif isinstance(target, str) and target.isdigit():
+        target = int(target)
+    if isinstance(target, bool) or not isinstance(target, (int, str)) or target == "":
+        raise BadArgument(f"{where}.target_port: is to be a port's number or name, not {shape(target)}")
+    return target
 
 
 def _ports_of(wish: Wish, target: Object | None) -> list[Object]:

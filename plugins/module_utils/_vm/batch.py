@@ -20,8 +20,6 @@ from .service import Outcome
 
 WRITES = ("create", "apply", "patch", "replace", "delete")
 """Methods that change what an object declares; any other is an operation on what runs."""
-LIST_FROM = 4
-"""VMs of one namespace from which one list is cheaper than a read each."""
 
 Object = dict[str, Any]
 
@@ -97,7 +95,7 @@ def _listed(api: Api, requests: list[VmRequest], terms: Terms) -> dict[str, dict
             counts[request.namespace] = counts.get(request.namespace, 0) + 1
     found = {}
     for namespace, count in counts.items():
-        if count >= LIST_FROM:
+        if count >= cluster.LIST_FROM:
             try:
                 items = api.list(requests[0].kind.resource(namespace, terms.api_version), pages=1)
             except ApiError:

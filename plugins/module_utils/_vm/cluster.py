@@ -10,6 +10,9 @@ from ..kubevirt_api import names
 
 Path = tuple[str, ...]
 
+LIST_FROM = 4
+"""Objects of one namespace from which one list is cheaper than a read each."""
+
 
 class Kind:
     """A kind that describes machines. machine: where in it the spec of an instance is."""

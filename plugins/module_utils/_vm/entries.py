@@ -10,17 +10,19 @@ from typing import Any
 
 from .._client.errors import BadArgument
 from .cluster import Kind
-from .request import PER_VM, VmRequest, request_from
+from .request import PER_VM, VmRequest, request_from, useless
 
 
 def requests_of(params: Mapping[str, Any], kind: Kind) -> list[VmRequest]:
     """Return one request per entry."""
     requests, problems = [], []
-    for index, entry in enumerate(params["vms"]):
+    asked = [_filled(entry, params) for entry in params["vms"]]
+    for index, one in enumerate(asked):
         try:
-            requests.append(request_from(_filled(entry, params), f"vms[{index}]: ", kind))
+            requests.append(request_from(one, f"vms[{index}]: ", kind))
         except BadArgument as problem:
             problems.append(problem.message)
+    problems += useless(asked)
     seen: set[tuple[str, str]] = set()
     for request in requests:
         key = (request.namespace, request.name or "")

@@ -28,24 +28,27 @@ _WITH_DRY_RUN = ("pause", "unpause")
 """The others take no dryRun, so nothing is sent in check mode."""
 _FROZEN = "frozen"
 """What the agent says of file systems that are frozen; what it says of others is not the same in all versions."""
+_START = "kubevirt_vmi with state=present, or kubevirt_vm with state=started where a VirtualMachine owns it"
 
 Object = dict[str, Any]
 
 
-def decide(state: str, vmi: Object | None, unfreeze_timeout: int) -> Ask | None:
+def decide(state: str, vmi: Object | None, unfreeze_timeout: int, *, of_vm: bool = True) -> Ask | None:
     """Return what to ask of the instance so that its guest gets into `state`, None if it is there.
 
-    unfreeze_timeout: seconds after which what is frozen is thawed by itself; 0: never.
+    unfreeze_timeout: seconds after which what is frozen is thawed by itself; 0: never. of_vm: a VirtualMachine was
+    asked for, which can be started.
     """
+    start = f"{'state=started' if of_vm else _START}, with wait=true"
     if vmi is None:
-        raise Impossible("it does not run; start it first (state=started, with wait=true)")
+        raise Impossible(f"it does not run; start it first ({start})")
     if is_final(vmi):
         raise Impossible(f"its run is over ({phase(vmi)}); start it anew first")
     if is_deleting(vmi):
-        raise Impossible("it is being stopped; start it again first (state=started, with wait=true)")
+        raise Impossible(f"it is being stopped; start it again first ({start})")
     if phase(vmi) != phases.RUNNING:
         told = phase(vmi) or "not looked at by virt-controller yet"
-        raise Impossible(f"its instance is {told}, not Running; wait for that first (state=started, with wait=true)")
+        raise Impossible(f"its instance is {told}, not Running; wait for that first ({start})")
     return None if _is_so(state, vmi) else _ask(state, vmi, unfreeze_timeout)
 
 

@@ -46,7 +46,8 @@ def never_started(request: VmRequest) -> BadArgument:
 def operated(api: Api, request: VmRequest, terms: Terms, done: Outcome, instance: Object | None) -> Outcome:
     """Bring the guest of an instance into the state of the request; `done` is what was done before."""
     try:
-        ask = decide_operation(request.state, instance, request.unfreeze_timeout_seconds)
+        timeout, of_vm = request.unfreeze_timeout_seconds, request.kind is cluster.VM
+        ask = decide_operation(request.state, instance, timeout, of_vm=of_vm)
     except power.Impossible as why:
         raise VirtError(f"{request.title} cannot be {request.state}: {why}") from why
     return done if ask is None else _asked(api, request, terms, done, ask)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -28,6 +28,23 @@ PER_VM = (
 UNFREEZE_SECONDS = 300
 """What is frozen is thawed by itself after so long, unless said otherwise; upstream's clients ask for as much."""
 _SELF_STARTING = (run_strategies.ONCE, run_strategies.RERUN_ON_FAILURE)
+
+
+class Use(NamedTuple):
+    """What an option that only some states heed is for."""
+
+    states: tuple[str, ...]
+    says: str
+
+
+USES = {
+    "grace_period_seconds": Use(("stopped", "restarted"), "how long a guest may take to shut down"),
+    "delete_options": Use(("absent",), "how to delete"),
+    "unfreeze_timeout": Use(("frozen",), "how long state=frozen lasts at most"),
+}
+"""Options that say how an end comes, or how long a state lasts: beside other states they would mislead. Those of a
+machine may stand beside any, for a play that keeps them and switches the state."""
+_NOT_EMPTY = ("image", "memory", "cpu.model", "cloud_init.user_data_secret", "cloud_init.network_data_secret")
 
 
 class VmRequest(NamedTuple):
@@ -105,10 +122,29 @@ def _condition(params: Mapping[str, Any]) -> tuple[str, str, str | None] | None:
 def requests_from(params: Mapping[str, Any], kind: Kind = VM) -> list[VmRequest]:
     """Return one request per object of the kind; every problem of every one is reported at once."""
     if params.get("vms") is None:
-        return [request_from(params, "", kind)]
+        found = request_from(params, "", kind)
+        if problems := useless([params]):
+            raise BadArgument(problems[0])
+        return [found]
     from .entries import requests_of  # one by one is how most tasks go
 
     return requests_of(params, kind)
+
+
+def useless(asked: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Say which options none of these makes use of: machines of a task may share one that only some heed."""
+    problems = []
+    for option, use in USES.items():
+        states = {one.get("state") or "present" for one in asked if _is_given(one.get(option))}
+        if states and states.isdisjoint(use.states):
+            there = ", ".join(f"state={one}" for one in sorted(states))
+            wanted = " or ".join(f"state={one}" for one in use.states)
+            problems.append(f"{option} says {use.says}; with {there} it has no effect: set {wanted}, or leave it out")
+    return problems
+
+
+def _is_given(value: Any) -> bool:
+    return any(one is not None for one in value.values()) if isinstance(value, Mapping) else value is not None
 
 
 def request_from(params: Mapping[str, Any], where: str, kind: Kind) -> VmRequest:
@@ -149,7 +185,24 @@ def _whose(params: Mapping[str, Any], kind: Kind) -> str:
 
 
 def _check(params: Mapping[str, Any], built: dict[str, Any], state: str, kind: Kind) -> None:
-    metadata = built["metadata"]
+    _check_identity(built["metadata"], state)
+    if params.get("start_paused") and kind is VM:
+        _check_start(built, state)
+    for option in _NOT_EMPTY:
+        above, _dot, last = option.rpartition(".")
+        if ((params.get(above) or {}) if above else params).get(last) == "":
+            raise BadArgument(
+                f"{option} is empty; leave it out, and of a variable write {{{{ ... | default(omit, true) }}}}"
+            )
+    for option in ("replicas", "grace_period_seconds", "unfreeze_timeout"):
+        if (params.get(option) or 0) < 0:
+            raise BadArgument(f"{option} is {params[option]}: it must not be negative")
+    grace = params.get("grace_period_seconds")
+    if state == "restarted" and grace:
+        raise BadArgument("grace_period_seconds: a restart is either graceful (leave it out) or immediate (0)")
+
+
+def _check_identity(metadata: Mapping[str, Any], state: str) -> None:
     if not metadata.get("namespace"):
         raise BadArgument("namespace is missing: give the option namespace, or metadata.namespace in the definition")
     paths.check_namespace("namespace", metadata["namespace"])
@@ -161,23 +214,18 @@ def _check(params: Mapping[str, Any], built: dict[str, Any], state: str, kind: K
         )
     elif state != "present":
         raise BadArgument(f"generate_name names nothing that is there, so it cannot be {state}; give its name")
-    if params.get("start_paused") and kind is VM and state != "started":
+
+
+def _check_start(built: dict[str, Any], state: str) -> None:
+    if state != "started":
         raise BadArgument(
             "start_paused says how state=started starts a guest; set that state, or declare startStrategy in spec"
         )
-    if params.get("start_paused") and kind is VM and run_strategy(built) in _SELF_STARTING:
+    if run_strategy(built) in _SELF_STARTING:
         raise BadArgument(
             f"start_paused: a machine whose run strategy is {run_strategy(built)} starts by itself, and not paused;"
             " declare startStrategy in spec instead"
         )
-    if params.get("unfreeze_timeout") is not None and state != "frozen":
-        raise BadArgument("unfreeze_timeout says how long state=frozen lasts at most; set that state, or leave it out")
-    for option in ("replicas", "grace_period_seconds", "unfreeze_timeout"):
-        if (params.get(option) or 0) < 0:
-            raise BadArgument(f"{option} is {params[option]}: it must not be negative")
-    grace = params.get("grace_period_seconds")
-    if state == "restarted" and grace:
-        raise BadArgument("grace_period_seconds: a restart is either graceful (leave it out) or immediate (0)")
 
 
 def _delete_options(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,11 +8,11 @@ _client/waiter.py, what is enough in goal.py.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from .._client.api import Api, Resource
-from .._client.errors import TimedOut, VirtError
+from .._client.errors import Forbidden, TimedOut, VirtError
 from .._client.waiter import Reached, Verdict, Waiter
 from ..kubevirt_api import names
 from . import cluster, diagnose
@@ -52,6 +52,8 @@ class _Wait:
     timeout_seconds: float
     deadline: float
     with_claims: bool
+    listed: dict[str, Object | None] = field(default_factory=dict)
+    """Instances that were read together for one look at all VMs; each is used once."""
 
     @property
     def _instances(self) -> Resource:
@@ -68,7 +70,8 @@ class _Wait:
         claims = {name: self._claims(name) for name in leaving} if self.with_claims else {}
         done = {name: found for name, found in claims.items() if isinstance(found, VirtError)}
         others = [name for name in self.goals if name not in done]
-        reached = Waiter(self.api, self.resource, self._judge, deadline=self.deadline).until(others)
+        waiter = Waiter(self.api, self.resource, self._judge, deadline=self.deadline, prepare=self._list_instances)
+        reached = waiter.until(others)
         done.update({name: self._result(name, one) for name, one in reached.items()})
         gone = [name for name in leaving if done[name] is None]
         if gone and self._has_instances:  # the instances that they owned go with them
@@ -159,8 +162,21 @@ class _Wait:
             self.seen[name] = obj
         instance = obj
         if obj is not None and self._has_instances and goal.kind != "gone":
-            instance = self.api.get(self._instances, name)
+            is_listed = name in self.listed
+            instance = self.listed.pop(name) if is_listed else self.api.get(self._instances, name)
         return judge(goal, obj, instance)
+
+    def _list_instances(self, names_judged: list[str]) -> None:
+        """Read the instances of many VMs with one request, where the user may."""
+        self.listed = {}
+        needed = [name for name in names_judged if self.goals[name].kind != "gone"] if self._has_instances else []
+        if len(needed) < cluster.LIST_FROM:
+            return
+        try:
+            found = {one["metadata"]["name"]: one for one in self.api.list(self._instances)}
+        except Forbidden:
+            return  # each is read by itself then
+        self.listed = {name: found.get(name) for name in needed}
 
     def _judge_instance(self, name: str, obj: Object | None) -> Verdict:
         return Verdict(done=not _is_owned(obj, self.seen.get(name)))

@@ -23,9 +23,6 @@ _STORIES = (f"{_TESTS}/_vm/test_nothing_is_lost.py",)
 _BY_OWNERSHIP = (f"{_TESTS}/_vm/test_ownership.py",)
 _BY_SERVICE = (f"{_TESTS}/_vm/test_service.py",)
 
-_EXPOSURE = "plugins/module_utils/_service/exposure.py"
-_EXPOSE = "plugins/module_utils/_service/ensure.py"
-_BY_SERVICE_MODULE = (f"{_TESTS}/_service/test_expose.py",)
 _REPLICA_SET = "plugins/module_utils/_vm/replica_set.py"
 _BY_SET = (f"{_TESTS}/_vm/test_replica_set.py",)
 _BY_INSTANCE = (f"{_TESTS}/_vm/test_instance.py",)
@@ -34,46 +31,11 @@ _BY_GOAL = (f"{_TESTS}/_vm/test_goal.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
-        file=_EXPOSE,
-        line="        raise VirtError(whose)\n",
-        without="        pass\n",
-        because="A Service of somebody's that has a machine's name would find the machine instead, and go with it.",
-        tests=_BY_SERVICE_MODULE,
-    ),
-    Guard(
         file="plugins/module_utils/_vm/writing.py",
         line="whole.only_new(whole.for_creation(request))",
         without="whole.for_creation(request)",
         because="A machine that somebody made between look and write would be started, and lose its disks.",
         tests=_STORIES,
-    ),
-    Guard(
-        file=_EXPOSURE,
-        line="    selector = {**dict.fromkeys(old), **wanted",
-        without="    selector = {**wanted",
-        because="A Service would select by old and new labels at once, and find no Pod.",
-        tests=_BY_SERVICE_MODULE,
-    ),
-    Guard(
-        file=_EXPOSURE,
-        line="            others = [one for one in there if (",
-        without="            others = [one for one in there if True or (",
-        because="A Service that belongs to what is gone is deleted by the garbage collector.",
-        tests=_BY_SERVICE_MODULE,
-    ),
-    Guard(
-        file=_EXPOSE,
-        line='        wanted["spec"].pop("ports", None)',
-        without="        pass",
-        because="A task that says nothing of ports would replace those that are there.",
-        tests=_BY_SERVICE_MODULE,
-    ),
-    Guard(
-        file=_EXPOSE,
-        line='{**(patch.get("metadata") or {}), **version}',
-        without='{**(patch.get("metadata") or {})}',
-        because="A list that was read would overwrite the port that somebody adds meanwhile.",
-        tests=_BY_SERVICE_MODULE,
     ),
     Guard(
         file=_WHOLE,
@@ -102,6 +64,20 @@ GUARDS: tuple[Guard, ...] = (
         without="                pass",
         because="Deletion would be reported while the set's guests still run.",
         tests=_BY_SET,
+    ),
+    Guard(
+        file=_WAITING,
+        line="self.listed.pop(name) if is_listed",
+        without="self.listed[name] if is_listed",
+        because="An event would be judged by how its guest was when all were read, and waited for in vain.",
+        tests=(f"{_TESTS}/_vm/test_waiting.py",),
+    ),
+    Guard(
+        file=_WAITING,
+        line="        if len(needed) < cluster.LIST_FROM:",
+        without="        if True:",
+        because="Where every watch is ended at once, a hundred machines would be a hundred requests for each look.",
+        tests=(f"{_TESTS}/_vm/test_waiting.py",),
     ),
     Guard(
         file=_INSTANCE,

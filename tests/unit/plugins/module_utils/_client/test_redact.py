@@ -43,6 +43,48 @@ def test_a_password_in_an_address_is_a_secret(name: str) -> None:
     assert set(redact.secrets_in({name: "https://user:canary@api.example.org"})) == {"canary"}
 
 
+URL = "https://joe:canary@images.example.org/a.img"
+
+
+@pytest.mark.parametrize(
+    "obj",
+    [
+        pytest.param({"spec": {"source": {"http": {"url": URL}}}}, id="where a disk comes from"),
+        pytest.param({"annotations": {"note": f"from {URL}, twice: {URL}"}}, id="inside a text"),
+        pytest.param({"args": ["a", URL]}, id="in a list"),
+        pytest.param({"url": "s3://:canary@h"}, id="no user"),
+        pytest.param({"url": "ftp://joe:canary@@h"}, id="an @ in it"),
+        pytest.param({"annotations": {"kubevirt.io/ignitiondata": '{"passwd": "canary"}'}}, id="ignition"),
+    ],
+)
+def test_a_password_in_any_text_is_hidden_and_the_rest_is_shown(obj: dict[str, Any]) -> None:
+    assert any("canary" in one for one in redact.secrets_in_arguments({"spec": obj}, frozenset({"spec"})))
+    assert "canary" not in str(redact.redacted(obj))
+    assert "canary" in str(obj), "the object itself stays as it is"
+
+
+def test_of_an_address_all_but_the_password_is_shown() -> None:
+    assert redact.redacted({"url": URL})["url"] == f"https://joe:{redact.MARK}@images.example.org/a.img"
+    changed = redact.redacted({"url": URL}, unlike={"url": URL.replace("canary", "older")})["url"]
+    assert changed == f"https://joe:{redact.CHANGED_MARK}@images.example.org/a.img"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["docker://registry:5000/a@sha256:0123abcd", "http://h:80/?mail=a@b", "https://h/a:b@c", "joe@h", "a://joe@h:1234"],
+)
+def test_an_address_without_a_password_is_shown(text: str) -> None:
+    assert redact.redacted({"url": text}) == {"url": text}
+    assert set(redact.secrets_in({"url": text})) == set()
+
+
+@pytest.mark.parametrize("env", [{"KEY": "canary"}, ["KEY=canary"], "KEY=canary", [{"name": "K", "value": "canary"}]])
+def test_a_credential_plugins_environment_is_secret_however_it_is_written(env: Any) -> None:
+    found = set(redact.secrets_in({"user": {"exec": {"command": "seen", "env": env}}}))
+    assert any("canary" in one for one in found)
+    assert "seen" not in found
+
+
 def test_base64_is_a_secret_in_both_forms() -> None:
     found = set(redact.secrets_in({"userDataBase64": base64.b64encode(b"canary").decode()}))
     assert "canary" in found

@@ -5,53 +5,19 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import yaml
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
-from ansible_collections.virtops.kubevirt.plugins.module_utils._client.api import Api
-from ansible_collections.virtops.kubevirt.plugins.module_utils._client.endpoint import Endpoint
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import BadArgument, TimedOut, VirtError
-from ansible_collections.virtops.kubevirt.plugins.module_utils._service import ensure, exposure
+from ansible_collections.virtops.kubevirt.plugins.module_utils._service import exposure
 from ansible_collections.virtops.kubevirt.plugins.modules import kubevirt_service
-from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_api import World, serving
+from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_api import World
 
 Expose = Callable[..., dict[str, Any]]
 KEY = ("services", "default", "web")
 PORT = [{"port": 80, "target_port": 8080}]
-
-
-@pytest.fixture
-def world() -> World:
-    found = World()
-    interfaces = [{"name": "default", "ports": [{"port": 22}, {"port": 53, "protocol": "UDP", "name": "dns"}]}]
-    machine = {"domain": {"devices": {"interfaces": interfaces}}}
-    named = {"name": "web", "namespace": "default"}
-    found.put("virtualmachines", {"metadata": dict(named), "spec": {"template": {"spec": machine}}})
-    found.put("virtualmachineinstances", {"metadata": {**named, "name": "bare"}, "spec": {"domain": {}}})
-    selector = {"matchLabels": {"app": "workers"}}
-    found.put(
-        "virtualmachineinstancereplicasets", {"metadata": {**named, "name": "workers"}, "spec": {"selector": selector}}
-    )
-    return found
-
-
-@pytest.fixture
-def expose(world: World) -> Iterator[Expose]:
-    """Run one task of kubevirt_service with these options; check_mode and diff are keywords as well."""
-    with serving(world) as url:
-        api = Api.connect(Endpoint(server=url))
-
-        def run(*, check_mode: bool = False, diff: bool = False, **options: Any) -> dict[str, Any]:
-            checked = ArgumentSpecValidator(ensure.argument_spec()).validate({"namespace": "default", **options})
-            assert checked.error_messages == []
-            return ensure.run(checked.validated_parameters, api, check_mode=check_mode, diff=diff)
-
-        yield run
-        api.close()
 
 
 def test_a_vm_is_exposed_once(world: World, expose: Expose) -> None:
@@ -123,32 +89,6 @@ def test_another_selector_replaces_the_old_one(world: World, expose: Expose) -> 
     assert world.objects[KEY]["spec"]["selector"] == {"app": "web"}
 
 
-@pytest.mark.parametrize("state", ["present", "absent"])
-def test_somebody_elses_service_of_the_name_is_neither_taken_over_nor_deleted(
-    world: World, expose: Expose, state: str
-) -> None:
-    """It has its name from what is exposed: nobody has said that this very Service is meant."""
-    world.put("services", {"metadata": {"name": "web", "namespace": "default"}, "spec": {"selector": {"app": "shop"}}})
-    before = copy.deepcopy(world.objects[KEY])
-
-    with pytest.raises(VirtError, match=r"Service default/web finds other Pods \(app=shop\).*give name.*or selector"):
-        expose(vm="web", ports=PORT, state=state)
-
-    assert world.objects[KEY] == before
-    assert expose(vm="web", ports=PORT, selector={"vmi.kubevirt.io/id": "web"})["changed"] is True
-    assert expose(name="web", state="absent")["changed"] is True
-
-
-@pytest.mark.parametrize("selector", [{"vmi.kubevirt.io/id": "db"}, {"vm.kubevirt.io/name": "web"}, {}])
-def test_one_that_finds_guests_or_nothing_is_ours_to_change(
-    world: World, expose: Expose, selector: dict[str, str]
-) -> None:
-    """As virtctl makes them, and as this module did for another machine."""
-    world.put("services", {"metadata": {"name": "web", "namespace": "default"}, "spec": {"selector": selector}})
-
-    assert expose(vm="web", ports=PORT)["changed"] is True
-
-
 def test_a_replica_set_goes_by_its_labels(world: World, expose: Expose) -> None:
     assert expose(replicaset="workers", ports=PORT)["result"]["spec"]["selector"] == {"app": "workers"}
     world.objects["virtualmachineinstancereplicasets", "default", "workers"]["spec"]["selector"] = {
@@ -212,9 +152,20 @@ def test_an_address_is_waited_for(world: World, expose: Expose) -> None:
     ("options", "words"),
     [
         pytest.param({}, "name is missing: give it, or name what is exposed", id="nothing"),
+        pytest.param({"name": "x", "vm": "", "state": "absent"}, "vm is empty; name what is exposed", id="empty"),
         pytest.param({"name": "x"}, "nothing says what is exposed: give vm, vmi or replicaset", id="no target"),
         pytest.param({"vm": "a.b"}, "name 'a.b' is not a Service's name", id="name that a Service cannot have"),
         pytest.param({"vm": "web", "ports": [{"port": 0}]}, r"ports\[0\].port is 0: a port is between", id="port"),
+        pytest.param(
+            {"vm": "web", "ports": [{"port": 1, "target_port": True}]},
+            r"ports\[0\].target_port: is to be a port's number or name, not true or false",
+            id="target port, a bool",
+        ),
+        pytest.param(
+            {"vm": "web", "ports": [{"port": 1, "target_port": [1]}]},
+            r"ports\[0\].target_port: is to be a port's number or name, not a list",
+            id="target port, a list",
+        ),
         pytest.param({"vm": "web", "ports": [{"port": 1}, {"port": 2}]}, r"ports\[0\]: a name is missing", id="names"),
         pytest.param({"vm": "web", "selector": {"a": 1}}, r"selector\[a\]: the value is not a text", id="selector"),
         pytest.param({"vm": "web", "labels": {"a": 1}}, r"labels\[a\]: the value is not a text", id="label"),
@@ -232,6 +183,12 @@ def test_what_is_not_there_is_not_exposed(expose: Expose) -> None:
         VirtError, match="VirtualMachine default/none is not there, so Service default/none cannot belong"
     ):
         expose(vm="none", ports=PORT)
+
+
+def test_a_password_in_an_address_is_not_shown(world: World, expose: Expose) -> None:
+    result = expose(vm="web", ports=PORT, annotations={"from": "https://joe:canary@h"}, diff=True)
+    assert "canary" not in str(result)
+    assert world.objects[KEY]["metadata"]["annotations"] == {"from": "https://joe:canary@h"}
 
 
 def test_a_long_name_has_the_id_that_kubevirt_gives_it() -> None:

@@ -155,9 +155,7 @@ def test_what_makes_no_sense_in_an_entry_is_refused_before_anything_is_sent(
     "entries",
     [
         pytest.param([], id="none"),
-        pytest.param(
-            [{"name": "a", "state": "absent"}, {"name": "b", "state": "stopped", **ORPHAN, **MACHINE}], id="b"
-        ),
+        pytest.param([{"name": "a", "state": "absent"}, {"name": "b", "state": "stopped", **MACHINE}], id="b"),
     ],
 )
 def test_entries_that_are_not_deleted_are_no_business_of_claims(task: Task, entries: list[dict[str, Any]]) -> None:

@@ -48,6 +48,13 @@ def test_a_definition_that_says_less_changes_nothing(of_instances: Task) -> None
     assert of_instances(definition=whole)["changed"] is False
 
 
+def test_one_that_does_not_run_yet_is_not_said_to_be_started(world: World, of_instances: Task) -> None:
+    of_instances(**MACHINE)
+    world.objects[KEY]["status"]["phase"] = "Scheduling"
+    with pytest.raises(VirtError, match=r"is Scheduling, not Running; .*kubevirt_vmi with state=present"):
+        of_instances(state="paused")
+
+
 @pytest.mark.parametrize("phase", ["Running", "Failed"])
 def test_force_makes_it_anew_where_it_differs_or_is_over(world: World, of_instances: Task, phase: str) -> None:
     of_instances(**MACHINE)

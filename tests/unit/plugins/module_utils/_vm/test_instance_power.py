@@ -61,6 +61,15 @@ def test_what_cannot_be_is_told_with_the_remedy(state: str, vmi: dict[str, Any] 
         instance_power.decide(state, vmi, 300)
 
 
+@pytest.mark.parametrize("vmi", [None, a_vmi(deleting=True), a_vmi(phase="Scheduling")])
+def test_the_remedy_is_one_that_the_module_takes(vmi: dict[str, Any] | None) -> None:
+    """An instance of its own is not started; it is made, and runs."""
+    with pytest.raises(Impossible, match=r"first \(state=started, with wait=true\)"):
+        instance_power.decide("paused", vmi, 300)
+    with pytest.raises(Impossible, match=r"kubevirt_vmi with state=present, or kubevirt_vm with state=started where"):
+        instance_power.decide("paused", vmi, 300, of_vm=False)
+
+
 @pytest.mark.parametrize(("given", "sent"), [(300, "300s"), (0, "0s")])
 def test_a_freeze_says_when_it_ends(given: int, sent: str) -> None:
     """Upstream refuses one that does not."""

@@ -93,6 +93,52 @@ def test_one_list_serves_all_vms_of_a_namespace(world: World, task: Task) -> Non
     assert len(listed) == 2, "one before the changes, one to wait"
 
 
+def instances_read(world: World) -> tuple[int, int]:
+    """Return how many lists of instances were asked for, and how many single ones."""
+    read = [path for method, path in world.requests if method == "GET" and "watch=" not in path]
+    lists = [path for path in read if "/virtualmachineinstances?" in path]
+    return len(lists), len([path for path in read if "/virtualmachineinstances/" in path])
+
+
+@pytest.mark.parametrize(("names", "read"), [("abcd", (1, 0)), ("abc", (0, 3))])
+def test_from_some_vms_on_one_list_serves_for_their_instances(
+    world: World, task: Task, names: str, read: tuple[int, int]
+) -> None:
+    """Where something ends every watch at once, all are read again and again."""
+    task(wait=True, vms=[{"name": name} for name in names], **MACHINE)
+
+    assert instances_read(world) == read
+
+
+def test_who_may_not_list_instances_has_each_read(world: World, task: Task) -> None:
+    world.mischief = lambda _method, path: FORBIDDEN if "/virtualmachineinstances?" in path else None
+
+    result = task(wait=True, vms=[{"name": name} for name in "abcd"], **MACHINE)
+
+    assert [one["result"]["status"]["ready"] for one in result["results"]] == [True] * 4
+    assert instances_read(world)[1] == 4
+
+
+def test_an_event_is_judged_by_the_instance_as_it_is_then(world: World, task: Task, api: Api) -> None:
+    world.unschedulable = "no node"
+    task(vms=[{"name": name} for name in "abcd"], **MACHINE)
+
+    def a_node_comes() -> None:
+        pause_until(lambda: bool(world.watchers))
+        for name in "abcd":
+            instance = world.objects["virtualmachineinstances", "default", name]
+            instance["status"] = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+            world.put("virtualmachineinstances", instance)
+            world.reconcile("default", name)
+
+    thread = threading.Thread(target=a_node_comes)
+    thread.start()
+    found = wait(api, *"abcd")
+    thread.join()
+    assert [one["status"]["printableStatus"] for one in found.values()] == ["Running"] * 4
+    assert instances_read(world) == (1, 4)
+
+
 def test_deletion_waits_for_the_instance_too(world: World, task: Task, api: Api) -> None:
     task(**MACHINE)
     vm, instance = world.vm("web"), world.objects["virtualmachineinstances", "default", "web"]

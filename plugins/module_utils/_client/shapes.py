@@ -1,0 +1,89 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is a mapping, a list or a text, and is to be another, said by the name of its option. Pure.
+
+Asked before Ansible's own check, which names no option or makes a text of everything. No value is said: it may be a
+secret.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ansible.module_utils.common.validation import check_type_dict
+
+_TEXTS = ("str", "path")
+"""Types of an option that is a text."""
+
+
+def misshapen(spec: Mapping[str, Any], params: Mapping[str, Any], where: str = "") -> str:
+    """Say which option is to be a mapping, a list of them, or a text, and is none; "" if all are.
+
+    A text may write a mapping. The other way round, Ansible would make the text that Python has for it.
+    """
+    for name, option in spec.items():
+        value = next(
+            (params[key] for key in (name, *(option.get("aliases") or ())) if params.get(key) is not None), None
+        )
+        if value is not None and (wrong := _wrong(option, where + name, value)):
+            return wrong
+    return ""
+
+
+def shape(value: Any) -> str:
+    """Say what a value is, without saying it."""
+    if value is None:
+        return "null"
+    if isinstance(value, Mapping):
+        return "a mapping"
+    if isinstance(value, str):
+        return "a text" if value else "an empty text"
+    return "a list" if isinstance(value, list) else "true or false" if isinstance(value, bool) else "a number"
+
+
+def _wrong(option: Mapping[str, Any], where: str, value: Any) -> str:
+    kind, elements = option.get("type", "str"), option.get("elements")
+    if kind == "dict":
+        if not _may_be_mapping(value):
+            return f"{where}: is to be a mapping, not {shape(value)}"
+        return misshapen(option.get("options") or {}, _mapping(value), f"{where}.")
+    if kind in _TEXTS and isinstance(value, (Mapping, list)):
+        return f"{where}: is to be a text, not {shape(value)}; {_remedy(where)}"
+    if elements not in (*_TEXTS, "dict"):
+        return ""
+    items = value if isinstance(value, list) else [value]
+    is_wrong = _is_no_text if elements in _TEXTS else lambda one: not _may_be_mapping(one)
+    wrong = next((number for number, one in enumerate(items) if is_wrong(one)), None)
+    if wrong is not None:
+        kinds = "texts" if elements in _TEXTS else "mappings"
+        return f"{where}: is to be a list of {kinds}; item {wrong + 1} is {shape(items[wrong])}"
+    inner = option.get("options") or {}
+    found = (misshapen(inner, _mapping(one), f"{where}[{index}].") for index, one in enumerate(items) if inner)
+    return next(filter(None, found), "")
+
+
+def _may_be_mapping(value: Any) -> bool:
+    return isinstance(value, Mapping) or (isinstance(value, str) and ("{" in value or "=" in value))
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    """Return a mapping that may be written in a text; empty if Ansible will refuse it, and say so."""
+    try:
+        found: Mapping[str, Any] = check_type_dict(value)
+    except TypeError:
+        return {}
+    return found
+
+
+def _is_no_text(value: Any) -> bool:
+    return value is None or isinstance(value, (Mapping, list))
+
+
+def _remedy(where: str) -> str:
+    option = where.rpartition(".")[2]
+    if option not in ("user_data", "network_data"):
+        return "write one text, in quotation marks where it begins with { or ["
+    begin = " after the line #cloud-config" if option == "user_data" else ""
+    return f"write it as a block (|), or '| to_nice_yaml'{begin}; after a template that writes JSON '| string'"

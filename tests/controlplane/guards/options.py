@@ -1,0 +1,71 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Options of modules: what would be sent as something else, carried out otherwise than it reads, or shown."""
+
+from __future__ import annotations
+
+from tests.controlplane.guards.guard import Guard
+
+_UNITS = "tests/unit/plugins/module_utils"
+_REDACT = "plugins/module_utils/_client/redact.py"
+_BY_REDACT = (f"{_UNITS}/_client/test_redact.py",)
+
+GUARDS: tuple[Guard, ...] = (
+    Guard(
+        file="plugins/module_utils/_client/shapes.py",
+        line="    if kind in _TEXTS and isinstance(value, (Mapping, list)):",
+        without="    if False:",
+        because="A guest would be given what Python calls its user data, and set up by none of it.",
+        tests=(f"{_UNITS}/_client/test_shapes.py",),
+    ),
+    Guard(
+        file="plugins/module_utils/_vm/request.py",
+        line="        if states and states.isdisjoint(use.states):",
+        without="        if False:",
+        because="A guest that was to be given time would be ended with its machine, without a word.",
+        tests=(f"{_UNITS}/_vm/test_request.py",),
+    ),
+    Guard(
+        file="plugins/module_utils/_service/exposure.py",
+        line="    if empty:  # with the name alone, any Service is deleted",
+        without="    if False:",
+        because="A variable that is empty would leave the name alone, which deletes whatever has it.",
+        tests=(f"{_UNITS}/_service/test_expose.py",),
+    ),
+    Guard(
+        file=_REDACT,
+        line="        for _user, password in _PASSWORD.findall(value):",
+        without="        for _user, password in ():",
+        because="Ansible would print the password in a disk's address with the task's arguments.",
+        tests=_BY_REDACT,
+    ),
+    Guard(
+        file=_REDACT,
+        line="        return _PASSWORD.sub(lambda found: found[1] + _mark(found[2], old), value)",
+        without="        return value",
+        because="What the server has would be shown with the password in an address.",
+        tests=_BY_REDACT,
+    ),
+    Guard(
+        file=_REDACT,
+        line='        "kubevirt.io/ignitiondata",',
+        without="",
+        because="Ignition is user data: passwords and keys of the guest.",
+        tests=_BY_REDACT,
+    ),
+    Guard(
+        file=_REDACT,
+        line='                yield from _environment(inner.get("env"))\n',
+        without="",
+        because="A credential that is written as a mapping would be shown with what is refused for it.",
+        tests=_BY_REDACT,
+    ),
+    Guard(
+        file="plugins/module_utils/_service/ensure.py",
+        line='"result": redact.redacted(after or {})}',
+        without='"result": after or {}}',
+        because="A Service's annotations may hold an address with a password.",
+        tests=(f"{_UNITS}/_service/test_expose.py",),
+    ),
+)
