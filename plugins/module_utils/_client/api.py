@@ -204,4 +204,9 @@ def _expect_object(attempt: str, status: int, answer: Any) -> Object:
     found = expect(attempt, status, answer)
     if not isinstance(found, dict):
         raise Unavailable(f"cannot {attempt}: unexpected answer, status {status} without an object")
+    for field, kind in (("metadata", dict), ("items", list)):
+        if not isinstance(found.get(field) or kind(), kind):
+            raise Unavailable(f"cannot {attempt}: unexpected answer, status {status} with a {field} that is none")
+    if not all(isinstance(one, dict) for one in found.get("items") or ()):
+        raise Unavailable(f"cannot {attempt}: unexpected answer, status {status} with items that are no objects")
     return found

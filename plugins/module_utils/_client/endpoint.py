@@ -14,7 +14,7 @@ import os
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from .errors import BadArgument
 
@@ -169,17 +169,37 @@ def _overlay(found: Endpoint, explicit: Endpoint) -> Endpoint:
     )
 
 
+def _parts(server: str) -> SplitResult:
+    try:
+        parts = urlsplit(server if "://" in server else f"https://{server}")
+        is_usable = bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port or an address that is none
+        is_usable = False
+    if not is_usable or parts.scheme not in ("http", "https") or parts.username or parts.query or parts.fragment:
+        raise BadArgument("host: not an address like https://cluster.example.org:6443")
+    return parts
+
+
+def _check_header(name: str, value: str) -> None:
+    if any(char in value for char in "\r\n\0"):
+        raise BadArgument(f"{name}: a header value may not contain line breaks")
+    try:
+        value.encode("latin-1")
+    except UnicodeEncodeError as error:
+        raise BadArgument(
+            f"{name}: character {error.start + 1} cannot be sent in a header; is it the right text?"
+        ) from None
+
+
 def _checked(endpoint: Endpoint, params: Mapping[str, Any]) -> Endpoint:
     if params.get("validate_certs") is True:
         endpoint = endpoint._replace(verify=True)
     if not endpoint.server:
         raise BadArgument("no cluster is named: give host, or kubeconfig, or context, or set K8S_AUTH_KUBECONFIG")
-    parts = urlsplit(endpoint.server if "://" in endpoint.server else f"https://{endpoint.server}")
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query or parts.fragment:
-        raise BadArgument("host: not an address like https://cluster.example.org:6443")
-    for name, value in (("api_key", endpoint.token), ("impersonate_user", endpoint.headers.get("Impersonate-User"))):
-        if value and any(char in value for char in "\r\n\0"):
-            raise BadArgument(f"{name}: a header value may not contain line breaks")
+    parts = _parts(endpoint.server)
+    headers = (("api_key", endpoint.token), *endpoint.headers.items(), *(("groups", one) for one in endpoint.groups))
+    for name, value in headers:
+        _check_header("impersonate_user" if name == "Impersonate-User" else name, value or "")
     if endpoint.proxy:
         endpoint = endpoint._replace(proxy_headers={**_proxy_user(endpoint.proxy), **endpoint.proxy_headers})
     warnings = list(endpoint.warnings)

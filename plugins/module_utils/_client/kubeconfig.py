@@ -13,6 +13,7 @@ import stat
 from collections.abc import Mapping
 from typing import Any
 
+from . import kubeconfig_shape
 from .endpoint import Endpoint
 from .errors import BadArgument
 
@@ -36,8 +37,10 @@ def read(source: Any, context: str | None = None, *, persist: bool = False) -> E
     warnings: list[str] = []
     if isinstance(source, Mapping):
         config, where = dict(source), "kubeconfig"
+        kubeconfig_shape.check(config, where, is_templated=True)
     elif isinstance(source, str) and is_inline(source):
         config, where = _parse(source, "given as text"), "kubeconfig"  # a dict that a template made text of, or YAML
+        kubeconfig_shape.check(config, where, is_templated=True)
     elif isinstance(source, str):
         config, where = _merged(split(source), warnings), source
     else:
@@ -84,6 +87,7 @@ def _load(path: str, warnings: list[str]) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError) as error:
         raise BadArgument(f"cannot read kubeconfig {path}: {getattr(error, 'strerror', None) or error}") from error
     config = _parse(text, path)
+    kubeconfig_shape.check(config, f"kubeconfig {path}", is_templated=False)
     base = os.path.dirname(os.path.abspath(path))
     for key, inner, names in (
         ("clusters", "cluster", ("certificate-authority",)),
@@ -131,7 +135,7 @@ def _named(config: Mapping[str, Any], key: str, inner: str, name: str | None, wh
 def _cluster(cluster: Mapping[str, Any], where: str) -> dict[str, Any]:
     return {
         "server": str(cluster.get("server") or "").rstrip("/"),
-        "verify": not cluster.get("insecure-skip-tls-verify"),
+        "verify": not kubeconfig_shape.is_on(cluster.get("insecure-skip-tls-verify")),
         "server_name": cluster.get("tls-server-name"),
         "proxy": cluster.get("proxy-url"),
         "ca_file": cluster.get("certificate-authority"),

@@ -22,10 +22,12 @@ _CLASSES = {400: Invalid, 401: Forbidden, 403: Forbidden, 404: NotFound, 409: Co
 def refusal(attempt: str, status: int, answer: Any) -> ApiError:
     """Translate the API server's Status object into an error that names the attempt and the fields."""
     body = answer if isinstance(answer, dict) else {}
-    details = body.get("details") or {}
+    details, listed = body.get("details"), None
+    if isinstance(details, dict):
+        listed = details.get("causes")
     causes = [
         {"field": cut(str(one.get("field") or "?"), 200), "message": cut(str(one.get("message") or ""), 300)}
-        for one in (details.get("causes") or ())[:CAUSES_LIMIT]
+        for one in (listed if isinstance(listed, list) else [])[:CAUSES_LIMIT]
         if isinstance(one, dict)
     ]
     causes = [one for one in causes if one["field"] != "<nil>"] or causes  # "some rules were not checked"

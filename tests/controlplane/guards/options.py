@@ -13,6 +13,20 @@ _BY_REDACT = (f"{_UNITS}/_client/test_redact.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
+        file="plugins/module_utils/_client/kubeconfig.py",
+        line="        kubeconfig_shape.check(config, where, is_templated=True)\n    elif isinstance(source, str):\n",
+        without="    elif isinstance(source, str):\n",
+        because="What stands in a kubeconfig of a variable would be guessed, and what is none ends in a traceback.",
+        tests=("tests/unit/plugins/module_utils/_client/test_kubeconfig_shape.py",),
+    ),
+    Guard(
+        file="plugins/module_utils/_client/kubeconfig_shape.py",
+        line="    return WORDS[value.lower()] if isinstance(value, str) else bool(value)\n",
+        without="    return bool(value)\n",
+        because='A check of the server that is not to be skipped ("false") would be skipped.',
+        tests=("tests/unit/plugins/module_utils/_client/test_kubeconfig_shape.py",),
+    ),
+    Guard(
         file="plugins/module_utils/_client/shapes.py",
         line="    if kind in _TEXTS and isinstance(value, (Mapping, list)):",
         without="    if False:",

@@ -71,3 +71,21 @@ def test_foreign_text_is_cut_and_made_printable() -> None:
 
 def test_no_library_exception_is_a_parent() -> None:
     assert errors.VirtError.__bases__ == (Exception,)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"code": 403, "details": "no policy"},
+        {"details": ["no policy"]},
+        {"details": {"causes": {"field": "no policy"}}},
+        {"details": {"causes": 5}, "message": 5},
+        ["no policy"],
+    ],
+    ids=str,
+)
+def test_an_answer_of_something_in_between_is_a_refusal_as_well(answer: object) -> None:
+    error = refusals.refusal("read VirtualMachine default/web", 403, answer)
+
+    assert isinstance(error, errors.Forbidden)
+    assert error.message.startswith("cannot read VirtualMachine default/web: ")

@@ -1,0 +1,40 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Answers that are no objects, of something that stands between a module and its API server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.api import Api, Resource
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import Unavailable
+
+VMS = Resource("kubevirt.io/v1", "virtualmachines", "VirtualMachine", "default")
+
+
+class Answering:
+    """A transport that has one answer."""
+
+    def __init__(self, answer: Any) -> None:
+        self._answer = answer
+
+    def request(self, *_unused: object, **_options: object) -> tuple[int, Any]:
+        return 200, self._answer
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [[], "text", 5, {"items": "text"}, {"items": ["text"]}, {"items": {"a": 1}}, {"metadata": "text"}],
+    ids=str,
+)
+def test_a_list_that_is_none_is_said_to_be_none(answer: Any) -> None:
+    with pytest.raises(Unavailable, match="cannot list virtualmachines: unexpected answer, status 200 with"):
+        Api(Answering(answer)).list(VMS)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("answer", [[], "text", {"metadata": ["text"]}], ids=str)
+def test_an_object_that_is_none_is_said_to_be_none(answer: Any) -> None:
+    with pytest.raises(Unavailable, match="cannot read VirtualMachine default/web: unexpected answer, status 200 with"):
+        Api(Answering(answer)).get(VMS, "web")  # type: ignore[arg-type]
