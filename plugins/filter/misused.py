@@ -90,7 +90,7 @@ def _bool(value: Any, _kind: Mapping[str, Any]) -> str | None:
 
 def _int(value: Any, kind: Mapping[str, Any]) -> str | None:
     least, most = kind.get("least"), kind.get("most")
-    if re.fullmatch(r"\s*[+-]?\d+\s*", str(value)):
+    if re.fullmatch(r"\s*[+-]?[0-9]+\s*", str(value)):
         number = int(str(value))
         if (least is None or least <= number) and (most is None or number <= most):
             return None

@@ -20,6 +20,9 @@ from .endpoint import resolve
 from .errors import VirtError
 from .shapes import misshapen
 
+_FROM_ENVIRONMENT = ("kubeconfig", "host", "proxy", "proxy_headers")
+"""Options that may come from there and have secrets inside; what is one as a whole is no_log."""
+
 
 class VirtModule(AnsibleModule):
     """An AnsibleModule that knows what is secret before it checks, and may echo, its arguments."""
@@ -40,7 +43,7 @@ def run(module: VirtModule, work: Callable[..., dict[str, Any]]) -> None:
     gc.freeze()  # what is loaded stays to the end: looking through it for what has gone would cost 3 % of a short task
     # plain containers: ansible-core 2.19 tags texts, and what is sent or compared must not care
     params = {name: _plain(value) for name, value in module.params.items()}
-    config = {"kubeconfig": params.get("kubeconfig")}  # may have come from the environment
+    config = {name: params[name] for name in _FROM_ENVIRONMENT if name in params}  # is not there before the check
     module.no_log_values.update(redact.secrets_in_arguments(config, frozenset(config)))
     try:
         endpoint = resolve(params, os.environ)

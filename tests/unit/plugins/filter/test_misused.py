@@ -50,6 +50,7 @@ def test_the_right_kind_is_taken(kind: dict[str, Any], value: object) -> None:
         ({"type": "bool"}, "maybe", "x is to be true or false, not 'maybe'"),
         ({"type": "bool"}, "y", "x is to be true or false, not 'y'"),
         ({"type": "bool"}, "", "x is to be true or false, not ''"),
+        ({"type": "int"}, "\u0662", "x is to be a number, not '\u0662'"),
         ({"type": "int"}, "1.5", "x is to be a number, not '1.5'"),
         ({"type": "int"}, True, "x is to be a number, not 'True'"),
         (LIMITED, "10", "x is to be a number from 1 to 9, not '10'"),

@@ -142,7 +142,9 @@ def test_a_module_creates_a_vm_and_shows_no_secret() -> None:
         pytest.param({"definition": "{canary-value"}, "definition", id="definition is no mapping"),
         pytest.param({"definition": {"kind": "canary-kind", "spec": {"userData": "canary-value"}}}, "kind", id="kind"),
         pytest.param({"cloud_init": {"user_data": "canary-value", "typ": "x"}}, "typ", id="misspelt suboption"),
-        pytest.param({"kubeconfig": "users: [canary-value::x]\n", "host": None}, "current-context", id="inline YAML"),
+        pytest.param(
+            {"kubeconfig": "users: [canary-value::x]\n", "host": None}, "users[0] must be a mapping", id="inline YAML"
+        ),
         pytest.param({"api_key": "canary-value\nX: y"}, "line breaks", id="line break in the token"),
         pytest.param({"state": "suspended"}, "value of state must be one of", id="unknown state"),
         pytest.param({"vms": []}, "mutually exclusive", id="name and vms"),
@@ -175,6 +177,13 @@ def test_a_kubeconfig_from_the_environment_is_not_printed_either() -> None:
     }
     result, output = run("kubevirt_vm_info", environment={"K8S_AUTH_KUBECONFIG": yaml.safe_dump(config)})
     assert "cannot talk to https://127.0.0.1:1" in result["msg"]
+    assert "canary" not in output
+
+
+def test_a_proxys_password_from_the_environment_is_not_printed_either() -> None:
+    environment = {"K8S_AUTH_PROXY": "http://me:canary-word@127.0.0.1:1"}
+    result, output = run("kubevirt_vm_info", host="https://127.0.0.1:1", api_key="t", environment=environment)
+    assert "127.0.0.1:1" in result["msg"]
     assert "canary" not in output
 
 

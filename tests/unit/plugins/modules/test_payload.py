@@ -21,7 +21,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[4]
 LOADED = {
-    "_client": "api argspec endpoint errors frame kubeconfig parallel paths redact shapes transport",
+    "_client": "api argspec endpoint errors frame kubeconfig kubeconfig_shape parallel paths redact shapes transport",
     "_vm": "argspec batch cluster compare field_path keyed_lists manifest overlay present request service shape",
     "kubevirt_api": "condition_types names phases predicates run_strategies",
 }
