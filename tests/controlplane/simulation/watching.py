@@ -10,7 +10,7 @@ stream ends; the history is lost (410), so that a fresh list skips what happened
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import cast
 
@@ -191,6 +191,10 @@ class WatchingCache(WatchCache):
             jitter=lambda: 0.5,
             sleep=self._server.sleep,
         )
+
+    def indexed(self, index: str, value: str) -> Collection[Key]:
+        """Return them in order: whoever is woken by them is in one, the same in every run of a seed."""
+        return tuple(sorted(super().indexed(index, value)))
 
     def start(self) -> None:
         """List, once  runs; subscribers hear of every object."""
