@@ -17,6 +17,13 @@ _BY_STATUS = ("tests/controlplane/virt_controller/vmi/test_status.py",)
 GUARDS: tuple[Guard, ...] = (
     Guard(
         file="controlplane/virt_controller/vmi/reconciler.py",
+        line="            if found.uid in granted or (is_any_enough and is_controlled(found, vmi)):",
+        without="            if is_controlled(found, vmi) and (found.uid in granted or is_any_enough):",
+        because="A granted Pod that somebody took the owner off would be told to be absent, and its guest runs.",
+        tests=("tests/controlplane/virt_controller/vmi/test_reconciler.py",),
+    ),
+    Guard(
+        file="controlplane/virt_controller/vmi/reconciler.py",
         line="            memory.begun = max(memory.begun, action.attempt)  # it may be gone",
         without="            # it may be gone",
         because="A Pod that another leader made, and somebody deleted, would be made again.",

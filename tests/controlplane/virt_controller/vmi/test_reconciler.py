@@ -618,6 +618,20 @@ async def test_a_granted_pod_without_owner_is_still_there(stage: Stage) -> None:
     assert stage.status["phase"] == "Running"
 
 
+async def test_a_granted_pod_that_was_found_without_owner_is_not_told_to_be_absent(stage: Stage) -> None:
+    """Though nothing comes of the claim, and it is out of sight again: it is there, and its guest runs."""
+    key = await stage.until_running()
+    stage.store.patch(POD, key, {"metadata": {"labels": None, "ownerReferences": None}})
+    stage.caches[POD].forget()
+    stage.direct.refusals["patch Pod"] = Forbidden("a policy of somebody's")
+
+    await stage.work()
+
+    world = stage.reconciler.observe(WEB)
+    assert world is not None
+    assert not world.is_absence_confirmed
+
+
 async def test_a_claimed_pod_has_one_controller_and_keeps_its_other_owners(stage: Stage) -> None:
     key = await stage.until_running()
     other = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "x"}
