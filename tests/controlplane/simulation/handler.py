@@ -122,8 +122,9 @@ class Handler(Process):
     def _known_launchers(self) -> dict[str, host.Launcher]:
         return {uid: one for uid, one in self.node.launchers.items() if self.sessions.session(uid) is not None}
 
-    def _listed(self) -> set[str]:
-        return {one.pod.uid for one in self.sessions.launchers() if not one.is_gone}
+    def _listed(self) -> dict[str, object]:
+        known = (one.pod.uid for one in self.sessions.launchers() if not one.is_gone)
+        return {uid: self.sessions.session(uid) for uid in known}
 
     def view(self, key: Key, since: int) -> View:
         return View(vmi=self._known.get(key), since=since)
@@ -176,8 +177,9 @@ class Handler(Process):
         """Say whose launcher it should have asked about by now. What is under way brings the rest."""
         if any(one.turn.key == CLEARING for one in self.passes):
             return None
-        known = {uid: one.vmi for uid, one in self._known_launchers().items() if uid in self._listed()}
-        return self._returns.overdue(self.clock.monotonic(), known.items())
+        vmis = {uid: one.vmi for uid, one in self._known_launchers().items()}
+        known = {uid: session for uid, session in self._listed().items() if uid in vmis}
+        return self._returns.overdue(self.clock.monotonic(), known, vmis)
 
     def carry_out(self, index: int, fate: Fate, meanwhile: Callable[[], None] = lambda: None) -> None:
         is_renewal = self.passes[index].call.kind == LEASE.kind
@@ -207,7 +209,7 @@ class Handler(Process):
 
     def broken_promise(self, asked: Asked) -> str | None:
         if asked.call.kind == VIRTUAL_MACHINE_INSTANCE.kind and asked.call.is_question:
-            self._returns.asks(asked.call.key, self.store.version)
+            self._returns.asks(asked.call.key, self.store.version, self.clock.monotonic())
         if asked.call.verb == "define":
             started = asked.call.asked["pod_uid"]
             now, launchers = self.clock.monotonic(), self._known_launchers()

@@ -8,7 +8,7 @@ It shares no code with the clearing.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Key
@@ -31,8 +31,8 @@ class Return:
     """Monotonic."""
     version: int
     """The store's in that moment: older answers do not count."""
-    pods: frozenset[str]
-    """UIDs of the Pods whose launchers it knew."""
+    pods: Mapping[str, object]
+    """By the UIDs of the Pods whose launchers it knew: what it knew them by. One that it loses and finds is another."""
 
 
 class Returns:
@@ -42,36 +42,38 @@ class Returns:
         self._sent: float | None = None
         """When (monotonic) the last renewal was asked for that was answered."""
         self._all: list[Return] = []
-        self._asked: dict[Key, int] = {}
-        """The store's version when a VMI was last asked for, whatever came of it."""
+        self._asked: dict[Key, list[tuple[int, float]]] = {}
+        """The store's version and the time (monotonic) of each question about a VMI, whatever came of it."""
         self._settled_at = 0.0
 
-    def comes_back(self, now: float, version: int, pods: Collection[str]) -> None:
+    def comes_back(self, now: float, version: int, pods: Mapping[str, object]) -> None:
         """Take note of what is known in that moment."""
-        self._all.append(Return(now, version, frozenset(pods)))
+        self._all.append(Return(now, version, dict(pods)))
 
-    def renewed(self, sent: float, now: float, version: int, pods: Collection[str]) -> None:
+    def renewed(self, sent: float, now: float, version: int, pods: Mapping[str, object]) -> None:
         """Take note of a renewal that was answered: after a silence as long as the Lease it is a return."""
         if self._sent is not None and now - self._sent >= DURATION_SECONDS:
             self.comes_back(now, version, pods)
         self._sent = sent
 
-    def asks(self, vmi: Key, version: int) -> None:
+    def asks(self, vmi: Key, version: int, now: float) -> None:
         """Take note of a question."""
-        self._asked[vmi] = version
+        self._asked.setdefault(vmi, []).append((version, now))
 
     def settles(self, now: float) -> None:
         """Take note that a question has come to its end: what was asked with it is not asked about twice."""
         self._settled_at = now
 
-    def overdue(self, now: float, launchers: Iterable[tuple[str, Key]]) -> str | None:
-        """Name a launcher about which there was no question since a return. launchers: UID of the Pod, key of the VMI.
+    def overdue(self, now: float, launchers: Mapping[str, object], vmis: Mapping[str, Key]) -> str | None:
+        """Name a launcher about which there was no question since a return. Both by the UID of the Pod.
 
         Most guests are their node's own, and nothing would ever come of it: so this is seen when nothing is amiss.
         """
-        for uid, vmi in launchers:
-            asked = self._asked.get(vmi, -1)
-            since = next((back.at for back in self._all if uid in back.pods and asked < back.version), None)
+        for uid, known_by in launchers.items():
+            vmi = vmis[uid]
+            asked = self._asked.get(vmi, [(-1, 0.0)])[-1][0]
+            backs = (one for one in self._all if one.pods.get(uid) is known_by)
+            since = next((back.at for back in backs if asked < back.version), None)
             if since is not None and now - max(since, self._settled_at) > ASKED_WITHIN_SECONDS:
                 return f"it came back {now - since:.1f} s ago and has not asked whose the launcher of {vmi} is"
         return None
@@ -85,12 +87,13 @@ class Returns:
         """Name a launcher whose guest may be nobody's by now, since nobody was asked about it.
 
         launchers: those that are known yet. but: UID of the Pod that is started. Where the first return since the
-        last answer about one is longer ago than CLEARING_SECONDS, that one holds nothing any more.
+        last answer about one, or the first question, is longer ago than CLEARING_SECONDS, that one holds nothing.
         """
         for uid, one in launchers.items():
             answer = ever.of(VIRTUAL_MACHINE_INSTANCE.kind, one.vmi)
             known = -1 if answer is None else answer.version
             since = next((back.at for back in self._all if uid in back.pods and known < back.version), None)
-            if uid != but and since is not None and now - since < CLEARING_SECONDS:
+            questions = (at for version, at in self._asked.get(one.vmi, ()) if version > known)
+            if uid != but and since is not None and now - min([since, *questions]) < CLEARING_SECONDS:
                 return f"nobody was asked whether the launcher of {one.vmi} is its node's own since that came back"
         return None
