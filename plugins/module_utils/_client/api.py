@@ -182,7 +182,8 @@ def _dry(dry_run: bool) -> dict[str, str | None]:
 
 def _is_object_missing(answer: Any) -> bool:
     """Tell a missing object from a missing kind, whose 404 has no details.name."""
-    return isinstance(answer, dict) and bool((answer.get("details") or {}).get("name"))
+    details = answer.get("details") if isinstance(answer, dict) else None
+    return isinstance(details, dict) and bool(details.get("name"))
 
 
 def expect(attempt: str, status: int, answer: Any) -> Any:

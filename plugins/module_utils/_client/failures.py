@@ -21,8 +21,17 @@ def unexpected(server: str, response: http.client.HTTPResponse) -> Unavailable:
         )
     return Unavailable(
         f"unexpected answer from {server}: status {response.status}, content type"
-        f" {cut(response.getheader('Content-Type', ''), 60) or 'none'}; is this the address of a Kubernetes API server?"
+        f" {cut(response.getheader('Content-Type', ''), 60) or 'none'}; {_meaning(response.status)}"
     )
+
+
+def _meaning(status: int) -> str:
+    """Say what such a status mostly means where the answer is no API server's own."""
+    if status in (401, 403, 407):
+        return "something before the API server refuses these credentials, or this is not the address of one"
+    if status in (502, 503, 504):
+        return "something before the API server does not reach it; try again, and look at the load balancer or proxy"
+    return "is this the address of a Kubernetes API server?"
 
 
 def unavailable(server: str, proxy: tuple[str, int] | None, error: Exception) -> Unavailable:

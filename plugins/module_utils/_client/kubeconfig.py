@@ -149,9 +149,10 @@ def _user(user: Mapping[str, Any], where: str) -> dict[str, Any]:
         try:
             with open(user["tokenFile"], encoding="utf-8") as file:
                 token = file.read().strip() or token
-        except OSError as error:
+        except (OSError, ValueError) as error:  # a path that is none, and what is no text, too
             if not token:  # as with kubectl, it serves until the file is there
-                raise BadArgument(f"{where}: cannot read tokenFile {user['tokenFile']}: {error.strerror}") from error
+                why = getattr(error, "strerror", None) or "it is no text"
+                raise BadArgument(f"{where}: cannot read tokenFile {user['tokenFile']!r}: {why}") from None
     return {
         "token": token,
         "username": user.get("username"),

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.api import Api, Resource
-from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import Unavailable
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import NotFound, Unavailable
 
 VMS = Resource("kubevirt.io/v1", "virtualmachines", "VirtualMachine", "default")
 
@@ -17,11 +17,11 @@ VMS = Resource("kubevirt.io/v1", "virtualmachines", "VirtualMachine", "default")
 class Answering:
     """A transport that has one answer."""
 
-    def __init__(self, answer: Any) -> None:
-        self._answer = answer
+    def __init__(self, answer: Any, status: int = 200) -> None:
+        self._answer = status, answer
 
     def request(self, *_unused: object, **_options: object) -> tuple[int, Any]:
-        return 200, self._answer
+        return self._answer
 
 
 @pytest.mark.parametrize(
@@ -38,3 +38,9 @@ def test_a_list_that_is_none_is_said_to_be_none(answer: Any) -> None:
 def test_an_object_that_is_none_is_said_to_be_none(answer: Any) -> None:
     with pytest.raises(Unavailable, match="cannot read VirtualMachine default/web: unexpected answer, status 200 with"):
         Api(Answering(answer)).get(VMS, "web")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("answer", [{"details": "no such page"}, {"details": ["web"]}, "no such page"], ids=str)
+def test_a_404_of_something_in_between_is_no_missing_object(answer: Any) -> None:
+    with pytest.raises(NotFound, match="the API server does not know this kind"):
+        Api(Answering(answer, 404)).get(VMS, "web")  # type: ignore[arg-type]

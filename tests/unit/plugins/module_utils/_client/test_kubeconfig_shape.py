@@ -107,3 +107,12 @@ def test_what_no_header_can_carry_is_refused_without_being_shown(option: str) ->
     with pytest.raises(BadArgument, match=f"{option}: character 8 cannot be sent") as caught:
         endpoint.resolve({"host": "https://h", "api_key": "t", option: "schl\u00fcss\u20acl"}, {})
     assert "schl" not in caught.value.message
+
+
+@pytest.mark.parametrize("name", ["no\0path", "latin"])
+def test_a_file_of_a_token_that_cannot_be_read_is_named(tmp_path: Path, name: str) -> None:
+    (tmp_path / "latin").write_bytes(b"schl\xfcssel")
+    config = changed("users[0].user", {"tokenFile": str(tmp_path / name)})
+
+    with pytest.raises(BadArgument, match=r"kubeconfig: cannot read tokenFile .*: it is no text"):
+        kubeconfig.read(config)
