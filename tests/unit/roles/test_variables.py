@@ -72,6 +72,9 @@ PROVISION = {
     "typo_of_a_machine": {"provision_names": "web"},
     "typo_of_its_image": {"provision_imgae": "registry/guest:1"},
     "typo_before_its_name": {"provison_name": "web"},
+    "no_name": {"provision_name": ""},
+    "no_place": {"provision_namespace": "Two Words"},
+    "no_definition": {"provision_definition": "vm.yml"},
     "a_machine": {
         "provisioner_name": "terraform",
         "provision_name": "web",
@@ -180,6 +183,9 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         ("typo_for_root", "knows: kubevirt_becom (is kubevirt_become meant?)."),
         ("typo_of_a_machine", "does not know: provision_names (is provision_name meant?)."),
         ("typo_before_its_name", "does not know: provison_name (is provision_name meant?)."),
+        ("no_name", "provision_name is to be like first, not ''."),
+        ("no_place", "provision_namespace is to be like default, not 'Two Words'."),
+        ("no_definition", "provision_definition is to be a mapping, "),
         ("typo_of_its_image", "does not know: provision_imgae (is provision_image meant?)."),
     ],
 )
