@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[3]
 ROLES = ("control_plane", "launcher_image", "node_kvm", "virtual_machine")
 FACTS = ("launcher_image_digests", "node_kvm_usable", "node_kvm_reason")
 RIGHT = {
-    "control_plane_other_variables": ["launcher_image_of_mine", "kubevirt_notes"],
+    "control_plane_other_variables": ["launcher_image_of_mine", "kubevirt_notes", "controlplane_replicas"],
     "launcher_image_of_mine": "mine",
     "launcher_image_digests": {},
     "launcher_image_names": ["test-guest"],
@@ -32,6 +32,10 @@ RIGHT = {
     "kubevirt_notes": "near, and let by",
     "kubevirt_client_ip": "192.0.2.1",
     "kubevirt_nodes_ip": ["192.0.2.2"],
+    "my_control_plane_namespace": "mine",
+    "provison_name": "of no play here",
+    "Control_plane_of_mine": "mine",
+    "controlplane_replicas": "let by",
     "control_plane_node_selector": {"a": "b"},
 }
 WRONG = {
@@ -58,12 +62,25 @@ WRONG = {
     "no_root": ("node_kvm", {"kubevirt_become": "perhaps"}),
     "typo_for_a_playbook": ("node_kvm", {"kubevirt_node": "workers"}),
     "typo_for_the_client_s_name": ("node_kvm", {"kubevirt_cleint": "bastion"}),
+    "typo_before_it": ("node_kvm", {"contol_plane_use_emulation": True}),
+    "another_case": ("launcher_image", {"CONTROL_PLANE_USE_EMULATION": True}),
+    "other_strokes": ("virtual_machine", {"controlplane_namespace": "prod"}),
+    "typo_before_a_playbook_s": ("control_plane", {"kubvirt_nodes": "workers"}),
     "typo_for_root": ("launcher_image", {"kubevirt_becom": False}),
 }
 PROVISION = {
     "typo_of_a_machine": {"provision_names": "web"},
     "typo_of_its_image": {"provision_imgae": "registry/guest:1"},
-    "a_machine": {"provision_name": "web", "provision_namespace": "shop", "provision_image": "registry/guest:1"},
+    "typo_before_its_name": {"provison_name": "web"},
+    "no_name": {"provision_name": ""},
+    "no_place": {"provision_namespace": "Two Words"},
+    "no_definition": {"provision_definition": "vm.yml"},
+    "a_machine": {
+        "provisioner_name": "terraform",
+        "provision_name": "web",
+        "provision_namespace": "shop",
+        "provision_image": "registry/guest:1",
+    },
 }
 REFUSED = [
     {
@@ -159,8 +176,16 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         ("no_root", "kubevirt_become is to be true or false, not 'perhaps'."),
         ("typo_for_a_playbook", "knows: kubevirt_node (is kubevirt_nodes meant?)."),
         ("typo_for_the_client_s_name", "knows: kubevirt_cleint (is kubevirt_client meant?)."),
+        ("typo_before_it", "knows: contol_plane_use_emulation (is control_plane_use_emulation meant?)."),
+        ("another_case", "knows: CONTROL_PLANE_USE_EMULATION (is control_plane_use_emulation meant?)."),
+        ("other_strokes", "knows: controlplane_namespace (is control_plane_namespace meant?)."),
+        ("typo_before_a_playbook_s", "knows: kubvirt_nodes (is kubevirt_nodes meant?)."),
         ("typo_for_root", "knows: kubevirt_becom (is kubevirt_become meant?)."),
         ("typo_of_a_machine", "does not know: provision_names (is provision_name meant?)."),
+        ("typo_before_its_name", "does not know: provison_name (is provision_name meant?)."),
+        ("no_name", "provision_name is to be like first, not ''."),
+        ("no_place", "provision_namespace is to be like default, not 'Two Words'."),
+        ("no_definition", "provision_definition is to be a mapping, "),
         ("typo_of_its_image", "does not know: provision_imgae (is provision_image meant?)."),
     ],
 )

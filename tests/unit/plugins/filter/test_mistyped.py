@@ -49,3 +49,114 @@ def test_what_is_not_near_is_somebody_elses_there(name: str) -> None:
 def test_what_goes_on_from_a_known_name_is_somebody_elses_there_too(name: str) -> None:
     assert mistyped([name], PLAYBOOKS, alike=0.9) == []
     assert len(mistyped([name], PLAYBOOKS)) == 1
+
+
+ALIKE = 0.92
+"""What the roles take: one letter from 13 on, which all names have, two from 25 on."""
+OPTIONS = [
+    "control_plane_use_emulation",
+    "control_plane_replicas",
+    "control_plane_namespace",
+    "control_plane_remove_with_workloads",
+    "control_plane_wait",
+    "control_plane_wait_timeout",
+    "control_plane_node_affinity",
+    "launcher_image_names",
+    "node_kvm_required",
+    "virtual_machine_namespace",
+    *PLAYBOOKS,
+    "provision_name",
+    "provision_namespace",
+    "provision_image",
+    "provision_definition",
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("CONTROL_PLANE_USE_EMULATION", "control_plane_use_emulation"),
+        ("CONTROL_PLANE_WAIT_TIMEOUT", "control_plane_wait_timeout"),
+        ("Control_plane_replicas", "control_plane_replicas"),
+        ("controlPlaneReplicas", "control_plane_replicas"),
+        ("contol_plane_use_emulation", "control_plane_use_emulation"),
+        ("contorl_plane_replicas", "control_plane_replicas"),
+        ("controlplane_namespace", "control_plane_namespace"),
+        ("control_plan_remove_with_workloads", "control_plane_remove_with_workloads"),
+        ("contol_plane_remove_with_workload", "control_plane_remove_with_workloads"),
+        ("control-plane-use-emulation", "control_plane_use_emulation"),
+        ("control_planes_replicas", "control_plane_replicas"),
+        ("launcher_images_names", "launcher_image_names"),
+        ("nodekvm_required", "node_kvm_required"),
+        ("virtual_machines_namespace", "virtual_machine_namespace"),
+        ("KUBEVIRT_NODES", "kubevirt_nodes"),
+        ("kubvirt_nodes", "kubevirt_nodes"),
+        ("kube_virt_nodes", "kubevirt_nodes"),
+        ("kubevirt_cleint", "kubevirt_client"),
+        ("provison_name", "provision_name"),
+        ("Provision_Image", "provision_image"),
+    ],
+)
+def test_a_wrong_case_another_stroke_or_a_letter_is_mistyped_wherever_it_is(name: str, meant: str) -> None:
+    assert mistyped([name], OPTIONS, alike=ALIKE) == [f"{name} (is {meant} meant?)"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "my_control_plane_namespace",
+        "my_controlplane_namespace",
+        "my-control-plane-namespace",
+        "kube_control_plane_replicas",
+        "OLD_CONTROL_PLANE_NAMESPACE",
+        "__control_plane_node_affinity",
+        "_kubevirt_nodes",
+        "control_plane2_replicas",
+        "kubevirt_nodes2",
+        "kubevirt_client_ip",
+        "KUBEVIRT_CLIENT_IP",
+        "kubevirt_mode",
+        "controlplane_endpoint",
+        "controller_replicas",
+        "worker_plane_replicas",
+        "launcher_names",
+        "node_required",
+        "virtual_machines",
+        "machine_namespace",
+        "provider_name",
+        "provisioner_name",
+        "provisioner_namespace",
+        "provisioner_definition",
+        "provisioned_image",
+        "provisioning_name",
+        "inventory_hostname",
+        "ansible_connection",
+    ],
+)
+def test_what_somebody_else_may_well_have_is_left_alone(name: str) -> None:
+    assert mistyped([name], OPTIONS, alike=ALIKE) == []
+
+
+def test_no_known_name_is_taken_for_another() -> None:
+    for name in OPTIONS:
+        assert mistyped([name], [one for one in OPTIONS if one != name], alike=ALIKE) == []
+
+
+@pytest.mark.parametrize("known", OPTIONS)
+def test_one_wrong_letter_is_seen_wherever_it_is_in_a_name(known: str) -> None:
+    places = range(len(known))
+    missing = {known[:at] + known[at + 1 :] for at in places}
+    doubled = {known[: at + 1] + known[at:] for at in places}
+    another = {known[:at] + "q" + known[at + 1 :] for at in places}
+    exchanged = {known[:at] + known[at : at + 2][::-1] + known[at + 2 :] for at in places}
+    wrong = sorted((missing | doubled | another | exchanged) - {known})
+
+    assert mistyped(wrong, [known], alike=ALIKE) == [f"{name} (is {known} meant?)" for name in wrong]
+
+
+@pytest.mark.parametrize("known", [one for one in OPTIONS if len(one) > 30])
+def test_two_exchanges_are_seen_in_a_long_name(known: str) -> None:
+    wrong = [known[1::-1] + known[2:at] + known[at : at + 2][::-1] + known[at + 2 :] for at in range(2, len(known) - 1)]
+
+    for name in set(wrong) - {known}:
+        assert mistyped([name], [known], alike=ALIKE) == [f"{name} (is {known} meant?)"]

@@ -5,49 +5,109 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import jinja2
 import pytest
 import yaml
+from ansible.plugins.filter.core import to_datetime
 
 ROLE = Path(__file__).resolve().parents[4] / "roles" / "control_plane"
 TASKS = yaml.safe_load((ROLE / "tasks/configure.yml").read_text())
 APPLY = next(one for one in TASKS if one["name"] == "Apply the configuration")
 
 
-def environment() -> jinja2.Environment:
+DEADLINE = next(one for one in TASKS if "ansible.builtin.set_fact" in one)["ansible.builtin.set_fact"]
+UNAVAILABLE = {
+    "failed": True,
+    "msg": 'Internal error occurred: failed calling webhook "kubevirts-validator.kubevirt.io"',
+}
+NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
+
+
+def environment(now: datetime = NOW) -> jinja2.Environment:
     found = jinja2.Environment(undefined=jinja2.StrictUndefined, autoescape=False)
     found.tests["failed"] = lambda result: result.get("failed", False)
+    found.filters.update(to_datetime=to_datetime, bool=lambda value: str(value).lower() == "true")
+    found.globals["now"] = lambda utc: now.replace(tzinfo=None)
     return found
 
 
+def deadline(**variables: object) -> float:
+    """Return until when it is tried, in seconds from when it begins."""
+    (written,) = DEADLINE.values()
+    others = {"control_plane_wait": True, "control_plane_wait_timeout": 300, "nodes": ["worker-1"]} | variables
+    text = environment().from_string(written).render(others, __control_plane_found={"nodes": others["nodes"]})
+    return float(text) - NOW.timestamp()
+
+
+def is_over(result: dict[str, Any], *, seconds: int = 0) -> bool:
+    """Return whether it is not tried again so many seconds after it began, of 300."""
+    (name,) = DEADLINE
+    variables = {APPLY["register"]: result, name: NOW.timestamp() + 300}
+    later = environment(NOW + timedelta(seconds=seconds))
+    return bool(later.compile_expression(APPLY["until"], undefined_to_none=False)(**variables))
+
+
 @pytest.mark.parametrize(
-    ("result", "is_over"),
+    ("result", "expected"),
     [
         pytest.param({"changed": True}, True, id="applied"),
-        pytest.param(
-            {
-                "failed": True,
-                "msg": 'Internal error occurred: failed calling webhook "kubevirts-validator.kubevirt.io"',
-            },
-            False,
-            id="virt-api is not up yet",
-        ),
+        pytest.param(UNAVAILABLE, False, id="virt-api is not up yet"),
         pytest.param({"failed": True, "msg": "spec.configuration: no such field"}, True, id="refused"),
         pytest.param({"failed": True}, True, id="broken without a word"),
     ],
 )
-def test_only_what_passes_is_tried_again(result: dict[str, Any], is_over: bool) -> None:
-    holds = environment().compile_expression(APPLY["until"], undefined_to_none=False)
-
-    assert holds(**{APPLY["register"]: result}) is is_over
+def test_only_what_passes_is_tried_again(result: dict[str, Any], expected: bool) -> None:
+    assert is_over(result) is expected
 
 
+@pytest.mark.parametrize(("seconds", "expected"), [(0, False), (299, False), (300, True), (700, True)])
+def test_it_is_tried_until_a_time_however_long_a_try_takes(seconds: int, expected: bool) -> None:
+    assert is_over(UNAVAILABLE, seconds=seconds) is expected
+
+
+@pytest.mark.parametrize(
+    ("variables", "seconds"),
+    [
+        pytest.param({}, 300, id="as long as a step may take"),
+        pytest.param({"control_plane_wait_timeout": "5"}, 5, id="given as a text"),
+        pytest.param({"control_plane_wait": False}, 300, id="not waited for, and it may come"),
+        pytest.param({"control_plane_wait": "false", "nodes": []}, 10, id="without a node it cannot come"),
+        pytest.param({"control_plane_wait": False, "nodes": [], "control_plane_wait_timeout": 3}, 3, id="nor longer"),
+        pytest.param({"nodes": []}, 300, id="who waits waits for nodes"),
+    ],
+)
+def test_how_long_it_is_tried(variables: dict[str, Any], seconds: int) -> None:
+    assert deadline(**variables) == seconds
+
+
+# A clock that steps back ends no wait; the number of tries does.
 @pytest.mark.parametrize(("seconds", "is_check", "times"), [("300", False, 150), (5, False, 3), (300, True, 0)])
-def test_it_is_tried_for_as_long_as_a_step_may_take(seconds: object, is_check: bool, times: int) -> None:
+def test_tries_are_counted_besides_and_in_check_mode_there_is_one(seconds: object, is_check: bool, times: int) -> None:
     variables = {"control_plane_wait_timeout": seconds, "__control_plane_found": {"check_mode": is_check}}
 
     assert int(environment().from_string(APPLY["retries"]).render(variables)) == times
     assert APPLY["delay"] == 2
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        pytest.param({"check_mode": False, "owner": "none", "namespace_owner": "none"}, True, id="installed"),
+        pytest.param({"check_mode": True, "owner": "ours", "namespace_owner": "ours"}, True, id="checked"),
+        pytest.param({"check_mode": True, "owner": "none", "namespace_owner": "ours"}, False, id="its kind is to come"),
+        pytest.param(
+            {"check_mode": True, "owner": "ours", "namespace_owner": "none"}, False, id="its namespace is to come"
+        ),
+    ],
+)
+def test_what_the_server_cannot_judge_yet_is_not_checked(found: dict[str, Any], expected: bool) -> None:
+    written = yaml.safe_load((ROLE / "vars/main.yml").read_text())["__control_plane_is_namespace_to_come"]
+    variables = {"__control_plane_found": found}
+    is_to_come = environment().compile_expression(written.strip("{} "))(**variables)
+    holds = environment().compile_expression(APPLY["when"], undefined_to_none=False)
+
+    assert holds(**variables, __control_plane_is_namespace_to_come=is_to_come) is expected
