@@ -17,6 +17,13 @@ _BY_ORPHANS = ("tests/controlplane/virt_handler/vmi/test_orphans.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
+        file="controlplane/kube/lease.py",
+        line="was_silent = self._clock.monotonic() - ",
+        without="was_silent = sent - ",
+        because="Whoever looked before a slow answer came has found a silence: what the node runs is to be asked for.",
+        tests=("tests/controlplane/kube/test_lease.py",),
+    ),
+    Guard(
         file=_CLEARING,
         line="self._asked_at, self._silences, self._missing = asking.at,",
         without="self._asked_at, self._silences, self._missing = self._clock.monotonic(),",

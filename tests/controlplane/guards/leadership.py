@@ -13,6 +13,13 @@ _BY_LEADER = ("tests/controlplane/kube/test_leader.py",)
 GUARDS: tuple[Guard, ...] = (
     Guard(
         file=_LEADER,
+        line="held.holder != self._identity:\n            self._until",
+        without='held.holder not in ("", self._identity):\n            self._until',
+        because="A Lease that was given to nobody may be taken at once: its former holder leads no more.",
+        tests=_BY_LEADER,
+    ),
+    Guard(
+        file=_LEADER,
         line="        if not self.is_leader:\n            self._until = None\n            return",
         without="        if self._until is None:\n            return",
         because="Who is past its time writes nothing more, not even that it ends.",

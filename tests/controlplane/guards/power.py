@@ -27,6 +27,13 @@ _BY_REQUESTS = ("tests/controlplane/virt_controller/vm/test_requests.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
+        file="controlplane/virt_handler/vmi/decide.py",
+        line="if is_held(world.vmi, launcher.sighting):",
+        without="if is_held(None, launcher.sighting):",
+        because="What a person has paused would go on after virt-handler began anew.",
+        tests=("tests/controlplane/virt_handler/vmi/test_decide.py",),
+    ),
+    Guard(
         file="controlplane/virt_handler/launchers/soft_reboot.py",
         line="        await agent.order(PING)\n",
         without="        agent._present()\n",

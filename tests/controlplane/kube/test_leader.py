@@ -189,16 +189,20 @@ async def test_a_few_failed_renewals_do_not_end_a_leadership() -> None:
         assert first.leadership.is_leader
 
 
-async def test_a_lease_that_another_took_ends_the_leadership_at_once() -> None:
+@pytest.mark.parametrize(("holder", "said"), [("thief", "thief"), ("", "nobody")])
+async def test_a_lease_that_was_given_to_another_or_to_nobody_ends_the_leadership_at_once(
+    holder: str, said: str
+) -> None:
+    """What nobody holds, anybody may take this very moment."""
     async with an_election() as election:
         first = election.join("a")
         await election.time.advance(6)
-        await election.api.patch(LEASE, KEY, {"spec": {"holderIdentity": "thief"}})
+        await election.api.patch(LEASE, KEY, {"spec": {"holderIdentity": holder}})
         await election.time.advance(5)
 
         assert first.leading == ["began", "ended"]
-        assert election.holder == "thief"
-        with pytest.raises(LeadershipLostError, match="thief"):
+        assert election.holder == holder
+        with pytest.raises(LeadershipLostError, match=f"taken by {said}"):
             await election.tasks["a"]
 
 

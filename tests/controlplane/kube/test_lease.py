@@ -122,16 +122,18 @@ async def test_a_heartbeat_is_fresh_for_as_long_as_its_lease_lasts() -> None:
 
 
 async def test_an_answer_that_comes_after_the_lease_has_run_out_says_so_too() -> None:
-    """Whoever looked in between has found a silence."""
-    time = VirtualTime()
+    """Whoever looked in between has found a silence, and acted on it: it counts, though the beat was sent in time."""
+    time, heard = VirtualTime(), []
     api = SlowApi(time=time)
     heartbeat = Heartbeat(api, KEY, "n1", time, duration_seconds=40, sleep=time.sleep)
     await take(time, heartbeat)
     heartbeat.resumed.clear()
-    time.seconds += 35
+    heartbeat.subscribe(lambda: heard.append(time.seconds))
+    time.seconds += 25
     api.answers_after = 8
     await take(time, heartbeat)
     assert heartbeat.resumed.is_set()
+    assert (heartbeat.silences, len(heard)) == (1, 1)
 
 
 async def take(time: VirtualTime, heartbeat: Heartbeat) -> None:

@@ -29,6 +29,13 @@ def a_vmi(phase: str = "Scheduled", *, node: str = NODE, deleting: bool = False,
     return decode_vmi(vmi_object(phase, node=node, deleting=deleting, **spec))
 
 
+def told_paused(reason: str = "PausedByUser", status: str = "True") -> VirtualMachineInstance:
+    """A VMI whose status tells of a pause; who paused it stands in the reason."""
+    running = vmi_object("Running")
+    running["status"]["conditions"] = [{"type": "Paused", "status": status, "reason": reason}]
+    return decode_vmi(running)
+
+
 def vmi_object(phase: str = "Scheduled", *, node: str = NODE, deleting: bool = False, **spec: Any) -> dict[str, Any]:
     metadata: dict[str, Any] = {
         "name": "web",

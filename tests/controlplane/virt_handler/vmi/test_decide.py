@@ -53,6 +53,7 @@ from tests.controlplane.virt_handler.builders import (
     ended,
     pod_object,
     seen,
+    told_paused,
 )
 
 AGAIN = PrepareNetwork(POD_UID, "this process has not seen to its network")
@@ -309,6 +310,10 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
     ),
     "paused by an I/O error and by a user": (
         a_world(a_vmi("Running"), a_launcher(seen(IOERROR, is_held=True))),
+        Plan(),
+    ),
+    "paused by an I/O error, and by a user before this process began": (
+        a_world(told_paused(), a_launcher(seen(IOERROR))),
         Plan(),
     ),
     "something else than an I/O error has paused it, and nobody holds it": (

@@ -3,39 +3,31 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
-import msgspec
 import pytest
 
-from controlplane.api.objects.meta import Condition
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import Life, State
 from controlplane.handler_link import Verb
 from controlplane.virt_handler.vmi.person import hold_after, is_held, refuse
-from tests.controlplane.virt_handler.builders import a_vmi, seen
+from tests.controlplane.virt_handler.builders import a_vmi, seen, told_paused
 
 RUNNING, BY_USER = State(Life.RUNNING, "booted"), State(Life.PAUSED, "user")
 BY_ERROR, BY_WATCHDOG = State(Life.PAUSED, "ioerror"), State(Life.PAUSED, "watchdog")
 
 
-def told(reason: str = "PausedByUser", status: str = "True") -> VirtualMachineInstance:
-    vmi = a_vmi("Running")
-    condition = Condition(type="Paused", status=status, reason=reason)
-    return msgspec.structs.replace(vmi, status=msgspec.structs.replace(vmi.status, conditions=(condition,)))
-
-
 @pytest.mark.parametrize(
     ("state", "remembered", "vmi", "expected"),
     [
-        (RUNNING, None, told(), False),
-        (RUNNING, True, told(), False),
-        (None, True, told(), False),
+        (RUNNING, None, told_paused(), False),
+        (RUNNING, True, told_paused(), False),
+        (None, True, told_paused(), False),
         (BY_USER, None, None, True),
         (BY_USER, False, None, True),
         (BY_ERROR, True, None, True),
-        (BY_ERROR, False, told(), False),
-        (BY_ERROR, None, told(), True),
-        (BY_ERROR, None, told(status="False"), False),
-        (BY_ERROR, None, told("PausedIOError"), False),
+        (BY_ERROR, False, told_paused(), False),
+        (BY_ERROR, None, told_paused(), True),
+        (BY_ERROR, None, told_paused(status="False"), False),
+        (BY_ERROR, None, told_paused("PausedIOError"), False),
         (BY_ERROR, None, a_vmi("Running"), False),
         (BY_ERROR, None, None, False),
         (BY_WATCHDOG, True, None, True),
