@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TypeVar
@@ -94,7 +94,7 @@ class Agent:
             with suppress(TimeoutError):  # the next round is due, which takes no turn
                 async with asyncio.timeout(pause):
                     await self._news.wait()
-                rounds = Rounds()
+                rounds = Rounds(silences=rounds.silences)  # to come and go makes up for none
                 if (wait := self._turns.next(self._clock.monotonic())) > 0:
                     await asyncio.sleep(wait)
             self._news.clear()
@@ -113,7 +113,9 @@ class Agent:
         began, before, is_silent = self._clock.monotonic(), self._told, False
         told = replace(before, is_connected=True)
         try:
-            told = await self._ask_all(guest, told, with_rare=rounds.count % _ALL_EVERY == 0 or not before.is_whole)
+            with_rare = rounds.count % _ALL_EVERY == 0 or not before.is_whole
+            async for known in self._ask_all(guest, told, with_rare=with_rare):
+                told = known  # which is told, also when silence follows
         except (AgentSilent, AnswerTooLong, TimedOut, Disconnected) as error:
             is_silent = True
             log.debug("an agent does not answer", extra={"error": bounded(str(error))})
@@ -123,13 +125,16 @@ class Agent:
         pause = rounds.next(is_silent=is_silent, is_changed=told != before, took=took)
         return pause * (0.9 + 0.2 * self._random())
 
-    async def _ask_all(self, guest: Guest, told: Told, *, with_rare: bool) -> Told:
-        """Ask one thing after the other; what is not answered stays as it was. HypervisorError: no use to go on."""
+    async def _ask_all(self, guest: Guest, told: Told, *, with_rare: bool) -> AsyncIterator[Told]:
+        """Ask one thing after the other, and yield what is known after each; what is not answered stays as it was.
+
+        HypervisorError: no use to go on.
+        """
         if with_rare:
             if (info := await self._read(guest, agent.INFO, agent.read_info)) is not None:
-                told = replace(told, info=info)
+                yield (told := replace(told, info=info))
             if (system := await self._read(guest, agent.OS, agent.read_os)) is not None:
-                told = replace(told, os=system)
+                yield (told := replace(told, os=system))
         if with_rare or self._is_frozen is not False:
             frozen = await self._read(guest, agent.FREEZE_STATUS, agent.read_freeze_status)
             self._is_frozen = self._is_frozen if frozen is None else frozen
@@ -137,7 +142,7 @@ class Agent:
             interfaces = await self._read(guest, agent.INTERFACES, agent.read_interfaces)
         except AnswerTooLong:
             interfaces = Interfaces(is_cut=True)
-        return told if interfaces is None else replace(told, interfaces=interfaces)
+        yield told if interfaces is None else replace(told, interfaces=interfaces)
 
     async def _read(self, guest: Guest, command: str, read: Callable[[str], Answer]) -> Answer | None:
         """Ask and read; None when the agent refuses the command, or answers what is no answer to it."""

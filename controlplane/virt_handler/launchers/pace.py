@@ -20,8 +20,8 @@ RESYNC_SECONDS = 300.0
 FIRST_SECONDS, USUAL_SECONDS, RARE_SECONDS = 10.0, 120.0, 600.0
 """An agent is asked again after 10 s, then ever later up to two minutes, as upstream asks it for its interfaces; one
 that is silent, or says something else each time, up to ten."""
-_CHANGES = 5
-"""In a row they are no surprise: a guest that boots has addresses one after the other."""
+_CHANGES, _SILENCES = 5, 2
+"""In a row they are no surprise: a guest that boots has addresses one after the other, and is slow in everything."""
 _SHARE = 0.05
 """Of the time that an agent is being asked at most; one that answers slowly is asked seldom."""
 _BURST, _RATE = 20, 2.0
@@ -106,5 +106,6 @@ class Rounds:
         self.count += 1
         self.silences = self.silences + 1 if is_silent else 0
         self.changes = self.changes + 1 if is_changed else 0
-        excess = max(self.silences, self.changes - _CHANGES)
-        return min(RARE_SECONDS, max(usual * 2.0 ** min(max(excess, 0), 10), took / _SHARE))
+        excess = max(self.silences - _SILENCES, self.changes - _CHANGES)
+        rest = 0.0 if 0 < self.silences <= _SILENCES else took / _SHARE
+        return min(RARE_SECONDS, max(usual * 2.0 ** min(max(excess, 0), 10), rest))

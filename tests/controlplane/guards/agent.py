@@ -31,6 +31,27 @@ _BY_HYPERVISOR = ("tests/controlplane/hypervisor/test_agent.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
+        file=_PACE,
+        line="        rest = 0.0 if 0 < self.silences <= _SILENCES else took / _SHARE",
+        without="        rest = took / _SHARE",
+        because="A guest that boots on a busy node and is silent once would be asked again after minutes.",
+        tests=_BY_PACE,
+    ),
+    Guard(
+        file=_AGENT,
+        line="rounds = Rounds(silences=rounds.silences)",
+        without="rounds = Rounds()",
+        because="A silent agent that comes and goes would be taken for a new one each time, and asked thrice as often.",
+        tests=_BY_AGENT,
+    ),
+    Guard(
+        file=_AGENT,
+        line="                told = known  # which",
+        without="                pass  # which",
+        because="What an agent has answered before it fell silent would be lost.",
+        tests=_BY_AGENT,
+    ),
+    Guard(
         file=_TOLD,
         line="    if told.os is not None or not told.is_connected:",
         without="    if True:",
@@ -113,8 +134,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_AGENT,
-        line=" or not before.is_whole)",
-        without=")",
+        line=" or not before.is_whole\n",
+        without="\n",
         because="An agent that was silent at first would be without a system for half an hour.",
         tests=_BY_AGENT,
     ),
@@ -127,15 +148,15 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_PACE,
-        line="usual * 2.0 ** min(max(excess, 0), 10), took / _SHARE)",
-        without="usual, took / _SHARE)",
+        line="usual * 2.0 ** min(max(excess, 0), 10), rest)",
+        without="usual, rest)",
         because="An agent that is silent, or says something else each time, would be asked like any other.",
         tests=_BY_PACE,
     ),
     Guard(
         file=_PACE,
-        line=", took / _SHARE))",
-        without=", 0.0))",
+        line="10), rest))",
+        without="10), 0.0))",
         because="An agent that answers slowly would hold a question of its node for most of the time.",
         tests=_BY_PACE,
     ),

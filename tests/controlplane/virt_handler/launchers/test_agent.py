@@ -151,6 +151,40 @@ async def test_an_agent_that_is_silent_at_first_is_asked_everything_later(monkey
         await until(lambda: asked.told[-1].is_whole, "everything")
 
 
+async def test_what_was_answered_before_a_silence_is_told() -> None:
+    asked = Asked()
+    async with asked.following():
+        asked.agent.look(await a_guest(FakeAgent(get_osinfo=AgentSilent("no"))), is_connected=True)
+        await asked.rounds(1)
+    assert asked.told[0].info is not None
+    assert not asked.told[0].is_whole
+
+
+@pytest.mark.parametrize("answers_between", [False, True])
+async def test_a_silent_agent_that_comes_again_is_no_new_one_until_it_has_answered(
+    answers_between: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silences = list[int]()
+
+    def rest(rounds: pace.Rounds, *, is_silent: bool, is_changed: bool, took: float) -> float:
+        rounds.silences = rounds.silences + 1 if is_silent else 0
+        silences.append(rounds.silences)
+        return 1_000_000.0
+
+    monkeypatch.setattr(pace.Rounds, "next", rest)
+    agent, asked = FakeAgent(info=AgentSilent("no")), Asked()
+    async with asked.following():
+        for number in range(3):
+            agent.answers["guest-info"] = (
+                FakeAgent().answers["guest-info"] if answers_between and number == 1 else AgentSilent("no")
+            )
+            asked.agent.look(await a_guest(agent), is_connected=True)
+            await asked.rounds(2 * number + 1)
+            asked.agent.look(None, is_connected=False)
+            await asked.rounds(2 * number + 2)
+    assert silences == ([1, 0, 1] if answers_between else [1, 2, 3])
+
+
 @pytest.mark.parametrize(
     ("answers", "expected"),
     [

@@ -88,10 +88,18 @@ def test_an_agent_is_asked_ever_less_often_up_to_what_is_usual() -> None:
 
 
 def test_an_agent_that_is_silent_or_always_says_something_else_is_asked_seldom() -> None:
-    assert rests(6, is_silent=True) == [20, 80, 320, 600, 600, 600]
+    assert rests(6, is_silent=True) == [10, 20, 80, 320, 600, 600]
     assert rests(9, is_changed=True) == [10, 20, 40, 80, 120, 240, 480, 600, 600]
 
 
 def test_an_agent_that_answers_slowly_has_a_twentieth_of_the_time() -> None:
     assert Rounds().next(is_silent=False, is_changed=False, took=4) == 80
     assert Rounds().next(is_silent=False, is_changed=False, took=3600) == 600
+
+
+def test_an_agent_that_is_silent_twice_is_asked_soon_again_and_then_has_its_twentieth() -> None:
+    """A guest that boots on a busy node opens its channel long before it has time to answer."""
+    counted = Rounds()
+    assert [counted.next(is_silent=True, is_changed=False, took=10) for _unused in range(3)] == [10, 20, 200]
+    counted.next(is_silent=False, is_changed=False, took=0.1)
+    assert counted.next(is_silent=True, is_changed=False, took=10) == 120, "the pace of one that has long answered"
