@@ -43,11 +43,11 @@ class ReturnPlay:
         self._build = build
 
     def run(self, times: int) -> None:
-        """Let a node lose machines so many times, each time another one. Raises Breach."""
-        for _unused in range(times):
+        """Let so many things happen, each to another node. Raises Breach."""
+        for scene in self._rng.sample(SCENES, times):
             keeper = NodeKeeper(self._rng, self._build)
             try:
-                self._rng.choice(SCENES)(self, keeper)
+                scene(self, keeper)
             finally:
                 keeper.close()
 

@@ -41,7 +41,7 @@ class Simulation:
         try:
             self._guarded(lambda: OverlayPlay(self.world.seed).run(steps // 5))
             self._guarded(lambda: PassPlay(self.world.seed).run(steps // 20))
-            self._guarded(lambda: ReturnPlay(self.world.seed, self.world.build_handler).run(steps // 3000))
+            self._guarded(lambda: ReturnPlay(self.world.seed, self.world.build_handler).run(min(4, 2 + steps // 5000)))
             self._guarded(lambda: Election(self.world.seed).run(steps // 10))
             self._guarded(lambda: SetPlay(self.world.seed).run(steps // 10))
             self._guarded(lambda: MarkPlay(self.world.seed).run(steps // 4))
