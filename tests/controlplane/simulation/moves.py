@@ -39,6 +39,7 @@ ANSWERED_LAST = 0.7
 TOLD_AGAIN = (0, 0, 1, 4)
 """Events that a stream tells once more when it goes on."""
 UNANSWERED_STARTS = 0.5
+WITHHELD_GRANTS = 0.9
 ENDS_UNSEEN = 0.3
 """How often, where minds are changed, guest and libvirtd end when the start has been answered."""
 OVERTAKING = 20
@@ -190,6 +191,8 @@ class Moves:
         fate = self._world.odds.fate(may_refuse=call.is_write)
         if call.verb in STARTS and self._is_mute(one):
             fate = self._rng.choice(LOST)
+        if self._world.odds.is_withheld and self._is_grant(call) and self._rng.random() < WITHHELD_GRANTS:
+            fate = "throttled"
         is_gone = one.passes[index].known != "" and call.verb == READ and call.key not in self._there(call.kind)
         if self._is_cut_off(one, call):
             fate = "request lost"
@@ -209,6 +212,10 @@ class Moves:
             self._world.fault("late answer")
             return self._world.carry(one, index, fate, is_late=True)
         return self._world.carry(one, index, fate)
+
+    @staticmethod
+    def _is_grant(call: Call) -> bool:
+        return call.is_write and "activePods" in (call.asked.get("patch", {}).get("status") or {})
 
     def _is_mute(self, one: Process) -> bool:
         """Tell whether a start gets no answer this time."""

@@ -41,7 +41,7 @@ NAMESPACE = "default"
 IMPATIENT = 0.5
 """How many machines say themselves how often they are tried again."""
 TRIED_AGAIN = ("0", "2")
-WAITED_FOR = ("", "", "0", "20", "90")
+WAITED_FOR = ("", "0", "20", "20", "90")
 """Seconds that machines give their launchers to come up; "": as is usual, "0": as many as it takes."""
 INVALID_MEMORY = "-64Mi"
 """A VMI with so much memory got past admission."""

@@ -63,6 +63,8 @@ class Odds:
     """How often the answer to what was done comes after those to later calls."""
     slow: frozenset[tuple[str, str]] = frozenset()
     """Watches (role, kind) that hardly deliver."""
+    is_withheld: bool = False
+    """Whether starts are mostly refused to be granted: who is up waits."""
     mute: str = ""
     """The node whose launchers mostly do not answer a start."""
     unheard: str = ""
@@ -79,6 +81,7 @@ class Odds:
         roles = ("controller", "handler")
         self.slow = frozenset((choice(roles), choice(kinds)) for _unused in range(choice((0, 0, 1, 2))))
         self.unheard = choice(("", "", "", "node-1", "node-2"))
+        self.is_withheld = choice((False, False, True))
         self.mute = choice(("", "", "node-1", "node-2"))
         self._exponents = [1 / (one * choice((0.1, 1.0, 1.0, 4.0))) for one in USUAL.values()]
 
