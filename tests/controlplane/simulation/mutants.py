@@ -23,7 +23,7 @@ from controlplane.virt_controller.vm import reconciler as vm_module
 from controlplane.virt_controller.vm import world as vm_world
 from controlplane.virt_controller.vm.reconciler import VmReconciler
 from controlplane.virt_controller.vmi import decide as vmi_decide
-from controlplane.virt_controller.vmi import further_attempt, run_timeout, status
+from controlplane.virt_controller.vmi import further_attempt, status
 from controlplane.virt_controller.vmi import memory as memory_module
 from controlplane.virt_controller.vmi import reconciler as vmi_module
 from controlplane.virt_controller.vmi import world as vmi_world
@@ -31,7 +31,6 @@ from controlplane.virt_controller.vmi.reconciler import VmiReconciler
 from controlplane.virt_handler.clearing import Clearing
 from controlplane.virt_handler.launchers.agent import Agent
 from controlplane.virt_handler.launchers.freeze import Freeze
-from controlplane.virt_handler.launchers.session import Session
 from controlplane.virt_handler.vmi import decide as handler_decide
 from controlplane.virt_handler.vmi import orphans, verdict
 from controlplane.virt_handler.vmi import reconciler as handler_module
@@ -157,23 +156,13 @@ MUTANTS: dict[str, Mutant] = {
     "an older state in a cache": Mutant(swapped=((Store, "_is_passed", planted_memory.never_passed),)),
     "steps in vain given up": Mutant(swapped=((engine, "_without_progress", planted_memory.content),)),
     "the lead counted from an answer": Mutant(swapped=((Leadership, "_note", planted_memory.counted_from_the_answer),)),
-    "a launcher late that is up": Mutant(
-        swapped=(
-            (run_timeout, "seconds_left", planted_memory.late_though_up),
-            (vmi_decide, "seconds_left", planted_memory.late_though_up),
-        )
-    ),
     "a machine taken for the former one of its name": Mutant(
         swapped=((memory_module.Memories, "of", planted_memory.of_whoever_has_the_name),)
     ),
     "absence from before the Pod was made": Mutant(
         swapped=((vmi_module, "question", planted_memory.asked_before_it_was_made),)
     ),
-    "a kubelet's last word forgotten": Mutant(
-        swapped=((memory_module.Memories, "note_removal", planted_memory.nothing_noted),)
-    ),
     "a set current after a lost answer": Mutant(swapped=((SetMemories, "note_writing", planted_memory.nothing_noted),)),
-    "a start in doubt forgotten": Mutant(swapped=((Session, "start", planted_memory.never_in_doubt),)),
     "an orphan down while it is started": Mutant(
         swapped=((orphans, "_is_down", planted_memory.down_while_it_is_started),)
     ),

@@ -16,8 +16,6 @@ from controlplane.engine.overlay import Overlay
 from controlplane.engine.plan import Outcome
 from controlplane.kube.leader import Leadership
 from controlplane.virt_controller.vmi import memory as memory_module
-from controlplane.virt_controller.vmi import run_timeout
-from controlplane.virt_handler.launchers.session import Session
 from controlplane.virt_handler.vmi import orphans
 
 
@@ -53,15 +51,6 @@ def counted_from_the_answer(leadership: Leadership, stored: Any, _unused: float)
     _note(leadership, stored, leadership._clock.monotonic())
 
 
-def late_though_up(world: Any) -> float | None:
-    """Count the time of a launcher that is up."""
-    pod = world.source
-    if pod is None or not pod.is_up or world.is_granted:
-        return _seconds_left(world)
-    asked = run_timeout.asked_seconds(world)
-    return None if not asked else asked - world.placed_for
-
-
 def of_whoever_has_the_name(memories: memory_module.Memories, vmi: Any) -> memory_module.Memory:
     """Take a machine for the former one of its name."""
     key = Key(vmi.metadata.namespace, vmi.metadata.name)
@@ -72,12 +61,6 @@ def asked_before_it_was_made(vmi: Any, memory: memory_module.Memory) -> memory_m
     """Take the answer that there is no Pod for one about the Pod that was made since."""
     is_deleting, granted, attempt, _unused = _question(vmi, memory)
     return is_deleting, granted, attempt, True
-
-
-async def never_in_doubt(session: Session, granted: Any) -> None:
-    """Forget that the last start was not answered."""
-    session._is_start_in_doubt = False
-    await _start(session, granted)
 
 
 def down_while_it_is_started(seen: orphans.Seen) -> bool:
@@ -91,10 +74,5 @@ def since_now(_unused: Any, __: Key, monotonic: float) -> float:
     return monotonic
 
 
-_note, _seconds_left, _of, _question = (
-    Leadership._note,
-    run_timeout.seconds_left,
-    memory_module.Memories.of,
-    memory_module.question,
-)
-_start, _is_down = Session.start, orphans._is_down
+_note, _of, _question = Leadership._note, memory_module.Memories.of, memory_module.question
+_is_down = orphans._is_down
