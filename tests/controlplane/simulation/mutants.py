@@ -16,7 +16,6 @@ from controlplane.engine import reconcile as engine
 from controlplane.engine.overlay import Overlay
 from controlplane.engine.queue import Queue
 from controlplane.kube.cache import Store
-from controlplane.kube.leader import Leadership
 from controlplane.virt_controller.quarantine import decide as quarantine_decide
 from controlplane.virt_controller.replicaset.memory import Memories as SetMemories
 from controlplane.virt_controller.vm import reconciler as vm_module
@@ -155,7 +154,6 @@ MUTANTS: dict[str, Mutant] = {
     "what is gone brought back by an answer": Mutant(swapped=((Overlay, "asking", planted_memory.without_memory),)),
     "an older state in a cache": Mutant(swapped=((Store, "_is_passed", planted_memory.never_passed),)),
     "steps in vain given up": Mutant(swapped=((engine, "_without_progress", planted_memory.content),)),
-    "the lead counted from an answer": Mutant(swapped=((Leadership, "_note", planted_memory.counted_from_the_answer),)),
     "a machine taken for the former one of its name": Mutant(
         swapped=((memory_module.Memories, "of", planted_memory.of_whoever_has_the_name),)
     ),

@@ -14,7 +14,6 @@ from controlplane.api.objects.resources import Key
 from controlplane.engine.answers import Record, read_answer, settle
 from controlplane.engine.overlay import Overlay
 from controlplane.engine.plan import Outcome
-from controlplane.kube.leader import Leadership
 from controlplane.virt_controller.vmi import memory as memory_module
 from controlplane.virt_handler.vmi import orphans
 
@@ -46,11 +45,6 @@ def never_passed(*_unused: Any) -> bool:
     return False
 
 
-def counted_from_the_answer(leadership: Leadership, stored: Any, _unused: float) -> None:
-    """Lead from when the answer has come."""
-    _note(leadership, stored, leadership._clock.monotonic())
-
-
 def of_whoever_has_the_name(memories: memory_module.Memories, vmi: Any) -> memory_module.Memory:
     """Take a machine for the former one of its name."""
     key = Key(vmi.metadata.namespace, vmi.metadata.name)
@@ -74,5 +68,5 @@ def since_now(_unused: Any, __: Key, monotonic: float) -> float:
     return monotonic
 
 
-_note, _of, _question = Leadership._note, memory_module.Memories.of, memory_module.question
+_of, _question = memory_module.Memories.of, memory_module.question
 _is_down = orphans._is_down

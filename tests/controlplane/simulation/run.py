@@ -42,7 +42,7 @@ class Simulation:
             self._guarded(lambda: OverlayPlay(self.world.seed).run(steps // 5))
             self._guarded(lambda: PassPlay(self.world.seed).run(steps // 20))
             self._guarded(lambda: ReturnPlay(self.world.seed, self.world.build_handler).run(min(4, 2 + steps // 5000)))
-            self._guarded(lambda: Election(self.world.seed).run(steps // 10))
+            self._guarded(lambda: Election(self.world.seed).run(steps // 2))
             self._guarded(lambda: SetPlay(self.world.seed).run(steps // 10))
             self._guarded(lambda: MarkPlay(self.world.seed).run(steps // 4))
             for number in range(1, steps + 1):
