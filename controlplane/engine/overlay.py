@@ -12,7 +12,8 @@ resourceVersions are growing integers, and a cache knows how far it has read.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from heapq import heappop, heappush
 from typing import Any, Literal
@@ -37,6 +38,8 @@ class Overlay:
         """Keys of the answers that are shown, by the UIDs of their owners."""
         self._ends: list[tuple[int, Key]] = []
         """A heap: at which position to look at a record again. What was settled before is passed over."""
+        self._questions: dict[Key, list[set[str]]] = {}
+        """Of each question that is under way: UIDs of what was told to be gone since."""
         self._callbacks: list[Callback] = []
         cache.subscribe(self._changed)
         cache.follow(self._moved)
@@ -86,12 +89,26 @@ class Overlay:
         record = self._records.get(key)
         return record is not None and record.is_delete_sent and record.uid == uid
 
+    @contextmanager
+    def asking(self, key: Key) -> Iterator[Collection[str]]:
+        """Know, while it is asked about a key, the UIDs of what is shown under it no more since then."""
+        gone: set[str] = set()
+        self._questions.setdefault(key, []).append(gone)
+        try:
+            yield gone
+        finally:
+            left = [one for one in self._questions.pop(key) if one is not gone]
+            if left:
+                self._questions[key] = left
+
     def note(self, key: Key, body: Json) -> None:
         """Take in an object as the API server just stored it, or as it was when this write ended it."""
         if is_last_state(body):
             self.note_absence(key, body["metadata"]["uid"])
         else:
             self._take(key, body, least=0)
+            if self.uid(key) is None:  # the cache is past it without it
+                self._end_questions(key, body["metadata"]["uid"])
 
     def note_found(self, key: Key, body: Json) -> None:
         """Take in an object as a quorum read found it.
@@ -175,7 +192,14 @@ class Overlay:
         if record.until > self._cache.position:
             heappush(self._ends, (record.until, key))
 
+    def _end_questions(self, key: Key, uid: str) -> None:
+        """Have answers that are on their way bring nothing of an object: what is known of it is newer."""
+        for gone in self._questions.get(key, ()):
+            gone.add(uid)
+
     def _tell(self, key: Key, before: bytes | None, after: bytes | None) -> None:
+        if before is not None and after is None and key in self._questions:
+            self._end_questions(key, look(before).uid)
         for callback in self._callbacks:
             try:
                 callback(key, before, after)
@@ -193,15 +217,18 @@ class RememberingApi:
 
     async def get(self, resource: Resource, key: Key) -> Json:
         overlay = self._overlays.get(resource)
-        shown = overlay.uid(key) if overlay else None
-        try:
-            body = await self._api.get(resource, key)
-        except NotFound:
-            # Gone is what was known before the question: one made since then is not what was asked about.
-            if overlay and shown is not None:
-                overlay.note_absence(key, shown)
-            raise
-        if overlay:
+        if overlay is None:
+            return await self._api.get(resource, key)
+        shown = overlay.uid(key)
+        with overlay.asking(key) as gone:
+            try:
+                body = await self._api.get(resource, key)
+            except NotFound:
+                # Gone is what was known before the question: one made since then is not what was asked about.
+                if shown is not None:
+                    overlay.note_absence(key, shown)
+                raise
+        if body["metadata"]["uid"] not in gone:  # else the answer is older than what was told of its end
             overlay.note_found(key, body)
         return body
 

@@ -109,7 +109,8 @@ class Stage:
 
     def is_idle(self) -> bool:
         """Nothing is remembered that only a later event could let go of."""
-        return not self.overlay._records and not self.overlay._owned and not self.overlay._ends
+        kept = self.overlay._records, self.overlay._owned, self.overlay._ends, self.overlay._questions
+        return not any(kept)
 
 
 @pytest.fixture
@@ -516,6 +517,38 @@ async def test_a_quorum_read_that_finds_nothing_says_nothing_of_an_object_made_s
     with pytest.raises(NotFound):
         await RememberingApi(Late(None), {POD: stage.overlay}).get(POD, WEB)
     assert stage.seen() == 9
+
+
+@pytest.mark.parametrize("is_known", [True, False], ids=["known before", "came and went meanwhile"])
+async def test_a_quorum_read_whose_answer_comes_after_the_object_was_seen_to_go_brings_nothing_back(
+    stage: Stage, is_known: bool
+) -> None:
+    """Another worker ends the object while the answer is on its way. Shown, it would be so until the cache moves on."""
+
+    class Overtaken(Answering):
+        async def get(self, resource: Any, key: Key) -> dict[str, Any]:
+            stage.cache.see(an_object(7))
+            stage.cache.lose(an_object(8, **DELETING))
+            return await super().get(resource, key)
+
+    if is_known:
+        stage.cache.see(an_object(7))
+    await RememberingApi(Overtaken(an_object(7)), {POD: stage.overlay}).get(POD, WEB)
+    assert stage.seen() is None
+    assert stage.is_idle()
+
+
+async def test_a_quorum_read_that_is_older_than_the_answer_to_a_write_is_not_shown(stage: Stage) -> None:
+    """Of what the selection leaves out, which the cache is past: else it would be decided on what was overwritten."""
+
+    class Overtaken(Answering):
+        async def get(self, resource: Any, key: Key) -> dict[str, Any]:
+            stage.overlay.note(WEB, an_object(9))
+            return await super().get(resource, key)
+
+    stage.cache.move(100)
+    await RememberingApi(Overtaken(an_object(7)), {POD: stage.overlay}).get(POD, WEB)
+    assert stage.seen() is None
 
 
 async def test_a_quorum_read_shows_what_the_selection_leaves_out(stage: Stage) -> None:

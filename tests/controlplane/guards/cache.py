@@ -151,6 +151,13 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_OVERLAY,
+        line='        if body["metadata"]["uid"] not in gone:',
+        without="        if True:",
+        because="What was seen to go while a question was answered would be there once more, until the next event.",
+        tests=_BY_OVERLAY,
+    ),
+    Guard(
+        file=_OVERLAY,
         line="        same = held if held.uid == uid else Record(uid)",
         without="        same = held",
         because="A second object of the name must not inherit what was said about the first.",

@@ -10,10 +10,14 @@ listing: which nodes machines are sent to. people: users' operations. moments: w
 what must never happen, and what must have happened in the end. controller_promises, handler_promises: what each write
 must rest on, whatever comes of it: its preconditions, and the questions (answers) asked before. vm_status_promises,
 vmi_status_promises, end_promises: that what is said follows from what was seen. handler_duties: what must not be
-forgotten until time has passed. watched_queue, undone: that no turn is late, and none forgotten. afresh: that who
-begins anew at rest finds nothing to do. election, sets, marks: plays of their own, with the same seed: candidates on
-one Lease; a replica set and its instances; nodes on which runs do not begin, and the quarantine (set_keeper,
-mark_keeper: who keeps them). world: the random schedule.
+forgotten until time has passed; orphan_duties: when it is asked whose a guest is. launch_duties, last_words: what
+virt-controller owes to a launcher that does not come up, and to a kubelet's last word. doubts: starts that nobody has
+answered. known: that no view goes back, and that each is true once all is heard. watched_queue, undone: that no turn is
+late, and none forgotten. afresh: that who begins anew at rest finds nothing to do. Plays of their own, with the same
+seed: election, candidates on one Lease; sets, a replica set and its instances; marks, nodes on which runs do not begin,
+and the quarantine; comebacks, a node whose machines become others' behind its back (set_keeper, mark_keeper,
+node_keeper: who keeps them); passes, the real pass on a toy world; laid_over, answers that come in any order. world:
+the random schedule.
 mutants: bugs that must be found; measure: how surely they are.
 `make simulate STEPS=N SEED=S` runs it from the shell.
 """

@@ -17,6 +17,7 @@ from kubevirt_api.names import ROLE
 from controlplane.api.objects.resources import POD, Key, Resource
 from controlplane.engine.errors import AlreadyExists, ApiError, Conflict, NotFound, Unavailable
 from tests.controlplane.simulation.calls import READ, Call
+from tests.controlplane.simulation.ledger import controlling_uid
 from tests.controlplane.simulation.store import Json, Store
 
 NOT_REFUSED = (AlreadyExists, Conflict, NotFound, Unavailable)
@@ -45,7 +46,10 @@ class Answers:
         self._newest: dict[tuple[str, Key], Answer] = {}
         self._newest_state: dict[tuple[str, Key], _State] = {}
         self._made: set[tuple[str, Key]] = set()
+        self._tried: dict[tuple[str, Key], int] = {}
+        """The store's version when an object was made last, or may have been."""
         self._ended: set[tuple[str, str]] = set()
+        self._found: set[tuple[str, Key, str]] = set()
         self.was_refused = False
         """A write was, for a reason that is the object's."""
 
@@ -53,9 +57,15 @@ class Answers:
         """Note what came back from a question. known: UID of the object that was shown when it was asked."""
         self._note_state(call, result, error, known)
         if call.is_question and (error is None or isinstance(error, NotFound)):
-            self._newest[call.kind, call.key] = Answer(version, result)
+            held = self._newest.get((call.kind, call.key))
+            if held is None or held.version <= version:  # else a later question was answered before
+                self._newest[call.kind, call.key] = Answer(version, result)
+        if call.verb == READ and error is None and (owner := controlling_uid(result)) is not None:
+            self._found.add((call.kind, call.key, owner))
         if call.verb == "create" and error is None:
             self._made.add((call.kind, call.key))
+        if call.verb == "create" and (error is None or isinstance(error, Unavailable)):
+            self._tried[call.kind, call.key] = version
         if call.verb == "delete" and error is None:
             self._ended.add((call.kind, call.asked["uid"]))
         is_refusal = isinstance(error, ApiError) and not isinstance(error, NOT_REFUSED)
@@ -95,6 +105,14 @@ class Answers:
     def has_made(self, kind: str, key: Key) -> bool:
         """Tell whether it was told that it made such an object."""
         return (kind, key) in self._made
+
+    def has_found(self, kind: str, key: Key, owner: str) -> bool:
+        """Tell whether it was shown, by the API server itself, an object of that name that this one controls."""
+        return (kind, key, owner) in self._found
+
+    def tried_at(self, kind: str, key: Key) -> int:
+        """Return the store's version when such an object was made last, or may have been; 0 for never."""
+        return self._tried.get((kind, key), 0)
 
     def has_ended(self, kind: str, uid: str) -> bool:
         """Tell whether it was told that it deleted that object."""

@@ -12,7 +12,8 @@ from kubevirt_api import names
 
 from controlplane.api.objects.resources import POD
 from tests.controlplane.simulation.answers import Asked
-from tests.controlplane.simulation.configuration import FURTHER_ATTEMPTS, RUN_TIMEOUT_SECONDS
+from tests.controlplane.simulation.configuration import FURTHER_ATTEMPTS
+from tests.controlplane.simulation.launch_duties import is_up, seconds_for
 from tests.controlplane.simulation.ledger import controlling_uid
 from tests.controlplane.simulation.node import LAUNCHER
 from tests.controlplane.simulation.store import OVER, Json, merged
@@ -45,7 +46,7 @@ def _entry_is_true(asked: Asked, old: Json, new: Json, pod: Json) -> str | None:
     if (said["attempt"], said["nodeName"]) != (old["attempt"], pod["spec"].get("nodeName")):
         return f"attempt {old['attempt']} was on {pod['spec'].get('nodeName')}, and it says {said}"
     if said["reason"] == TIMED_OUT:
-        return _had_its_time(asked, pod)
+        return _had_its_time(asked, asked.decided_on, pod)
     if pod["status"].get("reason") == said["reason"] and pod["status"]["phase"] in OVER:
         return None
     states = [one["state"].get("waiting", {}) for one in pod["status"].get("containerStatuses", ())]
@@ -61,19 +62,25 @@ def is_out_of_time(asked: Asked, vmi: Json) -> bool:
     """
     said, old = asked.call.asked["patch"].get("status", {}), vmi.get("status", {})
     pod = _pod_of_attempt(asked, vmi, old.get("attempt") or 1)
-    is_late = pod is not None and _had_its_time(asked, pod) is None
+    is_late = pod is not None and _had_its_time(asked, vmi, pod) is None
     return said.get("reason") == TIMED_OUT and not old.get("activePods") and is_late
 
 
-def _had_its_time(asked: Asked, pod: Json) -> str | None:
-    """No Pod is taken for late before it was on its node, by the true clock, for as long as it may take."""
+def _had_its_time(asked: Asked, vmi: Json, pod: Json) -> str | None:
+    """No Pod is taken for late before it was on its node, by the true clock, for as long as it may take.
+
+    Nor one that is seen to be up.
+    """
+    if is_up(pod):
+        return "a Pod is late that is up"
     history = (one for one in asked.store.histories[POD.kind] if one.after is not None)
     of_it = (one for one in history if one.after is not None and one.after["metadata"]["uid"] == pod["metadata"]["uid"])
     placed_at = next((one.at for one in of_it if one.after is not None and "nodeName" in one.after["spec"]), None)
     if placed_at is None:
         return "a Pod is late that was never on a node"
     took = asked.store.now - placed_at
-    return None if took >= RUN_TIMEOUT_SECONDS else f"its Pod is late after {took:.0f} s on its node"
+    may_take = seconds_for(vmi)
+    return None if may_take and took >= may_take else f"its Pod is late after {took:.0f} s on its node"
 
 
 def _failed(status: Json) -> list[Json]:

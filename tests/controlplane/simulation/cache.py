@@ -72,10 +72,12 @@ class LaggingCache(cache.Store):
         while self._next < len(self._history):
             change = self._history[self._next]
             self._next += 1
+            is_old = change.version <= self.position
             if change.after is not None and self._selects(change.after):
-                self.put(change.raw)
+                if not is_old or self.get(change.key) is not None:
+                    self.put(change.raw)
             elif change.before is not None and self._selects(change.before):
-                self.remove(change.key)
+                self.remove(change.key, change.raw)
             else:
                 continue  # of what is outside of the selection the server says nothing
             self.move(change.version)
@@ -94,11 +96,12 @@ class LaggingCache(cache.Store):
         for filed in self._filed.values():
             filed.clear()
 
-    def repeat(self) -> None:
-        """Hear the last event once more, as after a broken stream."""
+    def repeat(self, count: int = 1) -> None:
+        """Hear the last events once more, as after a broken stream, of what is held by then."""
         if self._listed is None and self._next:
-            self._next -= 1
-            self.advance()
+            until, self._next = self._next, max(0, self._next - count)
+            while self._next < until:
+                self.advance()
 
     def _advance_list(self) -> None:
         if self._listing:

@@ -39,6 +39,8 @@ from tests.controlplane.simulation.clock import WrongClock
 from tests.controlplane.simulation.configuration import Configuration
 from tests.controlplane.simulation.controller_promises import broken_promise
 from tests.controlplane.simulation.duties import Owed
+from tests.controlplane.simulation.last_words import LastWords
+from tests.controlplane.simulation.launch_duties import Launches
 from tests.controlplane.simulation.listing import NAMESPACE
 from tests.controlplane.simulation.process import Process
 from tests.controlplane.simulation.start_promises import owed_start
@@ -121,6 +123,8 @@ class Controller(Process):
         self.told = Told()
         api = RememberingApi(CallingApi(store), self.overlays)
         vms, vmis = build(overlays=self.overlays, api=api, clock=clock, events=self.told, configuration=configuration)
+        self._last_words = LastWords(self.overlays[POD])
+        self._launches = Launches(self.seen, vmis, clock, self._last_words)
         complain = self.broken_promises.append
         self.work = {"vm": (WatchedQueue(rng, complain), vms), "vmi": (WatchedQueue(rng, complain), vmis)}
         connect(
@@ -171,6 +175,9 @@ class Controller(Process):
         vms, vmis = self.overlays[VIRTUAL_MACHINE], self.overlays[VIRTUAL_MACHINE_INSTANCE]
         return View(vms.get(key), vmis.get(key), since)
 
+    def laid_over(self, cache: WatchingCache) -> Overlay | None:
+        return self.overlays.get(cache.resource)
+
     def keys(self, work: str) -> Iterable[Key]:
         if work == "node":
             return sorted(self.overlays[NODE].keys())
@@ -182,13 +189,15 @@ class Controller(Process):
         return None if raw is None else msgspec.json.decode(raw)
 
     def owes(self, work: str, key: Key) -> Owed | None:
+        if work == "vmi":
+            return self._launches.owed(self.seen(VIRTUAL_MACHINE_INSTANCE, key))
         if work != "vm":
             return None
         vm, vmi = (self.seen(one, key) for one in (VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE))
         return owed_start(vm, vmi, self.clock.now())
 
     def broken_promise(self, asked: Asked) -> str | None:
-        return broken_promise(asked)
+        return broken_promise(asked) or self._last_words.forgotten(asked)
 
 
 def _is_launcher(body: Json) -> bool:

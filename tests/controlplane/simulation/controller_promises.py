@@ -100,6 +100,8 @@ def _is_what_its_vm_says(asked: Asked) -> str | None:
 
 def _is_made_once(asked: Asked) -> str | None:
     """A Pod that this process has made, and that is gone, is not made again: its run has ended."""
+    if asked.ever.has_found(POD.kind, asked.call.key, controlling_uid(asked.call.asked["body"]) or ""):
+        return "it was told before that there is this very Pod"
     return "it has made this very Pod before" if asked.ever.has_made(POD.kind, asked.call.key) else None
 
 
@@ -110,7 +112,7 @@ def _earlier_ones_are_gone(asked: Asked) -> str | None:
     if vmi is None or attempt < 2:
         return None
     since = _version(asked, lambda one: int(one.get("status", {}).get("attempt", 0)) >= attempt, vmi)
-    return None if since is None else _looked_for_pods(asked, vmi, since, of_any=True)
+    return None if since is None else _looked_for_pods(asked, vmi, since, of_any=True, is_past_making=False)
 
 
 def _vm_has_no_instance(asked: Asked) -> str | None:
@@ -193,13 +195,17 @@ def _ready_follows(asked: Asked) -> str | None:
 
 def _never_began(asked: Asked, vmi: Json) -> str | None:
     uid, history = vmi["metadata"]["uid"], asked.store.histories[POD.kind]
-    pods = [one.after for one in history if one.after is not None and controlling_uid(one.after) == uid]
+    attempt = max(1, int(vmi.get("status", {}).get("attempt", 0)))
+    of_attempt = (one for one in history if one.key.name.endswith(f"-{attempt}"))
+    pods = [one.after for one in of_attempt if one.after is not None and controlling_uid(one.after) == uid]
     if any(_is_over(pod) or "deletionTimestamp" in pod["metadata"] for pod in pods):
         return None
+    if not pods and asked.call.asked["patch"]["status"].get("reason") == "PodDeleted":
+        return "its Pod was deleted, and there never was one"
     if "deletionTimestamp" in vmi["metadata"]:
         since = _version(asked, lambda one: "deletionTimestamp" in one["metadata"], vmi)
     else:
-        since = _version(asked, lambda one: bool(one.get("status", {}).get("attempt")), vmi)
+        since = _version(asked, lambda one: int(one.get("status", {}).get("attempt", 0)) >= attempt, vmi)
     return _looked_for_pods(asked, vmi, since or 0, of_any=True)
 
 
@@ -252,12 +258,16 @@ def _lets_go(asked: Asked, body: Json, finalizer: str) -> bool:
     return "finalizers" in meta and finalizer in held and finalizer not in (meta["finalizers"] or ())
 
 
-def _looked_for_pods(asked: Asked, vmi: Json, since: int, *, of_any: bool) -> str | None:
-    """Say which Pod of a run was not asked for since then, or was there. of_any: else only a granted one counts."""
+def _looked_for_pods(asked: Asked, vmi: Json, since: int, *, of_any: bool, is_past_making: bool = True) -> str | None:
+    """Say which Pod of a run was not asked for since then, or was there. of_any: else only a granted one counts.
+
+    is_past_making: nor since this process has tried to make it.
+    """
     granted = vmi.get("status", {}).get("activePods") or {}
     for name in _pod_names(vmi):
-        answer = asked.ever.of(POD.kind, Key(asked.call.key.namespace, name))
-        if answer is None or answer.version < since:
+        key = Key(asked.call.key.namespace, name)
+        answer = asked.ever.of(POD.kind, key)
+        if answer is None or answer.version < max(since, asked.ever.tried_at(POD.kind, key) if is_past_making else 0):
             return f"Pod {name} was not asked for"
         found = answer.found
         is_own = found is not None and of_any and controlling_uid(found) == vmi["metadata"]["uid"]

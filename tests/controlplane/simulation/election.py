@@ -24,6 +24,8 @@ from tests.controlplane.simulation.store import Store
 KEY = Key("kubevirt", "virt-controller")
 TERMS = Terms()
 FATES: tuple[Fate, ...] = ("done",) * 6 + ("request lost", "answer lost", "throttled")
+LATENESS = 0.3
+"""How often time may pass between a write and its answer."""
 CALM_SECONDS = 100.0
 TOLERANCE = 0.01
 
@@ -136,7 +138,9 @@ class Election:
         asking = [one for one in self._awake() if one.passes]
         if asking:
             one = self._rng.choice(asking)
-            one.carry_out(self._rng.randrange(len(one.passes)), self._rng.choice(FATES))
+            index, is_late = self._rng.randrange(len(one.passes)), self._rng.random() < LATENESS
+            fate: Fate = "done" if one.passes[index].came is not None else self._rng.choice(FATES)
+            one.carry_out(index, fate, is_late=is_late)
 
     def _time(self) -> None:
         self._true.advance(self._rng.choice((0.01, 0.5, 1.0, 2.0, 4.0)))

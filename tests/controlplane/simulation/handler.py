@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
@@ -28,9 +29,10 @@ from controlplane.virt_handler.vmi.world import Launcher, World
 from tests.controlplane.simulation import launcher as host
 from tests.controlplane.simulation.agent_promises import USUAL_SECONDS, thaws_in_time
 from tests.controlplane.simulation.answers import Asked, View
-from tests.controlplane.simulation.calls import CallingApi, Fate
+from tests.controlplane.simulation.calls import READ, CallingApi, Fate
+from tests.controlplane.simulation.doubts import Doubts
 from tests.controlplane.simulation.duties import Owed
-from tests.controlplane.simulation.handler_duties import owed
+from tests.controlplane.simulation.handler_duties import has_guest, owed
 from tests.controlplane.simulation.handler_promises import ENDING, broken_promise
 from tests.controlplane.simulation.libvirt import LauncherConnections
 from tests.controlplane.simulation.listing import (
@@ -41,11 +43,14 @@ from tests.controlplane.simulation.listing import (
     listed_rightly,
 )
 from tests.controlplane.simulation.node import Node
+from tests.controlplane.simulation.orphan_duties import OrphanClock
 from tests.controlplane.simulation.process import SHORTEST_SECONDS, Process
 from tests.controlplane.simulation.returns import CLEARING, Returns
 from tests.controlplane.simulation.sessions import WatchedRegistry
 from tests.controlplane.simulation.store import Json, Store
+from tests.controlplane.simulation.turn import TURN
 from tests.controlplane.simulation.watched_queue import WatchedQueue
+from tests.controlplane.simulation.watching import WatchingCache
 
 BuildHandler = Callable[..., VmiReconciler]
 KVM = KvmFinding(is_usable=True)
@@ -69,7 +74,7 @@ class Handler(Process):
         self.caches = (pods, vmis)
         self._known = Overlay(vmis)
         queue = WatchedQueue(rng, self.broken_promises.append)
-        connections = LauncherConnections(node, rng, self.loop.settle)
+        connections = LauncherConnections(node, rng, self.loop.settle, Doubts(self.broken_promises.append))
         tools = Tools(connections, node.clock, connections.connect, random=rng.random)
         self.sessions = WatchedRegistry(
             pods,
@@ -94,6 +99,7 @@ class Handler(Process):
         self._power = PowerVerbs(node.name, self.sessions, self._known, node.clock, _tell)
         self._going: dict[str, float] = {}
         """When (monotonic) a look first saw the deletion of a VMI, by its UID."""
+        self._orphans = OrphanClock()
         self._unseen: dict[Key, float] = {}
         """Since when (monotonic) no VMI of a key is seen to be this node's."""
         self._known.subscribe(self._changed)
@@ -157,6 +163,8 @@ class Handler(Process):
     def _look(self, key: Key) -> World | None:
         """Take note of what is seen at each look, not only when a pass begins."""
         world = self._observe(key)
+        is_orphaned = world is not None and world.vmi is None
+        self._orphans.looks(key, self.clock.monotonic(), is_orphaned=is_orphaned)
         if world is not None and world.vmi is not None and world.vmi.metadata.deletion_timestamp is not None:
             self._going.setdefault(world.vmi.metadata.uid, self.clock.monotonic())
         return world
@@ -181,14 +189,16 @@ class Handler(Process):
         known = {uid: session for uid, session in self._listed().items() if uid in vmis}
         return self._returns.overdue(self.clock.monotonic(), known, vmis)
 
-    def carry_out(self, index: int, fate: Fate, meanwhile: Callable[[], None] = lambda: None) -> None:
+    def carry_out(
+        self, index: int, fate: Fate, meanwhile: Callable[[], None] = lambda: None, *, is_late: bool = False
+    ) -> None:
         is_renewal = self.passes[index].call.kind == LEASE.kind
         if self.passes[index].turn.key == CLEARING:
             self._returns.settles(self.clock.monotonic())
         beat = self._heartbeat.last_beat
         if is_renewal:
             self._answered_at = self.clock.monotonic()
-        super().carry_out(index, fate, meanwhile)
+        super().carry_out(index, fate, meanwhile, is_late=is_late)
         if is_renewal and self._heartbeat.last_beat != beat and self._heartbeat.last_beat is not None:
             now = self.clock.monotonic()
             self._returns.renewed(self._heartbeat.last_beat, now, self.store.version, self._listed())
@@ -210,11 +220,17 @@ class Handler(Process):
     def broken_promise(self, asked: Asked) -> str | None:
         if asked.call.kind == VIRTUAL_MACHINE_INSTANCE.kind and asked.call.is_question:
             self._returns.asks(asked.call.key, self.store.version, self.clock.monotonic())
+            if self._is_about_orphan(asked.call.key) and (
+                early := self._orphans.asks(asked.call.key, self.clock.monotonic())
+            ):
+                return early
         if asked.call.verb == "define":
             started = asked.call.asked["pod_uid"]
             now, launchers = self.clock.monotonic(), self._known_launchers()
             if unasked := self._returns.unasked(now, asked.ever, launchers, but=started):
                 return unasked
+            if [one.verb for one in self._turn_of(asked.call).calls[-1:]] != [READ]:
+                return "the last thing that was asked before is not whether it is granted"
         if asked.call.kind in (LEASE.kind, NODE.kind):
             return self._about_node(asked)
         if asked.call.kind == "agent":
@@ -229,6 +245,16 @@ class Handler(Process):
             unseen_for = None
         return broken_promise(asked, self.node.name, self._launcher_of, self._grace_left, unseen_for)
 
+    def _is_about_orphan(self, key: Key) -> bool:
+        """Tell whether a pass itself, and no verb, asks about a VMI while a guest runs of which it sees none."""
+        turn, vmi = TURN.get(), self._vmi(key)
+        is_own = vmi is not None and vmi.get("status", {}).get("nodeName") == self.node.name
+        is_pass = turn is not None and turn.work == "vmi" and turn.task is asyncio.current_task()
+        return is_pass and not is_own and any(map(has_guest, self.sessions.launchers_named(key)))
+
+    def laid_over(self, cache: WatchingCache) -> Overlay | None:
+        return self._known if cache.resource == VIRTUAL_MACHINE_INSTANCE else None
+
     def keys(self, work: str) -> Iterable[Key]:
         del work
         return sorted({*self._known.keys(), *self.sessions.keys()})
@@ -241,9 +267,15 @@ class Handler(Process):
         left = None if vmi is None else self._grace_left(vmi)
         let_go_on = {uid for uid, one in self.node.launchers.items() if one.is_to_go_on}
         launchers = self.sessions.launchers_named(key)
-        is_held = self._clearing.held != ""
         return owed(
-            vmi, launchers, self.node.name, left, self.sessions.pause_left, let_go_on=let_go_on, is_held=is_held
+            vmi,
+            launchers,
+            self.node.name,
+            left,
+            self.sessions.pause_left,
+            let_go_on=let_go_on,
+            is_held=self._clearing.held != "",
+            orphan_left=self._orphans.left(key, self.clock.monotonic()),
         )
 
     def _note_sight(self, key: Key) -> Json | None:

@@ -34,27 +34,30 @@ def owed(
     *,
     let_go_on: Collection[str],
     is_held: bool,
+    orphan_left: float,
 ) -> Owed | None:
     """Say what waits. vmi: of the key, as it is seen; launchers: of Pods that name it.
 
     let_go_on: UIDs of Pods of whose guests a person was told last that they go on.
     is_held: nothing starts here, until the node is clear.
+    orphan_left: seconds until it is to be asked, once more, whether a guest is anybody's of which no VMI is seen.
     """
     if any(one.doing for one in launchers):
         return None  # its end wakes the key
     if vmi is None or vmi.get("status", {}).get("nodeName") != node:
-        return Owed("a guest runs that no VMI is seen for", ORPHANS) if any(map(_has_guest, launchers)) else None
+        is_orphan = any(map(has_guest, launchers))
+        return Owed("a guest runs that no VMI is seen for", min(ORPHANS, orphan_left)) if is_orphan else None
     status, granted = vmi.get("status", {}), vmi.get("status", {}).get("activePods") or {}
     own = [one for one in launchers if one.pod.uid in granted]
     phase, is_going = status.get("phase", ""), "deletionTimestamp" in vmi["metadata"]
     listed = [one for one in own if not one.is_gone]
-    if phase in GOING_ON and not listed and not any(map(_has_guest, own)):
+    if phase in GOING_ON and not listed and not any(map(has_guest, own)):
         return Owed("its Pod is not listed", LOOKS)
     if len(own) != 1:
         return None
-    if _has_guest(own[0]) and (phase in OVER or (own[0].is_gone and phase in GOING_ON)):
+    if has_guest(own[0]) and (phase in OVER or (own[0].is_gone and phase in GOING_ON)):
         return Owed("a guest runs whose run is over", END)
-    if _has_guest(own[0]) and is_going and phase in GOING_ON:
+    if has_guest(own[0]) and is_going and phase in GOING_ON:
         is_asked = grace_left is None or grace_left > 0
         return Owed("a guest runs that is to end", min(POWER_BUTTON, grace_left or POWER_BUTTON) if is_asked else END)
     if _is_stalled(own[0], vmi, is_let_go_on=own[0].pod.uid in let_go_on) and phase == "Running" and not is_going:
@@ -64,7 +67,7 @@ def owed(
     return Owed("its start has come to nothing", max(at_once, pause_left(own[0].pod.uid))) if is_waiting else None
 
 
-def _has_guest(launcher: Launcher) -> bool:
+def has_guest(launcher: Launcher) -> bool:
     seen = launcher.sighting
     return seen.is_connected and seen.state is not None and is_alive(seen.state) and not is_provisional(seen.state)
 

@@ -52,6 +52,13 @@ class HandsOnPods:
         self._store.create(POD, key.namespace, {"metadata": meta, "spec": {"containers": [{"name": "compute"}]}})
         return f"replace Pod {key} by one that squats"
 
+    def remove(self, key: Key) -> str:
+        """Delete one by force."""
+        if self._store.find(POD, key) is None:
+            return NOTHING
+        self._store.delete(POD, key, grace_period_seconds=0)
+        return f"delete Pod {key} by force"
+
     def hide(self, key: Key) -> str:
         """Take the label off a Pod by which it is watched."""
         pod = self._store.find(POD, key)

@@ -34,6 +34,7 @@ from controlplane.virt_handler.vmi.world import Traces
 from tests.controlplane.simulation import launcher as host
 from tests.controlplane.simulation.agent import FREEZE, THAW, AgentError
 from tests.controlplane.simulation.calls import ASK, LOOK, PREPARE, Call
+from tests.controlplane.simulation.doubts import Doubts
 from tests.controlplane.simulation.node import Node
 
 REPORT = b'{"version": 1, "container_disks": []}'
@@ -62,8 +63,9 @@ class LauncherConnections:
 
     trouble = ""
 
-    def __init__(self, node: Node, rng: random.Random, settle: Callable[[], None]) -> None:
+    def __init__(self, node: Node, rng: random.Random, settle: Callable[[], None], doubts: Doubts) -> None:
         self._node = node
+        self.doubts = doubts
         self._rng = rng
         self.settle = settle
         self._open: list[LauncherConnection] = []
@@ -88,9 +90,12 @@ class LauncherConnections:
         return Socket(pod_uid)
 
     async def read_report(self, pod_uid: str) -> bytes:
-        if pod_uid not in self._node.launchers:
-            raise NotThere("there is no such directory")
-        return REPORT
+        def read() -> bytes:
+            if pod_uid not in self._node.launchers:
+                raise NotThere("there is no such directory")
+            return REPORT
+
+        return await Call("read the report of", "launcher", self._vmi(pod_uid), read, NodeAway)  # type: ignore[no-any-return]
 
     async def give_capabilities(self, pod_uid: str, *, with_kvm: bool) -> None:
         """It has them."""
@@ -187,9 +192,13 @@ class LauncherConnection:
     async def guest(self, name: str) -> LauncherGuest | None:
         if not self.is_good:
             raise Disconnected("the connection is gone")
-        return LauncherGuest(self) if name == self.there.vmi_uid and self.there.state is not None else None
+        if name == self.there.vmi_uid and self.there.state is not None:
+            return LauncherGuest(self)
+        self.connections.doubts.is_seen(self.there)
+        return None
 
     async def define(self, xml: str) -> LauncherGuest:
+        self.connections.doubts.begins(self.there)
         await self.call("define", lambda one: one.define(xml))
         return LauncherGuest(self)
 
@@ -241,11 +250,17 @@ class LauncherGuest:
 
     async def start(self, *, is_paused: bool = False) -> None:
         """Take two steps: between them the domain is active, and may still fail."""
-        await self._connection.call("launch", lambda one: one.launch(is_paused=is_paused))
-        if self._connection.there.hesitation and self._connection.connections.is_overdue():
-            self._connection.break_off()
-            raise TimedOut("no answer within the time that a start has")
-        await self._connection.call("finish start of", lambda one: one.finish_start() if one.is_starting else None)
+        there, doubts = self._connection.there, self._connection.connections.doubts
+        try:
+            await self._connection.call("launch", lambda one: one.launch(is_paused=is_paused))
+            if there.hesitation and self._connection.connections.is_overdue():
+                self._connection.break_off()
+                raise TimedOut("no answer within the time that a start has")
+            await self._connection.call("finish start of", lambda one: one.finish_start() if one.is_starting else None)
+        except (Disconnected, TimedOut):
+            doubts.is_open(there)
+            raise
+        doubts.is_up(there)
 
     async def shutdown(self) -> None:
         await self._end("shut down", lambda one: one.press_power())
@@ -289,6 +304,7 @@ class LauncherGuest:
         state = await self._connection.call("look at", lambda one: one.state)
         if self._connection.connections.is_late():
             await self._connection.call("hear of", lambda _unused: None)
+        self._connection.connections.doubts.is_seen(self._connection.there)
         if not isinstance(state, State):
             raise NoSuchDomain("it is not known any more")
         return state

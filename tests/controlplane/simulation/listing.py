@@ -35,9 +35,13 @@ def is_listed(node: Json) -> bool:
     return bool((node["metadata"].get("labels") or {}).get(SCHEDULABLE) == "true")
 
 
-def silent_for(store: Store, node: str) -> float | None:
-    """Tell for how long a node's Lease truly stands still; None when there never was one."""
+def silent_for(store: Store, node: str, known: int | None = None) -> float | None:
+    """Tell for how long a node's Lease truly stands still; None when there never was one.
+
+    known: the store's version up to which its changes count.
+    """
     changes = [one for one in store.histories[LEASE.kind] if one.key == lease_key(node)]
+    changes = [one for one in changes if known is None or one.version <= known]
     return store.now - changes[-1].at if changes else None
 
 
@@ -48,9 +52,10 @@ def taken_off_rightly(asked: Asked) -> str | None:
         return f"virt-controller writes {said} of a Node"
     if not asked.call.asked.get("uid"):
         return "it names no uid"
-    if asked.in_pass.of(LEASE.kind, lease_key(node.name)) is None:
+    answer = asked.in_pass.of(LEASE.kind, lease_key(node.name))
+    if answer is None:
         return "the Lease was not asked for"
-    silence = silent_for(asked.store, node.name)
+    silence = silent_for(asked.store, node.name, answer.version)  # what came after the answer cannot be known
     watched = asked.age if silence is None else min(asked.age, silence)
     if watched < (40 if silence is None else DURATION_SECONDS):
         return f"the node is taken off the list after {watched:.1f} s of silence that could be watched"

@@ -166,6 +166,15 @@ class Mishaps:
             return f"libvirtd of {one.vmi}: dies, and its guest with it"
         return f"libvirtd of {one.vmi}: dies"
 
+    def end_unseen(self, vmi: Key) -> None:
+        """Let guests of a machine that were just started end beside their libvirtd, before anybody has looked."""
+        for node in self._world.nodes:
+            for one in node.guests():
+                if one.vmi == vmi and one.has_run:
+                    self._world.fault("ends unseen")
+                    one.lose_daemon()
+                    one.end_guest("crashed")
+
     def io_error(self) -> str | None:
         """A guest's disk fails for a moment, which is over when somebody lets the guest go on."""
         up = [one for node in self._world.nodes for one in node.guests() if one.has_run]

@@ -37,7 +37,7 @@ CHANGES: dict[tuple[str, str, str], tuple[Change, ...]] = {
     ("handler", "define", "domain"): STARTED,
     ("handler", "launch", "domain"): STARTED,
     ("handler", "finish start of", "domain"): STARTED,
-    ("controller", READ, POD.kind): (_on_pods(HandsOnPods.replace),),
+    ("controller", READ, POD.kind): (_on_pods(HandsOnPods.replace), _on_pods(HandsOnPods.remove)),
     ("controller", "delete", POD.kind): (_on_pods(HandsOnPods.replace), _on_pods(HandsOnPods.hide)),
     ("controller", READ, VIRTUAL_MACHINE.kind): WANTED,
     ("controller", "create", VIRTUAL_MACHINE_INSTANCE.kind): WANTED,

@@ -11,7 +11,7 @@ from typing import Literal, TypeVar
 from controlplane.api.objects.resources import LEASE, Key
 from controlplane.handler_link import Verb
 from tests.controlplane.simulation.agent import Agent
-from tests.controlplane.simulation.calls import READ, Call
+from tests.controlplane.simulation.calls import LOST, READ, Call
 from tests.controlplane.simulation.handler import Handler
 from tests.controlplane.simulation.hands_on_pods import NOTHING
 from tests.controlplane.simulation.kubernetes import (
@@ -23,7 +23,7 @@ from tests.controlplane.simulation.kubernetes import (
 )
 from tests.controlplane.simulation.launcher import BY_PERSON, STALLED, Launcher
 from tests.controlplane.simulation.mishaps import Mishaps
-from tests.controlplane.simulation.moments import Moments
+from tests.controlplane.simulation.moments import STARTS, Moments
 from tests.controlplane.simulation.process import BY_KIND, Process
 from tests.controlplane.simulation.swarm import SLOW_DELIVERY
 from tests.controlplane.simulation.watching import WatchingCache
@@ -34,6 +34,14 @@ Move = Callable[[], str | None]
 LATE = 0.2
 """How often, where minds are changed, the watches tell more than an answer before that is there; always where the
 answer is that what is shown is gone, and another one of its name may follow."""
+ANSWERED_LAST = 0.7
+"""How often, where an answer is late, another call comes before it."""
+TOLD_AGAIN = (0, 0, 1, 4)
+"""Events that a stream tells once more when it goes on."""
+UNANSWERED_STARTS = 0.5
+WITHHELD_GRANTS = 0.9
+ENDS_UNSEEN = 0.3
+"""How often, where minds are changed, guest and libvirtd end when the start has been answered."""
 OVERTAKING = 20
 """Events of each watch."""
 LOOKS_EVERY = 16
@@ -147,7 +155,10 @@ class Moves:
 
     def _repeat(self) -> str | None:
         cache = self._rng.choice(self._reachable())[1]
-        self._rng.choice((cache.repeat, cache.end_stream))()
+        if self._rng.random() < 0.5:
+            cache.repeat()
+        else:
+            cache.end_stream(self._rng.choice(TOLD_AGAIN))
         return ""
 
     def _begin(self) -> str | None:
@@ -159,13 +170,29 @@ class Moves:
         if not working:
             return None
         one = self._rng.choice(working)
-        index = self._rng.randrange(len(one.passes))
+        index = self._pick(one)
         call = one.passes[index].call
+        if one.passes[index].came is not None:
+            return self._world.carry(one, index, "answer lost" if self._is_cut_off(one, call) else "done")
+        return self._carry_call(one, index, call)
+
+    def _pick(self, one: Process) -> int:
+        """Choose a call; what is done already is mostly answered after the others."""
+        undone = [index for index, each in enumerate(one.passes) if each.came is None]
+        if undone and self._rng.random() < ANSWERED_LAST:
+            return self._rng.choice(undone)
+        return self._rng.randrange(len(one.passes))
+
+    def _carry_call(self, one: Process, index: int, call: Call) -> str:
         meddled = self._moments.meddle(one, call)
         if meddled:
             self._world.fault("moment")
             return meddled
         fate = self._world.odds.fate(may_refuse=call.is_write)
+        if call.verb in STARTS and self._is_mute(one):
+            fate = self._rng.choice(LOST)
+        if self._world.odds.is_withheld and self._is_grant(call) and self._rng.random() < WITHHELD_GRANTS:
+            fate = "throttled"
         is_gone = one.passes[index].known != "" and call.verb == READ and call.key not in self._there(call.kind)
         if self._is_cut_off(one, call):
             fate = "request lost"
@@ -177,7 +204,23 @@ class Moves:
                 return self._world.carry(one, index, fate, lambda: self._build_on(one, call))
         elif call.is_api and self._rng.random() < self._world.odds.meddling * (1.0 if is_gone else LATE):
             return self._world.carry(one, index, fate, lambda: self._overtake(one, call)) + ", and is overtaken"
+        elif call.verb == STARTS[-1] and self._rng.random() < self._world.odds.meddling * ENDS_UNSEEN:
+            return (
+                self._world.carry(one, index, fate, lambda: self.mishaps.end_unseen(call.key)) + ", and all of it ends"
+            )
+        elif self._rng.random() < self._world.odds.lateness:
+            self._world.fault("late answer")
+            return self._world.carry(one, index, fate, is_late=True)
         return self._world.carry(one, index, fate)
+
+    @staticmethod
+    def _is_grant(call: Call) -> bool:
+        return call.is_write and "activePods" in (call.asked.get("patch", {}).get("status") or {})
+
+    def _is_mute(self, one: Process) -> bool:
+        """Tell whether a start gets no answer this time."""
+        is_there = isinstance(one, Handler) and one.node.name == self._world.odds.mute
+        return is_there and self._rng.random() < UNANSWERED_STARTS
 
     def _there(self, kind: str) -> Collection[Key]:
         return [key for key, _unused in self._world.store.list(BY_KIND[kind])]

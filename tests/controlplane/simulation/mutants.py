@@ -12,9 +12,12 @@ from typing import Any
 
 from controlplane.domain import agent as agent_words
 from controlplane.domain.state import State
+from controlplane.engine import reconcile as engine
 from controlplane.engine.overlay import Overlay
 from controlplane.engine.queue import Queue
+from controlplane.kube.cache import Store
 from controlplane.virt_controller.quarantine import decide as quarantine_decide
+from controlplane.virt_controller.replicaset.memory import Memories as SetMemories
 from controlplane.virt_controller.vm import reconciler as vm_module
 from controlplane.virt_controller.vm import world as vm_world
 from controlplane.virt_controller.vm.reconciler import VmReconciler
@@ -28,10 +31,18 @@ from controlplane.virt_handler.clearing import Clearing
 from controlplane.virt_handler.launchers.agent import Agent
 from controlplane.virt_handler.launchers.freeze import Freeze
 from controlplane.virt_handler.vmi import decide as handler_decide
+from controlplane.virt_handler.vmi import orphans, verdict
 from controlplane.virt_handler.vmi import reconciler as handler_module
-from controlplane.virt_handler.vmi import verdict
 from controlplane.virt_handler.vmi import world as handler_world
-from tests.controlplane.simulation import planted, planted_agents, planted_attempts, planted_lateness, planted_returns
+from controlplane.virt_handler.vmi.memory import Memories as HandlerMemories
+from tests.controlplane.simulation import (
+    planted,
+    planted_agents,
+    planted_attempts,
+    planted_lateness,
+    planted_memory,
+    planted_returns,
+)
 from tests.controlplane.simulation.controller import vm_reconciler, vmi_reconciler
 from tests.controlplane.simulation.run import Failure, Simulation
 
@@ -138,6 +149,23 @@ MUTANTS: dict[str, Mutant] = {
     "Pods and VMIs deleted again and again": Mutant(
         swapped=((Overlay, "is_delete_sent", planted_lateness.never_sent),)
     ),
+    "an older answer after a newer one": Mutant(swapped=((Overlay, "_take", planted_memory.whichever_comes_last),)),
+    "NotFound not taken for an answer": Mutant(swapped=((Overlay, "note_absence", planted_memory.nothing_noted),)),
+    "what is gone brought back by an answer": Mutant(swapped=((Overlay, "asking", planted_memory.without_memory),)),
+    "an older state in a cache": Mutant(swapped=((Store, "_is_passed", planted_memory.never_passed),)),
+    "steps in vain given up": Mutant(swapped=((engine, "_without_progress", planted_memory.content),)),
+    "a machine taken for the former one of its name": Mutant(
+        swapped=((memory_module.Memories, "of", planted_memory.of_whoever_has_the_name),)
+    ),
+    "absence from before the Pod was made": Mutant(
+        swapped=((vmi_module, "question", planted_memory.asked_before_it_was_made),)
+    ),
+    "a set current after a lost answer": Mutant(swapped=((SetMemories, "note_writing", planted_memory.nothing_noted),)),
+    "an orphan down while it is started": Mutant(
+        swapped=((orphans, "_is_down", planted_memory.down_while_it_is_started),)
+    ),
+    "an orphan ended too early": Mutant(swapped=((handler_decide, "ORPHAN_SECONDS", 15.0),)),
+    "an orphan never ended": Mutant(swapped=((HandlerMemories, "orphaned_since", planted_memory.since_now),)),
     "final phases left again": Mutant(
         swapped=((status, "is_final", lambda _unused: False), (status, "may_move", lambda *_unused: True))
     ),

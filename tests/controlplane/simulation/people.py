@@ -41,6 +41,8 @@ NAMESPACE = "default"
 IMPATIENT = 0.5
 """How many machines say themselves how often they are tried again."""
 TRIED_AGAIN = ("0", "2")
+WAITED_FOR = ("", "0", "20", "20", "90")
+"""Seconds that machines give their launchers to come up; "": as is usual, "0": as many as it takes."""
 INVALID_MEMORY = "-64Mi"
 """A VMI with so much memory got past admission."""
 UNNAMED = 0.2
@@ -115,6 +117,7 @@ class People:
             spec["runStrategy"] = strategy
         if self._rng.random() < IMPATIENT:
             named = {names.FURTHER_ATTEMPTS: self._rng.choice(TRIED_AGAIN)}
+            named |= {names.RUN_TIMEOUT: seconds} if (seconds := self._rng.choice(WAITED_FOR)) else {}
             spec["template"].setdefault("metadata", {})["annotations"] = named
         meta: Json = {"name": key.name}
         if self._rng.random() < 0.8:

@@ -18,6 +18,7 @@ from typing import Any
 from controlplane.api.objects.resources import Key, Resource
 from controlplane.engine import reconcile as engine
 from controlplane.engine.errors import AlreadyExists, NoProgress, NotFound
+from controlplane.engine.overlay import Overlay
 from controlplane.engine.plan import Outcome
 from tests.controlplane.simulation.answers import Answers, Asked, View
 from tests.controlplane.simulation.breach import Breach
@@ -25,9 +26,10 @@ from tests.controlplane.simulation.cache import Selects
 from tests.controlplane.simulation.calls import LOOK, READ, Call, Fate, perform
 from tests.controlplane.simulation.clock import WrongClock
 from tests.controlplane.simulation.duties import Owed
+from tests.controlplane.simulation.known import keep_from_going_back, shown_wrongly
 from tests.controlplane.simulation.loop import HandTurnedLoop
 from tests.controlplane.simulation.store import RESOURCES, Json, Store
-from tests.controlplane.simulation.turn import TURN, Pass, Turn
+from tests.controlplane.simulation.turn import TURN, Came, Pass, Turn
 from tests.controlplane.simulation.undone import Moment, undone
 from tests.controlplane.simulation.watched_queue import WatchedQueue
 from tests.controlplane.simulation.watching import WatchingCache
@@ -89,6 +91,11 @@ class Process:
         del asked
         return None
 
+    def laid_over(self, cache: WatchingCache) -> Overlay | None:
+        """Return what is read in the place of a cache."""
+        del cache
+        return None
+
     def keys(self, work: str) -> Iterable[Key]:
         """List what a queue may have work about."""
         del work
@@ -137,6 +144,7 @@ class Process:
     def watch(self, resource: Resource, selects: Selects) -> WatchingCache:
         """Make a cache that is kept for as long as the process lives."""
         cache = WatchingCache(self.store, resource, selects, self.clock, self.loop)
+        keep_from_going_back(cache, self.broken_promises.append)
         self.run(cache.run())
         return cache
 
@@ -159,27 +167,40 @@ class Process:
         self.loop.settle()
         return due is not None and due <= 0
 
-    def carry_out(self, index: int, fate: Fate, meanwhile: Callable[[], None] = lambda: None) -> None:
+    def carry_out(
+        self, index: int, fate: Fate, meanwhile: Callable[[], None] = lambda: None, *, is_late: bool = False
+    ) -> None:
         """Let one waiting call happen and its pass go on to its next call or its end.
 
-        meanwhile: what happens after the call and before its answer is there.
+        meanwhile: what happens after the call and before its answer is there. is_late: others are answered before,
+        and this one when it is carried out once more.
         """
         one = self.passes.pop(index)
         if one.answer.done():
             self.loop.settle()  # who asked does not wait any more
             return
-        self.store.actor = self.role
-        result, error = perform(one.call, fate)
-        version = self.store.version
+        came = one.came or self._do(one.call, fate)
+        if is_late and one.came is None:
+            self.passes.append(replace(one, came=came))
+            return
+        if one.came is not None and fate != "done":
+            came = replace(came, result=None, error=one.call.lost(f"{one.call}: connection reset"))
         meanwhile()
-        if one.answer.done():
-            return  # who asked has stopped waiting
+        if not one.answer.done():  # else who asked has stopped waiting
+            self._answer(one, came)
+
+    def _do(self, call: Call, fate: Fate) -> Came:
+        self.store.actor = self.role
+        return Came(*perform(call, fate), self.store.version)
+
+    def _answer(self, one: Pass, came: Came) -> None:
+        result, error = came.result, came.error
         self._carried += 1
         one.turn.calls.append(one.call)
         if error is not None and not (isinstance(error, NotFound | AlreadyExists) and one.call.verb in EXPECTED):
             one.turn.troubles.append(f"{one.call}: {type(error).__name__}")
         for answers in (one.turn.answers, self.answers):
-            answers.take(one.call, result, error, version, known=one.known)
+            answers.take(one.call, result, error, came.version, known=one.known)
         if error is None:
             one.answer.set_result(result)
         else:
@@ -193,9 +214,8 @@ class Process:
 
     def die(self, index: int | None, *, is_request_out: bool) -> None:
         """Stop for ever; a request that is out already still takes effect."""
-        if index is not None and is_request_out:
-            self.store.actor = self.role
-            perform(self.passes[index].call, "answer lost")
+        if index is not None and is_request_out and self.passes[index].came is None:
+            self._do(self.passes[index].call, "answer lost")
         self.is_dead = True
         self.passes.clear()
         for task in asyncio.all_tasks(self.loop):
@@ -239,7 +259,7 @@ class Process:
 
     def _forget(self, one: Pass) -> None:
         """Take note that nobody waits for a call any more."""
-        self.passes = [each for each in self.passes if each is not one]
+        self.passes = [each for each in self.passes if each.answer is not one.answer]
 
     def _turn_of(self, call: Call) -> Turn:
         """Return the pass that asks; of another task what it rests on: the answers to whoever began it."""
@@ -291,9 +311,8 @@ class Process:
 
     def look_for_undone(self) -> None:
         """See that whatever there is to do is being done, or has its time; what is still to be heard may bring it."""
-        late = self.overdue()
-        if late is not None:
-            self.broken_promises.append(late)
+        found = (self.overdue(), *(shown_wrongly(one, self.laid_over(one)) for one in self.caches))
+        self.broken_promises.extend(one for one in found if one is not None)
         for name in () if any(one.is_behind for one in self.caches) else self.work:
             for key in self.keys(name):
                 self._look_for_undone(name, key)

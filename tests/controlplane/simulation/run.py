@@ -1,18 +1,21 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A run: random steps, and at the end of every stretch peace. A failure says how to repeat it."""
+"""A run: the plays, then random steps, and at the end of every stretch peace. A failure says how to repeat it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from tests.controlplane.simulation.breach import Breach
+from tests.controlplane.simulation.comebacks import ReturnPlay
 from tests.controlplane.simulation.controller import Reconcilers, real_reconcilers
 from tests.controlplane.simulation.election import Election
 from tests.controlplane.simulation.handler import BuildHandler, VmiReconciler
+from tests.controlplane.simulation.laid_over import OverlayPlay
 from tests.controlplane.simulation.marks import MarkPlay
 from tests.controlplane.simulation.moves import Moves
+from tests.controlplane.simulation.passes import PassPlay
 from tests.controlplane.simulation.sets import SetPlay
 from tests.controlplane.simulation.settle import Settling
 from tests.controlplane.simulation.world import World
@@ -36,14 +39,17 @@ class Simulation:
     def run(self, steps: int) -> None:
         """Take random steps; every so often end all faults and require that everything comes right."""
         try:
+            self._guarded(lambda: OverlayPlay(self.world.seed).run(steps // 5))
+            self._guarded(lambda: PassPlay(self.world.seed).run(steps // 20))
+            self._guarded(lambda: ReturnPlay(self.world.seed, self.world.build_handler).run(min(4, 2 + steps // 5000)))
+            self._guarded(lambda: Election(self.world.seed).run(steps // 2))
+            self._guarded(lambda: SetPlay(self.world.seed).run(steps // 10))
+            self._guarded(lambda: MarkPlay(self.world.seed).run(steps // 4))
             for number in range(1, steps + 1):
                 self._guarded(self._moves.step)
                 if number % STRETCH == 0 or number == steps:
                     self._guarded(self._settling.run)
                     self.world.draw_odds()
-            self._guarded(lambda: Election(self.world.seed).run(steps // 10))
-            self._guarded(lambda: SetPlay(self.world.seed).run(steps // 10))
-            self._guarded(lambda: MarkPlay(self.world.seed).run(steps // 4))
         finally:
             self.world.end()
 

@@ -18,7 +18,7 @@ from controlplane.api.objects.resources import (
     Key,
     Resource,
 )
-from controlplane.engine.errors import NotFound
+from controlplane.engine.errors import NotFound, Unavailable
 from controlplane.engine.overlay import Overlay, RememberingApi
 from controlplane.engine.plan import Outcome
 from controlplane.engine.reconcile import reconcile
@@ -117,6 +117,8 @@ class Process:
     def _note_answer(self, call: Call, result: Any, error: Exception | None) -> None:
         if call.kind == SET.kind and error is None:
             self._told = result["metadata"]["resourceVersion"]
+        elif call.kind == SET.kind and call.is_write and isinstance(error, Unavailable):
+            self._told = ""  # whatever became of that write
         elif call.verb == "delete" and error is None:
             self._deleted.add(call.asked["uid"])
         elif call.verb == READ and isinstance(error, NotFound):

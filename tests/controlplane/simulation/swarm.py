@@ -59,8 +59,14 @@ class Odds:
     fault_rate: float = 0.0
     meddling: float = 0.0
     """How often something is changed, or breaks, in the moment in which it matters."""
+    lateness: float = 0.0
+    """How often the answer to what was done comes after those to later calls."""
     slow: frozenset[tuple[str, str]] = frozenset()
     """Watches (role, kind) that hardly deliver."""
+    is_withheld: bool = False
+    """Whether starts are mostly refused to be granted: who is up waits."""
+    mute: str = ""
+    """The node whose launchers mostly do not answer a start."""
     unheard: str = ""
     """The node whose Lease does not get through, though all else does."""
     _exponents: list[float] = field(default_factory=list)
@@ -70,10 +76,13 @@ class Odds:
         choice = self.rng.choice
         self.fault_rate = choice((0.0, 0.02, 0.1, 0.3))
         self.meddling = choice((0.0, 0.1, 0.25, 0.5))
+        self.lateness = choice((0.0, 0.0, 0.05, 0.2))
         kinds = ("VirtualMachine", "VirtualMachineInstance", "Pod", "Node", "Lease")
         roles = ("controller", "handler")
         self.slow = frozenset((choice(roles), choice(kinds)) for _unused in range(choice((0, 0, 1, 2))))
         self.unheard = choice(("", "", "", "node-1", "node-2"))
+        self.is_withheld = choice((False, False, True))
+        self.mute = choice(("", "", "node-1", "node-2"))
         self._exponents = [1 / (one * choice((0.1, 1.0, 1.0, 4.0))) for one in USUAL.values()]
 
     def order(self) -> list[str]:

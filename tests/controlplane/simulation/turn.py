@@ -41,6 +41,16 @@ TURN: ContextVar[Turn | None] = ContextVar("turn", default=None)
 
 
 @dataclass(frozen=True, slots=True)
+class Came:
+    """What has come of a call, before whoever asked has heard of it."""
+
+    result: Any
+    error: Exception | None
+    version: int
+    """The store's, when it was done."""
+
+
+@dataclass(frozen=True, slots=True)
 class Pass:
     """A task under way, stopped at a call."""
 
@@ -50,3 +60,5 @@ class Pass:
     view: View
     known: str
     """UID of the object that was shown under the call's key; "" for none."""
+    came: Came | None = None
+    """None: it was not carried out yet."""

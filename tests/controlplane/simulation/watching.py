@@ -25,7 +25,7 @@ from controlplane.virt_controller.process import INDEXES
 from tests.controlplane.simulation.cache import Selects
 from tests.controlplane.simulation.clock import WrongClock
 from tests.controlplane.simulation.loop import HandTurnedLoop
-from tests.controlplane.simulation.store import Change, Store
+from tests.controlplane.simulation.store import Change, Json, Store
 
 BEHIND = 2
 """Each so manieth list that is not asked of the quorum comes from a server that is behind, and does not say so."""
@@ -48,6 +48,8 @@ class Server:
         self._lists = 0
         """How often a list was begun."""
         self._last = b""
+        self._is_to_tell_again = 0
+        """How many events the next stream tells once more."""
         self._turn: asyncio.Future[bytes] | None = None
         """Who waits for the next page, line, or end of a pause."""
         self.is_streaming = False
@@ -85,6 +87,18 @@ class Server:
     @property
     def version(self) -> int:
         return self._store.version
+
+    @property
+    def told(self) -> int:
+        return len(self._history)
+
+    def there(self, *, everything: bool) -> list[tuple[Key, Json]]:
+        """List what there is now, and what of it is selected."""
+        return [(key, body) for key, body in self._store.list(self._resource) if everything or self._selects(body)]
+
+    def tell_again(self, count: int) -> None:
+        """Begin the next stream so many events earlier than is asked for."""
+        self._is_to_tell_again = count
 
     def repeat_line(self) -> bytes:
         return self._last
@@ -144,6 +158,7 @@ class Server:
         self._next = next(
             (index for index in range(len(self._history), 0, -1) if self._history[index - 1].version <= position), 0
         )
+        self._next, self._is_to_tell_again = max(0, self._next - self._is_to_tell_again), 0
         self.is_streaming = True
         try:
             yield self._lines()
@@ -183,6 +198,8 @@ class WatchingCache(WatchCache):
     ) -> None:
         self._server = Server(store, resource, selects)
         self._loop = loop
+        self.compared = (-1, False)
+        """How much there was to hear of, and whether all else was, when it was last compared with what there is."""
         super().__init__(
             cast(Client, self._server),
             Selection(resource),
@@ -204,6 +221,23 @@ class WatchingCache(WatchCache):
     @property
     def is_behind(self) -> bool:
         return self._server.is_behind
+
+    @property
+    def newest(self) -> int:
+        """The store's version."""
+        return self._server.version
+
+    @property
+    def told(self) -> int:
+        """How many changes of the kind there are."""
+        return self._server.told
+
+    def there(self, *, everything: bool = False) -> list[tuple[Key, Json]]:
+        """List what there is, as it is; everything: whether it is selected or not."""
+        return self._server.there(everything=everything)
+
+    def has_index(self, name: str) -> bool:
+        return name in self._indexes
 
     @property
     def is_blind(self) -> bool:
@@ -236,9 +270,10 @@ class WatchingCache(WatchCache):
         if self._server.is_streaming and (line := self._server.repeat_line()):
             self._go_on(line)
 
-    def end_stream(self) -> None:
-        """Be cut off: the next stream goes on where this one was."""
+    def end_stream(self, told_again: int = 0) -> None:
+        """Be cut off: the next stream goes on where this one was, or so many events before."""
         if self._server.is_streaming:
+            self._server.tell_again(told_again)
             self._go_on(b"")
 
     def _go_on(self, line: bytes) -> None:

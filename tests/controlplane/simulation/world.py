@@ -101,12 +101,23 @@ class World:
     def processes(self) -> list[Process]:
         return [*self.controllers, *(one for one in self.handlers.values() if not one.is_dead)]
 
-    def carry(self, one: Process, index: int, fate: Fate, meanwhile: Callable[[], None] = lambda: None) -> str:
+    def carry(
+        self,
+        one: Process,
+        index: int,
+        fate: Fate,
+        meanwhile: Callable[[], None] = lambda: None,
+        *,
+        is_late: bool = False,
+    ) -> str:
         """Let a process's call meet its fate; check what it wrote against what the process believed."""
         call, view = one.passes[index].call, one.passes[index].view
-        one.carry_out(index, fate, meanwhile)
+        was_done = one.passes[index].came is not None
+        one.carry_out(index, fate, meanwhile, is_late=is_late)
         self._check(view)
-        return f"{one.name}: {call}" + ("" if fate == "done" else f" ({fate})")
+        if was_done:
+            return f"{one.name}: has its answer to {call}"
+        return f"{one.name}: {call}" + ("" if fate == "done" else f" ({fate})") + (", not answered yet" * is_late)
 
     def start_controller(self) -> None:
         self._started += 1

@@ -1,0 +1,46 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a kubelet said last of a granted Pod: who has heard it does not say that nobody knows how the run ended."""
+
+from __future__ import annotations
+
+import msgspec
+
+from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.engine.overlay import Overlay
+from tests.controlplane.simulation.answers import Asked
+from tests.controlplane.simulation.store import Json
+
+
+class LastWords:
+    """Of one virt-controller: UIDs of granted Pods of which it has heard how they ended, before they were removed."""
+
+    def __init__(self, pods: Overlay) -> None:
+        self._granted: dict[Key, set[str]] = {}
+        """By VMI, as it was last looked at."""
+        self._heard: set[str] = set()
+        pods.subscribe(self._changed)
+
+    def looks(self, key: Key, vmi: Json | None) -> None:
+        """Take note of what a look at a VMI shows."""
+        granted = set() if vmi is None else set(vmi.get("status", {}).get("activePods") or {})
+        self._heard -= self._granted.get(key, set()) - granted  # nobody needs to remember it for what is not seen
+        self._granted[key] = granted
+
+    def forgotten(self, asked: Asked) -> str | None:
+        """Say that an end is not told that was heard of."""
+        said = asked.call.asked.get("patch", {}).get("status") or {}
+        if asked.call.kind != VIRTUAL_MACHINE_INSTANCE.kind or said.get("phase") != "Unknown":
+            return None
+        granted = set(asked.decided_on.get("status", {}).get("activePods") or {})
+        return "it is not known how it is, and its kubelet has said how it ended" if granted & self._heard else None
+
+    def _changed(self, _key: Key, before: bytes | None, after: bytes | None) -> None:
+        if before is None or after is not None:
+            return
+        pod: Json = msgspec.json.decode(before)
+        states = (one.get("state", {}) for one in pod.get("status", {}).get("containerStatuses", ()))
+        is_looked_at = any(pod["metadata"]["uid"] in one for one in self._granted.values())
+        if is_looked_at and any("terminated" in one for one in states):
+            self._heard.add(pod["metadata"]["uid"])

@@ -1,0 +1,180 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One node with its virt-handler, for comebacks: machines are given to it and taken from it, and time goes on evenly.
+
+All that is asked is answered at once, unless it is held or the node is cut off; the kubelet begins Pods and ends none.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from kubevirt_api.names import VMI_FINALIZER
+
+from controlplane.api.objects.decode import decode_vmi
+from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.virt_controller.vmi.launcher_pod import build_launcher_pod
+from tests.controlplane.simulation.breach import Breach
+from tests.controlplane.simulation.calls import Call, Fate
+from tests.controlplane.simulation.clock import SimulatedClock
+from tests.controlplane.simulation.handler import BuildHandler, Handler
+from tests.controlplane.simulation.launcher import Launcher
+from tests.controlplane.simulation.node import Node
+from tests.controlplane.simulation.store import Json, Store
+
+VMI = VIRTUAL_MACHINE_INSTANCE
+TICK_SECONDS = 1.0
+ROUNDS = 300
+"""In which everybody has come to wait for time."""
+
+
+class NodeKeeper:
+    def __init__(self, rng: random.Random, build: BuildHandler) -> None:
+        self.true = SimulatedClock()
+        self.store = Store(self.true)
+        self.node = Node("node-1", self.store, self.true, rng)
+        self.handler = Handler(self.node, self.store, rng, build)
+        self.held: Callable[[Call], bool] = lambda _unused: False
+        """Which calls get through no more."""
+        self.fate: Callable[[Call], Fate] = lambda _unused: "done"
+        self.meanwhile: Callable[[Call], None] = lambda _unused: None
+        """What happens after a call and before its answer."""
+        self.is_deaf = False
+        """Its sessions hear nothing that they have not asked for."""
+        self.is_cut_off = False
+        self.ends: list[tuple[float, str]] = []
+        """When which guest (UID of its Pod) was told to end."""
+
+    def make(self, name: str, *, is_begun: bool = False) -> str:
+        """Have a launcher of a new machine here; return the UID of its Pod. is_begun: its kubelet is done with it."""
+        self.store.actor = "controller"
+        key = Key("default", name)
+        meta = {"name": name, "finalizers": [VMI_FINALIZER]}
+        self.store.create(VMI, key.namespace, {"metadata": meta, "spec": {"domain": {"memory": {"guest": "64Mi"}}}})
+        self._say(key, {"phase": "Scheduling", "attempt": 1, "memory": {"guestAtBoot": "64Mi"}})
+        vmi = decode_vmi(self.store.get(VMI, key))
+        body = build_launcher_pod(vmi, attempt=1, image="launcher", configuration=KubeVirtConfiguration())
+        pod = self.store.create(POD, key.namespace, body)
+        uid = str(pod["metadata"]["uid"])
+        name_of_pod = Key(key.namespace, pod["metadata"]["name"])
+        self.store.set_pod(name_of_pod, uid, node=self.node.name)
+        while is_begun and (name_of_pod, uid) in self.node.kubelet_steps():
+            self.node.kubelet_step(name_of_pod, uid)
+        return uid
+
+    def finish(self, name: str, uid: str) -> None:
+        """Have a machine that is deleted, and its launcher, be gone."""
+        self.take_away(name, "gone")
+        launcher = self.node.launchers.pop(uid)
+        self.store.finish_pod(launcher.pod, uid)
+
+    def grant(self, name: str, uid: str) -> None:
+        """Hand a run over to this node."""
+        self.store.actor = "controller"
+        given = {"nodeName": self.node.name, "activePods": {uid: self.node.name}, "epoch": 1}
+        self._say(Key("default", name), {"phase": "Scheduled", **given})
+
+    def take_away(self, name: str, how: str) -> None:
+        """Make a run another's, or nobody's, without this node's knowledge."""
+        self.store.actor, key = "controller", Key("default", name)
+        if how == "over":
+            self._say(key, {"phase": "Failed", "reason": "NodeGone"})
+        elif how == "granted":
+            granted = self.store.get(VMI, key)["status"]["activePods"]
+            given = {**dict.fromkeys(granted), "another": "node-9"}
+            self._say(key, {"nodeName": "node-9", "activePods": given, "phase": "Running"})
+        else:
+            self.store.patch(VMI, key, {"metadata": {"finalizers": None}})
+            if self.store.find(VMI, key) is not None:
+                self.store.delete(VMI, key)
+            if how == "another":
+                body = {"metadata": {"name": name}, "spec": {"domain": {"memory": {"guest": "64Mi"}}}}
+                self.store.create(VMI, key.namespace, body)
+
+    def launcher(self, uid: str) -> Launcher:
+        return self.node.launchers[uid]
+
+    def runs(self, uid: str) -> bool:
+        return uid in self.node.launchers and self.launcher(uid).is_running_guest
+
+    def phase_of(self, name: str) -> str:
+        found: Json = self.store.find(VMI, Key("default", name)) or {}
+        return str(found.get("status", {}).get("phase", ""))
+
+    def is_asking(self, verb: str) -> bool:
+        return any(one.call.verb == verb for one in self.handler.passes)
+
+    def advance(self, seconds: float, *, until: Callable[[], bool] = lambda: False) -> None:
+        """Let time pass, evenly, for so long or until something is true."""
+        end = self.true.seconds + seconds
+        self._settle()
+        while self.true.seconds < end and not until():
+            self.true.advance(TICK_SECONDS)
+            self._settle()
+
+    def close(self) -> None:
+        self.handler.die(None, is_request_out=False)
+
+    def _say(self, key: Key, status: Json) -> None:
+        self.store.patch(VMI, key, {"status": status}, subresource="status")
+
+    def _settle(self) -> None:
+        for _unused in range(ROUNDS):
+            if not self._round():
+                break
+        else:
+            raise Breach("comebacks: virt-handler does not come to wait")
+        one = self.handler
+        one.look_for_undone()
+        said = [f"promise: {text}" for text in one.broken_promises] + [f"bug: {text}" for text in one.bugs]
+        if said:
+            raise Breach(f"{said[0]} ({one.name}, comebacks)")
+
+    def _round(self) -> bool:
+        one, moved = self.handler, self.handler.wake()
+        if not self.is_cut_off:
+            moved = self._tell() or moved
+        for step in [] if self.is_deaf else one.sessions.steps():
+            step()
+            moved = True
+        while one.begin("vmi"):
+            moved = True
+        while (index := self._next_call()) is not None:
+            self._carry_out(index, one.passes[index].call)
+            moved = True
+        self.ends += [(self.true.seconds, pod_uid) for _unused, pod_uid in self.node.endings]
+        self.node.endings.clear()
+        return self._host() or moved
+
+    def _carry_out(self, index: int, call: Call) -> None:
+        is_lost = self.is_cut_off and call.is_api
+        self.handler.carry_out(index, "request lost" if is_lost else self.fate(call), lambda: self.meanwhile(call))
+
+    def _tell(self) -> bool:
+        moved = False
+        for cache in self.handler.caches:
+            while cache.is_behind:
+                cache.advance()
+                moved = True
+            cache.bookmark()
+        return moved
+
+    def _next_call(self) -> int | None:
+        free = (index for index, one in enumerate(self.handler.passes) if not self.held(one.call))
+        return next(free, None)
+
+    def _host(self) -> bool:
+        moved = False
+        for launcher in self.node.host_steps():
+            self.node.host_step(launcher)
+            moved = True
+        for key, uid in [] if self.is_cut_off else self.node.kubelet_steps():
+            pod = self.store.find(POD, key)
+            has_ended = uid in self.node.launchers and self.node.launchers[uid].exit_code is not None
+            if pod is not None and (pod["status"]["phase"] == "Pending" or has_ended):
+                self.node.kubelet_step(key, uid)
+                moved = True
+        return moved

@@ -1,0 +1,72 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Bugs planted in what processes remember: of answers, of absence, of time, of starts. Each must be found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from controlplane.api.objects.resources import Key
+from controlplane.engine.answers import Record, read_answer, settle
+from controlplane.engine.overlay import Overlay
+from controlplane.engine.plan import Outcome
+from controlplane.virt_controller.vmi import memory as memory_module
+from controlplane.virt_handler.vmi import orphans
+
+
+def nothing_noted(*_unused: Any, **_also: Any) -> None:
+    """Take no note of it."""
+
+
+def whichever_comes_last(overlay: Overlay, key: Key, body: Any, *, least: int) -> None:
+    """Take each answer for newer than the one before."""
+    answer, held = read_answer(body), overlay._records.get(key) or Record(body["metadata"]["uid"])
+    record = replace(held, answer=answer, until=max(held.until, answer.version, least))
+    overlay._put(key, settle(record, overlay._cached(key), overlay._cache.position))
+
+
+@contextmanager
+def without_memory(_unused: Overlay, __: Key) -> Iterator[frozenset[str]]:
+    """Forget what was told while an answer was on its way."""
+    yield frozenset()
+
+
+def content(_unused: Any) -> Outcome:
+    """Give a step up of which nothing comes."""
+    return Outcome()
+
+
+def never_passed(*_unused: Any) -> bool:
+    """Take each state for newer than the one before."""
+    return False
+
+
+def of_whoever_has_the_name(memories: memory_module.Memories, vmi: Any) -> memory_module.Memory:
+    """Take a machine for the former one of its name."""
+    key = Key(vmi.metadata.namespace, vmi.metadata.name)
+    return memories._by_vmi.get(key) or _of(memories, vmi)
+
+
+def asked_before_it_was_made(vmi: Any, memory: memory_module.Memory) -> memory_module.Question:
+    """Take the answer that there is no Pod for one about the Pod that was made since."""
+    is_deleting, granted, attempt, _unused = _question(vmi, memory)
+    return is_deleting, granted, attempt, True
+
+
+def down_while_it_is_started(seen: orphans.Seen) -> bool:
+    """Take an orphan for down before its start has come to its end."""
+    launcher = None if seen.launcher is None else replace(seen.launcher, doing="")
+    return _is_down(replace(seen, launcher=launcher))
+
+
+def since_now(_unused: Any, __: Key, monotonic: float) -> float:
+    """Begin to wait for an orphan's VMI with each look."""
+    return monotonic
+
+
+_of, _question = memory_module.Memories.of, memory_module.question
+_is_down = orphans._is_down
