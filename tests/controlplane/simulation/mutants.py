@@ -157,9 +157,6 @@ MUTANTS: dict[str, Mutant] = {
     "a machine taken for the former one of its name": Mutant(
         swapped=((memory_module.Memories, "of", planted_memory.of_whoever_has_the_name),)
     ),
-    "absence from before the Pod was made": Mutant(
-        swapped=((vmi_module, "question", planted_memory.asked_before_it_was_made),)
-    ),
     "a set current after a lost answer": Mutant(swapped=((SetMemories, "note_writing", planted_memory.nothing_noted),)),
     "an orphan down while it is started": Mutant(
         swapped=((orphans, "_is_down", planted_memory.down_while_it_is_started),)

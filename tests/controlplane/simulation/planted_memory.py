@@ -51,12 +51,6 @@ def of_whoever_has_the_name(memories: memory_module.Memories, vmi: Any) -> memor
     return memories._by_vmi.get(key) or _of(memories, vmi)
 
 
-def asked_before_it_was_made(vmi: Any, memory: memory_module.Memory) -> memory_module.Question:
-    """Take the answer that there is no Pod for one about the Pod that was made since."""
-    is_deleting, granted, attempt, _unused = _question(vmi, memory)
-    return is_deleting, granted, attempt, True
-
-
 def down_while_it_is_started(seen: orphans.Seen) -> bool:
     """Take an orphan for down before its start has come to its end."""
     launcher = None if seen.launcher is None else replace(seen.launcher, doing="")
@@ -68,5 +62,5 @@ def since_now(_unused: Any, __: Key, monotonic: float) -> float:
     return monotonic
 
 
-_of, _question = memory_module.Memories.of, memory_module.question
+_of = memory_module.Memories.of
 _is_down = orphans._is_down
