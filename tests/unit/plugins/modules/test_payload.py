@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[4]
 LOADED = {
     "_client": "api argspec endpoint errors frame kubeconfig kubeconfig_shape parallel paths redact shapes transport",
     "_vm": "argspec batch cluster compare field_path keyed_lists manifest overlay present request service shape",
-    "kubevirt_api": "condition_types names phases predicates run_strategies",
+    "kubevirt_api": "asked names run_strategies",
 }
 MODULE = "ansible_collections.virtops.kubevirt.plugins.modules.kubevirt_vm"
 PLUGINS = "ansible_collections/virtops/kubevirt/plugins"
