@@ -143,12 +143,12 @@ server_reason:
 """
 
 from ..module_utils._client import frame
-from ..module_utils._vm import argspec, info
+from ..module_utils._vm import info, info_argspec
 
 
 def main():
     module = frame.VirtModule(
-        argument_spec={**argspec.info_spec(), "running": {"type": "bool"}},
+        argument_spec={**info_argspec.info_spec(), "running": {"type": "bool"}},
         supports_check_mode=True,
     )
     frame.run(module, info.virtual_machines)

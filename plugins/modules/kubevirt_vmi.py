@@ -245,12 +245,12 @@ server_reason:
 import functools
 
 from ..module_utils._client import frame
-from ..module_utils._vm import argspec, batch, cluster
+from ..module_utils._vm import batch, cluster, instance_argspec
 
 
 def main():
     module = frame.VirtModule(
-        argument_spec=argspec.vmi_spec(),
+        argument_spec=instance_argspec.vmi_spec(),
         mutually_exclusive=[["name", "generate_name"]],
         required_one_of=[["name", "generate_name", "definition"]],
         supports_check_mode=True,

@@ -1,7 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Options of the VM modules. A test compares them with the modules' documentation; validate-modules does as well."""
+"""Options of kubevirt_vm, and the parts of it that others have as well (instance_argspec, info_argspec).
+
+A test compares them with the modules' documentation; validate-modules does as well.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,8 @@ from typing import Any
 from .._client.argspec import auth_argument_spec
 from ..kubevirt_api import names, run_strategies
 
-_GUEST_STATES = ("paused", "unpaused", "reset", "softrebooted")
-STATES = ("absent", "present", "restarted", "started", "stopped", *_GUEST_STATES)
-INSTANCE_STATES = ("absent", "present", *_GUEST_STATES, "frozen", "unfrozen")
+GUEST_STATES = ("paused", "unpaused", "reset", "softrebooted")
+STATES = ("absent", "present", "restarted", "started", "stopped", *GUEST_STATES)
 EVICTION_STRATEGIES = ("External", "LiveMigrate", "LiveMigrateIfPossible", "None")
 HIDDEN_FIELDS = ["metadata.annotations[kubemacpool.io/transaction-timestamp]", "metadata.managedFields"]
 EXCLUSIVE = [["name", "generate_name"], ["running", "run_strategy"]]
@@ -29,7 +31,8 @@ def wait_spec() -> dict[str, Any]:
     }
 
 
-def _wait_condition() -> dict[str, Any]:
+def wait_condition() -> dict[str, Any]:
+    """Return the option that names a condition."""
     return {
         "type": "dict",
         "options": {
@@ -45,7 +48,7 @@ def vm_spec() -> dict[str, Any]:
     return {
         **auth_argument_spec(),
         **wait_spec(),
-        "wait_condition": _wait_condition(),
+        "wait_condition": wait_condition(),
         "wait_for_claims": {"type": "bool", "default": False},
         **_one_vm(),
         "state": {"type": "str", "choices": list(STATES), "default": "present"},
@@ -54,56 +57,10 @@ def vm_spec() -> dict[str, Any]:
     }
 
 
-def vmi_spec() -> dict[str, Any]:
-    """Return the options of kubevirt_vmi."""
-    return {
-        **auth_argument_spec(),
-        **wait_spec(),
-        "wait_condition": _wait_condition(),
-        **_identity(),
-        **_machine(),
-        "start_paused": {"type": "bool"},
-        "state": {"type": "str", "choices": list(INSTANCE_STATES), "default": "present"},
-        "unfreeze_timeout": {"type": "int"},
-        "force": {"type": "bool", "default": False},
-        "delete_options": {"type": "dict", "options": _delete_options()},
-    }
-
-
-def replicaset_spec() -> dict[str, Any]:
-    """Return the options of kubevirt_replicaset."""
-    return {
-        **auth_argument_spec(),
-        **wait_spec(),
-        "wait_condition": _wait_condition(),
-        **_identity(),
-        **_machine(),
-        "replicas": {"type": "int"},
-        "paused": {"type": "bool"},
-        "selector": {"type": "dict"},
-        "state": {"type": "str", "choices": ["absent", "present"], "default": "present"},
-        "force": {"type": "bool", "default": False},
-        "delete_options": {"type": "dict", "options": _delete_options()},
-    }
-
-
-def info_spec() -> dict[str, Any]:
-    """Return the options of kubevirt_replicaset_info; the others have one more."""
-    return {
-        **auth_argument_spec(),
-        **wait_spec(),
-        "wait_condition": _wait_condition(),
-        "name": {"type": "str"},
-        "namespace": {"type": "str"},
-        "label_selectors": {"type": "list", "elements": "str", "default": []},
-        "field_selectors": {"type": "list", "elements": "str", "default": []},
-    }
-
-
 def _one_vm() -> dict[str, Any]:
     return {
-        **_identity(),
-        **_machine(),
+        **identity(),
+        **machine(),
         "state": {"type": "str", "choices": list(STATES)},
         "running": {"type": "bool"},
         "run_strategy": {"type": "str", "choices": sorted(run_strategies.BUILT)},
@@ -112,17 +69,13 @@ def _one_vm() -> dict[str, Any]:
         "preference": {"type": "dict"},
         "data_volume_templates": {"type": "list", "elements": "dict"},
         "force": {"type": "bool"},
-        "delete_options": {"type": "dict", "options": _delete_options()},
+        "delete_options": {"type": "dict", "options": delete_options()},
         "grace_period_seconds": {"type": "int"},
     }
 
 
-def vmi_info_spec() -> dict[str, Any]:
-    """Return the options of kubevirt_vmi_info."""
-    return {**info_spec(), "guest": {"type": "bool", "default": False}}
-
-
-def _identity() -> dict[str, Any]:
+def identity() -> dict[str, Any]:
+    """Return the options that say which object it is, and how it is marked."""
     return {
         "name": {"type": "str"},
         "generate_name": {"type": "str"},
@@ -133,7 +86,7 @@ def _identity() -> dict[str, Any]:
     }
 
 
-def _machine() -> dict[str, Any]:
+def machine() -> dict[str, Any]:
     """Return the options that say what a machine is."""
     items = {"type": "list", "elements": "dict"}
     return {
@@ -171,7 +124,8 @@ def _cloud_init() -> dict[str, Any]:
     }
 
 
-def _delete_options() -> dict[str, Any]:
+def delete_options() -> dict[str, Any]:
+    """Return the options that say how to delete."""
     return {
         "propagationPolicy": {"type": "str", "choices": ["Foreground", "Background", "Orphan"]},
         "preconditions": {

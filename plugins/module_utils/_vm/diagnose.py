@@ -13,7 +13,7 @@ from typing import Any
 
 from .._client.api import Api, Resource
 from .._client.errors import VirtError, cut
-from ..kubevirt_api import names, phases, predicates, run_strategies
+from ..kubevirt_api import asked, names, phases, predicates, run_strategies
 from . import cluster
 
 MESSAGE_LIMIT = 400
@@ -84,7 +84,7 @@ def reason(
 
 def held(obj: Object | None) -> str | None:
     """Say of an object that is being deleted since when, and what holds it; None of any other."""
-    if obj is None or not predicates.is_deleting(obj):
+    if obj is None or not asked.is_deleting(obj):
         return None
     holders = ", ".join(map(str, obj["metadata"].get("finalizers") or ()))
     why = f"its finalizers hold it: {holders}" if holders else "no finalizer holds it"
@@ -98,8 +98,8 @@ def _told(instance: Object) -> str:
 
 
 def _idle(vm: Object) -> str | None:
-    asked = (vm.get("status") or {}).get("stateChangeRequests")
-    return None if asked else _IDLE.get(predicates.run_strategy(vm))
+    requested = (vm.get("status") or {}).get("stateChangeRequests")
+    return None if requested else _IDLE.get(asked.run_strategy(vm))
 
 
 def _printable(vm: Object) -> str:

@@ -10,7 +10,8 @@ from typing import Any
 
 from .._client.waiter import Verdict
 from ..kubevirt_api import condition_types, phases, printable_statuses, run_strategies
-from ..kubevirt_api.predicates import condition, is_deleting, is_final, is_ready, is_up_to_date, phase, run_strategy
+from ..kubevirt_api.asked import is_deleting, run_strategy
+from ..kubevirt_api.predicates import condition, is_final, is_ready, is_up_to_date, phase
 from . import guest_goal
 from .instance_power import is_paused
 

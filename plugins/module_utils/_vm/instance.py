@@ -15,7 +15,8 @@ from typing import Any
 from .._client.api import Api
 from .._client.errors import TimedOut, VirtError
 from .._client.waiter import Verdict, Waiter
-from ..kubevirt_api.predicates import is_deleting, is_final, phase
+from ..kubevirt_api.asked import is_deleting
+from ..kubevirt_api.predicates import is_final, phase
 from . import compare, operate, overlay, present, writing
 from .instance_power import OPERATIONS
 from .manifest import Declared, without_defaults

@@ -4,17 +4,17 @@
 """From a task's options to a VirtualMachine, or another kind that describes machines. Pure.
 
 Order: definition, then spec over its template, then the options with a name of their own. None stays: it takes away
-what is there. How one lies over the other is in overlay.py, what shape they must have in shape.py.
+what is there. How one lies over the other is in overlay.py, what shape they must have in shape.py; what few tasks give
+is read in definition.py and option_volumes.py.
 """
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Mapping
 from typing import Any
 
-from .._client.errors import NOT_TEXT, BadArgument
+from .._client.errors import BadArgument
 from ..kubevirt_api import names
 from . import overlay, shape
 from .cluster import REPLICA_SET, VM, VMI, Kind
@@ -22,14 +22,10 @@ from .keyed_lists import Path, key_of
 
 SIZE_LIMIT = 1 << 20
 """Bytes of JSON; the API server stores no larger object."""
-IMAGE_VOLUME = "containerdisk"
-CLOUD_INIT_VOLUME = "cloudinit"
 _MACHINE_OPTIONS = (
     "spec", "cpu", "memory", "image", "cloud_init", "disks", "volumes", "interfaces", "networks", "instancetype",
     "preference", "data_volume_templates", "eviction_strategy", "further_attempts", "run_timeout",
 )  # fmt: skip
-_MODULES = {"VirtualMachine": "kubevirt_vm", VMI.name: "kubevirt_vmi", REPLICA_SET.name: "kubevirt_replicaset"}
-_OF_THE_SERVER = ("creationTimestamp", "deletionTimestamp", "generation", "managedFields", "resourceVersion", "uid")
 
 Object = dict[str, Any]
 
@@ -53,15 +49,19 @@ class Declared:
 
 def build(params: Mapping[str, Any], kind: Kind = VM) -> Declared:
     """Return what the options declare; BadArgument names the option and the field that cannot be used."""
-    vm = _from_definition(params.get("definition") or {}, params.get("api_version") or names.API_VERSION, kind)
+    vm = _begun(params.get("definition"), params.get("api_version") or names.API_VERSION, kind)
     _name(vm["metadata"], params)
     for option, at, value in _machine(params, kind):
         shape.check(option, value, at)
-        vm = _laid(vm, _below(at, value), option)
-    vm, default_disks = _with_disks(vm, params, kind)
+        vm = laid(vm, below(at, value), option)
+    default_disks: frozenset[str] = frozenset()
+    if params.get("image") or params.get("cloud_init"):
+        from . import option_volumes
+
+        vm, default_disks = option_volumes.with_disks(vm, params, kind)
     vm = _labelled(vm, params, kind)
     if has_machine(params):
-        vm = _laid(vm, _below(kind.inside(shape.DEVICES), {}), "definition")
+        vm = laid(vm, below(kind.inside(shape.DEVICES), {}), "definition")
     spec = vm.get("spec") or {}
     if kind is VM:
         _run_strategy(spec, params)
@@ -97,13 +97,15 @@ def replaced(obj: Object, path: Path, value: Any) -> Object:
     return {**obj, path[0]: replaced(obj.get(path[0]) or {}, path[1:], value) if len(path) > 1 else value}
 
 
-def _below(path: Path, value: Any) -> Any:
+def below(path: Path, value: Any) -> Any:
+    """Return an object that has nothing but a value, at a path."""
     for step in reversed(path):
         value = {step: value}
     return value
 
 
-def _laid(vm: Object, fragment: Object, option: str) -> Object:
+def laid(vm: Object, fragment: Object, option: str) -> Object:
+    """Return a declaration with what an option says laid over it; BadArgument where that cannot be."""
     try:
         merged: Object = overlay.over_declared(vm, fragment)
     except overlay.Mismatch as wrong:
@@ -114,25 +116,12 @@ def _laid(vm: Object, fragment: Object, option: str) -> Object:
     return merged
 
 
-def _from_definition(definition: Mapping[str, Any], api_version: str, kind: Kind) -> dict[str, Any]:
-    if definition.get("kind", kind.name) != kind.name:
-        other = _MODULES.get(str(definition["kind"]))
-        hint = f", and {other} for that" if other else ""
-        raise BadArgument(f"definition: kind is {definition['kind']!r}; this module is for {kind.name}{hint}")
-    group = str(definition.get("apiVersion", api_version)).partition("/")[0]
-    if group != names.GROUP:
-        where = "definition: apiVersion" if "apiVersion" in definition else "api_version:"
-        raise BadArgument(f"{where} {definition.get('apiVersion', api_version)!r} is not of the group {names.GROUP}")
-    shape.check("definition", definition)
-    vm = copy.deepcopy({key: value for key, value in definition.items() if key != "status"})
-    vm["apiVersion"], vm["kind"] = api_version, kind.name
-    metadata = vm.get("metadata") or {}
-    vm["metadata"] = {key: value for key, value in metadata.items() if key not in _OF_THE_SERVER}
-    for option in ("labels", "annotations"):
-        if vm["metadata"].get(option):
-            texts = _texts(f"definition: metadata.{option}", vm["metadata"][option])
-            vm["metadata"][option] = {key: text for key, text in texts.items() if key != names.DECLARED_ITEMS}
-    return vm
+def _begun(given: Mapping[str, Any] | None, api_version: str, kind: Kind) -> Object:
+    if not given and api_version == names.API_VERSION:
+        return {"apiVersion": api_version, "kind": kind.name, "metadata": {}}
+    from . import definition  # options alone are what most tasks have
+
+    return definition.begun(given or {}, api_version, kind)
 
 
 def _name(metadata: dict[str, Any], params: Mapping[str, Any]) -> None:
@@ -146,15 +135,6 @@ def _name(metadata: dict[str, Any], params: Mapping[str, Any]) -> None:
             metadata[key] = given
     if metadata.get("name"):
         metadata.pop("generateName", None)
-
-
-def _texts(option: str, values: Any) -> dict[str, Any]:
-    if not isinstance(values, dict):
-        raise BadArgument(f"{option} is not a mapping")
-    wrong = [key for key, value in values.items() if value is not None and not isinstance(value, str)]
-    if wrong:
-        raise BadArgument(f"{option}[{wrong[0]}]: {NOT_TEXT}")
-    return values
 
 
 def _run_strategy(spec: dict[str, Any], params: Mapping[str, Any]) -> None:
@@ -172,10 +152,10 @@ def _run_strategy(spec: dict[str, Any], params: Mapping[str, Any]) -> None:
 def _labelled(vm: Object, params: Mapping[str, Any], kind: Kind) -> Object:
     for option in ("labels", "annotations"):
         if params.get(option):
-            metadata = {"metadata": {option: _texts(option, params[option])}}
-            vm = _laid(vm, metadata, option)
+            metadata = {"metadata": {option: shape.texts(option, params[option])}}
+            vm = laid(vm, metadata, option)
             if has_machine(params) and kind is not VMI:
-                vm = _laid(vm, {"spec": {"template": metadata}}, option)
+                vm = laid(vm, {"spec": {"template": metadata}}, option)
     return vm
 
 
@@ -194,12 +174,10 @@ def _machine(params: Mapping[str, Any], kind: Kind) -> list[tuple[str, Path, Any
         ("instancetype", ("spec", "instancetype"), params.get("instancetype")),
         ("preference", ("spec", "preference"), params.get("preference")),
     ]
-    if params.get("image"):
-        source = {"containerDisk": {"image": params["image"]}}
-        found.append(("image", shape.VOLUMES, [{"name": IMAGE_VOLUME, **source}]))
-    if params.get("cloud_init"):
-        source = _cloud_init(params["cloud_init"])
-        found.append(("cloud_init", shape.VOLUMES, [{"name": CLOUD_INIT_VOLUME, **source}]))
+    if params.get("image") or params.get("cloud_init"):
+        from . import option_volumes  # tables of devices are for those who let an option make one
+
+        found += option_volumes.volumes(params)
     if params.get("eviction_strategy"):
         found.append(("eviction_strategy", shape.MACHINE, {"evictionStrategy": params["eviction_strategy"]}))
     for option, name in (("further_attempts", names.FURTHER_ATTEMPTS), ("run_timeout", names.RUN_TIMEOUT)):
@@ -215,30 +193,3 @@ def _count(option: str, value: int) -> int:
     if value < 0:
         raise BadArgument(f"{option} is {value}; it is to be 0 or more")
     return value
-
-
-def _with_disks(vm: Object, params: Mapping[str, Any], kind: Kind) -> tuple[Object, frozenset[str]]:
-    """Add a disk for each volume that an option makes and that no disk is declared for."""
-    path = kind.inside(shape.DISKS)
-    declared = {key_of(path, disk) for disk in at(vm, path) or ()}
-    needed = [
-        name for option, name in (("image", IMAGE_VOLUME), ("cloud_init", CLOUD_INIT_VOLUME)) if params.get(option)
-    ]
-    added = [name for name in needed if name not in declared]
-    if added:
-        vm = _laid(vm, _below(path, [{"name": name, "disk": {"bus": "virtio"}} for name in added]), "image")
-    return vm, frozenset(added)
-
-
-def _cloud_init(options: Mapping[str, Any]) -> dict[str, Any]:
-    source: dict[str, Any] = {}
-    for option, key in (("user_data", "userData"), ("network_data", "networkData")):
-        if options.get(option):
-            source[key] = options[option]
-        if options.get(f"{option}_secret"):
-            source["secretRef" if option == "user_data" else "networkDataSecretRef"] = {
-                "name": options[f"{option}_secret"]
-            }
-    if not source:
-        raise BadArgument("cloud_init: it is empty; give user_data, network_data or the name of a Secret")
-    return {"cloudInitConfigDrive" if options.get("type") == "config_drive" else "cloudInitNoCloud": source}

@@ -9,13 +9,13 @@ import re
 from typing import Any
 
 from .._client.errors import Invalid
-from . import manifest, shape
+from . import manifest, option_volumes, shape
 from .cluster import VM, Kind
 from .keyed_lists import Path
 from .request import VmRequest
 
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
-_OF_VOLUMES = {manifest.IMAGE_VOLUME: "image", manifest.CLOUD_INIT_VOLUME: "cloud_init"}
+_OF_VOLUMES = {option_volumes.IMAGE_VOLUME: "image", option_volumes.CLOUD_INIT_VOLUME: "cloud_init"}
 
 
 def named(error: Invalid, request: VmRequest, body: dict[str, Any]) -> Invalid:

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..kubevirt_api import phases, run_strategies
-from ..kubevirt_api.predicates import is_deleting, is_final, phase, run_strategy
+from ..kubevirt_api.asked import is_deleting, run_strategy
+from ..kubevirt_api.predicates import is_final, phase
 
 Object = dict[str, Any]
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ..kubevirt_api import run_strategies
-from ..kubevirt_api.predicates import run_strategy
+from ..kubevirt_api.asked import run_strategy
 from . import compare, manifest, overlay
 from .request import VmRequest
 

@@ -11,7 +11,8 @@ from .._client.api import Api
 from .._client.errors import VirtError, cut
 from .._client.waiter import Verdict
 from ..kubevirt_api import condition_types
-from ..kubevirt_api.predicates import condition, is_deleting, is_ready
+from ..kubevirt_api.asked import is_deleting
+from ..kubevirt_api.predicates import condition, is_ready
 from . import cluster, diagnose
 
 Object = dict[str, Any]

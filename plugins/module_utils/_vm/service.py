@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from .._client.api import Api
 from .._client.errors import Conflict, NotFound, VirtError
 from ..kubevirt_api import names
-from ..kubevirt_api.predicates import is_deleting
+from ..kubevirt_api.asked import is_deleting
 from . import present
 from .cluster import VMI
 from .request import Terms, VmRequest

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._client.errors import BadArgument
+from .._client.errors import NOT_TEXT, BadArgument
 from .keyed_lists import KEYS, Path, key_of
 
 MACHINE: Path = ("spec", "template", "spec")
@@ -36,6 +36,16 @@ def check(option: str, value: Any, where: Path = ()) -> None:
         found = _inside(value, where, path)
         if found is not _NOTHING and found is not None:
             _check_items(_title(option, where, path), path, found)
+
+
+def texts(option: str, values: Any) -> dict[str, Any]:
+    """Return a mapping of texts, which labels and annotations are; BadArgument for what is none."""
+    if not isinstance(values, dict):
+        raise BadArgument(f"{option} is not a mapping")
+    wrong = [key for key, value in values.items() if value is not None and not isinstance(value, str)]
+    if wrong:
+        raise BadArgument(f"{option}[{wrong[0]}]: {NOT_TEXT}")
+    return values
 
 
 def kind_of(value: Any) -> str:

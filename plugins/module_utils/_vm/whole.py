@@ -13,7 +13,7 @@ from typing import Any
 from .._client.api import FIELD_MANAGER
 from .._client.errors import BadArgument
 from ..kubevirt_api import names, run_strategies
-from ..kubevirt_api.predicates import run_strategy
+from ..kubevirt_api.asked import run_strategy
 from . import compare, manifest, overlay, ownership
 from .cluster import REPLICA_SET, VM
 from .keyed_lists import KEYS

@@ -9,7 +9,7 @@ from typing import Any
 
 from .._client.api import Api
 from .._client.errors import BadArgument, Invalid, VirtError
-from ..kubevirt_api.predicates import is_deleting
+from ..kubevirt_api.asked import is_deleting
 from . import compare, field_path
 from .present import Write
 from .request import Terms, VmRequest

@@ -1,14 +1,16 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Questions about objects as plain JSON values, e.g. is_running(vmi). Missing fields are answers, not errors."""
+"""Questions about what objects have become, as plain JSON values, e.g. is_running(vmi). Missing fields are answers, not
+errors. What was asked of them is in asked.py.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from . import condition_types, phases, run_strategies
+from . import condition_types, phases
 
 Object = Mapping[str, Any]
 
@@ -45,23 +47,10 @@ def is_ready(obj: Object) -> bool:
     return is_condition_true(obj, condition_types.READY)
 
 
-def is_deleting(obj: Object) -> bool:
-    """Tell whether deletion has begun."""
-    return bool((obj.get("metadata") or {}).get("deletionTimestamp"))
-
-
 def is_up_to_date(vm: Object) -> bool:
     """Tell whether the controller has looked at the newest spec of a VirtualMachine."""
     seen = (vm.get("status") or {}).get("desiredGeneration") or 0
     return seen >= ((vm.get("metadata") or {}).get("generation") or 0)
-
-
-def run_strategy(vm: Object) -> str:
-    """Return the strategy that runStrategy or the deprecated running ask for; Halted when neither is set."""
-    spec = vm.get("spec") or {}
-    if spec.get("runStrategy"):
-        return str(spec["runStrategy"])
-    return run_strategies.ALWAYS if spec.get("running") else run_strategies.HALTED
 
 
 def trouble(obj: Object) -> tuple[str, str] | None:

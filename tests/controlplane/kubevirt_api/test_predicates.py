@@ -20,18 +20,8 @@ def test_an_object_that_says_nothing_is_an_answer_everywhere(empty: dict[str, An
     assert not predicates.is_running(empty)
     assert not predicates.is_final(empty)
     assert not predicates.is_ready(empty)
-    assert not predicates.is_deleting(empty)
     assert predicates.phase(empty) == ""
-    assert predicates.run_strategy(empty) == "Halted"
     assert predicates.trouble(empty) is None
-
-
-@pytest.mark.parametrize(
-    ("spec", "strategy"),
-    [({"running": True}, "Always"), ({"running": False}, "Halted"), ({"runStrategy": "Manual"}, "Manual")],
-)
-def test_the_old_switch_stands_for_a_strategy(spec: dict[str, Any], strategy: str) -> None:
-    assert predicates.run_strategy({"spec": spec}) == strategy
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import (
     argspec,
     batch,
     cluster,
+    instance_argspec,
     manifest,
     shape,
 )
@@ -87,8 +88,8 @@ OF_SETS: dict[str, Callable[[World], bool]] = {
 }
 MODULES: dict[str, tuple[ModuleType, dict[str, Any], Kind, dict[str, Callable[[World], bool]]]] = {
     "kubevirt_vm": (kubevirt_vm, argspec.vm_spec(), cluster.VM, DONE),
-    "kubevirt_vmi": (kubevirt_vmi, argspec.vmi_spec(), cluster.VMI, OF_INSTANCES),
-    "kubevirt_replicaset": (kubevirt_replicaset, argspec.replicaset_spec(), cluster.REPLICA_SET, OF_SETS),
+    "kubevirt_vmi": (kubevirt_vmi, instance_argspec.vmi_spec(), cluster.VMI, OF_INSTANCES),
+    "kubevirt_replicaset": (kubevirt_replicaset, instance_argspec.replicaset_spec(), cluster.REPLICA_SET, OF_SETS),
 }
 
 

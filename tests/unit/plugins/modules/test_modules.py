@@ -18,7 +18,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.virtops.kubevirt.plugins.doc_fragments import machine
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.argspec import auth_argument_spec
 from ansible_collections.virtops.kubevirt.plugins.module_utils._service import ensure
-from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import argspec
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import argspec, info_argspec, instance_argspec
 from ansible_collections.virtops.kubevirt.plugins.modules import (
     kubevirt_replicaset,
     kubevirt_replicaset_info,
@@ -33,12 +33,12 @@ from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_a
 
 MODULES = {
     "kubevirt_vm": (kubevirt_vm, argspec.vm_spec()),
-    "kubevirt_vmi": (kubevirt_vmi, argspec.vmi_spec()),
-    "kubevirt_replicaset": (kubevirt_replicaset, argspec.replicaset_spec()),
+    "kubevirt_vmi": (kubevirt_vmi, instance_argspec.vmi_spec()),
+    "kubevirt_replicaset": (kubevirt_replicaset, instance_argspec.replicaset_spec()),
     "kubevirt_service": (kubevirt_service, ensure.argument_spec()),
-    "kubevirt_replicaset_info": (kubevirt_replicaset_info, argspec.info_spec()),
-    "kubevirt_vm_info": (kubevirt_vm_info, {**argspec.info_spec(), "running": {"type": "bool"}}),
-    "kubevirt_vmi_info": (kubevirt_vmi_info, argspec.vmi_info_spec()),
+    "kubevirt_replicaset_info": (kubevirt_replicaset_info, info_argspec.info_spec()),
+    "kubevirt_vm_info": (kubevirt_vm_info, {**info_argspec.info_spec(), "running": {"type": "bool"}}),
+    "kubevirt_vmi_info": (kubevirt_vmi_info, info_argspec.vmi_info_spec()),
 }
 EXAMPLES = [
     pytest.param(name, task, id=f"{name}: {task['name']}")

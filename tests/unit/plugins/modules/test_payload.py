@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a task that changes nothing loads: Ansible compiles all of it anew for each task and each item of a loop.
+"""What a task that changes nothing loads: Ansible compiles all of it anew for each task and each item of a loop, once.
 
 A file more in LOADED is paid for by everybody's second run; `python -m tests.bench ans-noop` says how much.
 """
@@ -14,17 +14,34 @@ import re
 import subprocess
 import sys
 import threading
+import zipfile
+import zipimport
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
+
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client import Payload
 
 ROOT = Path(__file__).resolve().parents[4]
 LOADED = {
-    "_client": "api argspec endpoint errors frame kubeconfig kubeconfig_shape parallel paths redact shapes transport",
+    "_client": "api argspec endpoint errors frame kubeconfig kubeconfig_shape paths redact shapes transport",
     "_vm": "argspec batch cluster compare field_path keyed_lists manifest overlay present request service shape",
-    "kubevirt_api": "condition_types names phases predicates run_strategies",
+    "kubevirt_api": "asked names run_strategies",
 }
+COSTLY = {"asyncio", "concurrent.futures", "kubernetes", "queue", "urllib.request", "xml", "yaml"}
+"""What is dear, and ansible-core itself does not load. A kubeconfig that is JSON, as here, needs no YAML."""
+MODULE = "ansible_collections.virtops.kubevirt.plugins.modules.kubevirt_vm"
+PLUGINS = "ansible_collections/virtops/kubevirt/plugins"
+PACKAGES = [*(PLUGINS.rsplit("/", up)[0] for up in (3, 2, 1, 0)), f"{PLUGINS}/modules", f"{PLUGINS}/module_utils"]
+COUNTED = """
+import runpy, sys
+say = lambda event, seen: event == "compile" and print("compiled", seen[1], file=sys.stderr)
+sys.addaudithook(say)
+runpy.run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)
+"""
 CONTEXT = {"current-context": "here", "contexts": [{"name": "here", "context": {"cluster": "here"}}]}
 OPTIONS = {"name": "web", "namespace": "default", "run_strategy": "Halted", "spec": {"domain": {"devices": {}}}}
 STORED = {
@@ -60,24 +77,61 @@ def server() -> Iterator[str]:
         thread.join()
 
 
-def test_a_task_that_changes_nothing_loads_what_it_runs_and_no_more(tmp_path: Path) -> None:
-    package = tmp_path / "ansible_collections/virtops/kubevirt"
-    package.parent.mkdir(parents=True)
-    package.symlink_to(ROOT)
+def run(folder: Path, path: Path, *before: str) -> tuple[dict[str, Any], str]:
+    """Run a task that changes nothing, with the collection below a path; return its answer and its standard error."""
     with server() as url:
         config = {**CONTEXT, "clusters": [{"name": "here", "cluster": {"server": url}}]}
-        (tmp_path / "config").write_text(json.dumps(config))
-        (tmp_path / "arguments").write_text(json.dumps({"ANSIBLE_MODULE_ARGS": OPTIONS}))
-        command = [sys.executable, "-X", "importtime", "-m"]
+        (folder / "config").write_text(json.dumps(config))
+        (folder / "arguments").write_text(json.dumps({"ANSIBLE_MODULE_ARGS": OPTIONS}))
         done = subprocess.run(
-            [*command, "ansible_collections.virtops.kubevirt.plugins.modules.kubevirt_vm", "arguments"],
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(tmp_path), "K8S_AUTH_KUBECONFIG": str(tmp_path / "config")},
+            [sys.executable, *before, MODULE, "arguments"],
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": str(path), "K8S_AUTH_KUBECONFIG": str(folder / "config")},
             capture_output=True,
             text=True,
             check=False,
         )
+    return json.loads(done.stdout), done.stderr
 
-    assert json.loads(done.stdout)["changed"] is False, done.stdout + done.stderr[-2000:]
-    loaded = set(re.findall(r"plugins\.module_utils\.(\w+\.\w+)$", done.stderr, re.MULTILINE))
+
+def test_a_task_that_changes_nothing_loads_what_it_runs_and_no_more(tmp_path: Path) -> None:
+    package = tmp_path / "ansible_collections/virtops/kubevirt"
+    package.parent.mkdir(parents=True)
+    package.symlink_to(ROOT)
+
+    result, errors = run(tmp_path, tmp_path, "-X", "importtime", "-m")
+
+    assert result["changed"] is False, errors[-2000:]
+    loaded = set(re.findall(r"plugins\.module_utils\.(\w+\.\w+)$", errors, re.MULTILINE))
     assert loaded == {f"{folder}.{name}" for folder, files in LOADED.items() for name in files.split()}
+    assert not COSTLY & set(re.findall(r"\| +(\S+)$", errors, re.MULTILINE))
+
+
+def test_what_comes_in_a_zip_file_is_compiled_once(tmp_path: Path) -> None:
+    """As Ansible sends it. Python's own importer of such files compiles each of them twice."""
+    with zipfile.ZipFile(tmp_path / "payload.zip", "w") as payload:
+        for path in (ROOT / "plugins").rglob("*.py"):
+            payload.write(path, f"ansible_collections/virtops/kubevirt/{path.relative_to(ROOT)}")
+        for folder in PACKAGES:
+            payload.writestr(f"{folder}/__init__.py", "")
+
+    result, errors = run(tmp_path, tmp_path / "payload.zip", "-c", COUNTED)
+
+    assert result["changed"] is False, errors[-2000:]
+    compiled = Counter(re.findall(r"^compiled .*/plugins/module_utils/(\w+/\w+)\.py$", errors, re.MULTILINE))
+    files = {f"{folder}/{name}" for folder, names in LOADED.items() for name in names.split()}
+    assert {file: times for file, times in compiled.items() if not file.endswith("__init__")} == dict.fromkeys(files, 1)
+
+
+def test_a_file_of_a_zip_file_is_called_as_python_calls_it(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "payload.zip", "w") as payload:
+        for file in ("one.py", "room/__init__.py", "room/two.py"):
+            payload.writestr(file, "")
+
+    for place, name in (("", "one"), ("", "room"), ("/room", "room.two")):
+        archive = f"{tmp_path}/payload.zip{place}"
+        assert Payload(archive).get_filename(name) == zipimport.zipimporter(archive).get_filename(name)
+
+
+def test_files_outside_of_a_zip_file_are_imported_as_ever() -> None:
+    assert Payload not in sys.path_hooks

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Many VMs in one task."""
+"""The result of a task."""
 
 from __future__ import annotations
 
@@ -10,86 +10,24 @@ from typing import Any
 
 import pytest
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import VirtError
-from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import argspec
-from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.request import PER_VM
-from ansible_collections.virtops.kubevirt.plugins.module_utils.kubevirt_api.names import FURTHER_ATTEMPTS, RUN_TIMEOUT
 from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_api import World
 
 Task = Callable[..., dict[str, Any]]
 MACHINE = {"memory": "1Gi", "image": "registry/guest:1"}
 
 
-def names(count: int) -> list[dict[str, Any]]:
-    return [{"name": f"vm-{index}"} for index in range(count)]
-
-
-def test_a_hundred_vms_that_are_right_cost_one_request(world: World, task: Task) -> None:
-    assert task(vms=names(100), **MACHINE)["changed"] is True
-    world.requests.clear()
-    result = task(vms=names(100), **MACHINE)
-    assert result["changed"] is False
-    assert [one["name"] for one in result["results"]] == [one["name"] for one in names(100)]
-    assert world.requests == [("GET", "/apis/kubevirt.io/v1/namespaces/default/virtualmachines?limit=500")]
-
-
 def test_entries_may_have_states_of_their_own(world: World, task: Task) -> None:
-    task(vms=names(2), **MACHINE)
+    task(vms=[{"name": "vm-0"}, {"name": "vm-1"}], **MACHINE)
     result = task(vms=[{"name": "vm-0", "state": "absent"}, {"name": "vm-1", "state": "stopped"}])
     assert [one["method"] for one in result["results"]] == ["delete", "stop"]
     assert list(world.objects) == [("virtualmachines", "default", "vm-1")]
-
-
-def test_every_option_of_an_entry_is_used() -> None:
-    """One that the argument specification takes and nobody reads is lost without a word."""
-    assert set(PER_VM) == set(argspec.vm_spec()["vms"]["options"])
-
-
-@pytest.mark.parametrize("of_the_task", [False, True])
-def test_what_an_entry_says_of_drains_and_attempts_is_in_its_machine(
-    world: World, task: Task, of_the_task: bool
-) -> None:
-    said = {"eviction_strategy": "None", "further_attempts": 3, "run_timeout": 99}
-    task(vms=[{"name": "vm-0", **({} if of_the_task else said)}], **MACHINE, **(said if of_the_task else {}))
-    template = world.vm("vm-0")["spec"]["template"]
-    assert template["spec"]["evictionStrategy"] == "None"
-    assert template["metadata"]["annotations"] == {FURTHER_ATTEMPTS: "3", RUN_TIMEOUT: "99"}
-
-    with pytest.raises(VirtError, match="further_attempts"):
-        task(vms=[{"name": "vm-0", "further_attempts": -5}], **MACHINE)
-
-
-def test_one_failure_does_not_keep_the_others_from_being_done(world: World, task: Task) -> None:
-    wrong = {"name": "wrong", "definition": {"spec": {"colour": 1, "template": {}}}}
-    with pytest.raises(VirtError) as caught:
-        task(vms=[*names(2), wrong], diff=True, **MACHINE)
-    assert caught.value.message.startswith("1 of 3 VMs failed: cannot apply VirtualMachine default/wrong: spec.colour")
-    assert caught.value.facts["changed"] is True
-    assert [one.get("failed", False) for one in caught.value.facts["results"]] == [False, False, True]
-    assert len(caught.value.facts["diff"]) == 2
-    assert world.vm("vm-0")
-    assert world.vm("vm-1")
 
 
 def test_an_empty_list_is_nothing_to_do(task: Task) -> None:
     assert task(vms=[]) == {"changed": False, "results": []}
 
 
-def test_each_result_has_the_name_that_the_server_made(world: World, task: Task) -> None:
-    result = task(vms=[{"generate_name": "vm-"}, {"generate_name": "vm-"}], **MACHINE)
-    assert sorted(one["name"] for one in result["results"]) == sorted(
-        name for kind, _unused, name in world.objects if kind == "virtualmachines"
-    )
-
-
-def test_a_made_name_is_told_of_a_machine_that_is_waited_for_in_vain(world: World, task: Task) -> None:
-    world.unschedulable = "no node"
-    with pytest.raises(VirtError) as caught:
-        task(vms=[{"generate_name": "vm-"}], wait=True, wait_timeout=1, **MACHINE)
-    (result,) = caught.value.facts["results"]
-    assert world.vm(result["name"])
-
-
-def test_what_was_not_created_has_an_empty_name(task: Task) -> None:
-    with pytest.raises(VirtError) as caught:
-        task(vms=[{"generate_name": "vm-", "definition": {"spec": {"colour": 1, "template": {}}}}], **MACHINE)
-    assert [one["name"] for one in caught.value.facts["results"]] == [""]
+def test_what_is_wrong_with_one_vm_is_the_error_of_a_task_that_has_no_other(world: World, task: Task) -> None:
+    with pytest.raises(VirtError, match=r"^cannot apply VirtualMachine default/web: spec\.colour"):
+        task(name="web", definition={"spec": {"colour": 1, "template": {}}})
+    assert world.objects == {}

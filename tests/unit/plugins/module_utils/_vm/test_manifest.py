@@ -91,20 +91,6 @@ def test_options_lie_over_spec_and_spec_over_the_definition() -> None:
     assert definition["spec"]["running"] is True, "the user's own value is left as it is"
 
 
-def test_what_the_server_made_is_left_aside() -> None:
-    vm = declared(
-        {
-            "definition": {
-                "metadata": {**NAMED, "uid": "u", "resourceVersion": "7"},
-                "spec": {},
-                "status": {"ready": True},
-            }
-        }
-    )
-    assert vm["metadata"] == NAMED
-    assert "status" not in vm
-
-
 def test_labels_alone_do_not_touch_the_template() -> None:
     vm = declared({**NAMED, "labels": {"a": "b"}})
     assert "spec" not in vm
@@ -118,28 +104,9 @@ def test_null_over_a_definition_stays_because_it_takes_away() -> None:
     assert (machine["nodeSelector"], machine["affinity"]) == (None, None)
 
 
-def test_a_disk_that_is_declared_for_a_volume_of_an_option_is_left_as_it_is() -> None:
-    found = manifest.build({**NAMED, "image": "x", "disks": [{"name": "containerdisk", "cdrom": {"bus": "sata"}}]})
-    assert found.vm["spec"]["template"]["spec"]["domain"]["devices"]["disks"] == [
-        {"name": "containerdisk", "cdrom": {"bus": "sata"}}
-    ]
-    assert found.default_disks == frozenset()
-
-
-def test_a_note_of_another_vm_is_left_aside() -> None:
-    metadata = {**NAMED, "annotations": {"virtops.kubevirt/declared-items": "{}", "mine": "1"}}
-    assert declared({"definition": {"metadata": metadata}})["metadata"]["annotations"] == {"mine": "1"}
-
-
 @pytest.mark.parametrize(
     ("params", "words"),
     [
-        pytest.param({"definition": {"kind": "Pod"}}, "kind is 'Pod'", id="another kind"),
-        pytest.param({"definition": {"apiVersion": "v1"}}, "definition: apiVersion 'v1' is not of", id="another group"),
-        pytest.param({"api_version": "v1"}, "api_version: 'v1' is not of the group kubevirt.io", id="group by option"),
-        pytest.param(
-            {"definition": {"spec": [1]}}, "definition: spec is not a mapping but a list", id="spec is a list"
-        ),
         pytest.param({"definition": {"metadata": {"name": "other"}}}, "leave one out", id="two names"),
         pytest.param({"labels": {"v": 1}}, "labels[v]: the value is not a text; put it into quotation", id="a number"),
         pytest.param(
@@ -151,7 +118,6 @@ def test_a_note_of_another_vm_is_left_aside() -> None:
             "memory cannot be laid over spec.template.spec.domain.memory, which is a text: a mapping is needed there",
             id="a text below an option",
         ),
-        pytest.param({"cloud_init": {"type": "no_cloud"}}, "cloud_init: it is empty", id="empty cloud-init"),
         pytest.param({"spec": {"x": ["y" * 1024] * 1100}}, "beyond 1 MiB", id="too large"),
     ],
 )

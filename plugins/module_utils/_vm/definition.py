@@ -1,0 +1,42 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From the option definition to the object that other options are laid over. Pure. Apart, for most tasks have none."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+from .._client.errors import BadArgument
+from ..kubevirt_api import names
+from . import shape
+from .cluster import REPLICA_SET, VMI, Kind
+
+_MODULES = {"VirtualMachine": "kubevirt_vm", VMI.name: "kubevirt_vmi", REPLICA_SET.name: "kubevirt_replicaset"}
+_OF_THE_SERVER = ("creationTimestamp", "deletionTimestamp", "generation", "managedFields", "resourceVersion", "uid")
+
+Object = dict[str, Any]
+
+
+def begun(definition: Mapping[str, Any], api_version: str, kind: Kind) -> Object:
+    """Return what a definition declares, as an object of the kind, with metadata; BadArgument where it cannot be."""
+    if definition.get("kind", kind.name) != kind.name:
+        other = _MODULES.get(str(definition["kind"]))
+        hint = f", and {other} for that" if other else ""
+        raise BadArgument(f"definition: kind is {definition['kind']!r}; this module is for {kind.name}{hint}")
+    group = str(definition.get("apiVersion", api_version)).partition("/")[0]
+    if group != names.GROUP:
+        where = "definition: apiVersion" if "apiVersion" in definition else "api_version:"
+        raise BadArgument(f"{where} {definition.get('apiVersion', api_version)!r} is not of the group {names.GROUP}")
+    shape.check("definition", definition)
+    vm = copy.deepcopy({key: value for key, value in definition.items() if key != "status"})
+    vm["apiVersion"], vm["kind"] = api_version, kind.name
+    metadata = vm.get("metadata") or {}
+    vm["metadata"] = {key: value for key, value in metadata.items() if key not in _OF_THE_SERVER}
+    for option in ("labels", "annotations"):
+        if vm["metadata"].get(option):
+            texts = shape.texts(f"definition: metadata.{option}", vm["metadata"][option])
+            vm["metadata"][option] = {key: text for key, text in texts.items() if key != names.DECLARED_ITEMS}
+    return vm

@@ -1,0 +1,29 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Options of the modules that only read. As those of kubevirt_vm, a test compares them with the documentation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._client.argspec import auth_argument_spec
+from . import argspec
+
+
+def info_spec() -> dict[str, Any]:
+    """Return the options of kubevirt_replicaset_info; the others have one more."""
+    return {
+        **auth_argument_spec(),
+        **argspec.wait_spec(),
+        "wait_condition": argspec.wait_condition(),
+        "name": {"type": "str"},
+        "namespace": {"type": "str"},
+        "label_selectors": {"type": "list", "elements": "str", "default": []},
+        "field_selectors": {"type": "list", "elements": "str", "default": []},
+    }
+
+
+def vmi_info_spec() -> dict[str, Any]:
+    """Return the options of kubevirt_vmi_info."""
+    return {**info_spec(), "guest": {"type": "bool", "default": False}}
