@@ -198,8 +198,10 @@ class Overlay:
             gone.add(uid)
 
     def _tell(self, key: Key, before: bytes | None, after: bytes | None) -> None:
-        if before is not None and after is None and key in self._questions:
-            self._end_questions(key, look(before).uid)
+        if before is not None and key in self._questions:
+            was = look(before).uid
+            if after is None or look(after).uid != was:  # a relist tells of the next one of a name at once
+                self._end_questions(key, was)
         for callback in self._callbacks:
             try:
                 callback(key, before, after)

@@ -538,6 +538,22 @@ async def test_a_quorum_read_whose_answer_comes_after_the_object_was_seen_to_go_
     assert stage.is_idle()
 
 
+async def test_a_quorum_read_whose_answer_comes_after_the_next_of_its_name_came_and_went_brings_nothing_back(
+    stage: Stage,
+) -> None:
+    """A relist tells of the next one at once: nobody hears that the former is gone."""
+
+    class Overtaken(Answering):
+        async def get(self, resource: Any, key: Key) -> dict[str, Any]:
+            stage.cache.see(an_object(9, "next"))
+            stage.cache.lose(an_object(10, "next", **DELETING))
+            return await super().get(resource, key)
+
+    stage.cache.see(an_object(7))
+    await RememberingApi(Overtaken(an_object(7)), {POD: stage.overlay}).get(POD, WEB)
+    assert stage.seen() is None
+
+
 async def test_a_quorum_read_that_is_older_than_the_answer_to_a_write_is_not_shown(stage: Stage) -> None:
     """Of what the selection leaves out, which the cache is past: else it would be decided on what was overwritten."""
 

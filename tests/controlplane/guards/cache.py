@@ -17,6 +17,13 @@ _BY_OVERLAY = ("tests/controlplane/engine/test_overlay.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
+        file="controlplane/engine/overlay.py",
+        line="            if after is None or look(after).uid != was:",
+        without="            if after is None:",
+        because="After a relist an answer about the former object of a name would be shown when the next one has gone.",
+        tests=("tests/controlplane/engine/test_overlay.py",),
+    ),
+    Guard(
         file=_WATCH,
         line="if key not in seen and number_of(self.version(key)) <= version]:",
         without="if key not in seen]:",
@@ -198,10 +205,10 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_OVERLAY,
-        line=("            if overlay and shown is not None:\n                overlay.note_absence(key, shown)"),
+        line="                if shown is not None:\n                    overlay.note_absence(key, shown)",
         without=(
-            "            if overlay and (now := overlay.uid(key)) is not None:\n"
-            "                overlay.note_absence(key, now)"
+            "                if (now := overlay.uid(key)) is not None:\n"
+            "                    overlay.note_absence(key, now)"
         ),
         because="An object made while the question was under way is not what was asked about.",
         tests=_BY_OVERLAY,

@@ -207,9 +207,10 @@ class OverlayPlay:
 
     def _cache_changed(self, key: Key, before: bytes | None, after: bytes | None) -> None:
         """Take note of what the cache tells: who raises in here is not heard."""
-        if before is not None and after is None:
-            self._ended.add(msgspec.json.decode(before)["metadata"]["uid"])
-        version = 0 if after is None else int(msgspec.json.decode(after)["metadata"]["resourceVersion"])
+        was, now = ({} if raw is None else msgspec.json.decode(raw)["metadata"] for raw in (before, after))
+        if was and was["uid"] != now.get("uid"):  # a relist tells of the next one of a name at once
+            self._ended.add(was["uid"])
+        version = int(now.get("resourceVersion", 0))
         if after is not None and version < self._last.get(key, 0):
             self._wrong.append(f"the cache has {key} as of {version}, after {self._last[key]}")
         self._last[key] = max(version, self._last.get(key, 0))
