@@ -9,7 +9,8 @@ has a reason to: API servers know how long a review is, and a probe has no body.
 send, and answers for them.
 
 The parser holds a head until it ends, up to a megabyte. What all connections hold of heads is at most their number
-times what one may.
+times what one may. Whether a body follows a head the parser says, not the head: a CONNECT has none, whatever length it
+names. Nothing of ours speaks another protocol, so a request for one is answered and is its connection's last.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ class Connection(RequestHandler):
             self._heads = Heads(MOST_PROVEN_HEAD_BYTES)
 
     def data_received(self, data: bytes) -> None:
-        if self._is_refused:
+        if self._is_refused or self._close:
             return
         if not self.is_proven:
             looked_at = self._end_of_last + data
@@ -83,7 +84,7 @@ class Connection(RequestHandler):
         if not data:  # what the parser has kept while nobody read
             self._parse(data)
         at = 0
-        while at < len(data):
+        while at < len(data) and not self._close:
             size = self._heads.take(data, at)
             if not size:
                 self._refuse(_TOO_LARGE)
@@ -100,12 +101,15 @@ class Connection(RequestHandler):
         super().data_received(data)
         for one in range(self._request_count - before, 0, -1):
             message, payload = self._messages[-one]
-            length = _length(message) if data and isinstance(message, RawRequestMessage) else 0
+            length = _length(message, payload) if data and isinstance(message, RawRequestMessage) else 0
             self._chunks = payload if length is None else None
             self._heads.ended(length)
         if self._chunks is not None and self._chunks.is_eof():
             self._chunks = None
             self._heads.body_ended()
+        if self._upgraded:
+            self._message_tail = b""
+            self.close()
 
     def _refuse(self, why: bytes) -> None:
         self._is_refused = True
@@ -114,6 +118,8 @@ class Connection(RequestHandler):
             self.transport.close()
 
 
-def _length(message: RawRequestMessage) -> int | None:
-    """Return how long the body is; None when that shows only at its end."""
+def _length(message: RawRequestMessage, payload: StreamReader) -> int | None:
+    """Return how much of the body is to come; None when that shows only at its end."""
+    if payload.is_eof():  # whatever the head says
+        return 0
     return None if message.chunked else int(message.headers.get(hdrs.CONTENT_LENGTH, 0))

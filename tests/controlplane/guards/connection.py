@@ -12,6 +12,7 @@ _HEADS = "controlplane/heads.py"
 _BY_LISTENER = ("tests/controlplane/test_listener.py",)
 _BY_HOSTILE = ("tests/controlplane/hypervisor/test_hostile.py",)
 _BY_CONNECTION = ("tests/controlplane/test_connection.py",)
+_BY_FRAMING = ("tests/controlplane/test_framing.py",)
 _BY_SERVER = ("tests/controlplane/virt_api/test_server.py",)
 
 GUARDS: tuple[Guard, ...] = (
@@ -140,6 +141,27 @@ GUARDS: tuple[Guard, ...] = (
         without="            pass\n",
         because="After a body in chunks heads would be counted no more.",
         tests=_BY_CONNECTION,
+    ),
+    Guard(
+        file=_CONNECTION,
+        line="        if self._upgraded:\n",
+        without="        if False:\n",
+        because="What follows a CONNECT or an Upgrade would be kept for a protocol that nobody speaks.",
+        tests=_BY_FRAMING,
+    ),
+    Guard(
+        file=_CONNECTION,
+        line="        if self._is_refused or self._close:\n",
+        without="        if self._is_refused:\n",
+        because="What nobody will read would be answered with 411 within the answer that is being written.",
+        tests=_BY_FRAMING,
+    ),
+    Guard(
+        file=_CONNECTION,
+        line="        while at < len(data) and not self._close:\n",
+        without="        while at < len(data):\n",
+        because="What nobody will read would be answered with 431 within the answer that is being written.",
+        tests=_BY_FRAMING,
     ),
     Guard(
         file="controlplane/listener.py",
