@@ -11,6 +11,8 @@ send, and answers for them.
 The parser holds a head until it ends, up to a megabyte. What all connections hold of heads is at most their number
 times what one may. Whether a body follows a head the parser says, not the head: a CONNECT has none, whatever length it
 names. Nothing of ours speaks another protocol, so a request for one is answered and is its connection's last.
+
+A transport that is closed first writes what it has, for as long as the peer takes to read it. So it is given a moment.
 """
 
 from __future__ import annotations
@@ -32,6 +34,8 @@ MOST_HEAD_BYTES = 16 * 1024
 """Of a peer that has proved nothing: heads that are not answered. A review's has some hundred."""
 MOST_PROVEN_HEAD_BYTES = 64 * 1024
 """A front proxy hands on its users' headers, and says who they are: names of groups and extras may be long."""
+LAST_WORDS_SECONDS = 10.0
+"""From when nothing more will be answered to the end of the connection."""
 _IN_CHUNKS = b"\ntransfer-encoding"
 """How the header begins that says so. No JSON has this in it, wherever it is broken into lines."""
 _NO_LENGTH = b"411 Length Required"
@@ -53,12 +57,13 @@ log.addFilter(_OwnFaults())
 class Connection(RequestHandler):
     """As aiohttp's, but that heads are bounded, and a body needs a length unless the peer has proved who it is."""
 
-    __slots__ = ("_chunks", "_end_of_last", "_heads", "_is_refused", "is_proven")
+    __slots__ = ("_chunks", "_end", "_end_of_last", "_heads", "_is_lost", "_is_refused", "is_proven")
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, logger=log, **options)
-        self.is_proven = self._is_refused = False
+        self.is_proven = self._is_refused = self._is_lost = False
         """is_proven: the peer has a certificate that the handshake took."""
+        self._end: asyncio.TimerHandle | None = None
         self._end_of_last = b""
         """A header may be cut in two."""
         self._heads = Heads(MOST_HEAD_BYTES)
@@ -71,6 +76,18 @@ class Connection(RequestHandler):
         self.is_proven = isinstance(tls, ssl.SSLObject) and tls.getpeercert(binary_form=True) is not None
         if self.is_proven:
             self._heads = Heads(MOST_PROVEN_HEAD_BYTES)
+        if self._task_handler is not None:  # it ends when nothing more is to be answered
+            self._task_handler.add_done_callback(lambda _task: self._ends(transport))
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        super().connection_lost(exc)
+        self._is_lost = True
+        if self._end is not None:
+            self._end.cancel()
+
+    def _ends(self, transport: asyncio.BaseTransport) -> None:
+        if not self._is_lost and isinstance(transport, asyncio.Transport):
+            self._end = self._loop.call_later(LAST_WORDS_SECONDS, transport.abort)
 
     def data_received(self, data: bytes) -> None:
         if self._is_refused or self._close:
@@ -115,7 +132,7 @@ class Connection(RequestHandler):
         self._is_refused = True
         if self.transport is not None:
             self.transport.write(b"HTTP/1.1 %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n" % why)
-            self.transport.close()
+        self.force_close()
 
 
 def _length(message: RawRequestMessage, payload: StreamReader) -> int | None:

@@ -56,6 +56,9 @@ class Wire(asyncio.Transport):
     def get_extra_info(self, name: str, default: object = None) -> object:
         return default
 
+    def get_write_buffer_size(self) -> int:
+        return 0
+
     def close(self) -> None:
         self.is_closed = True
 
