@@ -106,9 +106,7 @@ class Listener(web.Server):
         self._idle.pop(request.protocol, None)
         try:
             with until_written(request):
-                response = await self._handle(request)
-                await write(request, response)
-            return response
+                return await write(request, await self._handle(request))
         finally:
             if isinstance(request.protocol, Connection):
                 request.protocol.answered()

@@ -9,6 +9,7 @@ import asyncio
 import socket
 import ssl
 import time
+import weakref
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -186,3 +187,54 @@ async def test_a_connection_that_is_to_end_does_so_whether_or_not_its_last_words
     await deaf.ask(b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 10_000)
     async with asyncio.timeout(10):
         await ended.wait()
+
+
+class Wire(asyncio.Transport):
+    """A connection without sockets, whose peer reads everything."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written: list[bytes] = []
+        self.is_closed = False
+
+    def write(self, data: object) -> None:
+        self.written.append(bytes(data))  # type: ignore[call-overload]
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+    def close(self) -> None:
+        self.is_closed = True
+
+    def is_closing(self) -> bool:
+        return self.is_closed
+
+
+@pytest.mark.parametrize("is_last", [False, True], ids=["kept", "the last"])
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+async def test_a_large_answer_goes_in_pieces_and_its_body_does_not_stay(method: str, is_last: bool) -> None:
+    """A connection keeps its last response, and TLS as much memory as was once written in one piece."""
+    body = bytes(range(256)) * 2000
+    made: list[weakref.ref[web.Response]] = []
+
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        response = web.Response(status=201, body=body, headers={"X-Said": "so"}, content_type="application/json")
+        if is_last:
+            response.force_close()
+        made.append(weakref.ref(response))
+        return response
+
+    one, wire = Listener(answer, 4)(), Wire()
+    one.connection_made(wire)
+    one.data_received(ASK.replace(b"GET", method.encode()))
+    for _unused in range(50):
+        await asyncio.sleep(0)
+
+    head, _end, sent = b"".join(wire.written).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 201 Created\r\n")
+    assert {b"X-Said: so", b"Content-Type: application/json", b"Content-Length: 512000"} < set(head.split(b"\r\n"))
+    assert sent == (body if method == "GET" else b"")
+    assert max(map(len, wire.written)) < 2 * written.PIECE_BYTES
+    assert wire.is_closed is is_last
+    assert method == "HEAD" or made[0]() is None
+    one.connection_lost(None)

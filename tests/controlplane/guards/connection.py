@@ -210,4 +210,18 @@ GUARDS: tuple[Guard, ...] = (
         because="Small reviews of which large answers are made would take more than their peer's room.",
         tests=("tests/controlplane/virt_api/test_reviews.py",),
     ),
+    Guard(
+        file=_WRITTEN,
+        line=" or len(body) <= PIECE_BYTES or",
+        without=" or len(body) > 0 or",
+        because="Each connection would keep its last answer twice, for as long as it is idle.",
+        tests=_BY_WRITTEN,
+    ),
+    Guard(
+        file=_WRITTEN,
+        line="        kept.force_close()\n",
+        without="        pass\n",
+        because="A large answer would keep a connection that was to end with it.",
+        tests=_BY_WRITTEN,
+    ),
 )
