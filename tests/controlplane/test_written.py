@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
+from types import SimpleNamespace
 
 import pytest
 from aiohttp import web
@@ -196,12 +197,13 @@ class Wire(asyncio.Transport):
         super().__init__()
         self.written: list[bytes] = []
         self.is_closed = False
+        self.pending = 0
 
     def write(self, data: object) -> None:
         self.written.append(bytes(data))  # type: ignore[call-overload]
 
     def get_write_buffer_size(self) -> int:
-        return 0
+        return self.pending
 
     def close(self) -> None:
         self.is_closed = True
@@ -237,4 +239,22 @@ async def test_a_large_answer_goes_in_pieces_and_its_body_does_not_stay(method: 
     assert max(map(len, wire.written)) < 2 * written.PIECE_BYTES
     assert wire.is_closed is is_last
     assert method == "HEAD" or made[0]() is None
+    one.connection_lost(None)
+
+
+@pytest.mark.parametrize("is_below", [False, True], ids=["plain", "below TLS"])
+async def test_the_last_bytes_are_waited_for_too(is_below: bool) -> None:
+    """asyncio stops a writer at some hundred KiB only; what is encrypted is in another transport."""
+    served, wire, below = Served(size=10), Wire(), Wire()
+    wire._ssl_protocol = SimpleNamespace(_transport=below)  # type: ignore[attr-defined]
+    full = below if is_below else wire
+    full.pending = 1
+    one = Listener(served.answer, 4)()
+    one.connection_made(wire)
+    one.data_received(ASK)
+    for _unused in range(50):
+        await asyncio.sleep(0)
+    assert (served.made, served.held) == (1, 1)
+    full.pending = 0
+    await served.until(made=1, held=0)
     one.connection_lost(None)
