@@ -9,7 +9,10 @@ has a reason to: API servers know how long a review is, and a probe has no body.
 send, and answers for them.
 
 The parser holds a head until it ends, up to a megabyte. What all connections hold of heads is at most their number
-times what one may.
+times what one may. Whether a body follows a head the parser says, not the head: a CONNECT has none, whatever length it
+names. Nothing of ours speaks another protocol, so a request for one is answered and is its connection's last.
+
+A transport that is closed first writes what it has, for as long as the peer takes to read it. So it is given a moment.
 """
 
 from __future__ import annotations
@@ -31,6 +34,8 @@ MOST_HEAD_BYTES = 16 * 1024
 """Of a peer that has proved nothing: heads that are not answered. A review's has some hundred."""
 MOST_PROVEN_HEAD_BYTES = 64 * 1024
 """A front proxy hands on its users' headers, and says who they are: names of groups and extras may be long."""
+LAST_WORDS_SECONDS = 10.0
+"""From when nothing more will be answered to the end of the connection."""
 _IN_CHUNKS = b"\ntransfer-encoding"
 """How the header begins that says so. No JSON has this in it, wherever it is broken into lines."""
 _NO_LENGTH = b"411 Length Required"
@@ -52,12 +57,13 @@ log.addFilter(_OwnFaults())
 class Connection(RequestHandler):
     """As aiohttp's, but that heads are bounded, and a body needs a length unless the peer has proved who it is."""
 
-    __slots__ = ("_chunks", "_end_of_last", "_heads", "_is_refused", "is_proven")
+    __slots__ = ("_chunks", "_end", "_end_of_last", "_heads", "_is_lost", "_is_refused", "is_proven")
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, logger=log, **options)
-        self.is_proven = self._is_refused = False
+        self.is_proven = self._is_refused = self._is_lost = False
         """is_proven: the peer has a certificate that the handshake took."""
+        self._end: asyncio.TimerHandle | None = None
         self._end_of_last = b""
         """A header may be cut in two."""
         self._heads = Heads(MOST_HEAD_BYTES)
@@ -70,9 +76,21 @@ class Connection(RequestHandler):
         self.is_proven = isinstance(tls, ssl.SSLObject) and tls.getpeercert(binary_form=True) is not None
         if self.is_proven:
             self._heads = Heads(MOST_PROVEN_HEAD_BYTES)
+        if self._task_handler is not None:  # it ends when nothing more is to be answered
+            self._task_handler.add_done_callback(lambda _task: self._ends(transport))
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        super().connection_lost(exc)
+        self._is_lost = True
+        if self._end is not None:
+            self._end.cancel()
+
+    def _ends(self, transport: asyncio.BaseTransport) -> None:
+        if not self._is_lost and isinstance(transport, asyncio.Transport):
+            self._end = self._loop.call_later(LAST_WORDS_SECONDS, transport.abort)
 
     def data_received(self, data: bytes) -> None:
-        if self._is_refused:
+        if self._is_refused or self._close:
             return
         if not self.is_proven:
             looked_at = self._end_of_last + data
@@ -83,7 +101,7 @@ class Connection(RequestHandler):
         if not data:  # what the parser has kept while nobody read
             self._parse(data)
         at = 0
-        while at < len(data):
+        while at < len(data) and not self._close:
             size = self._heads.take(data, at)
             if not size:
                 self._refuse(_TOO_LARGE)
@@ -100,20 +118,25 @@ class Connection(RequestHandler):
         super().data_received(data)
         for one in range(self._request_count - before, 0, -1):
             message, payload = self._messages[-one]
-            length = _length(message) if data and isinstance(message, RawRequestMessage) else 0
+            length = _length(message, payload) if data and isinstance(message, RawRequestMessage) else 0
             self._chunks = payload if length is None else None
             self._heads.ended(length)
         if self._chunks is not None and self._chunks.is_eof():
             self._chunks = None
             self._heads.body_ended()
+        if self._upgraded:
+            self._message_tail = b""
+            self.close()
 
     def _refuse(self, why: bytes) -> None:
         self._is_refused = True
         if self.transport is not None:
             self.transport.write(b"HTTP/1.1 %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n" % why)
-            self.transport.close()
+        self.force_close()
 
 
-def _length(message: RawRequestMessage) -> int | None:
-    """Return how long the body is; None when that shows only at its end."""
+def _length(message: RawRequestMessage, payload: StreamReader) -> int | None:
+    """Return how much of the body is to come; None when that shows only at its end."""
+    if payload.is_eof():  # whatever the head says
+        return 0
     return None if message.chunked else int(message.headers.get(hdrs.CONTENT_LENGTH, 0))

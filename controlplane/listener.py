@@ -23,6 +23,7 @@ from controlplane.connection import Connection
 from controlplane.descriptors import affordable
 from controlplane.shares import Shares
 from controlplane.sockets import bind
+from controlplane.written import until_written, write
 
 log = logging.getLogger(__name__)
 
@@ -104,7 +105,8 @@ class Listener(web.Server):
             timer.cancel()
         self._idle.pop(request.protocol, None)
         try:
-            return await self._handle(request)
+            with until_written(request):
+                return await write(request, await self._handle(request))
         finally:
             if isinstance(request.protocol, Connection):
                 request.protocol.answered()

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 from functools import partial
 
 from controlplane.api.admission.review import find_namespace
@@ -19,7 +20,7 @@ from controlplane.virt_api.routes import ToHook
 THREADS = 2
 """A small review need not wait for a large one; more would only share one interpreter among them."""
 ROOM_BYTES = 48 * 1024 * 1024
-"""Of bodies that wait or are judged."""
+"""Of bodies that wait or are judged, and of answers that are not written."""
 TENANT_BYTES = ROOM_BYTES // 4
 """Of a peer's bodies in one namespace: about as many large objects as are judged before nobody waits for the answer."""
 
@@ -39,8 +40,12 @@ class Reviews:
         self._tenants = Parts(tenant_bytes)
         self._judges = Judges(clock, THREADS)
 
-    async def answer(self, peer: str, route: ToHook, read: Read) -> Answer:
-        """Read one review and judge it. Raises BusyError, and what reading raises."""
+    async def answer(self, peer: str, route: ToHook, read: Read, until_written: ExitStack) -> Answer:
+        """Read one review and judge it. Raises BusyError, and what reading raises.
+
+        until_written: closed when the answer is held no more, or there will be none. An answer may be larger than its
+        review. One that is not always fits: the room that the review had is given back no sooner than the answer's.
+        """
         held = 0
 
         def charge(amount: int) -> None:
@@ -49,10 +54,11 @@ class Reviews:
                 raise BusyError("too many reviews of this peer are held already")
             held += amount
 
-        try:
-            return await self._judge(peer, route, await read(charge))
-        finally:
-            self._room.give_back(peer, held)
+        until_written.callback(lambda: self._room.give_back(peer, held))
+        answer = await self._judge(peer, route, await read(charge))
+        if len(answer.body) > held:
+            charge(len(answer.body) - held)
+        return answer
 
     async def _judge(self, peer: str, route: ToHook, body: bytes) -> Answer:
         tenant = find_namespace(body)

@@ -31,6 +31,7 @@ from controlplane.virt_api.reviews import Charge, Reviews
 from controlplane.virt_api.routes import NoRoute, ToDocument, ToHook, ToSubresource, match
 from controlplane.virt_api.subresources import Subresources
 from controlplane.virt_api.tls import ServingTls, verified_chain
+from controlplane.written import until_written
 
 log = logging.getLogger(__name__)
 
@@ -103,7 +104,8 @@ class Server:
             if route.stage == "evict":
                 body, is_proven = await _body(request, MAX_EVICTION_BYTES), self.hook_clients is not None
                 return await self.evictions.answer(peer, body, is_proven=is_proven)
-            return await self.reviews.answer(peer, route, partial(_body, request, MAX_REVIEW_BYTES))
+            read = partial(_body, request, MAX_REVIEW_BYTES)
+            return await self.reviews.answer(peer, route, read, until_written(request))
         user = self._identify(request, connection)
         return await self.subresources.answer(route, user, await _body(request, MAX_OPTIONS_BYTES))
 

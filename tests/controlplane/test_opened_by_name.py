@@ -23,7 +23,16 @@ from controlplane.virt_node import launcher_dir
 from tests.controlplane.guards.copy import ROOT
 
 CODE = ROOT / "controlplane"
-SERVING = ("virt_api", "listener.py", "connection.py", "health.py", "sockets.py", "metrics.py", "peers.py")
+SERVING = (
+    "virt_api",
+    "listener.py",
+    "connection.py",
+    "written.py",
+    "health.py",
+    "sockets.py",
+    "metrics.py",
+    "peers.py",
+)
 WATCHED = ("virt_node", "virt_handler", "node_link", "hypervisor", *SERVING)
 
 OF_OS = {one.__name__ for one in os.supports_dir_fd | os.supports_fd | os.supports_follow_symlinks} | {

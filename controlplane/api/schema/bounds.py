@@ -124,8 +124,9 @@ ImagePath = Annotated[
     str,
     bounded(
         "an absolute path of a file, of letters, digits and '_', '.', '+', '@', '-', without '.' or '..' parts",
-        # Go's expressions have no look-ahead, so each part is spelled: it has a character that is no dot, or three.
-        pattern=r"(/([A-Za-z0-9_.+@-]*[A-Za-z0-9_+@-][A-Za-z0-9_.+@-]*|\.{3,}))+",
+        # Go's expressions have no look-ahead, so each part is spelled, in one way only: it begins with at most two dots
+        # and a character that is none, or with three.
+        pattern=r"(/(\.{0,2}[A-Za-z0-9_+@-][A-Za-z0-9_.+@-]*|\.{3}[A-Za-z0-9_.+@-]*))+",
         max_length=1024,
     ),
 ]

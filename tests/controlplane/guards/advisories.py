@@ -34,7 +34,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_BOUNDS,
-        line='        pattern=r"(/([A-Za-z0-9_.+@-]*[A-Za-z0-9_+@-][A-Za-z0-9_.+@-]*|\\.{3,}))+",\n',
+        line='        pattern=r"(/(\\.{0,2}[A-Za-z0-9_+@-][A-Za-z0-9_.+@-]*|\\.{3}[A-Za-z0-9_.+@-]*))+",\n',
         without='        pattern=r"[^\\0]*",\n',
         because="CVE-2022-1798: a path in an image that leads out of it.",
         tests=(f"{_T}test_advisories.py::test_a_path_in_an_image_stays_in_the_image",),

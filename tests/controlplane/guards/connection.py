@@ -12,6 +12,9 @@ _HEADS = "controlplane/heads.py"
 _BY_LISTENER = ("tests/controlplane/test_listener.py",)
 _BY_HOSTILE = ("tests/controlplane/hypervisor/test_hostile.py",)
 _BY_CONNECTION = ("tests/controlplane/test_connection.py",)
+_WRITTEN = "controlplane/written.py"
+_BY_WRITTEN = ("tests/controlplane/test_written.py",)
+_BY_FRAMING = ("tests/controlplane/test_framing.py",)
 _BY_SERVER = ("tests/controlplane/virt_api/test_server.py",)
 
 GUARDS: tuple[Guard, ...] = (
@@ -142,10 +145,83 @@ GUARDS: tuple[Guard, ...] = (
         tests=_BY_CONNECTION,
     ),
     Guard(
+        file=_CONNECTION,
+        line="        if self._upgraded:\n",
+        without="        if False:\n",
+        because="What follows a CONNECT or an Upgrade would be kept for a protocol that nobody speaks.",
+        tests=_BY_FRAMING,
+    ),
+    Guard(
+        file=_CONNECTION,
+        line="        if self._is_refused or self._close:\n",
+        without="        if self._is_refused:\n",
+        because="What nobody will read would be answered with 411 within the answer that is being written.",
+        tests=_BY_FRAMING,
+    ),
+    Guard(
+        file=_CONNECTION,
+        line="        while at < len(data) and not self._close:\n",
+        without="        while at < len(data):\n",
+        because="What nobody will read would be answered with 431 within the answer that is being written.",
+        tests=_BY_FRAMING,
+    ),
+    Guard(
         file="controlplane/listener.py",
         line="                request.protocol.answered()\n",
         without="                pass\n",
         because="A connection that is kept would be ended after some hundred requests.",
         tests=_BY_CONNECTION,
+    ),
+    Guard(
+        file=_WRITTEN,
+        line="            await _written(request)\n",
+        without="",
+        because="Whoever reads none of the answers has them all held.",
+        tests=_BY_WRITTEN,
+        may_hang=True,
+    ),
+    Guard(
+        file=_WRITTEN,
+        line="            request.transport.abort()\n",
+        without="            pass\n",
+        because="Whoever does not read an answer would have it held without end.",
+        tests=_BY_WRITTEN,
+        may_hang=True,
+    ),
+    Guard(
+        file=_WRITTEN,
+        line="    buffers = (transport, below) if",
+        without="    buffers = (transport,) if",
+        because="What is encrypted and not sent would be held by nobody's count.",
+        tests=_BY_WRITTEN,
+    ),
+    Guard(
+        file=_CONNECTION,
+        line="            self._end = self._loop.call_later(LAST_WORDS_SECONDS, transport.abort)\n",
+        without="            pass\n",
+        because="A connection that is closed while its peer does not read would stay.",
+        tests=_BY_WRITTEN,
+        may_hang=True,
+    ),
+    Guard(
+        file="controlplane/virt_api/reviews.py",
+        line="            charge(len(answer.body) - held)\n",
+        without="            pass\n",
+        because="Small reviews of which large answers are made would take more than their peer's room.",
+        tests=("tests/controlplane/virt_api/test_reviews.py",),
+    ),
+    Guard(
+        file=_WRITTEN,
+        line=" or len(body) <= PIECE_BYTES or",
+        without=" or len(body) > 0 or",
+        because="Each connection would keep its last answer twice, for as long as it is idle.",
+        tests=_BY_WRITTEN,
+    ),
+    Guard(
+        file=_WRITTEN,
+        line="        kept.force_close()\n",
+        without="        pass\n",
+        because="A large answer would keep a connection that was to end with it.",
+        tests=_BY_WRITTEN,
     ),
 )

@@ -14,7 +14,26 @@ _BY_FIELDS = (
     "tests/controlplane/api/admission/validate/test_check.py",
 )
 
+_BOUNDS = "controlplane/api/schema/bounds.py"
+_BY_PATTERNS = ("tests/controlplane/test_patterns.py",)
+
 GUARDS: tuple[Guard, ...] = (
+    Guard(
+        file=_BOUNDS,
+        line="(/(\\.{0,2}[A-Za-z0-9_+@-][A-Za-z0-9_.+@-]*|",
+        without="(/([A-Za-z0-9_.+@-]*[A-Za-z0-9_+@-][A-Za-z0-9_.+@-]*|",
+        because="A machine with a path of 82 characters would end virt-api.",
+        tests=(
+            "tests/controlplane/test_patterns.py::test_an_expression_reads_a_text_in_so_many_ways_however_long_it_is",
+        ),
+    ),
+    Guard(
+        file=_FIELDS,
+        line="    elif len(value) > limit:\n",
+        without="    elif len(value) > limit and not matches(bounds.pattern, value):\n",
+        because="A text of megabytes would be matched before it is found too long.",
+        tests=_BY_PATTERNS,
+    ),
     Guard(
         file=_FIELDS,
         line="        elif name not in unbuilt:\n            yield unknown(name, path, [*known, *unbuilt])\n",

@@ -10,6 +10,7 @@ import json
 import threading
 import time
 from collections.abc import AsyncIterator
+from contextlib import ExitStack
 
 import pytest
 
@@ -33,12 +34,13 @@ class Slow(Admission):
         self.let = threading.Semaphore(0)
         self.judged: list[bytes] = []
         self.threads: set[int] = set()
+        self.says = Answer()
 
     def answer(self, route: ToHook, body: bytes) -> Answer:
         assert self.let.acquire(timeout=20)
         self.judged.append(body)
         self.threads.add(threading.get_ident())
-        return Answer()
+        return self.says
 
 
 @pytest.fixture
@@ -56,8 +58,14 @@ def sends(body: bytes) -> Read:
     return read
 
 
+async def answered(reviews: Reviews, peer: str, read: Read) -> Answer:
+    """Have the answer written at once."""
+    with ExitStack() as until_written:
+        return await reviews.answer(peer, ROUTE, read, until_written)
+
+
 def ask(reviews: Reviews, peer: str, body: bytes) -> asyncio.Task[Answer]:
-    return asyncio.create_task(reviews.answer(peer, ROUTE, sends(body)))
+    return asyncio.create_task(answered(reviews, peer, sends(body)))
 
 
 async def settled() -> None:
@@ -180,6 +188,34 @@ async def test_bodies_that_wait_are_bounded_and_another_peer_has_its_share(slow:
     reviews.close()
 
 
+async def test_what_is_answered_is_held_until_it_is_written(slow: Slow) -> None:
+    """Whoever read no answer had all of them held, and asked for more."""
+    reviews = Reviews(slow, SystemClock(), room_bytes=10)
+    slow.let.release(10)
+    with ExitStack() as until_written:
+        await reviews.answer("pod", ROUTE, sends(b"0123456789"), until_written)
+        with pytest.raises(BusyError):
+            await ask(reviews, "pod", b"x")
+    assert (await ask(reviews, "pod", b"0123456789")).code == 200
+    reviews.close()
+
+
+async def test_an_answer_that_is_larger_than_its_review_is_charged_what_it_has(slow: Slow) -> None:
+    reviews = Reviews(slow, SystemClock(), room_bytes=10)
+    slow.let.release(10)
+    slow.says = Answer(body=b"an answer")
+    with ExitStack() as until_written:
+        await reviews.answer("pod", ROUTE, sends(b"x"), until_written)
+        with pytest.raises(BusyError):
+            await ask(reviews, "pod", b"xy")
+    slow.says = Answer(body=b"a long answer")
+    with pytest.raises(BusyError):
+        await ask(reviews, "pod", b"x")
+    slow.says = Answer()
+    assert (await ask(reviews, "pod", b"0123456789")).code == 200
+    reviews.close()
+
+
 async def test_a_body_is_held_as_a_whole_however_it_arrives(slow: Slow) -> None:
     reviews = Reviews(slow, SystemClock(), room_bytes=10)
 
@@ -190,7 +226,7 @@ async def test_a_body_is_held_as_a_whole_however_it_arrives(slow: Slow) -> None:
 
     slow.let.release(2)
     for _unused in range(2):
-        assert (await reviews.answer("pod", ROUTE, in_pieces)).code == 200
+        assert (await answered(reviews, "pod", in_pieces)).code == 200
     reviews.close()
 
 
@@ -234,7 +270,7 @@ async def test_what_cannot_be_read_holds_nothing(slow: Slow) -> None:
         raise TimeoutError
 
     with pytest.raises(TimeoutError):
-        await reviews.answer("pod", ROUTE, broken)
+        await answered(reviews, "pod", broken)
     slow.let.release(1)
     assert (await ask(reviews, "pod", b"0123456789")).code == 200
     reviews.close()
