@@ -9,7 +9,7 @@ else a worker, and an idle connection costs no thread. Calls are few (about ten 
 No thread outlives its deadline: who waits for an answer has the wire cut under it, and who still dials (a socket whose
 queue of callers is full keeps connect(2) waiting for ever) is interrupted by a signal, which libvirt does not retry.
 Nor does a thread work more than it should: it reads whatever comes before its answer, so its processor time is charged
-to the connection (share.py) as that of the event loop is.
+to the connection (share.py) as that of the event loop is: while it goes on, and the rest when it has ended.
 """
 
 from __future__ import annotations
@@ -138,16 +138,19 @@ class _Work(Generic[Result]):
         if used is None:
             self.look_away()
             return
-        now = time.monotonic()
-        if not self._wire.share.take(used - self._charged, now):
-            self._wire.cut(share.TOO_MUCH)
-        self._charged = used
+        self._charge(used)
         if self._meter is None:
             self._meter = Meter(self._thread.native_id or 0)
-        if not self._wire.intake.take(self._meter.since(), now):
+        if not self._wire.intake.take(self._meter.since(), time.monotonic()):
             self._wire.cut(intake.TOO_MUCH)
         after = min(2 * after, _LAST_LOOK_SECONDS)
         self._next_look = self._loop.call_later(after, self._look, after)
+
+    def _charge(self, used: float) -> None:
+        """Charge what the thread has used since the last time. used: in all."""
+        if not self._wire.share.take(used - self._charged, time.monotonic()):
+            self._wire.cut(share.TOO_MUCH)
+        self._charged = used
 
     def _run(self) -> None:
         result: Result | None = None
@@ -167,11 +170,12 @@ class _Work(Generic[Result]):
             self._let_go(result)
             return
         try:
-            self._loop.call_soon_threadsafe(self._settle, result, failure)
+            self._loop.call_soon_threadsafe(self._settle, result, failure, time.thread_time())
         except RuntimeError:
             return  # the loop is closed: nobody waits any more
 
-    def _settle(self, result: Result | None, failure: BaseException | None) -> None:
+    def _settle(self, result: Result | None, failure: BaseException | None, used: float) -> None:
+        self._charge(used)
         if not self.outcome.done():
             if failure is not None:
                 self.outcome.set_exception(failure)

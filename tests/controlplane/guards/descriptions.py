@@ -33,6 +33,20 @@ GUARDS: tuple[Guard, ...] = (
         tests=_BY_OBSERVED,
     ),
     Guard(
+        file="controlplane/hypervisor/calls.py",
+        line="        self._charge(used)\n        if not self.outcome.done():",
+        without="        if not self.outcome.done():",
+        because="Who has many short things done that cost much would have a whole processor of virt-handler's.",
+        tests=("tests/controlplane/hypervisor/test_calls.py",),
+    ),
+    Guard(
+        file="controlplane/hypervisor/guest.py",
+        line="lambda domain: read(domain.XMLDesc()), deadline_seconds=self._deadline)",
+        without="lambda domain: domain.XMLDesc(), deadline_seconds=self._deadline)\n        found = read(found)",
+        because="What it takes to read a description would be charged to nobody, and hold everybody up.",
+        tests=("tests/controlplane/hypervisor/test_hostile.py",),
+    ),
+    Guard(
         file=_OBSERVED,
         line='        if "<!DOCTYPE" in text:\n',
         without="        if False:\n",
