@@ -26,7 +26,7 @@ from typing import Any, Generic, TypeVar
 
 import libvirt
 
-from controlplane.hypervisor import intake, share
+from controlplane.hypervisor import share
 from controlplane.hypervisor.errors import Disconnected, TimedOut, translate, translate_text_error
 from controlplane.hypervisor.intake import Meter
 from controlplane.hypervisor.wire import Retired, Wire
@@ -141,8 +141,7 @@ class _Work(Generic[Result]):
         self._charge(used)
         if self._meter is None:
             self._meter = Meter(self._thread.native_id or 0)
-        if not self._wire.intake.take(self._meter.since(), time.monotonic()):
-            self._wire.cut(intake.TOO_MUCH)
+        self._wire.took_in(self._meter.since(), time.monotonic())
         after = min(2 * after, _LAST_LOOK_SECONDS)
         self._next_look = self._loop.call_later(after, self._look, after)
 

@@ -362,6 +362,26 @@ async def test_one_that_trickles_them_is_cut_off_too(spawn: SPAWN) -> None:
     await made.close()
 
 
+@pytest.mark.parametrize("procedure", [hostile.STATE, hostile.START], ids=["nobody waits", "a call is under way"])
+async def test_whoever_has_us_answer_and_reads_no_answer_is_cut_off(
+    spawn: SPAWN, procedure: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """libvirt's client keeps 4 KB for each answer to a keepalive that it cannot send: some hundreds in a second are
+    below what a connection may take of time and bytes."""
+    monkeypatch.setattr(Share, "take", lambda *_unused: True)
+    monkeypatch.setattr(Intake, "take", lambda *_unused: True)
+    made = await open_connection(spawn(hostile.ping_from(procedure)).uri)
+    guest = await made.guest("web")
+    assert guest is not None
+    with suppress(HypervisorError):
+        await guest.state()
+        if procedure == hostile.START:
+            await guest.start(deadline_seconds=5)
+    async with asyncio.timeout(10):
+        assert await made.events.get() == ConnectionClosed(intake.UNREAD)
+    await made.close()
+
+
 async def test_a_connection_that_is_closed_says_goodbye(spawn: SPAWN) -> None:
     server = spawn()
     made = await open_connection(server.uri)
