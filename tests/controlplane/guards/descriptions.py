@@ -33,6 +33,20 @@ GUARDS: tuple[Guard, ...] = (
         tests=_BY_OBSERVED,
     ),
     Guard(
+        file="controlplane/virt_handler/vmi/status.py",
+        line="pod.addresses[:ADDRESSES_LIMIT]",
+        without="pod.addresses",
+        because="A status would be refused whole for a Pod of many addresses, and its machine never be Running.",
+        tests=("tests/controlplane/test_what_guests_say.py",),
+    ),
+    Guard(
+        file="controlplane/api/objects/vmi/status.py",
+        line="tuple[Address, ...], bounded(max_items=ADDRESSES_LIMIT)]",
+        without="tuple[Word, ...], bounded(max_items=32)]",
+        because="A captured node would make a status of 600 KB, which everybody who watches machines holds.",
+        tests=("tests/controlplane/api/schema/test_crds.py",),
+    ),
+    Guard(
         file="controlplane/hypervisor/calls.py",
         line="        self._charge(used)\n        if not self.outcome.done():",
         without="        if not self.outcome.done():",
