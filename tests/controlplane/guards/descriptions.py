@@ -54,6 +54,13 @@ GUARDS: tuple[Guard, ...] = (
         tests=("tests/controlplane/hypervisor/test_calls.py",),
     ),
     Guard(
+        file="controlplane/hypervisor/calls.py",
+        line="        self._charged = _OWN_SECONDS",
+        without="        self._charged = 0.0",
+        because="Who may ask a guest's agent could have its launcher's connection cut by asking often.",
+        tests=("tests/controlplane/hypervisor/test_calls.py",),
+    ),
+    Guard(
         file="controlplane/hypervisor/guest.py",
         line="lambda domain: read(domain.XMLDesc()), deadline_seconds=self._deadline)",
         without="lambda domain: domain.XMLDesc(), deadline_seconds=self._deadline)\n        found = read(found)",
