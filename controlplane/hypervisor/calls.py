@@ -9,7 +9,7 @@ else a worker, and an idle connection costs no thread. Calls are few (about ten 
 No thread outlives its deadline: who waits for an answer has the wire cut under it, and who still dials (a socket whose
 queue of callers is full keeps connect(2) waiting for ever) is interrupted by a signal, which libvirt does not retry.
 Nor does a thread work more than it should: it reads whatever comes before its answer, so its processor time is charged
-to the connection (share.py) as that of the event loop is.
+to the connection (share.py) as that of the event loop is: while it goes on, and the rest when it has ended.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import Any, Generic, TypeVar
 
 import libvirt
 
-from controlplane.hypervisor import intake, share
+from controlplane.hypervisor import share
 from controlplane.hypervisor.errors import Disconnected, TimedOut, translate, translate_text_error
 from controlplane.hypervisor.intake import Meter
 from controlplane.hypervisor.wire import Retired, Wire
@@ -40,6 +40,8 @@ _AGAIN_SECONDS = 1.0
 _THREADS_CLOCK = 6
 """What Linux puts below a thread's number to make a clock of it (pthread_getcpuclockid takes a handle, which must not
 be that of a thread that has ended)."""
+_OWN_SECONDS = 0.001
+"""Of each call so much is charged to nobody: to make a thread and to ask takes 0.2 ms, and how often is up to us."""
 _FIRST_LOOK_SECONDS, _LAST_LOOK_SECONDS = 0.02, 0.05
 """Between looks at what a thread has used; nearly all calls are over before the first. In the time between two of them
 somebody can send as much as fits into it."""
@@ -104,7 +106,7 @@ class _Work(Generic[Result]):
         self.outcome: asyncio.Future[Result] = self._loop.create_future()
         self._thread = threading.Thread(target=self._run, name=f"libvirt: {doing}", daemon=True)
         self._thread.start()
-        self._charged = 0.0
+        self._charged = _OWN_SECONDS
         self._meter: Meter | None = None
         self._next_look = self._loop.call_later(_FIRST_LOOK_SECONDS, self._look, _FIRST_LOOK_SECONDS)
 
@@ -138,16 +140,20 @@ class _Work(Generic[Result]):
         if used is None:
             self.look_away()
             return
-        now = time.monotonic()
-        if not self._wire.share.take(used - self._charged, now):
-            self._wire.cut(share.TOO_MUCH)
-        self._charged = used
+        self._charge(used)
         if self._meter is None:
             self._meter = Meter(self._thread.native_id or 0)
-        if not self._wire.intake.take(self._meter.since(), now):
-            self._wire.cut(intake.TOO_MUCH)
+        self._wire.took_in(self._meter.since(), time.monotonic())
         after = min(2 * after, _LAST_LOOK_SECONDS)
         self._next_look = self._loop.call_later(after, self._look, after)
+
+    def _charge(self, used: float) -> None:
+        """Charge what the thread has used since the last time. used: in all."""
+        if used <= self._charged:
+            return
+        if not self._wire.share.take(used - self._charged, time.monotonic()):
+            self._wire.cut(share.TOO_MUCH)
+        self._charged = used
 
     def _run(self) -> None:
         result: Result | None = None
@@ -167,11 +173,12 @@ class _Work(Generic[Result]):
             self._let_go(result)
             return
         try:
-            self._loop.call_soon_threadsafe(self._settle, result, failure)
+            self._loop.call_soon_threadsafe(self._settle, result, failure, time.thread_time())
         except RuntimeError:
             return  # the loop is closed: nobody waits any more
 
-    def _settle(self, result: Result | None, failure: BaseException | None) -> None:
+    def _settle(self, result: Result | None, failure: BaseException | None, used: float) -> None:
+        self._charge(used)
         if not self.outcome.done():
             if failure is not None:
                 self.outcome.set_exception(failure)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import libvirt
 
@@ -15,6 +15,8 @@ from controlplane.hypervisor.calls import DEADLINE_SECONDS, call
 from controlplane.hypervisor.errors import AnswerTooLong, Disconnected
 from controlplane.hypervisor.intake import ANSWER_BYTES
 from controlplane.hypervisor.wire import Wire
+
+Result = TypeVar("Result")
 
 START_SECONDS = 60.0
 """A start takes 0.4 s here, and up to 3 s per GiB where memory is locked or allocated at once."""
@@ -101,10 +103,14 @@ class Guest:
         number, reason, *_unused = await self._call("ask the state of", "state")
         return read_state(number, reason)
 
-    async def xml(self) -> str:
-        """Return the live description (the defined one when it is off), without secrets. Bound it before parsing."""
-        description: str = await self._call("describe", "XMLDesc")
-        return description
+    async def described(self, read: Callable[[str], Result]) -> Result:
+        """Read the live description (the defined one when it is off), without secrets.
+
+        read: in the call's thread, at the expense of the connection's share. What it raises is raised.
+        """
+        doing = f"describe domain {self.name}"
+        found: Result = await self._do(doing, lambda domain: read(domain.XMLDesc()), deadline_seconds=self._deadline)
+        return found
 
     async def ask_agent(self, command: str, seconds: int) -> str:
         """Put a command (JSON, one line) to the guest's agent, and return its answer: the guest's words, not yet read.

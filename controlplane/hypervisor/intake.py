@@ -1,12 +1,16 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How many bytes one connection may have us take in. calls.py and loop.py count and act.
+"""How many bytes one connection may have us take in. calls.py and loop.py count, wire.py acts.
 
 libvirt's client keeps a message until it is whole, up to 32 MiB, and reads on whoever sends: twenty launchers that send
 nearly all of one at the same time hold more than virt-handler may have. An honest libvirtd sends a description of some
 tens of kilobytes, an event of a hundred bytes. Only what its guest's agent answers may be megabytes, and a few agents
 are asked at a time: `widened` is for those.
+
+It keeps as well what it cannot send, and answers each keepalive of 28 bytes with a message that takes 4 KB of memory:
+whoever sends hundreds in a second and reads no answer uses little of either share. An honest libvirtd reads; one that
+stands still for a while does not send meanwhile.
 
 The kernel counts what a thread has read: libvirt reads its sockets by read(2), asyncio its own by recv(2), which is not
 counted there.
@@ -26,6 +30,10 @@ RATE = 256 << 10
 ANSWER_BYTES = 5 << 20
 """Of an agent's answer: libvirt ends one at 4 MiB."""
 TOO_MUCH = "it sends more than its share"
+UNREAD_BYTES = 4 << 10
+"""Of messages that come in while what was sent lies unread: 146 keepalives. Who reads in between, so that libvirt can
+send again, takes 208 answers or more from it, with Linux's buffer of a socket: no pace of reading has them pile up."""
+UNREAD = "it sends and does not read"
 
 
 class Intake(Bucket):
@@ -45,6 +53,18 @@ class Intake(Bucket):
         finally:
             self.most -= amount
             self.left = min(self.left, before)  # what of it was not needed is not kept
+
+
+class Unread:
+    """Counts what comes in while the other side does not read."""
+
+    def __init__(self) -> None:
+        self._since = 0
+
+    def take(self, amount: int, *, is_full: bool) -> bool:
+        """Count bytes that came in; False when they are too many. is_full: what was sent lies unread now."""
+        self._since = self._since + amount if is_full else 0
+        return self._since <= UNREAD_BYTES
 
 
 class Meter:

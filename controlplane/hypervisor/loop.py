@@ -24,7 +24,7 @@ from typing import Any
 
 import libvirt
 
-from controlplane.hypervisor import intake, share
+from controlplane.hypervisor import share
 from controlplane.hypervisor.intake import Meter
 from controlplane.hypervisor.wire import Wire, wire_of_thread
 
@@ -179,5 +179,4 @@ class EventLoop:
         now = time.monotonic()
         if not wire.share.take(time.thread_time() - began, now):
             wire.cut(share.TOO_MUCH)
-        if not wire.intake.take(self._meter.since(), now):
-            wire.cut(intake.TOO_MUCH)
+        wire.took_in(self._meter.since(), now)

@@ -20,12 +20,14 @@ would cost a copy of everything, and a task for each launcher.
 
 from __future__ import annotations
 
+import select
 import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from controlplane.hypervisor.intake import Intake
+from controlplane.hypervisor import intake
+from controlplane.hypervisor.intake import Intake, Unread
 from controlplane.hypervisor.share import Share
 
 CLIENT = "client"
@@ -43,6 +45,7 @@ class Wire:
     def __init__(self) -> None:
         self.share = Share()
         self.intake = Intake()
+        self._unread = Unread()
         self.because = ""
         """Why it was cut, for people; "" while it was not."""
         self._lock = threading.Condition()
@@ -94,6 +97,22 @@ class Wire:
         with self._lock:
             self.because = self.because or because
             self._shut_down()
+
+    def took_in(self, amount: int, now: float) -> None:
+        """Count bytes that came in, and cut the wire when they are too many. now: monotonic seconds."""
+        if not self.intake.take(amount, now):
+            self.cut(intake.TOO_MUCH)
+        if amount and not self._unread.take(amount, is_full=self._is_full()):
+            self.cut(intake.UNREAD)
+
+    def _is_full(self) -> bool:
+        """Tell whether so much of what was sent lies unread that libvirt has to keep what it would send now."""
+        with self._lock:
+            if self._descriptor is None:
+                return False
+            look = select.poll()
+            look.register(self._descriptor, select.POLLOUT)
+            return not look.poll(0)
 
     def _shut_down(self) -> None:
         if self._descriptor is None:

@@ -16,14 +16,20 @@ from xml.etree import ElementTree
 import msgspec
 import pytest
 
+from controlplane.api.admission.fields import check
+from controlplane.api.admission.problem import Problem
 from controlplane.api.objects import conditions
+from controlplane.api.objects.vmi.status import InterfaceStatus
+from controlplane.api.registry import KINDS
 from controlplane.domain import agent
 from controlplane.domain.agent import Told
 from controlplane.domain.codec import render_text
 from controlplane.domain.observed import read_domain
 from controlplane.node_link.messages import ADDRESSES_LIMIT, PodInterface
+from controlplane.virt_handler.vmi.guest_told import GUEST_ONLY_LIMIT
 from controlplane.virt_handler.vmi.status import derive_status
 from controlplane.virt_handler.vmi.world import Failure
+from tests.controlplane.api.schema.test_crds import schema_of
 from tests.controlplane.domain.golden_domains import CASES
 from tests.controlplane.test_advisories import VOLUMES, refused
 from tests.controlplane.test_opened_by_name import trees
@@ -95,11 +101,44 @@ def test_what_a_launcher_can_put_into_a_status_has_an_end() -> None:
     assert status is not None
     assert status.phase == "Running"
     assert len(msgspec.json.encode(status)) < STATUS_BYTES
+    assert refusals(status.interfaces) == []
     assert [one.name for one in status.interfaces] == ["default"], "the machine's own, whatever its guest has made"
     failed = derive_status(a_world(vmi, a_launcher(seen(None, trouble=flood, failure=Failure(flood, flood)))), None)
     assert failed is not None
     assert failed.phase == "Failed"
     assert len(msgspec.json.encode(failed)) < STATUS_BYTES
+
+
+def test_a_machine_of_most_interfaces_and_a_guest_of_more_are_in_a_status() -> None:
+    """What is written and what may be written are bounded apart."""
+    own = schema_of(next(one for one in KINDS if one.resource.kind == "VirtualMachineInstance"))["properties"]
+    most = own["spec"]["properties"]["domain"]["properties"]["devices"]["properties"]["interfaces"]["maxItems"]
+    written = own["status"]["properties"]["interfaces"]
+
+    assert written["maxItems"] == most + GUEST_ONLY_LIMIT
+    assert written["items"]["properties"]["ipAddresses"]["maxItems"] == agent.ADDRESSES_LIMIT
+
+
+@pytest.mark.parametrize("address", ["10.244.0.37/24", "fe80::5054:ff:fe12:3456%eth0", "::ffff:255.255.255.255"])
+def test_what_upstream_writes_of_an_interface_is_let_in(address: str) -> None:
+    said = InterfaceStatus(
+        name="default",
+        ip_address=address,
+        ip_addresses=(address,),
+        mac="52:54:00:12:34:56",
+        interface_name="Ethernet-Instanz \u00dc 0 2",
+        pod_interface_name="pod37a8eec1ce1",
+        info_source="domain, guest-agent, multus-status",
+        link_state="down",
+    )
+    assert refusals((said,)) == []
+
+
+def refusals(interfaces: tuple[InterfaceStatus, ...]) -> list[Problem]:
+    """Say what the API server would refuse of a status' interfaces."""
+    return [
+        found for one in interfaces for found in check(msgspec.json.decode(msgspec.json.encode(one)), InterfaceStatus)
+    ]
 
 
 def test_what_a_guest_can_put_into_a_status_has_an_end() -> None:
@@ -119,6 +158,7 @@ def test_what_a_guest_can_put_into_a_status_has_an_end() -> None:
 
     assert status is not None
     assert len(msgspec.json.encode(status)) < GUESTS_BYTES
+    assert refusals(status.interfaces) == []
     assert len(status.interfaces) == 11
     connected = conditions.find(status.conditions, "AgentConnected")
     assert connected is not None

@@ -8,7 +8,6 @@ When a domain is looked at is not decided here (session.py), nor what follows fr
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 
@@ -47,7 +46,7 @@ class Observation:
             return known
         self._is_stale = False
         try:
-            return await asyncio.to_thread(read_domain, await guest.xml())
+            return await guest.described(read_domain)
         except (UnreadableError, NotText) as error:
             self._is_unreadable = True
             log.warning("a launcher describes its domain badly", extra={**who, "error": bounded(str(error))})

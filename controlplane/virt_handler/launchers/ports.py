@@ -8,12 +8,14 @@ from __future__ import annotations
 import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from controlplane.domain.state import State
 from controlplane.hypervisor.events import Event
 from controlplane.node_link.messages import Masquerade, PodInterface
 from controlplane.virt_handler.vmi.world import Traces
+
+Result = TypeVar("Result")
 
 
 class Guest(Protocol):
@@ -37,7 +39,7 @@ class Guest(Protocol):
 
     async def state(self) -> State: ...
 
-    async def xml(self) -> str: ...
+    async def described(self, read: Callable[[str], Result]) -> Result: ...
 
     async def ask_agent(self, command: str, seconds: int) -> str: ...
 

@@ -22,6 +22,7 @@ from controlplane.api.objects.vmi.instance import (
     VirtualMachineInstance,
     VirtualMachineInstanceStatus,
 )
+from controlplane.api.objects.vmi.status import ADDRESSES_LIMIT
 from controlplane.domain import layout
 from controlplane.domain.mac import guest_mac
 from controlplane.domain.state import Life
@@ -111,7 +112,7 @@ def _describe(
 
 def _interfaces(vmi: VirtualMachineInstance, launcher: Launcher) -> tuple[InterfaceStatus, ...]:
     pod = launcher.sighting.interface
-    addresses = () if pod is None else pod.addresses
+    addresses = () if pod is None else pod.addresses[:ADDRESSES_LIMIT]
     return tuple(
         InterfaceStatus(
             name=one.name,

@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 from controlplane.domain.codec import render_text
@@ -56,6 +58,66 @@ def test_an_agent_is_there_when_its_own_channel_says_so(text: str, is_connected:
 
 def test_a_foreign_domain_has_no_identity() -> None:
     assert read_domain("<domain type='kvm'><name>a</name></domain>").identity is None
+
+
+WORDS = 'namespace="ns" name="vm" uid="u" pod="p" epoch="1" grace="1"'
+DECLARED = 'xmlns:v="urn:virtops:kubevirt:1"'
+
+
+@pytest.mark.parametrize(
+    ("text", "is_ours"),
+    [
+        (f"<domain><metadata><v:vmi {DECLARED} {WORDS}/></metadata></domain>", True),
+        (f"<domain><metadata {DECLARED}><v:vmi {WORDS}/></metadata></domain>", True),
+        (f"<domain {DECLARED}><metadata><v:vmi {WORDS}/></metadata></domain>", True),
+        (f"<domain><metadata {DECLARED}><w:vmi {WORDS}/></metadata></domain>", False),
+        (f"<domain><metadata {DECLARED}><vmi {WORDS}/></metadata></domain>", False),
+        (f"<domain><metadata {DECLARED}><v:vmi xmlns:v='another' {WORDS}/></metadata></domain>", False),
+        (f"<domain><metadata><v:a {DECLARED}/><v:vmi {WORDS}/></metadata></domain>", False),
+        (f"<domain><a {DECLARED}/><metadata><v:vmi {WORDS}/></metadata></domain>", False),
+    ],
+    ids=["itself", "as libvirt", "as we", "another prefix", "no prefix", "declared anew", "a sibling", "an uncle"],
+)
+def test_our_element_is_known_by_its_namespace_wherever_that_is_declared(text: str, is_ours: bool) -> None:
+    assert (read_domain(text).identity is not None) is is_ours
+
+
+@pytest.mark.parametrize(
+    "encoding", ["foo", "utf-7", "idna", "zlib", "hex", "big5", "utf-16", "UTF-32", "undefined", "latin-1"]
+)
+def test_a_description_is_read_as_what_libvirt_writes_whatever_it_says_it_is(encoding: str) -> None:
+    """What a codec of Python's raises was taken for a bug of ours."""
+    text = f"<?xml version='1.0' encoding='{encoding}'?><domain><os><type machine='\u00e9'/></os></domain>"
+    assert read_domain(text).machine == "\u00e9"
+
+
+def test_what_the_parser_cannot_do_is_the_descriptions_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    def break_off(*_unused: object) -> None:
+        raise LookupError("unknown encoding")
+
+    monkeypatch.setattr("controlplane.domain.observed.expat.ParserCreate", lambda *_unused, **__: Broken(break_off))
+    with pytest.raises(UnreadableError, match="not XML: unknown encoding"):
+        read_domain("<domain/>")
+
+
+class Broken:
+    """A parser that only fails."""
+
+    def __init__(self, parse: object) -> None:
+        self.Parse = parse
+
+
+def test_a_name_is_as_long_as_it_is_written() -> None:
+    """A namespace's name, of thousands of characters, was put before each attribute's and each element's."""
+    tag = "<p:a " + " ".join(f"p:b{number:x}=''" for number in range(1500)) + "/>"
+    text = f"<domain xmlns:p='{'u' * 15_000}'>{tag * 10}</domain>"
+    tracemalloc.start()
+    try:
+        read_domain(text)
+        _unused, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 4 * len(text)
 
 
 @pytest.mark.parametrize(

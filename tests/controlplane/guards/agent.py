@@ -169,16 +169,12 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_OBSERVATION,
-        line=(
-            "        self._is_stale = False\n"
-            "        try:\n"
-            "            return await asyncio.to_thread(read_domain, await guest.xml())\n"
-        ),
+        line=("        self._is_stale = False\n        try:\n            return await guest.described(read_domain)\n"),
         without=(
             "        try:\n"
-            "            text = await guest.xml()\n"
+            "            text = await guest.described(str)\n"
             "            self._is_stale = False\n"
-            "            return await asyncio.to_thread(read_domain, text)\n"
+            "            return read_domain(text)\n"
         ),
         because="An agent that comes while another look is under way would be lost.",
         tests=_BY_OBSERVATION,

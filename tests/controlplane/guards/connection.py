@@ -20,15 +20,15 @@ _BY_SERVER = ("tests/controlplane/virt_api/test_server.py",)
 GUARDS: tuple[Guard, ...] = (
     Guard(
         file="controlplane/hypervisor/loop.py",
-        line="        if not wire.intake.take(self._meter.since(), now):",
-        without="        if False:",
+        line="        wire.took_in(self._meter.since(), now)",
+        without="        wire.took_in(0, now)",
         because="Launchers that begin large events and never end them would take all of virt-handler's memory.",
         tests=_BY_HOSTILE,
     ),
     Guard(
         file="controlplane/hypervisor/calls.py",
-        line="        if not self._wire.intake.take(self._meter.since(), now):",
-        without="        if False:",
+        line="        self._wire.took_in(self._meter.since(), time.monotonic())",
+        without="        self._wire.took_in(0, time.monotonic())",
         because="Launchers that begin large answers and never end them would take all of virt-handler's memory.",
         tests=_BY_HOSTILE,
     ),
@@ -37,6 +37,20 @@ GUARDS: tuple[Guard, ...] = (
         line="            self.left = min(self.left, before)",
         without="            self.left = min(self.left, self.most)",
         because="Each question to an agent would let a launcher send megabytes more.",
+        tests=("tests/controlplane/hypervisor/test_intake.py",),
+    ),
+    Guard(
+        file="controlplane/hypervisor/wire.py",
+        line="            self.cut(intake.UNREAD)",
+        without="            pass",
+        because="Launchers that ask whether we are there and read no answer would take all of virt-handler's memory.",
+        tests=_BY_HOSTILE,
+    ),
+    Guard(
+        file="controlplane/hypervisor/intake.py",
+        line="self._since + amount if is_full else 0",
+        without="self._since + amount",
+        because="A connection of a launcher that reads what it is sent would be cut after 4 KiB.",
         tests=("tests/controlplane/hypervisor/test_intake.py",),
     ),
     Guard(

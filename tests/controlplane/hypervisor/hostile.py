@@ -173,6 +173,23 @@ def pour(caller: Caller, data: bytes) -> None:
         caller.wire.sendall(data)
 
 
+def ping_from(procedure: int) -> Behaviour:
+    """From this call on ask at no great pace whether the client is there, without end, and read nothing of its answers.
+
+    A start is never answered, another call before that."""
+
+    def behave(caller: Caller, program: int, called: int, serial: int) -> bool:
+        if (program, called) != (PROGRAM, procedure):
+            return False
+        if procedure != START:
+            caller.answer(program, called, serial)
+        while True:
+            caller.wire.sendall(message(1, EVENT, 0, b"", KEEPALIVE) * 10)
+            time.sleep(0.005)
+
+    return behave
+
+
 def describe(xml: bytes) -> Behaviour:
     """Give this for the domain's description."""
 
@@ -285,6 +302,7 @@ ATTACKS: dict[str, tuple[Behaviour, dict[str, bool]]] = {
     "answers define, hangs start": (deaf_to(START), {}),
     "hangs look-up": (deaf_to(LOOKUP), {}),
     "holds nearly all of 32 MiB": (hold(32 << 20, [0]), {}),
+    "asks whether we are there, and reads no answer": (ping_from(STATE), {}),
     "16 MiB of XML": (describe(b"x" * (16 << 20)), {}),
     "deeply nested XML": (describe(b"<a>" * 1_000_000), {}),
     "says nothing that is text": (babble, {}),

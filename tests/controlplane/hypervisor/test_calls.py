@@ -50,6 +50,34 @@ async def test_whoever_keeps_a_thread_busy_has_its_wire_cut() -> None:
     assert wire.because == share.TOO_MUCH
 
 
+async def test_a_call_is_charged_whole_however_soon_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many short ones none is ever looked at."""
+    monkeypatch.setattr("controlplane.hypervisor.calls._FIRST_LOOK_SECONDS", 3600.0)
+    wire, taken = Wire(), list[float]()
+
+    def take(amount: float, _unused: float) -> bool:
+        taken.append(amount)
+        return False
+
+    monkeypatch.setattr(wire.share, "take", take)
+
+    def read_for_a_while() -> None:
+        while time.thread_time() < 0.01:
+            pass
+
+    await call("ask", read_for_a_while, wire=wire)
+    assert sum(taken) >= 0.009
+    assert wire.because == share.TOO_MUCH
+
+
+async def test_what_each_call_takes_is_charged_to_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or somebody who asks a guest's agent a hundred times a second would have its connection cut."""
+    monkeypatch.setattr("controlplane.hypervisor.calls._OWN_SECONDS", 3600.0)
+    wire, left = Wire(), share.BURST_SECONDS
+    await call("ask", lambda: None, wire=wire)
+    assert wire.share.left == left
+
+
 async def test_libvirts_errors_are_translated() -> None:
     def fail() -> None:
         raise libvirt.libvirtError("no wire")

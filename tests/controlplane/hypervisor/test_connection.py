@@ -49,8 +49,8 @@ async def test_a_domain_is_found_by_name(connection: Connection) -> None:
     await connection.define(XML)
     found = await connection.guest("web")
     assert found is not None
-    assert "<name>web</name>" in await found.xml()
-    assert 'uid="u"' in await found.xml()
+    assert "<name>web</name>" in await found.described(str)
+    assert 'uid="u"' in await found.described(str)
 
 
 async def test_an_unknown_domain_is_none(connection: Connection) -> None:

@@ -147,7 +147,7 @@ async def fall_into(server: Hostile) -> None:
         guest = await made.guest("web")
         assert guest is not None
         await guest.state()
-        await guest.xml()
+        await guest.described(str)
         started = await made.define("<domain/>")
         await started.start(deadline_seconds=PATIENCE_SECONDS)
         async with asyncio.timeout(PATIENCE_SECONDS):
@@ -299,6 +299,28 @@ async def test_whoever_floods_us_is_cut_off_and_told_why(
     await made.close()
 
 
+async def test_whoever_describes_its_domain_at_length_is_cut_off(spawn: SPAWN) -> None:
+    """However much one description costs: it is the connection's own time in which it is read."""
+
+    def read_for_a_while(text: str) -> str:
+        until = time.thread_time() + 0.01
+        while time.thread_time() < until:
+            pass
+        return text
+
+    made = await open_connection(spawn().uri)
+    guest = await made.guest("web")
+    assert guest is not None
+    for _unused in range(200):
+        try:
+            await guest.described(read_for_a_while)
+        except HypervisorError:
+            break
+    async with asyncio.timeout(10):
+        assert await made.events.get() == ConnectionClosed(share.TOO_MUCH)
+    await made.close()
+
+
 async def test_whoever_has_us_keep_megabytes_that_we_wait_for_is_cut_off(spawn: SPAWN) -> None:
     sent = [0]
     made = await open_connection(spawn(hostile.hold(32 << 20, sent)).uri)
@@ -340,6 +362,26 @@ async def test_one_that_trickles_them_is_cut_off_too(spawn: SPAWN) -> None:
     await made.close()
 
 
+@pytest.mark.parametrize("procedure", [hostile.STATE, hostile.START], ids=["nobody waits", "a call is under way"])
+async def test_whoever_has_us_answer_and_reads_no_answer_is_cut_off(
+    spawn: SPAWN, procedure: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """libvirt's client keeps 4 KB for each answer to a keepalive that it cannot send: some hundreds in a second are
+    below what a connection may take of time and bytes."""
+    monkeypatch.setattr(Share, "take", lambda *_unused: True)
+    monkeypatch.setattr(Intake, "take", lambda *_unused: True)
+    made = await open_connection(spawn(hostile.ping_from(procedure)).uri)
+    guest = await made.guest("web")
+    assert guest is not None
+    with suppress(HypervisorError):
+        await guest.state()
+        if procedure == hostile.START:
+            await guest.start(deadline_seconds=5)
+    async with asyncio.timeout(10):
+        assert await made.events.get() == ConnectionClosed(intake.UNREAD)
+    await made.close()
+
+
 async def test_a_connection_that_is_closed_says_goodbye(spawn: SPAWN) -> None:
     server = spawn()
     made = await open_connection(server.uri)
@@ -373,7 +415,7 @@ async def test_what_is_no_text_is_an_error_like_another(spawn: SPAWN, capfd: pyt
     guest = await made.guest("web")
     assert guest is not None
     with pytest.raises(NotText, match="cannot describe domain web: what libvirt says is no text"):
-        await guest.xml()
+        await guest.described(str)
     defined = await made.define("<domain/>")
     with pytest.raises(HypervisorError, match=r"cannot start domain \(not UTF-8\): .* is no text"):
         await defined.start()

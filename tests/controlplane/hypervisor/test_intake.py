@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import threading
 
-from controlplane.hypervisor.intake import BURST_BYTES, RATE, Intake, Meter
+from controlplane.hypervisor.intake import BURST_BYTES, RATE, UNREAD_BYTES, Intake, Meter, Unread
 
 
 def test_an_intake_is_used_up_and_fills_again() -> None:
@@ -29,6 +29,14 @@ def test_it_is_wider_for_a_while() -> None:
     with intake.widened(1000):
         assert not intake.take(1200, 1e6)
     assert intake.left == -200
+
+
+def test_who_reads_nothing_may_send_a_little() -> None:
+    unread = Unread()
+    assert unread.take(UNREAD_BYTES, is_full=True)
+    assert unread.take(BURST_BYTES, is_full=False), "it has read"
+    assert unread.take(UNREAD_BYTES, is_full=True)
+    assert not unread.take(1, is_full=True)
 
 
 def test_what_a_thread_reads_is_counted_and_what_it_receives_is_not() -> None:

@@ -6,9 +6,11 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 
+from controlplane.hypervisor.intake import BURST_BYTES, TOO_MUCH, UNREAD, UNREAD_BYTES
 from controlplane.hypervisor.share import BURST_SECONDS, RATE, Share
 from controlplane.hypervisor.wire import Retired, Wire, wire_of_thread
 
@@ -53,6 +55,45 @@ def test_a_descriptor_that_libvirt_has_taken_back_is_another_s(pair: Pair) -> No
     wire.detach(pair[0].fileno())
     wire.cut("too late")
     assert not is_ended(pair)
+
+
+def test_who_sends_and_does_not_read_is_cut_off_and_who_reads_is_not(pair: Pair) -> None:
+    wire = Wire()
+    wire.attach(pair[0].fileno())
+    for _unused in range(3):
+        wire.took_in(UNREAD_BYTES, 0.0)
+    assert not wire.because, "nothing waits for it to read"
+    fill(pair[0])
+    wire.took_in(UNREAD_BYTES, 0.0)
+    empty(pair[1])
+    wire.took_in(1, 0.0)
+    fill(pair[0])
+    wire.took_in(UNREAD_BYTES, 0.0)
+    assert not wire.because, "it has read in between"
+    wire.took_in(1, 0.0)
+    assert wire.because == UNREAD
+
+
+def test_who_sends_too_much_at_all_is_cut_off(pair: Pair) -> None:
+    wire = Wire()
+    wire.attach(pair[0].fileno())
+    wire.took_in(BURST_BYTES + 1, 0.0)
+    assert wire.because == TOO_MUCH
+    assert is_ended(pair)
+
+
+def fill(one: socket.socket) -> None:
+    one.setblocking(False)
+    with suppress(BlockingIOError):
+        while True:
+            one.send(b"x" * 28)
+
+
+def empty(one: socket.socket) -> None:
+    one.setblocking(False)
+    with suppress(BlockingIOError):
+        while True:
+            one.recv(65536)
 
 
 def test_the_first_reason_is_kept(pair: Pair) -> None:

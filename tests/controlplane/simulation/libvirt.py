@@ -29,7 +29,7 @@ from controlplane.hypervisor.errors import (
 )
 from controlplane.hypervisor.events import AgentChanged, ConnectionClosed, EventQueue, LifecycleChanged
 from controlplane.node_link.messages import Masquerade, PodInterface
-from controlplane.virt_handler.launchers.ports import NodeAway, NotThere
+from controlplane.virt_handler.launchers.ports import NodeAway, NotThere, Result
 from controlplane.virt_handler.vmi.world import Traces
 from tests.controlplane.simulation import launcher as host
 from tests.controlplane.simulation.agent import FREEZE, THAW, AgentError
@@ -309,9 +309,9 @@ class LauncherGuest:
             raise NoSuchDomain("it is not known any more")
         return state
 
-    async def xml(self) -> str:
+    async def described(self, read: Callable[[str], Result]) -> Result:
         there = self._connection.there
-        return there.xml if there.agent is None else there.xml.replace(CLOSED, OPEN)
+        return read(there.xml if there.agent is None else there.xml.replace(CLOSED, OPEN))
 
     async def _end(self, verb: str, say: Callable[[host.Launcher], None]) -> None:
         def end(one: host.Launcher) -> None:

@@ -25,6 +25,7 @@ from controlplane.engine.ports import Json
 from controlplane.hypervisor.errors import AgentSilent, Disconnected, HypervisorError, WrongState
 from controlplane.hypervisor.events import AgentChanged, ConnectionClosed, Event, EventQueue, LifecycleChanged
 from controlplane.node_link.messages import Masquerade, PodInterface
+from controlplane.virt_handler.launchers.ports import Result
 from tests.controlplane.virt_handler.builders import ETH0, NOW, POD_UID
 
 
@@ -180,9 +181,9 @@ class FakeGuest:
     async def state(self) -> State:
         return self.life
 
-    async def xml(self) -> str:
+    async def described(self, read: Callable[[str], Result]) -> Result:
         self.descriptions += 1
-        return self._xml if self.agent is None else self._xml.replace("</domain>", f"{AGENTS_CHANNEL}</domain>")
+        return read(self._xml if self.agent is None else self._xml.replace("</domain>", f"{AGENTS_CHANNEL}</domain>"))
 
     async def ask_agent(self, command: str, seconds: int) -> str:
         if self.agent is None:

@@ -25,7 +25,7 @@ async def ask():
     made = await open_connection(sys.argv[1], deadline_seconds=5)
     with suppress(HypervisorError):
         guest = await made.guest("web")
-        await guest.xml()
+        await guest.described(str)
     await made.close()
 
 

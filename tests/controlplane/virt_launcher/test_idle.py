@@ -96,7 +96,7 @@ async def test_a_console_of_the_version_before_is_copied_as_well(pod: LauncherPo
     assert socket in text
     before = text.replace(socket, "").replace('<serial type="unix">', '<serial type="pty">')
     guest = await boot(pod, connection, before)
-    assert "/dev/pts/" in await guest.xml()
+    assert "/dev/pts/" in await guest.described(str)
     pod.terminate()
     assert pod.wait() == 0
     assert "reboot: Power down" in pod.console.splitlines()[-1]

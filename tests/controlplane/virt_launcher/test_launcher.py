@@ -70,7 +70,7 @@ async def test_a_guest_boots_and_goes_when_the_pod_is_told_to(pod: LauncherPod) 
     connection = await connect(pod)
     guest = await boot(pod, connection)
     assert await guest.state() == State(Life.RUNNING, "booted")
-    seen = read_domain(await guest.xml())
+    seen = await guest.described(read_domain)
     assert seen.identity is not None
     assert (seen.is_kvm, seen.has_acpi, seen.identity.uid, seen.identity.epoch) == (False, True, UID, 1)
     await until(lambda: "user-data exited with 0" in pod.console, "end of the user's script", pod)

@@ -17,6 +17,11 @@ Word = Annotated[str, bounded(max_length=64)]
 Text = Annotated[str, bounded(max_length=256)]
 """A node's virt-handler writes most of a status, and everybody reads it: whatever it can write has a small end."""
 
+Plain = Annotated[str, bounded("ASCII that can be printed", pattern="[ -~]+", max_length=64)]
+Address = Annotated[str, bounded("an address", pattern="[!-~]+", max_length=45)]
+INTERFACES_LIMIT, ADDRESSES_LIMIT = 42, 8
+"""A machine's own 32, and ten that only its guest has; addresses of each."""
+
 Counter = Annotated[int, bounded(minimum=0, maximum=10_000)]
 """Whoever reads one may loop over what it counts: nobody, a captured node neither, may write two thousand million."""
 
@@ -33,23 +38,23 @@ class PhaseTransition(Node, frozen=True, kw_only=True):
 class InterfaceStatus(Node, frozen=True, kw_only=True):
     """An interface as it is."""
 
-    name: Word = ""
+    name: Plain = ""
     """Name of the interface in the spec."""
-    ip_address: Word = ""
+    ip_address: Address = ""
     """The first of ipAddresses."""
-    ip_addresses: Annotated[tuple[Word, ...], bounded(max_items=32)] = ()
+    ip_addresses: Annotated[tuple[Address, ...], bounded(max_items=ADDRESSES_LIMIT)] = ()
     """Addresses under which the guest is reached."""
-    mac: Word = ""
+    mac: Address = ""
     """Address that the guest sees."""
     interface_name: Word = ""
     """Name of the interface in the guest."""
-    pod_interface_name: Word = ""
+    pod_interface_name: Plain = ""
     """Name of the interface in the Pod."""
-    info_source: Word = ""
+    info_source: Plain = ""
     """Where the facts come from: domain, guest-agent, multus-status, joined by comma and space."""
     queue_count: Annotated[int, bounded(minimum=0, maximum=1024)] = 0
     """Queue pairs."""
-    link_state: Word = ""
+    link_state: Plain = ""
     """up or down."""
 
 
@@ -170,7 +175,7 @@ class VirtualMachineInstanceStatus(Node, frozen=True, kw_only=True):
     """Node that the machine runs on."""
     conditions: Annotated[tuple[Condition, ...], bounded(max_items=32)] = ()
     """Ready, Synchronized, Paused and others."""
-    interfaces: Annotated[tuple[InterfaceStatus, ...], bounded(max_items=64)] = ()
+    interfaces: Annotated[tuple[InterfaceStatus, ...], bounded(max_items=INTERFACES_LIMIT)] = ()
     """Interfaces as they are."""
     guest_os_info: GuestOsInfo = msgspec.field(default_factory=GuestOsInfo, name="guestOSInfo")
     """The guest's operating system, if a guest agent told it."""

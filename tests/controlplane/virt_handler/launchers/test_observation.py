@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 
+from controlplane.domain.observed import Observed
 from controlplane.hypervisor.errors import Disconnected
 from controlplane.hypervisor.events import AgentChanged, Event, LifecycleChanged
 from controlplane.virt_handler.launchers.observation import Observation
@@ -47,14 +49,14 @@ async def test_an_agent_that_comes_while_libvirt_answers_is_not_lost(monkeypatch
     known = await seen.read(guest, None, {})
     asked, may_answer = asyncio.Event(), asyncio.Event()
 
-    async def slow() -> str:
+    async def slow(read: Callable[[str], Observed]) -> Observed:
         asked.set()
         await may_answer.wait()
-        return domain_text()
+        return read(domain_text())
 
     seen.note([CAME])
     with monkeypatch.context() as slowly:
-        slowly.setattr(guest, "xml", slow)
+        slowly.setattr(guest, "described", slow)
         looking = asyncio.create_task(seen.read(guest, known, {}))
         await asked.wait()
         guest.agent = FakeAgent()
@@ -72,11 +74,11 @@ async def test_an_agent_that_comes_when_libvirt_does_not_answer_is_not_lost(monk
     guest.agent = FakeAgent()
     seen.note([CAME])
 
-    async def fail() -> str:
+    async def fail(_unused: object) -> str:
         raise Disconnected("cannot describe")
 
     with monkeypatch.context() as broken:
-        broken.setattr(guest, "xml", fail)
+        broken.setattr(guest, "described", fail)
         with pytest.raises(Disconnected):
             await seen.read(guest, known, {})
     known = await seen.read(guest, known, {})

@@ -85,11 +85,11 @@ async def test_a_description_that_is_no_text_is_asked_for_once(monkeypatch: pyte
     guest.life = RUNNING
     asked: list[str] = []
 
-    async def babble() -> str:
+    async def babble(_unused: object) -> str:
         asked.append("describe")
         raise NotText("cannot describe domain web: what libvirt says is no text (UTF-8)")
 
-    monkeypatch.setattr(guest, "xml", babble)
+    monkeypatch.setattr(guest, "described", babble)
     for _unused in range(3):
         await session.refresh()
     assert asked == ["describe"]
