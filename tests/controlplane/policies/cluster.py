@@ -15,6 +15,7 @@ from tests.controlplane.api.test_crds_served import CRDS
 from tests.controlplane.policies.controller_rows import CONTROLLER_ROWS
 from tests.controlplane.policies.event_rows import EVENT_ROWS, EVENTS, TO_BE_CHANGED, told
 from tests.controlplane.policies.handler_rows import CUSTOM, LEASE_ROWS, NODE_ROWS, READY, STARTED, VMI_ROWS, lease
+from tests.controlplane.policies.placing_rows import PLACING_ROWS
 from tests.controlplane.policies.pod_rows import CONTROLLER, LAUNCHER, PLAIN, POD_ROWS, UNPLACED, launcher, plain
 from tests.controlplane.policies.replay import LEASES, NAMESPACE, NODES, PODS, VMIS, Facts, Json, Replay, Request
 from tests.controlplane.virt_api.test_manifests import render
@@ -40,6 +41,7 @@ CANARIES = (
     VMI_ROWS["epoch"],
     POD_ROWS["the label"],
     POD_ROWS["a launcher's label, with its status"],
+    PLACING_ROWS["a plain Pod placed as a launcher"],
 )
 """One of each policy: the API server takes them up a moment after they were made."""
 TAKEN = (
@@ -133,6 +135,7 @@ def make_pods(send: Replay) -> None:
         assert answer.is_taken, answer.message
     send.admin("POST", f"{LAUNCHER}/binding", {"metadata": {"name": "launcher"}, "target": {"name": "node-1"}})
     send.admin("POST", PODS, plain("plain", labels={"app": "x"}))
+    send.admin("POST", PODS, plain("waiting"))
 
 
 def in_force(send: Replay) -> bool:

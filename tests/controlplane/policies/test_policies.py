@@ -30,6 +30,7 @@ from tests.controlplane.policies.controller_rows import CONTROLLER_ROWS
 from tests.controlplane.policies.event_rows import EVENT_ROWS
 from tests.controlplane.policies.handler_rows import HANDLER, LEASE_ROWS, NODE_ROWS, VMI_ROWS, status
 from tests.controlplane.policies.manager_rows import MANAGER_ROWS, managers
+from tests.controlplane.policies.placing_rows import PLACING_ROWS
 from tests.controlplane.policies.pod_rows import CONTROLLER, EDITOR, KUBELET, NOW, POD_ROWS, eviction, launcher, plain
 from tests.controlplane.policies.replay import NAMESPACE, PODS, VMIS, Answer, Facts, Replay, Request
 
@@ -104,6 +105,12 @@ def test_a_node_writes_by_one_name_and_says_nothing_of_who_wrote_what(send: Repl
 @pytest.mark.parametrize("name", POD_ROWS)
 def test_only_virt_controller_says_what_is_a_launcher(send: Replay, facts: Facts, name: str) -> None:
     request, words = POD_ROWS[name]
+    check(send(request, facts), words)
+
+
+@pytest.mark.parametrize("name", PLACING_ROWS)
+def test_whoever_places_a_pod_makes_no_launcher_of_it_and_changes_none(send: Replay, facts: Facts, name: str) -> None:
+    request, words = PLACING_ROWS[name]
     check(send(request, facts), words)
 
 
