@@ -15,8 +15,9 @@ from tests.controlplane.api.test_crds_served import CRDS
 from tests.controlplane.policies.controller_rows import CONTROLLER_ROWS
 from tests.controlplane.policies.event_rows import EVENT_ROWS, EVENTS, TO_BE_CHANGED, told
 from tests.controlplane.policies.handler_rows import CUSTOM, LEASE_ROWS, NODE_ROWS, READY, STARTED, VMI_ROWS, lease
+from tests.controlplane.policies.manager_rows import LABEL_APPLIED, OTHERS_LEASE
 from tests.controlplane.policies.placing_rows import PLACING_ROWS
-from tests.controlplane.policies.pod_rows import CONTROLLER, LAUNCHER, PLAIN, POD_ROWS, UNPLACED, launcher, plain
+from tests.controlplane.policies.pod_rows import CONTROLLER, LAUNCHER, PLAIN, POD_ROWS, ROOT, UNPLACED, launcher, plain
 from tests.controlplane.policies.replay import LEASES, NAMESPACE, NODES, PODS, VMIS, Facts, Json, Replay, Request
 from tests.controlplane.virt_api.test_manifests import render
 
@@ -121,6 +122,7 @@ def populate(send: Replay) -> None:
         send.admin("POST", NODES, {"metadata": {"name": name, "labels": labels}})
     for name in ("virt-controller", "virt-handler-node-1", "virt-handler-node-2"):
         send.admin("POST", LEASES, lease(name))
+    assert send(Request(ROOT, "APPLY", OTHERS_LEASE, LABEL_APPLIED, "kubectl"), for_real=True).is_taken
     send.admin("POST", EVENTS, told(metadata={"name": TO_BE_CHANGED, "namespace": "default"}))
     for name, phase in PHASES.items():
         make_instance(send, name.lower(), phase, "node-1")
