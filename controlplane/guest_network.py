@@ -11,9 +11,12 @@ from ipaddress import IPv4Network
 
 LARGEST, SMALLEST = 8, 30
 """Prefix lengths; a longer one has no room for gateway and guest."""
+MEAN_ELSE = tuple(
+    IPv4Network(one) for one in ("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/4", "240.0.0.0/4")
+)
+"""This network, this host, this link, groups, and what is reserved, broadcast among it."""
 
 
 def is_usable(network: IPv4Network) -> bool:
-    """Whether a guest can have an address of it that means nothing else to its Pod."""
-    means_else = network.is_loopback or network.is_multicast or network.is_link_local or network.is_unspecified
-    return LARGEST <= network.prefixlen <= SMALLEST and not means_else
+    """Whether no address of it that a guest can have or reach means something else to its Pod."""
+    return LARGEST <= network.prefixlen <= SMALLEST and not any(network.overlaps(one) for one in MEAN_ELSE)

@@ -30,9 +30,9 @@ LABELS_OF_CONTROLLERS = frozenset(
 )
 """Without a domain: by these workloads know their Pods, and one of them gives a Pod an identity."""
 DOMAINS_OF_CONTROLLERS = (
-    "amazonaws.com", "argoproj.io", "azure.com", "azure.workload.identity", "cilium.io",
-    "cloud.google.com", "datadoghq.com", "gke.io", "istio.io", "karpenter.sh", "knative.dev", "kuma.io", "linkerd.io",
-    "openshift.io", "projectcalico.org", "spiffe.io", "tekton.dev", "velero.io", "volcano.sh", "x-k8s.io",
+    "alibabacloud.com", "amazonaws.com", "argoproj.io", "azure.com", "azure.workload.identity", "cilium.io",
+    "cloud.google.com", "datadoghq.com", "gke.io", "istio.io", "karpenter.sh", "knative.dev", "kruise.io", "kuma.io",
+    "linkerd.io", "openshift.io", "projectcalico.org", "spiffe.io", "tekton.dev", "velero.io", "volcano.sh", "x-k8s.io",
 )  # fmt: skip
 """Somebody reads labels of these, or of a domain below one, and gives a Pod something, takes it over or ends it."""
 LABELS_FOR_CONTROLLERS = frozenset(

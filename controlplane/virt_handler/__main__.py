@@ -236,7 +236,8 @@ class Handler:
     async def _leave(self) -> None:
         try:
             async with asyncio.timeout(_LEAVING_SECONDS):
-                await self._client.patch(NODE, Key("", self._settings.node), node.leaving_patch())
+                mine = Key("", self._settings.node)
+                await self._client.patch(NODE, mine, node.leaving_patch(), subresource="status")
         except (ApiError, TimeoutError) as error:
             log.warning("cannot label the node", extra={"node": self._settings.node, "error": str(error)})
 

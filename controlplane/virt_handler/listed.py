@@ -65,7 +65,7 @@ async def _look(api: Api, name: str, serving: Callable[[Json], Json], heartbeat:
     node = await api.get(NODE, key)
     patch = serving(node)
     if is_needed(node, patch) and heartbeat.is_fresh:
-        await api.patch(NODE, key, patch)
+        await api.patch(NODE, key, patch, subresource="status")
         log.info("serving", extra={"node": name})
 
 

@@ -217,6 +217,19 @@ def test_only_virt_node_is_privileged_and_nobody_shares_the_nodes_network() -> N
     assert privileged == {"virt-node"}
 
 
+def test_nobody_of_ours_can_say_who_wrote_what_of_a_node() -> None:
+    """An administrator's next apply takes off what it is said to have written. A status brings nothing of it along."""
+    written = {
+        (name, resource)
+        for name, rule in rules()
+        if set(rule["verbs"]) - {"get", "list", "watch"}
+        for resource in rule["resources"]
+        if resource.partition("/")[0] == "nodes"
+    }
+
+    assert written == {("rbac-handler", "nodes/status"), ("rbac-controller", "nodes/status")}
+
+
 def test_every_write_of_a_node_is_held_against_that_node() -> None:
     """One node's token, good for all nodes, is every node. Request by request: policies/."""
     bound = {

@@ -60,7 +60,8 @@ class NodeReconciler:
         meta = world.node.metadata
         key = Key("", meta.name)
         await self._confirm(key, world.lease)
-        await self._api.patch(NODE, key, {"metadata": {"labels": {SCHEDULABLE: "false"}}}, uid=meta.uid)
+        patch = {"metadata": {"labels": {SCHEDULABLE: "false"}}}
+        await self._api.patch(NODE, key, patch, subresource="status", uid=meta.uid)
         message = f"No new virtual machines are sent here: {action.because}. Those that run are not touched."
         self._events.record(Regarding(NODE, key, meta.uid), "Warning", REASON, message)
 

@@ -147,7 +147,8 @@ class QuarantineReconciler:
         """Write, or take off, the label of exactly the Node that was judged."""
         meta = node.metadata
         patch = {"metadata": {"labels": {QUARANTINED: mark}}}
-        await self._api.patch(NODE, Key("", meta.name), patch, uid=meta.uid, resource_version=meta.resource_version)
+        key, version = Key("", meta.name), meta.resource_version
+        await self._api.patch(NODE, key, patch, subresource="status", uid=meta.uid, resource_version=version)
 
     def _tell(self, node: Node, kind: Kind, reason: str, message: str) -> None:
         meta = node.metadata

@@ -30,7 +30,22 @@ def test_a_network_without_room_or_sense_is_refused(cidr: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "cidr", ["127.0.0.0/8", "127.0.0.0/30", "0.0.0.0/0", "0.0.0.0/1", "224.0.0.0/8", "169.254.0.0/16", "10.0.0.0/7"]
+    "cidr",
+    [
+        "127.0.0.0/8",
+        "127.0.0.0/30",
+        "0.0.0.0/0",
+        "0.0.0.0/1",
+        "0.0.0.0/8",
+        "0.1.2.0/24",
+        "224.0.0.0/8",
+        "239.255.255.0/24",
+        "240.0.0.0/8",
+        "255.255.255.252/30",
+        "169.254.0.0/16",
+        "169.0.0.0/8",
+        "10.0.0.0/7",
+    ],
 )
 def test_a_network_that_means_something_else_is_refused(cidr: str) -> None:
     """Whoever asks: a node hears it from virt-handler, and not from admission."""

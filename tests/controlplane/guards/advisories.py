@@ -64,10 +64,24 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=f"{_ROLE}rbac-handler.yaml.j2",
-        line="    resources: [nodes]\n    verbs: [get, patch]\n",
-        without="    resources: [nodes]\n    verbs: [get, patch, impersonate]\n",
+        line="    resources: [nodes]\n    verbs: [get]\n",
+        without="    resources: [nodes]\n    verbs: [get, impersonate]\n",
         because="CVE-2024-33394: a token by which its holder becomes somebody else.",
         tests=(f"{_T}test_advisories.py::test_no_account_of_ours_can_become_another",),
+    ),
+    Guard(
+        file=f"{_ROLE}rbac-handler.yaml.j2",
+        line="    resources: [nodes/status]\n",
+        without="    resources: [nodes, nodes/status]\n",
+        because="A captured node says that an administrator wrote a taint, whose next apply takes it off.",
+        tests=(f"{_T}test_advisories.py::test_nobody_of_ours_can_say_who_wrote_what_of_a_node",),
+    ),
+    Guard(
+        file=f"{_ROLE}rbac-controller.yaml.j2",
+        line="    resources: [nodes/status]\n",
+        without="    resources: [nodes, nodes/status]\n",
+        because="A captured virt-controller has an administrator's own apply take taints off, of every node.",
+        tests=(f"{_T}test_advisories.py::test_nobody_of_ours_can_say_who_wrote_what_of_a_node",),
     ),
     Guard(
         file=_POD,

@@ -130,10 +130,24 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_HANDLERS,
-        line=" and (address.ipv4_mapped is not None or address.is_reserved):",
-        without=" and False:",
+        line='        "::/8", "2001::/32", "2002::/16",\n',
+        without="",
         because="An address of this host passes in the spelling of the other family.",
         tests=_BY_GUESTS,
+    ),
+    Guard(
+        file=_HANDLERS,
+        line=', "fd00:ec2::254/128", "fd20:ce::254/128",',
+        without="",
+        because="A captured node has virt-api call a cloud's metadata service that is no link-local one.",
+        tests=_BY_GUESTS,
+    ),
+    Guard(
+        file="controlplane/guest_network.py",
+        line=" and not any(network.overlaps(one) for one in MEAN_ELSE)",
+        without=" and not (network.is_loopback or network.is_multicast or network.is_link_local)",
+        because="A guest has addresses that its Pod's kernel takes for nobody's, or everybody's.",
+        tests=("tests/controlplane/domain/test_network.py",),
     ),
     Guard(
         file=_PEERS,

@@ -138,7 +138,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_RECONCILER,
-        line="uid=meta.uid, resource_version=meta.resource_version)",
+        line="uid=meta.uid, resource_version=version)",
         without="uid=meta.uid)",
         because="What a person has written since would be overwritten.",
         tests=_BY_RECONCILER,

@@ -14,7 +14,7 @@ from itertools import count
 from typing import Any
 
 from controlplane.api.objects.resources import Key, Resource
-from controlplane.engine.errors import AlreadyExists, Conflict, NotFound
+from controlplane.engine.errors import AlreadyExists, Conflict, Forbidden, NotFound
 from tests.controlplane.kube.fake_api import Json, merge
 
 
@@ -102,6 +102,8 @@ class MemoryApi:
         uid: str | None = None,
         dry_run: bool = False,
     ) -> Json:
+        if resource.plural == "nodes" and subresource != "status":
+            raise Forbidden("no account of ours writes a Node but by its status")
         current = await self.get(resource, key)
         if resource_version not in {None, current["metadata"]["resourceVersion"]}:
             raise Conflict(f"{resource.kind} {key} is another version by now")

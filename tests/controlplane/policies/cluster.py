@@ -15,7 +15,9 @@ from tests.controlplane.api.test_crds_served import CRDS
 from tests.controlplane.policies.controller_rows import CONTROLLER_ROWS
 from tests.controlplane.policies.event_rows import EVENT_ROWS, EVENTS, TO_BE_CHANGED, told
 from tests.controlplane.policies.handler_rows import CUSTOM, LEASE_ROWS, NODE_ROWS, READY, STARTED, VMI_ROWS, lease
-from tests.controlplane.policies.pod_rows import CONTROLLER, LAUNCHER, PLAIN, POD_ROWS, UNPLACED, launcher, plain
+from tests.controlplane.policies.manager_rows import LABEL_APPLIED, OTHERS_LEASE
+from tests.controlplane.policies.placing_rows import PLACING_ROWS
+from tests.controlplane.policies.pod_rows import CONTROLLER, LAUNCHER, PLAIN, POD_ROWS, ROOT, UNPLACED, launcher, plain
 from tests.controlplane.policies.replay import LEASES, NAMESPACE, NODES, PODS, VMIS, Facts, Json, Replay, Request
 from tests.controlplane.virt_api.test_manifests import render
 
@@ -40,6 +42,7 @@ CANARIES = (
     VMI_ROWS["epoch"],
     POD_ROWS["the label"],
     POD_ROWS["a launcher's label, with its status"],
+    PLACING_ROWS["a plain Pod placed as a launcher"],
 )
 """One of each policy: the API server takes them up a moment after they were made."""
 TAKEN = (
@@ -119,6 +122,7 @@ def populate(send: Replay) -> None:
         send.admin("POST", NODES, {"metadata": {"name": name, "labels": labels}})
     for name in ("virt-controller", "virt-handler-node-1", "virt-handler-node-2"):
         send.admin("POST", LEASES, lease(name))
+    assert send(Request(ROOT, "APPLY", OTHERS_LEASE, LABEL_APPLIED, "kubectl"), for_real=True).is_taken
     send.admin("POST", EVENTS, told(metadata={"name": TO_BE_CHANGED, "namespace": "default"}))
     for name, phase in PHASES.items():
         make_instance(send, name.lower(), phase, "node-1")
@@ -133,6 +137,7 @@ def make_pods(send: Replay) -> None:
         assert answer.is_taken, answer.message
     send.admin("POST", f"{LAUNCHER}/binding", {"metadata": {"name": "launcher"}, "target": {"name": "node-1"}})
     send.admin("POST", PODS, plain("plain", labels={"app": "x"}))
+    send.admin("POST", PODS, plain("waiting"))
 
 
 def in_force(send: Replay) -> bool:

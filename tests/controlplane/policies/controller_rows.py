@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.controlplane.policies.handler_rows import FAR, MINE, OWNER, Row
+from tests.controlplane.policies.handler_rows import FAR, MINE, OWNER, WHOLE, Row
 from tests.controlplane.policies.pod_rows import CONTROLLER
 from tests.controlplane.policies.replay import NODES, Request
 
 CAPTURED = CONTROLLER.unbound
 QUARANTINED = "virtops.kubevirt/quarantined"
-TIMED, HELD = f"{NODES}/quarantined", f"{NODES}/held"
+TIMED, HELD = f"{NODES}/quarantined/status", f"{NODES}/held/status"
 ONE_LABEL = "may only set the label kubevirt.io/schedulable of a node"
 NOTHING_ELSE = "may change nothing of a node but a label"
-ONLY_PATCH = "may only patch a label of a node"
+ONLY_PATCH = "may only write a label of a node, by its status"
 
 
 def patch(body: Any, words: str | None, path: str = MINE) -> Row:
@@ -44,8 +44,11 @@ CONTROLLER_ROWS: dict[str, Row] = {
     "an annotation": metadata(NOTHING_ELSE, annotations={"kubevirt.io/heartbeat": "x"}),
     "a finalizer": metadata(NOTHING_ELSE, finalizers=["evil.example/stay"]),
     "an owner": metadata(NOTHING_ELSE, ownerReferences=[OWNER]),
-    "a taint": patch({"spec": {"taints": [{"key": "x", "effect": "NoExecute"}]}}, NOTHING_ELSE),
-    "a status": patch({"status": {"capacity": {"cpu": "999"}}}, ONLY_PATCH, f"{MINE}/status"),
+    "a taint": patch({"spec": {"taints": [{"key": "x", "effect": "NoExecute"}]}}, ONLY_PATCH, WHOLE),
+    "a label, but not by the status": patch(FAR, ONLY_PATCH, WHOLE),
+    "a taint with a status, which is not stored": patch({"spec": {"taints": None}}, None),
+    "a status": patch({"status": {"capacity": {"cpu": "999"}}}, NOTHING_ELSE),
+    "a node of this name, but another": metadata("metadata.uid", uid="another", labels=FAR["metadata"]["labels"]),
     "a node made": (Request(CAPTURED, "POST", NODES, {"metadata": {"name": "node-9"}}), ONLY_PATCH),
-    "a node deleted": (Request(CAPTURED, "DELETE", MINE), ONLY_PATCH),
+    "a node deleted": (Request(CAPTURED, "DELETE", WHOLE), ONLY_PATCH),
 }

@@ -29,7 +29,9 @@ HANDLER = Who(f"system:serviceaccount:{NAMESPACE}:{HANDLER_ACCOUNT}", node="node
 CAPTURED = HANDLER.unbound
 NOBODYS = Who(HANDLER.user).unbound
 """With a token that names no node."""
-MINE, THEIRS = f"{NODES}/node-1", f"{NODES}/node-2"
+WHOLE = f"{NODES}/node-1"
+MINE, THEIRS = f"{WHOLE}/status", f"{NODES}/node-2/status"
+"""Where a body cannot say who wrote what: metadata are written with the status, which stays as it is."""
 WEB, NEW, LOST, OTHERS = (f"{VMIS}/{name}/status" for name in ("running", "scheduled", "unknown", "others"))
 
 Row = tuple[Request, str | None]
@@ -50,9 +52,9 @@ def status(path: str, words: str | None, **changed: Any) -> Row:
 OWNER = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "1"}
 ONLY_OURS = "only change labels that begin with kubevirt.io/"
 ONLY_NOTES = "only change annotations that begin with kubevirt.io/"
-ONLY_META = "may only patch labels and annotations of its node"
+ONLY_META = "may only write labels and annotations of its node, by its status"
+NOT_STATUS = "may not change what a node says of itself"
 FAR = {"metadata": {"labels": {"kubevirt.io/schedulable": "false"}}}
-DOOR = node.door_annotations("fd00::7", 8186, b"c" * 700)
 NO_KVM = KvmFinding(is_usable=False, reason="the node has no /dev/kvm")
 DOOR = node.door_annotations("2001:db8:1111:2222:3333:4444:5555:6666", 65535, bytes(768))
 """With the longest certificate that there is room for."""
@@ -63,8 +65,10 @@ NODE_ROWS: dict[str, Row] = {
     "it takes a label of ours off": patch(MINE, {"metadata": {"labels": {"kubevirt.io/kvm-usable": None}}}, None),
     "another node": patch(THEIRS, FAR, 'of node "node-1" may not change node "node-2"'),
     "its node, by a token without a node": patch(MINE, FAR, "names no node", NOBODYS),
-    "a taint": patch(MINE, {"spec": {"taints": [{"key": "x", "effect": "NoExecute"}]}}, "change a node's spec"),
-    "taints taken off": patch(MINE, {"spec": {"taints": None}}, "change a node's spec"),
+    "a taint": patch(WHOLE, {"spec": {"taints": [{"key": "x", "effect": "NoExecute"}]}}, ONLY_META),
+    "taints taken off": patch(WHOLE, {"spec": {"taints": None}}, ONLY_META),
+    "a label of ours, but not by the status": patch(WHOLE, FAR, ONLY_META),
+    "a taint with a status, which is not stored": patch(MINE, {"spec": {"taints": None}}, None),
     "a finalizer": metadata(MINE, "neither finalizers nor owners of a node", finalizers=["evil.example/stay"]),
     "an owner": metadata(MINE, "neither finalizers nor owners of a node", ownerReferences=[OWNER]),
     "a role": patch(MINE, {"metadata": {"labels": {"node-role.kubernetes.io/control-plane": ""}}}, ONLY_OURS),
@@ -80,7 +84,8 @@ NODE_ROWS: dict[str, Row] = {
     ),
     "very many labels": metadata(MINE, "at most 64", labels={f"kubevirt.io/{one}": "" for one in range(65)}),
     "very many annotations": metadata(MINE, "at most 64", annotations={f"kubevirt.io/{one}": "" for one in range(65)}),
-    "its node's status": patch(f"{MINE}/status", {"status": {"capacity": {"cpu": "999"}}}, ONLY_META),
+    "its node's status": patch(MINE, {"status": {"capacity": {"cpu": "999"}}}, NOT_STATUS),
+    "its node's status taken off": patch(MINE, {"status": None}, NOT_STATUS),
     "a node made": (
         Request(
             Who(HANDLER.user, "node-9").unbound,
@@ -90,7 +95,7 @@ NODE_ROWS: dict[str, Row] = {
         ),
         ONLY_META,
     ),
-    "its node deleted": (Request(CAPTURED, "DELETE", MINE), ONLY_META),
+    "its node deleted": (Request(CAPTURED, "DELETE", WHOLE), ONLY_META),
 }
 
 
@@ -114,6 +119,7 @@ NO_NOTES = "nothing but the times and the holder of its Lease"
 
 LEASE_ROWS: dict[str, Row] = {
     "its heartbeat": patch(OWN, BEAT, None),
+    "its heartbeat after another wrote one": patch(OWN, {"spec": {**BEAT["spec"], "holderIdentity": "next"}}, None),
     "its first heartbeat": (
         Request(Who(HANDLER.user, "node-3"), "POST", LEASES, first_lease(labels={"kubevirt.io": "virt-handler"})),
         None,

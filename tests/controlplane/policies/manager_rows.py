@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from controlplane.api.objects.lease import lease_name
 from controlplane.virt_handler import node
 from tests.controlplane.policies.event_rows import EVENTS, told
 from tests.controlplane.policies.handler_rows import (
@@ -23,11 +24,14 @@ from tests.controlplane.policies.handler_rows import (
     WEB,
     Row,
     first_lease,
+    lease,
 )
 from tests.controlplane.policies.replay import LEASES, Json, Request, Who
 
 NODE_3 = Who(HANDLER.user, "node-3")
 AS_ITSELF = "virt-handler writes as field manager virt-handler"
+NO_APPLY = "by a patch that is no server-side apply"
+AS_THEY_WERE = "says nothing of who else wrote what (managedFields)"
 NO_BOOK = "more than there may be of who wrote what (managedFields)"
 SAID = {"status": {"guestOSInfo": {"name": "CirrOS"}}}
 
@@ -53,6 +57,7 @@ def row(verb: str, path: str, body: Any, words: str, manager: str | None = None,
 
 
 LABELLED = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1", "labels": {"kubevirt.io/x": "y"}}}
+AS_IT_IS = {**LABELLED, "metadata": {"name": "node-1", "labels": {"zone": "a"}, "annotations": {"note": "a"}}}
 APPLIED = {
     "apiVersion": "kubevirt.io/v1",
     "kind": "VirtualMachineInstance",
@@ -60,17 +65,73 @@ APPLIED = {
     "status": {"guestOSInfo": {"name": "CirrOS"}},
 }
 LEASED = managers("coordination.k8s.io/v1", 2)
+OTHERS_LEASE = f"{LEASES}/{lease_name('node-2')}"
+"""Of which an administrator has applied a label: LABEL_APPLIED."""
+LABEL_APPLIED = {**lease(""), "metadata": {"name": lease_name("node-2"), "labels": {"a": "b"}}}
+del LABEL_APPLIED["spec"]
+
+
+def claimed(manager: str, operation: str = "Apply", **fields: Any) -> Json:
+    """Return what makes it said that somebody has written these fields of a Lease."""
+    (entry,) = managers("coordination.k8s.io/v1", 1)
+    told = {"manager": manager, "operation": operation, "fieldsV1": {f"f:{key}": one for key, one in fields.items()}}
+    return {"metadata": {"managedFields": [{**entry, **told}]}}
+
+
+def forging(body: Any) -> Row:
+    return row("PATCH", OTHERS_LEASE, body, AS_THEY_WERE, None, Who(HANDLER.user, "node-2").unbound)
+
+
+APPLIED_TO_NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "applied", "labels": {"zone": "a"}}}
+
+
+def with_more(entry: Json) -> Json:
+    """Return an entry of a Node as if its manager had written taints and an annotation, too."""
+    fields = entry["fieldsV1"]
+    noted = {**fields["f:metadata"], "f:annotations": {"f:a": {}}}
+    return {**entry, "fieldsV1": {**fields, "f:spec": {"f:taints": {}}, "f:metadata": noted}}
+
+
+def ways(who: Who, path: str, found: Json, said: list[Json] | None) -> list[Request]:
+    """Return each way to say who wrote what of an object, with this account's rights and with all."""
+    body = {"metadata": {"managedFields": said}}
+    whole = {**found, "metadata": {**found["metadata"], "managedFields": said}}
+    del whole["metadata"]["resourceVersion"]
+    operations = [{"op": "add", "path": "/metadata/managedFields", "value": said}]
+    return [
+        Request(one, verb, path, told)
+        for one in (who, who.unbound)
+        for verb, told in (("PATCH", body), ("STRATEGIC", body), ("JSON", operations), ("PUT", whole))
+    ]
+
+
+FINALIZERS: Json = {"f:finalizers": {}}
+LABELS: Json = {"f:labels": {"f:a": {}}}
 
 MANAGER_ROWS: dict[str, Row] = {
     "its node": row("PATCH", MINE, node.serving_patch(NO_KVM, 0, DOOR), AS_ITSELF, "m-1"),
     "its node, by no name": row("PATCH", MINE, node.leaving_patch(), AS_ITSELF, ""),
     "its node, applied": row("APPLY", MINE, LABELLED, AS_ITSELF, "m-1"),
-    "its node, applied in its name": (Request(HANDLER, "APPLY", MINE, LABELLED), None),
-    "its node, with a book": row("PATCH", MINE, {"metadata": {"managedFields": managers("v1", 9)}}, NO_BOOK),
+    "its node, applied in its name": row("APPLY", MINE, LABELLED, NO_APPLY),
+    "its node, others' labels applied as they are": row("APPLY", MINE, AS_IT_IS, NO_APPLY),
     "its Lease": row("PATCH", OWN, BEAT, AS_ITSELF, "m-1"),
     "its Lease, with a book": row("PATCH", OWN, {**BEAT, "metadata": {"managedFields": LEASED}}, NO_BOOK),
     "its first Lease": row("POST", LEASES, first_lease(), AS_ITSELF, "m-1", NODE_3),
     "its first Lease, with a book": row("POST", LEASES, first_lease(managedFields=LEASED), NO_BOOK, None, NODE_3),
+    "its first Lease, as another's": row(
+        "POST", LEASES, first_lease(**claimed("kubectl", metadata=FINALIZERS)["metadata"]), AS_THEY_WERE, None, NODE_3
+    ),
+    "its Lease, as another's": forging(claimed("kubectl", metadata=FINALIZERS)),
+    "its Lease, as another's of more": forging(claimed("kubectl", metadata={**LABELS, **FINALIZERS})),
+    "its Lease, as another's of a spec": forging(claimed("kubectl", metadata=LABELS, spec={"f:holderIdentity": {}})),
+    "its Lease, as another's of less": forging(claimed("kubectl", metadata={})),
+    "its Lease, as another's by another way": forging(claimed("kubectl", "Update", metadata=LABELS)),
+    "its Lease, as nobody's but its own": forging(claimed("virt-handler", metadata=FINALIZERS)),
+    "its Lease, as nobody's": forging({"metadata": {"managedFields": [{}]}}),
+    "its Lease, as ever": (
+        Request(Who(HANDLER.user, "node-2"), "PATCH", OTHERS_LEASE, {"metadata": {"managedFields": None}}),
+        None,
+    ),
     "an Event": row("POST", EVENTS, told(), AS_ITSELF, "m-1"),
     "an Event, with a book": row(
         "POST", EVENTS, told(metadata={**told()["metadata"], "managedFields": managers("v1", 2)}), NO_BOOK

@@ -115,11 +115,11 @@ def eviction(name: str) -> Json:
     return {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": "default"}}
 
 
-def binding(name: str) -> Json:
+def binding(name: str, **metadata: Any) -> Json:
     return {
         "apiVersion": "v1",
         "kind": "Binding",
-        "metadata": {"name": name, "namespace": "default"},
+        "metadata": {"name": name, "namespace": "default", **metadata},
         "target": {"kind": "Node", "name": "node-1"},
     }
 

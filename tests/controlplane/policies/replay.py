@@ -36,8 +36,9 @@ _TYPES = {
     "PATCH": "application/merge-patch+json",
     "STRATEGIC": "application/strategic-merge-patch+json",
     "APPLY": "application/apply-patch+yaml",
+    "JSON": "application/json-patch+json",
 }
-_METHODS = {"STRATEGIC": "PATCH", "APPLY": "PATCH"}
+_METHODS = {"STRATEGIC": "PATCH", "APPLY": "PATCH", "JSON": "PATCH"}
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class Request:
     who: Who
     verb: str
     path: str
-    body: Json | Callable[[Facts], Json] | None = None
+    body: Json | list[Json] | Callable[[Facts], Json] | None = None
     manager: str | None = None
     """Another field manager than who it is from has; "": none."""
 
@@ -115,7 +116,7 @@ class Replay:
         """Send it as who it is from; nothing is stored unless it is for real."""
         body = request.body(facts or {}) if callable(request.body) else request.body
         path = request.path + request.query(for_real=for_real)
-        if request.verb == "DELETE" and body is not None and not for_real:
+        if request.verb == "DELETE" and isinstance(body, dict) and not for_real:
             body = {**body, "dryRun": ["All"]}  # A body's options count, and not the query's.
         return self._send(self._connection, request.verb, path, body, request.who.headers())
 
@@ -146,7 +147,7 @@ class Replay:
         connection: http.client.HTTPSConnection,
         verb: str,
         path: str,
-        body: Json | None,
+        body: Json | list[Json] | None,
         headers: list[tuple[str, str]],
     ) -> Answer:
         text = "" if body is None else json.dumps(body)

@@ -17,6 +17,7 @@ from controlplane.api.objects.phase import OWNERS, UNKNOWN, Owner, may_move
 from lab import Lab
 from tests.controlplane.policies.cluster import (
     PHASES,
+    TAINT,
     WHERE,
     in_force,
     install,
@@ -29,9 +30,20 @@ from tests.controlplane.policies.cluster import (
 from tests.controlplane.policies.controller_rows import CONTROLLER_ROWS
 from tests.controlplane.policies.event_rows import EVENT_ROWS
 from tests.controlplane.policies.handler_rows import HANDLER, LEASE_ROWS, NODE_ROWS, VMI_ROWS, status
-from tests.controlplane.policies.manager_rows import MANAGER_ROWS, managers
-from tests.controlplane.policies.pod_rows import CONTROLLER, EDITOR, KUBELET, NOW, POD_ROWS, eviction, launcher, plain
-from tests.controlplane.policies.replay import NAMESPACE, PODS, VMIS, Answer, Facts, Replay, Request
+from tests.controlplane.policies.manager_rows import APPLIED_TO_NODE, MANAGER_ROWS, managers, ways, with_more
+from tests.controlplane.policies.placing_rows import PLACING_ROWS
+from tests.controlplane.policies.pod_rows import (
+    CONTROLLER,
+    EDITOR,
+    KUBELET,
+    NOW,
+    POD_ROWS,
+    ROOT,
+    eviction,
+    launcher,
+    plain,
+)
+from tests.controlplane.policies.replay import NAMESPACE, NODES, PODS, VMIS, Answer, Facts, Replay, Request, Who
 
 pytestmark = pytest.mark.component
 
@@ -107,6 +119,12 @@ def test_only_virt_controller_says_what_is_a_launcher(send: Replay, facts: Facts
     check(send(request, facts), words)
 
 
+@pytest.mark.parametrize("name", PLACING_ROWS)
+def test_whoever_places_a_pod_makes_no_launcher_of_it_and_changes_none(send: Replay, facts: Facts, name: str) -> None:
+    request, words = PLACING_ROWS[name]
+    check(send(request, facts), words)
+
+
 @pytest.mark.parametrize("before", PHASES)
 def test_a_node_moves_phases_as_the_one_table_says(send: Replay, before: str) -> None:
     """Unknown is virt-controller's word: a node that can say so knows better."""
@@ -154,16 +172,43 @@ def test_a_token_that_the_kubelet_asks_for_names_its_node(send: Replay) -> None:
     check(send.with_token(token(), beat), "names no node")
 
 
-def test_a_status_brings_no_managers_of_its_own(send: Replay) -> None:
+@pytest.mark.parametrize(
+    "said", [managers("kubevirt.io/v1", 9), [{}], [], None], ids=["others", "nobody", "none", "null"]
+)
+def test_a_status_brings_no_managers_of_its_own(send: Replay, said: Any) -> None:
     """Of an object itself a body can say who wrote what, which the policies bound; of a status the API server knows."""
-    path = f"{VMIS}/running/status"
-    body = {"metadata": {"managedFields": managers("kubevirt.io/v1", 9)}, "status": {"guestOSInfo": {"name": "x"}}}
-    answer = send(Request(HANDLER, "PATCH", path, body))
+    body = {"metadata": {"managedFields": said}, "status": {"guestOSInfo": {"name": "x"}}}
+    before = send.admin("GET", f"{VMIS}/running")["metadata"]["managedFields"]
+    answer = send(Request(HANDLER, "PATCH", f"{VMIS}/running/status", body))
 
     assert answer.is_taken, answer.message
-    named = {one["manager"] for one in answer.body["metadata"]["managedFields"]}
-    assert HANDLER.manager in named
-    assert not any(one.startswith("manager-") for one in named)
+    told = answer.body["metadata"]["managedFields"]
+    assert [one for one in told if one["manager"] != HANDLER.manager] == before
+
+
+@pytest.mark.parametrize("said", ["more", "nobody", "none", "null"])
+@pytest.mark.parametrize("who", [Who(HANDLER.user, "applied"), CONTROLLER], ids=["virt-handler", "virt-controller"])
+def test_nothing_that_is_written_of_a_node_makes_anothers_apply_take_something_off(
+    send: Replay, who: Who, said: str
+) -> None:
+    """Whose fields these are decides what an apply that does not say them takes off: a taint, by the same apply."""
+    path = f"{NODES}/applied"
+    kept = {"metadata": {"name": "applied", "annotations": {"a": "b"}}, "spec": {"taints": [TAINT]}}
+    send.admin("PATCH" if send.exists(path) else "POST", path if send.exists(path) else NODES, kept)
+    as_ever = Request(ROOT, "APPLY", path, APPLIED_TO_NODE, "kubectl")
+    check(send(as_ever, for_real=True), None)
+    kubectls = next(one for one in send.admin("GET", path)["metadata"]["managedFields"] if one["manager"] == "kubectl")
+    telling: Any = {"more": [with_more(kubectls)], "nobody": [{}], "none": [], "null": None}[said]
+    for where in (path, f"{path}/status"):
+        for request in ways(who, where, send.admin("GET", path), telling):
+            send(request, for_real=True)
+    told = send.admin("GET", path)["metadata"].get("managedFields", ())
+    check(send(as_ever, for_real=True), None)
+    found = send.admin("GET", path)
+
+    assert TAINT in found["spec"].get("taints", ())
+    assert found["metadata"]["annotations"]["a"] == "b"
+    assert [one["fieldsV1"] for one in told if one["manager"] == "kubectl"] == [kubectls["fieldsV1"]]
 
 
 def test_kubernetes_ends_launchers_as_ever(send: Replay) -> None:

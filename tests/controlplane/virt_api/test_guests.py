@@ -471,7 +471,9 @@ def a_node(address: Any = "10.0.0.7:8186", certificate: Any = GOOD) -> Json:
     }
 
 
-@pytest.mark.parametrize("address", ["10.0.0.7:8186", "[fd00::7]:8186"])
+@pytest.mark.parametrize(
+    "address", ["10.0.0.7:8186", "100.64.0.7:8186", "240.0.0.7:8186", "[fd00::7]:8186", "[2001:db8::7]:8186"]
+)
 def test_a_place_is_an_ip_address_and_a_port(address: str) -> None:
     place = find_place(a_node(address))
     assert (place.port, place.certificate) == (8186, b"certificate")
@@ -509,6 +511,18 @@ def test_a_place_is_an_ip_address_and_a_port(address: str) -> None:
                 "[ff02::1]:8186",
                 "[::ffff:127.0.0.1]:8186",
                 "[64:ff9b::7f00:1]:8186",
+                "[64:ff9b:1::7f00:1]:8186",
+                "0.0.0.1:8186",
+                "[::127.0.0.1]:8186",
+                "[2002:7f00:1::]:8186",
+                "[2002:a9fe:a9fe::1]:80",
+                "[2001::1]:8186",
+                "[fd00:ec2::254]:80",
+                "[fd00:ec2::254%1]:80",
+                "[fd20:ce::254]:80",
+                "100.100.100.200:80",
+                "168.63.129.16:80",
+                "192.0.0.192:80",
             )
         ),
         a_node(certificate="%%%"),

@@ -122,7 +122,7 @@ async def test_what_did_not_work_is_told_by_its_kind(
 
 async def test_a_network_that_is_none_of_a_guests_is_refused_before_anything_is_touched(node: Node) -> None:
     """As admission would have done, but it is virt-handler who asks, and one that is captured asks for anything."""
-    for cidr in ("127.0.0.0/8", "0.0.0.0/0", "169.254.0.0/16", "224.0.0.0/8"):
+    for cidr in ("127.0.0.0/8", "0.0.0.0/0", "0.0.0.0/8", "169.254.0.0/16", "224.0.0.0/8", "240.0.0.0/8"):
         answer = (await node.service.answer(SetUpNetwork(1, POD_UID, Masquerade(cidr)))).answer
         assert isinstance(answer, Failed)
         assert cidr in answer.text

@@ -93,7 +93,7 @@ async def test_a_node_where_runs_do_not_begin_gets_no_machines_for_a_while(stage
     await stage.work()
     assert stage.mark_of("bad") is not None
     assert stage.marked() == {"bad"}
-    assert [one for one in stage.calls if "patch" in one] == ["patch Node [uid+version]"]
+    assert [one for one in stage.calls if "patch" in one] == ["patch status of Node [uid+version]"]
     told = stage.told_of("NodeQuarantined")
     assert sorted(about for about, _unused in told) == ["bad", "default/a-bad", "default/b-bad", "other/c-bad"]
     assert "kubectl label node bad virtops.kubevirt/quarantined-" in told[0][1]
@@ -190,7 +190,7 @@ async def test_a_node_that_is_counted_on_takes_machines_by_the_api_servers_own_w
 async def test_a_node_that_changed_meanwhile_is_not_marked_by_what_it_was(stage: Stage) -> None:
     stage.three_come_up()
     changed = {"metadata": {"labels": {LABEL: "maintenance"}}}
-    stage.direct.meanwhile["patch Node"] = lambda: stage.store.patch(NODE, Key("", "bad"), changed)
+    stage.direct.meanwhile["patch status of Node"] = lambda: stage.store.patch(NODE, Key("", "bad"), changed)
     outcome = await reconcile(stage.quarantine, ALL_NODES)
     assert isinstance(outcome.error, Conflict)
     assert stage.mark_of("bad") == "maintenance"
