@@ -13,8 +13,10 @@ _BY_PLACEMENT = ("tests/unit/plugins/module_utils/_cluster/test_placement.py",)
 _TESTS = ("tests/unit/plugins/module_utils/_cluster/test_made.py",)
 _HOSTS = "playbooks/tasks/hosts.yml"
 _LIMIT = "playbooks/tasks/limit.yml"
+_PROOF = "playbooks/tasks/proof.yml"
 _STATES = "playbooks/tasks/states.yml"
 _BY_HOSTS = ("tests/unit/playbooks/test_hosts.py",)
+_BY_ENDS = ("tests/unit/playbooks/test_ends.py",)
 _REMOVAL = ("tests/unit/roles/control_plane/test_removal.py",)
 
 GUARDS: tuple[Guard, ...] = (
@@ -129,6 +131,34 @@ GUARDS: tuple[Guard, ...] = (
         without="intersect(ansible_play_hosts_all) | length >= 0",
         because="A removal with a limit without nodes would leave the images, a deployment roll out what no node has.",
         tests=_BY_HOSTS,
+    ),
+    Guard(
+        file=_PROOF,
+        line="that: __kubevirt_behind | length == 0",
+        without="that: __kubevirt_behind | length >= 0",
+        because="A removal whose client is unreachable would take the images from under machines that run.",
+        tests=_BY_ENDS,
+    ),
+    Guard(
+        file=_HOSTS,
+        line="__kubevirt_meant.run | default(0) | int + 1",
+        without="__kubevirt_meant.run | default(0) | int * 0",
+        because="A node that was there for the playbook before would count as there for this one, and lack its images.",
+        tests=_BY_ENDS,
+    ),
+    Guard(
+        file=_HOSTS,
+        line="  when: hostvars['localhost'].__kubevirt_meant is defined",
+        without="  when: false",
+        because="After a deployment that a node has stopped, the next playbook of the same run would begin.",
+        tests=_BY_ENDS,
+    ),
+    Guard(
+        file=_HOSTS,
+        line="__kubevirt_node_names | intersect(ansible_play_hosts_all) | sort",
+        without="__kubevirt_node_names | sort",
+        because="A node that is away could not be left out by a limit, and hold up all the others.",
+        tests=_BY_ENDS,
     ),
     Guard(
         file=_STATES,

@@ -8,46 +8,18 @@ Ansible itself runs the plays; what they would do is but said.
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-
-PLAYBOOKS = Path(__file__).resolve().parents[3] / "playbooks"
-NAMES = ("deploy", "provision", "remove")
-LOCAL = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
-INVENTORY: dict[str, dict[str, Any]] = {
-    "kubevirt_nodes": {"hosts": {"node-1": {}, "node-2": {}}},
-    "others": {"hosts": {"bastion": {}, "spare": {}}},
-}
-EVERYWHERE = "was done to"
-
-
-def looked(
-    folder: Path, groups: dict[str, Any], *arguments: str, playbook: str = "deploy", **variables: Any
-) -> tuple[int, str]:
-    """Run a playbook of which each later play but says its hosts; return its code and what was said on one line."""
-    first, *others = yaml.safe_load((PLAYBOOKS / f"{playbook}.yml").read_text())
-    says = [{"ansible.builtin.debug": {"msg": EVERYWHERE + " {{ inventory_hostname }}."}}]
-    plays = [{"hosts": play["hosts"], "gather_facts": False, "tasks": says} for play in others]
-    shutil.copytree(PLAYBOOKS / "tasks", folder / "tasks")
-    (folder / "play.yml").write_text(yaml.safe_dump([first, *plays]))
-    (folder / "hosts.yml").write_text(yaml.safe_dump({"all": {"vars": LOCAL, "children": groups}}))
-    (folder / "first.retry").write_text("node-1\n")
-    python = os.environ.get("ANSIBLE_PYTHON", sys.executable)
-    command = [python, "-m", "ansible", "playbook", "-i", "hosts.yml", "play.yml", "-e", json.dumps(variables)]
-    done = subprocess.run([*command, *arguments], cwd=folder, capture_output=True, text=True, check=False)
-    return done.returncode, " ".join((done.stdout + done.stderr).split())
-
-
-def acted_on(said: str) -> set[str]:
-    return {one.partition('."')[0].strip() for one in said.split(EVERYWHERE)[1:]}
+from ansible_collections.virtops.kubevirt.tests.unit.playbooks.plays import (
+    INVENTORY,
+    NAMES,
+    PLAYBOOKS,
+    acted_on,
+    looked,
+)
 
 
 def with_vars(group: str, **variables: Any) -> dict[str, Any]:

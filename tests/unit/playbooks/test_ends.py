@@ -1,0 +1,172 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A play begins when the hosts of the one before have got to its end, not when none of them was seen to fail.
+
+Ansible goes on with the next play when hosts were unreachable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from ansible_collections.virtops.kubevirt.tests.unit.playbooks.plays import (
+    INVENTORY,
+    NAMES,
+    PLAYBOOKS,
+    acted_on,
+    looked,
+)
+
+# Whoever is asked for a connection that cannot be had; the rest is reached. Nobody listens on port 1.
+AWAY = {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1, "touched": True}
+BROKEN = {"broken": True}
+NODES = ("node-1", "node-2")
+
+
+def inventory(**hosts: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the inventory with variables of some of its hosts."""
+    return {
+        group: {"hosts": {name: hosts.get(name.replace("-", "_"), {}) for name in has["hosts"]}}
+        for group, has in INVENTORY.items()
+    }
+
+
+def refused(said: str) -> str:
+    """Return which hosts a refusal names."""
+    _before, _word, after = said.partition("is not done for ")
+    return after.partition(":")[0]
+
+
+@pytest.mark.parametrize("playbook", ["deploy", "provision"])
+@pytest.mark.parametrize("client", ["localhost", "bastion"])
+def test_nothing_is_done_at_the_client_when_a_node_is_unreachable(playbook: str, client: str, tmp_path: Path) -> None:
+    code, said = looked(tmp_path, inventory(node_2=AWAY), playbook=playbook, kubevirt_client=client)
+
+    assert code != 0, said
+    assert client not in acted_on(said)
+    assert "node-2" in refused(said)
+
+
+@pytest.mark.parametrize(("away", "broken"), [(NODES, ()), (NODES[:1], NODES[1:]), (NODES[1:], NODES[:1])])
+def test_unreachable_nodes_beside_one_that_fails(away: Sequence[str], broken: Sequence[str], tmp_path: Path) -> None:
+    hosts = {name.replace("-", "_"): BROKEN for name in broken} | {name.replace("-", "_"): AWAY for name in away}
+
+    code, said = looked(tmp_path, inventory(**hosts))
+
+    assert code != 0, said
+    assert "localhost" not in acted_on(said)
+
+
+def test_a_control_plane_whose_client_is_unreachable_keeps_its_images(tmp_path: Path) -> None:
+    """They are what its machines run from, and its removal refuses while there are any."""
+    code, said = looked(tmp_path, inventory(bastion=AWAY), playbook="remove", kubevirt_client="bastion")
+
+    assert code != 0, said
+    assert not acted_on(said)
+    assert refused(said) == "bastion"
+    assert "--limit" not in said
+
+
+@pytest.mark.parametrize("playbook", NAMES)
+def test_a_client_that_is_an_unreachable_node(playbook: str, tmp_path: Path) -> None:
+    """Of the later play no host is left where it is the client's, and then nobody can refuse."""
+    code, said = looked(tmp_path, inventory(node_1=AWAY), playbook=playbook, kubevirt_client="node-1")
+
+    assert code != 0, said
+    assert acted_on(said) <= ({"node-2"} if playbook != "remove" else set())
+
+
+@pytest.mark.parametrize(
+    ("playbook", "client", "behind"),
+    [
+        pytest.param("deploy provision", "node-1", "node-1, node-2", id="no host was left that could refuse"),
+        pytest.param("remove deploy", "bastion", "node-2", id="a node that has the former images"),
+    ],
+)
+def test_a_playbook_begins_when_the_one_before_has_got_to_its_end(
+    playbook: str, client: str, behind: str, tmp_path: Path
+) -> None:
+    """As in quickstart, and in playbooks of others that import several."""
+    code, said = looked(tmp_path, inventory(node_2=AWAY), playbook=playbook, kubevirt_client=client)
+    first = said.partition("Look at which hosts are meant")[2]
+    second = first.partition("PLAY [Look at which hosts are meant]")[2]
+
+    assert code != 0, said
+    assert second
+    assert not acted_on(second)
+    assert refused(second) == behind
+
+
+def test_the_end_of_a_former_playbook_is_no_proof_for_the_next(tmp_path: Path) -> None:
+    """The node is there for the first of two, and away for the second."""
+    play = "{{ 'ssh' if hostvars['localhost'].__kubevirt_meant.run | default(1) | int > 1 else 'local' }}"
+
+    code, said = looked(
+        tmp_path,
+        inventory(node_2=AWAY | {"ansible_connection": play}),
+        playbook="deploy provision",
+        kubevirt_client="bastion",
+    )
+
+    assert code != 0, said
+    assert "node-2" in refused(said)
+    assert said.count("was done to bastion") == 1
+
+
+@pytest.mark.parametrize(
+    ("playbook", "client", "arguments"),
+    [
+        pytest.param("deploy provision", "node-1", (), id="a client that is a node"),
+        pytest.param("deploy provision", "localhost", ("--check",), id="check mode"),
+        pytest.param("remove deploy", "bastion", ("--tags", "mine"), id="tags that leave out all work"),
+        pytest.param("remove deploy", "bastion", ("--limit", "bastion,node-1"), id="a limit"),
+    ],
+)
+def test_hosts_that_are_there_hold_nothing_up(
+    playbook: str, client: str, arguments: Sequence[str], tmp_path: Path
+) -> None:
+    code, said = looked(tmp_path, inventory(), *arguments, playbook=playbook, kubevirt_client=client)
+
+    assert code == 0, said
+
+
+def test_a_node_that_the_limit_leaves_out_is_not_waited_for(tmp_path: Path) -> None:
+    code, said = looked(tmp_path, inventory(node_2=AWAY), "--limit", "all,localhost,!node-2")
+
+    assert code == 0, said
+    assert acted_on(said) == {"node-1", "localhost"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        pytest.param((), "--limit 'all,localhost,!NODE'", id="none so far"),
+        pytest.param(("--limit", "kubevirt_nodes:localhost"), "'kubevirt_nodes:localhost:!NODE'", id="with colons"),
+        pytest.param(("--limit", "all,localhost,!node-1"), "Make it reachable, or mend it", id="the last node"),
+    ],
+)
+def test_a_refusal_says_how_to_go_on(arguments: Sequence[str], words: str, tmp_path: Path) -> None:
+    code, said = looked(tmp_path, inventory(node_2=AWAY), *arguments)
+
+    assert code != 0, said
+    assert words in said
+    assert ("A node that the cluster does without" in said) is ("!NODE" in words)
+
+
+@pytest.mark.parametrize("playbook", NAMES)
+def test_every_later_play_says_its_end_and_asks_for_that_of_the_one_before(playbook: str) -> None:
+    _first, *others = yaml.safe_load((PLAYBOOKS / f"{playbook}.yml").read_text())
+    parts = ["client", "nodes"] if playbook == "remove" else ["nodes", "client"]
+    ends = [play["post_tasks"][-1] for play in others]
+    (proof,) = (play["pre_tasks"][0] for play in others[1:])
+
+    assert [one["ansible.builtin.import_tasks"] for one in [proof, *ends]] == ["tasks/proof.yml"] + [
+        "tasks/ended.yml"
+    ] * 2
+    assert [one["vars"]["__kubevirt_part"] for one in [proof, *ends]] == [parts[0], *parts]
+    assert {one["tags"] for one in [proof, *ends]} == {"always"}
