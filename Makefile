@@ -44,7 +44,7 @@ simulate: deps  ## The reconcilers under random faults: make simulate STEPS=1000
 bench: deps  ## The benchmarks: one JSON line per figure
 	@$(VENV)/bin/python -m tests.bench
 
-clean:  ## Undo quickstart: the lab, its cluster and all it made (the build cache stays)
-	@if [ -x $(VENV)/bin/lab ]; then $(VENV)/bin/lab down --all; fi
+clean:  ## Undo quickstart: its lab, the cluster and all it made, and what this checkout has made (other labs and the build cache stay)
+	@if [ -x $(VENV)/bin/lab ]; then $(VENV)/bin/lab down; fi
 	@rm -rf $(VENV) .nox .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .ansible
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
