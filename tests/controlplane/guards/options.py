@@ -10,6 +10,7 @@ from tests.controlplane.guards.guard import Guard
 _UNITS = "tests/unit/plugins/module_utils"
 _REDACT = "plugins/module_utils/_client/redact.py"
 _BY_REDACT = (f"{_UNITS}/_client/test_redact.py",)
+_BY_ARGUMENTS = (f"{_UNITS}/_client/test_redact_arguments.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
@@ -74,6 +75,34 @@ GUARDS: tuple[Guard, ...] = (
         without="",
         because="A credential that is written as a mapping would be shown with what is refused for it.",
         tests=_BY_REDACT,
+    ),
+    Guard(
+        file=_REDACT,
+        line='        yield from _misplaced(option["options"], value) if option.get("options") else ()\n    else:\n',
+        without="        return\n    else:\n",
+        because="Secrets of one of many machines would be shown where one of the task's only is not.",
+        tests=_BY_ARGUMENTS,
+    ),
+    Guard(
+        file=_REDACT,
+        line="    else:\n        yield from _texts(value)\n\n\ndef _in_kubeconfig",
+        without="\n\ndef _in_kubeconfig",
+        because="User data in a list where a mapping belongs would be shown with what is refused for it.",
+        tests=_BY_ARGUMENTS,
+    ),
+    Guard(
+        file=_REDACT,
+        line="                if _plain(key) in _OBJECTS:\n                    yield from _bare(inner)\n",
+        without="",
+        because="The server refuses a volume that is a text, and its user data would be shown with the refusal.",
+        tests=_BY_ARGUMENTS,
+    ),
+    Guard(
+        file=_REDACT,
+        line="            yield from () if is_user and isinstance(users, (list, tuple)) else _texts(one)",
+        without="            yield from ()",
+        because="A token in a user that is no mapping would be shown.",
+        tests=_BY_ARGUMENTS,
     ),
     Guard(
         file="plugins/module_utils/_service/ensure.py",
