@@ -11,6 +11,8 @@ _UNITS = "tests/unit/plugins/module_utils"
 _REDACT = "plugins/module_utils/_client/redact.py"
 _BY_REDACT = (f"{_UNITS}/_client/test_redact.py",)
 _BY_ARGUMENTS = (f"{_UNITS}/_client/test_redact_arguments.py",)
+_TRANSPORT = "plugins/module_utils/_client/transport.py"
+_BY_DEADLINE = (f"{_UNITS}/_client/test_deadline.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
@@ -110,5 +112,33 @@ GUARDS: tuple[Guard, ...] = (
         without='"result": after or {}}',
         because="A Service's annotations may hold an address with a password.",
         tests=(f"{_UNITS}/_service/test_expose.py",),
+    ),
+    Guard(
+        file=_TRANSPORT,
+        line="        if self.deadline is not None and time.monotonic() + seconds > self.deadline:",
+        without="        if False:",
+        because="Each request after the end of a wait would be tried again for half a minute.",
+        tests=_BY_DEADLINE,
+    ),
+    Guard(
+        file=_TRANSPORT,
+        line="        return min(TIMEOUT_SECONDS, left)",
+        without="        return TIMEOUT_SECONDS",
+        because="A server that says nothing would hold a task for half a minute after its wait.",
+        tests=_BY_DEADLINE,
+    ),
+    Guard(
+        file="plugins/module_utils/_vm/waiting.py",
+        line="    with api.bounded(deadline):  # to find out why not, too",
+        without="    if True:",
+        because="To find out why a wait was in vain would take longer than the wait.",
+        tests=_BY_DEADLINE,
+    ),
+    Guard(
+        file="plugins/module_utils/_client/waiter.py",
+        line="            if isinstance(error, TimeIsUp) and seen.trouble:",
+        without="            if False:",
+        because="That there was no time would be told in the place of what the server did with it.",
+        tests=_BY_DEADLINE,
     ),
 )

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import pytest
@@ -29,6 +30,9 @@ class Cluster:
         owned = {"labels": REVISION, "ownerReferences": [{"uid": "u"}]}
         revisions = [{"metadata": owned, "revision": 1}]
         self.beside = {"Pod": list(pods), "Node": list(nodes), "ControllerRevision": revisions}
+
+    def bounded(self, _deadline: float) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def read_all(self, resource: Resource, *, fields: str | None) -> tuple[list[dict[str, Any]], str]:
         name = (fields or "").removeprefix("metadata.name=")
