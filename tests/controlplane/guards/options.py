@@ -141,4 +141,18 @@ GUARDS: tuple[Guard, ...] = (
         because="That there was no time would be told in the place of what the server did with it.",
         tests=_BY_DEADLINE,
     ),
+    Guard(
+        file="plugins/module_utils/_vm/diagnose.py",
+        line="        instance, unread = None, error.message",
+        without="        instance = None",
+        because="Of a guest that could not be looked at, it would be said that it is not there.",
+        tests=(f"{_UNITS}/_vm/test_diagnose.py",),
+    ),
+    Guard(
+        file="plugins/module_utils/_cluster/serving.py",
+        line="                with api.bounded(deadline):  # to say what is missing, too",
+        without="                if True:",
+        because="To say what is missing would take longer than the wait.",
+        tests=(f"{_UNITS}/_cluster/test_serving.py",),
+    ),
 )
