@@ -23,7 +23,7 @@ options:
     type: int
   wait_timeout:
     description:
-      - How many seconds to wait.
+      - How many seconds to wait. Where the server answers badly or not at all, it may be a few seconds more.
       - Only used with O(wait=true).
     type: int
     default: 120

@@ -51,6 +51,7 @@ options:
   wait_timeout:
     description:
       - How many seconds to wait in all. What was still missing then is the error, with the trouble of each component's Pods.
+        Where the server answers badly or not at all, it may be a few seconds more.
     type: int
     default: 300
 """

@@ -144,7 +144,7 @@ options:
     default: false
   wait_timeout:
     description:
-      - How many seconds to wait.
+      - How many seconds to wait. Where the server answers badly or not at all, it may be a few seconds more.
     type: int
     default: 120
 seealso:

@@ -9,6 +9,7 @@ Writes ask for strict field validation, so that a field the server does not know
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from . import paths
@@ -44,6 +45,15 @@ class Api:
     def close(self) -> None:
         """Close the connection."""
         self.transport.close()
+
+    @contextmanager
+    def bounded(self, deadline: float) -> Iterator[None]:
+        """Let requests end by a deadline, or a few seconds later, for as long as this lasts (transport.py)."""
+        before, self.transport.deadline = self.transport.deadline, deadline
+        try:
+            yield
+        finally:
+            self.transport.deadline = before
 
     def get(self, resource: Resource, name: str) -> Object | None:
         """Return the object, or None if it is not there."""

@@ -7,6 +7,7 @@ VirtError             message for the user: object, what was wrong, remedy; fact
 +-- BadArgument       an option or a file it names; nothing was sent
 +-- TimedOut          waited for something that did not come; facts say why
 +-- Unavailable       no connection, or an answer that is not the API's
+|   +-- TimeIsUp      nothing was asked any more
 +-- ApiError          the API server's refusal; status: HTTP code
     +-- NotFound  Conflict  Forbidden  Invalid
 """
@@ -39,6 +40,10 @@ class TimedOut(VirtError):
 
 class Unavailable(VirtError):
     """There is no connection, or who answers is not an API server."""
+
+
+class TimeIsUp(Unavailable):
+    """Nothing was asked, because time is up. Says nothing of the server, so what is known of it stays."""
 
 
 class ApiError(VirtError):

@@ -29,10 +29,7 @@ class VirtModule(AnsibleModule):
 
     def _load_params(self) -> None:
         super()._load_params()
-        known = set(self.argument_spec)
-        for option in self.argument_spec.values():
-            known.update(option.get("aliases") or ())
-        self.no_log_values.update(redact.secrets_in_arguments(self.params, frozenset(known)))
+        self.no_log_values.update(redact.secrets_in_arguments(self.params, self.argument_spec))
         wrong = misshapen(self.argument_spec, self.params)
         if wrong:  # Ansible's own check of what is inside ends in a TypeError that names no option
             self.fail_json(msg=wrong)
@@ -44,7 +41,7 @@ def run(module: VirtModule, work: Callable[..., dict[str, Any]]) -> None:
     # plain containers: ansible-core 2.19 tags texts, and what is sent or compared must not care
     params = {name: _plain(value) for name, value in module.params.items()}
     config = {name: params[name] for name in _FROM_ENVIRONMENT if name in params}  # is not there before the check
-    module.no_log_values.update(redact.secrets_in_arguments(config, frozenset(config)))
+    module.no_log_values.update(redact.secrets_in_arguments(config, module.argument_spec))
     try:
         endpoint = resolve(params, os.environ)
         module.no_log_values.update(text for text in endpoint.secrets() if len(text) >= redact.SHORTEST)

@@ -9,11 +9,12 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote
 
 from . import kubeconfig
+from .shapes import mapping
 
 MARK = "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER"
 CHANGED_MARK = f"{MARK} (changed)"
@@ -30,8 +31,8 @@ _SECRETS = frozenset(
     }
 )  # fmt: skip
 """Names of fields and options, as _plain spells them."""
-_OBJECT_OPTIONS = ("definition", "spec", "annotations", "cloud_init", "vms", "volumes", "kubeconfig")
-"""Options that hold secrets inside; given as text they cannot be looked into, so the text is one."""
+_OBJECTS = frozenset({"annotations", "cloudinitconfigdrive", "cloudinitnocloud", "volumes"})
+"""Fields that are mappings, or lists of them, with secrets inside; a text in their place cannot be looked into."""
 _ADDRESSES = ("proxy", "proxy-url", "host", "server")
 """Options and fields of a kubeconfig whose text may have a password in its middle."""
 _PASSWORD = re.compile(r"(?<=://)([^\s/?#@:]*:)([^\s/?#]+)(?=@)")
@@ -54,6 +55,8 @@ def secrets_in(value: Any) -> Iterator[str]:
                 yield from _passwords(inner)
             else:
                 yield from secrets_in(inner)
+                if _plain(key) in _OBJECTS:
+                    yield from _bare(inner)
     elif isinstance(value, (list, tuple)):
         for inner in value:
             yield from secrets_in(inner)
@@ -62,19 +65,66 @@ def secrets_in(value: Any) -> Iterator[str]:
             yield from _spellings(password)
 
 
-def secrets_in_arguments(arguments: dict[str, Any], known: frozenset[str]) -> set[str]:
+def secrets_in_arguments(arguments: Mapping[str, Any], spec: Mapping[str, Any]) -> set[str]:
     """Return what must not be echoed from a module's arguments, before anything has checked them.
 
-    An unknown option may be a misspelt secret, so all of its texts count.
+    spec: the module's options. An unknown one may be a misspelt secret, so all of its texts count; and so do those of
+    what has not the shape of its option, for they cannot be looked into by their names.
     """
-    found = set(secrets_in(arguments))
-    for name, value in arguments.items():
-        if name.startswith("_ansible"):
-            continue
-        is_text = name in _OBJECT_OPTIONS and isinstance(value, str)
-        if name not in known or (is_text and not (name == "kubeconfig" and not kubeconfig.is_inline(value))):
-            found.update(_texts(value))
-    return found
+    return {*secrets_in(arguments), *_misplaced(spec, arguments)}
+
+
+def _misplaced(spec: Mapping[str, Any], values: Mapping[str, Any]) -> Iterator[str]:
+    options = {name: one for key, one in spec.items() for name in (key, *(one.get("aliases") or ()))}
+    for name, value in values.items():
+        if name not in options:
+            if not str(name).startswith("_ansible"):
+                yield from _texts(value)
+        elif name == "kubeconfig":
+            yield from _in_kubeconfig(value)
+        else:
+            yield from _in_option(options[name], value)
+
+
+def _in_option(option: Mapping[str, Any], value: Any) -> Iterator[str]:
+    kind = option.get("type", "str")
+    if kind == "dict":
+        yield from _in_object(option, value)
+    elif kind != "list":
+        yield from () if isinstance(value, str) else _texts(value)
+    elif isinstance(value, str):  # Ansible makes a list of it
+        for one in (value, *value.split(",")) if option.get("elements") == "dict" else ():
+            yield from _in_object(option, one.strip())
+    else:
+        for one in value if isinstance(value, (list, tuple)) else [value]:
+            if option.get("elements") == "dict":
+                yield from _in_object(option, one)
+            elif not isinstance(one, str):
+                yield from _texts(one)
+
+
+def _in_object(option: Mapping[str, Any], value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield from _texts(value)
+        value = mapping(value)  # which is shown when it was read
+        yield from secrets_in(value)
+    if isinstance(value, Mapping):
+        yield from _misplaced(option["options"], value) if option.get("options") else ()
+    else:
+        yield from _texts(value)
+
+
+def _in_kubeconfig(value: Any) -> Iterator[str]:
+    """Yield what is none of a path, a mapping and its users' mappings."""
+    if isinstance(value, str):
+        yield from _texts(value) if kubeconfig.is_inline(value) else ()
+    elif not isinstance(value, Mapping):
+        yield from _texts(value)
+    else:
+        users = value.get("users")
+        for one in users if isinstance(users, (list, tuple)) else [users]:
+            is_user = isinstance(one, Mapping) and isinstance(one.get("user") or {}, Mapping)
+            yield from () if is_user and isinstance(users, (list, tuple)) else _texts(one)
 
 
 def redacted(obj: Any, unlike: Any = None) -> Any:
@@ -135,6 +185,15 @@ def _texts(value: Any) -> Iterator[str]:
     elif isinstance(value, (list, tuple)):
         for inner in value:
             yield from _texts(inner)
+
+
+def _bare(value: Any) -> Iterator[str]:
+    """Yield the texts that are in no mapping."""
+    if isinstance(value, str):
+        yield from _texts(value)
+    elif isinstance(value, (list, tuple)):
+        for inner in value:
+            yield from _bare(inner)
 
 
 def _plain(key: object) -> str:

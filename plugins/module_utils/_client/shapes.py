@@ -43,12 +43,21 @@ def shape(value: Any) -> str:
     return "a list" if isinstance(value, list) else "true or false" if isinstance(value, bool) else "a number"
 
 
+def mapping(value: Any) -> Mapping[str, Any]:
+    """Return a mapping that may be written in a text; empty if Ansible will refuse it, and say so."""
+    try:
+        found: Mapping[str, Any] = check_type_dict(value)
+    except TypeError:
+        return {}
+    return found
+
+
 def _wrong(option: Mapping[str, Any], where: str, value: Any) -> str:
     kind, elements = option.get("type", "str"), option.get("elements")
     if kind == "dict":
         if not _may_be_mapping(value):
             return f"{where}: is to be a mapping, not {shape(value)}"
-        return misshapen(option.get("options") or {}, _mapping(value), f"{where}.")
+        return misshapen(option.get("options") or {}, mapping(value), f"{where}.")
     if kind in _TEXTS and isinstance(value, (Mapping, list)):
         return f"{where}: is to be a text, not {shape(value)}; {_remedy(where)}"
     if elements not in (*_TEXTS, "dict"):
@@ -60,21 +69,12 @@ def _wrong(option: Mapping[str, Any], where: str, value: Any) -> str:
         kinds = "texts" if elements in _TEXTS else "mappings"
         return f"{where}: is to be a list of {kinds}; item {wrong + 1} is {shape(items[wrong])}"
     inner = option.get("options") or {}
-    found = (misshapen(inner, _mapping(one), f"{where}[{index}].") for index, one in enumerate(items) if inner)
+    found = (misshapen(inner, mapping(one), f"{where}[{index}].") for index, one in enumerate(items) if inner)
     return next(filter(None, found), "")
 
 
 def _may_be_mapping(value: Any) -> bool:
     return isinstance(value, Mapping) or (isinstance(value, str) and ("{" in value or "=" in value))
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    """Return a mapping that may be written in a text; empty if Ansible will refuse it, and say so."""
-    try:
-        found: Mapping[str, Any] = check_type_dict(value)
-    except TypeError:
-        return {}
-    return found
 
 
 def _is_no_text(value: Any) -> bool:

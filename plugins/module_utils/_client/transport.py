@@ -20,7 +20,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from .endpoint import Endpoint
-from .errors import Unavailable, cut
+from .errors import TimeIsUp, Unavailable, cut
 
 TIMEOUT_SECONDS = 30
 """For one request, from the first byte sent to the last one read."""
@@ -29,6 +29,8 @@ ANSWER_LIMIT = 64 << 20
 PAUSES_SECONDS = (0.5, 1.0, 2.0, 4.0, 4.0, 4.0)
 """Before a request is sent again that a server or proxy had no time for, where it does not ask for a pause itself."""
 LONGEST_PAUSE_SECONDS = 5
+LATE_SECONDS = 5.0
+"""After a deadline, in which what was asked is answered and a last look is taken."""
 _REPEATABLE = ("GET", "PATCH")
 """Can do no harm when they were carried out the first time: our patches say how an object should be."""
 
@@ -41,10 +43,14 @@ class Transport:
         self._url = urlsplit(endpoint.server)
         self._context = context or (tls_context(endpoint) if self._url.scheme == "https" else None)
         self._connection: http.client.HTTPConnection | None = None
+        self.deadline: float | None = None
+        """By time.monotonic: nothing is tried again after it, and nothing asked LATE_SECONDS later. None: none."""
 
     def clone(self) -> Transport:
         """Return a transport with a connection of its own."""
-        return Transport(self._endpoint, self._context)
+        made = Transport(self._endpoint, self._context)
+        made.deadline = self.deadline
+        return made
 
     def close(self) -> None:
         """Close the connection; the next request opens another."""
@@ -58,22 +64,23 @@ class Transport:
         """Return status and decoded JSON (None for no content; text of a refusal that is not JSON)."""
         payload = None if body is None else json.dumps(body, separators=(",", ":")).encode()
         for pause in (*PAUSES_SECONDS, None):
-            deadline = time.monotonic() + TIMEOUT_SECONDS
-            asked = ""
+            seconds, asked, failure = self._seconds(), "", None
+            deadline = time.monotonic() + seconds
             try:
-                response = self._send(method, target, payload, self._headers(content_type, payload), TIMEOUT_SECONDS)
+                response = self._send(method, target, payload, self._headers(content_type, payload), seconds)
                 raw = self._read(response, deadline)
             except Unavailable as error:
                 if pause is None or not _was_cut(error) or method not in _REPEATABLE:
                     raise
+                failure = error
             else:
                 if pause is None or not _may_repeat(method, response.status):
                     break
                 asked = response.getheader("Retry-After", "")
-            # Many tasks that were refused together do not come again together.
-            spread = pause * random.uniform(0.5, 1.5)  # noqa: S311 - nothing secret
-            # Who has no time and asks for no pause (Retry-After: 0) gets ours all the same.
-            time.sleep(min(int(asked), LONGEST_PAUSE_SECONDS) if asked.isdigit() and int(asked) else spread)
+            if not self._paused(_spread(pause, asked)):
+                if failure is not None:
+                    raise failure
+                break
         return response.status, self._decoded(response, raw)
 
     def ask(
@@ -84,12 +91,28 @@ class Transport:
 
     def whole(self, response: http.client.HTTPResponse) -> tuple[int, Any]:
         """Read an answer to its end; return what `request` does."""
-        return response.status, self._decoded(response, self._read(response, time.monotonic() + TIMEOUT_SECONDS))
+        return response.status, self._decoded(response, self._read(response, time.monotonic() + self._seconds()))
 
     def release(self) -> http.client.HTTPConnection | None:
         """Return the connection, which is the caller's from then on; the next request opens another."""
         connection, self._connection = self._connection, None
         return connection
+
+    def _seconds(self) -> float:
+        """Return how long a request may take that is sent now."""
+        if self.deadline is None:
+            return TIMEOUT_SECONDS
+        left = self.deadline + LATE_SECONDS - time.monotonic()
+        if left <= 0:
+            raise TimeIsUp(f"no time is left to ask {self._endpoint.server}")
+        return min(TIMEOUT_SECONDS, left)
+
+    def _paused(self, seconds: float) -> bool:
+        """Pause, unless it is over only after the deadline; tell whether it was done."""
+        if self.deadline is not None and time.monotonic() + seconds > self.deadline:
+            return False
+        time.sleep(seconds)
+        return True
 
     def _send(
         self, method: str, target: str, payload: bytes | None, headers: list[tuple[str, str]], timeout: float
@@ -160,7 +183,7 @@ class Transport:
                 size += len(chunk)
                 if size > ANSWER_LIMIT or time.monotonic() > deadline:
                     self.close()
-                    what = "longer than 64 MiB" if size > ANSWER_LIMIT else f"not complete after {TIMEOUT_SECONDS} s"
+                    what = "longer than 64 MiB" if size > ANSWER_LIMIT else "not complete in time"
                     raise Unavailable(f"unexpected answer from {self._endpoint.server}: {what}")
             response.read()  # read1 leaves an exhausted answer open, and with it the connection
         except (OSError, http.client.HTTPException) as error:
@@ -190,6 +213,16 @@ class Transport:
         from . import failures  # most requests find their server
 
         return failures.unavailable(self._endpoint.server, self._proxy(), error)
+
+
+def _spread(pause: float, asked: str) -> float:
+    """Return how long to pause: as long as the answer asks, or about as long as we do.
+
+    Many tasks that were refused together do not come again together. Who has no time and asks for no pause
+    (Retry-After: 0) gets ours all the same.
+    """
+    spread = pause * random.uniform(0.5, 1.5)  # noqa: S311 - nothing secret
+    return min(int(asked), LONGEST_PAUSE_SECONDS) if asked.isdigit() and int(asked) else spread
 
 
 def _may_repeat(method: str, status: int) -> bool:

@@ -8,7 +8,8 @@ The collection is read, then watched from there. A watch is ended after a while 
 which nothing was heard is not believed, and the collection is read again: something on the way may drop it silently, or
 refuse every watch and let reads through. Whatever goes wrong meanwhile that
 may pass (no connection, an overloaded server, a proxy's error page) is tried again, ever less often, for as long as
-there is time; the last thing that is done before giving up is to read.
+there is time; the last thing that is done before giving up is to read, once. No request goes on for long when time is
+up, whoever makes it of the same Api: the judge, too.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .api import Api, Resource
-from .errors import ApiError, Unavailable, VirtError
+from .errors import ApiError, TimeIsUp, Unavailable, VirtError
 
 WATCH_SECONDS = 30.0
 """After which a watch is ended and taken up again."""
@@ -90,6 +91,11 @@ class Waiter:
         """Return what became of each, at the latest at the deadline. Raises what the API refuses for good."""
         self._pending = dict.fromkeys(names)
         self._seen = dict.fromkeys(self._pending, Reached(None, Verdict(missing="it could not be read")))
+        with self._api.bounded(self._deadline):
+            self._follow()
+        return self._seen
+
+    def _follow(self) -> None:
         failures = 0
         while self._pending:
             began, is_last = self._clock(), self._left() <= 0
@@ -114,7 +120,6 @@ class Waiter:
                 self._sleep(max(0.0, min(pause, self._left())))
             elif self._clock() - began >= STEADY_SECONDS:
                 failures = 0
-        return self._seen
 
     def _left(self) -> float:
         return self._deadline - self._clock()
@@ -168,4 +173,6 @@ class Waiter:
             raise error
         for name in self._pending:
             seen = self._seen[name]
+            if isinstance(error, TimeIsUp) and seen.trouble:
+                continue
             self._seen[name] = Reached(seen.obj, seen.verdict, error.message)

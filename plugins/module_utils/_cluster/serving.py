@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from .._client.api import Api, Resource
-from .._client.errors import TimedOut
+from .._client.errors import TimedOut, VirtError
 from .._client.waiter import Reached, Verdict, Waiter
 from .kinds import BY_KIND
 from .readiness import RULES, missing, not_ready, pod_trouble, without_silent_nodes
@@ -33,7 +34,8 @@ def wait_until_serving(api: Api, objects: Iterable[Mapping[str, Any]], deadline:
         for (_kind, namespace), names in sorted(groups.items(), key=lambda one: one[0][1] or ""):
             if _kind == kind:
                 group = _Group(api, BY_KIND[kind].resource(namespace), deadline)
-                troubles += group.wait(names)
+                with api.bounded(deadline):  # to say what is missing, too
+                    troubles += group.wait(names)
                 silent |= group.silent
     if troubles:
         raise TimedOut("; ".join(troubles))
@@ -76,11 +78,16 @@ class _Group:
 
     def _explain(self, name: str, reached: Reached) -> str:
         texts = [f"{self._resource.kind} {name}: {reached.verdict.missing}"]
-        if reached.obj is not None and self._resource.kind in ("Deployment", "DaemonSet"):
-            texts += filter(None, map(pod_trouble, self._pods_of(reached.obj)))
-        if self._resource.kind == "DaemonSet" and (silent := not_ready(self._api.list(_NODES))):
-            texts.append(f"nodes that are not Ready count as unavailable when it is rolled out: {', '.join(silent)}")
+        with suppress(VirtError):  # that much is known without them
+            texts += self._beside(reached)
         return "; ".join(texts)
+
+    def _beside(self, reached: Reached) -> Iterator[str]:
+        """Yield what a component's Pods and the nodes say."""
+        if reached.obj is not None and self._resource.kind in ("Deployment", "DaemonSet"):
+            yield from filter(None, map(pod_trouble, self._pods_of(reached.obj)))
+        if self._resource.kind == "DaemonSet" and (silent := not_ready(self._api.list(_NODES))):
+            yield f"nodes that are not Ready count as unavailable when it is rolled out: {', '.join(silent)}"
 
     def _pods_of(self, seen: Object) -> list[Object]:
         return self._found_by(seen, Resource("v1", "pods", "Pod", self._resource.namespace))

@@ -39,10 +39,11 @@ def explain(api: Api, obj: Object | None, namespace: str, name: str, kind: str =
     obj: a VM as it was seen last, None if it was never there; or an object of another kind.
     """
     vm = obj if kind == cluster.VM.name else None
+    unread = ""
     try:
         instance = api.get(cluster.instances(namespace), name)
-    except VirtError:
-        instance = None
+    except VirtError as error:
+        instance, unread = None, error.message
     pods: list[Object] = []
     if instance is not None:
         label = f"{names.CREATED_BY}={instance['metadata'].get('uid')}"
@@ -50,7 +51,7 @@ def explain(api: Api, obj: Object | None, namespace: str, name: str, kind: str =
     events = _warnings(api, namespace, [name, *(pod["metadata"]["name"] for pod in pods)])
     status = (obj or {}).get("status") or {}
     return {
-        "reason": reason(vm, instance, pods, events, kind),
+        "reason": reason(vm, instance, pods, events, kind, unread=unread),
         "printable_status": status.get("printableStatus") if vm is not None else status.get("phase"),
         "conditions": [_short(one) for one in status.get("conditions") or ()],
         "events": events,
@@ -58,9 +59,15 @@ def explain(api: Api, obj: Object | None, namespace: str, name: str, kind: str =
 
 
 def reason(
-    vm: Object | None, instance: Object | None, pods: list[Object], events: list[str], kind: str = cluster.VM.name
+    vm: Object | None,
+    instance: Object | None,
+    pods: list[Object],
+    events: list[str],
+    kind: str = cluster.VM.name,
+    *,
+    unread: str = "",
 ) -> str:
-    """Choose the most telling of what is known. Pure."""
+    """Choose the most telling of what is known. Pure. unread: why nobody knows whether there is an instance."""
     leaving = held(instance if kind != cluster.VM.name else vm)
     if leaving is not None:  # whatever its run was like
         return leaving + (f"; its {_told(instance)}" if instance is not None and vm is not None else "")
@@ -70,11 +77,19 @@ def reason(
         if trouble is not None:
             found.append(f"{trouble[0]}: {trouble[1]}" if trouble[1] else trouble[0])
     found += events[-1:]
-    idle = _idle(vm) if vm is not None and instance is None else None
+    idle = _idle(vm) if vm is not None and instance is None and not unread else None
     if idle is not None:
         return idle  # what happened in an earlier run does not keep it from running
     if found:
         return cut(found[0], MESSAGE_LIMIT)
+    return _how_far(vm, instance, kind, unread)
+
+
+def _how_far(vm: Object | None, instance: Object | None, kind: str, unread: str) -> str:
+    """Say how far it got; nothing tells why not further."""
+    if unread and (vm is not None or kind != cluster.VM.name):
+        known = "it" if vm is None else f"its status is {_printable(vm)}, and its instance"
+        return cut(f"{known} could not be read: {unread}", MESSAGE_LIMIT)
     if vm is None and (instance is None or kind == cluster.VM.name):
         return f"the {kind} is not there"
     if instance is None:

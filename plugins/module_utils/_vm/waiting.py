@@ -38,7 +38,8 @@ def wait_for(
     with_claims: what is to be gone is so when the claims that go with it are.
     """
     deadline = (time.monotonic() if began is None else began) + timeout_seconds
-    return _Wait(api, resource, goals, dict(known or {}), timeout_seconds, deadline, with_claims).until_all()
+    with api.bounded(deadline):  # to find out why not, too
+        return _Wait(api, resource, goals, dict(known or {}), timeout_seconds, deadline, with_claims).until_all()
 
 
 @dataclass

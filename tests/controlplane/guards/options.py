@@ -10,6 +10,9 @@ from tests.controlplane.guards.guard import Guard
 _UNITS = "tests/unit/plugins/module_utils"
 _REDACT = "plugins/module_utils/_client/redact.py"
 _BY_REDACT = (f"{_UNITS}/_client/test_redact.py",)
+_BY_ARGUMENTS = (f"{_UNITS}/_client/test_redact_arguments.py",)
+_TRANSPORT = "plugins/module_utils/_client/transport.py"
+_BY_DEADLINE = (f"{_UNITS}/_client/test_deadline.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
@@ -76,10 +79,80 @@ GUARDS: tuple[Guard, ...] = (
         tests=_BY_REDACT,
     ),
     Guard(
+        file=_REDACT,
+        line='        yield from _misplaced(option["options"], value) if option.get("options") else ()\n    else:\n',
+        without="        return\n    else:\n",
+        because="Secrets of one of many machines would be shown where one of the task's only is not.",
+        tests=_BY_ARGUMENTS,
+    ),
+    Guard(
+        file=_REDACT,
+        line="    else:\n        yield from _texts(value)\n\n\ndef _in_kubeconfig",
+        without="\n\ndef _in_kubeconfig",
+        because="User data in a list where a mapping belongs would be shown with what is refused for it.",
+        tests=_BY_ARGUMENTS,
+    ),
+    Guard(
+        file=_REDACT,
+        line="                if _plain(key) in _OBJECTS:\n                    yield from _bare(inner)\n",
+        without="",
+        because="The server refuses a volume that is a text, and its user data would be shown with the refusal.",
+        tests=_BY_ARGUMENTS,
+    ),
+    Guard(
+        file=_REDACT,
+        line="            yield from () if is_user and isinstance(users, (list, tuple)) else _texts(one)",
+        without="            yield from ()",
+        because="A token in a user that is no mapping would be shown.",
+        tests=_BY_ARGUMENTS,
+    ),
+    Guard(
         file="plugins/module_utils/_service/ensure.py",
         line='"result": redact.redacted(after or {})}',
         without='"result": after or {}}',
         because="A Service's annotations may hold an address with a password.",
         tests=(f"{_UNITS}/_service/test_expose.py",),
+    ),
+    Guard(
+        file=_TRANSPORT,
+        line="        if self.deadline is not None and time.monotonic() + seconds > self.deadline:",
+        without="        if False:",
+        because="Each request after the end of a wait would be tried again for half a minute.",
+        tests=_BY_DEADLINE,
+    ),
+    Guard(
+        file=_TRANSPORT,
+        line="        return min(TIMEOUT_SECONDS, left)",
+        without="        return TIMEOUT_SECONDS",
+        because="A server that says nothing would hold a task for half a minute after its wait.",
+        tests=_BY_DEADLINE,
+    ),
+    Guard(
+        file="plugins/module_utils/_vm/waiting.py",
+        line="    with api.bounded(deadline):  # to find out why not, too",
+        without="    if True:",
+        because="To find out why a wait was in vain would take longer than the wait.",
+        tests=_BY_DEADLINE,
+    ),
+    Guard(
+        file="plugins/module_utils/_client/waiter.py",
+        line="            if isinstance(error, TimeIsUp) and seen.trouble:",
+        without="            if False:",
+        because="That there was no time would be told in the place of what the server did with it.",
+        tests=_BY_DEADLINE,
+    ),
+    Guard(
+        file="plugins/module_utils/_vm/diagnose.py",
+        line="        instance, unread = None, error.message",
+        without="        instance = None",
+        because="Of a guest that could not be looked at, it would be said that it is not there.",
+        tests=(f"{_UNITS}/_vm/test_diagnose.py",),
+    ),
+    Guard(
+        file="plugins/module_utils/_cluster/serving.py",
+        line="                with api.bounded(deadline):  # to say what is missing, too",
+        without="                if True:",
+        because="To say what is missing would take longer than the wait.",
+        tests=(f"{_UNITS}/_cluster/test_serving.py",),
     ),
 )

@@ -142,6 +142,13 @@ def test_a_module_creates_a_vm_and_shows_no_secret() -> None:
         pytest.param({"definition": "{canary-value"}, "definition", id="definition is no mapping"),
         pytest.param({"definition": {"kind": "canary-kind", "spec": {"userData": "canary-value"}}}, "kind", id="kind"),
         pytest.param({"cloud_init": {"user_data": "canary-value", "typ": "x"}}, "typ", id="misspelt suboption"),
+        pytest.param({"cloud_init": ["x: canary-value"]}, "cloud_init: is to be a mapping, not a list", id="a list"),
+        pytest.param(
+            {"name": None, "vms": [{"name": "a", "cloud_init": "x: canary-value"}]}, "vms[0].cloud_init", id="of many"
+        ),
+        pytest.param(
+            {"spec": '{"volumes": [{"userData": "canary-value"}]}', "run_strategy": "x"}, "run_strategy", id="JSON"
+        ),
         pytest.param(
             {"kubeconfig": "users: [canary-value::x]\n", "host": None}, "users[0] must be a mapping", id="inline YAML"
         ),

@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client import redact
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.argspec import auth_argument_spec
 
+KNOWN = auth_argument_spec()
 VM = {
     "metadata": {"annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{canary}", "note": "seen"}},
     "spec": {"volumes": [{"name": "c", "cloudInitNoCloud": {"userData": "canary", "secretRef": {"name": "s"}}}]},
@@ -58,7 +60,7 @@ URL = "https://joe:canary@images.example.org/a.img"
     ],
 )
 def test_a_password_in_any_text_is_hidden_and_the_rest_is_shown(obj: dict[str, Any]) -> None:
-    assert any("canary" in one for one in redact.secrets_in_arguments({"spec": obj}, frozenset({"spec"})))
+    assert any("canary" in one for one in redact.secrets_in_arguments({"spec": obj}, {"spec": {"type": "dict"}}))
     assert "canary" not in str(redact.redacted(obj))
     assert "canary" in str(obj), "the object itself stays as it is"
 
@@ -100,16 +102,15 @@ def test_arguments_are_searched_before_they_are_checked() -> None:
             "host": "https://shown.example.org",
             "_ansible_version": "2.19",
         },
-        frozenset({"definition", "kubeconfig", "vms", "host"}),
+        {**KNOWN, "definition": {"type": "dict"}, "vms": {"type": "list", "elements": "dict"}},
     )
     assert {"misspelt canary", '{"userData": "text canary"', "token canary", "listed canary"} <= found
     assert not found & {"https://shown.example.org", "2.19"}
 
 
 def test_a_path_of_a_kubeconfig_is_no_secret_and_an_inline_one_is() -> None:
-    known = frozenset({"kubeconfig"})
-    assert redact.secrets_in_arguments({"kubeconfig": "/home/u/.kube/config"}, known) == set()
-    assert redact.secrets_in_arguments({"kubeconfig": "{users: canary}"}, known) == {"{users: canary}"}
+    assert redact.secrets_in_arguments({"kubeconfig": "/home/u/.kube/config"}, KNOWN) == set()
+    assert redact.secrets_in_arguments({"kubeconfig": "{users: canary}"}, KNOWN) == {"{users: canary}"}
 
 
 @pytest.mark.parametrize(
@@ -120,7 +121,7 @@ def test_a_path_of_a_kubeconfig_is_no_secret_and_an_inline_one_is() -> None:
     ],
 )
 def test_a_kubeconfig_given_as_yaml_is_a_secret(text: str) -> None:
-    assert redact.secrets_in_arguments({"kubeconfig": text}, frozenset({"kubeconfig"})) == {text}
+    assert redact.secrets_in_arguments({"kubeconfig": text}, KNOWN) == {text}
 
 
 def test_names_with_values_are_no_secrets_but_in_a_credential_plugin() -> None:
@@ -166,4 +167,4 @@ def test_very_short_texts_are_not_masked_everywhere() -> None:
     ],
 )
 def test_the_password_in_a_proxy_s_address_is_a_secret(arguments: dict[str, Any], expected: set[str]) -> None:
-    assert redact.secrets_in_arguments(arguments, frozenset({"proxy", "no_proxy", "kubeconfig"})) == expected
+    assert redact.secrets_in_arguments(arguments, KNOWN) == expected

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import pytest
@@ -71,6 +72,9 @@ class Server:
             raise self.refusals.pop(0)
         chosen = fields.partition("metadata.name=")[2] if fields else None
         return [one for name, one in self.things.items() if chosen in (None, name)], str(self.version)
+
+    def bounded(self, _deadline: float) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def clone(self) -> Server:
         self.open += 1
@@ -238,6 +242,8 @@ def test_what_the_api_refuses_for_good_is_raised(clock: Clock) -> None:
 
 class Gone:
     """A transport whose server does not serve the kind any more."""
+
+    deadline: float | None = None
 
     def request(self, *_request: Any, **_options: Any) -> tuple[int, Any]:
         return 404, "404 page not found"

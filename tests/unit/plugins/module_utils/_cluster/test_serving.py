@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import pytest
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.api import Resource
-from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import TimedOut
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import TimedOut, Unavailable
 from ansible_collections.virtops.kubevirt.plugins.module_utils._cluster.serving import wait_until_serving
 
 REVISION = {"controller-revision-hash": "1"}
@@ -29,6 +31,9 @@ class Cluster:
         owned = {"labels": REVISION, "ownerReferences": [{"uid": "u"}]}
         revisions = [{"metadata": owned, "revision": 1}]
         self.beside = {"Pod": list(pods), "Node": list(nodes), "ControllerRevision": revisions}
+
+    def bounded(self, _deadline: float) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def read_all(self, resource: Resource, *, fields: str | None) -> tuple[list[dict[str, Any]], str]:
         name = (fields or "").removeprefix("metadata.name=")
@@ -73,6 +78,34 @@ def test_all_that_is_missing_is_said_what_others_rest_on_first() -> None:
         "Pod virt-api-1, container it: ErrImagePull not found; "
         "APIService v1.subresources.kubevirt.io: Available is False: no reason given"
     )
+
+
+def test_what_is_missing_is_said_also_where_its_pods_cannot_be_read() -> None:
+    class Busy(Cluster):
+        def list(self, resource: Resource, *, labels: str = "") -> list[dict[str, Any]]:
+            raise Unavailable("too busy")
+
+    with pytest.raises(TimedOut, match="Deployment virt-api: 0 of 1 updated"):
+        wait(Busy(an_object("Deployment", "virt-api", status={})))
+
+
+def test_to_say_what_is_missing_takes_no_longer_than_the_wait_may() -> None:
+    bounds: list[str] = []
+
+    class Watched(Cluster):
+        @contextmanager
+        def bounded(self, _deadline: float) -> Iterator[None]:
+            bounds.append("within")
+            yield
+            bounds.pop()
+
+        def list(self, resource: Resource, *, labels: str = "") -> list[dict[str, Any]]:
+            assert bounds
+            return []
+
+    with pytest.raises(TimedOut):
+        wait(Watched(an_object("Deployment", "virt-api", status={})))
+    assert bounds == []
 
 
 def test_what_was_deleted_meanwhile_is_missing() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import Unavailable
 from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import diagnose
 
 VM = {"spec": {"runStrategy": "Always"}, "status": {"printableStatus": "Starting"}}
@@ -45,6 +46,28 @@ NO_NODE = a_pod(conditions=[UNSCHEDULABLE])
 )
 def test_reason(vmi: dict[str, Any] | None, pods: list[Any], events: list[str], words: str) -> None:
     assert words in diagnose.reason(VM, vmi, pods, events)
+
+
+class Unreadable:
+    """An API that says nothing of instances, and has neither Pods nor events."""
+
+    def get(self, _resource: object, _name: str) -> None:
+        raise Unavailable("no time is left")
+
+    def list(self, _resource: object, **_selectors: object) -> list[Any]:
+        return []
+
+
+def test_that_there_is_no_instance_is_not_said_where_it_could_not_be_read() -> None:
+    told = diagnose.explain(Unreadable(), VM, "default", "web")
+    assert told["reason"] == "its status is Starting, and its instance could not be read: no time is left"
+
+
+@pytest.mark.parametrize("kind", ["VirtualMachine", "VirtualMachineInstance"])
+def test_of_what_was_never_seen_nothing_is_said_but_that(kind: str) -> None:
+    reason = diagnose.explain(Unreadable(), None, "default", "web", kind)["reason"]
+    expected = "is not there" if kind == "VirtualMachine" else "it could not be read: no time is left"
+    assert expected in reason
 
 
 @pytest.mark.parametrize("strategy", ["Halted", "Manual"])

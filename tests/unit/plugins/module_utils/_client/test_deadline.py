@@ -1,0 +1,190 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A wait ends in time, or a few seconds later, whatever answers it. Time is the test's: pauses and silence pass it."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client import transport as transport_module
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.api import Api, Resource
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.endpoint import Endpoint
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import TimeIsUp, Unavailable, VirtError
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.transport import LATE_SECONDS, Transport
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.waiter import Reached, Verdict, Waiter
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import cluster, waiting
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.goal import Goal
+
+from .test_rate import JSON, Answer, Clock
+
+THINGS = Resource("v1", "things", "Thing", "default")
+SECONDS = 10.0
+
+Behaviour = Callable[[Clock, float], Answer]
+
+
+def busy(asks: str = "") -> Behaviour:
+    return lambda _clock, _timeout: Answer(429, "text/plain", b"slow down\n", **({"Retry-After": asks} if asks else {}))
+
+
+def page(_clock: Clock, _timeout: float) -> Answer:
+    return Answer(502, "text/html", b"<html>no backend</html>")
+
+
+def cut(_clock: Clock, _timeout: float) -> Answer:
+    raise Unavailable("it hung up") from ConnectionResetError()
+
+
+def silent(clock: Clock, timeout: float) -> Answer:
+    clock.now += timeout
+    raise Unavailable("it says nothing") from TimeoutError()
+
+
+class Trickle(Answer):
+    """An answer of which a byte comes now and then."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(200, JSON)
+        self._clock = clock
+
+    def read1(self, _size: int) -> bytes:
+        self._clock.now += 1
+        return b" "
+
+
+BAD: dict[str, Behaviour] = {
+    "busy": busy(),
+    "busy for a minute": busy("60"),
+    "a proxy's page": page,
+    "cut": cut,
+    "silent": silent,
+    "a byte now and then": lambda clock, _timeout: Trickle(clock),
+}
+
+
+class Server:
+    """Answers what a test says, by what is asked for; the rest badly."""
+
+    def __init__(self, clock: Clock, behave: Behaviour, **good: Any) -> None:
+        self.clock, self._behave, self._good = clock, behave, good
+        self.asked: list[tuple[float, str]] = []
+
+    def send(self, _method: str, target: str, _payload: object, _headers: object, timeout: float) -> Answer:
+        assert timeout > 0
+        self.asked.append((self.clock.now, target))
+        self.clock.now += 0.01
+        path, _unused, query = target.partition("?")
+        of = next((one for one in self._good if f"/{one}" in path), None)
+        if of is None:
+            return self._behave(self.clock, timeout)
+        if "watch=" in query:
+            self.clock.now += timeout - 1
+            return Answer(200, JSON)
+        is_one = path.rpartition("/")[2] != of
+        found = self._good[of] if is_one else {"kind": "List", "metadata": {}, "items": [self._good[of]]}
+        return Answer(200, JSON, json.dumps(found).encode())
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    now = Clock()
+    monkeypatch.setattr(transport_module, "time", SimpleNamespace(monotonic=now.monotonic, sleep=now.sleep))
+    timed = functools.partial(Waiter, clock=now.monotonic, sleep=now.sleep)
+    monkeypatch.setattr(waiting, "Waiter", timed)
+    return now
+
+
+@pytest.fixture
+def api_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[Server], Api]:
+    def connected(server: Server) -> Api:
+        monkeypatch.setattr(Transport, "_send", lambda _self, *asked: server.send(*asked))
+        return Api(Transport(Endpoint(server="http://127.0.0.1")))
+
+    return connected
+
+
+def waited(api: Api, clock: Clock) -> Reached:
+    waiter = Waiter(
+        api,
+        THINGS,
+        lambda _name, _obj: Verdict(),
+        deadline=clock.now + SECONDS,
+        clock=clock.monotonic,
+        sleep=clock.sleep,
+    )
+    return waiter.until(["a"])["a"]
+
+
+@pytest.mark.parametrize("behave", BAD.values(), ids=BAD.keys())
+def test_a_wait_is_no_longer_because_of_what_answers(
+    clock: Clock, api_of: Callable[[Server], Api], behave: Behaviour
+) -> None:
+    began, server = clock.now, Server(clock, behave)
+    reached = waited(api_of(server), clock)
+    assert reached.trouble
+    assert "no time is left" not in reached.trouble, "but what the server did with it"
+    assert SECONDS <= clock.now - began <= SECONDS + LATE_SECONDS + 1.1
+    late = [when for when, _target in server.asked if when >= began + SECONDS]
+    assert len(late) <= 1, "the last look is one try"
+
+
+def test_before_time_is_up_what_may_pass_is_tried_again(clock: Clock, api_of: Callable[[Server], Api]) -> None:
+    began, server = clock.now, Server(clock, page)
+    waited(api_of(server), clock)
+    assert len([when for when, _target in server.asked if when < began + SECONDS]) > 2
+
+
+def test_a_wait_that_is_over_leaves_the_connection_as_it_was(clock: Clock, api_of: Callable[[Server], Api]) -> None:
+    server = Server(clock, page)
+    api = api_of(server)
+    waited(api, clock)
+    tried = len(server.asked)
+    with pytest.raises(Unavailable):
+        api.get(THINGS, "a")
+    assert len(server.asked) - tried == len(transport_module.PAUSES_SECONDS) + 1
+
+
+def test_with_no_time_at_all_a_good_answer_is_still_taken(clock: Clock, api_of: Callable[[Server], Api]) -> None:
+    api = api_of(Server(clock, page, things={"metadata": {"name": "a"}}))
+    with api.bounded(clock.now):
+        assert api.get(THINGS, "a")
+
+
+METADATA = {"name": "web", "namespace": "default", "uid": "u"}
+VM = {"kind": "VirtualMachine", "metadata": METADATA, "spec": {"runStrategy": "Always"}}
+VMI = {"kind": "VirtualMachineInstance", "metadata": METADATA, "status": {"phase": "Scheduling"}}
+
+
+def why_in_vain(api: Api, clock: Clock) -> VirtError:
+    resource = cluster.VM.resource("default")
+    done = waiting.wait_for(api, resource, {"web": Goal("running")}, timeout_seconds=SECONDS, began=clock.now)
+    assert isinstance(done["web"], VirtError)
+    return done["web"]
+
+
+@pytest.mark.parametrize("behave", BAD.values(), ids=BAD.keys())
+def test_to_find_out_why_takes_no_longer_either(
+    clock: Clock, api_of: Callable[[Server], Api], behave: Behaviour
+) -> None:
+    """Who may see the machine, and gets no answer about its Pods and events."""
+    began = clock.now
+    server = Server(clock, behave, virtualmachineinstances=VMI, virtualmachines=VM)
+    error = why_in_vain(api_of(server), clock)
+    assert "its instance is Scheduling" in error.message
+    assert clock.now - began <= SECONDS + LATE_SECONDS + 1.1
+    about = [target for _when, target in server.asked if "virtualmachine" not in target.partition("?")[0]]
+    assert len(about) == len(set(about)), "one try each"
+
+
+def test_after_that_nothing_is_asked(clock: Clock, api_of: Callable[[Server], Api]) -> None:
+    server = Server(clock, silent)
+    api = api_of(server)
+    with api.bounded(clock.now - LATE_SECONDS), pytest.raises(TimeIsUp):
+        api.get(THINGS, "a")
+    assert server.asked == []

@@ -1,0 +1,91 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Arguments of the wrong shape: a module refuses them, and what it shows of them (invocation) has no secret."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible.module_utils.common.parameters import remove_values
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client import redact
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.argspec import vm_spec
+
+USER_DATA = "#cloud-config\npassword: canary"
+
+
+def shown(arguments: dict[str, Any]) -> str:
+    """Return what Ansible shows of a task's arguments."""
+    return str(remove_values(arguments, redact.secrets_in_arguments(arguments, vm_spec())))
+
+
+OF_A_MACHINE: dict[str, dict[str, Any]] = {
+    "cloud-init is a text": {"cloud_init": USER_DATA},
+    "cloud-init is a list of texts": {"cloud_init": [USER_DATA]},
+    "cloud-init is a list of lists": {"cloud_init": [[USER_DATA]]},
+    "cloud-init is a mapping in a list": {"cloud_init": [{"user-dat": USER_DATA}]},
+    "cloud-init with a misspelt name": {"cloud_init": {"usr_dat": USER_DATA}},
+    "cloud-init in the place of a reference": {"cloud_init": {"user_data_secret": [USER_DATA]}},
+    "a definition is a text": {"definition": "userData: canary"},
+    "a definition is a list": {"definition": ["userData: canary"]},
+    "a definition by its other name": {"resource_definition": "userData: canary"},
+    "a spec is a list": {"spec": ["userData: canary"]},
+    "volumes are a text": {"volumes": "userData: canary"},
+    "volumes are texts": {"volumes": ["userData: canary"]},
+    "templates of disks are texts": {"data_volume_templates": ["extraHeaders: canary"]},
+    "annotations are a list": {"annotations": ["kubevirt.io/ignitiondata: canary"]},
+    "annotations of a definition": {"definition": {"metadata": {"annotations": ["kubevirt.io/ignitiondata: canary"]}}},
+    "volumes of a spec": {"spec": {"volumes": ["userData: canary"]}},
+    "a volume of a spec": {"spec": {"volumes": [{"name": "c", "cloudInitNoCloud": "userData: canary"}]}},
+    "another volume of a spec": {"spec": {"volumes": [{"name": "c", "cloudInitConfigDrive": ["userData: canary"]}]}},
+    "a text that has a list": {"memory": ["canary"]},
+    "a text that has a mapping": {"image": {"user": "canary"}},
+    "a mapping written as a text": {"annotations": "kubevirt.io/ignitiondata=canary"},
+}
+"""Of options that kubevirt_vm has for one machine, at its top and in `vms`."""
+
+
+@pytest.mark.parametrize("options", OF_A_MACHINE.values(), ids=OF_A_MACHINE.keys())
+def test_a_secret_in_the_wrong_shape_is_not_shown(options: dict[str, Any]) -> None:
+    assert "canary" not in shown({"name": "a", **options})
+    assert "canary" not in shown({"vms": [{"name": "a", **options}]})
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param({"vms": "cloud_init: canary"}, id="machines are a text"),
+        pytest.param({"vms": ["cloud_init: canary"]}, id="machines are texts"),
+        pytest.param({"vms": [[{"cloud_init": {"x": "canary"}}]]}, id="machines are lists"),
+        pytest.param({"vms": {"cloud_init": "canary"}}, id="one machine, that is no list"),
+        pytest.param({"kubeconfig": ["token: canary"]}, id="a kubeconfig is a list"),
+        pytest.param({"kubeconfig": {"users": ["token: canary"]}}, id="users are texts"),
+        pytest.param({"kubeconfig": {"users": [{"name": "u", "user": "token: canary"}]}}, id="a user is a text"),
+        pytest.param({"kubeconfig": {"users": {"u": "token: canary"}}}, id="users by name"),
+        pytest.param({"proxy_headers": "basic_auth: joe:canary"}, id="headers are a text"),
+        pytest.param({"impersonate_groups": [{"token": ["canary"]}]}, id="a list of texts has a mapping"),
+    ],
+)
+def test_nor_is_one_in_an_option_of_the_task(arguments: dict[str, Any]) -> None:
+    assert "canary" not in shown(arguments)
+
+
+@pytest.mark.parametrize("text", ['{"userData": "canary"}', "userData=canary"])
+def test_what_a_text_that_writes_a_mapping_says_is_secret_when_it_is_read_too(text: str) -> None:
+    assert "canary" in redact.secrets_in_arguments({"definition": text}, vm_spec())
+
+
+def test_what_has_the_shape_of_its_option_is_shown() -> None:
+    arguments = {
+        "definition": {"kind": "VirtualMachine", "metadata": {"labels": {"app": "seen"}}},
+        "impersonate_groups": ["seen"],
+        "kubeconfig": {"contexts": [{"name": "seen", "context": {"user": "seen"}}], "users": [{"name": "seen"}]},
+        "labels": {"app": "seen"},
+        "memory": "seen",
+        "spec": {
+            "accessCredentials": [{"userPassword": {"propagationMethod": {"qemuGuestAgent": {"users": ["seen"]}}}}]
+        },
+        "vms": [{"name": "seen", "volumes": [{"name": "seen", "containerDisk": {"image": "seen"}}]}],
+    }
+    assert redact.secrets_in_arguments(arguments, vm_spec()) == set()
