@@ -27,6 +27,8 @@ class _Memory:
     """Names of the batch under which the API server found nothing, since this process last tried to make one."""
     found: dict[str, str] = field(default_factory=dict)
     """By name of the batch: UID of the instance that the API server found since this process last tried to make one."""
+    doubted: set[str] = field(default_factory=set)
+    """Names under which this process last tried to make an instance, and does not know whether there is one."""
     current: str = ""
     """resourceVersion of the set that the API server itself has told."""
 
@@ -63,16 +65,23 @@ class Memories:
         """Tell whether the API server itself has said that this instance has the name."""
         return self._of(key, seen).found.get(name) == uid
 
+    def doubted(self, key: Key, seen: VirtualMachineInstanceReplicaSet) -> frozenset[str]:
+        """Return the names of the batch under which this process may have made an instance, unseen."""
+        return frozenset(self._of(key, seen).doubted)
+
     def note_absent(self, key: Key, name: str) -> None:
         self._by_key[key].absent.add(name)
+        self._by_key[key].doubted.discard(name)
 
     def note_found(self, key: Key, name: str, uid: str) -> None:
         self._by_key[key].found[name] = uid
+        self._by_key[key].doubted.discard(name)
 
     def note_attempt(self, key: Key, name: str) -> None:
         """Take note that an instance is about to be made: whatever the answer, its name may be taken then."""
         self._by_key[key].absent.discard(name)
         self._by_key[key].found.pop(name, None)
+        self._by_key[key].doubted.add(name)
 
     def forget(self, key: Key) -> None:
         self._by_key.pop(key, None)

@@ -109,6 +109,7 @@ class ReplicaSetReconciler:
                 (one.metadata.name, self._memories.is_found(key, replica_set, one.metadata.name, one.metadata.uid))
                 for one in self._members.read(Key(key.namespace, name) for name in names)
             ),
+            doubted=self._memories.doubted(key, replica_set),
             now=self._clock.now(),
             deletes_sent=frozenset(one.metadata.uid for one in members if self._is_delete_sent(one)),
             problems=tuple(str(one) for one in problems),
@@ -194,10 +195,12 @@ class ReplicaSetReconciler:
             made = await self._api.create(VIRTUAL_MACHINE_INSTANCE, key.namespace, body)
         except AlreadyExists as error:
             # Ours from a write whose answer was lost, or somebody else's: look at it, then decide again.
-            await self._api.get(VIRTUAL_MACHINE_INSTANCE, key)
+            found = await self._api.get(VIRTUAL_MACHINE_INSTANCE, key)
+            self._memories.note_found(_key(replica_set), action.name, found["metadata"]["uid"])
             raise Conflict(str(error)) from error
         text = f"Started the virtual machine by creating the new virtual machine instance {action.name}"
         uid = made["metadata"]["uid"]
+        self._memories.note_found(_key(replica_set), action.name, uid)
         self._events.record(_regarding(replica_set), "Normal", "SuccessfulCreate", text, occurrence=uid)
 
     async def _delete(self, world: World, action: DeleteVmi) -> None:

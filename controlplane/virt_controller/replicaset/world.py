@@ -38,6 +38,8 @@ class World:
     """Those of them of which the API server has said so, since this process last tried to make one."""
     shown: tuple[tuple[str, bool], ...] = ()
     """The other names of the batch, and whether the API server itself has said that it is this instance's."""
+    doubted: frozenset[str] = frozenset()
+    """Names of the batch under which this process may have made an instance, unseen: of none it has had an answer."""
     now: float
     """Seconds since the epoch."""
     deletes_sent: frozenset[str] = frozenset()
@@ -60,8 +62,11 @@ class World:
 
     @property
     def unsure(self) -> tuple[str, ...]:
-        """Names of the batch whose instance does not count, and under which another may have been made, unseen."""
-        counting = {one.metadata.name for one in self.active}
+        """Names of the batch under which another instance than the one that is shown may have been made, unseen.
+
+        Which is nothing to ask about one that counts, unless this process tried to make another after it.
+        """
+        counting = {one.metadata.name for one in self.active} - self.doubted
         return tuple(name for name, is_found in self.shown if not is_found and name not in counting)
 
     @property

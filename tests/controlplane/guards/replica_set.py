@@ -22,6 +22,20 @@ _BY_CHANCE = ("tests/controlplane/virt_controller/replicaset/test_never_more.py"
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
+        file=_WORLD,
+        line="for one in self.active} - self.doubted",
+        without="for one in self.active}",
+        because="One that was made again under the name of one that still seems to count would be one too many.",
+        tests=_BY_DECIDE,
+    ),
+    Guard(
+        file=_MEMORY,
+        line="        self._by_key[key].doubted.add(name)\n",
+        without="",
+        because="An attempt without an answer would be forgotten.",
+        tests=_BY_MEMORY,
+    ),
+    Guard(
         file="controlplane/virt_controller/replicaset/decide.py",
         line="    if missing > 0 and not world.unmade and world.unsure:\n",
         without="    if False:\n",

@@ -69,6 +69,12 @@ def test_no_batch_begins_while_another_may_be_there_under_a_name_of_the_last(
     assert words(decide(world)) == expected
 
 
+def test_no_batch_begins_while_one_that_seems_to_count_may_be_another_by_now() -> None:
+    """It ended, its name was used again, the answer to that was lost, and nothing of it is seen yet."""
+    world = a_world(a_set(2), A, shown=((A.metadata.name, False),), doubted=frozenset({A.metadata.name}))
+    assert words(decide(world)) == [f"look for {A.metadata.name}"]
+
+
 @pytest.mark.parametrize(
     ("replicas", "members", "expected"),
     [

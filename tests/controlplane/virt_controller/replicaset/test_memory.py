@@ -117,3 +117,13 @@ def test_what_is_gone_is_forgotten() -> None:
     memories.note_told(WEB, at(10), "10")
     memories.forget(WEB)
     assert not memories.is_current(WEB, at(10))
+
+
+def test_a_name_is_in_doubt_from_the_attempt_until_the_api_server_has_said_what_has_it() -> None:
+    memories, seen = Memories(), at(10, batches=1, size=2)
+    assert memories.doubted(WEB, seen) == frozenset()
+    for name in ("a", "b", "c"):
+        memories.note_attempt(WEB, name)
+    memories.note_absent(WEB, "a")
+    memories.note_found(WEB, "b", "uid")
+    assert memories.doubted(WEB, seen) == {"c"}

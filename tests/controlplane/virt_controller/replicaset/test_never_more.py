@@ -23,6 +23,11 @@ def test_a_name_that_is_used_again_unseen_is_asked_for_before_the_next_batch() -
     SetPlay(500115).run(1000)
 
 
+def test_so_is_one_that_the_cache_still_shows_as_it_was_while_it_counted() -> None:
+    """Found by chance: the next batch would begin by it, and then it was heard to be over."""
+    SetPlay(7312703).run(1000)
+
+
 def test_chance_makes_enough_happen() -> None:
     """The seeds make instances and end some, or they prove nothing."""
     plays = [SetPlay(seed) for seed in range(1, 9)]
