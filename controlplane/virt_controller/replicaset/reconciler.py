@@ -195,8 +195,7 @@ class ReplicaSetReconciler:
             made = await self._api.create(VIRTUAL_MACHINE_INSTANCE, key.namespace, body)
         except AlreadyExists as error:
             # Ours from a write whose answer was lost, or somebody else's: look at it, then decide again.
-            found = await self._api.get(VIRTUAL_MACHINE_INSTANCE, key)
-            self._memories.note_found(_key(replica_set), action.name, found["metadata"]["uid"])
+            await self._api.get(VIRTUAL_MACHINE_INSTANCE, key)
             raise Conflict(str(error)) from error
         text = f"Started the virtual machine by creating the new virtual machine instance {action.name}"
         uid = made["metadata"]["uid"]

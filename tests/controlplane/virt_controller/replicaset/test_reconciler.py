@@ -211,6 +211,24 @@ async def test_a_create_whose_answer_was_lost_is_found_and_no_other_is_made(caug
     assert len(stand.vmis) == 4
 
 
+async def test_only_what_had_no_answer_is_in_doubt() -> None:
+    stand = Stand(2)
+    done, asked = stand.store.create, []
+
+    def create(*args: Any, **options: Any) -> Json:
+        made = done(*args, **options)
+        asked.append(made["metadata"]["name"])
+        if len(asked) == 2:
+            raise Unavailable("connection reset")
+        return made
+
+    stand.store.create = create  # type: ignore[method-assign]
+    await stand.run(catch_up=False)
+    world = stand.reconciler.observe(WEB)
+    assert world is not None
+    assert world.doubted == {asked[1]}
+
+
 @BY_TESTS
 async def test_a_batch_whose_beginning_was_not_answered_is_begun_once(caught_up: bool) -> None:
     stand = Stand(2)
