@@ -39,9 +39,10 @@ PATIENCE_SECONDS = 0.3
 """Of every call on the attacker; in production 10 s."""
 STARTS, ROUNDS = 30, 2
 """Of the neighbour: so many in each turn at least, and so many turns."""
-NOISE_SECONDS = 0.005
-"""What the attacker's threads, which are this process's, may add to a start of about 1 ms; who waits for a hung
-launcher waits 300 ms."""
+NOISE_SECONDS = 0.025
+"""What the attacker's threads, which are this process's, may add to a start of about 1 ms, and three turns of 8 ms that
+a busy machine gives to others, to which half of the starts are lost or not; who waits for a hung launcher waits 300 ms.
+"""
 BLOCK_SECONDS = 0.5
 """For so long the loop may never stand still."""
 SPAWN = Callable[..., Hostile]
