@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections import deque
 
 _END = b"\r\n\r\n"
+_MOST_AHEAD = 8
+"""Requests of which none is answered: each takes some kilobytes more than its bytes. No API server sends any ahead."""
 
 
 class Heads:
@@ -37,6 +39,8 @@ class Heads:
             size = min(left, self._body)
             self._body -= size
             return size
+        if len(self._unanswered) >= _MOST_AHEAD:
+            return 0
         looked_at = self._end_of_last + data[at : at + self._most + len(_END)]
         found = looked_at.find(_END)
         size = left if found < 0 else found + len(_END) - len(self._end_of_last)

@@ -296,6 +296,26 @@ async def test_what_is_sent_ahead_of_an_answer_is_bounded_in_all() -> None:
     await one.settled()
 
 
+@pytest.mark.parametrize(("number", "is_refused"), [(8, False), (9, True)])
+async def test_few_requests_are_sent_ahead_of_their_answers_however_short_they_are(
+    number: int, is_refused: bool
+) -> None:
+    """Each takes kilobytes more than its bytes: hundreds of them were held of each connection."""
+    answered = asyncio.Event()
+
+    async def wait(request: web.BaseRequest) -> web.StreamResponse:
+        await answered.wait()
+        return web.Response()
+
+    one = Quick(wait)
+    for _unused in range(number):
+        await one.say(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert one.is_refused is is_refused
+    one.end()
+    answered.set()
+    await one.settled()
+
+
 async def test_what_was_sent_ahead_counts_until_it_is_answered() -> None:
     turns = asyncio.Semaphore(0)
 

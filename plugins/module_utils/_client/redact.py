@@ -175,6 +175,8 @@ def _parsed(text: Any) -> Any:
 
 
 def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, (int, float)) and not isinstance(value, bool):  # as YAML reads a password without quotes
+        value = str(value)
     if isinstance(value, str):
         if len(value) >= SHORTEST:
             yield value

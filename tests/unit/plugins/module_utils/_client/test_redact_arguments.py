@@ -46,6 +46,13 @@ OF_A_MACHINE: dict[str, dict[str, Any]] = {
 """Of options that kubevirt_vm has for one machine, at its top and in `vms`."""
 
 
+def test_a_number_in_a_secrets_place_is_one() -> None:
+    """YAML reads a password of digits as a number, and the module says that it must be a text."""
+    users = [{"name": "u", "user": {"token": 31415926, "password": 27.1828}}]
+    found = shown({"kubeconfig": {"users": users}, "api_kye": 16180339})
+    assert not [one for one in ("31415926", "27.1828", "16180339") if one in found]
+
+
 @pytest.mark.parametrize("options", OF_A_MACHINE.values(), ids=OF_A_MACHINE.keys())
 def test_a_secret_in_the_wrong_shape_is_not_shown(options: dict[str, Any]) -> None:
     assert "canary" not in shown({"name": "a", **options})
