@@ -13,8 +13,8 @@ from __future__ import annotations
 class Shares:
     """A bounded quantity, e.g. of bytes. While it is short, who holds an even share or more gets no more.
 
-    Everybody may have an even share at any time, and who came before keeps what it has: of peers that come one after the
-    other and take all they may, in all 1 + 1/2 + 1/3 ... of the bound is held, five times the bound by eighty of them.
+    Everybody may have an even share at any time, and who came before keeps what it has: peers that come one after the
+    other and take all they may hold 1 + 1/2 + 1/3 ... of the bound in all, which is five times the bound for eighty.
     """
 
     def __init__(self, most: int, least: int = 0) -> None:

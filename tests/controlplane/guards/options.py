@@ -19,7 +19,7 @@ GUARDS: tuple[Guard, ...] = (
         file="plugins/module_utils/_client/redact.py",
         line="    if isinstance(value, (int, float)) and not isinstance(value, bool):",
         without="    if False:",
-        because="A password of digits, which YAML reads as a number, would be shown by the refusal that asks for a text.",
+        because="A password of digits, which YAML reads as a number, would be shown where a text is asked for.",
         tests=("tests/unit/plugins/module_utils/_client/test_redact_arguments.py",),
     ),
     Guard(
