@@ -37,9 +37,9 @@ FRESH_SECONDS = 10.0
 """So long an answer to a person is good for others; upstream asks an agent for its users so often."""
 _ALL_EVERY = 15
 """So many rounds after it was told, what seldom changes is asked again: half an hour at the usual pace."""
-_TURNS, _TURNS_RATE = 10, 1 / 60
+_TURNS, _TURNS_RATE = 30, 1 / 60
 """Rounds that an agent can have out of turn by coming and going, and how many come back in a second. A guest that
-boots, is paused and goes on has five."""
+boots, is paused and goes on has five, and one that is reset two: who tries all verbs in a minute is told of each."""
 
 
 class NoAgent(Exception):

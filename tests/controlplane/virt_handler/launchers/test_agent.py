@@ -213,7 +213,19 @@ async def test_an_agent_that_comes_and_goes_is_believed_ever_less_often() -> Non
             asked.agent.look(guest, is_connected=number % 2 == 0)
             await asyncio.sleep(0)
             await asyncio.sleep(0)
-    assert len(asked.told) <= 11
+    assert len(asked.told) <= 31
+
+
+async def test_a_person_who_tries_all_verbs_in_a_minute_is_told_of_each() -> None:
+    """Each pause, reset and reboot is two; with ten of them the last ones were told a minute late."""
+    asked, guest = Asked(), await a_guest(FakeAgent())
+    async with asked.following():
+        for number in range(1, 15):
+            asked.agent.look(guest, is_connected=True)
+            await asked.rounds(2 * number - 1)
+            asked.agent.look(None, is_connected=False)
+            await asked.rounds(2 * number)
+    assert asked.told[-1] == Told()
 
 
 @pytest.mark.usefixtures("quickly")
