@@ -60,8 +60,9 @@ for pid in filter(str.isdigit, os.listdir("/proc")):
         line = open(f"/proc/{pid}/cmdline").read()
     except OSError:
         continue
-    if line.startswith("/usr/bin/qemu-system-x86_64"):
-        found.append(re.search("guest=([0-9a-f-]{36})", line).group(1))
+    guest = re.search("guest=([0-9a-f-]{36})", line)  # none where libvirt asks a QEMU what it can do
+    if line.startswith("/usr/bin/qemu-system-x86_64") and guest:
+        found.append(guest.group(1))
 print(json.dumps(found))
 """
 

@@ -8,7 +8,6 @@ Strictness belongs to admission (controlplane.api.admission.fields). A controlle
 
 from __future__ import annotations
 
-import threading
 from typing import Any, TypeVar
 
 import msgspec
@@ -17,6 +16,7 @@ from controlplane.api.objects.kubevirt import KubeVirt
 from controlplane.api.objects.meta import Node, Object
 from controlplane.api.objects.vm import VirtualMachine
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.api.reading import decoder
 
 T = TypeVar("T", bound=msgspec.Struct)
 Source = bytes | dict[str, Any]
@@ -43,10 +43,10 @@ def decode_kubevirt(source: Source) -> KubeVirt:
 
 def decode(source: Source, kind: type[T]) -> T:
     """Read an object of some type; DecodeError says which field does not fit."""
-    decoder = _decoder(kind)
+    reader = decoder(kind)
     try:
         try:
-            return decoder.decode(source) if isinstance(source, bytes) else msgspec.convert(source, kind)
+            return reader.decode(source) if isinstance(source, bytes) else msgspec.convert(source, kind)
         except msgspec.ValidationError:
             return _without_nulls(msgspec.json.decode(source) if isinstance(source, bytes) else source, kind)
     except (msgspec.DecodeError, UnicodeError) as error:
@@ -61,22 +61,6 @@ def encode(node: Node) -> dict[str, Any]:
     if isinstance(node, Object):
         return {"apiVersion": node.resource.api_version, "kind": node.resource.kind, **plain}
     return plain
-
-
-_DECODERS: dict[type[Any], msgspec.json.Decoder[Any]] = {}
-_making = threading.Lock()
-
-
-def _decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
-    """Return what reads a type. Made by one thread at a time, and before anything of the type is converted.
-
-    msgspec notes on a type how it is read, at its first use, and others see the note before it is complete: two threads
-    that read the first objects of a type at once ended their process (SIGSEGV, msgspec 0.22).
-    """
-    if kind not in _DECODERS:
-        with _making:
-            _DECODERS[kind] = msgspec.json.Decoder(kind)
-    return _DECODERS[kind]
 
 
 def _without_nulls(plain: dict[str, Any], kind: type[T]) -> T:

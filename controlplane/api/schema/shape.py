@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec import Struct, inspect
 
+from controlplane.api.reading import structure
 from controlplane.api.schema.bounds import Bounds
 
 
@@ -32,7 +33,7 @@ _PLAIN: dict[type[Any], type] = {inspect.StrType: str, inspect.IntType: int, ins
 @cache
 def shapes(kind: type[Struct]) -> dict[str, tuple[Shape, bool]]:
     """Return what each field of a type must be, by its name in JSON, and whether it must be there."""
-    info = inspect.type_info(kind)
+    info = structure(kind)
     if not isinstance(info, inspect.StructType):
         raise TypeError(f"{kind} is not a struct")
     return {field.encode_name: (_shape(field.type, Bounds()), field.required) for field in info.fields}

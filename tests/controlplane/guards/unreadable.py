@@ -22,10 +22,17 @@ _BY_REASONS = ("tests/controlplane/virt_controller/vmi/test_reconciler.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
-        file="controlplane/api/objects/decode.py",
+        file="controlplane/api/reading.py",
         line="        with _making:\n            _DECODERS[kind] =",
         without="        if True:\n            _DECODERS[kind] =",
         because="Two threads that read the first objects of a type at once would end their process.",
+        tests=("tests/controlplane/api/objects/test_first_reads.py",),
+    ),
+    Guard(
+        file="controlplane/api/reading.py",
+        line="    with _making:\n        return inspect",
+        without="    if True:\n        return inspect",
+        because="A thread that finds out how a type is built, beside one that reads it first, would end its process.",
         tests=("tests/controlplane/api/objects/test_first_reads.py",),
     ),
     Guard(

@@ -16,6 +16,8 @@ from collections.abc import Callable
 from controlplane.api.admission.review import parse_review
 from controlplane.api.objects.decode import decode_vm, decode_vmi
 from controlplane.api.objects.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE
+from controlplane.api.objects.vm import VirtualMachine
+from controlplane.api.schema.shape import shapes
 from tests.controlplane.api.relocated import machine
 
 THREADS = 8
@@ -23,9 +25,11 @@ VM = machine(VIRTUAL_MACHINE)
 VMI = machine(VIRTUAL_MACHINE_INSTANCE)
 REVIEW = {"request": {"uid": "u", "kind": {"kind": "VirtualMachine"}, "operation": "CREATE", "object": VM}}
 
+
 DOORS: dict[str, Callable[[int], object]] = {
     "bytes": lambda number: (decode_vm, decode_vmi)[number % 2](json.dumps((VM, VMI)[number % 2]).encode()),
     "plain": lambda number: (decode_vm, decode_vmi)[number % 2]((VM, VMI)[number % 2]),
+    "shapes": lambda number: decode_vm(VM) if number % 2 else shapes(VirtualMachine),
     "review": lambda _number: parse_review(json.dumps(REVIEW).encode()),
 }
 

@@ -10,14 +10,21 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from controlplane.api import reading
 from tests.controlplane.api.objects.first_reads import DOORS
 
 CONTROL_PLANE = Path(__file__).resolve().parents[4] / "controlplane"
-DOOR = CONTROL_PLANE / "api/objects/decode.py"
+MAKERS = {CONTROL_PLANE / "api/objects/decode.py", CONTROL_PLANE / "api/reading.py"}
+NOTING = {"convert", "type_info", "multi_type_info", "Decoder"}
 PLAIN = {"dict", "list", "tuple", "str", "int", "bool"}
 """Nothing is noted on these."""
+
+
+class _Unread(msgspec.Struct):
+    """Of which nobody has asked anything."""
 
 
 @pytest.mark.parametrize("door", DOORS)
@@ -29,28 +36,61 @@ def test_threads_that_read_the_first_objects_of_a_type_at_once_all_get_theirs(do
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
+def test_no_thread_finds_out_how_a_type_is_built_beside_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    beside: list[bool] = []
+    monkeypatch.setattr(reading.inspect, "type_info", lambda _kind: beside.append(reading._making.locked()))
+    monkeypatch.setattr(reading.msgspec.json, "Decoder", lambda _kind: beside.append(reading._making.locked()))
+
+    reading.structure(_Unread)
+    reading.decoder(_Unread)
+
+    assert beside == [True, True]
+
+
 def _first_uses(source: str) -> list[str]:
-    """Return the calls of msgspec that make what reads a type of ours at the moment of reading."""
-    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
-    typed = {
-        ast.unparse(call): ast.unparse(keyword.value).partition("[")[0]
+    """Return the calls of msgspec that note how a type of ours is read, and are made once the module is loaded."""
+    tree = ast.parse(source)
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    functions = [
+        node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+    ]
+    later = {id(node) for function in functions for node in ast.walk(function)}
+    typed = [
+        ast.unparse(call)
         for call in calls
         for keyword in call.keywords
-        if keyword.arg == "type" and ast.unparse(call.func).startswith("msgspec.")
-    }
-    converted = [ast.unparse(call) for call in calls if ast.unparse(call.func) == "msgspec.convert"]
-    return [call for call, kind in typed.items() if kind not in PLAIN] + converted
+        if keyword.arg == "type"
+        and ast.unparse(call.func).startswith("msgspec.")
+        and ast.unparse(keyword.value).partition("[")[0] not in PLAIN
+    ]
+    named = [
+        ast.unparse(call)
+        for call in calls
+        if ast.unparse(call.func).rpartition(".")[2] in NOTING
+        and (id(call) in later or "ecoder" not in ast.unparse(call.func))
+    ]
+    return typed + named
 
 
 def test_a_use_of_that_kind_is_seen() -> None:
-    source = (
-        "msgspec.json.decode(raw, type=_Kind)\nmsgspec.json.decode(raw, type=dict[str, str])\nmsgspec.convert(a, B)"
-    )
+    source = """
+msgspec.json.decode(raw, type=_Kind)
+msgspec.json.decode(raw, type=dict[str, str])
+msgspec.convert(a, B)
+inspect.type_info(B)
+at_load = msgspec.json.Decoder(B)
+def later(): return msgspec.json.Decoder(B)
+"""
 
-    assert _first_uses(source) == ["msgspec.json.decode(raw, type=_Kind)", "msgspec.convert(a, B)"]
+    assert _first_uses(source) == [
+        "msgspec.json.decode(raw, type=_Kind)",
+        "msgspec.convert(a, B)",
+        "inspect.type_info(B)",
+        "msgspec.json.Decoder(B)",
+    ]
 
 
 def test_every_module_makes_what_reads_its_types_when_it_is_loaded() -> None:
-    sources = {path: path.read_text() for path in CONTROL_PLANE.rglob("*.py") if path != DOOR}
+    sources = {path: path.read_text() for path in CONTROL_PLANE.rglob("*.py") if path not in MAKERS}
 
     assert {path.name: found for path, source in sources.items() if (found := _first_uses(source))} == {}
