@@ -20,6 +20,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
+from collections.abc import Callable
 from typing import Any
 
 from aiohttp import hdrs
@@ -57,12 +58,15 @@ log.addFilter(_OwnFaults())
 class Connection(RequestHandler):
     """As aiohttp's, but that heads are bounded, and a body needs a length unless the peer has proved who it is."""
 
-    __slots__ = ("_chunks", "_end", "_end_of_last", "_heads", "_is_lost", "_is_refused", "is_proven")
+    __slots__ = ("_chunks", "_end", "_end_of_last", "_heads", "_is_refused", "_once_written", "is_proven", "wire")
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, logger=log, **options)
-        self.is_proven = self._is_refused = self._is_lost = False
+        self.is_proven = self._is_refused = False
         """is_proven: the peer has a certificate that the handshake took."""
+        self.wire: asyncio.Transport | None = None
+        """Until it is lost. aiohttp knows nothing of one any more that it has closed, and that may yet write."""
+        self._once_written: Callable[[], None] | None = None
         self._end: asyncio.TimerHandle | None = None
         self._end_of_last = b""
         """A header may be cut in two."""
@@ -71,27 +75,47 @@ class Connection(RequestHandler):
         """The body of which nobody knows yet how long it is."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.wire = transport if isinstance(transport, asyncio.Transport) else None
         super().connection_made(transport)
         tls = transport.get_extra_info("ssl_object")
         self.is_proven = isinstance(tls, ssl.SSLObject) and tls.getpeercert(binary_form=True) is not None
         if self.is_proven:
             self._heads = Heads(MOST_PROVEN_HEAD_BYTES)
         if self._task_handler is not None:  # it ends when nothing more is to be answered
-            self._task_handler.add_done_callback(lambda _task: self._ends(transport))
+            self._task_handler.add_done_callback(lambda _task: self._ends())
 
     def connection_lost(self, exc: BaseException | None) -> None:
+        self.wire = None
         super().connection_lost(exc)
-        self._is_lost = True
         if self._end is not None:
             self._end.cancel()
 
-    def _ends(self, transport: asyncio.BaseTransport) -> None:
-        if not self._is_lost and isinstance(transport, asyncio.Transport):
-            self._end = self._loop.call_later(LAST_WORDS_SECONDS, transport.abort)
+    def _ends(self) -> None:
+        if self.wire is not None and self._end is None:
+            self._end = self._loop.call_later(LAST_WORDS_SECONDS, self.wire.abort)
+
+    @property
+    def unwritten(self) -> int:
+        """How many bytes the kernel has not taken. Those that are encrypted are in the transport below TLS."""
+        if self.wire is None:  # what a lost one says of its buffer may stay as it was
+            return 0
+        below = getattr(getattr(self.wire, "_ssl_protocol", None), "_transport", None)
+        buffers = (self.wire, below) if isinstance(below, asyncio.Transport) else (self.wire,)
+        return sum(one.get_write_buffer_size() for one in buffers)
+
+    def handed_over(self, once_written: Callable[[], None]) -> None:
+        """Call this when the answer that was just made is written, if something arrives no sooner than that.
+
+        Whoever looks now and then may see it later, and what is sent after an answer is not sent ahead of it.
+        """
+        self._once_written = once_written
 
     def data_received(self, data: bytes) -> None:
         if self._is_refused or self._close:
             return
+        if self._once_written is not None and not self.unwritten:
+            self._once_written()
+            self._once_written = None
         if not self.is_proven:
             looked_at = self._end_of_last + data
             if _IN_CHUNKS in looked_at.lower():
@@ -110,7 +134,7 @@ class Connection(RequestHandler):
             at += size
 
     def answered(self) -> None:
-        """Note that whoever answers has done with a request."""
+        """Note that the answer to a request is written, or will not be."""
         self._heads.answered()
 
     def _parse(self, data: bytes) -> None:
@@ -133,6 +157,7 @@ class Connection(RequestHandler):
         if self.transport is not None:
             self.transport.write(b"HTTP/1.1 %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n" % why)
         self.force_close()
+        self._ends()
 
 
 def _length(message: RawRequestMessage, payload: StreamReader) -> int | None:

@@ -276,8 +276,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_LISTENER,
-        line="        self._idle.pop(handler, None)\n        self._give_back(handler)\n",
-        without="        self._idle.pop(handler, None)\n",
+        line='        self._give_back(cast("Connection", handler))\n',
+        without="",
         because="Connections that ended must not use up their address's share for good.",
         tests=_BY_LISTENER,
         may_hang=True,
