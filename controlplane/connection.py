@@ -20,6 +20,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
+from asyncio.sslproto import SSLProtocol
 from collections.abc import Callable
 from typing import Any
 
@@ -30,6 +31,7 @@ from aiohttp.streams import StreamReader
 from aiohttp.web_protocol import RequestHandler
 
 from controlplane.heads import Heads
+from controlplane.records import Intake
 
 MOST_HEAD_BYTES = 16 * 1024
 """Of a peer that has proved nothing: heads that are not answered. A review's has some hundred."""
@@ -58,7 +60,17 @@ log.addFilter(_OwnFaults())
 class Connection(RequestHandler):
     """As aiohttp's, but that heads are bounded, and a body needs a length unless the peer has proved who it is."""
 
-    __slots__ = ("_chunks", "_end", "_end_of_last", "_heads", "_is_refused", "_once_written", "is_proven", "wire")
+    __slots__ = (
+        "_chunks",
+        "_end",
+        "_end_of_last",
+        "_heads",
+        "_intake",
+        "_is_refused",
+        "_once_written",
+        "is_proven",
+        "wire",
+    )
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, logger=log, **options)
@@ -67,6 +79,8 @@ class Connection(RequestHandler):
         self.wire: asyncio.Transport | None = None
         """Until it is lost. aiohttp knows nothing of one any more that it has closed, and that may yet write."""
         self._once_written: Callable[[], None] | None = None
+        self._intake: Intake | None = None
+        """Where there is TLS."""
         self._end: asyncio.TimerHandle | None = None
         self._end_of_last = b""
         """A header may be cut in two."""
@@ -76,6 +90,9 @@ class Connection(RequestHandler):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.wire = transport if isinstance(transport, asyncio.Transport) else None
+        below = getattr(transport, "_ssl_protocol", None)
+        if isinstance(below, SSLProtocol) and self.wire is not None:
+            self._intake = Intake(below, self.wire.abort)
         super().connection_made(transport)
         tls = transport.get_extra_info("ssl_object")
         self.is_proven = isinstance(tls, ssl.SSLObject) and tls.getpeercert(binary_form=True) is not None
@@ -86,6 +103,8 @@ class Connection(RequestHandler):
 
     def connection_lost(self, exc: BaseException | None) -> None:
         self.wire = None
+        if self._intake is not None:
+            self._intake.end()
         super().connection_lost(exc)
         if self._end is not None:
             self._end.cancel()

@@ -9,6 +9,7 @@ from tests.controlplane.guards.guard import Guard
 
 _CONNECTION = "controlplane/connection.py"
 _HEADS = "controlplane/heads.py"
+_RECORDS = "controlplane/records.py"
 _BY_LISTENER = ("tests/controlplane/test_listener.py",)
 _BY_HOSTILE = ("tests/controlplane/hypervisor/test_hostile.py",)
 _BY_CONNECTION = ("tests/controlplane/test_connection.py",)
@@ -280,5 +281,40 @@ GUARDS: tuple[Guard, ...] = (
         without="\n",
         because="Twenty-four Pods that have themselves answered slowly would keep the kubelet out.",
         tests=_BY_LISTENER,
+    ),
+    Guard(
+        file=_CONNECTION,
+        line="            self._intake = Intake(below, self.wire.abort)\n",
+        without="            pass\n",
+        because="A megabyte of requests for new keys is seconds in which nobody else is heard.",
+        tests=("tests/controlplane/test_records.py",),
+    ),
+    Guard(
+        file=_RECORDS,
+        line="        return self._lacking <= MOST_LACKING\n",
+        without="        return True\n",
+        because="A megabyte of requests for new keys is seconds in which nobody else is heard.",
+        tests=("tests/controlplane/test_records.py",),
+    ),
+    Guard(
+        file=_RECORDS,
+        line="        self._lacking = max(0, self._lacking)\n",
+        without="",
+        because="Whoever has sent a large body has earned as many requests for new keys as it has bytes.",
+        tests=("tests/controlplane/test_records.py",),
+    ),
+    Guard(
+        file=_RECORDS,
+        line="        opened.max_size = READ_BYTES\n",
+        without="",
+        because="Each connection would keep a quarter of a megabyte.",
+        tests=("tests/controlplane/test_records.py",),
+    ),
+    Guard(
+        file=_RECORDS,
+        line="        self._take(come_in)\n",
+        without="",
+        because="What is within a record would be taken for lengths, and anybody be cut off, or nobody.",
+        tests=("tests/controlplane/test_records.py",),
     ),
 )
