@@ -105,6 +105,8 @@ class Connection(RequestHandler):
         self.wire = None
         if self._intake is not None:
             self._intake.end()
+        if self._task_handler is not None and not self._request_in_progress:
+            self._task_handler.cancel()  # which would wait for the rest of a body that nobody wants
         super().connection_lost(exc)
         if self._end is not None:
             self._end.cancel()

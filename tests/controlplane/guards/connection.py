@@ -317,4 +317,18 @@ GUARDS: tuple[Guard, ...] = (
         because="What is within a record would be taken for lengths, and anybody be cut off, or nobody.",
         tests=("tests/controlplane/test_records.py",),
     ),
+    Guard(
+        file=_CONNECTION,
+        line="            self._task_handler.cancel()",
+        without="            pass",
+        because="Connections that are counted no more would be kept for ten seconds, however many there are.",
+        tests=_BY_CONNECTION,
+    ),
+    Guard(
+        file=_CONNECTION,
+        line=" is not None and not self._request_in_progress:\n",
+        without=" is not None:\n",
+        because="What is asked would be left halfway when its asker leaves.",
+        tests=_BY_CONNECTION,
+    ),
 )
