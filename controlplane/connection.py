@@ -37,6 +37,8 @@ MOST_HEAD_BYTES = 16 * 1024
 """Of a peer that has proved nothing: heads that are not answered. A review's has some hundred."""
 MOST_PROVEN_HEAD_BYTES = 64 * 1024
 """A front proxy hands on its users' headers, and says who they are: names of groups and extras may be long."""
+UNREAD_BYTES = 64 * 1024
+"""Of a body: then no more is taken in until somebody reads it, which nobody does who has answered without it."""
 LAST_WORDS_SECONDS = 10.0
 """From when nothing more will be answered to the end of the connection."""
 _IN_CHUNKS = b"\ntransfer-encoding"
@@ -73,7 +75,7 @@ class Connection(RequestHandler):
     )
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, logger=log, **options)
+        super().__init__(*args, logger=log, read_bufsize=UNREAD_BYTES // 2, **options)
         self.is_proven = self._is_refused = False
         """is_proven: the peer has a certificate that the handshake took."""
         self.wire: asyncio.Transport | None = None

@@ -331,4 +331,11 @@ GUARDS: tuple[Guard, ...] = (
         because="What is asked would be left halfway when its asker leaves.",
         tests=_BY_CONNECTION,
     ),
+    Guard(
+        file=_CONNECTION,
+        line=", read_bufsize=UNREAD_BYTES // 2",
+        without="",
+        because="Half a megabyte of body would be held of each connection whose answer nobody reads.",
+        tests=_BY_FRAMING,
+    ),
 )
