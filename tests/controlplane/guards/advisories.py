@@ -225,7 +225,7 @@ GUARDS: tuple[Guard, ...] = (
         file=f"{_ROLE}virt-handler.yaml.j2",
         line="        runAsUser: {{ __control_plane_handler_uid }}\n",
         without="        runAsUser: 107\n",
-        because="virt-handler is who launchers are: what is theirs is its own, and the other way round.",
+        because="It would be who launchers are: what is theirs would be its own, and the other way round.",
         tests=_BY_RIGHTS,
     ),
     Guard(
