@@ -131,7 +131,7 @@ GUARDS: tuple[Guard, ...] = (
         line="            beside = (self._agent.follow, self._freeze.follow, self._network.follow)\n",
         without="            beside = (self._agent.follow, self._freeze.follow)\n",
         because="Rules that somebody flushed would be missing until virt-handler is started anew.",
-        tests=("tests/controlplane/virt_handler/test_story.py",),
+        tests=("tests/controlplane/virt_handler/launchers/test_session_verbs.py",),
     ),
     Guard(
         file="controlplane/virt_handler/launchers/network.py",
