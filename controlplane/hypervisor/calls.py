@@ -8,8 +8,9 @@ else a worker, and an idle connection costs no thread. Calls are few (about ten 
 
 No thread outlives its deadline: who waits for an answer has the wire cut under it, and who still dials (a socket whose
 queue of callers is full keeps connect(2) waiting for ever) is interrupted by a signal, which libvirt does not retry.
-Nor does a thread work more than it should: it reads whatever comes before its answer, so its processor time is charged
-to the connection (share.py) as that of the event loop is: while it goes on, and the rest when it has ended.
+Nor does a thread work more than it should: it reads whatever comes before its answer, so its processor time (share.py)
+and what it has read (intake.py) are charged to the connection as those of the event loop are: while it goes on, and the
+rest when it has ended.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ import libvirt
 
 from controlplane.hypervisor import share
 from controlplane.hypervisor.errors import Disconnected, TimedOut, translate, translate_text_error
-from controlplane.hypervisor.intake import Meter
+from controlplane.hypervisor.intake import Meter, read_by_this_thread
 from controlplane.hypervisor.wire import Retired, Wire
 
 Result = TypeVar("Result")
@@ -107,6 +108,7 @@ class _Work(Generic[Result]):
         self._thread = threading.Thread(target=self._run, name=f"libvirt: {doing}", daemon=True)
         self._thread.start()
         self._charged = _OWN_SECONDS
+        self._counted = 0
         self._meter: Meter | None = None
         self._next_look = self._loop.call_later(_FIRST_LOOK_SECONDS, self._look, _FIRST_LOOK_SECONDS)
 
@@ -140,20 +142,22 @@ class _Work(Generic[Result]):
         if used is None:
             self.look_away()
             return
-        self._charge(used)
         if self._meter is None:
             self._meter = Meter(self._thread.native_id or 0)
-        self._wire.took_in(self._meter.since(), time.monotonic())
+        self._charge(used, self._meter.total())
         after = min(2 * after, _LAST_LOOK_SECONDS)
         self._next_look = self._loop.call_later(after, self._look, after)
 
-    def _charge(self, used: float) -> None:
-        """Charge what the thread has used since the last time. used: in all."""
-        if used <= self._charged:
-            return
-        if not self._wire.share.take(used - self._charged, time.monotonic()):
-            self._wire.cut(share.TOO_MUCH)
-        self._charged = used
+    def _charge(self, used: float, read: int) -> None:
+        """Charge what the thread has used and read since the last time. used, read: seconds and bytes in all."""
+        now = time.monotonic()
+        if used > self._charged:
+            if not self._wire.share.take(used - self._charged, now):
+                self._wire.cut(share.TOO_MUCH)
+            self._charged = used
+        if read > self._counted:
+            self._wire.took_in(read - self._counted, now)
+            self._counted = read
 
     def _run(self) -> None:
         result: Result | None = None
@@ -173,12 +177,12 @@ class _Work(Generic[Result]):
             self._let_go(result)
             return
         try:
-            self._loop.call_soon_threadsafe(self._settle, result, failure, time.thread_time())
+            self._loop.call_soon_threadsafe(self._settle, result, failure, time.thread_time(), read_by_this_thread())
         except RuntimeError:
             return  # the loop is closed: nobody waits any more
 
-    def _settle(self, result: Result | None, failure: BaseException | None, used: float) -> None:
-        self._charge(used)
+    def _settle(self, result: Result | None, failure: BaseException | None, used: float, read: int) -> None:
+        self._charge(used, read)
         if not self.outcome.done():
             if failure is not None:
                 self.outcome.set_exception(failure)

@@ -19,6 +19,7 @@ counted there.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -79,9 +80,13 @@ class Meter:
 
     def since(self) -> int:
         """Return the bytes since the last time, at first all of them."""
-        count = self._count()
-        since, self._before = count - self._before, count
-        return max(since, 0)
+        before = self._before
+        return max(self.total() - before, 0)
+
+    def total(self) -> int:
+        """Return all of them; of a thread that has ended, as many as were seen."""
+        self._before = self._count()
+        return self._before
 
     def close(self) -> None:
         if self._file >= 0:
@@ -96,3 +101,12 @@ class Meter:
         except OSError:  # the thread has ended
             return self._before
         return int(text[text.index(b" ") : text.index(b"\n")])
+
+
+def read_by_this_thread() -> int:
+    """Return what the calling thread has read since it began: its own last word, before it ends."""
+    meter = Meter(threading.get_native_id())
+    try:
+        return meter.total()
+    finally:
+        meter.close()

@@ -5,7 +5,7 @@
 
 API servers store 10,000 levels, our decoder gives up at the interpreter's limit, also in what it only skips. Nothing in
 here calls itself, and each byte is looked at once. It is some fifty times slower than the decoder, and no judge: what
-comes in is what an API server wrote, so that it is JSON.
+comes in is what an API server wrote, so that it is JSON, or the half of it that was sent before it ended.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from itertools import accumulate
 
 import msgspec
 
-_TEXT = rb'"(?:[^"\\]++|\\.)*+"'
+_TEXT = rb'"(?:[^"\\]++|\\.)*+"?+'
+"""One that has no end goes on to the end of all: or each quote in it would be tried as its beginning."""
 _TEXTS = re.compile(_TEXT, re.DOTALL)
 _TOKENS = re.compile(_TEXT + rb"|[\[\]{},]", re.DOTALL)
-_NAME = re.compile(rb"\s*+(" + _TEXT + rb")\s*+:", re.DOTALL)
+_NAME = re.compile(rb"\A\s*+(" + _TEXT + rb")\s*+:", re.DOTALL)
 _OTHER_THAN_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _STEP = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 

@@ -201,6 +201,29 @@ def near_misses(pattern: re.Pattern[Any], length: int) -> Iterator[str]:
             yield start + around * ((length - len(start)) // len(around)) + "\0"
 
 
+def repetitions(pattern: re.Pattern[Any], length: int) -> Iterator[str]:
+    """Yield texts of about so many characters that begin an expression again and again, and end in what none reads.
+
+    A search tries from each beginning anew, and what is possessive has no loop that `near_misses` could go round. Said
+    again are the way to each place, and each one and two of the characters that the expression tells from one another.
+    """
+    made = automaton(pattern)
+    ways = (_word(made, made.whole.first, one) for one in range(len(made.reads)))
+    letters = _alphabet(made, OTHERS if isinstance(pattern.pattern, bytes) else OTHERS + 1)
+    pairs = (one + other for one in letters for other in letters if one != other)
+    for word in dict.fromkeys([*filter(None, ways), *letters, *pairs]):
+        yield word * (length // len(word)) + "\0"
+
+
+def _alphabet(made: Automaton, characters: int) -> list[str]:
+    """Return one of the characters that the same places read, for each such set of places."""
+    kinds: dict[tuple[int, ...], int] = {}
+    for one in range(characters):
+        places = tuple(place for place, read in enumerate(made.reads) if read >> one & 1)
+        kinds[places] = kinds.get(places, 0) | 1 << one
+    return [_shown(alike) for alike in kinds.values()]
+
+
 def _word(made: Automaton, begin: Iterator[int] | Any, end: int) -> str | None:
     """Return a shortest text that is read from any of some places to one, both included; None when there is none."""
     todo = deque((one, _shown(made.reads[one])) for one in dict.fromkeys(begin))

@@ -35,6 +35,18 @@ _OBJECTS = frozenset({"annotations", "cloudinitconfigdrive", "cloudinitnocloud",
 """Fields that are mappings, or lists of them, with secrets inside; a text in their place cannot be looked into."""
 _ADDRESSES = ("proxy", "proxy-url", "host", "server")
 """Options and fields of a kubeconfig whose text may have a password in its middle."""
+_EXEC = dict.fromkeys(("apiVersion", "args", "command", "installHint", "interactiveMode", "provideClusterInfo"))
+_PROVIDER = dict.fromkeys(("client-id", "extra-scopes", "idp-certificate-authority", "idp-issuer-url"))
+_USERS_ENTRY = {
+    "name": None,
+    "user": {
+        **dict.fromkeys(("as", "as-groups", "as-uid", "client-certificate", "client-certificate-data")),
+        **dict.fromkeys(("client-key", "tokenFile", "username")),
+        "auth-provider": {"name": None, "config": _PROVIDER},
+        "exec": {**_EXEC, "env": [{"name": None}]},
+    },
+}
+"""What may be shown of a user of a kubeconfig. Whatever stands beside these names may be a misspelt secret."""
 _PASSWORD = re.compile(r"(?<=://)([^\s/?#@:]*:)([^\s/?#]+)(?=@)")
 """In an address, in any text: a DataVolume's source may have one. A port and a digest after a path are none."""
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -115,16 +127,29 @@ def _in_object(option: Mapping[str, Any], value: Any) -> Iterator[str]:
 
 
 def _in_kubeconfig(value: Any) -> Iterator[str]:
-    """Yield what is none of a path, a mapping and its users' mappings."""
+    """Yield what is none of a path, a mapping and what may be shown of its users."""
     if isinstance(value, str):
         yield from _texts(value) if kubeconfig.is_inline(value) else ()
     elif not isinstance(value, Mapping):
         yield from _texts(value)
     else:
         users = value.get("users")
-        for one in users if isinstance(users, (list, tuple)) else [users]:
-            is_user = isinstance(one, Mapping) and isinstance(one.get("user") or {}, Mapping)
-            yield from () if is_user and isinstance(users, (list, tuple)) else _texts(one)
+        yield from _beside(users or [], [_USERS_ENTRY])
+
+
+def _beside(value: Any, harmless: Any) -> Iterator[str]:
+    """Yield the texts of a value but those where `harmless` has a name, in mappings and lists of its shape."""
+    if harmless is None:
+        for one in value if isinstance(value, (list, tuple)) else [value]:
+            yield from () if isinstance(one, str) else _texts(one)
+    elif isinstance(harmless, list) and isinstance(value, (list, tuple)):
+        for one in value:
+            yield from _beside(one, harmless[0])
+    elif isinstance(harmless, dict) and isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from _beside(inner, harmless[name]) if name in harmless else _texts(inner)
+    else:
+        yield from _texts(value)
 
 
 def redacted(obj: Any, unlike: Any = None) -> Any:

@@ -35,10 +35,24 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file="controlplane/hypervisor/calls.py",
-        line="        self._wire.took_in(self._meter.since(), time.monotonic())",
-        without="        self._wire.took_in(0, time.monotonic())",
+        line="        self._charge(used, self._meter.total())",
+        without="        self._charge(used, 0)",
         because="Launchers that begin large answers and never end them would take all of virt-handler's memory.",
         tests=_BY_HOSTILE,
+    ),
+    Guard(
+        file="controlplane/hypervisor/calls.py",
+        line="        self._charge(used, read)",
+        without="        self._charge(used, 0)",
+        because="What launchers send before quick answers, megabytes a second, would be counted by nobody.",
+        tests=("tests/controlplane/hypervisor/test_calls.py",),
+    ),
+    Guard(
+        file="controlplane/hypervisor/calls.py",
+        line="            self._wire.took_in(read - self._counted, now)",
+        without="            self._wire.took_in(read, now)",
+        because="What an honest libvirtd sends slowly would be counted at every look, until it is cut.",
+        tests=("tests/controlplane/hypervisor/test_calls.py",),
     ),
     Guard(
         file="controlplane/hypervisor/intake.py",

@@ -48,8 +48,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file="controlplane/hypervisor/calls.py",
-        line="        self._charge(used)\n        if not self.outcome.done():",
-        without="        if not self.outcome.done():",
+        line="        self._charge(used, read)\n        if not self.outcome.done():",
+        without="        self._charge(0.0, read)\n        if not self.outcome.done():",
         because="Who has many short things done that cost much would have a whole processor of virt-handler's.",
         tests=("tests/controlplane/hypervisor/test_calls.py",),
     ),

@@ -115,6 +115,19 @@ def silent_from(*procedures: int) -> Behaviour:
     return behave
 
 
+def much_before(procedure: int) -> Behaviour:
+    """Send a hundred kilobytes of events before the answer to each of these calls, and that at once."""
+
+    def behave(caller: Caller, program: int, asked: int, serial: int) -> bool:
+        if program != PROGRAM or asked != procedure:
+            return False
+        caller.wire.sendall(EVENTS)
+        caller.answer(program, asked, serial)
+        return True
+
+    return behave
+
+
 def silent_from_second(procedure: int) -> Behaviour:
     """Answer everything until this call comes a second time; from then on nothing."""
     seen: list[int] = []

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from pathlib import Path
 
 import libvirt
 import pytest
@@ -68,6 +69,43 @@ async def test_a_call_is_charged_whole_however_soon_it_ends(monkeypatch: pytest.
     await call("ask", read_for_a_while, wire=wire)
     assert sum(taken) >= 0.009
     assert wire.because == share.TOO_MUCH
+
+
+async def test_what_a_call_reads_is_charged_whole_and_once_however_soon_it_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever sends much before each of many quick answers would be counted by nobody."""
+    monkeypatch.setattr("controlplane.hypervisor.calls._FIRST_LOOK_SECONDS", 3600.0)
+    wire, taken = Wire(), list[int]()
+    monkeypatch.setattr(wire, "took_in", lambda amount, _unused: taken.append(amount))
+    await call("ask", read_bytes, 50_000, wire=wire)
+    assert 50_000 <= sum(taken) < 51_000
+
+
+async def test_what_was_seen_of_a_call_s_reading_is_not_charged_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("controlplane.hypervisor.calls._FIRST_LOOK_SECONDS", 0.0)
+    wire, taken, was_seen = Wire(), list[int](), threading.Event()
+
+    def take(amount: int, _unused: float) -> None:
+        taken.append(amount)
+        if sum(taken) >= 50_000:
+            was_seen.set()
+
+    monkeypatch.setattr(wire, "took_in", take)
+
+    def read_in_two_parts() -> None:
+        read_bytes(50_000)
+        assert was_seen.wait(5)
+        read_bytes(30_000)
+
+    await call("ask", read_in_two_parts, wire=wire)
+    assert 80_000 <= sum(taken) < 82_000
+
+
+def read_bytes(amount: int) -> None:
+    """As libvirt's client does."""
+    with Path("/dev/zero").open("rb", buffering=0) as zeros:
+        assert len(zeros.read(amount)) == amount
 
 
 async def test_what_each_call_takes_is_charged_to_nobody(monkeypatch: pytest.MonkeyPatch) -> None:

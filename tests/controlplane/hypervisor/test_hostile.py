@@ -334,6 +334,28 @@ async def test_whoever_has_us_keep_megabytes_that_nobody_waits_for_is_cut_off(sp
     await made.close()
 
 
+async def test_whoever_sends_much_before_each_of_many_quick_answers_is_cut_off(
+    spawn: SPAWN, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each call is over before anybody looks at its thread."""
+    monkeypatch.setattr(Share, "take", lambda *_unused: True)
+    monkeypatch.setattr("controlplane.hypervisor.calls._FIRST_LOOK_SECONDS", 3600.0)
+    made = await open_connection(spawn(hostile.much_before(hostile.STATE)).uri)
+    guest = await made.guest("web")
+    assert guest is not None
+    for _unused in range(100):
+        try:
+            await guest.state()
+        except HypervisorError:
+            break
+    last: object = None
+    async with asyncio.timeout(10):
+        while not isinstance(last, ConnectionClosed):
+            last = await made.events.get()
+    assert last == ConnectionClosed(intake.TOO_MUCH)
+    await made.close()
+
+
 async def test_one_that_trickles_them_is_cut_off_too(spawn: SPAWN) -> None:
     """A piece at a time, each of them small."""
 

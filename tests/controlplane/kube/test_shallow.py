@@ -64,6 +64,17 @@ def test_what_is_no_text_is_told(raw: bytes) -> None:
         text(raw)
 
 
+@pytest.mark.parametrize("half", [b'{"a', b'{"a\\', b'{"a\\"', b'{"a[[[', b'{"a" ', b'{"a":"', b'{"a":1,"b'], ids=repr)
+def test_half_an_object_is_told(half: bytes) -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        members(half)
+
+
+@pytest.mark.parametrize("half", [b'{"a[[[', b'{"a\\"[[[', b'{"a[[[\\'], ids=repr)
+def test_what_is_in_a_text_is_no_structure_though_the_text_has_no_end(half: bytes) -> None:
+    assert not is_deeper(half, 1)
+
+
 def test_depth_is_no_matter() -> None:
     deep = b"[" * 100_000 + b"]" * 100_000
 

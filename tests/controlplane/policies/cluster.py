@@ -17,7 +17,17 @@ from tests.controlplane.policies.event_rows import EVENT_ROWS, EVENTS, TO_BE_CHA
 from tests.controlplane.policies.handler_rows import CUSTOM, LEASE_ROWS, NODE_ROWS, READY, STARTED, VMI_ROWS, lease
 from tests.controlplane.policies.manager_rows import LABEL_APPLIED, OTHERS_LEASE
 from tests.controlplane.policies.placing_rows import PLACING_ROWS
-from tests.controlplane.policies.pod_rows import CONTROLLER, LAUNCHER, PLAIN, POD_ROWS, ROOT, UNPLACED, launcher, plain
+from tests.controlplane.policies.pod_rows import (
+    CONTROLLER,
+    LAUNCHER,
+    PLACED_PLAIN,
+    PLAIN,
+    POD_ROWS,
+    ROOT,
+    UNPLACED,
+    launcher,
+    plain,
+)
 from tests.controlplane.policies.replay import LEASES, NAMESPACE, NODES, PODS, VMIS, Facts, Json, Replay, Request
 from tests.controlplane.virt_api.test_manifests import render
 
@@ -138,6 +148,8 @@ def make_pods(send: Replay) -> None:
     send.admin("POST", f"{LAUNCHER}/binding", {"metadata": {"name": "launcher"}, "target": {"name": "node-1"}})
     send.admin("POST", PODS, plain("plain", labels={"app": "x"}))
     send.admin("POST", PODS, plain("waiting"))
+    placed = plain("placed", labels={"kubevirt.io": "x"})
+    send.admin("POST", PODS, {**placed, "spec": {**placed["spec"], "nodeName": "node-1"}})
 
 
 def in_force(send: Replay) -> bool:
@@ -148,5 +160,5 @@ def in_force(send: Replay) -> bool:
 
 
 def read(send: Replay) -> Facts:
-    names = (*(f"{VMIS}/{name.lower()}" for name in PHASES), f"{NODES}/node-1", LAUNCHER, PLAIN, UNPLACED)
+    names = (*(f"{VMIS}/{name.lower()}" for name in PHASES), f"{NODES}/node-1", LAUNCHER, PLAIN, UNPLACED, PLACED_PLAIN)
     return {path: send.admin("GET", path) for path in names}

@@ -66,6 +66,8 @@ EVENT_ROWS: dict[str, Row] = {
     "by another instance": row(told(reportingInstance="node-2"), IN_ITS_NAME),
     "about a Pod": row(about(apiVersion="v1", kind="Pod"), ABOUT_VMIS),
     "about another group's machine": row(about(apiVersion="x.kubevirt.io/v1"), ABOUT_VMIS),
+    "about a machine of a very long version": row(about(apiVersion="kubevirt.io/" + "x" * 100_000), ABOUT_VMIS),
+    "about a machine of no namespace": row(about(namespace=""), ABOUT_VMIS),
     "about a field": row(about(fieldPath="x" * 10_000), ABOUT_VMIS),
     "about a very long UID": row(about(uid="x" * 65), ABOUT_VMIS),
     "with a finalizer": row(named(finalizers=["evil.example/stay"]), NOTHING_MORE),

@@ -37,8 +37,10 @@ from tests.controlplane.policies.pod_rows import (
     EDITOR,
     KUBELET,
     NOW,
+    PLAIN,
     POD_ROWS,
     ROOT,
+    ephemeral,
     eviction,
     launcher,
     plain,
@@ -117,6 +119,20 @@ def test_a_node_writes_by_one_name_and_says_nothing_of_who_wrote_what(send: Repl
 def test_only_virt_controller_says_what_is_a_launcher(send: Replay, facts: Facts, name: str) -> None:
     request, words = POD_ROWS[name]
     check(send(request, facts), words)
+
+
+@pytest.mark.parametrize("part", ["ephemeralcontainers", "resize"])
+def test_what_is_written_of_a_part_of_a_pod_says_nothing_else_of_it(send: Replay, part: str) -> None:
+    """Kubernetes' own rule, on which those of ours rest that see what of a write is left."""
+    mark = {"kubevirt.io/created-by": "1"}
+    spec = ephemeral()["spec"] if part == "ephemeralcontainers" else {}
+    body = {"metadata": {"labels": mark, "annotations": mark}, "spec": spec}
+    before = send.admin("GET", PLAIN)["metadata"]
+    answer = send(Request(ROOT, "STRATEGIC", f"{PLAIN}/{part}", body))
+
+    assert answer.is_taken, answer.message
+    assert answer.body["metadata"]["labels"] == before["labels"]
+    assert "annotations" not in answer.body["metadata"]
 
 
 @pytest.mark.parametrize("name", PLACING_ROWS)

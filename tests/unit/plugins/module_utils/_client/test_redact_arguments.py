@@ -83,6 +83,45 @@ def test_what_a_text_that_writes_a_mapping_says_is_secret_when_it_is_read_too(te
     assert "canary" in redact.secrets_in_arguments({"definition": text}, vm_spec())
 
 
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"user": {"tokn": "canary"}},
+        {"user": {"passwrd": "canary"}},
+        {"user": {"tokn": ["canary"]}},
+        {"user": {"username": {"password_": "canary"}}},
+        {"user": {"client-key-dta": "canary"}},
+        {"user": {"exec": {"command": "aws", "environment": [{"name": "TOKEN", "value": "canary"}]}}},
+        {"user": {"exec": "TOKEN=canary aws"}},
+        {"user": {"auth-provider": {"name": "oidc", "config": {"id-tokn": "canary"}}}},
+        {"user": {"auth-provider": {"name": "oidc", "id-tokn": "canary"}}},
+        {"usr": {"tokn": "canary"}},
+        {"tokn": "canary"},
+    ],
+    ids=str,
+)
+def test_what_stands_at_no_known_name_of_a_user_is_not_shown(entry: dict[str, Any]) -> None:
+    assert "canary" not in shown({"kubeconfig": {"users": [{"name": "u", **entry}]}})
+
+
+def test_what_is_no_secret_of_a_user_is_shown() -> None:
+    user = {
+        "as": "seen",
+        "as-groups": ["seen"],
+        "as-uid": "seen",
+        "auth-provider": {"name": "seen", "config": {"client-id": "seen", "idp-issuer-url": "seen"}},
+        "client-certificate": "seen",
+        "client-certificate-data": "seen",
+        "client-key": "seen",
+        "exec": {"apiVersion": "seen", "args": ["seen"], "command": "seen", "installHint": "seen"},
+        "tokenFile": "seen",
+        "username": "seen",
+    }
+    exec_ = {"env": [{"name": "seen", "value": "hidden"}], "interactiveMode": "seen", "provideClusterInfo": True}
+    users = [{"name": "seen", "user": {**user, "exec": {**user["exec"], **exec_}}}, {"name": "seen", "user": None}]
+    assert redact.secrets_in_arguments({"kubeconfig": {"users": users}}, vm_spec()) == {"hidden"}
+
+
 def test_what_has_the_shape_of_its_option_is_shown() -> None:
     arguments = {
         "definition": {"kind": "VirtualMachine", "metadata": {"labels": {"app": "seen"}}},
