@@ -133,7 +133,7 @@ GUARDS: tuple[Guard, ...] = (
         file="controlplane/kube/watch.py",
         line='        super().start_over()\n        self._list_at = float("-inf")\n',
         without="        super().start_over()\n",
-        because="A kind that is served again would be watched from where it was: of what there is nothing would be known.",
+        because="A kind that is served again would be watched from where it was: what there is would not be known.",
         tests=("tests/controlplane/kube/test_watch.py",),
     ),
     Guard(
