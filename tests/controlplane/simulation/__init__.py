@@ -17,7 +17,8 @@ late, and none forgotten. afresh: that who begins anew at rest finds nothing to 
 seed: election, candidates on one Lease; sets, a replica set and its instances; marks, nodes on which runs do not begin,
 and the quarantine; comebacks, a node whose machines become others' behind its back (set_keeper, mark_keeper,
 node_keeper: who keeps them); passes, the real pass on a toy world; workers, the real Runner on another; laid_over,
-answers that come in any order. world: the random schedule.
+answers that come in any order; wires, virt-controller whole on a wire on which everything goes wrong (api_server, wire,
+whole, disks). world: the random schedule.
 mutants: bugs that must be found; measure: how surely they are.
 `make simulate STEPS=N SEED=S` runs it from the shell.
 """

@@ -18,6 +18,7 @@ from tests.controlplane.simulation.moves import Moves
 from tests.controlplane.simulation.passes import PassPlay
 from tests.controlplane.simulation.sets import SetPlay
 from tests.controlplane.simulation.settle import Settling
+from tests.controlplane.simulation.wires import WirePlay
 from tests.controlplane.simulation.workers import WorkPlay
 from tests.controlplane.simulation.world import World
 
@@ -42,6 +43,7 @@ class Simulation:
         try:
             self._guarded(lambda: OverlayPlay(self.world.seed).run(steps // 5))
             self._guarded(lambda: WorkPlay(self.world.seed).run(steps // 10))
+            self._guarded(lambda: WirePlay(self.world.seed).run(steps // 33))
             self._guarded(lambda: PassPlay(self.world.seed).run(steps // 20))
             self._guarded(lambda: ReturnPlay(self.world.seed, self.world.build_handler).run(min(4, 2 + steps // 5000)))
             self._guarded(lambda: Election(self.world.seed).run(steps // 2))
