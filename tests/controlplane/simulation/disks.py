@@ -15,6 +15,7 @@ from controlplane.api.objects.data_volume import DEFINITION, FILLED, STARTABLE
 from controlplane.api.objects.resources import (
     CUSTOM_RESOURCE_DEFINITION,
     DATA_VOLUME,
+    NODE,
     PERSISTENT_VOLUME_CLAIM,
     POD,
     VIRTUAL_MACHINE,
@@ -28,13 +29,6 @@ from tests.controlplane.simulation.store import OVER, Change, Json, Store
 PLACE = "default"
 WEB, MAIL = Key(PLACE, "web"), Key(PLACE, "mail")
 DISKS = {WEB: Key(PLACE, "root"), MAIL: Key(PLACE, "data")}
-STRANGER: Json = {
-    "apiVersion": "example.com/v1",
-    "kind": "Database",
-    "name": "db",
-    "uid": "stranger",
-    "controller": True,
-}
 STEPS = ("", "Pending", "ImportScheduled", "ImportInProgress", "Succeeded")
 WAYS = ("WaitForFirstConsumer", "PendingPopulation", "Failed")
 """Where else a DataVolume may come to."""
@@ -43,6 +37,14 @@ WAYS = ("WaitForFirstConsumer", "PendingPopulation", "Failed")
 class Disks:
     def __init__(self, store: Store, rng: random.Random) -> None:
         self._store, self._rng = store, rng
+        there = store.list(NODE)[0][1]["metadata"]["uid"]  # else the garbage collector took what is the stranger's
+        self._stranger = {
+            "apiVersion": "example.com/v1",
+            "kind": "Database",
+            "name": "db",
+            "uid": there,
+            "controller": True,
+        }
         self.define()
 
     def define(self, *, is_served: bool = True) -> None:
@@ -141,15 +143,15 @@ class Disks:
         """Make a DataVolume of that name that is another's, or nobody's, or only mentions the VM."""
         vm = self._store.find(VIRTUAL_MACHINE, key)
         if self._store.find(DATA_VOLUME, DISKS[key]) is None:
-            mentioned = [] if vm is None else [{**STRANGER, "uid": vm["metadata"]["uid"], "controller": False}]
-            owners = self._rng.choice(([STRANGER], [STRANGER], [], mentioned))
+            mentioned = [] if vm is None else [{**self._stranger, "uid": vm["metadata"]["uid"], "controller": False}]
+            owners = self._rng.choice(([self._stranger], [self._stranger], [], mentioned))
             meta = {"name": DISKS[key].name, "ownerReferences": owners}
             self._store.create(DATA_VOLUME, PLACE, {"metadata": meta, "spec": {}})
 
     def _claim(self, key: Key) -> None:
         """Make a claim that nobody fills, or a stranger's, which is none of CDI's either."""
         if self._store.find(PERSISTENT_VOLUME_CLAIM, DISKS[key]) is None:
-            self._make_claim(DISKS[key], self._rng.choice(([], [STRANGER])))
+            self._make_claim(DISKS[key], self._rng.choice(([], [self._stranger])))
 
     def _take(self, key: Key) -> None:
         """Delete a DataVolume or a claim."""

@@ -10,7 +10,10 @@ certificates and the health port, which have no part in it).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import msgspec
 
@@ -33,6 +36,7 @@ from controlplane.kube.cache import trim
 from controlplane.kube.client import Client
 from controlplane.kube.leader import LeadershipLostError
 from controlplane.kube.watch import WatchCache
+from controlplane.virt_controller import process as module
 from controlplane.virt_controller.process import COMPONENT, Process
 from controlplane.virt_controller.settings import Settings
 from tests.controlplane.simulation.api_server import ApiServer
@@ -49,6 +53,7 @@ RESOURCES = (
 )
 REFUSED = (403, 404)
 """Answers to a list or a watch after which nobody tells of changes any more."""
+ENDS = 5
 AT_ONCE = 20
 """So many requests for the same thing, while no time passes, are more than anybody has a reason for."""
 
@@ -123,9 +128,10 @@ class Whole:
     def end(self) -> None:
         """Kill it."""
         self._life.cancel()
-        for task in asyncio.all_tasks(self.loop):
-            task.cancel()
-        self.loop.settle()
+        for _unused in range(ENDS):  # who leads would give the Lease back first
+            for task in asyncio.all_tasks(self.loop):
+                task.cancel()
+            self.loop.settle()
 
     def untrue(self) -> str | None:
         """Say what it knows wrongly, or does not know, of what it watches and may read."""
@@ -203,3 +209,42 @@ def _in_order(cache: WatchCache) -> None:
 
 def _asks_nothing(call: Call) -> asyncio.Future[None]:
     raise Breach(f"whole: {call} is asked for beside the wire")
+
+
+@contextmanager
+def as_drawn(rng: random.Random) -> Iterator[None]:
+    """Let what draws by itself draw the same in every run of a seed."""
+    before = random.getstate()
+    random.seed(rng.random())
+    try:
+        yield
+    finally:
+        random.setstate(before)
+
+
+class _NoHealth:
+    """Nobody asks for it."""
+
+    def __init__(self, *_unused: Any, **__: Any) -> None:
+        pass
+
+    async def start(self) -> None:
+        """Nobody listens."""
+
+    async def close(self) -> None:
+        """There is nothing to close."""
+
+
+async def _keep_nothing(*_unused: Any) -> None:
+    await asyncio.Event().wait()
+
+
+@contextmanager
+def on_the_wire_alone() -> Iterator[None]:
+    """Keep no certificates, which would be made of true randomness, and listen nowhere."""
+    before = module.keep_certificates, module.Health
+    module.keep_certificates, module.Health = _keep_nothing, _NoHealth  # type: ignore[assignment, misc]
+    try:
+        yield
+    finally:
+        module.keep_certificates, module.Health = before  # type: ignore[misc]

@@ -9,28 +9,34 @@ may not be read is not taken for absent, and is known again once it is; no disk 
 
 from __future__ import annotations
 
-import asyncio
 import random
 from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
-from controlplane.api.objects.resources import DATA_VOLUME, EVENT, NODE, POD, Resource
-from controlplane.virt_controller import process as module
+from kubevirt_api.names import SCHEDULABLE
+
+from controlplane.api.objects.resources import DATA_VOLUME, EVENT, LEASE, NODE, POD, Key, Resource
 from tests.controlplane.simulation.api_server import EXPIRED, NO_EVENT, ApiServer
 from tests.controlplane.simulation.breach import Breach
 from tests.controlplane.simulation.clock import SimulatedClock, WrongClock
 from tests.controlplane.simulation.disks import Disks
 from tests.controlplane.simulation.kubernetes import collect_garbage
 from tests.controlplane.simulation.store import Store
-from tests.controlplane.simulation.whole import RESOURCES, Whole
+from tests.controlplane.simulation.whole import NAMESPACE, RESOURCES, Whole, as_drawn, on_the_wire_alone
 from tests.controlplane.simulation.wire import DONE, FATES, Exchange, Stream
 
 MAY_GO: tuple[Resource, ...] = (DATA_VOLUME, DATA_VOLUME, POD, NODE)
 """Kinds that are not served for a while, as when an API server begins anew."""
 KNOWN_SECONDS = 40.0
 """Within which all is known once nothing fails, a person's pause between two looks included."""
+REFUSALS = [one for one in FATES if "404" in one.name or one.name in ("no such kind", "forbidden")]
+ROUNDS_AWAKE = 4
+SILENT_NODES = 0.4
+LASTS: tuple[int | None, ...] = (None, 0, -5, 20, 10**6)
+"""What is written in the Lease of a virt-handler that falls silent."""
+USUAL_SECONDS, LONGEST_SECONDS = 40, 120
+LATE_SECONDS = 10.0
 HEARD_SECONDS = 80.0
 """Within which an Event is heard of."""
 REST_SECONDS = 4.0
@@ -65,7 +71,7 @@ class WirePlay:
 
     def run(self, steps: int) -> None:
         """Take random steps, and come to rest now and then. Raises Breach."""
-        with _as_drawn(self._rng), _on_the_wire_alone():
+        with as_drawn(self._rng), on_the_wire_alone():
             try:
                 self._all = [self._begin(), self._begin()]
                 self._come_to_rest()
@@ -213,6 +219,9 @@ class WirePlay:
             raise Breach("whole: all goes well, and nobody leads")
         self._tell_of_pods(leading[0])
         self._judge("it has come to rest")
+        self._let_node_fall_silent()
+        self._refuse_collections()
+        self._sleep_through(leading[0])
         for done in self._disks.scene() if self._rng.random() < SCENES else self._disks.acts(ONE_AT_A_TIME):
             self._pass(REST_SECONDS)
             self._judge(done)
@@ -220,6 +229,49 @@ class WirePlay:
     def _judge(self, done: str) -> None:
         if wrong := self._disks.not_as_wanted(is_served=self._is_served):
             raise Breach(f"whole: {done}, and {wrong}")
+
+    def _let_node_fall_silent(self) -> None:
+        """Let a virt-handler renew its Lease for the last time: its node is taken off the list when that has passed."""
+        if self._rng.random() > SILENT_NODES:
+            return
+        said, (within, node) = self._rng.choice(LASTS), (0.0, self._rng.choice(self._store.list(NODE))[0])
+        lasts = USUAL_SECONDS if said is None or said < 1 else min(said, LONGEST_SECONDS)
+        self._store.actor, lease = "handler", Key(NAMESPACE, f"virt-handler-{node.name}")
+        spec = {"renewTime": f"{self._true.seconds:.6f}", "leaseDurationSeconds": said}
+        if self._store.find(LEASE, lease) is None:
+            self._store.create(LEASE, NAMESPACE, {"metadata": {"name": lease.name}, "spec": spec})
+        self._store.patch(LEASE, lease, {"spec": spec})
+        self._store.patch(NODE, node, {"metadata": {"labels": {SCHEDULABLE: "true"}}})
+        began = self._true.seconds
+        while self._is_listed(node) and within < lasts + LATE_SECONDS:
+            self._pass(1.0)
+            within = self._true.seconds - began
+        if self._is_listed(node) or within < lasts - 1.0:
+            how = "is listed" if self._is_listed(node) else "is taken off the list"
+            raise Breach(f"whole: a Lease says {said} s, stands still for {within:.1f} s, and its node {how}")
+
+    def _sleep_through(self, leader: Whole) -> None:
+        """Let the leader's host be suspended in the midst of its work: as it wakes it may not lead any more."""
+        self._disks.act()
+        for _unused in range(ROUNDS_AWAKE):
+            for stream in [*leader.wire.streams]:
+                self._tell(leader, stream, 5)
+            own = [one for one in leader.wire.pending if one.lane == "requests" and one.target.key is not None]
+            if own:
+                self._carry_out(leader, own[0], DONE, is_asleep=self._rng.random() < 0.5)
+        self._pass(KNOWN_SECONDS)
+
+    def _refuse_collections(self) -> None:
+        """Let streams end, and who asks anew be told that there is nothing of the kind, or that it may not be read."""
+        for by in self._all:
+            for stream in self._rng.sample(by.wire.streams, 3):
+                stream.send(b"")
+                by.settle()
+            for one in [one for one in by.wire.pending if one.target.is_watch]:
+                self._carry_out(by, one, self._rng.choice(REFUSALS))
+
+    def _is_listed(self, node: Key) -> bool:
+        return bool(self._store.get(NODE, node)["metadata"]["labels"][SCHEDULABLE] == "true")
 
     def _tell_of_pods(self, leader: Whole) -> None:
         """Let a kubelet write Events about a Pod, one of them while the stream of them ends."""
@@ -268,42 +320,3 @@ class WirePlay:
             if not moved:
                 return
         raise Breach("whole: all goes well, and it does not come to rest")
-
-
-@contextmanager
-def _as_drawn(rng: random.Random) -> Iterator[None]:
-    """Let what draws by itself draw the same in every run of a seed."""
-    before = random.getstate()
-    random.seed(rng.random())
-    try:
-        yield
-    finally:
-        random.setstate(before)
-
-
-class _NoHealth:
-    """Nobody asks for it."""
-
-    def __init__(self, *_unused: Any, **__: Any) -> None:
-        pass
-
-    async def start(self) -> None:
-        """Nobody listens."""
-
-    async def close(self) -> None:
-        """There is nothing to close."""
-
-
-async def _keep_nothing(*_unused: Any) -> None:
-    await asyncio.Event().wait()
-
-
-@contextmanager
-def _on_the_wire_alone() -> Iterator[None]:
-    """Keep no certificates, which would be made of true randomness, and listen nowhere."""
-    before = module.keep_certificates, module.Health
-    module.keep_certificates, module.Health = _keep_nothing, _NoHealth  # type: ignore[assignment, misc]
-    try:
-        yield
-    finally:
-        module.keep_certificates, module.Health = before  # type: ignore[misc]
