@@ -37,6 +37,8 @@ WAYS = ("WaitForFirstConsumer", "PendingPopulation", "Failed")
 class Disks:
     def __init__(self, store: Store, rng: random.Random) -> None:
         self._store, self._rng = store, rng
+        self.is_calm = False
+        """Whoever decides on something has heard of all that is."""
         there = store.list(NODE)[0][1]["metadata"]["uid"]  # else the garbage collector took what is the stranger's
         self._stranger = {
             "apiVersion": "example.com/v1",
@@ -227,12 +229,22 @@ class Disks:
         ]
         if not claims:
             return f"a Pod is made for {key}, and there never was a claim"
+        if self.is_calm and self._is_half_full(key):
+            return f"a Pod is made for {key}, and its claim is a DataVolume's that never was full"
         is_full = any(_phase(one) in FILLED for one in self._known(key))
         fillers = [
             any(o["kind"] == DATA_VOLUME.kind for o in one["metadata"].get("ownerReferences") or ()) for one in claims
         ]
         is_filled_by_nobody = not all(fillers)
         return None if is_full or is_filled_by_nobody else f"a Pod is made for {key}, and its disk is not full"
+
+    def _is_half_full(self, key: Key) -> bool:
+        """Tell whether the claim that is there is a DataVolume's of which it was never said that it is full."""
+        claim = self._store.find(PERSISTENT_VOLUME_CLAIM, DISKS[key]) or {"metadata": {}}
+        owners = claim["metadata"].get("ownerReferences") or ()
+        fillers = [one["uid"] for one in owners if one["kind"] == DATA_VOLUME.kind]
+        full = {one["metadata"]["uid"] for one in self._known(key) if _phase(one) in FILLED}
+        return bool(fillers) and fillers[0] not in full
 
     def _known(self, key: Key) -> Iterator[Json]:
         """List all that there ever was of a machine's DataVolume."""

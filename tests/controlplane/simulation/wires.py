@@ -222,9 +222,11 @@ class WirePlay:
         self._let_node_fall_silent()
         self._refuse_collections()
         self._sleep_through(leading[0])
+        self._disks.is_calm = True
         for done in self._disks.scene() if self._rng.random() < SCENES else self._disks.acts(ONE_AT_A_TIME):
             self._pass(REST_SECONDS)
             self._judge(done)
+        self._disks.is_calm = False
 
     def _judge(self, done: str) -> None:
         if wrong := self._disks.not_as_wanted(is_served=self._is_served):
