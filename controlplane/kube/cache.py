@@ -272,6 +272,12 @@ class Store:
         self._unfile(key)
         self._tell(key, ended, None)
 
+    def start_over(self) -> None:
+        """Know nothing any more, and tell of it: absence means nothing until it is fed again."""
+        self.synced = False
+        for key in self.keys():
+            self.remove(key)
+
     def _is_passed(self, key: Key, seen: Peek) -> bool:
         """Tell whether a later state than this one was taken in already."""
         return number_of(seen.metadata.resource_version) < number_of(self.version(key))

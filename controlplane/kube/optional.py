@@ -65,17 +65,12 @@ class OptionalWatch:
                 watching.cancel()
                 with suppress(asyncio.CancelledError):
                     await asyncio.wait({watching})
-                self._forget()
+                self._cache.start_over()
 
     async def _until(self, *, served: bool) -> None:
         while self.is_served is not served:
             self._changed.clear()
             await self._changed.wait()
-
-    def _forget(self) -> None:
-        self._cache.synced = False
-        for key in list(self._cache.keys()):
-            self._cache.remove(key)
 
     def _notice(self) -> None:
         self._changed.set()

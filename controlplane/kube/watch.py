@@ -132,6 +132,11 @@ class WatchCache(Store):
         """Return when the first complete list is in."""
         await self._ready.wait()
 
+    def start_over(self) -> None:
+        """Know nothing any more, and tell of it. Whoever runs this next lists first: a watch tells but of changes."""
+        super().start_over()
+        self._list_at = float("-inf")
+
     async def run(self) -> None:
         """List and watch until cancelled. Never gives up; says so in the log while it cannot.
 

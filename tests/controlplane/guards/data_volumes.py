@@ -123,11 +123,18 @@ GUARDS: tuple[Guard, ...] = (
         tests=_BY_VMI,
     ),
     Guard(
-        file=_OPTIONAL,
-        line="        self._cache.synced = False\n",
-        without="",
+        file="controlplane/kube/cache.py",
+        line="        self.synced = False\n        for key",
+        without="        for key",
         because="Absence would mean something while nobody tells of what comes.",
         tests=_BY_OPTIONAL,
+    ),
+    Guard(
+        file="controlplane/kube/watch.py",
+        line='        super().start_over()\n        self._list_at = float("-inf")\n',
+        without="        super().start_over()\n",
+        because="A kind that is served again would be watched from where it was: what there is would not be known.",
+        tests=("tests/controlplane/kube/test_watch.py",),
     ),
     Guard(
         file=_OPTIONAL,

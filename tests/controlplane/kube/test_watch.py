@@ -536,6 +536,23 @@ async def test_an_unreachable_server_leaves_the_cache_as_it_is(api: FakeApi) -> 
         assert watched.names() == {"a", "b", "c"}
 
 
+async def test_who_starts_over_knows_nothing_and_lists_when_it_runs_again(api: FakeApi) -> None:
+    async with watching(api) as watched:
+        await watched.cache.wait_synced()
+        await watched.until(lambda: watched.cache.counters.streams == 1)
+    watched.cache.start_over()
+    assert (watched.names(), watched.cache.synced) == (set(), False)
+
+    async with a_client(api) as client:
+        watched.cache._client = client
+        running = asyncio.create_task(watched.cache.run())
+        await watched.until(lambda: watched.cache.synced)
+        running.cancel()
+        await asyncio.wait({running})
+
+    assert watched.names() == {"a", "b", "c"}
+
+
 @pytest.mark.parametrize(
     "answer",
     [status(404, "NotFound"), status(403, "Forbidden"), web.Response(status=404, text="404 page not found")],

@@ -15,9 +15,10 @@ virt-controller owes to a launcher that does not come up, and to a kubelet's las
 answered. known: that no view goes back, and that each is true once all is heard. watched_queue, undone: that no turn is
 late, and none forgotten. afresh: that who begins anew at rest finds nothing to do. Plays of their own, with the same
 seed: election, candidates on one Lease; sets, a replica set and its instances; marks, nodes on which runs do not begin,
-and the quarantine; comebacks, a node whose machines become others' behind its back (set_keeper, mark_keeper,
-node_keeper: who keeps them); passes, the real pass on a toy world; laid_over, answers that come in any order. world:
-the random schedule.
+and the quarantine; comebacks, a node whose machines become others' behind its back; guests, what one that has just
+begun must find out (set_keeper, mark_keeper, node_keeper: who keeps them); passes, the real pass on a toy world;
+workers, the real Runner on another; laid_over, answers that come in any order; wires, virt-controller whole on a wire
+on which everything goes wrong (api_server, wire, whole, disks). world: the random schedule.
 mutants: bugs that must be found; measure: how surely they are.
 `make simulate STEPS=N SEED=S` runs it from the shell.
 """

@@ -53,11 +53,11 @@ class ReturnPlay:
 
     def _comes_back(self, one: NodeKeeper) -> None:
         """After a silence orphans are ended at once, or told to again and again; others start after them."""
-        guests = {name: self._bring_up(one, name) for name in ("kept", "lost")}
+        guests = {name: bring_up(one, self._rng, name) for name in ("kept", "lost")}
         how, is_hanging = self._rng.choice(WAYS), self._rng.random() < 0.3
         if is_hanging:
             one.held = lambda call: call.verb == "destroy"
-        newcomer = self._stay_away(one, how, "lost")
+        newcomer = stay_away(one, self._rng, how, "lost")
         back_at = one.true.seconds
         is_clear: Callable[[], bool] = lambda: not one.runs(guests["lost"])  # noqa: E731
         one.advance(HELD_SECONDS + 5.0, until=lambda: is_clear() or one.runs(newcomer))
@@ -83,7 +83,7 @@ class ReturnPlay:
 
     def _notices_nothing(self, one: NodeKeeper) -> None:
         """Of a guest whose VMI is shown no more it is asked after a minute whose it is."""
-        guests = {name: self._bring_up(one, name) for name in ("kept", "lost")}
+        guests = {name: bring_up(one, self._rng, name) for name in ("kept", "lost")}
         one.advance(self._rng.choice((0.0, 30.0, 100.0)))
         how, lost_at = self._rng.choice(UNNOTICED), one.true.seconds
         one.take_away("lost", how)
@@ -96,7 +96,7 @@ class ReturnPlay:
 
     def _is_starting(self, one: NodeKeeper) -> None:
         """A guest that comes up when its node has found that it is nobody's is ended, too."""
-        kept = self._bring_up(one, "kept")
+        kept = bring_up(one, self._rng, "kept")
         verb = self._rng.choice(START)
         lost = one.make("lost")
         one.held = lambda call: call.verb == verb and call.asked["pod_uid"] == lost
@@ -105,7 +105,7 @@ class ReturnPlay:
         one.advance(UP_SECONDS, until=lambda: one.is_asking(verb))
         is_under_way = one.is_asking(verb)  # QEMU may have been up before anybody came to that
         how = self._rng.choice(WAYS)
-        newcomer = self._stay_away(one, how, "lost")
+        newcomer = stay_away(one, self._rng, how, "lost")
         back_at = one.true.seconds
         one.advance(self._rng.choice((1.0, 15.0, 40.0)))
         if is_under_way and one.runs(newcomer):
@@ -124,7 +124,7 @@ class ReturnPlay:
 
     def _is_followed(self, one: NodeKeeper) -> None:
         """A machine of a name that was another's has nothing of that one: it runs for as long as it likes."""
-        first = self._bring_up(one, "web")
+        first = bring_up(one, self._rng, "web")
         one.store.delete(VIRTUAL_MACHINE_INSTANCE, Key("default", "web"))
         one.advance(UP_SECONDS, until=lambda: one.phase_of("web") in OVER)
         if one.phase_of("web") not in OVER:
@@ -179,31 +179,34 @@ class ReturnPlay:
         one.launcher(uid).lose_daemon()
         self._end(one, uid, "crashed")
 
-    def _bring_up(self, one: NodeKeeper, name: str) -> str:
-        uid = one.make(name)
-        one.advance(self._rng.choice((0.0, 5.0)))
-        one.grant(name, uid)
-        one.advance(UP_SECONDS, until=lambda: one.phase_of(name) == "Running")
-        if one.phase_of(name) != "Running":
-            raise Breach(f"comebacks: all goes well, and {name} is {one.phase_of(name)}")
-        return uid
-
-    def _stay_away(self, one: NodeKeeper, how: str, name: str) -> str:
-        """Cut the node off for as long as its Lease lasts, lose a machine and get another one meanwhile."""
-        one.is_cut_off = True
-        one.advance(self._rng.choice((5.0, 40.0)))
-        one.take_away(name, how)
-        newcomer = one.make("new")
-        one.advance(DURATION_SECONDS + self._rng.choice((0.0, 60.0)))
-        one.is_cut_off = False
-        one.grant("new", newcomer)
-        return newcomer
-
     @staticmethod
     def _judge_kept(one: NodeKeeper, kept: str) -> None:
         told = [at for at, uid in one.ends if uid == kept]
         if told or not one.runs(kept):
             raise Breach("comebacks: a guest is told to end that is its node's own")
+
+
+def bring_up(one: NodeKeeper, rng: random.Random, name: str) -> str:
+    """Have a machine run; return the UID of its Pod."""
+    uid = one.make(name)
+    one.advance(rng.choice((0.0, 5.0)))
+    one.grant(name, uid)
+    one.advance(UP_SECONDS, until=lambda: one.phase_of(name) == "Running")
+    if one.phase_of(name) != "Running":
+        raise Breach(f"comebacks: all goes well, and {name} is {one.phase_of(name)}")
+    return uid
+
+
+def stay_away(one: NodeKeeper, rng: random.Random, how: str, name: str) -> str:
+    """Cut the node off for as long as its Lease lasts, lose a machine and get another one meanwhile."""
+    one.is_cut_off = True
+    one.advance(rng.choice((5.0, 40.0)))
+    one.take_away(name, how)
+    newcomer = one.make("new")
+    one.advance(DURATION_SECONDS + rng.choice((0.0, 60.0)))
+    one.is_cut_off = False
+    one.grant("new", newcomer)
+    return newcomer
 
 
 SCENES = (

@@ -28,6 +28,19 @@ LATENESS = 0.3
 """How often time may pass between a write and its answer."""
 CALM_SECONDS = 100.0
 TOLERANCE = 0.01
+LONGEST_SECONDS = 120.0
+"""So long at most a Lease keeps others out, whatever a person has written there."""
+SOON_SECONDS = 2 * TERMS.retry_seconds
+"""Within which somebody takes a Lease that nobody holds."""
+LASTS_FOR_EVER = 10**6
+EDITS: tuple[tuple[dict[str, object], float], ...] = (
+    ({}, TERMS.duration_seconds + SOON_SECONDS),
+    ({"leaseDurationSeconds": LASTS_FOR_EVER}, LONGEST_SECONDS + SOON_SECONDS),
+    ({"holderIdentity": ""}, SOON_SECONDS),
+    ({"holderIdentity": None}, SOON_SECONDS),
+    ({"holderIdentity": "", "leaseDurationSeconds": LASTS_FOR_EVER}, SOON_SECONDS),
+)
+"""What a person writes into the Lease of a leader that has died, and within which time the next one leads."""
 
 
 class Candidate(Process):
@@ -65,7 +78,7 @@ class Candidate(Process):
             return None if answer is not None and answer.found is None else "there was no word that there is no Lease"
         if not asked.call.asked.get("resource_version"):
             return "it names no version"
-        spec, before = asked.call.asked["patch"]["spec"], asked.decided_on["spec"]
+        spec, before = asked.call.asked["patch"]["spec"], {"holderIdentity": None, **asked.decided_on["spec"]}
         if "holderIdentity" not in spec:
             return None if before["holderIdentity"] == self.name else f"it renews what {before['holderIdentity']} holds"
         if not spec["holderIdentity"]:
@@ -75,8 +88,8 @@ class Candidate(Process):
     def _may_take(self, asked: Asked, spec: dict[str, object], before: dict[str, object]) -> str | None:
         holder, transitions = before["holderIdentity"], int(str(before.get("leaseTransitions", 0)))
         change = asked.store.history[int(asked.call.asked["resource_version"]) - 1]
-        stood, lasts = asked.store.now - change.at, float(str(before["leaseDurationSeconds"]))
-        if holder not in ("", self.name) and stood < lasts - TOLERANCE:
+        stood, lasts = asked.store.now - change.at, min(float(str(before["leaseDurationSeconds"])), LONGEST_SECONDS)
+        if holder not in ("", None, self.name) and stood < lasts - TOLERANCE:
             return f"it takes what {holder} holds, renewed {stood:.2f} s ago"
         is_new = holder != self.name
         if spec["leaseTransitions"] != transitions + is_new:
@@ -171,7 +184,8 @@ class Election:
         if self._store.find(LEASE, KEY) is not None:
             self._store.actor = "user"
             note = {"metadata": {"annotations": {"note": str(self._store.version)}}}
-            self._store.patch(LEASE, KEY, note)
+            longer = {"spec": {"leaseDurationSeconds": LASTS_FOR_EVER}}
+            self._store.patch(LEASE, KEY, self._rng.choice((note, longer)))
 
     def _check(self) -> None:
         acting = [one.name for one in self._all if one.is_acting]
@@ -187,7 +201,7 @@ class Election:
         """Let all go well: after a Lease's time one leads, and goes on to."""
         for one in self._all:
             one.is_hung = False
-        self._pass(40.0)
+        self._pass(40.0 + LONGEST_SECONDS)
         acting, writes = [one for one in self._all if one.is_acting], self._store.version
         if len(acting) != 1:
             raise Breach("election: all goes well, and nobody leads")
@@ -197,6 +211,20 @@ class Election:
         made = self._store.version - writes
         if made > CALM_SECONDS / TERMS.renew_seconds + 1:
             raise Breach(f"write rate: the leader renewed {made} times in {CALM_SECONDS:g} s")
+        for edit, within in EDITS:
+            self._follow_a_dead_one(edit, within)
+
+    def _follow_a_dead_one(self, edit: dict[str, object], within: float) -> None:
+        """Let the leader die, and a person help or hinder; the next one leads in time."""
+        index = next(index for index, one in enumerate(self._all) if one.is_acting)
+        self._all[index].die(None, is_request_out=False)
+        self._all[index] = self._candidate()
+        if edit:
+            self._store.actor = "user"
+            self._store.patch(LEASE, KEY, {"spec": edit})
+        self._pass(within)
+        if not any(one.is_acting for one in self._all):
+            raise Breach(f"election: the leader died {within:g} s ago, a person wrote {edit}, and nobody leads")
 
     def _pass(self, seconds: float) -> None:
         until = self._true.seconds + seconds

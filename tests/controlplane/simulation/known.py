@@ -63,10 +63,21 @@ def shown_wrongly(cache: WatchingCache, overlay: Overlay | None) -> str | None:
     if wrong is None:
         wrong = _misfiled(there, lambda index, value: {*cache.indexed(index, value)}, is_by_node=_is_by_node(cache))
     if wrong is None and overlay is not None and cache.position >= cache.newest:
-        shown = {key: overlay.get(key) for key in {*there, *overlay.keys()}}
+        shown = {
+            key: overlay.get(key) for key in {*there, *overlay.keys()} if key in there or not _is_new(overlay, key)
+        }
         wrong = _differing(there, shown, dict(cache.there(everything=True)))
         wrong = wrong or _misfiled(there, lambda index, value: {*overlay.indexed(index, value)}, is_by_node=False)
     return wrong and f"{cache.resource.kind} {wrong}, and all is heard"
+
+
+def _is_new(overlay: Overlay, key: Key) -> bool:
+    """Tell whether what is shown was answered since the cache moved: of what is not selected that is all that is told.
+
+    The answer itself may be older: it was on its way.
+    """
+    record = overlay._records.get(key)
+    return record is not None and record.until == overlay.position + 1
 
 
 def _is_by_node(cache: WatchingCache) -> bool:

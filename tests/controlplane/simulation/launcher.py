@@ -158,6 +158,11 @@ class Launcher:
         if self._is_going_on:
             self._become(STALLED)
 
+    def suspend(self) -> None:
+        """Let the guest suspend itself to memory: it hears nothing then, and its QEMU is there."""
+        if self._is_going_on:
+            self._become(State(Life.SUSPENDED, "unknown"))
+
     def pause(self) -> None:
         """Do as a person asks; one that an I/O error has paused stays so for that reason, as libvirt has it."""
         self.is_to_go_on = False

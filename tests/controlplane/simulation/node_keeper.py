@@ -36,7 +36,10 @@ class NodeKeeper:
         self.true = SimulatedClock()
         self.store = Store(self.true)
         self.node = Node("node-1", self.store, self.true, rng)
-        self.handler = Handler(self.node, self.store, rng, build)
+        self._begin: Callable[[], Handler] = lambda: Handler(self.node, self.store, rng, build)
+        self.handler = self._begin()
+        self.silent: set[str] = set()
+        """UIDs of Pods whose libvirtd does not come back."""
         self.held: Callable[[Call], bool] = lambda _unused: False
         """Which calls get through no more."""
         self.fate: Callable[[Call], Fate] = lambda _unused: "done"
@@ -115,6 +118,12 @@ class NodeKeeper:
             self.true.advance(TICK_SECONDS)
             self._settle()
 
+    def restart(self, *, meanwhile: Callable[[], None] = lambda: None) -> None:
+        """Have another virt-handler begin in the place of this one. meanwhile: what happens while there is none."""
+        self.close()
+        meanwhile()
+        self.handler = self._begin()
+
     def close(self) -> None:
         self.handler.die(None, is_request_out=False)
 
@@ -169,6 +178,8 @@ class NodeKeeper:
     def _host(self) -> bool:
         moved = False
         for launcher in self.node.host_steps():
+            if launcher.pod_uid in self.silent:
+                continue
             self.node.host_step(launcher)
             moved = True
         for key, uid in [] if self.is_cut_off else self.node.kubelet_steps():

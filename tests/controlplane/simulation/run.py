@@ -11,6 +11,7 @@ from tests.controlplane.simulation.breach import Breach
 from tests.controlplane.simulation.comebacks import ReturnPlay
 from tests.controlplane.simulation.controller import Reconcilers, real_reconcilers
 from tests.controlplane.simulation.election import Election
+from tests.controlplane.simulation.guests import GuestPlay
 from tests.controlplane.simulation.handler import BuildHandler, VmiReconciler
 from tests.controlplane.simulation.laid_over import OverlayPlay
 from tests.controlplane.simulation.marks import MarkPlay
@@ -18,6 +19,8 @@ from tests.controlplane.simulation.moves import Moves
 from tests.controlplane.simulation.passes import PassPlay
 from tests.controlplane.simulation.sets import SetPlay
 from tests.controlplane.simulation.settle import Settling
+from tests.controlplane.simulation.wires import WirePlay
+from tests.controlplane.simulation.workers import WorkPlay
 from tests.controlplane.simulation.world import World
 
 STRETCH = 400
@@ -40,8 +43,11 @@ class Simulation:
         """Take random steps; every so often end all faults and require that everything comes right."""
         try:
             self._guarded(lambda: OverlayPlay(self.world.seed).run(steps // 5))
+            self._guarded(lambda: WorkPlay(self.world.seed).run(steps // 10))
+            self._guarded(lambda: WirePlay(self.world.seed).run(steps // 50))
             self._guarded(lambda: PassPlay(self.world.seed).run(steps // 20))
             self._guarded(lambda: ReturnPlay(self.world.seed, self.world.build_handler).run(min(4, 2 + steps // 5000)))
+            self._guarded(lambda: GuestPlay(self.world.seed, self.world.build_handler).run(min(8, 1 + steps // 1250)))
             self._guarded(lambda: Election(self.world.seed).run(steps // 2))
             self._guarded(lambda: SetPlay(self.world.seed).run(steps // 10))
             self._guarded(lambda: MarkPlay(self.world.seed).run(steps // 4))

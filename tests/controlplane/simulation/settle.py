@@ -17,7 +17,8 @@ from tests.controlplane.simulation.process import Process
 from tests.controlplane.simulation.rest import Rest
 from tests.controlplane.simulation.world import World
 
-FAIR_ROUNDS = 500
+FAIR_ROUNDS = 2000
+"""As long as an agent is left alone that has been very slow, at the heartbeats of all nodes."""
 PATIENCE_SECONDS = 35.0
 """What looks right is looked at again after the longest back-off."""
 QUIET_SECONDS = 400.0

@@ -70,7 +70,7 @@ def owed_start(vm: Json | None, vmi: Json | None, now: float) -> Owed | None:
     """Say when somebody has to come back to a VM that waits for nothing but its next start."""
     if vm is None or vmi is not None or "deletionTimestamp" in vm["metadata"]:
         return None
-    left = seconds_to_wait(vm, now)
+    left = min(seconds_to_wait(vm, now), LONGEST[1] + STAMP_SECONDS)  # what is further ahead nobody believes
     return Owed("its next start is waited for", left) if left > 0 and asks_for_run(vm) else None
 
 
