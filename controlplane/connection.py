@@ -20,6 +20,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
+from asyncio.sslproto import SSLProtocol
+from collections.abc import Callable
 from typing import Any
 
 from aiohttp import hdrs
@@ -29,11 +31,14 @@ from aiohttp.streams import StreamReader
 from aiohttp.web_protocol import RequestHandler
 
 from controlplane.heads import Heads
+from controlplane.records import Intake
 
 MOST_HEAD_BYTES = 16 * 1024
 """Of a peer that has proved nothing: heads that are not answered. A review's has some hundred."""
 MOST_PROVEN_HEAD_BYTES = 64 * 1024
 """A front proxy hands on its users' headers, and says who they are: names of groups and extras may be long."""
+UNREAD_BYTES = 64 * 1024
+"""Of a body: then no more is taken in until somebody reads it, which nobody does who has answered without it."""
 LAST_WORDS_SECONDS = 10.0
 """From when nothing more will be answered to the end of the connection."""
 _IN_CHUNKS = b"\ntransfer-encoding"
@@ -57,12 +62,27 @@ log.addFilter(_OwnFaults())
 class Connection(RequestHandler):
     """As aiohttp's, but that heads are bounded, and a body needs a length unless the peer has proved who it is."""
 
-    __slots__ = ("_chunks", "_end", "_end_of_last", "_heads", "_is_lost", "_is_refused", "is_proven")
+    __slots__ = (
+        "_chunks",
+        "_end",
+        "_end_of_last",
+        "_heads",
+        "_intake",
+        "_is_refused",
+        "_once_written",
+        "is_proven",
+        "wire",
+    )
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, logger=log, **options)
-        self.is_proven = self._is_refused = self._is_lost = False
+        super().__init__(*args, logger=log, read_bufsize=UNREAD_BYTES // 2, **options)
+        self.is_proven = self._is_refused = False
         """is_proven: the peer has a certificate that the handshake took."""
+        self.wire: asyncio.Transport | None = None
+        """Until it is lost. aiohttp knows nothing of one any more that it has closed, and that may yet write."""
+        self._once_written: Callable[[], None] | None = None
+        self._intake: Intake | None = None
+        """Where there is TLS."""
         self._end: asyncio.TimerHandle | None = None
         self._end_of_last = b""
         """A header may be cut in two."""
@@ -71,27 +91,54 @@ class Connection(RequestHandler):
         """The body of which nobody knows yet how long it is."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.wire = transport if isinstance(transport, asyncio.Transport) else None
+        below = getattr(transport, "_ssl_protocol", None)
+        if isinstance(below, SSLProtocol) and self.wire is not None:
+            self._intake = Intake(below, self.wire.abort)
         super().connection_made(transport)
         tls = transport.get_extra_info("ssl_object")
         self.is_proven = isinstance(tls, ssl.SSLObject) and tls.getpeercert(binary_form=True) is not None
         if self.is_proven:
             self._heads = Heads(MOST_PROVEN_HEAD_BYTES)
         if self._task_handler is not None:  # it ends when nothing more is to be answered
-            self._task_handler.add_done_callback(lambda _task: self._ends(transport))
+            self._task_handler.add_done_callback(lambda _task: self._ends())
 
     def connection_lost(self, exc: BaseException | None) -> None:
+        self.wire = None
+        if self._intake is not None:
+            self._intake.end()
+        if self._task_handler is not None and not self._request_in_progress:
+            self._task_handler.cancel()  # which would wait for the rest of a body that nobody wants
         super().connection_lost(exc)
-        self._is_lost = True
         if self._end is not None:
             self._end.cancel()
 
-    def _ends(self, transport: asyncio.BaseTransport) -> None:
-        if not self._is_lost and isinstance(transport, asyncio.Transport):
-            self._end = self._loop.call_later(LAST_WORDS_SECONDS, transport.abort)
+    def _ends(self) -> None:
+        if self.wire is not None and self._end is None:
+            self._end = self._loop.call_later(LAST_WORDS_SECONDS, self.wire.abort)
+
+    @property
+    def unwritten(self) -> int:
+        """How many bytes the kernel has not taken. Those that are encrypted are in the transport below TLS."""
+        if self.wire is None:  # what a lost one says of its buffer may stay as it was
+            return 0
+        below = getattr(getattr(self.wire, "_ssl_protocol", None), "_transport", None)
+        buffers = (self.wire, below) if isinstance(below, asyncio.Transport) else (self.wire,)
+        return sum(one.get_write_buffer_size() for one in buffers)
+
+    def handed_over(self, once_written: Callable[[], None]) -> None:
+        """Call this when the answer that was just made is written, if something arrives no sooner than that.
+
+        Whoever looks now and then may see it later, and what is sent after an answer is not sent ahead of it.
+        """
+        self._once_written = once_written
 
     def data_received(self, data: bytes) -> None:
         if self._is_refused or self._close:
             return
+        if self._once_written is not None and not self.unwritten:
+            self._once_written()
+            self._once_written = None
         if not self.is_proven:
             looked_at = self._end_of_last + data
             if _IN_CHUNKS in looked_at.lower():
@@ -110,7 +157,7 @@ class Connection(RequestHandler):
             at += size
 
     def answered(self) -> None:
-        """Note that whoever answers has done with a request."""
+        """Note that the answer to a request is written, or will not be."""
         self._heads.answered()
 
     def _parse(self, data: bytes) -> None:
@@ -133,6 +180,7 @@ class Connection(RequestHandler):
         if self.transport is not None:
             self.transport.write(b"HTTP/1.1 %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n" % why)
         self.force_close()
+        self._ends()
 
 
 def _length(message: RawRequestMessage, payload: StreamReader) -> int | None:

@@ -14,7 +14,9 @@ import asyncio
 import logging
 import socket
 import ssl
+from collections import Counter
 from collections.abc import Awaitable, Callable
+from typing import cast
 
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
@@ -49,19 +51,20 @@ class Listener(web.Server):
 
         A peer that has none gets one all the same: whoever has proved nothing and has been idle, or at its handshake,
         for longest makes room. Else many addresses that say nothing, or one thing a minute, keep out the one that has
-        something to ask: a kubelet, without whose probes a process is ended.
+        something to ask: a kubelet, without whose probes a process is ended. While all are being answered, whoever has
+        most and has proved nothing ends one.
         """
         # Nobody sends us compressed bodies; what is, may be a thousand times as long as what was sent.
         super().__init__(self._serve, access_log=None, auto_decompress=False, keepalive_timeout=IDLE_SECONDS)
         self._handle = handle
         self._tls = tls
         self._room = Shares(affordable(connections))
-        self._peers: dict[RequestHandler, str] = {}
+        self._peers: dict[Connection, str] = {}
         self._silent: dict[RequestHandler, asyncio.TimerHandle] = {}
         self._beginning: set[asyncio.Task[None]] = set()
-        self._handshakes: dict[RequestHandler, asyncio.Task[None] | None] = {}
+        self._handshakes: dict[Connection, asyncio.Task[None] | None] = {}
         """Those that have begun and not ended, the oldest first."""
-        self._idle: dict[RequestHandler, None] = {}
+        self._idle: dict[Connection, None] = {}
         """Connections that have proved nothing and ask for nothing, those that do so for longest first."""
         self._sockets: list[socket.socket] = []
 
@@ -91,30 +94,30 @@ class Listener(web.Server):
         super().connection_made(handler, transport)
         loop = asyncio.get_running_loop()
         self._silent[handler] = loop.call_later(FIRST_REQUEST_SECONDS, transport.abort)
-        self._is_idle(handler)
+        self._is_idle(cast("Connection", handler))
 
     def connection_lost(self, handler: RequestHandler, exc: BaseException | None = None) -> None:
         super().connection_lost(handler, exc)
         self._silent.pop(handler).cancel()
-        self._idle.pop(handler, None)
-        self._give_back(handler)
+        self._idle.pop(cast("Connection", handler), None)
+        self._give_back(cast("Connection", handler))
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
-        timer = self._silent.get(request.protocol)
+        connection = cast("Connection", request.protocol)  # we make no other
+        timer = self._silent.get(connection)
         if timer is not None:
             timer.cancel()
-        self._idle.pop(request.protocol, None)
+        self._idle.pop(connection, None)
         try:
-            with until_written(request):
-                return await write(request, await self._handle(request))
+            with until_written(request) as held:
+                held.callback(connection.answered)
+                return await write(connection, request, await self._handle(request))
         finally:
-            if isinstance(request.protocol, Connection):
-                request.protocol.answered()
-            self._is_idle(request.protocol)
+            self._is_idle(connection)
 
-    def _is_idle(self, handler: RequestHandler) -> None:
-        if handler in self._silent and isinstance(handler, Connection) and not handler.is_proven:
-            self._idle[handler] = None
+    def _is_idle(self, connection: Connection) -> None:
+        if connection in self._silent and not connection.is_proven:
+            self._idle[connection] = None
 
     def _resume(self, listening: socket.socket) -> None:
         if listening.fileno() >= 0:  # not closed meanwhile
@@ -149,18 +152,24 @@ class Listener(web.Server):
         """End a connection for a peer that has none, and give it what that held; False when there is none to end."""
         if peer in self._peers.values():
             return False
-        ended = next(iter(self._idle), None) or next(iter(self._handshakes), None)
+        ended = next(iter(self._idle), None) or next(iter(self._handshakes), None) or self._last_of_most()
         if ended is None:
             return False
         self._room.hand_over(self._peers.pop(ended), peer, 1)
         self._idle.pop(ended, None)
         if (task := self._handshakes.pop(ended, None)) is not None:
             task.cancel()
-        elif ended.transport is not None:
-            ended.transport.abort()
+        elif ended.wire is not None:
+            ended.wire.abort()
         return True
 
-    async def _begin(self, connection: socket.socket, handler: RequestHandler) -> None:
+    def _last_of_most(self) -> Connection | None:
+        """Find the last connection of who has proved nothing and has most; None when nobody has more than one."""
+        unproven = {one: peer for one, peer in self._peers.items() if not one.is_proven}
+        ((most, number),) = Counter(unproven.values()).most_common(1) or [("", 0)]
+        return next(one for one in reversed(unproven) if unproven[one] == most) if number > 1 else None
+
+    async def _begin(self, connection: socket.socket, handler: Connection) -> None:
         """See a connection through its handshake; from there on it is the handler's."""
         seconds = HANDSHAKE_SECONDS if self._tls is not None else None
         self._handshakes[handler] = asyncio.current_task()
@@ -175,7 +184,7 @@ class Listener(web.Server):
             if handler not in self._silent:  # it never was connected, or is no more
                 self._give_back(handler)
 
-    def _give_back(self, handler: RequestHandler) -> None:
+    def _give_back(self, handler: Connection) -> None:
         peer = self._peers.pop(handler, None)
         if peer is not None:
             self._room.give_back(peer, 1)

@@ -11,14 +11,15 @@ from __future__ import annotations
 
 
 class Shares:
-    """A bounded quantity, e.g. of bytes. While it is short, who holds an even share or more gets no more.
+    """A bounded quantity, e.g. of bytes. Who is alone may have it all; while it is short, each may have a share yet.
 
-    Everybody may have an even share at any time, and who came before keeps what it has: peers that come one after the
-    other and take all they may hold 1 + 1/2 + 1/3 ... of the bound in all, which is five times the bound for eighty.
+    Who came before keeps what it has, so what is shared while it is short is besides: of n peers, each may have the
+    bound / (n * (n - 1)). Whatever they do, all of them hold at most twice the bound, as 1 + 1/2 + 1/6 + 1/12 ... is 2:
+    of those that hold something, the one that took as the n-th of them to take last found n or more of them.
     """
 
     def __init__(self, most: int, least: int = 0) -> None:
-        """least: what everybody may have however many there are; the bound is then theirs to bound."""
+        """least: what everybody may have however many there are; so much of each peer is its users' to bound."""
         self._most, self._least = most, least
         self._total = 0
         self._held: dict[str, int] = {}
@@ -26,8 +27,7 @@ class Shares:
     def take(self, peer: str, amount: int) -> bool:
         """Take so much, or nothing; False when there is not so much for this peer."""
         held = self._held.get(peer, 0) + amount
-        peers = len(self._held) + (peer not in self._held)
-        if self._total + amount > self._most and held > max(self._most // peers, self._least):
+        if self._total + amount > self._most and held > max(self._share(peer), self._least):
             return False
         self._held[peer] = held
         self._total += amount
@@ -38,6 +38,14 @@ class Shares:
         self.give_back(giver, amount)
         self._held[taker] = self._held.get(taker, 0) + amount
         self._total += amount
+
+    def _share(self, peer: str) -> int:
+        peers = self._peers(peer)
+        return self._most // (peers * (peers - 1) or 1)
+
+    def _peers(self, peer: str) -> int:
+        """Count who holds something, and this one."""
+        return len(self._held) + (peer not in self._held)
 
     @property
     def is_empty(self) -> bool:
@@ -56,8 +64,15 @@ class Shares:
             self._held.pop(peer, None)
 
 
+class _EvenShares(Shares):
+    """While it is short, each may have an even share. In all that is 1 + 1/2 + 1/3 ...: somebody else's to bound."""
+
+    def _share(self, peer: str) -> int:
+        return self._most // self._peers(peer)
+
+
 class Parts:
-    """What each part of a peer, e.g. a namespace, may hold: peers' parts are divided among themselves.
+    """What each part of a peer, e.g. a namespace, may hold: peers' parts are divided among themselves, evenly.
 
     All parts of a peer together may hold as much as the peer, which is its Shares' to bound.
     """
@@ -65,11 +80,11 @@ class Parts:
     def __init__(self, most: int, least: int = 0) -> None:
         """most: of one part, while it is alone; least: as with Shares."""
         self._most, self._least = most, least
-        self._of: dict[str, Shares] = {}
+        self._of: dict[str, _EvenShares] = {}
 
     def take(self, peer: str, part: str, amount: int) -> bool:
         """Take so much, or nothing; False when there is not so much for this part."""
-        shares = self._of.setdefault(peer, Shares(self._most, self._least))
+        shares = self._of.setdefault(peer, _EvenShares(self._most, self._least))
         taken = shares.take(part, amount)
         self._tidy(peer)
         return taken

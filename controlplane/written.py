@@ -18,6 +18,8 @@ from contextlib import ExitStack
 
 from aiohttp import hdrs, web
 
+from controlplane.connection import Connection
+
 WRITING_SECONDS = 10.0
 """From an answer to its last byte's way to the kernel."""
 FIRST_LOOK_SECONDS = 0.005
@@ -33,21 +35,23 @@ def until_written(request: web.BaseRequest) -> ExitStack:
     return request[_UNTIL_WRITTEN]
 
 
-async def write(request: web.BaseRequest, response: web.StreamResponse) -> web.StreamResponse:
+async def write(connection: Connection, request: web.BaseRequest, response: web.StreamResponse) -> web.StreamResponse:
     """Write an answer, and return what may be kept of it. Who does not read it in time is cut off."""
     kept, pieces = _taken_apart(request, response)
     try:
         async with asyncio.timeout(WRITING_SECONDS):
-            await kept.prepare(request)
-            for piece in pieces:
-                await kept.write(piece)
-            await kept.write_eof()
-            await _written(request)
-    except ConnectionError:
-        pass  # the peer has gone
+            try:
+                await kept.prepare(request)
+                for piece in pieces:
+                    await kept.write(piece)
+                await kept.write_eof()
+            except ConnectionError:
+                pass  # the peer has gone, or is refused: then it gets what it has been told until now
+            connection.handed_over(until_written(request).close)
+            await _written(connection)
     except TimeoutError:
-        if request.transport is not None:
-            request.transport.abort()
+        if connection.wire is not None:
+            connection.wire.abort()
     return kept
 
 
@@ -64,16 +68,9 @@ def _taken_apart(
     return kept, (memoryview(body)[at : at + PIECE_BYTES] for at in range(0, len(body), PIECE_BYTES))
 
 
-async def _written(request: web.BaseRequest) -> None:
+async def _written(connection: Connection) -> None:
     """Look ever less often: asyncio says that a buffer has emptied only to whom it has paused, and not below TLS."""
     seconds = FIRST_LOOK_SECONDS
-    while (transport := request.transport) is not None and _unwritten(transport):
+    while connection.unwritten:
         await asyncio.sleep(seconds)
         seconds = min(2 * seconds, MOST_SECONDS_BETWEEN_LOOKS)
-
-
-def _unwritten(transport: asyncio.Transport) -> int:
-    """Return how many bytes the kernel has not taken. Those that are encrypted are in the transport below TLS."""
-    below = getattr(getattr(transport, "_ssl_protocol", None), "_transport", None)
-    buffers = (transport, below) if isinstance(below, asyncio.Transport) else (transport,)
-    return sum(one.get_write_buffer_size() for one in buffers)

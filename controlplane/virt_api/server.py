@@ -39,8 +39,8 @@ MAX_OPTIONS_BYTES = 64 * 1024
 BODY_SECONDS = 10.0
 SHUTDOWN_SECONDS = 10.0
 CONNECTIONS = 512
-"""An API server opens one for each request that it has under way, at most some hundreds. Each costs a third of a MiB,
-most of it asyncio's buffer for TLS: what peers may hold of them fits in the memory limit of the container."""
+"""An API server opens one for each request that it has under way, at most some hundreds. Each costs a seventh of a
+MiB, most of it for TLS: what peers may hold of them fits in the memory limit of the container."""
 
 
 class TooLargeError(Exception):

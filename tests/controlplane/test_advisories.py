@@ -5,7 +5,8 @@
 
 Here is what can be seen without a node. What a launcher plants in its own directory is in
 virt_node/test_launcher_dir.py, what a captured node writes in policies/, whose pair is good for what in
-virt_controller/certificates/test_roles.py, who speaks for users in virt_api/test_server.py. All, by what they were
+virt_controller/certificates/test_roles.py, who speaks for users in virt_api/test_server.py, what our own Pods may do in
+test_rights.py. All, by what they were
 published as: docs/security.md.
 """
 
@@ -26,7 +27,7 @@ from controlplane.virt_controller.vmi.launcher_pod import build_launcher_pod
 from tests.controlplane.api import golden
 from tests.controlplane.api.admission.test_verdict import create
 from tests.controlplane.domain.golden_domains import CASES
-from tests.controlplane.virt_api.test_manifests import TEMPLATES, render
+from tests.controlplane.virt_api.test_manifests import render
 from tests.controlplane.virt_controller.builders import VMI_UID, a_pod, a_vmi
 
 Json = dict[str, Any]
@@ -201,20 +202,6 @@ def test_no_option_of_qemu_is_anybodys_text() -> None:
         ("spec/template/spec/domain/firmware", {"serial": "a\x01b"}),
     ):
         refused(path, value)
-
-
-def test_only_virt_node_is_privileged_and_nobody_shares_the_nodes_network() -> None:
-    privileged = set()
-    for path in sorted(TEMPLATES.glob("virt-*.yaml.j2")):
-        for body in render(path.name):
-            spec = body.get("spec", {}).get("template", {}).get("spec", {})
-            for container in (*spec.get("containers", ()), *spec.get("initContainers", ())):
-                if container.get("securityContext", {}).get("privileged"):
-                    privileged.add(body["metadata"]["name"])
-            assert not spec.get("hostNetwork")
-            assert not spec.get("hostIPC")
-
-    assert privileged == {"virt-node"}
 
 
 def test_nobody_of_ours_can_say_who_wrote_what_of_a_node() -> None:

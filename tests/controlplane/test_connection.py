@@ -337,6 +337,38 @@ async def test_what_was_sent_ahead_counts_until_it_is_answered() -> None:
     await one.settled()
 
 
+async def test_nothing_waits_for_the_body_of_who_has_left() -> None:
+    """Ten seconds for each, and the connection was counted no more."""
+
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        return web.Response()
+
+    one = Quick(answer)
+    await one.say(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nx")
+    assert one.answers == 1
+    assert list(one.listener.connections) == [one.connection]
+    one.end()
+    await one.settled()
+    assert not one.listener.connections
+
+
+async def test_a_request_of_who_has_left_is_carried_out() -> None:
+    """Halfway through is no place to stop."""
+    may_go_on, done = asyncio.Event(), []
+
+    async def carry_out(request: web.BaseRequest) -> web.StreamResponse:
+        await may_go_on.wait()
+        done.append(request.path)
+        return web.Response()
+
+    one = Quick(carry_out)
+    await one.say(b"GET /it HTTP/1.1\r\nHost: x\r\n\r\n")
+    one.end()
+    may_go_on.set()
+    await one.settled()
+    assert done == ["/it"]
+
+
 async def test_a_proven_peer_hands_on_the_headers_of_users(proven: Proven) -> None:
     """Names of groups and extras may be long. It may say more than others, and not without end either."""
     in_chunks = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked"

@@ -123,6 +123,27 @@ async def test_what_is_no_body_is_bounded(method: str, is_proven: bool) -> None:
     assert not unbounded
 
 
+async def test_little_is_taken_in_of_a_body_that_nobody_reads_yet() -> None:
+    """Half a megabyte was, of each connection whose peer read no answers: in nobody's count."""
+    never = asyncio.Event()
+
+    async def wait(request: web.BaseRequest) -> web.StreamResponse:
+        await never.wait()
+        return web.Response()
+
+    connection, wire = Listener(wait, 4)(), Wire()
+    connection.connection_made(wire)
+    connection.data_received(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 900000\r\n\r\n")
+    taken = 0
+    while not wire.is_paused and taken < 900_000:
+        connection.data_received(b"x" * SENT_AT_ONCE)
+        taken += SENT_AT_ONCE
+    assert taken <= 128 * 1024
+    connection.connection_lost(None)
+    never.set()
+    await settled()
+
+
 @pytest.mark.parametrize(
     "head",
     [

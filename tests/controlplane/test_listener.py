@@ -19,7 +19,8 @@ from typing import ClassVar
 import pytest
 from aiohttp import web
 
-from controlplane import listener
+from controlplane import connection, listener
+from controlplane.connection import Connection
 from controlplane.kube.certificates import Subject, issue, make_authority
 from controlplane.listener import Listener
 from controlplane.peers import load_pair, server_context
@@ -225,27 +226,87 @@ async def test_who_has_proved_who_it_is_makes_no_room() -> None:
             await one.leave()
 
 
-async def test_who_is_being_answered_makes_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    may_answer = asyncio.Event()
-    asked = []
+class Slow:
+    """Answers when it may."""
 
-    async def slow(request: web.BaseRequest) -> web.StreamResponse:
-        asked.append(request.remote)
-        await may_answer.wait()
+    def __init__(self) -> None:
+        self.may_answer = asyncio.Event()
+        self._asked = 0
+
+    async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        self._asked += 1
+        await self.may_answer.wait()
         return web.Response(body=ANSWER)
 
-    monkeypatch.setattr("tests.controlplane.test_listener.handle", slow)
+    async def asked_by(self, *peers: Peer) -> list[asyncio.Task[bool]]:
+        """Return when each of them waits for an answer on one more connection, with how that goes on."""
+        waiting = [asyncio.create_task(one.connect()) for one in peers]
+        self._asked = 0
+        async with asyncio.timeout(10):
+            while self._asked < len(peers):  # noqa: ASYNC110 - who is asked tells nobody
+                await asyncio.sleep(0)
+        return waiting
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> Slow:
+    one = Slow()
+    monkeypatch.setattr("tests.controlplane.test_listener.handle", one.answer)
+    return one
+
+
+async def test_who_is_being_answered_makes_no_room(slow: Slow) -> None:
     async with listening() as port:
         many = [Peer(f"127.0.0.{10 + number}", port) for number in range(4)]
-        waiting = [asyncio.create_task(one.connect()) for one in many]
-        async with asyncio.timeout(10):
-            while len(asked) < 4:  # noqa: ASYNC110 - who is asked tells nobody
-                await asyncio.sleep(0)
+        waiting = await slow.asked_by(*many)
         assert not await Peer(OTHER, port).connect()
-        may_answer.set()
+        slow.may_answer.set()
         assert await asyncio.gather(*waiting) == [True] * 4
         await Peer(OTHER, port).once()
         for one in many:
+            await one.leave()
+
+
+async def test_while_all_are_being_answered_who_has_most_makes_room(slow: Slow) -> None:
+    """Few addresses, of which each asks for what takes its time, keep out no probe."""
+    async with listening() as port:
+        few = [Peer(f"127.0.0.{10 + number}", port) for number in range(3)]
+        waiting = await slow.asked_by(few[0], few[1], few[1], few[2])
+        kubelet = await slow.asked_by(Peer(OTHER, port))
+        assert not await waiting[2], "the last of who has most"
+        slow.may_answer.set()
+        assert await asyncio.gather(*kubelet, *waiting) == [True, True, True, False, True]
+        for one in few:
+            await one.leave()
+
+
+async def test_who_is_being_refused_and_does_not_read_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is counted no more, so it is to be no more: what it held would be more than anybody counts on."""
+    monkeypatch.setattr(connection, "LAST_WORDS_SECONDS", 60.0)
+    monkeypatch.setattr(connection, "_TOO_LARGE", b"431 " + b"x" * 16 * 1024 * 1024)
+    refused, ended = asyncio.Semaphore(0), asyncio.Event()
+    refuse, lost = Connection._refuse, Connection.connection_lost
+
+    def note_refused(self: Connection, why: bytes) -> None:
+        refuse(self, why)
+        refused.release()
+
+    def note_ended(self: Connection, exc: BaseException | None) -> None:
+        lost(self, exc)
+        ended.set()
+
+    monkeypatch.setattr(Connection, "_refuse", note_refused)
+    monkeypatch.setattr(Connection, "connection_lost", note_ended)
+    async with listening() as port, asyncio.timeout(10):
+        pod = Peer(POD, port)
+        for _unused in range(4):
+            await pod.say(b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 10_000)
+            await refused.acquire()
+        many = [Peer(f"127.0.0.{10 + number}", port) for number in range(3)]
+        for one in many:
+            assert await one.connect()
+        await ended.wait()
+        for one in (pod, *many):
             await one.leave()
 
 

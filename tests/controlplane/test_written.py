@@ -196,7 +196,7 @@ class Wire(asyncio.Transport):
     def __init__(self) -> None:
         super().__init__()
         self.written: list[bytes] = []
-        self.is_closed = False
+        self.is_closed = self.is_aborted = False
         self.pending = 0
 
     def write(self, data: object) -> None:
@@ -208,8 +208,16 @@ class Wire(asyncio.Transport):
     def close(self) -> None:
         self.is_closed = True
 
+    def abort(self) -> None:
+        self.is_aborted = True
+
     def is_closing(self) -> bool:
         return self.is_closed
+
+
+async def settled() -> None:
+    for _unused in range(50):
+        await asyncio.sleep(0)
 
 
 @pytest.mark.parametrize("is_last", [False, True], ids=["kept", "the last"])
@@ -229,8 +237,7 @@ async def test_a_large_answer_goes_in_pieces_and_its_body_does_not_stay(method: 
     one, wire = Listener(answer, 4)(), Wire()
     one.connection_made(wire)
     one.data_received(ASK.replace(b"GET", method.encode()))
-    for _unused in range(50):
-        await asyncio.sleep(0)
+    await settled()
 
     head, _end, sent = b"".join(wire.written).partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 201 Created\r\n")
@@ -252,9 +259,120 @@ async def test_the_last_bytes_are_waited_for_too(is_below: bool) -> None:
     one = Listener(served.answer, 4)()
     one.connection_made(wire)
     one.data_received(ASK)
-    for _unused in range(50):
-        await asyncio.sleep(0)
+    await settled()
     assert (served.made, served.held) == (1, 1)
     full.pending = 0
     await served.until(made=1, held=0)
     one.connection_lost(None)
+
+
+def a_request(head: int, body: int = 0) -> bytes:
+    """With a head of so many bytes."""
+    start = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\nX: " % body
+    return start + b"x" * (head - len(start) - 4) + b"\r\n\r\n" + b"y" * body
+
+
+class Unread:
+    """A connection whose first answer is large, handed over and not read yet."""
+
+    def __init__(self) -> None:
+        self.served, self.wire = Served(size=100_000), Wire()
+        self.may_answer = asyncio.Event()
+        self.may_answer.set()
+        self.connection = Listener(self._answer, 4)()
+        self.connection.connection_made(self.wire)
+
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        response = await self.served.answer(request)
+        await request.read()
+        await self.may_answer.wait()
+        return response
+
+    async def ask(self, said: bytes = ASK) -> None:
+        self.wire.pending = 1
+        self.connection.data_received(said)
+        await settled()
+
+    @property
+    def is_refused(self) -> bool:
+        return b"HTTP/1.1 431 " in b"".join(self.wire.written)
+
+
+@pytest.fixture
+async def unread() -> AsyncIterator[Unread]:
+    made = Unread()
+    await made.ask()
+    assert (made.served.made, made.served.held) == (1, 1)
+    yield made
+    made.may_answer.set()
+    made.connection.connection_lost(None)
+    await settled()
+
+
+async def test_what_is_asked_once_an_answer_is_read_is_not_ahead_of_it(unread: Unread) -> None:
+    """We look ever less often whether it is written, and its reader knows sooner: it was told 431."""
+    for number in range(2, 5):
+        unread.wire.pending = 0
+        unread.connection.data_received(a_request(7000, 90_000))
+        assert unread.served.held == 0
+        await unread.served.until(made=number, held=0)
+    assert not unread.is_refused
+
+
+async def test_what_is_asked_while_an_answer_is_not_read_is_ahead_of_it(unread: Unread) -> None:
+    """Its body would be held, half a megabyte of each connection, and be in nobody's count."""
+    await unread.ask(a_request(7000))
+    assert not unread.is_refused
+    await unread.ask(a_request(200, 90_000))
+    assert unread.is_refused
+
+
+async def test_a_request_counts_as_answered_once(unread: Unread) -> None:
+    """Were it noted twice, the one after it would be held by nobody's count."""
+    unread.may_answer.clear()
+    unread.wire.pending = 0
+    unread.connection.data_received(a_request(7000))
+    await unread.served.until(made=2, held=1)
+    unread.connection.data_received(a_request(7000))
+    assert not unread.is_refused
+    unread.connection.data_received(a_request(7000))
+    assert unread.is_refused
+
+
+async def test_what_an_answer_is_charged_stays_charged_though_its_connection_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is still being written: whoever said a word too much had as many answers held as it liked."""
+    monkeypatch.setattr(written, "FIRST_LOOK_SECONDS", 0.0)
+    unread = Unread()
+    await unread.ask()
+    await unread.ask(a_request(20_000))
+    assert unread.is_refused
+    assert unread.served.held == 1
+    unread.wire.pending = 0
+    await unread.served.until(made=1, held=0)
+    unread.connection.connection_lost(None)
+
+
+async def test_an_answer_that_is_not_read_ends_its_connection_though_that_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(written, "WRITING_SECONDS", 0.05)
+    unread = Unread()
+    await unread.ask()
+    await unread.ask(a_request(20_000))
+    assert unread.is_refused
+    await unread.served.until(made=1, held=0)
+    assert unread.wire.is_aborted
+    unread.connection.connection_lost(None)
+
+
+async def test_the_end_of_who_is_refused_waits_for_nobody(unread: Unread, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its time began when all was answered that it had asked before."""
+    monkeypatch.setattr(connection, "LAST_WORDS_SECONDS", 0.0)
+    unread.may_answer.clear()
+    unread.wire.pending = 0
+    await unread.ask(a_request(200) + a_request(20_000))
+    assert unread.is_refused
+    await settled()
+    assert unread.wire.is_aborted

@@ -28,6 +28,7 @@ from controlplane.hypervisor.events import ConnectionClosed, Event
 from controlplane.virt_handler.launchers.agent import QUESTIONS, Agent, NoAgent
 from controlplane.virt_handler.launchers.description import describe_domain, has_kvm, masquerade_of
 from controlplane.virt_handler.launchers.freeze import Freeze
+from controlplane.virt_handler.launchers.network import Network
 from controlplane.virt_handler.launchers.observation import Observation
 from controlplane.virt_handler.launchers.pace import RESYNC_SECONDS, DomainLooks, Pauses, resync_pause
 from controlplane.virt_handler.launchers.ports import (
@@ -95,6 +96,13 @@ class Session:
         self._observation = Observation()
         self._agent = Agent(tools.clock, tools.random, tools.questions, self._hear)
         self._freeze = Freeze(self._agent, tools.clock)
+        self._network = Network(
+            tools.node,
+            pod.uid,
+            tools.clock,
+            pause=self._resync_pause,
+            trouble=lambda said: self._publish(network_trouble=said),
+        )
 
     @property
     def is_over(self) -> bool:
@@ -140,7 +148,10 @@ class Session:
                 await asyncio.sleep(pause)
 
     async def prepare_network(self, vmi: VirtualMachineInstance) -> None:
-        """Set the Pod's network up for its guest; once per session. StartRefused, NoContact."""
+        """Set the Pod's network up for its guest; once per session, which sees to it from then on.
+
+        StartRefused, NoContact.
+        """
         if self._sighting.is_network_ready:
             return
         try:
@@ -154,6 +165,7 @@ class Session:
             raise NoContact(str(error)) from error
         except NodeError as error:
             raise StartRefused(f"cannot set up the Pod's network: {error}") from error
+        self._network.keep(wanted)
         self._publish(is_network_ready=True, interface=interface)
 
     async def start(self, granted: Granted) -> None:
@@ -298,7 +310,8 @@ class Session:
             self._observation.begin()
             self._connected_at = self._tools.clock.monotonic()
             log.log(self._level, "launcher connected", extra=self._who)
-            aside = [asyncio.create_task(self._agent.follow()), asyncio.create_task(self._freeze.follow())]
+            beside = (self._agent.follow, self._freeze.follow, self._network.follow)
+            aside = [asyncio.create_task(follow()) for follow in beside]
             try:
                 await self._follow(connection)
             finally:
@@ -331,9 +344,12 @@ class Session:
     async def _wait(self, connection: Connection) -> list[Event]:
         """Wait for an event; none when it is time to look without."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(resync_pause(self._tools.resync_seconds, self._tools.random())):
+            async with asyncio.timeout(self._resync_pause()):
                 return [await connection.events.get()]
         return []
+
+    def _resync_pause(self) -> float:
+        return resync_pause(self._tools.resync_seconds, self._tools.random())
 
     async def _read_report(self) -> bytes:
         try:

@@ -224,6 +224,8 @@ def _trouble(world: World, verdict: Verdict, problem: Problem[Action] | None) ->
     match verdict:
         case Dead(outcome="Failed", reason=reason, message=message):
             return _out_of_sync(reason, message)
+        case Alive() if world.launcher is not None and world.launcher.sighting.network_trouble:
+            return _out_of_sync("NetworkNotReady", world.launcher.sighting.network_trouble)
     setback = None if world.launcher is None else world.launcher.setback
     if problem is not None and isinstance(problem.step, StartDomain | PrepareNetwork):
         return _out_of_sync("StartFailed", str(problem.error))

@@ -43,6 +43,8 @@ class Sighting:
     is_network_ready: bool = False
     interface: PodInterface | None = None
     """The Pod's eth0, once its network was set up."""
+    network_trouble: str = ""
+    """Why the network that was set up could not be seen to again; "" while it could."""
     shutdown_asked_at: float | None = None
     """Monotonic seconds of the last request to shut down."""
     destroy_asked_at: float | None = None

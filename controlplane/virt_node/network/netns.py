@@ -34,7 +34,7 @@ def set_up(namespace: AbstractContextManager[int], wanted: Masquerade) -> PodInt
 
     def work() -> PodInterface:
         pod = links.build(wanted.network.gateway_interface)
-        nft.run(masquerade.render_rules(wanted))
+        nft.keep(f"ip {masquerade.TABLE}", masquerade.render_rules(wanted))
         return pod
 
     return run_in_namespace(namespace, work)

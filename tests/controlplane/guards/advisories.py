@@ -16,6 +16,7 @@ _ROLE = "roles/control_plane/templates/"
 _POD = "controlplane/virt_controller/vmi/launcher_pod.py"
 _BOUNDS = "controlplane/api/schema/bounds.py"
 _FIELDS = "controlplane/api/admission/fields.py"
+_BY_RIGHTS = (f"{_T}test_rights.py::test_a_pod_of_the_control_plane_may_do_what_is_listed_and_nothing_else",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
@@ -198,5 +199,54 @@ GUARDS: tuple[Guard, ...] = (
         without='AGENT_CHANNEL = "org.github.vhostmd.1"\n',
         because="CVE-2026-13322: a channel on which somebody of ours listens.",
         tests=(f"{_T}test_what_guests_say.py::test_the_only_channel_of_a_guest_is_its_agents",),
+    ),
+    Guard(
+        file=f"{_ROLE}virt-handler.yaml.j2",
+        line="      serviceAccountName: kubevirt-handler\n",
+        without="      serviceAccountName: kubevirt-handler\n      hostPID: true\n",
+        because="What speaks to launchers and has the token sees, and can open, every process of its node.",
+        tests=_BY_RIGHTS,
+    ),
+    Guard(
+        file=f"{_ROLE}virt-handler.yaml.j2",
+        line="            capabilities: {drop: [ALL]}\n",
+        without="            capabilities: {drop: [NET_RAW]}\n",
+        because="What speaks to launchers has capabilities that it has no use for.",
+        tests=_BY_RIGHTS,
+    ),
+    Guard(
+        file=f"{_ROLE}virt-handler.yaml.j2",
+        line="        seccompProfile: {type: RuntimeDefault}\n",
+        without="",
+        because="What speaks to launchers has every system call of the kernel.",
+        tests=_BY_RIGHTS,
+    ),
+    Guard(
+        file=f"{_ROLE}virt-handler.yaml.j2",
+        line="        runAsUser: {{ __control_plane_handler_uid }}\n",
+        without="        runAsUser: 107\n",
+        because="It would be who launchers are: what is theirs would be its own, and the other way round.",
+        tests=_BY_RIGHTS,
+    ),
+    Guard(
+        file=f"{_ROLE}virt-handler.yaml.j2",
+        line="        - name: node\n          hostPath: {path: /run/virtops/node, type: DirectoryOrCreate}\n",
+        without="        - name: node\n          hostPath: {path: /run/virtops, type: DirectoryOrCreate}\n",
+        because="What speaks to launchers sees more of its node than the socket of virt-node.",
+        tests=_BY_RIGHTS,
+    ),
+    Guard(
+        file=f"{_ROLE}virt-node.yaml.j2",
+        line="automountServiceAccountToken: false\n",
+        without="automountServiceAccountToken: true\n",
+        because="A token beside what is root on the node.",
+        tests=_BY_RIGHTS,
+    ),
+    Guard(
+        file=f"{_ROLE}virt-node.yaml.j2",
+        line="            - {name: capabilities, mountPath: /capabilities}\n",
+        without="            - {name: pods, mountPath: /capabilities}\n",
+        because="What asks QEMU once what it can do has every Pod of the node as well.",
+        tests=_BY_RIGHTS,
     ),
 )

@@ -126,4 +126,32 @@ GUARDS: tuple[Guard, ...] = (
         because="A hundred idle guests would wake their node a hundred times a second for nothing.",
         tests=_BY_HOSTILE,
     ),
+    Guard(
+        file="controlplane/virt_handler/launchers/session.py",
+        line="            beside = (self._agent.follow, self._freeze.follow, self._network.follow)\n",
+        without="            beside = (self._agent.follow, self._freeze.follow)\n",
+        because="Rules that somebody flushed would be missing until virt-handler is started anew.",
+        tests=("tests/controlplane/virt_handler/launchers/test_session_verbs.py",),
+    ),
+    Guard(
+        file="controlplane/virt_handler/launchers/network.py",
+        line="        except (NodeAway, NotThere):",
+        without="        except NotThere:",
+        because="A roll-out of virt-node would be told as the lost network of every guest.",
+        tests=("tests/controlplane/virt_handler/launchers/test_network.py",),
+    ),
+    Guard(
+        file="controlplane/virt_handler/vmi/status.py",
+        line="        case Alive() if world.launcher is not None and world.launcher.sighting.network_trouble:\n",
+        without="        case Alive() if False:\n",
+        because="A guest without its network would look as if all were well.",
+        tests=("tests/controlplane/virt_handler/vmi/test_status.py",),
+    ),
+    Guard(
+        file="controlplane/virt_node/network/nft.py",
+        line="    if wanted in _read_back and _read(table) == _read_back[wanted]:\n",
+        without="    if wanted in _read_back:\n",
+        because="Rules that were written once in some Pod would be taken for those that are there in every one.",
+        tests=("tests/controlplane/virt_node/network/test_nft.py",),
+    ),
 )

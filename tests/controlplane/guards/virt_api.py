@@ -169,16 +169,23 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_SHARES,
-        line=" and held > max(self._most // peers, self._least):",
+        line=" and held > max(self._share(peer), self._least):",
         without=":",
         because="A Pod that holds all there is must not keep the API server out.",
         tests=_BY_SHARES,
     ),
     Guard(
         file=_SHARES,
-        line="        if self._total + amount > self._most and held > max(self._most // peers, self._least):",
+        line="        if self._total + amount > self._most and held > max(self._share(peer), self._least):",
         without="        if False:",
         because="Whoever reaches the port must not fill the memory.",
+        tests=_BY_SHARES,
+    ),
+    Guard(
+        file=_SHARES,
+        line="        return self._most // (peers * (peers - 1) or 1)\n",
+        without="        return self._most // peers\n",
+        because="Peers that come one after the other would hold five times what there is.",
         tests=_BY_SHARES,
     ),
     Guard(
@@ -269,8 +276,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_LISTENER,
-        line="        self._idle.pop(handler, None)\n        self._give_back(handler)\n",
-        without="        self._idle.pop(handler, None)\n",
+        line='        self._give_back(cast("Connection", handler))\n',
+        without="",
         because="Connections that ended must not use up their address's share for good.",
         tests=_BY_LISTENER,
         may_hang=True,

@@ -209,6 +209,40 @@ async def test_a_network_that_cannot_be_set_up_is_said_and_tried_again(node: Nod
     await until(lambda: node.phase == "Running", "Running", clock=node.clock)
 
 
+async def begin_again(node: Node, *, resync_seconds: float) -> None:
+    """Start virt-handler anew and wait until it has found its guest, network and all."""
+    await node.end()
+    node.resync_seconds = resync_seconds
+    node.begin()
+    await until(lambda: len(node.network.wanted) == 2, "its network")
+
+
+def trouble_of(node: Node) -> str:
+    """Return reason and message of what is not as it should be; "" when all is."""
+    found = [one for one in node.status["conditions"] if (one["type"], one["status"]) == ("Synchronized", "False")]
+    return "".join(f"{one['reason']}: {one['message']}" for one in found)
+
+
+async def test_a_running_guests_network_is_seen_to_again_and_nothing_is_written(running: Node) -> None:
+    """Nobody tells that its rules were flushed."""
+    await begin_again(running, resync_seconds=0.02)
+    patches = len(running.api.patches)
+    await until(lambda: len(running.network.wanted) >= 4, "its network", clock=running.clock)
+    assert len(set(running.network.wanted)) == 1
+    assert len(running.api.patches) == patches
+
+
+async def test_a_running_guests_network_that_cannot_be_mended_is_said_until_it_is(running: Node) -> None:
+    await begin_again(running, resync_seconds=0.02)
+    running.network.error = LookupError("the Pod has no interface eth0")
+    await until(lambda: trouble_of(running) != "", "a condition", clock=running.clock)
+    assert trouble_of(running) == "NetworkNotReady: cannot set up the Pod's network: the Pod has no interface eth0"
+    assert running.phase == "Running"
+    running.network.error = None
+    await until(lambda: trouble_of(running) == "", "no condition", clock=running.clock)
+    assert running.phase == "Running"
+
+
 async def test_a_pod_that_only_looks_like_a_launcher_gets_nothing(node: Node) -> None:
     """Its labels are right, but no VMI controls it."""
     forged = pod_object()

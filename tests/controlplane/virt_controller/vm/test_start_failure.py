@@ -83,7 +83,7 @@ def test_a_failed_start_is_recorded_with_its_instance() -> None:
     ids=["deleted", "delete sent", "rerun", "once"],
 )
 def test_a_run_that_somebody_ended_is_no_failed_start(world: World) -> None:
-    """A restart of a pending machine made it wait as after a crash (review 1, D8)."""
+    """Nobody waits after a restart of a machine that was still pending, as after a crash."""
     assert next_start_failure(world) is None
 
 
@@ -114,7 +114,7 @@ def test_failed_starts_are_forgotten(world: World) -> None:
     ],
 )
 def test_a_time_that_cannot_be_true_is_set_anew(stamp: str) -> None:
-    """Another leader's clock was an hour ahead: the wait is one wait from now, and ends (review 1, B7)."""
+    """Another leader's clock was an hour ahead: the wait is one wait from now, and ends."""
     world = vm_world(a_vm(**looping(stamp)))
     look_again_in = decide(world).look_again_in
     assert look_again_in is not None

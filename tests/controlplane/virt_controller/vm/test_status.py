@@ -142,7 +142,7 @@ STALE = [
     ids=["none", "foreign", "a departing orphan"],
 )
 def test_an_instance_s_conditions_go_with_it(vmi: Any) -> None:
-    """A stopped machine is not emulated, and its last shutdown is no trouble any more (review 1, D8)."""
+    """A stopped machine is not emulated, and its last shutdown is no trouble any more."""
     status = settled(vm_world(a_vm("Halted", conditions=STALE), vmi))
     assert [(one.type, one.status, one.reason) for one in status.conditions] == [("Ready", "False", "VMINotExists")]
 

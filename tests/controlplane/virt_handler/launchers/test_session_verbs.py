@@ -5,17 +5,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import socket
 
 import pytest
 
 from controlplane.node_link.messages import Masquerade, PodInterface
-from controlplane.virt_handler.launchers.ports import NodeAway, NodeError, NotThere, Refused
+from controlplane.virt_handler.launchers.ports import LauncherSocket, NodeAway, NodeError, NotThere, Refused
 from controlplane.virt_handler.launchers.session import Session, Tools
 from controlplane.virt_handler.node_client import NodeClient
 from controlplane.virt_handler.vmi.ports import NoContact, StartRefused
 from tests.controlplane.virt_handler.builders import RUNNING, VMI_UID, a_pod, a_vmi, domain_text
-from tests.controlplane.virt_handler.fakes import FakeClock, FakeConnection, FakeLibvirtd
+from tests.controlplane.virt_handler.fakes import FakeClock, FakeConnection, FakeLibvirtd, until
 
 
 class Node(NodeClient):
@@ -24,11 +26,16 @@ class Node(NodeClient):
     def __init__(self, answer: NodeError | None = None) -> None:
         super().__init__(self._nowhere)
         self._answer = answer
+        self.asked: list[tuple[str, Masquerade]] = []
 
     async def _nowhere(self) -> socket.socket:
         raise ConnectionRefusedError
 
+    async def open_socket(self, pod_uid: str) -> LauncherSocket:
+        return LauncherSocket(os.open(os.devnull, os.O_RDONLY))
+
     async def set_up_network(self, pod_uid: str, wanted: Masquerade) -> PodInterface:
+        self.asked.append((pod_uid, wanted))
         if self._answer is not None:
             raise self._answer
         return PodInterface(("10.244.0.7",), 1450)
@@ -66,6 +73,18 @@ async def test_a_network_is_set_up_once() -> None:
     assert session.launcher().sighting.is_network_ready
     session._tools = Tools(Node(Refused("again")), FakeClock(), FakeLibvirtd(VMI_UID).connect)
     await session.prepare_network(a_vmi())
+
+
+async def test_a_network_that_was_set_up_is_seen_to_while_there_is_contact() -> None:
+    """Nobody tells that its rules were flushed."""
+    node, clock, libvirtd = Node(), FakeClock(), FakeLibvirtd(VMI_UID)
+    session = Session(a_pod(), VMI_UID, Tools(node, clock, libvirtd.connect, resync_seconds=0.01), lambda: None)
+    session.admit()
+    await session.prepare_network(a_vmi())
+    contact = asyncio.create_task(session.run())
+    await until(lambda: len(node.asked) >= 3, "its network", clock=clock)
+    assert len(set(node.asked)) == 1
+    contact.cancel()
 
 
 async def test_a_network_that_no_guest_could_be_started_with_is_no_end_of_one_that_runs() -> None:

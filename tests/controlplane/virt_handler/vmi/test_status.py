@@ -41,6 +41,7 @@ from tests.controlplane.virt_handler.builders import (
     OFF,
     OTHER,
     POD_UID,
+    RUNNING,
     a_launcher,
     a_look,
     a_pod,
@@ -219,6 +220,21 @@ def test_a_guest_that_runs_is_not_said_to_have_failed_its_start() -> None:
     setback = Setback("cannot start domain: it is active", is_refusal=True, at=1000.0)
     status = derived(a_vmi(), a_launcher(seen(), setback=setback))
     assert (status.phase, conditions.find(status.conditions, "Synchronized")) == ("Running", None)
+
+
+@pytest.mark.parametrize("state", [RUNNING, State(Life.PAUSED, "user")], ids=["runs", "paused"])
+def test_a_guest_whose_network_cannot_be_seen_to_says_so_until_it_can(state: State) -> None:
+    lost = derived(a_vmi("Running"), a_launcher(seen(state, network_trouble="no eth0")))
+    found = conditions.find(lost.conditions, "Synchronized")
+    assert found is not None
+    assert (lost.phase, found.status, found.reason, found.message) == ("Running", "False", "NetworkNotReady", "no eth0")
+    mended = derived(msgspec.structs.replace(a_vmi("Running"), status=lost), a_launcher(seen(state)))
+    assert conditions.find(mended.conditions, "Synchronized") is None
+
+
+def test_whose_run_is_over_is_not_said_to_lack_a_network() -> None:
+    status = derived(a_vmi("Running"), a_launcher(seen(State(Life.SHUT_OFF, "shutdown"), network_trouble="no eth0")))
+    assert (status.phase, conditions.find(status.conditions, "Synchronized")) == ("Succeeded", None)
 
 
 def test_a_contact_that_broke_is_no_trouble_of_the_vmi() -> None:

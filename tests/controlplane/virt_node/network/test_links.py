@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from controlplane.domain import layout
 from controlplane.node_link.messages import ADDRESSES_LIMIT, PodInterface
-from controlplane.virt_node.network.links import _pod_interface
+from controlplane.virt_node.network.links import _addresses, _links, _pod_interface
 
 GLOBAL, LINK, IPV4, IPV6 = 0, 253, 2, 10
 
@@ -22,29 +21,32 @@ class Route:
     def __init__(self, *addresses: tuple[int, int, str]) -> None:
         self._addresses = addresses
 
-    def link_lookup(self, ifname: str) -> list[int]:
-        return [7] if ifname == layout.POD_INTERFACE and self._addresses else []
+    def get_links(self) -> list[dict[str, Any]]:
+        attributes = [("IFLA_IFNAME", "eth0"), ("IFLA_MTU", 1450)]
+        return [{"index": 7, "flags": 1, "attrs": attributes}] if self._addresses else []
 
-    def get_links(self, index: int) -> list[dict[str, Any]]:
-        return [{"attrs": [("IFLA_IFNAME", "eth0"), ("IFLA_MTU", 1450)]}]
-
-    def get_addr(self, index: int) -> list[dict[str, Any]]:
+    def get_addr(self) -> list[dict[str, Any]]:
         return [
-            {"family": family, "scope": scope, "attrs": [("IFA_ADDRESS", text)]}
-            for family, scope, text in self._addresses
+            {"index": index, "family": family, "scope": scope, "attrs": [("IFA_ADDRESS", text)]}
+            for index, (family, scope, text) in [(1, (IPV4, 254, "127.0.0.1")), *((7, one) for one in self._addresses)]
         ]
 
 
+def seen(*addresses: tuple[int, int, str]) -> PodInterface:
+    route = Route(*addresses)
+    return _pod_interface(_links(route), _addresses(route))
+
+
 def test_a_pod_has_its_global_addresses_ipv4_first() -> None:
-    route = Route((IPV6, LINK, "fe80::1"), (IPV6, GLOBAL, "fd00::7"), (IPV4, GLOBAL, "10.244.0.7"))
-    assert _pod_interface(route) == PodInterface(("10.244.0.7", "fd00::7"), 1450)
+    found = seen((IPV6, LINK, "fe80::1"), (IPV6, GLOBAL, "fd00::7"), (IPV4, GLOBAL, "10.244.0.7"))
+    assert found == PodInterface(("10.244.0.7", "fd00::7"), 1450)
 
 
 def test_no_more_of_them_are_told_than_an_answer_carries() -> None:
     many = [(IPV6, GLOBAL, f"fd00::{number}") for number in range(ADDRESSES_LIMIT + 1)]
-    assert len(_pod_interface(Route(*many)).addresses) == ADDRESSES_LIMIT
+    assert len(seen(*many).addresses) == ADDRESSES_LIMIT
 
 
 def test_a_pod_without_its_interface_has_no_network() -> None:
     with pytest.raises(LookupError, match="has no interface eth0"):
-        _pod_interface(Route())
+        seen()

@@ -9,7 +9,7 @@ import fcntl
 import os
 import socket
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -208,6 +208,98 @@ async def test_open_connections_survive_a_second_run(wires: Wires) -> None:
             client.sendall(b"still")
             assert accepted.recv(5) == b"still"
     assert wires.pod.run(lambda: nft.run("list ruleset")).count("table ip") == 1
+
+
+def lose(*names: str) -> None:
+    with IPRoute() as route:
+        for name in names:
+            route.link("del", index=route.link_lookup(ifname=name)[0])
+
+
+def change(name: str, **what: object) -> None:
+    with IPRoute() as route:
+        route.link("set", index=route.link_lookup(ifname=name)[0], **what)
+
+
+def lose_address() -> None:
+    with IPRoute() as route:
+        route.flush_addr(index=route.link_lookup(ifname="k6t-eth0")[0])
+
+
+LOSSES: dict[str, Callable[[], object]] = {
+    "all rules flushed": lambda: nft.run("flush ruleset"),
+    "the table's rules flushed": lambda: nft.run("flush table ip virtops"),
+    "one chain flushed": lambda: nft.run("flush chain ip virtops post"),
+    "a rule before ours": lambda: nft.run('insert rule ip virtops guard iifname "k6t-eth0" drop'),
+    "the bridge deleted": lambda: lose("k6t-eth0"),
+    "the bridge down": lambda: change("k6t-eth0", state="down"),
+    "the bridge without its address": lose_address,
+    "tap and bridge deleted": lambda: lose("tap0", "k6t-eth0"),
+    "the tap down": lambda: change("tap0", state="down"),
+    "the tap out of its bridge": lambda: change("tap0", master=0),
+    "another MTU": lambda: change("tap0", mtu=1200),
+    "no forwarding": lambda: Path("/proc/sys/net/ipv4/ip_forward").write_text("0"),
+}
+
+
+def state() -> tuple[object, ...]:
+    """Return what makes the guest's network, of the calling thread's namespace; numbers of interfaces aside."""
+    with IPRoute() as route:
+        found = links._links(route)
+        addresses = links._addresses(route).get(found["k6t-eth0"].index)
+        tap = found["tap0"]
+        is_plugged = tap.master == found["k6t-eth0"].index
+    forwards = Path("/proc/sys/net/ipv4/ip_forward").read_text()
+    rules = nft.run("list ruleset")
+    return rules, addresses, found["k6t-eth0"].is_up, (is_plugged, tap.mtu, tap.is_up), forwards
+
+
+@pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES.keys())
+async def test_what_was_lost_is_back_when_it_is_asked_for_again(wires: Wires, loss: Callable[[], object]) -> None:
+    """An administrator's flush, a plugin of the cluster's network that starts anew: nobody tells of either."""
+    await set_up(wires.pod)
+    good = wires.pod.run(state)
+    wires.pod.run(loss)
+    await set_up(wires.pod)
+    assert wires.pod.run(state) == good
+
+
+async def test_a_guest_whose_rules_were_flushed_reaches_the_world_again(wires: Wires) -> None:
+    await wires.set_up()
+    wires.pod.run(lambda: nft.run("flush ruleset"))
+    with wires.world.listen(80) as server:
+        with pytest.raises(TimeoutError):
+            wires.guest.connect(WORLD, 80, timeout=0.3)
+        await set_up(wires.pod)
+        assert exchange(server, wires.guest.connect(WORLD, 80)) == POD
+
+
+class Heard:
+    """An IPRoute that notes what it is asked."""
+
+    def __init__(self, asked: list[str]) -> None:
+        self._asked, self._route = asked, IPRoute()
+
+    def __enter__(self) -> Heard:
+        return self
+
+    def __exit__(self, *_unused: object) -> None:
+        self._route.close()
+
+    def __getattr__(self, name: str) -> object:
+        self._asked.append(name)
+        return getattr(self._route, name)
+
+
+async def test_what_is_right_is_looked_at_and_not_written(wires: Wires, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is asked for every few minutes, for every guest of a node; also with many ports, in no order."""
+    wanted = Masquerade("10.0.2.0/24", tuple(Port("tcp", 1 + number * 7919 % 30000) for number in range(100)))
+    await set_up(wires.pod, wanted)
+    asked: list[str] = []
+    monkeypatch.setattr(nft, "run", lambda commands, run=nft.run: asked.append(commands) or run(commands))
+    monkeypatch.setattr(links, "IPRoute", lambda: Heard(asked))
+    await set_up(wires.pod, wanted)
+    assert asked == ["get_links", "get_addr", "list table ip virtops"]
 
 
 async def test_the_pods_addresses_and_mtu_are_reported_and_taken_over(wires: Wires) -> None:

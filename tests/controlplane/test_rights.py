@@ -1,0 +1,196 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the Pods of the control plane may do, to the last field: what a manifest says and this does not is a new right.
+
+So it is the harmless that is listed as such, and all else is compared: a field that nobody thought of is noticed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.controlplane.virt_api.test_manifests import TEMPLATES, render
+
+Json = dict[str, Any]
+
+NO_RIGHT_OF_A_POD = {
+    "priorityClassName",
+    "enableServiceLinks",
+    "terminationGracePeriodSeconds",
+    "imagePullSecrets",
+    "nodeSelector",
+    "affinity",
+    "tolerations",
+}
+NO_RIGHT_OF_A_CONTAINER = {
+    "name",
+    "image",
+    "imagePullPolicy",
+    "terminationMessagePolicy",
+    "command",
+    "readinessProbe",
+    "livenessProbe",
+    "resources",
+}
+CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
+
+CONFINED = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "readOnlyRootFilesystem": True,
+}
+PRIVILEGED = {"privileged": True, "runAsUser": 0, "runAsGroup": 0, "readOnlyRootFilesystem": True}
+DEVICE_PLUGINS = "/var/lib/kubelet/device-plugins"
+
+
+def nobody(uid: int) -> Json:
+    """Return a user who is not root, confined as the container runtime does it."""
+    return {
+        "runAsNonRoot": True,
+        "runAsUser": uid,
+        "runAsGroup": uid,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+
+
+OF_ITSELF = ["metadata.name", "metadata.namespace", "status.podIP"]
+OF_ITSELF_AND_ITS_NODE = ["metadata.name", "metadata.namespace", "spec.nodeName", "status.podIP"]
+RIGHTS: dict[str, Json] = {
+    "virt-api": {
+        "token": True,
+        "serviceAccountName": "kubevirt-apiserver",
+        "securityContext": nobody(65532),
+        "containers": {
+            "virt-api": {
+                "securityContext": CONFINED,
+                "told": OF_ITSELF,
+                "ports": [{"name": "https", "containerPort": 8443}],
+            },
+        },
+    },
+    "virt-controller": {
+        "token": True,
+        "serviceAccountName": "kubevirt-controller",
+        "securityContext": nobody(65532),
+        "containers": {
+            "virt-controller": {
+                "securityContext": CONFINED,
+                "told": OF_ITSELF_AND_ITS_NODE,
+                "ports": [{"name": "health", "containerPort": 8080}],
+            },
+        },
+    },
+    "virt-handler": {
+        "token": True,
+        "serviceAccountName": "kubevirt-handler",
+        "securityContext": nobody(60107),
+        "containers": {
+            "virt-handler": {
+                "securityContext": CONFINED,
+                "told": OF_ITSELF_AND_ITS_NODE,
+                "ports": [{"name": "health", "containerPort": 8080}, {"name": "door", "containerPort": 8186}],
+                "volumeMounts": [{"name": "node", "mountPath": "/run/virtops/node", "readOnly": True}],
+            },
+        },
+        "volumes": [{"name": "node", "hostPath": {"path": "/run/virtops/node", "type": "DirectoryOrCreate"}}],
+    },
+    "virt-node": {
+        "token": False,
+        "serviceAccountName": "kubevirt-node",
+        "hostPID": True,
+        "initContainers": {
+            "capabilities": {
+                "securityContext": PRIVILEGED,
+                "volumeMounts": [{"name": "capabilities", "mountPath": "/capabilities"}],
+            },
+        },
+        "containers": {
+            "virt-node": {
+                "securityContext": PRIVILEGED,
+                "volumeMounts": [
+                    {"name": "pods", "mountPath": "/var/lib/kubelet/pods", "mountPropagation": "HostToContainer"},
+                    {"name": "device-plugins", "mountPath": DEVICE_PLUGINS},
+                    {"name": "devices", "mountPath": "/run/virtops/devices"},
+                    {"name": "node", "mountPath": "/run/virtops/node"},
+                    {"name": "capabilities", "mountPath": "/capabilities", "readOnly": True},
+                ],
+            },
+        },
+        "volumes": [
+            {"name": "pods", "hostPath": {"path": "/var/lib/kubelet/pods", "type": "Directory"}},
+            {"name": "device-plugins", "hostPath": {"path": DEVICE_PLUGINS, "type": "Directory"}},
+            {"name": "devices", "hostPath": {"path": "/run/virtops/devices", "type": "DirectoryOrCreate"}},
+            {"name": "node", "hostPath": {"path": "/run/virtops/node", "type": "DirectoryOrCreate"}},
+            {"name": "capabilities", "emptyDir": {}},
+        ],
+    },
+}
+"""By workload. token: whether the kubelet mounts one; told: what of the Pod itself its environment says."""
+
+
+def manifests() -> list[Json]:
+    """Return whatever the role's templates of components and accounts make."""
+    names = [path.name for pattern in ("virt-*.j2", "rbac-*.j2") for path in sorted(TEMPLATES.glob(pattern))]
+    return [body for name in names for body in render(name)]
+
+
+def rights_of(pod: Json) -> Json:
+    """Return what a Pod's specification says but for what is no right."""
+    said = {key: value for key, value in pod.items() if key not in NO_RIGHT_OF_A_POD}
+    said["token"] = is_token_mounted(pod)
+    said.pop("automountServiceAccountToken", None)
+    for kind in CONTAINERS:
+        if kind in said:
+            said[kind] = {one["name"]: rights_of_container(one) for one in said[kind]}
+    return said
+
+
+def rights_of_container(container: Json) -> Json:
+    said = {key: value for key, value in container.items() if key not in NO_RIGHT_OF_A_CONTAINER}
+    sources = [one["valueFrom"] for one in said.pop("env", ()) if "valueFrom" in one]
+    if sources:
+        said["told"] = sorted(one.get("fieldRef", {}).get("fieldPath", str(one)) for one in sources)
+    return said
+
+
+def is_token_mounted(pod: Json) -> bool:
+    """As the API server decides: the Pod's word, else its account's, else yes."""
+    (account,) = (
+        one
+        for one in manifests()
+        if (one["kind"], one["metadata"]["name"]) == ("ServiceAccount", pod["serviceAccountName"])
+    )
+    mounted = pod.get("automountServiceAccountToken", account.get("automountServiceAccountToken", True))
+    assert isinstance(mounted, bool)
+    return mounted
+
+
+def pods() -> dict[str, Json]:
+    """Return the Pods' specifications by workload."""
+    made = [one for one in manifests() if "template" in one.get("spec", {})]
+    return {one["metadata"]["name"]: one["spec"]["template"]["spec"] for one in made}
+
+
+def test_every_pod_of_the_control_plane_is_listed() -> None:
+    assert pods().keys() == RIGHTS.keys()
+
+
+@pytest.mark.parametrize("name", RIGHTS)
+def test_a_pod_of_the_control_plane_may_do_what_is_listed_and_nothing_else(name: str) -> None:
+    assert rights_of(pods()[name]) == RIGHTS[name]
+
+
+def test_what_is_root_on_a_node_has_an_account_that_nothing_is_granted_to() -> None:
+    """A token for it, however somebody came by one, is worth nothing then."""
+    granted = {
+        subject["name"]
+        for one in manifests()
+        if one["kind"] in ("ClusterRoleBinding", "RoleBinding")
+        for subject in one["subjects"]
+    }
+
+    assert "kubevirt-handler" in granted
+    assert RIGHTS["virt-node"]["serviceAccountName"] not in granted

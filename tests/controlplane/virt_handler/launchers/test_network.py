@@ -1,0 +1,120 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""When a Pod's network is asked for again, and what is said of what comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+
+from controlplane.node_link.messages import Masquerade, PodInterface
+from controlplane.virt_handler.launchers.network import Network
+from controlplane.virt_handler.launchers.ports import NodeAway, NodeError, NotThere, Refused
+from controlplane.virt_handler.node_client import NodeClient, dial_virt_node
+from tests.controlplane.virt_handler.builders import POD_UID
+from tests.controlplane.virt_handler.fakes import FakeClock
+
+WANTED = Masquerade("10.0.2.0/24")
+
+
+class _Over(Exception):
+    """The time of the test."""
+
+
+class Stage(NodeClient):
+    """A Pod's network, the node that is asked for it, and time that passes while nobody does anything."""
+
+    def __init__(self, *answers: NodeError | None, pause: float = 300.0) -> None:
+        super().__init__(dial_virt_node)
+        self.clock = FakeClock()
+        self.asked: list[tuple[float, str, Masquerade]] = []
+        self.said: list[str] = []
+        self._answers: Iterator[NodeError | None] = iter(answers)
+        self.network = Network(
+            self, POD_UID, self.clock, pause=lambda: pause, trouble=self.said.append, sleep=self._pass
+        )
+
+    async def set_up_network(self, pod_uid: str, wanted: Masquerade) -> PodInterface:
+        self.asked.append((self.clock.seconds - 1000.0, pod_uid, wanted))
+        if (error := next(self._answers, None)) is not None:
+            raise error
+        return PodInterface(("10.244.0.7",), 1450)
+
+    @property
+    def times(self) -> list[float]:
+        return [when for when, _unused, __ in self.asked]
+
+    async def until(self, seconds: float) -> None:
+        """Follow until so many seconds have passed since the beginning."""
+        self._until = 1000.0 + seconds
+        with suppress(_Over):
+            await self.network.follow()
+        self.clock.seconds = self._until
+
+    async def _pass(self, seconds: float) -> None:
+        if self.clock.seconds + seconds > self._until:
+            raise _Over
+        self.clock.seconds += seconds
+
+
+async def test_it_is_asked_for_as_it_was_set_up_every_five_minutes() -> None:
+    stage = Stage()
+    stage.network.keep(WANTED)
+    await stage.until(1000)
+    assert stage.asked == [(when, POD_UID, WANTED) for when in (300.0, 600.0, 900.0)]
+    assert set(stage.said) == {""}
+
+
+async def test_a_guest_without_a_network_has_none_asked_for() -> None:
+    stage = Stage()
+    await stage.until(1000)
+    stage.network.keep(None)
+    await stage.until(2000)
+    assert stage.asked == []
+
+
+async def test_it_is_due_by_when_it_was_set_up_and_not_by_when_contact_began() -> None:
+    """A libvirtd that comes and goes every minute does not put it off."""
+    stage = Stage()
+    stage.network.keep(WANTED)
+    for minutes in range(1, 12):
+        await stage.until(60 * minutes)
+    assert stage.times == [300.0, 600.0]
+
+
+async def test_what_was_due_while_there_was_no_contact_is_asked_for_at_once_and_what_was_just_set_up_is_not() -> None:
+    stage = Stage()
+    stage.network.keep(WANTED)
+    stage.clock.seconds += 400
+    await stage.until(450)
+    stage.clock.seconds += 250
+    stage.network.keep(WANTED)
+    await stage.until(900)
+    assert stage.times == [400.0]
+
+
+async def test_a_network_that_cannot_be_seen_to_is_said_tried_soon_and_taken_back() -> None:
+    stage = Stage(Refused("a link"), NodeError("no eth0"))
+    stage.network.keep(WANTED)
+    await stage.until(500)
+    assert stage.times == [300.0, 330.0, 360.0]
+    assert stage.said == ["cannot set up the Pod's network: a link", "cannot set up the Pod's network: no eth0", ""]
+
+
+@pytest.mark.parametrize("answer", [NodeAway("away"), NotThere("no Pod")], ids=["no virt-node", "the Pod goes"])
+async def test_whom_nobody_could_ask_has_no_trouble_with_its_network(answer: NodeError) -> None:
+    stage = Stage(answer)
+    stage.network.keep(WANTED)
+    await stage.until(400)
+    assert stage.times == [300.0, 330.0]
+    assert stage.said == [""]
+
+
+async def test_it_is_never_tried_later_than_it_would_be_anyway() -> None:
+    stage = Stage(NodeError("no"), pause=10.0)
+    stage.network.keep(WANTED)
+    await stage.until(25)
+    assert stage.times == [10.0, 20.0]
