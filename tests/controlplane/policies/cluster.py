@@ -16,6 +16,7 @@ from tests.controlplane.policies.controller_rows import CONTROLLER_ROWS
 from tests.controlplane.policies.event_rows import EVENT_ROWS, EVENTS, TO_BE_CHANGED, told
 from tests.controlplane.policies.handler_rows import CUSTOM, LEASE_ROWS, NODE_ROWS, READY, STARTED, VMI_ROWS, lease
 from tests.controlplane.policies.manager_rows import LABEL_APPLIED, OTHERS_LEASE
+from tests.controlplane.policies.part_rows import PART_ROWS
 from tests.controlplane.policies.placing_rows import PLACING_ROWS
 from tests.controlplane.policies.pod_rows import (
     CONTROLLER,
@@ -51,7 +52,7 @@ CANARIES = (
     EVENT_ROWS["as a kubelet"],
     VMI_ROWS["epoch"],
     POD_ROWS["the label"],
-    POD_ROWS["a launcher's label, with its status"],
+    PART_ROWS["a plain Pod says whose it is with its status"],
     PLACING_ROWS["a plain Pod placed as a launcher"],
 )
 """One of each policy: the API server takes them up a moment after they were made."""

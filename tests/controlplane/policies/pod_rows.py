@@ -205,26 +205,6 @@ POD_ROWS: dict[str, Row] = {
     "a plain Pod is given the label with its status": labels(
         ROOT, f"{PLAIN}/status", LABELS + "kubevirt.io", role="virt-launcher"
     ),
-    "a plain Pod says whose it is with its status": labels(
-        ROOT, f"{PLAIN}/status", LABELS + "kubevirt.io/created-by", made_by="1"
-    ),
-    "a plain Pod says whose it is with its status, by a controller": labels(
-        manager("node-controller"), f"{PLAIN}/status", LABELS + "kubevirt.io/created-by", made_by="1"
-    ),
-    "a plain Pod says whose it is with its status, by its kubelet": labels(
-        KUBELET, f"{PLACED_PLAIN}/status", LABELS + "kubevirt.io/created-by", made_by="1"
-    ),
-    "a plain Pod says whose it is with its status, by virt-controller": labels(
-        CONTROLLER.unbound, f"{PLAIN}/status", LABELS + "kubevirt.io/created-by", made_by="1"
-    ),
-    "a plain Pod is given a VM's name with its status": labels(
-        ROOT, f"{PLAIN}/status", LABELS + "vm.kubevirt.io/name", vm="x"
-    ),
-    "a plain Pod is given a plan with its status": note(ROOT, f"{PLAIN}/status", "{}", NOTES + PLAN, name=PLAN),
-    "a plain Pod loses its own mark with its status": labels(
-        KUBELET, f"{PLACED_PLAIN}/status", LABELS + "kubevirt.io", role=None
-    ),
-    "a plain Pod's label, with its status": labels(KUBELET, f"{PLACED_PLAIN}/status", None, app="y"),
     # A tenant takes from a launcher, or adds to it.
     "a launcher's own label": labels(EDITOR, LAUNCHER, None, app="y"),
     "a launcher's label that only looks like ours": labels(EDITOR, LAUNCHER, None, **{"x.kubevirt.io/y": "z"}),
@@ -258,10 +238,6 @@ POD_ROWS: dict[str, Row] = {
     "the scheduler places a launcher": row(SCHEDULER, "POST", f"{UNPLACED}/binding", binding("unplaced"), None),
     "the scheduler cannot place a launcher": row(SCHEDULER, "STRATEGIC", f"{UNPLACED}/status", PLACED, None),
     "the kubelet says how a launcher is": row(KUBELET, "STRATEGIC", f"{LAUNCHER}/status", READY, None),
-    "the kubelet says how a plain Pod is": row(KUBELET, "STRATEGIC", f"{PLACED_PLAIN}/status", READY, None),
-    "the kubelet says of a plain Pod all that it knows": row(
-        KUBELET, "PUT", f"{PLACED_PLAIN}/status", lambda facts: {**facts[PLACED_PLAIN], **READY}, None
-    ),
     "the kubelet lets a launcher go": row(KUBELET, "DELETE", LAUNCHER, NOW, None),
     "the node's controller says that a launcher is not ready": row(
         manager("node-controller"), "STRATEGIC", f"{LAUNCHER}/status", READY, None

@@ -31,6 +31,7 @@ from tests.controlplane.policies.controller_rows import CONTROLLER_ROWS
 from tests.controlplane.policies.event_rows import EVENT_ROWS
 from tests.controlplane.policies.handler_rows import HANDLER, LEASE_ROWS, NODE_ROWS, VMI_ROWS, status
 from tests.controlplane.policies.manager_rows import APPLIED_TO_NODE, MANAGER_ROWS, managers, ways, with_more
+from tests.controlplane.policies.part_rows import PART_ROWS
 from tests.controlplane.policies.placing_rows import PLACING_ROWS
 from tests.controlplane.policies.pod_rows import (
     CONTROLLER,
@@ -118,6 +119,12 @@ def test_a_node_writes_by_one_name_and_says_nothing_of_who_wrote_what(send: Repl
 @pytest.mark.parametrize("name", POD_ROWS)
 def test_only_virt_controller_says_what_is_a_launcher(send: Replay, facts: Facts, name: str) -> None:
     request, words = POD_ROWS[name]
+    check(send(request, facts), words)
+
+
+@pytest.mark.parametrize("name", PART_ROWS)
+def test_what_is_written_of_a_part_of_a_pod_makes_no_launcher_of_it(send: Replay, facts: Facts, name: str) -> None:
+    request, words = PART_ROWS[name]
     check(send(request, facts), words)
 
 
