@@ -37,6 +37,7 @@ NOTHING = {
     "namespace_owner": "ours",
     "check_mode": False,
 }
+LEFT_BEHIND = [{"metadata": {"name": "virt-handler-1"}, "spec": {"nodeName": "node-2"}}]
 NO = ("false", "no", "False", "0", 0)
 YES = ("true", "yes", True)
 K8S = """
@@ -49,6 +50,8 @@ class ActionModule(ActionBase):
         gone = Path(task_vars["playbook_dir"], task_vars["inventory_hostname"] + ".json")
         before = json.loads(gone.read_text()) if gone.exists() else []
         wanted = self._task.args["definition"] if self._task.args["state"] == "absent" else []
+        if task_vars["keeps"] in [one["kind"] for one in wanted]:
+            return dict(failed=True, msg="Timed out waiting on resource")
         gone.write_text(json.dumps(before + [one for one in wanted if one not in before]))
         return dict(changed=True)
 """
@@ -63,6 +66,13 @@ class ActionModule(ActionBase):
         there = [] if gone.exists() else [{MACHINE}]
         names = [one["metadata"]["namespace"] + "/" + one["metadata"]["name"] for one in there]
         return dict({NOTHING}, changed=False, workloads=names, workload_objects=there, made=[{OURS}])
+"""
+PODS = f"""
+from ansible.plugins.action import ActionBase
+
+class ActionModule(ActionBase):
+    def run(self, tmp=None, task_vars=None):
+        return dict(changed=False, resources={LEFT_BEHIND})
 """
 TRIED = [
     {
@@ -88,8 +98,9 @@ TRIED = [
 def a_collection(folder: Path) -> None:
     """Lay out the collection with the cluster's plug-ins beside its own."""
     ours, theirs = (folder / "ansible_collections" / name for name in ("virtops/kubevirt", "kubernetes/core"))
-    for plugin, where, text in (("k8s", theirs, K8S), ("kubevirt_control_plane_info", ours, INFO)):
-        (where / "plugins/action").mkdir(parents=True)
+    plugins = (("k8s", theirs, K8S), ("k8s_info", theirs, PODS), ("kubevirt_control_plane_info", ours, INFO))
+    for plugin, where, text in plugins:
+        (where / "plugins/action").mkdir(parents=True, exist_ok=True)
         (where / f"plugins/action/{plugin}.py").write_text(text)
     for name in ("roles", "meta", "plugins/filter", "plugins/modules", "plugins/module_utils", "plugins/doc_fragments"):
         (ours / name).symlink_to(ROOT / name)
@@ -101,8 +112,9 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[list[Any],
     folder = tmp_path_factory.mktemp("removal")
     a_collection(folder)
     values = {repr(one): {"control_plane_remove_with_workloads": one} for one in (*NO, *YES)}
+    values["stays"] = {"control_plane_remove_with_workloads": "true", "keeps": "Namespace"}
     hosts = {f"host-{at}": variables for at, variables in enumerate([{}, *values.values()])}
-    local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable, "said": ""}
+    local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable, "said": "", "keeps": ""}
     local["control_plane_state"] = "absent"
     (folder / "hosts.yml").write_text(yaml.safe_dump({"all": {"vars": local, "hosts": hosts}}))
     (folder / "play.yml").write_text(yaml.safe_dump([{"hosts": "all", "gather_facts": False, "tasks": TRIED}]))
@@ -131,3 +143,12 @@ def test_a_word_for_yes_takes_the_machines_before_the_control_plane(
     value: str, done: dict[str, tuple[list[Any], str]]
 ) -> None:
     assert done[value] == ([MACHINE, OURS], "")
+
+
+def test_what_does_not_go_is_named_with_its_node(done: dict[str, tuple[list[Any], str]]) -> None:
+    """The kubelet of a node that is away ends no Pod, and the namespace waits for it."""
+    deleted, said = done["stays"]
+
+    assert deleted == [MACHINE]
+    assert "Pods that have not ended: virt-handler-1 on node-2. A node that is away keeps its Pods until" in said
+    assert "out-of-service" in said
