@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -15,11 +16,24 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def version() -> str:
-    """Read the collection's version: from its sources, or from what was built of them."""
+def about() -> dict[str, Any]:
+    """Read what the collection says of itself: from its sources, or from what was built of them."""
     if (ROOT / "galaxy.yml").exists():
-        return yaml.safe_load((ROOT / "galaxy.yml").read_text())["version"]
-    return json.loads((ROOT / "MANIFEST.json").read_text())["collection_info"]["version"]
+        return yaml.safe_load((ROOT / "galaxy.yml").read_text())
+    return json.loads((ROOT / "MANIFEST.json").read_text())["collection_info"]
+
+
+def version() -> str:
+    """Return the collection's version."""
+    return about()["version"]
+
+
+def test_whose_modules_the_roles_use_is_installed_with_the_collection() -> None:
+    """ansible-galaxy brings the dependencies, and nothing else."""
+    tasks = [path.read_text() for part in ("roles", "playbooks") for path in (ROOT / part).rglob("tasks/*.yml")]
+    used = set(re.findall(r"^ *-? *(\w+\.\w+)\.\w+:", "\n".join(tasks), re.MULTILINE)) - {"ansible.builtin"}
+
+    assert used - {"virtops.kubevirt"} == set(about()["dependencies"])
 
 
 @pytest.mark.parametrize(

@@ -126,7 +126,7 @@ class Api:
         return True
 
     def put(self, resource: Resource, name: str, subresource: str, body: Object) -> None:
-        """Ask for an operation (start, stop, restart...)."""
+        """Ask for an operation (start, stop, restart...), which answers nothing: what became of it is in the object."""
         status, answer = self.transport.request("PUT", resource.path(name, subresource), body)
         expect(f"{subresource} {resource.title(name)}", status, answer)
 

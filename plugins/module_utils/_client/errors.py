@@ -7,6 +7,7 @@ VirtError             message for the user: object, what was wrong, remedy; fact
 +-- BadArgument       an option or a file it names; nothing was sent
 +-- TimedOut          waited for something that did not come; facts say why
 +-- Unavailable       no connection, or an answer that is not the API's
+|   +-- Silent        it was reached, and said nothing
 |   +-- TimeIsUp      nothing was asked any more
 +-- ApiError          the API server's refusal; status: HTTP code
     +-- NotFound  Conflict  Forbidden  Invalid
@@ -40,6 +41,10 @@ class TimedOut(VirtError):
 
 class Unavailable(VirtError):
     """There is no connection, or who answers is not an API server."""
+
+
+class Silent(Unavailable):
+    """Who was reached did not answer, or not to the end: what is on the way may have dropped the flow."""
 
 
 class TimeIsUp(Unavailable):

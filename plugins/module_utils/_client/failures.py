@@ -9,7 +9,7 @@ import http.client
 import socket
 import ssl
 
-from .errors import Unavailable, cut
+from .errors import Silent, Unavailable, cut
 
 
 def unexpected(server: str, response: http.client.HTTPResponse) -> Unavailable:
@@ -34,8 +34,10 @@ def _meaning(status: int) -> str:
     return "is this the address of a Kubernetes API server?"
 
 
-def unavailable(server: str, proxy: tuple[str, int] | None, error: Exception) -> Unavailable:
-    """Say why there is no answer."""
+def unavailable(
+    server: str, proxy: tuple[str, int] | None, error: Exception, *, is_reached: bool = False
+) -> Unavailable:
+    """Say why there is no answer. is_reached: there is a connection."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return Unavailable(
             f"the certificate of {server} is not trusted: {error.verify_message}; give the cluster's CA in ca_cert"
@@ -43,7 +45,8 @@ def unavailable(server: str, proxy: tuple[str, int] | None, error: Exception) ->
     way = f" through the proxy {proxy[0]}:{proxy[1]}" if proxy else ""
     check = "check proxy, host and kubeconfig" if proxy else "check host and kubeconfig"
     if isinstance(error, TimeoutError):
-        return Unavailable(f"{server} does not answer{way}; {check}, and the network between")
+        kind = Silent if is_reached else Unavailable
+        return kind(f"{server} does not answer{way}; {check}, and the network between")
     if isinstance(error, socket.gaierror):
         asked = f"proxy {proxy[0]}" if proxy else f"host of {server}"
         return Unavailable(f"the {asked} is not known: {error.strerror}; {check}")

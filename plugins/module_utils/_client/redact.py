@@ -49,6 +49,7 @@ _USERS_ENTRY = {
 """What may be shown of a user of a kubeconfig. Whatever stands beside these names may be a misspelt secret."""
 _PASSWORD = re.compile(r"(?<=://)([^\s/?#@:]*:)([^\s/?#]+)(?=@)")
 """In an address, in any text: a DataVolume's source may have one. A port and a digest after a path are none."""
+_SECRET_FLAG = re.compile(r"-.*(secret|token|password)$")
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
@@ -60,6 +61,7 @@ def secrets_in(value: Any) -> Iterator[str]:
                 yield from _texts(inner)
             elif key == "exec" and isinstance(inner, dict):  # a kubeconfig's credential plugin
                 yield from _environment(inner.get("env"))
+                yield from _flags(inner.get("args"))
                 yield from secrets_in(inner)
             elif key == _LAST_APPLIED:
                 yield from secrets_in(_parsed(inner))
@@ -181,6 +183,15 @@ def _environment(env: Any) -> Iterator[str]:
     """Yield what a credential plugin is given: a list of names with values, or what somebody took for one."""
     for one in env if isinstance(env, list) else [env]:
         yield from _texts(one.get("value") if isinstance(one, dict) and "name" in one else one)
+
+
+def _flags(args: Any) -> Iterator[str]:
+    """Yield what a credential plugin is given behind a flag that is called a secret: --x-secret=a, --x-secret a."""
+    words = [str(one) for one in args] if isinstance(args, list) else str(args or "").split()
+    for word, following in zip(words, [*words[1:], ""], strict=False):
+        flag, is_joined, value = word.partition("=")
+        if _SECRET_FLAG.match(flag):
+            yield from _texts(value if is_joined else following)
 
 
 def _mark(secret: Any, old: set[str] | None) -> str:

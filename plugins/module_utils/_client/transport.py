@@ -20,15 +20,17 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from .endpoint import Endpoint
-from .errors import TimeIsUp, Unavailable, cut
+from .errors import Silent, TimeIsUp, Unavailable, cut
 
 TIMEOUT_SECONDS = 30
-"""For one request, from the first byte sent to the last one read."""
+"""For one try of a request, from the first byte sent to the last one read."""
 ANSWER_LIMIT = 64 << 20
 """Bytes of one answer; 500 objects of the greatest size fit."""
 PAUSES_SECONDS = (0.5, 1.0, 2.0, 4.0, 4.0, 4.0)
 """Before a request is sent again that a server or proxy had no time for, where it does not ask for a pause itself."""
 LONGEST_PAUSE_SECONDS = 5
+MOST_SILENCES = 2
+"""After which a request that was not answered is sent again, on another connection."""
 LATE_SECONDS = 5.0
 """After a deadline, in which what was asked is answered and a last look is taken."""
 _REPEATABLE = ("GET", "PATCH")
@@ -63,6 +65,7 @@ class Transport:
     ) -> tuple[int, Any]:
         """Return status and decoded JSON (None for no content; text of a refusal that is not JSON)."""
         payload = None if body is None else json.dumps(body, separators=(",", ":")).encode()
+        silences = 0
         for pause in (*PAUSES_SECONDS, None):
             seconds, asked, failure = self._seconds(), "", None
             deadline = time.monotonic() + seconds
@@ -70,7 +73,8 @@ class Transport:
                 response = self._send(method, target, payload, self._headers(content_type, payload), seconds)
                 raw = self._read(response, deadline)
             except Unavailable as error:
-                if pause is None or not _was_cut(error) or method not in _REPEATABLE:
+                silences += isinstance(error, Silent)
+                if pause is None or silences > MOST_SILENCES or not _was_lost(error) or method not in _REPEATABLE:
                     raise
                 failure = error
             else:
@@ -129,10 +133,11 @@ class Transport:
             connection.endheaders(payload)
             return connection.getresponse()
         except (OSError, http.client.HTTPException) as error:
+            is_reached = self._connection is not None and self._connection.sock is not None
             self.close()
             if kept and method == "GET" and not isinstance(error, TimeoutError):
                 return self._send(method, target, payload, headers, timeout)  # the server closed an idle one
-            raise self._unavailable(error) from error
+            raise self._unavailable(error, is_reached=is_reached) from error
 
     def _open(self, timeout: float) -> http.client.HTTPConnection:
         proxy = self._proxy()
@@ -188,7 +193,7 @@ class Transport:
             response.read()  # read1 leaves an exhausted answer open, and with it the connection
         except (OSError, http.client.HTTPException) as error:
             self.close()
-            raise self._unavailable(error) from error
+            raise self._unavailable(error, is_reached=True) from error
         finally:
             response.close()  # one that ends with its connection keeps the socket, and the connection knows it no more
         return b"".join(parts)
@@ -209,10 +214,10 @@ class Transport:
 
         raise failures.unexpected(self._endpoint.server, response)
 
-    def _unavailable(self, error: Exception) -> Unavailable:
+    def _unavailable(self, error: Exception, *, is_reached: bool) -> Unavailable:
         from . import failures  # most requests find their server
 
-        return failures.unavailable(self._endpoint.server, self._proxy(), error)
+        return failures.unavailable(self._endpoint.server, self._proxy(), error, is_reached=is_reached)
 
 
 def _spread(pause: float, asked: str) -> float:
@@ -230,9 +235,11 @@ def _may_repeat(method: str, status: int) -> bool:
     return status == 429 or (status in (502, 503, 504) and method in _REPEATABLE)
 
 
-def _was_cut(error: Unavailable) -> bool:
-    """Tell a server, or something before it, that hung up from one that is not there or does not answer."""
-    return isinstance(error.__cause__, (ConnectionResetError, BrokenPipeError, http.client.IncompleteRead))
+def _was_lost(error: Unavailable) -> bool:
+    """Tell a server, or something before it, that hung up or dropped the flow from one that cannot be reached."""
+    return isinstance(error, Silent) or isinstance(
+        error.__cause__, (ConnectionResetError, BrokenPipeError, http.client.IncompleteRead)
+    )
 
 
 class _Https(http.client.HTTPSConnection):

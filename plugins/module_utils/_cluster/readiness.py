@@ -138,17 +138,23 @@ RULES: dict[str, Callable[[Object], str | None]] = {
 """By kind, in the order in which they rest on one another."""
 
 
+_OF_IMAGES = ("ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull")
+_WITHOUT_IMAGE = " (bring the image to that node, or have others chosen: control_plane_workload_node_selector)"
+
+
 def pod_trouble(pod: Object) -> str | None:
     """Return why a Pod does not get ready, from its containers and conditions; None when nothing is wrong with it."""
     status = pod.get("status", {})
     name = pod.get("metadata", {}).get("name", "?")
+    where = f" on node {node}" if (node := pod.get("spec", {}).get("nodeName")) else ""
     for container in [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]:
         state = container.get("state", {})
         for kind in ("waiting", "terminated"):
             reason = state.get(kind, {}).get("reason")
             if reason and reason not in ("ContainerCreating", "PodInitializing", "Completed"):
                 message = _last_words(container) if reason == "CrashLoopBackOff" else state[kind].get("message")
-                return f"Pod {name}, container {container.get('name')}: {reason} {message or ''}".strip()
+                said = f"Pod {name}{where}, container {container.get('name')}: {reason} {message or ''}".strip()
+                return said + (_WITHOUT_IMAGE if reason in _OF_IMAGES else "")
     placed = condition(pod, "PodScheduled") or {}
     if placed.get("status") == "False":
         return f"Pod {name} cannot be scheduled: {placed.get('message', '')}"

@@ -15,7 +15,12 @@ import pytest
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client import transport as transport_module
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.api import Api, Resource
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.endpoint import Endpoint
-from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import TimeIsUp, Unavailable, VirtError
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import (
+    Silent,
+    TimeIsUp,
+    Unavailable,
+    VirtError,
+)
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.transport import LATE_SECONDS, Transport
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.waiter import Reached, Verdict, Waiter
 from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import cluster, waiting
@@ -43,7 +48,7 @@ def cut(_clock: Clock, _timeout: float) -> Answer:
 
 def silent(clock: Clock, timeout: float) -> Answer:
     clock.now += timeout
-    raise Unavailable("it says nothing") from TimeoutError()
+    raise Silent("it says nothing") from TimeoutError()
 
 
 class Trickle(Answer):

@@ -17,7 +17,7 @@ import pytest
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client import transport as transport_module
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.api import Api, Resource
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.endpoint import Endpoint
-from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import Unavailable
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import Silent, Unavailable
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.transport import Transport
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.waiter import Judge, Verdict, Waiter
 
@@ -124,7 +124,9 @@ class Server:
         if which == "empty":
             return Answer(200, JSON)
         self.clock.now += timeout if which == "silent" else 0
-        raise Unavailable("it is gone") from (TimeoutError() if which == "silent" else ConnectionResetError())
+        if which == "silent":
+            raise Silent("it says nothing") from TimeoutError()
+        raise Unavailable("it is gone") from ConnectionResetError()
 
     def _said(self, what: dict[str, Any]) -> Answer:
         return Answer(200, JSON, json.dumps(what).encode() + b"\n")

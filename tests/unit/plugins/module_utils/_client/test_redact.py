@@ -87,6 +87,25 @@ def test_a_credential_plugins_environment_is_secret_however_it_is_written(env: A
     assert "seen" not in found
 
 
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["--client-secret=canary"],
+        ["get-token", "--client-secret", "canary", "--v=seen"],
+        "get-token --client-secret canary",
+    ],
+)
+def test_a_flag_of_a_credential_plugin_that_is_called_a_secret_is_one(args: object) -> None:
+    found = set(redact.secrets_in({"user": {"exec": {"command": "seen", "args": args}}}))
+
+    assert found == {"canary"}
+
+
+@pytest.mark.parametrize("args", [None, "get-token", ["get-token", "seen", "--token-url=seen"], ["--token"], [7]])
+def test_other_words_of_a_credential_plugin_are_for_everybody(args: object) -> None:
+    assert set(redact.secrets_in({"user": {"exec": {"args": args}}})) == set()
+
+
 def test_base64_is_a_secret_in_both_forms() -> None:
     found = set(redact.secrets_in({"userDataBase64": base64.b64encode(b"canary").decode()}))
     assert "canary" in found

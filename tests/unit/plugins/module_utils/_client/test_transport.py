@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import socket
 import socketserver
 import threading
 from collections.abc import Iterator
@@ -15,13 +16,15 @@ import pytest
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client import streams
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client import transport as transport_module
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.endpoint import Endpoint
-from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import Unavailable
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import Silent, Unavailable
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.transport import Transport
+
+SILENCE = b"(silence)"
 
 
 @contextmanager
 def answering(*answers: bytes) -> Iterator[tuple[str, list[bytes]]]:
-    """Serve one canned answer per connection; yield address and the requests' heads."""
+    """Serve one canned answer per connection (SILENCE: none, and no end); yield address and the requests' heads."""
     heads: list[bytes] = []
     left = list(answers)
 
@@ -34,7 +37,10 @@ def answering(*answers: bytes) -> Iterator[tuple[str, list[bytes]]]:
                     return
                 head += line
             heads.append(head)
-            self.wfile.write(left.pop(0))
+            reply = left.pop(0)
+            self.wfile.write(reply.removesuffix(SILENCE))
+            if reply.endswith(SILENCE):
+                self.rfile.read()
 
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
         server.daemon_threads = True
@@ -159,13 +165,57 @@ def test_a_refusal_that_may_pass_is_tried_again(method: str, refusal: bytes) -> 
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
-@pytest.mark.parametrize("refusal", [BROKEN, b""], ids=["a proxy's page", "hung up"])
-def test_what_may_have_been_carried_out_is_not_sent_again(method: str, refusal: bytes) -> None:
+@pytest.mark.parametrize("refusal", [BROKEN, b"", SILENCE], ids=["a proxy's page", "hung up", "silence"])
+def test_what_may_have_been_carried_out_is_not_sent_again(
+    method: str, refusal: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transport_module, "TIMEOUT_SECONDS", 0.4)
     with answering(refusal, OK) as (url, heads):
         transport = Transport(Endpoint(server=url))
         with closing(transport), pytest.raises(Unavailable):
             transport.request(method, "/")
     assert len(heads) == 1
+
+
+@pytest.mark.parametrize(
+    ("method", "lost"),
+    [
+        pytest.param("GET", SILENCE, id="a read"),
+        pytest.param("PATCH", SILENCE, id="a patch says how it should be"),
+        pytest.param("GET", OK[:-2] + SILENCE, id="half of an answer"),
+    ],
+)
+def test_what_a_silent_flow_has_lost_is_sent_again(method: str, lost: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    times = iter([0.4, 0.4, 60.0])
+    monkeypatch.setattr(Transport, "_seconds", lambda _self: next(times))
+    with answering(lost, lost, OK) as (url, heads):
+        transport = Transport(Endpoint(server=url))
+        assert transport.request(method, "/") == (200, {"a": 1})
+        transport.close()
+    assert len(heads) == 3
+
+
+def test_who_never_answers_is_not_asked_for_as_long_as_who_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport_module, "TIMEOUT_SECONDS", 0.4)
+    with answering(*[SILENCE] * 4) as (url, heads):
+        transport = Transport(Endpoint(server=url))
+        with closing(transport), pytest.raises(Silent, match="does not answer"):
+            transport.request("GET", "/")
+    assert len(heads) == 3
+
+
+def test_who_cannot_be_reached_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An address of which nothing comes, not even a refusal: no flow was there to be dropped."""
+    tried: list[float] = []
+
+    def connect(_at: object, timeout: float, _source: object = None) -> None:
+        tried.append(timeout)
+        raise TimeoutError
+
+    monkeypatch.setattr(socket, "create_connection", connect)
+    with pytest.raises(Unavailable, match="does not answer"):
+        Transport(Endpoint(server="http://192.0.2.1")).request("GET", "/")
+    assert len(tried) == 1
 
 
 def test_it_is_not_tried_for_ever() -> None:

@@ -112,7 +112,8 @@ def crashing(**container: Any) -> dict[str, Any]:
                     {"name": "virt-api", "state": {"waiting": {"reason": "ErrImagePull", "message": "no such image"}}}
                 ]
             ),
-            "Pod virt-api-1, container virt-api: ErrImagePull no such image",
+            "Pod virt-api-1, container virt-api: ErrImagePull no such image (bring the image to that node, or have"
+            " others chosen: control_plane_workload_node_selector)",
             id="image missing",
         ),
         pytest.param(
@@ -137,6 +138,11 @@ def crashing(**container: Any) -> dict[str, Any]:
             ),
             "Pod virt-api-1, container virt-api: Error no such file",
             id="has just ended",
+        ),
+        pytest.param(
+            {**crashing(), "spec": {"nodeName": "node-2"}},
+            "Pod virt-api-1 on node node-2, container virt-api: CrashLoopBackOff back-off 40s",
+            id="where it is",
         ),
         pytest.param(
             pod(conditions=[{"type": "PodScheduled", "status": "False", "message": "0/1 nodes are available"}]),

@@ -63,7 +63,7 @@ def test_what_serves_is_not_waited_for_and_what_has_no_rule_is_not_looked_at() -
 
 
 def test_all_that_is_missing_is_said_what_others_rest_on_first() -> None:
-    waiting = {"name": "it", "state": {"waiting": {"reason": "ErrImagePull", "message": "not found"}}}
+    waiting = {"name": "it", "state": {"waiting": {"reason": "Error", "message": "not found"}}}
     cluster = Cluster(
         an_object("APIService", "v1.subresources.kubevirt.io", status=condition("Available", "False")),
         an_object("Deployment", "virt-api", status={}),
@@ -75,7 +75,7 @@ def test_all_that_is_missing_is_said_what_others_rest_on_first() -> None:
 
     assert late.value.message == (
         "Deployment virt-api: 0 of 1 updated, 0 available, 0 in all; "
-        "Pod virt-api-1, container it: ErrImagePull not found; "
+        "Pod virt-api-1, container it: Error not found; "
         "APIService v1.subresources.kubevirt.io: Available is False: no reason given"
     )
 
