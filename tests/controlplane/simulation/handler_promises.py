@@ -44,7 +44,7 @@ def broken_promise(
         case "define" | "launch", "domain":
             return _start_is_granted(asked, node, launcher_of)
         case "prepare network of", "domain":
-            return _guest_may_come(asked)
+            return _guest_may_come(asked, launcher_of)
         case verb, "domain" if verb in ENDING:
             return (
                 _end_has_a_cause(asked) or _end_is_timely(asked, grace_left) or _orphan_had_its_time(asked, unseen_for)
@@ -83,8 +83,12 @@ def _start_is_granted(asked: Asked, node: str, launcher_of: LauncherOf) -> str |
     return None
 
 
-def _guest_may_come(asked: Asked) -> str | None:
-    """A network is for a guest that is to run: one that is to end needs none, and waits for none."""
+def _guest_may_come(asked: Asked, launcher_of: LauncherOf) -> str | None:
+    """A network is for a guest that is to run: one that is to end needs none, and waits for none. One that has one may
+    use it until it has ended, and it is seen to."""
+    launcher = launcher_of(asked.call.asked["pod_uid"])
+    if launcher is not None and launcher.sighting.is_network_ready:
+        return None
     vmi = _read(asked.view.vmi)
     return "its VMI goes, or is over" if vmi is not None and _is_over(vmi) else None
 

@@ -106,7 +106,9 @@ class LauncherConnections:
                 raise NotThere("there is no such Pod")
             return PodInterface(("10.0.0.1",), 1500)
 
-        return await Call(PREPARE, "domain", self._vmi(pod_uid), find, NodeAway)  # type: ignore[no-any-return]
+        return await Call(  # type: ignore[no-any-return]
+            PREPARE, "domain", self._vmi(pod_uid), find, NodeAway, {"pod_uid": pod_uid}
+        )
 
     async def find_traces(self, pod_uid: str) -> Traces:
         return await Call(LOOK, "launcher", Key("", pod_uid), lambda: self._traces(pod_uid), NodeAway)  # type: ignore[no-any-return]
