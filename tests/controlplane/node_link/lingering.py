@@ -53,6 +53,7 @@ def lingering() -> Iterator[socket.socket]:
 
 
 def give_away(to: socket.socket, data: bytes, one: socket.socket, count: int = 1) -> None:
-    """Send a packet with so many copies of it, and keep none."""
-    to.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [one.fileno()] * count))])
+    """Send a packet with so many descriptors, of which it is the last, and keep none."""
+    along = array.array("i", [*[to.fileno()] * (count - 1), one.fileno()])
+    to.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, along)])
     one.close()
