@@ -184,6 +184,21 @@ GUARDS: tuple[Guard, ...] = (
         tests=_BY_CHANNEL,
     ),
     Guard(
+        file="controlplane/virt_node/launcher_process.py",
+        line="        refuse_descriptors(client)  #",
+        without="        #",
+        because="A launcher keeps a thread of virt-node's for as long as it likes.",
+        tests=("tests/controlplane/virt_node/test_launcher_process.py",),
+    ),
+    Guard(
+        file="controlplane/virt_node/stillness.py",
+        line="            faulthandler.dump_traceback_later(seconds, exit=True)\n",
+        without="            faulthandler.dump_traceback_later(seconds)\n",
+        because="A virt-node whose loop stands still stays so for good, and nothing starts on its node.",
+        tests=("tests/controlplane/virt_node/test_stillness.py",),
+        may_hang=True,
+    ),
+    Guard(
         file=_UNWANTED,
         line='own_thread.begin("close", self._close, self._settle, interrupt_after=_PATIENCE_SECONDS)\n',
         without="self._settle(self._close(), None)\n",
