@@ -9,6 +9,9 @@ How many there may be, and how long somebody waits, is the caller's.
 from __future__ import annotations
 
 import asyncio
+import ctypes
+import os
+import signal
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -18,10 +21,19 @@ T = TypeVar("T")
 
 Settle = Callable[[T | None, BaseException | None], None]
 """Gets what came of it: a result, or an error. Called in the loop, once, and never when that is closed."""
+_INTERRUPT = signal.SIGUSR2
 
 
-def begin(name: str, work: Callable[[], T], settle: Settle[T]) -> None:
-    """Begin work in a new thread, which ends with it. RuntimeError: there is no thread for it."""
+def make_interruptible() -> None:
+    """Let threads be interrupted; once, in the main thread. Until then none is."""
+    signal.signal(_INTERRUPT, lambda *_unused: None)
+
+
+def begin(name: str, work: Callable[[], T], settle: Settle[T], *, interrupt_after: float | None = None) -> None:
+    """Begin work in a new thread, which ends with it. RuntimeError: there is no thread for it.
+
+    interrupt_after: seconds, again and again, after which a signal ends what it waits for in the kernel.
+    """
     loop = asyncio.get_running_loop()
 
     def body() -> None:
@@ -34,4 +46,15 @@ def begin(name: str, work: Callable[[], T], settle: Settle[T]) -> None:
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more
             loop.call_soon_threadsafe(settle, result, failure)
 
-    threading.Thread(target=body, name=name, daemon=True).start()
+    thread = threading.Thread(target=body, name=name, daemon=True)
+    thread.start()
+
+    def interrupt(after: float) -> None:
+        if thread.is_alive():
+            if thread.native_id is not None and signal.getsignal(_INTERRUPT) is not signal.SIG_DFL:
+                # By number, not by handle: one that has ended since is no harm.
+                ctypes.CDLL(None).tgkill(os.getpid(), thread.native_id, _INTERRUPT)
+            loop.call_later(after, interrupt, after)
+
+    if interrupt_after is not None:
+        loop.call_later(interrupt_after, interrupt, interrupt_after)

@@ -109,7 +109,11 @@ class Connection:
         if keepalive_seconds and self._uri.startswith("qemu"):  # other drivers have no wire to keep alive
             every = (keepalive_seconds, KEEPALIVE_COUNT)
             await self._call("keep the connection alive", self._handle.setKeepAlive, *every)
-        await self._call("watch the domains", events.register, self._handle, self.events.put, self._registrations)
+        await self._call("watch the domains", events.register, self._handle, self._told, self._registrations)
+
+    def _told(self, event: events.Event) -> None:
+        self._wire.completed()
+        self.events.put(event)
 
     def _on_close(self, _unused: Any, reason: int, __: Any) -> None:
         self.events.put(events.ConnectionClosed(self._wire.because or events.close_reason(reason)))

@@ -26,7 +26,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from controlplane.hypervisor import intake
+from controlplane.hypervisor import intake, unfinished
 from controlplane.hypervisor.intake import Intake, Unread
 from controlplane.hypervisor.share import Share
 
@@ -46,6 +46,7 @@ class Wire:
         self.share = Share()
         self.intake = Intake()
         self._unread = Unread()
+        self._is_whole = False
         self.because = ""
         """Why it was cut, for people; "" while it was not."""
         self._lock = threading.Condition()
@@ -65,6 +66,7 @@ class Wire:
             yield
         finally:
             _of_thread.wire = None
+            self.completed()
             with self._lock:
                 self._calls -= 1
                 self._lock.notify_all()
@@ -91,6 +93,7 @@ class Wire:
         with self._lock:
             if self._descriptor == descriptor:
                 self._descriptor = None
+        unfinished.OF_PROCESS.forget(self)
 
     def cut(self, because: str) -> None:
         """End the connection, now or as soon as it is made. From any thread; never blocks, changes no domain."""
@@ -104,6 +107,13 @@ class Wire:
             self.cut(intake.TOO_MUCH)
         if amount and not self._unread.take(amount, is_full=self._is_full()):
             self.cut(intake.UNREAD)
+        is_whole, self._is_whole = self._is_whole, False
+        for one in unfinished.OF_PROCESS.hold(self, amount, is_whole=is_whole):  # of all wires: not under one's lock
+            one.cut(unfinished.TOO_MUCH)
+
+    def completed(self) -> None:
+        """Take note that a message has been read to its end: an event, or an answer. From any thread."""
+        self._is_whole = True
 
     def _is_full(self) -> bool:
         """Tell whether so much of what was sent lies unread that libvirt has to keep what it would send now."""

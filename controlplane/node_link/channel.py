@@ -4,22 +4,23 @@
 """Packets with descriptors over a SOCK_SEQPACKET socket, on the asyncio loop. What is in them is not looked at.
 
 One packet is one message, so there is no framing to get wrong. Descriptors that come with a packet belong to whoever
-receives it; a packet that is cut short, or brings more descriptors than one, is refused and its descriptors closed.
+receives it; a packet that is cut short, or brings more of them than it may, is refused, and they are closed with the
+channel (unwanted.py).
 """
 
 from __future__ import annotations
 
 import array
 import asyncio
-import os
 import socket
 from collections.abc import Callable
 from contextlib import suppress
 
 from controlplane.node_link.messages import MESSAGE_LIMIT_BYTES, ProtocolError
+from controlplane.node_link.unwanted import Unwanted, refuse_descriptors
 
-_DESCRIPTORS = 1
-_ANCILLARY_BYTES = socket.CMSG_SPACE(4 * array.array("i").itemsize)
+_ANCILLARY_BYTES = socket.CMSG_SPACE(253 * array.array("i").itemsize)
+"""As many as a packet can bring: what there is no room for the kernel closes, and whoever receives waits for that."""
 
 
 class Closed(Exception):
@@ -29,9 +30,14 @@ class Closed(Exception):
 class Channel:
     """One connection. One task receives; any number may send. Once it is closed for one of them, it is for all."""
 
-    def __init__(self, connection: socket.socket) -> None:
+    def __init__(self, connection: socket.socket, *, takes_descriptors: bool = True) -> None:
+        """takes_descriptors: one with a packet at most; otherwise none at all."""
         connection.setblocking(False)
         self._socket = connection
+        self._takes = int(takes_descriptors)
+        if not takes_descriptors:
+            refuse_descriptors(connection)
+        self._unwanted = Unwanted()
         self._loop = asyncio.get_running_loop()
         self._sending = asyncio.Lock()
         self._waiters: dict[asyncio.Future[None], Callable[[int], object]] = {}
@@ -76,13 +82,11 @@ class Channel:
                 raise Closed(f"cannot receive: {error.strerror}") from error
         descriptors = _descriptors(ancillary)
         is_cut = bool(flags & (socket.MSG_TRUNC | socket.MSG_CTRUNC))
-        if is_cut or len(descriptors) > _DESCRIPTORS:
-            for one in descriptors:
-                os.close(one)
+        if is_cut or len(descriptors) > self._takes:
+            self._unwanted.add(*descriptors)
             raise ProtocolError("a packet that is too long, or has too many descriptors")
         if not data:
-            for one in descriptors:
-                os.close(one)
+            self._unwanted.add(*descriptors)
             raise Closed("the other end has closed")
         return data, descriptors[0] if descriptors else None
 
@@ -91,15 +95,18 @@ class Channel:
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
-    def close(self) -> None:
+    def close(self, closed: Callable[[], object] = lambda: None) -> None:
         """Close. Whoever waits to send or to receive is told so, and the loop forgets the descriptor before it is
-        somebody else's."""
+        somebody else's. closed: called when nothing is open any more, which may take as long as the other end likes."""
         waiters, self._waiters = self._waiters, {}
         for ready, remove in waiters.items():
             remove(self._socket.fileno())
             if not ready.done():
                 ready.set_exception(Closed("it was closed here"))
-        self._socket.close()
+        self.end()
+        if self._socket.fileno() >= 0:
+            self._unwanted.add(self._socket.detach())
+        self._unwanted.once_closed(closed)
 
     async def _wait(self, add: Callable[..., None], remove: Callable[[int], object]) -> None:
         ready: asyncio.Future[None] = self._loop.create_future()

@@ -10,6 +10,7 @@ request: who asked knows whether it still wants to.
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import logging
 import os
 import socket
@@ -45,6 +46,7 @@ from controlplane.node_link.messages import (
     read_from_node,
 )
 from controlplane.node_link.offer import Offer
+from controlplane.node_link.unwanted import Unwanted
 from controlplane.virt_handler.launchers.ports import (
     LauncherSocket,
     NodeAway,
@@ -64,6 +66,8 @@ AWAY = "virt-node is not there"
 _PAUSES_SECONDS = (0.1, 0.3, 1.0, 3.0)
 _DEADLINE_SECONDS = 30.0
 """For what is not waited for on the launcher's behalf. virt-node's own deadlines are shorter."""
+_UNWANTED = 64
+"""Descriptors that wait to be closed while others are: of answers that came too late for whoever asked."""
 
 
 class NodeClient:
@@ -77,6 +81,7 @@ class NodeClient:
         self._here = asyncio.Event()
         self._numbers = count(1)
         self._reports = Reports()
+        self._unwanted = Unwanted()
         self._waiting: dict[int, asyncio.Future[tuple[Answer, int | None]]] = {}
         self._offer = Offer(None)
         self._callbacks: list[Callable[[], None]] = []
@@ -114,32 +119,33 @@ class NodeClient:
 
     async def open_socket(self, pod_uid: str) -> LauncherSocket:
         """Wait for a launcher's socket, for as long as it takes. NodeError."""
-        descriptor = _descriptor(*await self._ask_patiently(lambda number: OpenSocket(number, pod_uid)))
+        descriptor = self._descriptor(*await self._ask_patiently(lambda number: OpenSocket(number, pod_uid)))
         found = os.fstat(descriptor)
-        if not stat.S_ISSOCK(found.st_mode) or found.st_uid != layout.UID:
-            os.close(descriptor)
+        is_named = fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_PATH  # and not open: whoever closes it does not wait
+        if not stat.S_ISSOCK(found.st_mode) or found.st_uid != layout.UID or not is_named:
+            self._drop(descriptor)
             raise Refused(f"virt-node gave something else than a socket of uid {layout.UID}")
         return LauncherSocket(descriptor)
 
     async def read_report(self, pod_uid: str) -> bytes:
         """Read a launcher's report, up to its limit. NodeError; NotThere when there is none yet."""
-        descriptor = _descriptor(*await self._ask(lambda number: OpenReport(number, pod_uid)))
+        descriptor = self._descriptor(*await self._ask(lambda number: OpenReport(number, pod_uid)))
         return await self._reports.read(descriptor)
 
     async def give_capabilities(self, pod_uid: str, *, with_kvm: bool) -> None:
         """Wait for a launcher's directory and put libvirt's capability cache there. NodeError."""
         answer, descriptor = await self._ask_patiently(lambda number: GiveCapabilities(number, pod_uid, with_kvm))
-        _expect(Done, answer, descriptor)
+        self._expect(Done, answer, descriptor)
 
     async def set_up_network(self, pod_uid: str, wanted: Masquerade) -> PodInterface:
         """Make a Pod's network ready for its guest. NodeError."""
         answer, descriptor = await self._ask(lambda number: SetUpNetwork(number, pod_uid, wanted))
-        return _expect(NetworkReady, answer, descriptor).interface
+        return self._expect(NetworkReady, answer, descriptor).interface
 
     async def find_traces(self, pod_uid: str) -> Traces:
         """Look on the node itself for a Pod's directory and processes. NodeError."""
         answer, descriptor = await self._ask(lambda number: FindTraces(number, pod_uid))
-        found = _expect(TracesFound, answer, descriptor)
+        found = self._expect(TracesFound, answer, descriptor)
         return Traces(found.has_directory, found.processes, found.emulators)
 
     async def _ask_patiently(self, make: Callable[[int], Request]) -> tuple[Answer, int | None]:
@@ -177,7 +183,7 @@ class NodeClient:
         finally:
             self._waiting.pop(number, None)
         if isinstance(answer, Failed):
-            _drop(descriptor)
+            self._drop(descriptor)
             raise _error(answer)
         return answer, descriptor
 
@@ -188,7 +194,7 @@ class NodeClient:
         still: the connection is ended, which takes everything back.
         """
         if answered.done() and not answered.cancelled() and answered.exception() is None:
-            _drop(answered.result()[1])
+            self._drop(answered.result()[1])
         elif self._channel is channel:
             channel.send_now(encode(Cancel(number)))
 
@@ -215,23 +221,25 @@ class NodeClient:
             callback()
 
     async def _receive_all(self, channel: Channel) -> None:
-        self._welcome(channel, await _receive(channel))
+        self._welcome(channel, await self._receive(channel))
         while True:
-            message, descriptor = await _receive(channel)
+            message, descriptor = await self._receive(channel)
             match message:
                 case Hello():
-                    _drop(descriptor)
+                    self._drop(descriptor)
                     raise ProtocolError("virt-node greeted twice")
                 case NodeState():
-                    _drop(descriptor)
+                    self._drop(descriptor)
                     await self._offer.become(message)
                 case _:
                     self._settle(message, descriptor)
+            if len(self._unwanted) > _UNWANTED:
+                raise ProtocolError("virt-node sends descriptors that nobody asked for")
             await asyncio.sleep(0)  # whoever talks without a pause does not keep the loop to itself
 
     def _welcome(self, channel: Channel, first: tuple[FromNode, int | None]) -> None:
         greeting, descriptor = first
-        _drop(descriptor)
+        self._drop(descriptor)
         if not isinstance(greeting, Hello):
             raise ProtocolError("virt-node did not greet")
         if greeting.protocol != PROTOCOL:
@@ -244,9 +252,33 @@ class NodeClient:
     def _settle(self, answer: Answer, descriptor: int | None) -> None:
         waiting = self._waiting.get(answer.id)
         if waiting is None or waiting.done():
-            _drop(descriptor)
+            self._drop(descriptor)
         else:
             waiting.set_result((answer, descriptor))
+
+    async def _receive(self, channel: Channel) -> tuple[FromNode, int | None]:
+        data, descriptor = await channel.receive()
+        try:
+            return read_from_node(data), descriptor
+        except ProtocolError:
+            self._drop(descriptor)
+            raise
+
+    def _descriptor(self, answer: Answer, descriptor: int | None) -> int:
+        if not isinstance(answer, Opened) or descriptor is None:
+            self._drop(descriptor)
+            raise NodeError(f"virt-node answered without a descriptor: {type(answer).__name__}")
+        return descriptor
+
+    def _expect(self, kind: type[A], answer: Answer, descriptor: int | None) -> A:
+        self._drop(descriptor)
+        if not isinstance(answer, kind):
+            raise NodeError(f"virt-node answered something else: {type(answer).__name__}")
+        return answer
+
+    def _drop(self, descriptor: int | None) -> None:
+        if descriptor is not None:
+            self._unwanted.add(descriptor)
 
 
 async def dial_virt_node(path: str = layout.NODE_SOCKET) -> socket.socket:
@@ -259,34 +291,6 @@ async def dial_virt_node(path: str = layout.NODE_SOCKET) -> socket.socket:
         connection.close()
         raise
     return connection
-
-
-async def _receive(channel: Channel) -> tuple[FromNode, int | None]:
-    data, descriptor = await channel.receive()
-    try:
-        return read_from_node(data), descriptor
-    except ProtocolError:
-        _drop(descriptor)
-        raise
-
-
-def _descriptor(answer: Answer, descriptor: int | None) -> int:
-    if not isinstance(answer, Opened) or descriptor is None:
-        _drop(descriptor)
-        raise NodeError(f"virt-node answered without a descriptor: {type(answer).__name__}")
-    return descriptor
-
-
-def _expect(kind: type[A], answer: Answer, descriptor: int | None) -> A:
-    _drop(descriptor)
-    if not isinstance(answer, kind):
-        raise NodeError(f"virt-node answered something else: {type(answer).__name__}")
-    return answer
-
-
-def _drop(descriptor: int | None) -> None:
-    if descriptor is not None:
-        os.close(descriptor)
 
 
 def _error(answer: Failed) -> NodeError:

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from controlplane import own_thread
 from controlplane.api.launch_plan import REPORT_LIMIT_BYTES
 from controlplane.domain import layout
+from controlplane.node_link.unwanted import Unwanted
 from controlplane.virt_handler.launchers.ports import NodeError, Refused
 
 AT_ONCE = 16
@@ -32,6 +33,7 @@ class Reports:
         self._read = read_whole if read is None else read
         self._seconds = seconds
         self._places = asyncio.Semaphore(AT_ONCE)
+        self._unwanted = Unwanted()
 
     async def read(self, descriptor: int) -> bytes:
         """Read a report, up to its limit; it is closed, whatever comes. NodeError."""
@@ -56,13 +58,13 @@ class Reports:
         try:
             await self._places.acquire()
         except BaseException:
-            os.close(descriptor)
+            self._unwanted.add(descriptor)
             raise
         try:
             own_thread.begin("report", lambda: self._read(descriptor), settle)
         except RuntimeError as error:
             self._places.release()
-            os.close(descriptor)
+            self._unwanted.add(descriptor)
             raise NodeError(f"there is no thread to read {layout.REPORT} in") from error
         return outcome
 

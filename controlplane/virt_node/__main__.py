@@ -10,7 +10,7 @@ import logging
 import os
 import sys
 
-from controlplane import logs
+from controlplane import logs, own_thread
 from controlplane.descriptors import allow_many
 from controlplane.node_link.messages import NodeState
 from controlplane.node_link.offer import Offer
@@ -23,6 +23,7 @@ from controlplane.virt_node.offer import offer_devices
 from controlplane.virt_node.server import listen, serve
 from controlplane.virt_node.service import Service
 from controlplane.virt_node.settings import Settings, read_settings
+from controlplane.virt_node.stillness import end_when_the_loop_stands_still
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +38,7 @@ async def run(settings: Settings) -> None:
     server = listen(settings.socket)
     try:
         async with asyncio.TaskGroup() as group:
+            group.create_task(end_when_the_loop_stands_still())
             group.create_task(serve(server, Service(pods, inotify, capabilities, netns.set_up), offer))
             group.create_task(
                 offer_devices(
@@ -60,6 +62,7 @@ def main() -> int:
         logs.configure(COMPONENT, settings.log_level)
         logging.getLogger("hpack").setLevel(logging.WARNING)  # tells every byte at DEBUG
         allow_many()
+        own_thread.make_interruptible()
         asyncio.run(until_told(lambda: run(settings)))
     except ValueError as error:
         print(error, file=sys.stderr)

@@ -18,6 +18,7 @@ import struct
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from controlplane.node_link.unwanted import refuse_descriptors
 from controlplane.virt_node.launcher_dir import Refused, held, proc_path
 
 _DIAL_SECONDS = 2.0
@@ -83,6 +84,7 @@ def _pods_named(cgroups: str) -> set[str]:
 
 def _listener(socket_fd: int) -> int:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC) as client:
+        refuse_descriptors(client)  # whoever listens could have us wait for as long as it likes when this is closed
         client.settimeout(_DIAL_SECONDS)
         client.connect(proc_path(socket_fd))
         answer = client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)

@@ -11,6 +11,7 @@ import os
 import socket
 import stat
 import struct
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -29,6 +30,7 @@ from controlplane.node_link.messages import (
     read_from_handler,
 )
 from controlplane.node_link.offer import Offer
+from controlplane.node_link.unwanted import refuse_descriptors
 from controlplane.virt_node.service import Service
 
 log = logging.getLogger(__name__)
@@ -52,6 +54,7 @@ def listen(path: Path, uid: int = layout.HANDLER_UID) -> socket.socket:
         server.bind(str(path))
         os.chown(path, -1, uid)
         os.chmod(path, 0o660)
+        refuse_descriptors(server)
         server.listen(CONNECTIONS)
         server.setblocking(False)
     except BaseException:
@@ -77,16 +80,19 @@ async def serve(server: socket.socket, service: Service, offer: Offer, uid: int 
             found = _peer(connection)
             if found != uid:
                 log.warning("turned away", extra={"uid": found})
-                connection.close()
-                places.release()
+                Channel(connection, takes_descriptors=False).close(places.release)
                 continue
-            task = group.create_task(converse(connection, service, offer))
-            task.add_done_callback(lambda _done: places.release())
+            group.create_task(converse(connection, service, offer, places.release))
 
 
-async def converse(connection: socket.socket, service: Service, offer: Offer) -> None:
-    """Answer one virt-handler until it is gone or says something that it cannot mean. Nothing is raised."""
-    channel = Channel(connection)
+async def converse(
+    connection: socket.socket, service: Service, offer: Offer, left: Callable[[], object] = lambda: None
+) -> None:
+    """Answer one virt-handler until it is gone or says something that it cannot mean. Nothing is raised.
+
+    left: called when nothing that it sent along is open any more.
+    """
+    channel = Channel(connection, takes_descriptors=False)
     try:
         async with asyncio.TaskGroup() as group:
             await _Conversation(channel, service, group).run(offer)
@@ -97,7 +103,7 @@ async def converse(connection: socket.socket, service: Service, offer: Offer) ->
     except* Exception:
         log.exception("bug in a conversation with virt-handler")
     finally:
-        channel.close()
+        channel.close(left)
 
 
 class _Conversation:
@@ -117,10 +123,7 @@ class _Conversation:
             await asyncio.sleep(0)  # whoever asks without a pause does not keep the loop to itself
 
     async def _receive(self) -> Hello | Request | Cancel:
-        data, descriptor = await self._channel.receive()
-        if descriptor is not None:
-            os.close(descriptor)
-            raise ProtocolError("it sent a descriptor, which nothing asks for")
+        data, _none = await self._channel.receive()
         return read_from_handler(data)
 
     def _take(self, message: Hello | Request | Cancel) -> None:

@@ -20,6 +20,41 @@ _BY_SERVER = ("tests/controlplane/virt_api/test_server.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
+        file="controlplane/hypervisor/wire.py",
+        line="            one.cut(unfinished.TOO_MUCH)\n",
+        without="            pass\n",
+        because="Fifty launchers that begin an event and never end it have virt-handler's memory used up.",
+        tests=_BY_HOSTILE,
+    ),
+    Guard(
+        file="controlplane/hypervisor/wire.py",
+        line="            self.completed()\n",
+        without="",
+        because="An honest libvirtd would be cut for answers that were read to their end long ago.",
+        tests=("tests/controlplane/hypervisor/test_unfinished.py",),
+    ),
+    Guard(
+        file="controlplane/hypervisor/connection.py",
+        line="        self._wire.completed()\n",
+        without="",
+        because="An honest libvirtd would be cut for events that were told long ago.",
+        tests=("tests/controlplane/hypervisor/test_connection.py",),
+    ),
+    Guard(
+        file="controlplane/hypervisor/unfinished.py",
+        line="                most = max(self._held, key=lambda one: self._held[one])\n",
+        without="                most = wire\n",
+        because="An honest libvirtd would be cut for what hostile launchers hold.",
+        tests=("tests/controlplane/hypervisor/test_unfinished.py",),
+    ),
+    Guard(
+        file="controlplane/hypervisor/wire.py",
+        line="        unfinished.OF_PROCESS.forget(self)\n",
+        without="",
+        because="What ended connections held would count for as long as somebody keeps their errors.",
+        tests=("tests/controlplane/hypervisor/test_unfinished.py",),
+    ),
+    Guard(
         file=_HEADS,
         line="        if len(self._unanswered) >= _MOST_AHEAD:\n            return 0\n",
         without="",

@@ -9,6 +9,7 @@ from tests.controlplane.guards.guard import Guard
 
 _SERVER = "controlplane/virt_node/server.py"
 _CHANNEL = "controlplane/node_link/channel.py"
+_UNWANTED = "controlplane/node_link/unwanted.py"
 _CLIENT = "controlplane/virt_handler/node_client.py"
 _REPORTS = "controlplane/virt_handler/report_file.py"
 _SERVICE = "controlplane/virt_node/service.py"
@@ -20,6 +21,7 @@ _BY_WORKERS = ("tests/controlplane/virt_node/test_workers.py",)
 _BY_SERVICE = ("tests/controlplane/virt_node/test_service.py",)
 _BY_SERVER = ("tests/controlplane/virt_node/test_server.py",)
 _BY_CHANNEL = ("tests/controlplane/node_link/test_channel.py",)
+_BY_UNWANTED = ("tests/controlplane/node_link/test_unwanted.py",)
 _BY_CLIENT = ("tests/controlplane/virt_handler/test_node_client.py",)
 
 _INOTIFY = "controlplane/virt_node/inotify.py"
@@ -35,7 +37,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_REPORTS,
-        line="        except BaseException:\n            os.close(descriptor)\n            raise\n",
+        line="        except BaseException:\n            self._unwanted.add(descriptor)\n            raise\n",
         without="        except BaseException:\n            raise\n",
         because="A report for which nobody waits any more, while every thread is busy, stays open for good.",
         tests=_BY_CLIENT,
@@ -69,8 +71,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_REPORTS,
-        line="            self._places.release()\n            os.close(descriptor)\n",
-        without="            os.close(descriptor)\n",
+        line="            self._places.release()\n            self._unwanted.add(descriptor)\n",
+        without="            self._unwanted.add(descriptor)\n",
         because="A node that was short of threads for a moment reads no report any more.",
         tests=_BY_CLIENT,
         may_hang=True,
@@ -140,9 +142,9 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_SERVER,
-        line="        if descriptor is not None:\n            os.close(descriptor)\n            raise",
-        without="        if descriptor is not None:\n            raise",
-        because="Each conversation leaves descriptors behind, until there are none.",
+        line="        channel.close(left)\n",
+        without="        channel.close()\n        left()\n",
+        because="Where the kernel takes what nobody asked for, a captured virt-handler has ever more threads wait.",
         tests=_BY_SERVER,
     ),
     Guard(
@@ -176,13 +178,81 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_CHANNEL,
-        line=(
-            "        if is_cut or len(descriptors) > _DESCRIPTORS:\n"
-            "            for one in descriptors:\n                os.close(one)"
-        ),
-        without="        if is_cut or len(descriptors) > _DESCRIPTORS:",
+        line="        if is_cut or len(descriptors) > self._takes:\n            self._unwanted.add(*descriptors)",
+        without="        if is_cut or len(descriptors) > self._takes:",
         because="Descriptors that come unasked stay open.",
         tests=_BY_CHANNEL,
+    ),
+    Guard(
+        file="controlplane/virt_node/launcher_process.py",
+        line="        refuse_descriptors(client)  #",
+        without="        #",
+        because="A launcher keeps a thread of virt-node's for as long as it likes.",
+        tests=("tests/controlplane/virt_node/test_launcher_process.py",),
+    ),
+    Guard(
+        file="controlplane/virt_node/stillness.py",
+        line="            faulthandler.dump_traceback_later(seconds, exit=True)\n",
+        without="            faulthandler.dump_traceback_later(seconds)\n",
+        because="A virt-node whose loop stands still stays so for good, and nothing starts on its node.",
+        tests=("tests/controlplane/virt_node/test_stillness.py",),
+        may_hang=True,
+    ),
+    Guard(
+        file=_UNWANTED,
+        line='own_thread.begin("close", self._close, self._settle, interrupt_after=_PATIENCE_SECONDS)\n',
+        without="self._settle(self._close(), None)\n",
+        because="A captured virt-handler stops virt-node for good with a socket whose close waits.",
+        tests=_BY_UNWANTED,
+    ),
+    Guard(
+        file="controlplane/own_thread.py",
+        line="    if interrupt_after is not None:\n",
+        without="    if False:\n",
+        because="A captured virt-handler keeps its successor out for as long as it likes.",
+        tests=_BY_UNWANTED,
+    ),
+    Guard(
+        file=_CHANNEL,
+        line="CMSG_SPACE(253 *",
+        without="CMSG_SPACE(4 *",
+        because="What there is no room for is closed by whoever receives, which may take for ever.",
+        tests=_BY_UNWANTED,
+    ),
+    Guard(
+        file=_CHANNEL,
+        line="            self._unwanted.add(self._socket.detach())\n",
+        without="            self._socket.close()\n",
+        because="A captured virt-handler stops virt-node for good with what it sent before it was left.",
+        tests=_BY_UNWANTED,
+    ),
+    Guard(
+        file=_CHANNEL,
+        line="            refuse_descriptors(connection)\n",
+        without="            pass\n",
+        because="A captured virt-handler has virt-node wait for what it closes, though the kernel could refuse it.",
+        tests=_BY_UNWANTED,
+    ),
+    Guard(
+        file=_SERVER,
+        line="        refuse_descriptors(server)\n",
+        without="",
+        because="What is sent before anybody is let in would come along, though the kernel could refuse it.",
+        tests=_BY_SERVER,
+    ),
+    Guard(
+        file=_CLIENT,
+        line=" or found.st_uid != layout.UID or not is_named:\n",
+        without=" or found.st_uid != layout.UID:\n",
+        because="A virt-node gone wrong has virt-handler wait for as long as it likes when a contact ends.",
+        tests=_BY_CLIENT,
+    ),
+    Guard(
+        file=_CLIENT,
+        line="            if len(self._unwanted) > _UNWANTED:\n",
+        without="            if False:\n",
+        because="A virt-node gone wrong fills virt-handler with descriptors faster than they can be closed.",
+        tests=_BY_CLIENT,
     ),
     Guard(
         file=_CHANNEL,
@@ -193,14 +263,14 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_CLIENT,
-        line="        if not stat.S_ISSOCK(found.st_mode) or found.st_uid != layout.UID:",
-        without="        if found.st_uid != layout.UID:",
+        line="        if not stat.S_ISSOCK(found.st_mode) or found.st_uid",
+        without="        if found.st_uid",
         because="Something else than a launcher's socket is dialled.",
         tests=_BY_CLIENT,
     ),
     Guard(
         file=_CLIENT,
-        line="        if waiting is None or waiting.done():\n            _drop(descriptor)",
+        line="        if waiting is None or waiting.done():\n            self._drop(descriptor)",
         without="        if waiting is None or waiting.done():\n            pass",
         because="An answer that nobody waits for any more leaves its descriptor open.",
         tests=_BY_CLIENT,
@@ -313,8 +383,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_SERVER,
-        line="                connection.close()\n                places.release()\n",
-        without="                connection.close()\n",
+        line=".close(places.release)\n",
+        without=".close()\n",
         because="Four that are turned away would keep virt-handler out for good.",
         tests=_BY_SERVER,
     ),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import AsyncIterator
 
 import libvirt
@@ -14,9 +15,11 @@ import pytest
 import pytest_asyncio
 
 from controlplane.domain.state import Life, State
+from controlplane.hypervisor import unfinished
 from controlplane.hypervisor.connection import Connection, open_connection, socket_uri
 from controlplane.hypervisor.errors import Disconnected, HypervisorError, InvalidDomain, WrongState
 from controlplane.hypervisor.events import LifecycleChanged
+from controlplane.hypervisor.unfinished import Unfinished
 from controlplane.hypervisor.wire import Wire
 
 XML = """
@@ -33,6 +36,22 @@ async def connection() -> AsyncIterator[Connection]:
     made = await open_connection("test:///default")
     yield made
     await made.close()
+
+
+async def test_an_event_is_the_end_of_what_a_connection_holds(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is asked on it: it may tell for days."""
+    together = Unfinished()
+    monkeypatch.setattr(unfinished, "OF_PROCESS", together)
+    other = await open_connection("test:///default")
+    for amount in (0, 600):
+        connection._wire.took_in(amount, time.monotonic())
+    await other.define(XML)
+    assert await connection.events.get() == LifecycleChanged("web", "defined")
+    connection._wire.took_in(0, time.monotonic())
+    assert together.held == 0
+    await other.close()
 
 
 async def test_a_domain_lives_and_dies_and_tells_of_it(connection: Connection) -> None:

@@ -22,12 +22,13 @@ import libvirt
 import pytest
 import pytest_asyncio
 
-from controlplane.hypervisor import intake, share
+from controlplane.hypervisor import intake, share, unfinished
 from controlplane.hypervisor.connection import Connection, open_connection
 from controlplane.hypervisor.errors import Disconnected, HypervisorError, NotText, TimedOut
 from controlplane.hypervisor.events import ConnectionClosed, LifecycleChanged
 from controlplane.hypervisor.intake import Intake
 from controlplane.hypervisor.share import Share
+from controlplane.hypervisor.unfinished import Unfinished
 from tests.controlplane.hypervisor import hostile
 from tests.controlplane.hypervisor.hostile import Behaviour, Hostile
 
@@ -332,6 +333,41 @@ async def test_whoever_has_us_keep_megabytes_that_nobody_waits_for_is_cut_off(sp
         await made.ping(5)
     async with asyncio.timeout(10):
         assert await made.events.get() == ConnectionClosed(intake.TOO_MUCH)
+    await made.close()
+
+
+async def test_of_many_that_leave_messages_unfinished_whoever_holds_most_is_cut_off_first(
+    spawn: SPAWN, neighbour: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of them stays within its own intake, until libvirt's keepalive ends it."""
+    monkeypatch.setattr(Share, "take", lambda *_unused: True)
+    monkeypatch.setattr(Intake, "take", lambda *_unused: True)
+    monkeypatch.setattr(unfinished, "OF_PROCESS", Unfinished(most=4 << 20))
+    made = []
+    for size in (1 << 20, 1 << 20, (32 << 20) - 4096):
+        made.append(await open_connection(spawn(hostile.hold_unasked(size, [0])).uri))
+        with suppress(HypervisorError):
+            await made[-1].ping(5)
+    async with asyncio.timeout(10):
+        assert await made[-1].events.get() == ConnectionClosed(unfinished.TOO_MUCH)
+    assert [one.events.drain() for one in made[:-1]] == [[], []]
+    await neighbour.ping(5)
+    for one in made:
+        await one.close()
+
+
+async def test_what_is_whole_is_held_no_more(spawn: SPAWN, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answers and events of an honest libvirtd, of which there are many times the budget."""
+    monkeypatch.setattr(Share, "take", lambda *_unused: True)
+    monkeypatch.setattr(Intake, "take", lambda *_unused: True)
+    monkeypatch.setattr(unfinished, "OF_PROCESS", Unfinished(most=256 << 10))
+    made = await open_connection(spawn(hostile.much_before(hostile.STATE)).uri)
+    guest = await made.guest("web")
+    assert guest is not None
+    for _unused in range(10):
+        await guest.state()
+        await guest.described(str)
+    assert all(isinstance(one, LifecycleChanged) for one in made.events.drain())
     await made.close()
 
 

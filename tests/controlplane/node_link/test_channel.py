@@ -15,6 +15,12 @@ import pytest
 
 from controlplane.node_link.channel import Channel, Closed
 from controlplane.node_link.messages import MESSAGE_LIMIT_BYTES, ProtocolError
+from tests.controlplane.node_link.lingering import others_closed
+from tests.controlplane.virt_handler.fakes import until
+
+__all__ = ["others_closed"]
+
+pytestmark = pytest.mark.usefixtures("others_closed")
 
 
 @pytest.fixture
@@ -107,7 +113,7 @@ async def test_more_descriptors_than_one_are_refused_and_closed(count: int, raw:
     theirs.sendmsg([b"take these"], packet)
     with pytest.raises(ProtocolError, match="descriptors"):
         await channel.receive()
-    assert descriptors() == before
+    await until(lambda: descriptors() == before, "everything closed")
 
 
 async def test_an_empty_packet_with_a_descriptor_leaves_none_behind(raw: tuple[socket.socket, Channel]) -> None:
@@ -116,7 +122,7 @@ async def test_an_empty_packet_with_a_descriptor_leaves_none_behind(raw: tuple[s
     theirs.sendmsg([b""], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [theirs.fileno()]))])
     with pytest.raises(Closed):
         await channel.receive()
-    assert descriptors() == before
+    await until(lambda: descriptors() == before, "everything closed")
 
 
 async def test_what_cannot_be_sent_ends_the_connection_for_whoever_receives_as_well(
@@ -149,8 +155,9 @@ async def test_a_descriptor_that_is_another_s_by_then_is_not_waited_for(ends: tu
     one, _unused = ends
     waiting = [asyncio.create_task(_send_many(one, 200)), asyncio.create_task(one.receive())]
     await asyncio.sleep(0.01)
-    number = one._socket.fileno()
-    one.close()
+    number, closed = one._socket.fileno(), asyncio.Event()
+    one.close(closed.set)
+    await asyncio.wait_for(closed.wait(), 5)
     theirs, ours = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     assert number in (theirs.fileno(), ours.fileno())
     successor, peer = Channel(theirs), Channel(ours)

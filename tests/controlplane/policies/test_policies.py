@@ -31,6 +31,7 @@ from tests.controlplane.policies.controller_rows import CONTROLLER_ROWS
 from tests.controlplane.policies.event_rows import EVENT_ROWS
 from tests.controlplane.policies.handler_rows import HANDLER, LEASE_ROWS, NODE_ROWS, VMI_ROWS, status
 from tests.controlplane.policies.manager_rows import APPLIED_TO_NODE, MANAGER_ROWS, managers, ways, with_more
+from tests.controlplane.policies.note_rows import NOTE_ROWS
 from tests.controlplane.policies.part_rows import PART_ROWS
 from tests.controlplane.policies.placing_rows import PLACING_ROWS
 from tests.controlplane.policies.pod_rows import (
@@ -78,6 +79,13 @@ def check(answer: Answer, words: str | None) -> None:
     else:
         assert not answer.is_taken
         assert words in answer.message
+
+
+@pytest.mark.parametrize("name", NOTE_ROWS)
+def test_what_a_node_says_of_itself_stays_small(name: str, send: Replay, facts: Facts) -> None:
+    """Everybody who watches Nodes gets all of it, each time that one changes."""
+    request, words = NOTE_ROWS[name]
+    check(send(request, facts), words)
 
 
 @pytest.mark.parametrize("name", NODE_ROWS)

@@ -33,11 +33,15 @@ from controlplane.node_link.messages import (
 )
 from controlplane.virt_handler.launchers.ports import LauncherSocket, NodeError
 from controlplane.virt_handler.node_client import NodeClient
+from tests.controlplane.node_link.lingering import others_closed
 from tests.controlplane.node_link.packets import DESCRIPTORS, NONSENSE, held_open, opened, send, variants
 from tests.controlplane.virt_handler.builders import POD_UID
 from tests.controlplane.virt_handler.fakes import until
 from tests.controlplane.virt_handler.virt_node import linked
 
+__all__ = ["others_closed"]
+
+pytestmark = pytest.mark.usefixtures("others_closed")
 MESSAGES: tuple[FromNode, ...] = (
     Hello(PROTOCOL),
     NodeState(KvmFinding(is_usable=True, reason="x"), ("kvm",), ("kvm",), ("kvm",)),
@@ -98,7 +102,7 @@ async def no_pause(_seconds: float) -> None:
 
 
 @pytest.fixture
-async def descriptors_before() -> AsyncIterator[None]:
+async def descriptors_before(others_closed: None) -> AsyncIterator[None]:
     """What was open before is open afterwards, and nothing else."""
     await asyncio.to_thread(int)  # the worker threads of the loop stay, and so does what they hold
     before = held_open()

@@ -35,14 +35,20 @@ from controlplane.node_link.messages import (
     encode,
     read_from_handler,
 )
+from controlplane.node_link.unwanted import Unwanted
 from controlplane.virt_handler import node_client
 from controlplane.virt_handler.launchers.ports import NodeAway, NodeError, NotThere, Refused
 from controlplane.virt_handler.node_client import NodeClient
 from controlplane.virt_handler.report_file import AT_ONCE, Reports
 from controlplane.virt_node.launcher_dir import PodsDirectory
+from tests.controlplane.node_link.lingering import lingering, others_closed
 from tests.controlplane.virt_handler.builders import ETH0, POD_UID
 from tests.controlplane.virt_handler.fakes import FakeNetwork, FakeProc, LauncherFiles, until
 from tests.controlplane.virt_handler.virt_node import VirtNode, linked
+
+__all__ = ["others_closed"]
+
+pytestmark = pytest.mark.usefixtures("others_closed")
 
 
 def descriptors() -> int:
@@ -317,7 +323,7 @@ async def test_a_directory_for_a_file_is_refused_and_closed(tmp_path: Path) -> N
     before = descriptors()
     with pytest.raises(Refused, match="something else than a file"):
         await asked_of(Liar(Opened(1), descriptor=directory))
-    assert descriptors() == before
+    await until(lambda: descriptors() == before, "everything closed")
     os.close(directory)
 
 
@@ -326,7 +332,7 @@ async def test_a_file_that_cannot_be_read_is_the_nodes_error(tmp_path: Path) -> 
     before = descriptors()
     with pytest.raises(NodeError, match="cannot be read: Bad file descriptor"):
         await asked_of(Liar(Opened(1), descriptor=written))
-    assert descriptors() == before
+    await until(lambda: descriptors() == before, "everything closed")
     os.close(written)
 
 
@@ -383,7 +389,7 @@ async def test_a_report_that_comes_to_no_end_is_given_up(never: NeverRead, repor
 
     assert {str(one) for one in said} == {f"{layout.REPORT} was not read within 0.05 s"}
     assert never.begun == AT_ONCE
-    assert descriptors() == before + AT_ONCE
+    await until(lambda: descriptors() == before + AT_ONCE, "only what is being read")
     never.end()
     await until(lambda: descriptors() == before, "everything closed")
     read = await Reports(seconds=5).read(report())
@@ -400,7 +406,7 @@ async def test_a_report_that_nobody_waits_for_any_more_is_closed_unread(
     reading[-1].cancel()
     await asyncio.wait(reading[-1:])
 
-    assert descriptors() == before + AT_ONCE
+    await until(lambda: descriptors() == before + AT_ONCE, "only what is being read")
     for one in reading:
         one.cancel()
     never.end()
@@ -417,7 +423,7 @@ async def test_where_there_is_no_thread_for_it_a_report_is_closed(
             with pytest.raises(NodeError, match="no thread"):
                 await reports.read(report())
 
-    assert descriptors() == before
+    await until(lambda: descriptors() == before, "everything closed")
     assert await reports.read(report()) == b"{}"
 
 
@@ -442,9 +448,25 @@ async def test_something_else_than_a_socket_is_refused_undialled(monkeypatch: py
     before = descriptors()
     with pytest.raises(Refused, match="something else than a socket"):
         await asked_of(Liar(Opened(1), descriptor=read), ask_for_socket)
-    assert descriptors() == before
+    await until(lambda: descriptors() == before, "everything closed")
     os.close(read)
     os.close(write)
+
+
+async def test_a_socket_that_is_open_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that has only a name is closed at once, wherever; of this its maker says how long that takes."""
+    with lingering() as one:
+        monkeypatch.setattr(layout, "UID", os.fstat(one.fileno()).st_uid)
+        with pytest.raises(Refused, match="something else than a socket"):
+            await asked_of(Liar(Opened(1), descriptor=one.fileno()), ask_for_socket)
+
+
+async def test_who_sends_ever_more_that_nobody_asked_for_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While what it sent before is being closed, and that takes as long as it likes."""
+    monkeypatch.setattr(node_client, "_UNWANTED", 3)
+    monkeypatch.setattr(Unwanted, "__len__", lambda _unused: 4)
+    with pytest.raises(NodeAway):
+        await asked_of(Liar(NodeState(), Done(1)))
 
 
 async def test_an_answer_to_nobody_leaves_nothing_behind() -> None:
@@ -452,7 +474,7 @@ async def test_an_answer_to_nobody_leaves_nothing_behind() -> None:
     before = descriptors()
     with pytest.raises(NodeError, match="without a descriptor"):
         await asked_of(Liar(Opened(99), Done(1), descriptor=read))
-    assert descriptors() == before
+    await until(lambda: descriptors() == before, "everything closed")
     os.close(read)
     os.close(write)
 
@@ -471,7 +493,7 @@ async def test_an_answer_that_comes_as_its_asker_gives_up_leaves_nothing_behind(
             with suppress(asyncio.CancelledError):
                 _answer, descriptor = await asked
                 os.close(descriptor or -1)
-        assert descriptors() == before, turns
+        await until(lambda: descriptors() == before, f"everything closed ({turns})")
     os.close(read)
     os.close(write)
 

@@ -41,6 +41,8 @@ class VirtNode:
         self.offer = Offer(NodeState())
         self.is_up = True
         self.dials = 0
+        self.open = 0
+        """Connections of which something is open here."""
         self._inotify = Inotify()
         capabilities = Capabilities(without_kvm={"q.xml": b"<x/>"})
         self.service = Service(
@@ -53,8 +55,12 @@ class VirtNode:
         if not self.is_up:
             raise ConnectionRefusedError("virt-node is not up")
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.conversations.append(asyncio.create_task(converse(theirs, self.service, self.offer)))
+        self.open += 1
+        self.conversations.append(asyncio.create_task(converse(theirs, self.service, self.offer, self._left)))
         return ours
+
+    def _left(self) -> None:
+        self.open -= 1
 
     async def kill(self) -> None:
         """End every conversation, and let nobody in."""

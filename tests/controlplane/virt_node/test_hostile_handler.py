@@ -38,11 +38,13 @@ from controlplane.node_link.messages import (
     read_from_node,
 )
 from controlplane.virt_node.launcher_dir import PodsDirectory
+from tests.controlplane.node_link.lingering import old_kernel, others_closed
 from tests.controlplane.node_link.packets import DESCRIPTORS, NONSENSE, held_open, opened, send, variants
 from tests.controlplane.virt_handler.builders import POD_UID
 from tests.controlplane.virt_handler.fakes import FakeNetwork, FakeProc, LauncherFiles, until
 from tests.controlplane.virt_handler.virt_node import VirtNode
 
+__all__ = ["old_kernel", "others_closed"]
 PLAIN = Masquerade("10.0.2.0/24", (Port("tcp", 80),))
 MESSAGES: tuple[FromHandler, ...] = (
     Hello(PROTOCOL),
@@ -110,12 +112,12 @@ async def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
 
 
 @pytest.fixture
-async def nothing_is_left(node: Node) -> AsyncIterator[None]:
+async def nothing_is_left(others_closed: None, node: Node) -> AsyncIterator[None]:
     """No descriptor, no thread, no file, no change; and the next one is answered."""
 
     def is_calm() -> bool:
         working = any(one.name.startswith("launcher ") for one in threading.enumerate())
-        return not working and all(one.done() for one in node.virt_node.conversations)
+        return not working and not node.virt_node.open
 
     await until(is_calm, "an end of what came before")
     before, files = held_open(), node.census()
@@ -149,7 +151,7 @@ async def test_no_request_does_harm(node: Node, message: FromHandler) -> None:
         await say(node, [packet], [])
 
 
-@pytest.mark.usefixtures("nothing_is_left")
+@pytest.mark.usefixtures("old_kernel", "nothing_is_left")
 @pytest.mark.parametrize("kind", DESCRIPTORS)
 async def test_no_descriptor_does_harm(node: Node, kind: str) -> None:
     """With every message, right or none. Nothing that virt-handler sends comes with one."""

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from controlplane.virt_node import launcher_process
 from controlplane.virt_node.launcher_dir import Refused
 from controlplane.virt_node.launcher_process import count_processes, is_in_pod, pod_network_namespace
 from tests.controlplane.virt_handler.fakes import FakeProc
@@ -79,6 +80,22 @@ def a_proc(root: Path, *, cgroup: str = f"0::{FS}\n", pod_namespace: str = "pod"
 def test_the_namespace_of_the_listening_process_is_opened(served: int, tmp_path: Path) -> None:
     with pod_network_namespace(served, UID, a_proc(tmp_path / "proc")) as namespace:
         assert os.fstat(namespace).st_ino == (tmp_path / "proc" / "pod-namespace").stat().st_ino
+
+
+def test_whoever_listens_cannot_send_anything_along(
+    served: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Closing it could take as long as the launcher likes; the kernel refuses it before anybody knows of us."""
+    asked: list[bool] = []
+
+    def refuse(client: socket.socket) -> None:
+        with pytest.raises(OSError, match="not connected"):
+            client.getpeername()
+        asked.append(True)
+
+    monkeypatch.setattr(launcher_process, "refuse_descriptors", refuse)
+    with pod_network_namespace(served, UID, a_proc(tmp_path / "proc")):
+        assert asked == [True]
 
 
 @pytest.mark.parametrize(

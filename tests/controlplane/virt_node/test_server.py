@@ -12,11 +12,12 @@ import os
 import socket
 import stat
 from collections.abc import AsyncIterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
 
+from controlplane.node_link import unwanted
 from controlplane.node_link.messages import (
     PROTOCOL,
     Cancel,
@@ -38,7 +39,10 @@ from controlplane.node_link.offer import Offer
 from controlplane.virt_node import server as server_module
 from controlplane.virt_node.server import CONNECTIONS, converse, listen, serve
 from controlplane.virt_node.service import Reply
+from tests.controlplane.node_link.lingering import give_away, lingering, old_kernel
 from tests.controlplane.virt_handler.fakes import until
+
+__all__ = ["old_kernel"]
 
 OURS = os.getegid()
 """A group that a socket can be given to without being root."""
@@ -187,6 +191,7 @@ async def test_what_is_no_text_ends_it(handler: Handler, data: bytes) -> None:
     assert await ends(handler)
 
 
+@pytest.mark.usefixtures("old_kernel")
 async def test_a_descriptor_ends_it_and_is_closed(handler: Handler) -> None:
     read, write = os.pipe()
     handler.socket.sendmsg(
@@ -194,8 +199,7 @@ async def test_a_descriptor_ends_it_and_is_closed(handler: Handler) -> None:
     )
     os.close(write)
     assert await ends(handler)
-    os.set_blocking(read, False)  # it says so if somebody can, and does not wait for him
-    assert os.read(read, 1) == b"", "nobody can write any more"
+    assert await asyncio.to_thread(os.read, read, 1) == b"", "nobody can write any more"
     os.close(read)
 
 
@@ -257,6 +261,46 @@ async def test_only_one_user_is_let_in(is_expected: bool, path: Path, service: S
     with suppress(asyncio.CancelledError):
         await task
     server.close()
+
+
+@pytest.mark.usefixtures("old_kernel")
+async def test_what_is_sent_along_takes_its_connections_place_until_it_is_closed(
+    path: Path, service: Slow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its place is taken until that is closed, so there are as many threads at most as places."""
+    monkeypatch.setattr(unwanted, "_PATIENCE_SECONDS", 3600.0)
+    server = listen(path, OURS)
+    task = asyncio.create_task(serve(server, service, Offer(NodeState()), os.geteuid()))  # type: ignore[arg-type]
+    with ExitStack() as held:
+        for _unused in range(CONNECTIONS - 1):
+            with await connect(path) as hostile:
+                give_away(hostile, encode(Hello(PROTOCOL)), held.enter_context(lingering()))
+        client, late = held.enter_context(await connect(path)), held.enter_context(await connect(path))
+        assert await first_packet(client)
+        waiting = asyncio.create_task(first_packet(late))
+        client.send(encode(Hello(PROTOCOL)))
+        assert read_from_node(await first_packet(client)) == NodeState()
+        assert not waiting.done(), "all places are taken"
+        client.close()
+        assert await waiting, "one is free again"
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+    server.close()
+
+
+def test_nothing_can_be_sent_along_before_anybody_is_let_in(path: Path) -> None:
+    """Where the kernel can refuse it (Linux 6.16)."""
+    with listen(path, OURS), socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
+        is_refused = unwanted.refuse_descriptors(client)
+        client.connect(str(path))
+        with lingering() as one:
+            try:
+                give_away(client, b"x", one)
+            except PermissionError:
+                assert is_refused
+            else:
+                assert not is_refused
 
 
 async def test_a_want_of_descriptors_keeps_nobody_out_for_good(

@@ -1,0 +1,46 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import asyncio
+import faulthandler
+import subprocess
+import sys
+from contextlib import suppress
+
+import pytest
+
+from controlplane.virt_node.stillness import end_when_the_loop_stands_still
+from tests.controlplane.virt_handler.fakes import until
+
+STUCK = """
+import asyncio, threading
+from controlplane.virt_node.stillness import end_when_the_loop_stands_still
+
+async def run():
+    task = asyncio.create_task(end_when_the_loop_stands_still(0.1))
+    await asyncio.sleep(0)
+    threading.Event().wait()
+
+asyncio.run(run())
+"""
+
+
+def test_a_process_whose_loop_stands_still_ends_and_says_where() -> None:
+    ended = subprocess.run([sys.executable, "-c", STUCK], capture_output=True, check=False, text=True, timeout=60)
+    assert ended.returncode == 1
+    assert "in run" in ended.stderr
+
+
+async def test_a_loop_that_goes_on_is_not_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its time begins anew at each turn, and not at all when it is done."""
+    told: list[str] = []
+    monkeypatch.setattr(faulthandler, "dump_traceback_later", lambda seconds, exit: told.append(f"{seconds} {exit}"))  # noqa: A006
+    monkeypatch.setattr(faulthandler, "cancel_dump_traceback_later", lambda: told.append("done"))
+    task = asyncio.create_task(end_when_the_loop_stands_still(0.003))
+    await until(lambda: len(told) == 3, "three turns")
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+    assert [*dict.fromkeys(told)] == ["0.003 True", "done"]
