@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import itertools
 import os
 import socket
 import threading
@@ -97,6 +98,18 @@ def test_who_works_is_not_held_by_the_other_side(
             pass
 
     here.run(wire, work)
+    assert not wire.because
+
+
+def test_who_works_between_two_sleeps_is_not_held(
+    here: Running, looked: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However often it is found asleep."""
+    used = itertools.count(time.thread_time(), 1e-6)
+    monkeypatch.setattr(running, "processor_seconds", lambda _unused: next(used))
+    monkeypatch.setattr(running, "is_held", lambda _unused: True)
+    wire = Wire()
+    here.run(wire, looked.wait)
     assert not wire.because
 
 
