@@ -9,20 +9,16 @@ else a worker, and an idle connection costs no thread. Calls are few (about ten 
 No thread outlives its deadline: who waits for an answer has the wire cut under it, and who still dials (a socket whose
 queue of callers is full keeps connect(2) waiting for ever) is interrupted by a signal, which libvirt does not retry.
 Nor does a thread work more than it should: it reads whatever comes before its answer, so its processor time (share.py)
-and what it has read (intake.py) are charged to the connection as those of the event loop are: while it goes on, and the
-rest when it has ended.
+and what it has read (intake.py) are charged to the connection as those of the event loop are: while it goes on (in the
+watching thread: the loop may be busy with others), and the rest when it has ended.
 """
 
 from __future__ import annotations
 
 import asyncio
-import ctypes
-import os
-import signal
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 import libvirt
@@ -30,22 +26,22 @@ import libvirt
 from controlplane.hypervisor import share
 from controlplane.hypervisor.errors import Disconnected, TimedOut, translate, translate_text_error
 from controlplane.hypervisor.intake import Meter, read_by_this_thread
-from controlplane.hypervisor.wire import Retired, Wire
+from controlplane.hypervisor.threads import interrupt, is_held, processor_seconds
+from controlplane.hypervisor.watch import watch
+from controlplane.hypervisor.wire import HELD, Retired, Wire
 
 Result = TypeVar("Result")
 
 DEADLINE_SECONDS = 10.0
-_INTERRUPT = signal.SIGUSR2
 _AGAIN_SECONDS = 1.0
 """A signal that comes before the wait does not end it."""
-_THREADS_CLOCK = 6
-"""What Linux puts below a thread's number to make a clock of it (pthread_getcpuclockid takes a handle, which must not
-be that of a thread that has ended)."""
 _OWN_SECONDS = 0.001
 """Of each call so much is charged to nobody: to make a thread and to ask takes 0.2 ms, and how often is up to us."""
 _FIRST_LOOK_SECONDS, _LAST_LOOK_SECONDS = 0.02, 0.05
 """Between looks at what a thread has used; nearly all calls are over before the first. In the time between two of them
 somebody can send as much as fits into it."""
+_HELD_AGAIN_SECONDS = 0.001
+"""Each message that lies there may hold the thread again."""
 
 
 async def call(
@@ -81,11 +77,6 @@ async def call(
             work.look_away()
 
 
-def make_interruptible() -> None:
-    """Let `call` interrupt its threads; once, in the main thread."""
-    signal.signal(_INTERRUPT, lambda *_unused: None)
-
-
 class _Work(Generic[Result]):
     """One call: a thread, and the future that waits for it."""
 
@@ -107,14 +98,24 @@ class _Work(Generic[Result]):
         self.outcome: asyncio.Future[Result] = self._loop.create_future()
         self._thread = threading.Thread(target=self._run, name=f"libvirt: {doing}", daemon=True)
         self._thread.start()
+        self._lock = threading.Lock()
         self._charged = _OWN_SECONDS
         self._counted = 0
         self._meter: Meter | None = None
-        self._next_look = self._loop.call_later(_FIRST_LOOK_SECONDS, self._look, _FIRST_LOOK_SECONDS)
+        self._has_ended = False
+        self._slept_at: float | None = None
+        """What the thread had used at the last look."""
+        self._after = _FIRST_LOOK_SECONDS
+        watch().begin(self, self._after)
 
     def look_away(self) -> None:
         """Stop watching what the thread uses: it has ended, or will soon."""
-        self._next_look.cancel()
+        watch().end(self)
+        with self._lock:
+            self._end_looks()
+
+    def _end_looks(self) -> None:
+        self._has_ended = True
         if self._meter is not None:
             self._meter.close()
 
@@ -123,7 +124,7 @@ class _Work(Generic[Result]):
         self._is_given_up = True
         self._wire.cut(because)
         if self._thread.is_alive():
-            _interrupt(self._thread)
+            interrupt(self._thread.native_id or 0)
             self._loop.call_later(_AGAIN_SECONDS, self.give_up, because)
 
     def end_by(self, until: float) -> None:
@@ -136,17 +137,27 @@ class _Work(Generic[Result]):
         if self._thread.is_alive():
             self.give_up("it did not answer in time")
 
-    def _look(self, after: float) -> None:
-        """Charge what the thread has used so far, and come again while it is there."""
-        used = _processor_seconds(self._thread)
-        if used is None:
-            self.look_away()
-            return
-        if self._meter is None:
-            self._meter = Meter(self._thread.native_id or 0)
-        self._charge(used, self._meter.total())
-        after = min(2 * after, _LAST_LOOK_SECONDS)
-        self._next_look = self._loop.call_later(after, self._look, after)
+    def look(self) -> float | None:
+        """Charge what the thread has used so far, and end its sleep where it should not sleep; in the watching thread.
+
+        libvirt waits for an answer in poll(2). It reads what is there: only the kernel could sleep in that.
+        """
+        with self._lock:
+            thread = self._thread.native_id
+            used = processor_seconds(thread) if thread is not None and self._thread.is_alive() else None
+            if used is None or thread is None or self._has_ended:
+                self._end_looks()
+                return None
+            if self._meter is None:
+                self._meter = Meter(thread)
+            self._charge(used, self._meter.total())
+            slept_at, self._slept_at = self._slept_at, used
+            if used == slept_at and self._wire.is_made and is_held(thread):
+                self._wire.cut(HELD)
+                interrupt(thread)
+                return _HELD_AGAIN_SECONDS
+            self._after = min(2 * self._after, _LAST_LOOK_SECONDS)
+            return self._after
 
     def _charge(self, used: float, read: int) -> None:
         """Charge what the thread has used and read since the last time. used, read: seconds and bytes in all."""
@@ -182,7 +193,8 @@ class _Work(Generic[Result]):
             return  # the loop is closed: nobody waits any more
 
     def _settle(self, result: Result | None, failure: BaseException | None, used: float, read: int) -> None:
-        self._charge(used, read)
+        with self._lock:
+            self._charge(used, read)
         if not self.outcome.done():
             if failure is not None:
                 self.outcome.set_exception(failure)
@@ -194,20 +206,3 @@ class _Work(Generic[Result]):
     def _let_go(self, result: Result | None) -> None:
         if self._discard is not None:
             self._discard(result)  # type: ignore[arg-type]
-
-
-def _processor_seconds(thread: threading.Thread) -> float | None:
-    """Return what a thread has used of the processor; None when it has ended."""
-    if thread.native_id is None or not thread.is_alive():
-        return None
-    with suppress(OSError):  # it has ended since
-        return time.clock_gettime((~thread.native_id << 3) | _THREADS_CLOCK)
-    return None
-
-
-def _interrupt(thread: threading.Thread) -> None:
-    """Send a thread a signal that does nothing but end its wait in the kernel."""
-    if signal.getsignal(_INTERRUPT) is signal.SIG_DFL:  # it would end the process
-        return
-    if thread.native_id is not None:  # by number, not by handle: one that has ended since is no harm
-        ctypes.CDLL(None).tgkill(os.getpid(), thread.native_id, _INTERRUPT)

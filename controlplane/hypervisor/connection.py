@@ -13,6 +13,7 @@ connection is what makes libvirt say goodbye, and wait for an answer.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -21,10 +22,12 @@ from weakref import WeakSet
 import libvirt
 
 from controlplane.hypervisor import events
-from controlplane.hypervisor.calls import DEADLINE_SECONDS, call, make_interruptible
+from controlplane.hypervisor.calls import DEADLINE_SECONDS, call
 from controlplane.hypervisor.errors import NoSuchDomain, TimedOut
 from controlplane.hypervisor.guest import Guest
 from controlplane.hypervisor.loop import EventLoop
+from controlplane.hypervisor.threads import make_interruptible
+from controlplane.hypervisor.watch import watch
 from controlplane.hypervisor.wire import CLIENT, Wire
 
 CLOSE_SECONDS = 1.0
@@ -38,6 +41,7 @@ def register_event_loop() -> None:
     """Let libvirt use the running asyncio loop; once per process, in its main thread, before the first connection."""
     libvirt.registerErrorHandler(_be_quiet, None)
     make_interruptible()
+    watch()
     EventLoop().register()
 
 
@@ -58,7 +62,7 @@ class Connection:
         self._deadline = deadline_seconds
         self._registrations: list[int] = []
         self._guests: WeakSet[Guest] = WeakSet()
-        self.events = events.EventQueue()
+        self.events = events.EventQueue(asyncio.get_running_loop())
 
     async def guest(self, name: str) -> Guest | None:
         """Look a domain up; None when libvirt knows none of that name."""
@@ -113,10 +117,10 @@ class Connection:
 
     def _told(self, event: events.Event) -> None:
         self._wire.completed()
-        self.events.put(event)
+        self.events.tell(event)
 
     def _on_close(self, _unused: Any, reason: int, __: Any) -> None:
-        self.events.put(events.ConnectionClosed(self._wire.because or events.close_reason(reason)))
+        self.events.tell(events.ConnectionClosed(self._wire.because or events.close_reason(reason)))
 
 
 async def open_connection(

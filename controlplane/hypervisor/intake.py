@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How many bytes one connection may have us take in. calls.py and loop.py count, wire.py acts.
+"""How many bytes one connection may have us take in. calls.py and running.py count, wire.py acts.
 
 libvirt's client keeps a message until it is whole, up to 32 MiB, and reads on whoever sends: twenty launchers that send
 nearly all of one at the same time hold more than virt-handler may have. An honest libvirtd sends a description of some
@@ -46,12 +46,17 @@ class Intake(Bucket):
     @contextmanager
     def widened(self, amount: int) -> Iterator[None]:
         """Let so much more come in for as long as this lasts."""
-        before = self.left
-        self.most += amount
-        self.left += amount
+        with self._lock:
+            before = self.left
+            self.most += amount
+            self.left += amount
         try:
             yield
         finally:
+            self._narrow(amount, before)
+
+    def _narrow(self, amount: int, before: float) -> None:
+        with self._lock:
             self.most -= amount
             self.left = min(self.left, before)  # what of it was not needed is not kept
 

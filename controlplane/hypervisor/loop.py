@@ -6,8 +6,10 @@
 libvirt calls these functions from the threads of calls.py as well as from its own callbacks. (The binding's libvirtaio
 takes asyncio's selector and timers from there, which are the loop's thread's alone.) Descriptors are in an epoll of
 their own, which is safe from any thread: one is gone from it when `_remove_handle` returns, so libvirt may close it
-and another may get its number. What a callback costs is charged to its connection (share.py), and a connection that
-takes more than its share is cut (wire.py).
+and another may get its number. What a callback costs is charged to its connection (running.py), and between portions of
+what libvirt does the loop does its other work: several connections together take no more of a turn than one. What
+libvirt has read of events it tells in one callback, of a timer of no time, however many they are (13 us each, and
+intake.py allows ten thousand at once): that has a thread of its own each time, which no other connection waits for.
 """
 
 from __future__ import annotations
@@ -16,7 +18,6 @@ import asyncio
 import itertools
 import select
 import threading
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,12 +25,13 @@ from typing import Any
 
 import libvirt
 
-from controlplane.hypervisor import share
-from controlplane.hypervisor.intake import Meter
+from controlplane.hypervisor.running import Running
 from controlplane.hypervisor.wire import Wire, wire_of_thread
 
 _AT_ONCE = 64
 """Descriptors that are served before others on the loop get their turn."""
+_PORTION_SECONDS = 0.01
+"""Of processor time, after which they get it as well: a hundred honest events."""
 
 
 @dataclass(slots=True, eq=False)
@@ -51,6 +53,10 @@ class _Timer:
     milliseconds: int = -1
     """Negative: it sleeps."""
     is_removed: bool = False
+    is_let_go: bool = False
+    """Removed, as the loop knows it."""
+    is_told: bool = False
+    """A thread does that now."""
     due: asyncio.Handle | None = None
 
 
@@ -60,7 +66,10 @@ class EventLoop:
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
-        self._meter = Meter(threading.get_native_id())
+        self._running = Running()
+        self._used = 0.0
+        """Of this portion."""
+        self._is_paused = False
         self._numbers = itertools.count(1)
         self._epoll = select.epoll()
         self._handles: dict[int, _Handle] = {}
@@ -111,7 +120,7 @@ class EventLoop:
             handle.events = 0
             self._epoll.unregister(handle.descriptor)
         del self._by_descriptor[handle.descriptor]
-        self._on_loop(libvirt.virEventInvokeFreeCallback, handle.opaque)
+        self._on_loop(self._free, handle)
         return 0
 
     def _add_timeout(self, milliseconds: int, callback: Callable[..., None], opaque: Any) -> int:
@@ -133,8 +142,7 @@ class EventLoop:
         if timer is None:
             return -1
         timer.is_removed, timer.milliseconds = True, -1
-        self._on_loop(self._arm, timer)
-        self._on_loop(libvirt.virEventInvokeFreeCallback, timer.opaque)
+        self._on_loop(self._let_go, timer)  # its callback may run now, here or in a thread
         return 0
 
     def _on_loop(self, function: Callable[..., None], *arguments: Any) -> None:
@@ -147,36 +155,69 @@ class EventLoop:
             timer.due = None
         if timer.milliseconds > 0:
             timer.due = self._loop.call_later(timer.milliseconds / 1000, self._fire, timer)
-        elif timer.milliseconds == 0:
-            timer.due = self._loop.call_soon(self._fire, timer)
+        elif timer.milliseconds == 0 and not timer.is_told:
+            timer.is_told = True
+            threading.Thread(target=self._tell, args=(timer,), name="libvirt: tell", daemon=True).start()
 
     def _fire(self, timer: _Timer) -> None:
         timer.due = None
         if timer.is_removed or timer.milliseconds < 0:  # a thread has stopped it a moment ago
             return
-        self._charge(timer.wire, timer.callback, timer.number, timer.opaque)
+        self._run(timer.wire, timer.callback, timer.number, timer.opaque)
         if timer.due is None:
             self._arm(timer)
 
-    def _dispatch(self) -> None:
-        for descriptor, mask in self._epoll.poll(0, _AT_ONCE):
-            handle = self._by_descriptor.get(descriptor)
-            if handle is None:  # a thread has removed it a moment ago
-                continue
-            events = libvirt.VIR_EVENT_HANDLE_WRITABLE if mask & select.EPOLLOUT else 0
-            if mask & ~select.EPOLLOUT:  # an end is found by reading, after what came before it
-                events |= libvirt.VIR_EVENT_HANDLE_READABLE
-            events &= handle.events
-            if events:
-                self._charge(handle.wire, handle.callback, handle.number, descriptor, events, handle.opaque)
+    def _tell(self, timer: _Timer) -> None:
+        """Let libvirt tell all the events that it holds; in a thread of its own."""
+        running = Running()
+        try:
+            if not timer.is_removed and timer.milliseconds == 0:
+                running.run(timer.wire, timer.callback, timer.number, timer.opaque)
+        finally:
+            running.meter.close()
+            self._on_loop(self._told, timer)
 
-    def _charge(self, wire: Wire | None, callback: Callable[..., None], *arguments: Any) -> None:
-        self._meter.since()
-        began = time.thread_time()
-        callback(*arguments)
-        if wire is None:
+    def _told(self, timer: _Timer) -> None:
+        timer.is_told = False
+        if timer.is_let_go:
+            self._free(timer)
+        else:
+            self._arm(timer)
+
+    def _let_go(self, timer: _Timer) -> None:
+        self._arm(timer)
+        timer.is_let_go = True
+        if not timer.is_told:
+            self._free(timer)
+
+    def _free(self, what: _Handle | _Timer) -> None:
+        """Let libvirt let go: it may be the last that keeps a socket, and what nobody has read of it."""
+        self._run(what.wire, libvirt.virEventInvokeFreeCallback, what.opaque)
+
+    def _dispatch(self) -> None:
+        """Serve them one by one: of several that are ready, the epoll tells first of who was served longest ago."""
+        for _unused in range(_AT_ONCE):
+            ready = [] if self._is_paused else self._epoll.poll(0, 1)
+            if not ready:
+                return
+            self._serve(*ready[0])
+
+    def _serve(self, descriptor: int, mask: int) -> None:
+        handle = self._by_descriptor.get(descriptor)
+        if handle is None:  # a thread has removed it a moment ago
             return
-        now = time.monotonic()
-        if not wire.share.take(time.thread_time() - began, now):
-            wire.cut(share.TOO_MUCH)
-        wire.took_in(self._meter.since(), now)
+        events = libvirt.VIR_EVENT_HANDLE_WRITABLE if mask & select.EPOLLOUT else 0
+        if mask & ~select.EPOLLOUT:  # an end is found by reading, after what came before it
+            events |= libvirt.VIR_EVENT_HANDLE_READABLE
+        events &= handle.events
+        if events:
+            self._run(handle.wire, handle.callback, handle.number, descriptor, events, handle.opaque)
+
+    def _run(self, wire: Wire | None, callback: Callable[..., None], *arguments: Any) -> None:
+        self._used += self._running.run(wire, callback, *arguments)
+        if self._used >= _PORTION_SECONDS and not self._is_paused:
+            self._is_paused = True
+            self._loop.call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        self._used, self._is_paused = 0.0, False

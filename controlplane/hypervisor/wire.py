@@ -32,6 +32,9 @@ from controlplane.hypervisor.share import Share
 
 CLIENT = "client"
 """libvirt's word for an end that was our own wish."""
+HELD = "it sent something whose end we had to wait for"
+_PASS_RIGHTS = 83
+"""SO_PASSRIGHTS of Linux 6.16, with the number that it has on every machine that runs guests."""
 _of_thread = threading.local()
 
 
@@ -52,7 +55,7 @@ class Wire:
         self._lock = threading.Condition()
         self._descriptor: int | None = None
         self._is_retired = False
-        self._calls = 0
+        self._at_work: list[int] = []
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
@@ -60,7 +63,7 @@ class Wire:
         with self._lock:
             if self._is_retired:
                 raise Retired
-            self._calls += 1
+            self._at_work.append(threading.get_native_id())
         _of_thread.wire = self
         try:
             yield
@@ -68,25 +71,36 @@ class Wire:
             _of_thread.wire = None
             self.completed()
             with self._lock:
-                self._calls -= 1
+                self._at_work.remove(threading.get_native_id())
                 self._lock.notify_all()
 
     def retire(self, patience_seconds: float) -> None:
         """Wait until nobody is at work, and let nobody begin. Blocks: after the patience the wire is cut."""
         with self._lock:
             self._is_retired = True
-            if self._lock.wait_for(lambda: not self._calls, patience_seconds):
+            if self._lock.wait_for(lambda: not self._at_work, patience_seconds):
                 return
             self.because = self.because or CLIENT
             self._shut_down()
-            self._lock.wait_for(lambda: not self._calls)
+            self._lock.wait_for(lambda: not self._at_work)
 
     def attach(self, descriptor: int) -> None:
-        """Take note of the socket; from any thread."""
+        """Take note of the socket; from any thread. It takes no descriptors from here on: libvirt asks for none."""
         with self._lock:
             self._descriptor = descriptor
+            self._refuse_descriptors()
             if self.because:  # it was given up while it dialled
                 self._shut_down()
+
+    @property
+    def is_made(self) -> bool:
+        """libvirt has dialled, and has not let go."""
+        return self._descriptor is not None
+
+    def threads(self) -> tuple[int, ...]:
+        """Return the kernel's numbers of those at work."""
+        with self._lock:
+            return tuple(self._at_work)
 
     def detach(self, descriptor: int) -> None:
         """Forget the socket: its number may be another's in a moment. From any thread."""
@@ -103,10 +117,11 @@ class Wire:
 
     def took_in(self, amount: int, now: float) -> None:
         """Count bytes that came in, and cut the wire when they are too many. now: monotonic seconds."""
-        if not self.intake.take(amount, now):
-            self.cut(intake.TOO_MUCH)
-        if amount and not self._unread.take(amount, is_full=self._is_full()):
-            self.cut(intake.UNREAD)
+        with self._lock:  # the loop's thread and the one that watches
+            if not self.intake.take(amount, now):
+                self.cut(intake.TOO_MUCH)
+            if amount and not self._unread.take(amount, is_full=self._is_full()):
+                self.cut(intake.UNREAD)
         is_whole, self._is_whole = self._is_whole, False
         for one in unfinished.OF_PROCESS.hold(self, amount, is_whole=is_whole):  # of all wires: not under one's lock
             one.cut(unfinished.TOO_MUCH)
@@ -125,14 +140,25 @@ class Wire:
             return not look.poll(0)
 
     def _shut_down(self) -> None:
-        if self._descriptor is None:
-            return
-        with suppress(OSError):  # the other side was faster
-            borrowed = socket.socket(fileno=self._descriptor)
-            try:
+        with suppress(OSError), self._borrowed() as borrowed:  # the other side was faster
+            if borrowed is not None:
                 borrowed.shutdown(socket.SHUT_RDWR)
-            finally:
-                borrowed.detach()
+
+    def _refuse_descriptors(self) -> None:
+        with suppress(OSError), self._borrowed() as borrowed:  # a kernel that does not know of it, or no such socket
+            if borrowed is not None:
+                borrowed.setsockopt(socket.SOL_SOCKET, _PASS_RIGHTS, 0)
+
+    @contextmanager
+    def _borrowed(self) -> Iterator[socket.socket | None]:
+        if self._descriptor is None:
+            yield None
+            return
+        borrowed = socket.socket(fileno=self._descriptor)
+        try:
+            yield borrowed
+        finally:
+            borrowed.detach()
 
 
 def wire_of_thread() -> Wire | None:

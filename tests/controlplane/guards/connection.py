@@ -62,9 +62,9 @@ GUARDS: tuple[Guard, ...] = (
         tests=_BY_CONNECTION,
     ),
     Guard(
-        file="controlplane/hypervisor/loop.py",
-        line="        wire.took_in(self._meter.since(), now)",
-        without="        wire.took_in(0, now)",
+        file="controlplane/hypervisor/running.py",
+        line="        self._wire.took_in(self.meter.since(), now)",
+        without="        self._wire.took_in(0, now)",
         because="Launchers that begin large events and never end them would take all of virt-handler's memory.",
         tests=_BY_HOSTILE,
     ),

@@ -12,7 +12,7 @@ _CALLS = "controlplane/hypervisor/calls.py"
 _CONNECTION = "controlplane/hypervisor/connection.py"
 _EVENTS = "controlplane/hypervisor/events.py"
 _WIRE = "controlplane/hypervisor/wire.py"
-_LOOP = "controlplane/hypervisor/loop.py"
+_RUNNING = "controlplane/hypervisor/running.py"
 _OBSERVED = "controlplane/domain/observed.py"
 _PACE = "controlplane/virt_handler/launchers/pace.py"
 _SESSION = "controlplane/virt_handler/launchers/session.py"
@@ -107,7 +107,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_CALLS,
-        line="            _interrupt(self._thread)\n",
+        line="            interrupt(self._thread.native_id or 0)\n",
         without="",
         because="A launcher with a full queue of callers would keep a thread for each attempt.",
         tests=_BY_HYPERVISOR,
@@ -146,8 +146,8 @@ GUARDS: tuple[Guard, ...] = (
         tests=_BY_HYPERVISOR,
     ),
     Guard(
-        file=_LOOP,
-        line="            wire.cut(share.TOO_MUCH)",
+        file=_RUNNING,
+        line="            self._wire.cut(share.TOO_MUCH)",
         without="            pass",
         because="A launcher that floods us with events would have the event loop for itself.",
         tests=_BY_HYPERVISOR,

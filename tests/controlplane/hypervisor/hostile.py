@@ -46,10 +46,8 @@ def message(procedure: int, kind: int, serial: int, payload: bytes, program: int
     return _HEADER.pack(_HEADER.size + len(payload), program, 1, procedure, kind, serial, 0) + payload
 
 
-EVENTS = b"".join(
-    message(LIFECYCLE, EVENT, 0, struct.pack(">i", 1) + DOMAIN + struct.pack(">ii", _STARTED, 0))
-    for _unused in range(1000)
-)
+EVENT_OF_START = message(LIFECYCLE, EVENT, 0, struct.pack(">i", 1) + DOMAIN + struct.pack(">ii", _STARTED, 0))
+EVENTS = EVENT_OF_START * 1000
 
 ANSWERS: dict[int, Callable[[int], bytes]] = {
     AUTHENTICATE: lambda _unused: struct.pack(">II", 1, 0),
@@ -199,6 +197,51 @@ def ping_from(procedure: int) -> Behaviour:
         while True:
             caller.wire.sendall(message(1, EVENT, 0, b"", KEEPALIVE) * 10)
             time.sleep(0.005)
+
+    return behave
+
+
+class Lingering:
+    """TCP sockets with more to send than is ever read, whose last close waits for years: until `release`."""
+
+    def __init__(self) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._peers: list[socket.socket] = []
+
+    def give(self, caller: Caller) -> None:
+        """Send an event with such a socket, behind others, so that it is not read before we have let go of ours."""
+        one = socket.create_connection(self._listener.getsockname())
+        self._peers.append(self._listener.accept()[0])
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 1 << 24))
+        one.setblocking(False)
+        with suppress(BlockingIOError):
+            while True:
+                one.send(b"x" * 65536)
+        one.setblocking(True)  # or its close would not wait
+        try:
+            caller.wire.sendall(EVENT_OF_START * 100)
+            socket.send_fds(caller.wire, [EVENT_OF_START], [one.fileno()])
+        finally:  # it is we who wait when it was read already
+            threading.Thread(target=one.close, name="hostile", daemon=True).start()
+
+    def release(self) -> None:
+        for one in (self._listener, *self._peers):
+            one.close()
+
+
+def give_lingering(lingering: Lingering, procedure: int) -> Behaviour:
+    """Before a look-up, or after another call, is answered, send some of them."""
+
+    def behave(caller: Caller, program: int, called: int, serial: int) -> bool:
+        if (program, called) != (PROGRAM, procedure):
+            return False
+        if procedure != LOOKUP:
+            caller.answer(program, called, serial)
+        for _unused in range(20):
+            lingering.give(caller)
+        if procedure == LOOKUP:
+            caller.answer(program, called, serial)
+        return True
 
     return behave
 

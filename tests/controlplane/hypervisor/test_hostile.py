@@ -29,8 +29,10 @@ from controlplane.hypervisor.events import ConnectionClosed, LifecycleChanged
 from controlplane.hypervisor.intake import Intake
 from controlplane.hypervisor.share import Share
 from controlplane.hypervisor.unfinished import Unfinished
+from controlplane.hypervisor.wire import HELD
 from tests.controlplane.hypervisor import hostile
 from tests.controlplane.hypervisor.hostile import Behaviour, Hostile
+from tests.controlplane.virt_handler.fakes import until
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("libvirt_loop")]
 
@@ -432,6 +434,49 @@ async def test_whoever_has_us_answer_and_reads_no_answer_is_cut_off(
     async with asyncio.timeout(10):
         assert await made.events.get() == ConnectionClosed(intake.UNREAD)
     await made.close()
+
+
+@pytest.mark.parametrize("procedure", [hostile.VERSION, hostile.LOOKUP], ids=["on the loop", "in a call"])
+async def test_a_socket_that_lingers_holds_up_nobody_and_its_sender_is_cut_off(
+    spawn: SPAWN, neighbour: Connection, procedure: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel closes what libvirt does not take of a message, in the thread that reads it, and that close waits for
+    as long as the sender has said. This kernel may be one that knows no way to refuse it."""
+    monkeypatch.setattr("controlplane.hypervisor.wire._PASS_RIGHTS", -1)
+    lingering = hostile.Lingering()
+    made = await open_connection(spawn(hostile.give_lingering(lingering, procedure)).uri)
+    rescue = threading.Timer(RESCUE_SECONDS, lingering.release)
+    rescue.start()
+    try:
+        with suppress(HypervisorError):
+            await (made.guest("web") if procedure == hostile.LOOKUP else made.ping(ENDLESS_SECONDS))
+        last: object = None
+        while not isinstance(last, ConnectionClosed):
+            last = await made.events.get()
+        await start(neighbour)
+        assert rescue.is_alive(), "somebody waited for the attacker"
+        assert last == ConnectionClosed(HELD)
+    finally:
+        rescue.cancel()
+        lingering.release()
+        await made.close()
+
+
+async def test_whoever_floods_while_the_loop_is_busy_is_cut_off_all_the_same(
+    spawn: SPAWN, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A few that flood together keep it busy: they would go on for as long as nobody looks."""
+    is_cut = threading.Event()
+    monkeypatch.setattr("controlplane.hypervisor.wire.Wire.cut", lambda *_unused: is_cut.set())
+    server = spawn(hostile.flood(hostile.EVENTS))
+    opening = asyncio.create_task(open_connection(server.uri, deadline_seconds=ENDLESS_SECONDS))
+    await until(lambda: hostile.REGISTER in server.calls, "the flood")
+    has_been_cut = is_cut.wait(RESCUE_SECONDS)  # the loop does nothing meanwhile
+    monkeypatch.undo()
+    server.close()
+    with suppress(HypervisorError):
+        await (await opening).close()
+    assert has_been_cut
 
 
 async def test_a_connection_that_is_closed_says_goodbye(spawn: SPAWN) -> None:

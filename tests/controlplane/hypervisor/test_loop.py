@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -33,7 +34,7 @@ async def loop(freed: list[Any]) -> AsyncIterator[EventLoop]:
     yield made
     asyncio.get_running_loop().remove_reader(made._epoll.fileno())
     made._epoll.close()
-    made._meter.close()
+    made._running.meter.close()
 
 
 @pytest.fixture
@@ -54,7 +55,9 @@ async def test_a_timer_fires_again_and_again_until_it_is_put_to_sleep(loop: Even
     fired: list[int] = []
     number = loop._add_timeout(0, lambda timer, _opaque: fired.append(timer), "opaque")
     await until(lambda: len(fired) >= 3, "three times")
+    timer = loop._timers[number]
     loop._update_timeout(number, -1)
+    await until(lambda: not timer.is_told, "the last of it")
     so_far = len(fired)
     await turns()
     assert len(fired) == so_far
@@ -109,3 +112,57 @@ async def test_one_that_is_taken_away_is_told_nothing_and_freed(
     await turns()
     assert (told, freed) == ([], ["opaque"])
     assert loop._add_handle(pipe[0], READ, lambda *_unused: None, None) > number, "its number may be another's"
+
+
+async def test_several_that_cost_much_leave_the_loop_a_turn_in_between(
+    loop: EventLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A few launchers that flood together would be all that it does; and each has its turn before one has its next."""
+    monkeypatch.setattr("controlplane.hypervisor.loop._PORTION_SECONDS", 0.0)
+    pipes = [os.pipe() for _unused in range(3)]
+    turn, served = [0], list[tuple[int, int]]()
+    for number, (read, write) in enumerate(pipes):
+        loop._add_handle(read, READ, lambda *_unused, number=number: served.append((turn[0], number)), None)
+        os.write(write, b"x")
+    while len(served) < 9:
+        turn[0] += 1
+        await asyncio.sleep(0)
+    for read, write in pipes:
+        loop._remove_handle(loop._by_descriptor[read].number)
+        os.close(read)
+        os.close(write)
+    assert len({at for at, _unused in served}) == len(served)
+    assert all(sorted(number for _unused, number in served[at : at + 3]) == [0, 1, 2] for at in (0, 3, 6))
+
+
+async def test_all_that_was_read_is_told_beside_the_loop(loop: EventLoop) -> None:
+    """libvirt tells it in one callback, however much it is."""
+    told: list[int] = []
+    number = loop._add_timeout(0, lambda *_unused: told.append(threading.get_ident()), "opaque")
+    await until(lambda: bool(told), "what happened")
+    loop._remove_timeout(number)
+    assert threading.get_ident() not in told
+
+
+async def test_a_timer_is_freed_once_when_its_callback_runs_neither_here_nor_in_a_thread(
+    loop: EventLoop, freed: list[Any]
+) -> None:
+    """A thread may take it away while it does; libvirt's lock would be freed with somebody waiting for it."""
+    is_asked, may_end = threading.Event(), threading.Event()
+
+    def tell(*_unused: object) -> None:
+        is_asked.set()
+        may_end.wait()
+
+    number = loop._add_timeout(0, tell, "opaque")
+    await asyncio.to_thread(is_asked.wait)
+    loop._remove_timeout(number)
+    await turns()
+    assert freed == [], "it is told there"
+    may_end.set()
+    await until(lambda: bool(freed), "the end")
+    await turns()
+    loop._remove_timeout(loop._add_timeout(-1, lambda *_unused: None, "other"))
+    assert freed == ["opaque"], "its callback may run here"
+    await turns()
+    assert freed == ["opaque", "other"]

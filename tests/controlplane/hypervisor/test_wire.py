@@ -42,6 +42,27 @@ def test_a_wire_that_is_cut_ends_its_socket_and_leaves_the_descriptor_to_libvirt
     assert pair[0].recv(1) == b""
 
 
+def test_a_socket_takes_no_descriptors(pair: Pair) -> None:
+    """The kernel closes them where they are read, and some wait for ever to be closed."""
+    try:
+        pair[0].getsockopt(socket.SOL_SOCKET, 83)
+    except OSError:
+        pytest.skip("a kernel before 6.16")
+    Wire().attach(pair[0].fileno())
+    with pytest.raises(PermissionError):
+        socket.send_fds(pair[1], [b"x"], [0])
+    pair[1].send(b"y")
+    assert pair[0].recv(1) == b"y"
+
+
+def test_what_is_no_such_socket_is_taken_note_of_all_the_same(monkeypatch: pytest.MonkeyPatch, pair: Pair) -> None:
+    """A kernel may not know of it."""
+    monkeypatch.setattr("controlplane.hypervisor.wire._PASS_RIGHTS", -1)
+    wire = Wire()
+    wire.attach(pair[0].fileno())
+    assert wire.is_made
+
+
 def test_a_wire_that_was_cut_before_it_was_there_is_ended_at_once(pair: Pair) -> None:
     wire = Wire()
     wire.cut("nobody waits")
