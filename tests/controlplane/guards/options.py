@@ -115,8 +115,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_REDACT,
-        line="            yield from () if is_user and isinstance(users, (list, tuple)) else _texts(one)",
-        without="            yield from ()",
+        line="        yield from _texts(value)\n\n\ndef redacted",
+        without="        yield from ()\n\n\ndef redacted",
         because="A token in a user that is no mapping would be shown.",
         tests=_BY_ARGUMENTS,
     ),
