@@ -13,7 +13,6 @@ connection is what makes libvirt say goodbye, and wait for an answer.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -62,7 +61,7 @@ class Connection:
         self._deadline = deadline_seconds
         self._registrations: list[int] = []
         self._guests: WeakSet[Guest] = WeakSet()
-        self.events = events.EventQueue(asyncio.get_running_loop())
+        self.events = events.EventQueue()
 
     async def guest(self, name: str) -> Guest | None:
         """Look a domain up; None when libvirt knows none of that name."""
@@ -117,10 +116,10 @@ class Connection:
 
     def _told(self, event: events.Event) -> None:
         self._wire.completed()
-        self.events.tell(event)
+        self.events.put(event)
 
     def _on_close(self, _unused: Any, reason: int, __: Any) -> None:
-        self.events.tell(events.ConnectionClosed(self._wire.because or events.close_reason(reason)))
+        self.events.put(events.ConnectionClosed(self._wire.because or events.close_reason(reason)))
 
 
 async def open_connection(

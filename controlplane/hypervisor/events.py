@@ -9,8 +9,6 @@ What a domain does is asked of `Guest.state`: events can be lost with a connecti
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,10 +18,6 @@ import libvirt
 
 _QUEUE_LIMIT = 256
 _WORD_LIMIT = 256
-_PORTION = 32
-"""Events of a connection in one turn of the loop, half a millisecond's work: libvirt tells all that it has read."""
-_PATIENCE_SECONDS = 1.0
-"""With a loop that does not turn."""
 
 _LIFECYCLE = (
     "DEFINED",
@@ -70,49 +64,14 @@ Event = LifecycleChanged | AgentChanged | ConnectionClosed
 class EventQueue:
     """What happened on one connection, in order. When nobody reads, the oldest goes first."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
-        """loop: of who gets them, to be told by other threads."""
+    def __init__(self) -> None:
         self._queue: asyncio.Queue[Event] = asyncio.Queue(_QUEUE_LIMIT)
-        self._told: deque[Event] = deque(maxlen=_QUEUE_LIMIT)
-        self._is_taken = threading.Event()
-        self._lock = threading.Lock()
-        self._has_ended = False
-        self._loop = loop
 
     def put(self, event: Event) -> None:
         """Take an event in; called on the loop's thread."""
         if self._queue.full():
             self._queue.get_nowait()
         self._queue.put_nowait(event)
-
-    def tell(self, event: Event) -> None:
-        """Take an event in; from any thread. Nothing is taken after the last.
-
-        Blocks when the loop has not taken the portion before: whoever tells without end takes Python's lock each time.
-        """
-        if self._loop is None:
-            return
-        with self._lock:
-            if self._has_ended:
-                return
-            self._has_ended = isinstance(event, ConnectionClosed)
-            self._told.append(event)
-            is_first, is_full = len(self._told) == 1, len(self._told) >= _PORTION and not self._has_ended
-            if is_first:
-                self._is_taken.clear()
-        if is_first:  # the loop is woken once for all that come before its next turn
-            with suppress(RuntimeError):  # it is closed: the process ends
-                self._loop.call_soon_threadsafe(self._put_all)
-        if is_full:
-            self._is_taken.wait(_PATIENCE_SECONDS)
-
-    def _put_all(self) -> None:
-        with self._lock:
-            taken = tuple(self._told)
-            self._told.clear()
-            self._is_taken.set()
-        for event in taken:
-            self.put(event)
 
     async def get(self) -> Event:
         """Wait for the next event."""

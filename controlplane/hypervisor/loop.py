@@ -9,7 +9,7 @@ their own, which is safe from any thread: one is gone from it when `_remove_hand
 and another may get its number. What a callback costs is charged to its connection (running.py), and between portions of
 what libvirt does the loop does its other work: several connections together take no more of a turn than one. What
 libvirt has read of events it tells in one callback, of a timer of no time, however many they are (13 us each, and
-intake.py allows ten thousand at once): that has a thread of its own each time, which no other connection waits for.
+intake.py allows ten thousand at once).
 """
 
 from __future__ import annotations
@@ -53,10 +53,6 @@ class _Timer:
     milliseconds: int = -1
     """Negative: it sleeps."""
     is_removed: bool = False
-    is_let_go: bool = False
-    """Removed, as the loop knows it."""
-    is_told: bool = False
-    """A thread does that now."""
     due: asyncio.Handle | None = None
 
 
@@ -142,7 +138,8 @@ class EventLoop:
         if timer is None:
             return -1
         timer.is_removed, timer.milliseconds = True, -1
-        self._on_loop(self._let_go, timer)  # its callback may run now, here or in a thread
+        self._on_loop(self._arm, timer)
+        self._on_loop(self._free, timer)
         return 0
 
     def _on_loop(self, function: Callable[..., None], *arguments: Any) -> None:
@@ -155,9 +152,8 @@ class EventLoop:
             timer.due = None
         if timer.milliseconds > 0:
             timer.due = self._loop.call_later(timer.milliseconds / 1000, self._fire, timer)
-        elif timer.milliseconds == 0 and not timer.is_told:
-            timer.is_told = True
-            threading.Thread(target=self._tell, args=(timer,), name="libvirt: tell", daemon=True).start()
+        elif timer.milliseconds == 0:
+            timer.due = self._loop.call_soon(self._fire, timer)
 
     def _fire(self, timer: _Timer) -> None:
         timer.due = None
@@ -166,29 +162,6 @@ class EventLoop:
         self._run(timer.wire, timer.callback, timer.number, timer.opaque)
         if timer.due is None:
             self._arm(timer)
-
-    def _tell(self, timer: _Timer) -> None:
-        """Let libvirt tell all the events that it holds; in a thread of its own."""
-        running = Running()
-        try:
-            if not timer.is_removed and timer.milliseconds == 0:
-                running.run(timer.wire, timer.callback, timer.number, timer.opaque)
-        finally:
-            running.meter.close()
-            self._on_loop(self._told, timer)
-
-    def _told(self, timer: _Timer) -> None:
-        timer.is_told = False
-        if timer.is_let_go:
-            self._free(timer)
-        else:
-            self._arm(timer)
-
-    def _let_go(self, timer: _Timer) -> None:
-        self._arm(timer)
-        timer.is_let_go = True
-        if not timer.is_told:
-            self._free(timer)
 
     def _free(self, what: _Handle | _Timer) -> None:
         """Let libvirt let go: it may be the last that keeps a socket, and what nobody has read of it."""

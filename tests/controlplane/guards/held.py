@@ -13,11 +13,9 @@ _WATCH = "controlplane/hypervisor/watch.py"
 _LOOP = "controlplane/hypervisor/loop.py"
 _CALLS = "controlplane/hypervisor/calls.py"
 _WIRE = "controlplane/hypervisor/wire.py"
-_EVENTS = "controlplane/hypervisor/events.py"
 _BY_RUNNING = ("tests/controlplane/hypervisor/test_running.py",)
 _BY_WATCH = ("tests/controlplane/hypervisor/test_watch.py",)
 _BY_LOOP = ("tests/controlplane/hypervisor/test_loop.py",)
-_BY_EVENTS = ("tests/controlplane/hypervisor/test_events.py",)
 _BY_HOSTILE = ("tests/controlplane/hypervisor/test_hostile.py",)
 
 GUARDS: tuple[Guard, ...] = (
@@ -129,40 +127,5 @@ GUARDS: tuple[Guard, ...] = (
         because="The first of many that flood would be served each time, and the last never.",
         tests=_BY_LOOP,
         may_hang=True,
-    ),
-    Guard(
-        file=_LOOP,
-        line="(target=self._tell, args=(timer,),",
-        without="(target=self._on_loop, args=(self._tell, timer),",
-        because="Ten thousand events that libvirt has read would be told while the loop does nothing else.",
-        tests=_BY_LOOP,
-    ),
-    Guard(
-        file=_LOOP,
-        line="        if not timer.is_told:\n            self._free(timer)\n",
-        without="        self._free(timer)\n",
-        because="What is told just now would be freed meanwhile.",
-        tests=_BY_LOOP,
-    ),
-    Guard(
-        file=_LOOP,
-        line="        if timer.is_let_go:\n            self._free(timer)\n",
-        without="        if False:\n            pass\n",
-        because="Each connection that is closed while it tells something would stay in memory, and its socket open.",
-        tests=_BY_LOOP,
-    ),
-    Guard(
-        file=_EVENTS,
-        line="            self._is_taken.wait(_PATIENCE_SECONDS)\n",
-        without="            pass\n",
-        because="Who tells ten thousand events has Python's lock when the loop wants it.",
-        tests=_BY_EVENTS,
-    ),
-    Guard(
-        file=_EVENTS,
-        line="            if self._has_ended:\n                return\n",
-        without="",
-        because="Events that come after the end of a connection could push it out of the queue.",
-        tests=_BY_EVENTS,
     ),
 )

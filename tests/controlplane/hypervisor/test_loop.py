@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import threading
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -55,9 +54,7 @@ async def test_a_timer_fires_again_and_again_until_it_is_put_to_sleep(loop: Even
     fired: list[int] = []
     number = loop._add_timeout(0, lambda timer, _opaque: fired.append(timer), "opaque")
     await until(lambda: len(fired) >= 3, "three times")
-    timer = loop._timers[number]
     loop._update_timeout(number, -1)
-    await until(lambda: not timer.is_told, "the last of it")
     so_far = len(fired)
     await turns()
     assert len(fired) == so_far
@@ -133,36 +130,3 @@ async def test_several_that_cost_much_leave_the_loop_a_turn_in_between(
         os.close(write)
     assert len({at for at, _unused in served}) == len(served)
     assert all(sorted(number for _unused, number in served[at : at + 3]) == [0, 1, 2] for at in (0, 3, 6))
-
-
-async def test_all_that_was_read_is_told_beside_the_loop(loop: EventLoop) -> None:
-    """libvirt tells it in one callback, however much it is."""
-    told: list[int] = []
-    number = loop._add_timeout(0, lambda *_unused: told.append(threading.get_ident()), "opaque")
-    await until(lambda: bool(told), "what happened")
-    loop._remove_timeout(number)
-    assert threading.get_ident() not in told
-
-
-async def test_a_timer_is_freed_once_when_its_callback_runs_neither_here_nor_in_a_thread(
-    loop: EventLoop, freed: list[Any]
-) -> None:
-    """A thread may take it away while it does; libvirt's lock would be freed with somebody waiting for it."""
-    is_asked, may_end = threading.Event(), threading.Event()
-
-    def tell(*_unused: object) -> None:
-        is_asked.set()
-        may_end.wait()
-
-    number = loop._add_timeout(0, tell, "opaque")
-    await asyncio.to_thread(is_asked.wait)
-    loop._remove_timeout(number)
-    await turns()
-    assert freed == [], "it is told there"
-    may_end.set()
-    await until(lambda: bool(freed), "the end")
-    await turns()
-    loop._remove_timeout(loop._add_timeout(-1, lambda *_unused: None, "other"))
-    assert freed == ["opaque"], "its callback may run here"
-    await turns()
-    assert freed == ["opaque", "other"]
