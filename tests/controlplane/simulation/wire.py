@@ -240,7 +240,7 @@ class JudgedTransport(Transport):
 
     def _judge(self, request: Request, made: list[Exchange], error: ApiError | None) -> None:
         last = made[-1]
-        if type(error) is not (last.error or type(None)):
+        if (None if error is None else error.__class__) is not last.error:
             self.complain(f"{request.attempt} met {last.fate.name}, and that is taken for {error!r}")
         is_refused = made[0].fate.name == "expired token"
         if len(made) != 1 + is_refused:
