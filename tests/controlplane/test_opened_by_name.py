@@ -57,6 +57,10 @@ BY_NAME: Listed = {
     "hypervisor/intake.py": {
         "os.open(f'/proc/self/task/{thread}/io', os.O_RDONLY | os.O_CLOEXEC)": "the kernel's: a thread of our own",
     },
+    "hypervisor/threads.py": {
+        "Path(f'/proc/self/task/{thread}/stat').read_bytes()": "the kernel's: a thread of our own",
+        "Path(f'/proc/self/task/{thread}/wchan').read_bytes()": "the same",
+    },
     "virt_node/launcher_dir.py": {
         "os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)": "the kubelet's directory of Pods, once",
     },
@@ -113,6 +117,10 @@ BY_NAME: Listed = {
 }
 
 READ_WHOLE: Listed = {
+    "hypervisor/threads.py": {
+        "Path(f'/proc/self/task/{thread}/stat').read_bytes()": "the kernel's: a thread of our own",
+        "Path(f'/proc/self/task/{thread}/wchan').read_bytes()": "the same",
+    },
     "virt_node/capabilities.py": {"one.read_bytes()": "an init container's of our own Pod, after a look at its size"},
     "virt_node/kvm.py": {"process.communicate()": "a program's of our own image"},
     "virt_node/network/links.py": {"path.read_text()": "the kernel's: a sysctl"},
