@@ -9,6 +9,8 @@ import asyncio
 import os
 import pathlib
 import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 
@@ -71,19 +73,35 @@ async def test_whoever_could_wait_for_an_event_does(pod: LauncherPod) -> None:
     await connection.close()
 
 
+@asynccontextmanager
+async def closed_at_the_end(writer: asyncio.StreamWriter) -> AsyncIterator[None]:
+    try:
+        yield
+    finally:
+        writer.close()
+        await writer.wait_closed()
+
+
+async def press_enter_until_asked_who(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """As a person does: a getty that begins throws away what was typed before, and login waits after a wrong name."""
+    while True:
+        writer.write(b"\n")
+        with suppress(TimeoutError):
+            async with asyncio.timeout(5):
+                await reader.readuntil(b"login: ")
+                return
+
+
 async def test_whoever_connects_to_the_console_speaks_with_the_guest_and_the_next_one_too(pod: LauncherPod) -> None:
     """The log has all of it, whoever is there."""
     connection = await connect(pod)
     await boot(pod, connection)
     for name in ("first", "second"):
         reader, writer = await asyncio.open_unix_connection(str(on_node(pod, layout.SERIAL_SOCKET)))
-        async with asyncio.timeout(60):
-            writer.write(b"\n")
-            await reader.readuntil(b"login: ")
+        async with closed_at_the_end(writer), asyncio.timeout(60):
+            await press_enter_until_asked_who(reader, writer)
             writer.write(f"no-{name}\n".encode())
             await reader.readuntil(f"no-{name}".encode())
-        writer.close()
-        await writer.wait_closed()
         await until(lambda: f"no-{name}" in pod.console, "what was typed in the log", pod)  # noqa: B023
     await connection.close()
 
