@@ -30,8 +30,8 @@ SIDE_BY_SIDE = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
 """Two files at a time, in the order of collection: their labs differ by name."""
 OUTSIDE = "component or lab or guest or root"
 """Markers of the tests that need more than Python: root, a built lab, an image."""
-SAMPLE = "75"
-"""Guards that are taken out in each run of everything, another choice each time: three minutes of them."""
+SAMPLE = "50"
+"""Guards that are taken out in each run of everything, another choice each time: two minutes of them."""
 
 
 @nox.session

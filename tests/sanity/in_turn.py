@@ -35,7 +35,7 @@ def main(arguments: list[str]) -> int:
     print(f"in_turn: ansible-core {version}", flush=True)
     python = environments.make(f"ansible-core-{version}") / "bin/python"
     sanity = [str(python), "-m", "tests.sanity.run_sanity", *(word for one in TESTS for word in ("--test", one))]
-    plays = [sys.executable, "-m", "pytest", "-q", *PLAYS]
+    plays = [sys.executable, "-m", "pytest", "-q", "-n", "2", *PLAYS]
     environment = {**os.environ, "ANSIBLE_PYTHON": str(python)}
     codes = [
         subprocess.run(one, cwd=environments.ROOT, env=environment, check=False).returncode for one in (sanity, plays)
