@@ -24,7 +24,8 @@ touch /run/alive
 SERVES_A_PORT_FOR_A_WHILE = "#!/bin/sh\nhttpd -p 8080 -h /\n(sleep 15; killall httpd) &\n"
 HAS_AN_AGENT_FOR_A_WHILE = "#!/bin/sh\n(sleep 15; agent off) >/dev/null 2>&1 &\n"
 SOME = {"initialDelaySeconds": 10, "periodSeconds": 1, "failureThreshold": 20, "timeoutSeconds": 5}
-"""Not many: a kubelet tells 25 Events of a Pod, and then no more of why it ends."""
+"""Not many: a kubelet tells 25 Events of a Pod, and then no more of why it ends. Two probes tell together, and most of
+it while the guest boots."""
 PAUSED_SECONDS = 30
 """After its launcher's start, by when a guest is paused: then the kubelet asks for the first time."""
 
@@ -40,7 +41,7 @@ def a_probed_vm(name: str, *, user_data: str | None = None, **spec: Any) -> Mani
 def machines(cluster: Cluster) -> None:
     """One that is ready, then not, and then not alive any more; two that are not alive any more; one that is paused."""
     ready = {"httpGet": {"port": 8080, "path": "/ready"}, **SOME, "periodSeconds": 5, "failureThreshold": 1}
-    alive = {"exec": {"command": ["test", "-e", "/run/alive"]}, **SOME}
+    alive = {"exec": {"command": ["test", "-e", "/run/alive"]}, **SOME, "periodSeconds": 3, "failureThreshold": 8}
     served, answers = {"tcpSocket": {"port": 8080}, **SOME}, {"guestAgentPing": {}, **SOME}
     impatient = {"failureThreshold": 1, "initialDelaySeconds": PAUSED_SECONDS - EXTRA_DELAY_SECONDS}
     vms = (
