@@ -41,7 +41,7 @@ def a_probed_vm(name: str, *, user_data: str | None = None, **spec: Any) -> Mani
 def machines(cluster: Cluster) -> None:
     """One that is ready, then not, and then not alive any more; two that are not alive any more; one that is paused."""
     ready = {"httpGet": {"port": 8080, "path": "/ready"}, **SOME, "periodSeconds": 5, "failureThreshold": 1}
-    alive = {"exec": {"command": ["test", "-e", "/run/alive"]}, **SOME, "periodSeconds": 3, "failureThreshold": 8}
+    alive = {"exec": {"command": ["test", "-e", "/run/alive"]}, **SOME, "periodSeconds": 3, "failureThreshold": 10}
     served, answers = {"tcpSocket": {"port": 8080}, **SOME}, {"guestAgentPing": {}, **SOME}
     impatient = {"failureThreshold": 1, "initialDelaySeconds": PAUSED_SECONDS - EXTRA_DELAY_SECONDS}
     vms = (
