@@ -9,24 +9,17 @@ How many there may be, and how long somebody waits, is the caller's.
 from __future__ import annotations
 
 import asyncio
-import ctypes
-import os
-import signal
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TypeVar
 
+from controlplane.interrupts import interrupt
+
 T = TypeVar("T")
 
 Settle = Callable[[T | None, BaseException | None], None]
 """Gets what came of it: a result, or an error. Called in the loop, once, and never when that is closed."""
-_INTERRUPT = signal.SIGUSR2
-
-
-def make_interruptible() -> None:
-    """Let threads be interrupted; once, in the main thread. Until then none is."""
-    signal.signal(_INTERRUPT, lambda *_unused: None)
 
 
 def begin(name: str, work: Callable[[], T], settle: Settle[T], *, interrupt_after: float | None = None) -> None:
@@ -49,12 +42,11 @@ def begin(name: str, work: Callable[[], T], settle: Settle[T], *, interrupt_afte
     thread = threading.Thread(target=body, name=name, daemon=True)
     thread.start()
 
-    def interrupt(after: float) -> None:
+    def go_on(after: float) -> None:
         if thread.is_alive():
-            if thread.native_id is not None and signal.getsignal(_INTERRUPT) is not signal.SIG_DFL:
-                # By number, not by handle: one that has ended since is no harm.
-                ctypes.CDLL(None).tgkill(os.getpid(), thread.native_id, _INTERRUPT)
-            loop.call_later(after, interrupt, after)
+            if thread.native_id is not None:
+                interrupt(thread.native_id)
+            loop.call_later(after, go_on, after)
 
     if interrupt_after is not None:
-        loop.call_later(interrupt_after, interrupt, interrupt_after)
+        loop.call_later(interrupt_after, go_on, interrupt_after)

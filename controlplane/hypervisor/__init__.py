@@ -8,7 +8,7 @@ calls.py       blocking calls in threads, each with a deadline
 wire.py        the socket under a connection, for us to end
 share.py       how much of our time a connection may use
 intake.py      how much a connection may have us take in
-threads.py     what the kernel says of a thread, and the signal that ends its wait there
+threads.py     what the kernel says of a thread
 watch.py       the thread that looks at what is under way
 running.py     what libvirt does in a thread of all connections: charged, and ended when it is held up
 loop.py        libvirt's event loop on asyncio's

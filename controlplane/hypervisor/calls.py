@@ -26,9 +26,10 @@ import libvirt
 from controlplane.hypervisor import share
 from controlplane.hypervisor.errors import Disconnected, TimedOut, translate, translate_text_error
 from controlplane.hypervisor.intake import Meter, read_by_this_thread
-from controlplane.hypervisor.threads import interrupt, is_held, processor_seconds
+from controlplane.hypervisor.threads import is_held, processor_seconds
 from controlplane.hypervisor.watch import watch
 from controlplane.hypervisor.wire import HELD, Retired, Wire
+from controlplane.interrupts import interrupt
 
 Result = TypeVar("Result")
 

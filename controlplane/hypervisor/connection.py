@@ -25,9 +25,9 @@ from controlplane.hypervisor.calls import DEADLINE_SECONDS, call
 from controlplane.hypervisor.errors import NoSuchDomain, TimedOut
 from controlplane.hypervisor.guest import Guest
 from controlplane.hypervisor.loop import EventLoop
-from controlplane.hypervisor.threads import make_interruptible
 from controlplane.hypervisor.watch import watch
 from controlplane.hypervisor.wire import CLIENT, Wire
+from controlplane.interrupts import make_interruptible
 
 CLOSE_SECONDS = 1.0
 KEEPALIVE_SECONDS = 15

@@ -1,35 +1,19 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the kernel says of a thread of ours, and the signal that ends its wait there. A thread: its number for it."""
+"""What the kernel says of a thread of ours. A thread: its number for it."""
 
 from __future__ import annotations
 
-import ctypes
-import os
-import signal
 import time
 from pathlib import Path
 
-_INTERRUPT = signal.SIGUSR2
 _THREADS_CLOCK = 6
 """What Linux puts below a thread's number to make a clock of it (pthread_getcpuclockid takes a handle, which must not
 be that of a thread that has ended)."""
 _WAITS_FOR_US = (b"futex", b"poll")
 """Names of places in the kernel: of a lock, Python's own among them, and of libvirt's wait for an answer, which the
 thread can be woken from by cutting its wire."""
-
-
-def make_interruptible() -> None:
-    """Let `interrupt` do no more than it says; once, in the main thread."""
-    signal.signal(_INTERRUPT, lambda *_unused: None)
-
-
-def interrupt(thread: int) -> None:
-    """Send a thread a signal that does nothing but end its wait in the kernel."""
-    if signal.getsignal(_INTERRUPT) is signal.SIG_DFL:  # it would end the process
-        return
-    ctypes.CDLL(None).tgkill(os.getpid(), thread, _INTERRUPT)  # one that has ended since is no harm
 
 
 def processor_seconds(thread: int) -> float | None:

@@ -29,12 +29,11 @@ from contextlib import contextmanager, suppress
 from controlplane.hypervisor import intake, unfinished
 from controlplane.hypervisor.intake import Intake, Unread
 from controlplane.hypervisor.share import Share
+from controlplane.passed import refuse_descriptors
 
 CLIENT = "client"
 """libvirt's word for an end that was our own wish."""
 HELD = "it sent something whose end we had to wait for"
-_PASS_RIGHTS = 83
-"""SO_PASSRIGHTS of Linux 6.16, with the number that it has on every machine that runs guests."""
 _of_thread = threading.local()
 
 
@@ -145,9 +144,9 @@ class Wire:
                 borrowed.shutdown(socket.SHUT_RDWR)
 
     def _refuse_descriptors(self) -> None:
-        with suppress(OSError), self._borrowed() as borrowed:  # a kernel that does not know of it, or no such socket
+        with suppress(OSError), self._borrowed() as borrowed:  # it is no socket
             if borrowed is not None:
-                borrowed.setsockopt(socket.SOL_SOCKET, _PASS_RIGHTS, 0)
+                refuse_descriptors(borrowed)
 
     @contextmanager
     def _borrowed(self) -> Iterator[socket.socket | None]:

@@ -17,7 +17,8 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from controlplane.node_link.messages import MESSAGE_LIMIT_BYTES, ProtocolError
-from controlplane.node_link.unwanted import Unwanted, refuse_descriptors
+from controlplane.node_link.unwanted import Unwanted
+from controlplane.passed import refuse_descriptors
 
 _ANCILLARY_BYTES = socket.CMSG_SPACE(253 * array.array("i").itemsize)
 """As many as a packet can bring: what there is no room for the kernel closes, and whoever receives waits for that."""

@@ -5,31 +5,20 @@
 
 Whoever closes the last copy of a TCP socket waits as long as its maker said (SO_LINGER, up to decades), in the kernel;
 whoever closes a Unix socket closes what was sent along and never received. So both are closed in a thread, one after
-another, and a signal ends each wait. Since Linux 6.16 a socket need not take any: `refuse_descriptors`.
+another, and a signal ends each wait. Since Linux 6.16 a socket need not take any (controlplane.passed).
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-import socket
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 
 from controlplane import own_thread
 
-_SO_PASSRIGHTS = 83
-"""Of asm-generic/socket.h; the processors that number their options otherwise are none that we run on."""
 _PATIENCE_SECONDS = 0.1
-
-
-def refuse_descriptors(receiver: socket.socket) -> bool:
-    """Have the kernel refuse what is sent along here, and to whom this lets in (EPERM). False: it cannot."""
-    with suppress(OSError):
-        receiver.setsockopt(socket.SOL_SOCKET, _SO_PASSRIGHTS, 0)
-        return True
-    return False
 
 
 class Unwanted:

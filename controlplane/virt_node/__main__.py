@@ -10,8 +10,9 @@ import logging
 import os
 import sys
 
-from controlplane import logs, own_thread
+from controlplane import logs
 from controlplane.descriptors import allow_many
+from controlplane.interrupts import make_interruptible
 from controlplane.node_link.messages import NodeState
 from controlplane.node_link.offer import Offer
 from controlplane.until_told import until_told
@@ -62,7 +63,7 @@ def main() -> int:
         logs.configure(COMPONENT, settings.log_level)
         logging.getLogger("hpack").setLevel(logging.WARNING)  # tells every byte at DEBUG
         allow_many()
-        own_thread.make_interruptible()
+        make_interruptible()
         asyncio.run(until_told(lambda: run(settings)))
     except ValueError as error:
         print(error, file=sys.stderr)

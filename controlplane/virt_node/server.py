@@ -30,7 +30,7 @@ from controlplane.node_link.messages import (
     read_from_handler,
 )
 from controlplane.node_link.offer import Offer
-from controlplane.node_link.unwanted import refuse_descriptors
+from controlplane.passed import refuse_descriptors
 from controlplane.virt_node.service import Service
 
 log = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from controlplane.node_link import unwanted
+from controlplane import passed
 
 SECONDS = 20
 """It waits so long, unless it is ended."""
@@ -23,7 +23,7 @@ SECONDS = 20
 @pytest.fixture
 def old_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     """One of before Linux 6.16, which refuses nothing that is sent along."""
-    monkeypatch.setattr(unwanted, "_SO_PASSRIGHTS", 9999)
+    monkeypatch.setattr(passed, "_SO_PASSRIGHTS", 9999)
 
 
 @pytest.fixture

@@ -15,10 +15,12 @@ from contextlib import suppress
 import pytest
 
 from controlplane import own_thread
+from controlplane.interrupts import make_interruptible
 from controlplane.node_link import unwanted as unwanted_module
 from controlplane.node_link.channel import Channel
 from controlplane.node_link.messages import ProtocolError
-from controlplane.node_link.unwanted import Unwanted, refuse_descriptors
+from controlplane.node_link.unwanted import Unwanted
+from controlplane.passed import refuse_descriptors
 from tests.controlplane.node_link.lingering import give_away, lingering, old_kernel
 from tests.controlplane.virt_handler.fakes import until
 
@@ -34,7 +36,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def interruptible() -> Iterator[None]:
     before = signal.getsignal(signal.SIGUSR2)
-    own_thread.make_interruptible()
+    make_interruptible()
     yield
     signal.signal(signal.SIGUSR2, before)
 

@@ -36,6 +36,7 @@ from controlplane.node_link.messages import (
     read_from_node,
 )
 from controlplane.node_link.offer import Offer
+from controlplane.passed import refuse_descriptors
 from controlplane.virt_node import server as server_module
 from controlplane.virt_node.server import CONNECTIONS, converse, listen, serve
 from controlplane.virt_node.service import Reply
@@ -292,7 +293,7 @@ async def test_what_is_sent_along_takes_its_connections_place_until_it_is_closed
 def test_nothing_can_be_sent_along_before_anybody_is_let_in(path: Path) -> None:
     """Where the kernel can refuse it (Linux 6.16)."""
     with listen(path, OURS), socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
-        is_refused = unwanted.refuse_descriptors(client)
+        is_refused = refuse_descriptors(client)
         client.connect(str(path))
         with lingering() as one:
             try:
