@@ -57,3 +57,13 @@ def give_away(to: socket.socket, data: bytes, one: socket.socket, count: int = 1
     along = array.array("i", [*[to.fileno()] * (count - 1), one.fileno()])
     to.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, along)])
     one.close()
+
+
+def is_refused(sender: socket.socket) -> bool:
+    """Try to give one away; tell whether the kernel refused it."""
+    with lingering() as one:
+        try:
+            give_away(sender, b"x", one)
+        except PermissionError:
+            return True
+    return False
