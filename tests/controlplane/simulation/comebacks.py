@@ -17,7 +17,7 @@ from tests.controlplane.simulation.breach import Breach
 from tests.controlplane.simulation.calls import LOST
 from tests.controlplane.simulation.handler import BuildHandler
 from tests.controlplane.simulation.listing import DURATION_SECONDS
-from tests.controlplane.simulation.node_keeper import NodeKeeper
+from tests.controlplane.simulation.node_keeper import NodeKeeper, keeping
 from tests.controlplane.simulation.store import OVER
 
 WAYS = ("over", "granted", "gone", "another")
@@ -45,11 +45,8 @@ class ReturnPlay:
     def run(self, times: int) -> None:
         """Let so many things happen, each to another node. Raises Breach."""
         for scene in self._rng.sample(SCENES, times):
-            keeper = NodeKeeper(self._rng, self._build)
-            try:
+            with keeping(self._rng, self._build) as keeper:
                 scene(self, keeper)
-            finally:
-                keeper.close()
 
     def _comes_back(self, one: NodeKeeper) -> None:
         """After a silence orphans are ended at once, or told to again and again; others start after them."""

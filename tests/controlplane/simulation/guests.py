@@ -19,7 +19,7 @@ from tests.controlplane.simulation.calls import LOOK
 from tests.controlplane.simulation.comebacks import HELD_SECONDS, UP_SECONDS, bring_up, stay_away
 from tests.controlplane.simulation.handler import BuildHandler, VmiReconciler
 from tests.controlplane.simulation.launcher import BY_PERSON, OFF, STALLED
-from tests.controlplane.simulation.node_keeper import NodeKeeper
+from tests.controlplane.simulation.node_keeper import NodeKeeper, keeping
 from tests.controlplane.simulation.store import OVER
 from tests.controlplane.simulation.truth import condition
 
@@ -42,11 +42,8 @@ class GuestPlay:
     def run(self, times: int) -> None:
         """Let so many things happen, each to another node. Raises Breach."""
         for scene in self._rng.sample(SCENES, times):
-            keeper = NodeKeeper(self._rng, self._build)
-            try:
+            with keeping(self._rng, self._build) as keeper:
                 scene(self, keeper)
-            finally:
-                keeper.close()
 
     def _maybe(self, *doings: Callable[[], None]) -> None:
         for one in doings:

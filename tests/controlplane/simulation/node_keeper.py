@@ -9,7 +9,8 @@ All that is asked is answered at once, unless it is held or the node is cut off;
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from kubevirt_api.names import VMI_FINALIZER
 
@@ -189,3 +190,13 @@ class NodeKeeper:
                 self.node.kubelet_step(key, uid)
                 moved = True
         return moved
+
+
+@contextmanager
+def keeping(rng: random.Random, build: BuildHandler) -> Iterator[NodeKeeper]:
+    """Keep a node for one scene."""
+    keeper = NodeKeeper(rng, build)
+    try:
+        yield keeper
+    finally:
+        keeper.close()
