@@ -30,6 +30,7 @@ import threading
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Protocol
 
 from controlplane.api.objects.resources import LEASE, Key
 from controlplane.engine.errors import AlreadyExists, ApiError, Conflict, NotFound, NotLeader
@@ -97,6 +98,15 @@ def decide(held: Held | None, identity: str, still_for: float, terms: Terms) -> 
     return Wait(min(terms.retry_seconds, left))
 
 
+class Stoppable(Protocol):
+    def stop(self) -> None:
+        """Have it end, and wait until it has."""
+
+
+WatchOver = Callable[[Callable[[], float], Callable[[int], None]], Stoppable]
+"""What begins a Watchdog."""
+
+
 class Leadership:
     """One candidate. identity must differ between processes, restarts of one Pod included."""
 
@@ -110,6 +120,7 @@ class Leadership:
         terms: Terms | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         end_process: Callable[[int], None] = os._exit,
+        watch_over: WatchOver | None = None,
     ) -> None:
         self._api = api
         self._key = key
@@ -118,6 +129,7 @@ class Leadership:
         self._terms = terms or Terms()
         self._sleep = sleep
         self._end_process = end_process
+        self._watch_over = watch_over or Watchdog
         self._until: float | None = None
         self._seen: tuple[str, float] = ("", 0.0)
 
@@ -137,11 +149,13 @@ class Leadership:
         """
         await self._acquire()
         log.info("leading", extra={"lease": self._key, "identity": self._identity})
-        watchdog = _Watchdog(self._seconds_late, self._end_process)
+        watchdog = self._watch_over(self._seconds_late, self._end_process)
         try:
-            await self._lead_while_held(lead)
+            try:
+                await self._lead_while_held(lead)
+            finally:
+                await self._release()
         finally:
-            await self._release()
             watchdog.stop()
 
     async def _lead_while_held(self, lead: Callable[[], Awaitable[None]]) -> None:
@@ -269,7 +283,7 @@ class Leadership:
         return -1.0 if until is None else self._clock.monotonic() - until
 
 
-class _Watchdog:
+class Watchdog:
     """A thread, because what it guards against is an event loop that does not run."""
 
     # The loop's own way out gets a second, still well before the Lease can be taken.

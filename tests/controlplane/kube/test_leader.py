@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -472,3 +473,21 @@ async def test_who_wakes_after_its_time_gives_nothing_back_that_may_be_another_o
         election.tasks["a"].cancel()
         await election.time.settle()
         assert len(election.api.writes) == before
+
+
+async def test_a_leader_that_is_ended_twice_leaves_no_thread_behind() -> None:
+    """Once while it leads, and once more while nobody answers that it gives the Lease back."""
+    time = VirtualTime()
+    api = SlowApi(time=time)
+    before = set(threading.enumerate())
+    leadership = Leadership(api, KEY, "a", time, sleep=time.sleep)
+    leading = asyncio.create_task(leadership.run(asyncio.Event().wait))  # type: ignore[arg-type]
+    await time.advance(1)
+    assert leadership.is_leader
+    api.answers_after = 60.0
+    for _unused in range(2):
+        leading.cancel()
+        await time.settle()
+
+    assert leading.cancelled()
+    assert set(threading.enumerate()) <= before

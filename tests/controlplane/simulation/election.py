@@ -18,6 +18,7 @@ from tests.controlplane.simulation.answers import Asked
 from tests.controlplane.simulation.breach import Breach
 from tests.controlplane.simulation.calls import READ, CallingApi, Fate
 from tests.controlplane.simulation.clock import SimulatedClock, WrongClock
+from tests.controlplane.simulation.loop import Unwatched
 from tests.controlplane.simulation.process import Process
 from tests.controlplane.simulation.store import Store
 
@@ -50,7 +51,7 @@ class Candidate(Process):
 
     def __init__(self, name: str, store: Store, clock: WrongClock) -> None:
         super().__init__(name, store, clock)
-        self.leadership = Leadership(CallingApi(store), KEY, name, clock, end_process=lambda _unused: None)
+        self.leadership = Leadership(CallingApi(store), KEY, name, clock, watch_over=Unwatched)
         self.is_hung = False
         self.leads = self.is_over = False
         self._life = self.loop.create_task(self._live())

@@ -29,6 +29,16 @@ class _NoDescriptors:
         return []
 
 
+class Unwatched:
+    """In place of the thread that ends a process whose loop stands still: here the schedule says who stands still."""
+
+    def __init__(self, *_unused: object) -> None:
+        """Begin nothing."""
+
+    def stop(self) -> None:
+        """Nothing has begun."""
+
+
 class HandTurnedLoop(asyncio.BaseEventLoop, Asks):
     """ask: takes a Call in, and returns the future of its answer."""
 

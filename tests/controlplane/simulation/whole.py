@@ -43,7 +43,7 @@ from tests.controlplane.simulation.api_server import ApiServer
 from tests.controlplane.simulation.breach import Breach
 from tests.controlplane.simulation.calls import Call
 from tests.controlplane.simulation.clock import WrongClock
-from tests.controlplane.simulation.loop import HandTurnedLoop
+from tests.controlplane.simulation.loop import HandTurnedLoop, Unwatched
 from tests.controlplane.simulation.wire import AWAY_SECONDS, Exchange, Wire
 
 NAMESPACE = "kubevirt"
@@ -74,7 +74,7 @@ class Whole:
         settings = Settings(namespace=NAMESPACE, launcher_image="launcher", pod_name=name)
         self.process = Process(settings, Client(self.wire.transport(), COMPONENT), clock)
         self.leadership = self.process._leadership
-        self.leadership._end_process = lambda _unused: None
+        self.leadership._watch_over = Unwatched
         self.caches: dict[Resource, WatchCache] = {
             **self.process._caches,
             CUSTOM_RESOURCE_DEFINITION: self.process._optional._definition,
