@@ -22,7 +22,9 @@ os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}:/usr/s
 os.environ["PYTHONPATH"] = f"{ROOT}:{ROOT / 'plugins/module_utils'}"
 
 nox.options.default_venv_backend = "none"
-SESSIONS = "lint sanity galaxy unit guards in_turn docs images component lab e2e molecule"
+SESSIONS = "texts unit guards in_turn images component lab e2e molecule"
+TEXTS = "sanity lint galaxy docs"
+"""Sessions of one thread each, the longest first."""
 nox.options.sessions = SESSIONS.split()
 
 PYTEST = ("python", "-m", "pytest", "-q", "--durations=10")
@@ -30,8 +32,14 @@ SIDE_BY_SIDE = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
 """Two files at a time, in the order of collection: their labs differ by name."""
 OUTSIDE = "component or lab or guest or root"
 """Markers of the tests that need more than Python: root, a built lab, an image."""
-SAMPLE = "50"
-"""Guards that are taken out in each run of everything, another choice each time: two minutes of them."""
+SAMPLE = "30"
+"""Guards that are taken out in each run of everything, another choice each time: a minute of them."""
+
+
+@nox.session
+def texts(session: nox.Session) -> None:
+    """Run what judges the texts and runs nothing of them, two at a time."""
+    session.run("python", "-m", "tests.two_at_a_time", *TEXTS.split())
 
 
 @nox.session

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -21,11 +20,10 @@ from pathlib import Path
 
 from lab import Lab
 from lab.collection import linked_under
+from tests.two_at_a_time import AT_ONCE, ROOT, shown
 
-ROOT = Path(__file__).resolve().parent.parent
 SCENARIOS = ROOT / "extensions/molecule"
 
-AT_ONCE = 2
 SHOWN = 40
 """Lines of a failure that are said again."""
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -45,20 +43,9 @@ def run(scenario: str, collections: Path) -> list[str] | None:
         "MOLECULE_GLOB": f"{SCENARIOS}/*/molecule.yml",
     }
     command = [sys.executable, "-m", "molecule", "test", "--scenario-name", scenario, "--destroy", "always"]
-    done = subprocess.run(
-        command,
-        cwd=ROOT,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        check=False,
-    )
-    sys.stdout.write(done.stdout)
-    sys.stdout.flush()
-    said = [_COLOUR.sub("", line).rstrip() for line in done.stdout.splitlines()]
-    return None if done.returncode == 0 else last_failure(said)
+    code, printed = shown(command, environment)
+    said = [_COLOUR.sub("", line).rstrip() for line in printed.splitlines()]
+    return None if code == 0 else last_failure(said)
 
 
 def last_failure(said: list[str]) -> list[str]:

@@ -1,0 +1,32 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""That one of several commands failed is never lost."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from tests import two_at_a_time
+
+
+def test_what_a_command_prints_is_shown_and_its_code_is_known(capsys: pytest.CaptureFixture[str]) -> None:
+    program = "import sys; print('said', flush=True); sys.exit('why')"
+
+    assert two_at_a_time.shown([sys.executable, "-c", program]) == (1, "said\nwhy\n")
+    assert capsys.readouterr().out == "said\nwhy\n"
+
+
+@pytest.mark.parametrize(("codes", "code"), [((0, 0, 0), 0), ((0, 1, 0), 1), ((1, 0, -15), 1)])
+def test_all_are_run_and_each_that_fails_is_named_at_the_end(
+    codes: tuple[int, ...], code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    by_name = {f"session-{number}": one for number, one in enumerate(codes)}
+    monkeypatch.setattr(two_at_a_time, "shown", lambda command: (by_name[command[-1]], ""))
+
+    assert two_at_a_time.main([*by_name]) == code
+
+    said = capsys.readouterr().out.split()
+    assert {one for one in said if one in by_name} == {name for name, one in by_name.items() if one}
