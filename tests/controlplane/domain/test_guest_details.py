@@ -113,7 +113,7 @@ def test_the_most_that_a_guest_can_tell_fits_into_an_answer() -> None:
         info={"version": text, "supported_commands": [{"name": text, "enabled": True}] * 1000},
         osinfo=dict.fromkeys(("name", "version", "pretty-name", "id", "machine", "kernel-version"), text),
         users=[{"user": text, "domain": text, "login-time": 1.0}] * 1000,
-        fs=[system] * 1000,
+        fs=[system] * 100,
         host={"host-name": text},
     )
     assert len(msgspec.json.encode(told)) <= LIMIT
