@@ -96,3 +96,20 @@ def test_the_agent_can_be_told_to_be_silent(launcher_root: Path, guest_files: Pa
             assert "guest off" in info
             guest.run("agent on")
             assert agent.ask("guest-sync", id=2) == 2
+
+
+def test_the_agent_holds_its_port_open_while_nobody_listens(
+    launcher_root: Path, guest_files: Path, tmp_path: Path
+) -> None:
+    """A host that comes as a port is opened is late for an agent that has found nobody there, and closes it again."""
+    arguments = [*boot_kernel(guest_files), *channel(tmp_path / "agent")]
+    with GuestProcess(launcher_root, tmp_path, arguments) as guest:
+        guest.log_in()
+        with AgentChannel(tmp_path / "agent") as agent:
+            assert agent.ask("guest-sync", id=1) == 1
+        before = guest.run("cat /run/agent/pid")
+        guest.run("sleep 3")
+
+        assert guest.run("cat /run/agent/pid") == before
+        with AgentChannel(tmp_path / "agent") as agent:
+            assert agent.ask("guest-sync", id=2) == 2
