@@ -19,7 +19,8 @@ import libvirt
 from controlplane.domain import layout
 from lab import Lab
 from lab.cluster.api import Api
-from tests.e2e.cluster import Cluster, NotYet
+from tests.e2e.cluster import Cluster
+from tests.e2e.console import NotYet
 from tests.e2e.machines import Manifest, a_vm
 
 VMS = "/apis/kubevirt.io/v1/namespaces/{namespace}/virtualmachines"

@@ -6,9 +6,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import select
 import signal
 import subprocess
 import sys
@@ -18,6 +16,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from tests.e2e.console import PATIENCE, Console, NotYet
 
 COUNTER = re.compile(r"virtops-guest: counter (\d+)")
 READY = "virtops-guest: ready"
@@ -71,10 +71,6 @@ class KubectlFailed(AssertionError):
     """kubectl ended with an error; the text has the command and what it said."""
 
 
-class NotYet(AssertionError):
-    """What was waited for did not come in time; the text has the last state seen."""
-
-
 @dataclass(frozen=True)
 class Cluster:
     """One lab with the control plane on it."""
@@ -96,7 +92,7 @@ class Cluster:
     def try_kubectl(self, *arguments: str, given: str | None = None) -> subprocess.CompletedProcess[str]:
         """Run kubectl, whatever comes of it."""
         command = [*self.program, *arguments]
-        return subprocess.run(command, input=given, capture_output=True, text=True, timeout=120, check=False)
+        return subprocess.run(command, input=given, capture_output=True, text=True, timeout=900, check=False)
 
     def get(self, kind: str, name: str, namespace: str = "default") -> dict[str, Any] | None:
         """Return an object, None when there is none."""
@@ -117,7 +113,8 @@ class Cluster:
     ) -> None:
         """Wait by watch until a field has a value."""
         done = self.try_kubectl(
-            "wait", f"{kind}/{name}", "-n", namespace, f"--for=jsonpath={{{path}}}={value}", f"--timeout={seconds:.0f}s"
+            *("wait", f"{kind}/{name}", "-n", namespace),
+            *(f"--for=jsonpath={{{path}}}={value}", f"--timeout={seconds * PATIENCE:.0f}s"),
         )
         if done.returncode != 0:
             raise NotYet(
@@ -126,7 +123,9 @@ class Cluster:
 
     def wait_gone(self, kind: str, name: str, *, seconds: float = 60, namespace: str = "default") -> None:
         """Wait by watch until an object is gone."""
-        done = self.try_kubectl("wait", f"{kind}/{name}", "-n", namespace, "--for=delete", f"--timeout={seconds:.0f}s")
+        done = self.try_kubectl(
+            "wait", f"{kind}/{name}", "-n", namespace, "--for=delete", f"--timeout={seconds * PATIENCE:.0f}s"
+        )
         if done.returncode != 0 and "NotFound" not in done.stderr:
             raise NotYet(f"{kind}/{name} is still there: {done.stderr}\n{json.dumps(self.get(kind, name, namespace))}")
 
@@ -159,7 +158,7 @@ class Cluster:
 
         An error of kubectl is no answer yet: a kubelet that was just started knows none of its Pods.
         """
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + seconds * PATIENCE
         trouble: KubectlFailed | None = None
         while True:
             try:
@@ -168,7 +167,7 @@ class Cluster:
             except KubectlFailed as error:
                 trouble = error
             if time.monotonic() > deadline:
-                raise NotYet(f"not within {seconds} s: {what}") from trouble
+                raise NotYet(f"not within {seconds * PATIENCE} s: {what}") from trouble
             time.sleep(0.1)
 
     def launcher(self, vmi: str, namespace: str = "default") -> dict[str, Any]:
@@ -217,7 +216,7 @@ class Cluster:
             seconds=seconds,
             what="the API is ready",
         )
-        self.kubectl("wait", "nodes", "--all", "--for=condition=Ready", f"--timeout={seconds:.0f}s")
+        self.kubectl("wait", "nodes", "--all", "--for=condition=Ready", f"--timeout={seconds * PATIENCE:.0f}s")
         self.eventually(lambda: not self._unready(), seconds=seconds, what="the control plane's Pods are Ready")
 
     def _unready(self) -> list[str]:
@@ -251,16 +250,8 @@ class Cluster:
     def console(self, pod: str, namespace: str = "default") -> Iterator[Console]:
         """Follow a launcher's log, where the guest's serial console is copied."""
         command = [
-            *self.program,
-            "--kubeconfig",
-            str(self.kubeconfig),
-            "logs",
-            "-f",
-            "-n",
-            namespace,
-            pod,
-            "-c",
-            "compute",
+            *(*self.program, "--kubeconfig", str(self.kubeconfig)),
+            *("logs", "-f", "-n", namespace, pod, "-c", "compute"),
         ]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0) as process:
             try:
@@ -272,28 +263,3 @@ class Cluster:
         """Return the guest's newest counter."""
         found = COUNTER.findall(self.kubectl("logs", "-n", namespace, pod, "-c", "compute", "--tail=50"))
         return int(found[-1]) if found else 0
-
-
-@dataclass
-class Console:
-    """A guest's console as it is being printed."""
-
-    process: subprocess.Popen[bytes]
-    seen: str = ""
-
-    def expect(self, text: str, *, seconds: float = 60) -> str:
-        """Read until the text appears, and return its line."""
-
-        assert self.process.stdout is not None
-        deadline = time.monotonic() + seconds
-        while text not in self.seen or "\n" not in self.seen[self.seen.index(text) :]:
-            left = deadline - time.monotonic()
-            ready, _unused, _unused = select.select([self.process.stdout], [], [], max(0.0, left))
-            piece = os.read(self.process.stdout.fileno(), 65536) if ready else b""
-            if not piece:
-                raise NotYet(f"console does not say {text!r}; it said:\n{self.seen[-4000:]}")
-            self.seen += piece.decode(errors="replace")
-        start = (
-            self.seen.rindex("\n", 0, self.seen.index(text)) + 1 if "\n" in self.seen[: self.seen.index(text)] else 0
-        )
-        return self.seen[start : self.seen.index("\n", self.seen.index(text))]

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.cluster import READY, Cluster, Console, KubectlFailed, NotYet
+from tests.e2e.cluster import READY, Cluster, KubectlFailed
+from tests.e2e.console import Console, NotYet
 from tests.e2e.machines import a_vm
 
 pytestmark = pytest.mark.lab
@@ -61,7 +62,7 @@ def test_a_paused_guest_stands_still_and_an_unpaused_one_goes_on(machine: Cluste
             press(machine, verb)
     later = newest(machine) + 3
     with pytest.raises(NotYet):
-        console.expect(f"counter {later}\n", seconds=6)
+        console.expect(f"counter {later}\n", seconds=2)
 
     press(machine, "unpause")
     console.expect(f"counter {later}", seconds=30)

@@ -1,0 +1,45 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a guest prints, read as it comes; and how patient a test is. Whose console it is, the cluster knows."""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+import time
+from dataclasses import dataclass
+
+PATIENCE = 3
+"""Seconds that a wait names are those of a machine that does nothing else. So many times as long before a test gives
+up: what holds is told at once, and a hurry finds nothing out. A promise is no wait: it is counted from what the objects
+say of when."""
+
+
+class NotYet(AssertionError):
+    """What was waited for did not come in time; the text has the last state seen."""
+
+
+@dataclass
+class Console:
+    """A guest's console as it is being printed."""
+
+    process: subprocess.Popen[bytes]
+    seen: str = ""
+
+    def expect(self, text: str, *, seconds: float = 60) -> str:
+        """Read until the text appears, and return its line."""
+        assert self.process.stdout is not None
+        deadline = time.monotonic() + seconds * PATIENCE
+        while text not in self.seen or "\n" not in self.seen[self.seen.index(text) :]:
+            left = deadline - time.monotonic()
+            ready, _unused, _unused = select.select([self.process.stdout], [], [], max(0.0, left))
+            piece = os.read(self.process.stdout.fileno(), 65536) if ready else b""
+            if not piece:
+                raise NotYet(f"console does not say {text!r}; it said:\n{self.seen[-4000:]}")
+            self.seen += piece.decode(errors="replace")
+        start = (
+            self.seen.rindex("\n", 0, self.seen.index(text)) + 1 if "\n" in self.seen[: self.seen.index(text)] else 0
+        )
+        return self.seen[start : self.seen.index("\n", self.seen.index(text))]
