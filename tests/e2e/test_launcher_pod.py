@@ -56,7 +56,7 @@ def test_a_namespace_that_enforces_restricted_admits_the_launcher(cluster: Clust
     assert compute["securityContext"]["capabilities"] == {"drop": ["ALL"]}
     assert pod["spec"]["automountServiceAccountToken"] is False
     assert not [volume for volume in pod["spec"]["volumes"] if "hostPath" in volume]
-    cluster.kubectl("delete", "namespace", "strict")
+    cluster.kubectl("delete", "namespace", "strict", "--wait=false")
 
 
 def test_the_processes_of_a_launcher_have_no_capability(cluster: Cluster) -> None:
