@@ -51,15 +51,17 @@ async def call(
     *arguments: Any,
     deadline_seconds: float = DEADLINE_SECONDS,
     wire: Wire | None = None,
+    payer: Wire | None = None,
     discard: Callable[[Result], None] | None = None,
 ) -> Result:
     """Run a blocking libvirt call and return its result.
 
     doing: the attempt in words, for the error. wire: what the call waits on; it is cut when the deadline has passed.
+    payer: what the call's time and reading are charged to, where that is not what it waits on.
     discard: lets go of a result that comes too late, in a thread; a call that has it is given up when it is cancelled.
     Raises HypervisorError; TimedOut after the deadline: what the call comes to then is dropped, its effect unknown.
     """
-    work = _Work(doing, lambda: function(*arguments), wire, discard)
+    work = _Work(doing, lambda: function(*arguments), wire, payer, discard)
     until = asyncio.get_running_loop().time() + deadline_seconds
     try:
         async with asyncio.timeout(deadline_seconds):
@@ -86,11 +88,13 @@ class _Work(Generic[Result]):
         doing: str,
         function: Callable[[], Result],
         wire: Wire | None,
+        payer: Wire | None,
         discard: Callable[[Result], None] | None,
     ) -> None:
         self._doing = doing
         self._function = function
         self._wire = Wire() if wire is None else wire
+        self._payer = payer or self._wire
         self._discard = discard
         self._is_given_up = False
         self.goes_on = False
@@ -153,8 +157,8 @@ class _Work(Generic[Result]):
                 self._meter = Meter(thread)
             self._charge(used, self._meter.total())
             slept_at, self._slept_at = self._slept_at, used
-            if used == slept_at and self._wire.is_made and is_held(thread):
-                self._wire.cut(HELD)
+            if used == slept_at and self._payer.is_made and is_held(thread):
+                self._payer.cut(HELD)
                 interrupt(thread)
                 return _HELD_AGAIN_SECONDS
             self._after = min(2 * self._after, _LAST_LOOK_SECONDS)
@@ -164,11 +168,11 @@ class _Work(Generic[Result]):
         """Charge what the thread has used and read since the last time. used, read: seconds and bytes in all."""
         now = time.monotonic()
         if used > self._charged:
-            if not self._wire.share.take(used - self._charged, now):
-                self._wire.cut(share.TOO_MUCH)
+            if not self._payer.share.take(used - self._charged, now):
+                self._payer.cut(share.TOO_MUCH)
             self._charged = used
         if read > self._counted:
-            self._wire.took_in(read - self._counted, now)
+            self._payer.took_in(read - self._counted, now)
             self._counted = read
 
     def _run(self) -> None:

@@ -83,8 +83,8 @@ class Connection:
     async def close(self) -> None:
         """Let go of the connection, dead or alive. The domains do not notice."""
         try:
-            # Without its wire: calls of others may be under way on it, and are waited for.
-            await call("close the connection", self._close, deadline_seconds=CLOSE_SECONDS)
+            # Not on its wire: calls of others may be under way there, and are waited for.
+            await call("close the connection", self._close, deadline_seconds=CLOSE_SECONDS, payer=self._wire)
         except TimedOut:
             return  # it will be closed in a moment: the wire is cut
         finally:

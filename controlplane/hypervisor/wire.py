@@ -122,6 +122,8 @@ class Wire:
             if amount and not self._unread.take(amount, is_full=self._is_full()):
                 self.cut(intake.UNREAD)
         is_whole, self._is_whole = self._is_whole, False
+        if self._is_retired and not self.is_made:
+            return  # it is closed, and what was read of it has gone
         for one in unfinished.OF_PROCESS.hold(self, amount, is_whole=is_whole):  # of all wires: not under one's lock
             one.cut(unfinished.TOO_MUCH)
 

@@ -84,10 +84,24 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file="controlplane/hypervisor/calls.py",
-        line="            self._wire.took_in(read - self._counted, now)",
-        without="            self._wire.took_in(read, now)",
+        line="            self._payer.took_in(read - self._counted, now)",
+        without="            self._payer.took_in(read, now)",
         because="What an honest libvirtd sends slowly would be counted at every look, until it is cut.",
         tests=("tests/controlplane/hypervisor/test_calls.py",),
+    ),
+    Guard(
+        file="controlplane/hypervisor/connection.py",
+        line="deadline_seconds=CLOSE_SECONDS, payer=self._wire)",
+        without="deadline_seconds=CLOSE_SECONDS)",
+        because="Whoever sends while it is hung up on takes a second of the processor each time, and nobody counts it.",
+        tests=("tests/controlplane/hypervisor/test_connection.py",),
+    ),
+    Guard(
+        file="controlplane/hypervisor/wire.py",
+        line="        if self._is_retired and not self.is_made:\n            return",
+        without="        if False:\n            return",
+        because="What came as a connection was closed would be held against others for as long as anybody knows of it.",
+        tests=("tests/controlplane/hypervisor/test_unfinished.py",),
     ),
     Guard(
         file="controlplane/hypervisor/intake.py",

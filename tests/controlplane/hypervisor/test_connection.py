@@ -21,6 +21,7 @@ from controlplane.hypervisor.errors import Disconnected, HypervisorError, Invali
 from controlplane.hypervisor.events import LifecycleChanged
 from controlplane.hypervisor.unfinished import Unfinished
 from controlplane.hypervisor.wire import Wire
+from tests.controlplane.hypervisor.test_calls import read_bytes
 
 XML = """
 <domain type="test"><name>web</name><memory>8192</memory><os><type>hvm</type></os>
@@ -150,3 +151,16 @@ async def test_a_connection_is_not_closed_under_a_call_of_another_thread() -> No
     assert handle.order == ["looked up", "closed"]
     with pytest.raises(Disconnected, match="the connection is closed"):
         await made.guest("web")
+
+
+async def test_what_comes_while_a_connection_is_closed_is_charged_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever is hung up on may send as much as it can: libvirt reads on until it has its last answer."""
+
+    class Talkative(BusyHandle):
+        def close(self) -> None:
+            read_bytes(50_000)
+
+    made, taken = Connection(Talkative(), "test:///default", Wire()), list[int]()
+    monkeypatch.setattr(made._wire, "took_in", lambda amount, _unused: taken.append(amount))
+    await made.close()
+    assert 50_000 <= sum(taken) < 51_000

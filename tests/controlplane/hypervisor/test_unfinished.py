@@ -50,3 +50,11 @@ def test_an_ended_connection_holds_nothing(together: Unfinished) -> None:
     wire.took_in(600, 0.0)
     wire.detach(7)
     assert together.held == 0
+
+
+def test_what_comes_while_a_connection_is_closed_is_held_by_nobody(together: Unfinished) -> None:
+    """It is counted when the thread that closed it has ended, and so after its end."""
+    wire = Wire()
+    wire.retire(0.0)
+    wire.took_in(600, 0.0)
+    assert together.held == 0
