@@ -64,6 +64,8 @@ class PodInterface(msgspec.Struct, frozen=True):
     ]
     """IPv4 first, then global IPv6; without prefix length."""
     mtu: Annotated[int, msgspec.Meta(ge=68, le=65535)]
+    is_tap_open: bool | None = None
+    """Somebody, who can only be the guest's QEMU, holds the tap. None: a virt-node that does not look."""
 
 
 class KvmFinding(msgspec.Struct, frozen=True):

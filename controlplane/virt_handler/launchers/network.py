@@ -6,6 +6,9 @@
 Who flushes its rules or takes its bridge away (an administrator, a plugin of the cluster's network that starts anew)
 tells nobody. What is as it should be is looked at and left, by virt-node.
 
+A tap that was deleted under its guest cannot be given back: QEMU holds the former one for as long as it runs, and that
+leads nowhere. The new one, which nobody has open, shows it.
+
 Beside the verbs: what a person asks of a guest does not wait for it.
 """
 
@@ -24,6 +27,7 @@ log = logging.getLogger(__name__)
 
 AGAIN_SECONDS = 30.0
 """After a time of which nothing came."""
+TAP_GONE = "the guest has lost its network: the tap that it was started with is gone from its Pod. Restart the machine"
 
 
 class Network:
@@ -37,14 +41,19 @@ class Network:
         *,
         pause: Callable[[], float],
         trouble: Callable[[str], None],
+        has_guest: Callable[[], bool],
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """pause: the seconds until the next time. trouble: told why it cannot be seen to, and "" when it was."""
+        """pause: the seconds until the next time. trouble: told why it cannot be seen to, and "" when it was.
+
+        has_guest: whether one is seen up.
+        """
         self._node = node
         self._pod_uid = pod_uid
         self._clock = clock
         self._pause = pause
         self._trouble = trouble
+        self._has_guest = has_guest
         self._sleep = sleep
         self._wanted: Masquerade | None = None
         self._due_at = clock.monotonic() + pause()
@@ -67,7 +76,7 @@ class Network:
         if self._wanted is None:
             return self._pause()
         try:
-            await self._node.set_up_network(self._pod_uid, self._wanted)
+            told = await self._node.set_up_network(self._pod_uid, self._wanted)
         except (NodeAway, NotThere):  # of virt-node, or of a Pod that goes: not of the network
             return min(AGAIN_SECONDS, self._pause())
         except NodeError as error:
@@ -75,5 +84,5 @@ class Network:
             log.warning("a network cannot be seen to", extra={"pod_uid": self._pod_uid, "error": said})
             self._trouble(said)
             return min(AGAIN_SECONDS, self._pause())
-        self._trouble("")
+        self._trouble(TAP_GONE if told.is_tap_open is False and self._has_guest() else "")
         return self._pause()

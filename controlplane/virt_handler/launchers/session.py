@@ -102,6 +102,7 @@ class Session:
             tools.clock,
             pause=self._resync_pause,
             trouble=lambda said: self._publish(network_trouble=said),
+            has_guest=lambda: self._sighting.is_connected and _is_up(self._sighting.state),
         )
 
     @property

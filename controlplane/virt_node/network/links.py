@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Interface
 from pathlib import Path
 
+from msgspec import structs
 from pyroute2 import IPRoute
 from pyroute2.netlink.exceptions import NetlinkError
 
@@ -36,6 +37,7 @@ class _Link:
     mtu: int
     master: int | None
     is_up: bool
+    has_carrier: bool
 
 
 def build(gateway: IPv4Interface) -> PodInterface:
@@ -52,6 +54,7 @@ def build(gateway: IPv4Interface) -> PodInterface:
             route.link("set", index=tap.index, mtu=pod.mtu, master=bridge.index, state="up")
         if not bridge.is_up:
             route.link("set", index=bridge.index, state="up")
+    pod = structs.replace(pod, is_tap_open=tap.has_carrier)
     _sysctl("net/ipv4/ip_forward", "1")
     # On the bridge alone: on eth0 it would let neighbours reach the Pod's localhost.
     _sysctl(f"net/ipv4/conf/{layout.BRIDGE}/route_localnet", "1")
@@ -72,7 +75,10 @@ def _links(route: IPRoute, **only: str) -> dict[str, _Link]:
     for message in route.get_links(**only):
         said = dict(message["attrs"])
         is_up = bool(message["flags"] & _IFF_UP)
-        found[said["IFLA_IFNAME"]] = _Link(message["index"], said["IFLA_MTU"], said.get("IFLA_MASTER"), is_up)
+        has_carrier = said.get("IFLA_CARRIER") == 1  # of a tap: while somebody has it open
+        found[said["IFLA_IFNAME"]] = _Link(
+            message["index"], said["IFLA_MTU"], said.get("IFLA_MASTER"), is_up, has_carrier
+        )
     return found
 
 

@@ -141,6 +141,20 @@ GUARDS: tuple[Guard, ...] = (
         tests=("tests/controlplane/virt_handler/launchers/test_network.py",),
     ),
     Guard(
+        file="controlplane/virt_handler/launchers/network.py",
+        line="TAP_GONE if told.is_tap_open is False and self._has_guest() else",
+        without="TAP_GONE if False else",
+        because="A guest whose tap was deleted under it would have no network, and nothing would say so.",
+        tests=("tests/controlplane/virt_handler/launchers/test_network.py",),
+    ),
+    Guard(
+        file="controlplane/virt_handler/launchers/session.py",
+        line="self._sighting.is_connected and _is_up(self._sighting.state)",
+        without="True",
+        because="A machine that is about to start would be told to have lost its network.",
+        tests=("tests/controlplane/virt_handler/launchers/test_session_verbs.py",),
+    ),
+    Guard(
         file="controlplane/virt_handler/vmi/status.py",
         line="        case Alive() if world.launcher is not None and world.launcher.sighting.network_trouble:\n",
         without="        case Alive() if False:\n",

@@ -11,7 +11,7 @@ from contextlib import suppress
 import pytest
 
 from controlplane.node_link.messages import Masquerade, PodInterface
-from controlplane.virt_handler.launchers.network import Network
+from controlplane.virt_handler.launchers.network import TAP_GONE, Network
 from controlplane.virt_handler.launchers.ports import NodeAway, NodeError, NotThere, Refused
 from controlplane.virt_handler.node_client import NodeClient, dial_virt_node
 from tests.controlplane.virt_handler.builders import POD_UID
@@ -33,15 +33,23 @@ class Stage(NodeClient):
         self.asked: list[tuple[float, str, Masquerade]] = []
         self.said: list[str] = []
         self._answers: Iterator[NodeError | None] = iter(answers)
+        self.is_tap_open: bool | None = True
+        self.has_guest = True
         self.network = Network(
-            self, POD_UID, self.clock, pause=lambda: pause, trouble=self.said.append, sleep=self._pass
+            self,
+            POD_UID,
+            self.clock,
+            pause=lambda: pause,
+            trouble=self.said.append,
+            has_guest=lambda: self.has_guest,
+            sleep=self._pass,
         )
 
     async def set_up_network(self, pod_uid: str, wanted: Masquerade) -> PodInterface:
         self.asked.append((self.clock.seconds - 1000.0, pod_uid, wanted))
         if (error := next(self._answers, None)) is not None:
             raise error
-        return PodInterface(("10.244.0.7",), 1450)
+        return PodInterface(("10.244.0.7",), 1450, self.is_tap_open)
 
     @property
     def times(self) -> list[float]:
@@ -118,3 +126,26 @@ async def test_it_is_never_tried_later_than_it_would_be_anyway() -> None:
     stage.network.keep(WANTED)
     await stage.until(25)
     assert stage.times == [10.0, 20.0]
+
+
+async def test_a_guest_whose_tap_was_deleted_is_said_to_have_lost_its_network() -> None:
+    """A new one is there, and QEMU holds the one that is gone."""
+    stage = Stage()
+    stage.is_tap_open = False
+    stage.network.keep(WANTED)
+    await stage.until(400)
+    assert stage.said == [TAP_GONE]
+    assert "Restart the machine" in TAP_GONE
+
+
+@pytest.mark.parametrize(
+    ("is_tap_open", "has_guest"),
+    [(False, False), (None, True), (True, True)],
+    ids=["no guest is up", "a virt-node of the version before", "its QEMU holds it"],
+)
+async def test_no_guest_has_lost_what_it_has_or_nobody_knows_of(is_tap_open: bool | None, has_guest: bool) -> None:
+    stage = Stage()
+    stage.is_tap_open, stage.has_guest = is_tap_open, has_guest
+    stage.network.keep(WANTED)
+    await stage.until(400)
+    assert stage.said == [""]

@@ -23,9 +23,10 @@ from tests.controlplane.virt_handler.fakes import FakeClock, FakeConnection, Fak
 class Node(NodeClient):
     """A node that has one answer."""
 
-    def __init__(self, answer: NodeError | None = None) -> None:
+    def __init__(self, answer: NodeError | None = None, *, is_tap_open: bool | None = None) -> None:
         super().__init__(self._nowhere)
         self._answer = answer
+        self._is_tap_open = is_tap_open
         self.asked: list[tuple[str, Masquerade]] = []
 
     async def _nowhere(self) -> socket.socket:
@@ -38,7 +39,7 @@ class Node(NodeClient):
         self.asked.append((pod_uid, wanted))
         if self._answer is not None:
             raise self._answer
-        return PodInterface(("10.244.0.7",), 1450)
+        return PodInterface(("10.244.0.7",), 1450, self._is_tap_open)
 
 
 def a_session(libvirtd: FakeLibvirtd, node: Node | None = None) -> Session:
@@ -84,6 +85,23 @@ async def test_a_network_that_was_set_up_is_seen_to_while_there_is_contact() -> 
     contact = asyncio.create_task(session.run())
     await until(lambda: len(node.asked) >= 3, "its network", clock=clock)
     assert len(set(node.asked)) == 1
+    contact.cancel()
+
+
+@pytest.mark.parametrize("is_up", [True, False])
+async def test_only_a_guest_that_is_up_has_lost_its_network_with_its_tap(is_up: bool) -> None:
+    """Before it is started nobody has it open, and neither when it has ended."""
+    node, clock, libvirtd = Node(is_tap_open=False), FakeClock(), FakeLibvirtd(VMI_UID)
+    if is_up:
+        (await FakeConnection(libvirtd).define(domain_text())).life = RUNNING
+    session = Session(a_pod(), VMI_UID, Tools(node, clock, libvirtd.connect, resync_seconds=0.01), lambda: None)
+    session.admit()
+    await session.prepare_network(a_vmi())
+    contact = asyncio.create_task(session.run())
+    await until(lambda: session.launcher().sighting.is_connected, "contact", clock=clock)
+    asked = len(node.asked)
+    await until(lambda: len(node.asked) >= asked + 2, "its network", clock=clock)
+    assert bool(session.launcher().sighting.network_trouble) is is_up
     contact.cancel()
 
 

@@ -303,7 +303,7 @@ async def test_what_is_right_is_looked_at_and_not_written(wires: Wires, monkeypa
 
 
 async def test_the_pods_addresses_and_mtu_are_reported_and_taken_over(wires: Wires) -> None:
-    assert await wires.set_up() == links.PodInterface((POD,), 1400)
+    assert await wires.set_up() == links.PodInterface((POD,), 1400, is_tap_open=False)
 
     def mtus() -> dict[str, int]:
         with IPRoute() as route:
@@ -359,3 +359,23 @@ async def test_this_process_stays_where_it_was(wires: Wires) -> None:
     before = os.stat("/proc/self/ns/net").st_ino
     await wires.set_up()
     assert os.stat("/proc/self/ns/net").st_ino == before
+
+
+async def test_a_tap_that_nobody_has_open_is_told_from_a_guest_s(wires: Wires) -> None:
+    """A tap that was deleted under its guest is made anew, and the guest's QEMU holds the former one."""
+    assert (await set_up(wires.pod)).is_tap_open is False
+    held = wires.pod.run(open_tap)
+    try:
+        assert (await set_up(wires.pod)).is_tap_open is True
+        wires.pod.run(lambda: lose("tap0"))
+        assert (await set_up(wires.pod)).is_tap_open is False
+        assert (await set_up(wires.pod)).is_tap_open is False, "made anew just now, and there already"
+    finally:
+        os.close(held)
+
+
+def open_tap() -> int:
+    """As QEMU does."""
+    device = os.open("/dev/net/tun", os.O_RDWR)
+    fcntl.ioctl(device, 0x400454CA, struct.pack("16sH22x", b"tap0", 0x0002 | 0x1000 | 0x4000))
+    return device
