@@ -13,6 +13,7 @@ import http.client
 import json
 import os
 import random
+import socket
 import ssl
 import tempfile
 import time
@@ -29,8 +30,9 @@ ANSWER_LIMIT = 64 << 20
 PAUSES_SECONDS = (0.5, 1.0, 2.0, 4.0, 4.0, 4.0)
 """Before a request is sent again that a server or proxy had no time for, where it does not ask for a pause itself."""
 LONGEST_PAUSE_SECONDS = 5
-MOST_SILENCES = 2
-"""After which a request that was not answered is sent again, on another connection."""
+ANSWER_SECONDS = (10.0, 20.0, 30.0)
+"""Within which an answer to a read begins, or goes on, before it is sent again on another connection: the first time,
+the second, the last. A flow that was dropped on the way says nothing; who is slow has the time it needs in the end."""
 LATE_SECONDS = 5.0
 """After a deadline, in which what was asked is answered and a last look is taken."""
 _REPEATABLE = ("GET", "PATCH")
@@ -45,6 +47,8 @@ class Transport:
         self._url = urlsplit(endpoint.server)
         self._context = context or (tls_context(endpoint) if self._url.scheme == "https" else None)
         self._connection: http.client.HTTPConnection | None = None
+        self._socket: socket.socket | None = None
+        """Of the newest answer; the connection forgets it where the answer ends with it."""
         self.deadline: float | None = None
         """By time.monotonic: nothing is tried again after it, and nothing asked LATE_SECONDS later. None: none."""
 
@@ -69,12 +73,15 @@ class Transport:
         for pause in (*PAUSES_SECONDS, None):
             seconds, asked, failure = self._seconds(), "", None
             deadline = time.monotonic() + seconds
+            if method == "GET":  # a write may wait long for those who judge it
+                seconds = min(seconds, ANSWER_SECONDS[silences])
             try:
                 response = self._send(method, target, payload, self._headers(content_type, payload), seconds)
                 raw = self._read(response, deadline)
             except Unavailable as error:
                 silences += isinstance(error, Silent)
-                if pause is None or silences > MOST_SILENCES or not _was_lost(error) or method not in _REPEATABLE:
+                is_over = pause is None or silences == len(ANSWER_SECONDS)
+                if is_over or method not in _REPEATABLE or not _was_lost(error):
                     raise
                 failure = error
             else:
@@ -90,8 +97,12 @@ class Transport:
     def ask(
         self, target: str, timeout_seconds: float, headers: tuple[tuple[str, str], ...] = ()
     ) -> http.client.HTTPResponse:
-        """Send a GET; return the answer before it is read. timeout_seconds: of silence."""
-        return self._send("GET", target, None, [*self._headers(), *headers], timeout_seconds)
+        """Send a GET; return the answer before it is read. timeout_seconds: of silence in it; it begins soon."""
+        begins = min(timeout_seconds, ANSWER_SECONDS[0])
+        response = self._send("GET", target, None, [*self._headers(), *headers], begins)
+        if self._socket is not None:
+            self._socket.settimeout(timeout_seconds)
+        return response
 
     def whole(self, response: http.client.HTTPResponse) -> tuple[int, Any]:
         """Read an answer to its end; return what `request` does."""
@@ -131,6 +142,7 @@ class Transport:
             for name, value in headers:
                 connection.putheader(name, value)
             connection.endheaders(payload)
+            self._socket = connection.sock
             return connection.getresponse()
         except (OSError, http.client.HTTPException) as error:
             is_reached = self._connection is not None and self._connection.sock is not None

@@ -8,7 +8,7 @@ The collection is read, then watched from there. A watch is ended after a while 
 which nothing was heard is not believed, and the collection is read again: something on the way may drop it silently, or
 refuse every watch and let reads through. Whatever goes wrong meanwhile that
 may pass (no connection, an overloaded server, a proxy's error page) is tried again, ever less often, for as long as
-there is time; the last thing that is done before giving up is to read, once. No request goes on for long when time is
+there is time; the last thing that is done before giving up is to read. No request goes on for long when time is
 up, whoever makes it of the same Api: the judge, too.
 """
 
@@ -29,6 +29,8 @@ FIRST_PAUSE_SECONDS, LAST_PAUSE_SECONDS = 1.0, 8.0
 """Before the next try, when a watch ended early or nothing could be read."""
 STEADY_SECONDS = 10.0
 """A watch that lasted so long ended as it should."""
+LAST_LOOKS, LAST_LOOKS_PAUSE_SECONDS = 4, 0.5
+"""When time is up, for as long as what answers has no time for us either."""
 _PASSING = (429, 500, 502, 503, 504)
 _GONE = 410
 
@@ -96,9 +98,10 @@ class Waiter:
         return self._seen
 
     def _follow(self) -> None:
-        failures = 0
+        failures, last_looks = 0, 0
         while self._pending:
             began, is_last = self._clock(), self._left() <= 0
+            last_looks += is_last
             try:
                 if is_last or self._version is None:
                     self._read()
@@ -110,9 +113,12 @@ class Waiter:
             except (Unavailable, ApiError) as error:
                 self._version = None
                 self._note_trouble(error)
-                is_well = False
-            if is_last:
+                is_well = isinstance(error, TimeIsUp)  # as well as it gets
+            if is_last and (is_well or last_looks == LAST_LOOKS):
                 break
+            if is_last:
+                self._sleep(LAST_LOOKS_PAUSE_SECONDS)
+                continue
             if self._pending and not is_well:
                 pause = min(FIRST_PAUSE_SECONDS * 2**failures, LAST_PAUSE_SECONDS)
                 pause *= random.uniform(0.8, 1.2)  # noqa: S311 - nothing secret

@@ -63,7 +63,7 @@ def run(module: str, /, *, environment: dict[str, str] | None = None, **argument
         input=json.dumps({"ANSIBLE_MODULE_ARGS": arguments}),
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=120,
         check=False,
         env={**os.environ, **(environment or {})},
     )

@@ -22,7 +22,12 @@ from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors im
     VirtError,
 )
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.transport import LATE_SECONDS, Transport
-from ansible_collections.virtops.kubevirt.plugins.module_utils._client.waiter import Reached, Verdict, Waiter
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.waiter import (
+    LAST_LOOKS,
+    Reached,
+    Verdict,
+    Waiter,
+)
 from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import cluster, waiting
 from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.goal import Goal
 
@@ -136,13 +141,40 @@ def test_a_wait_is_no_longer_because_of_what_answers(
     assert "no time is left" not in reached.trouble, "but what the server did with it"
     assert SECONDS <= clock.now - began <= SECONDS + LATE_SECONDS + 1.1
     late = [when for when, _target in server.asked if when >= began + SECONDS]
-    assert len(late) <= 1, "the last look is one try"
+    assert len(late) <= LAST_LOOKS
 
 
 def test_before_time_is_up_what_may_pass_is_tried_again(clock: Clock, api_of: Callable[[Server], Api]) -> None:
     began, server = clock.now, Server(clock, page)
     waited(api_of(server), clock)
     assert len([when for when, _target in server.asked if when < began + SECONDS]) > 2
+
+
+def test_a_flow_that_was_dropped_silently_is_given_up_long_before_the_wait_is(
+    clock: Clock, api_of: Callable[[Server], Api]
+) -> None:
+    """Or a minute's wait is over after two of them, and the machine ran all the time."""
+    began, server = clock.now, Server(clock, silent)
+    with pytest.raises(Silent):
+        api_of(server).get(THINGS, "a")
+    sent = [round(when - began) for when, _target in server.asked]
+    assert (sent[0], 10 <= sent[1] < 12, 30 <= sent[2] < 35) == (0, True, True)
+    assert 60 <= clock.now - began < 65, "who is slow has as long as ever in the end"
+
+
+def test_a_write_has_all_its_time_at_once(clock: Clock, api_of: Callable[[Server], Api]) -> None:
+    """Those who judge it may take long."""
+    began, server = clock.now, Server(clock, silent)
+    with pytest.raises(Silent):
+        api_of(server).create(THINGS, {"metadata": {"name": "a"}})
+    assert clock.now - began == pytest.approx(transport_module.TIMEOUT_SECONDS, abs=0.1)
+
+
+def test_a_watch_begins_soon_or_is_given_up(clock: Clock, api_of: Callable[[Server], Api]) -> None:
+    began, server = clock.now, Server(clock, silent)
+    with pytest.raises(Silent):
+        api_of(server).watch(THINGS, fields=None, version="1", timeout_seconds=30)
+    assert clock.now - began == pytest.approx(transport_module.ANSWER_SECONDS[0], abs=0.1)
 
 
 def test_a_wait_that_is_over_leaves_the_connection_as_it_was(clock: Clock, api_of: Callable[[Server], Api]) -> None:

@@ -20,6 +20,8 @@ from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors im
 )
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.refusals import refusal
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.waiter import (
+    LAST_LOOKS,
+    LAST_LOOKS_PAUSE_SECONDS,
     LAST_PAUSE_SECONDS,
     WATCH_SECONDS,
     Reached,
@@ -225,7 +227,20 @@ def test_trouble_that_does_not_pass_is_told_in_the_end(clock: Clock) -> None:
     server = Server(clock)
     server.refusals = [Unavailable("cannot talk to it")] * 1000
     assert wait(server, "a")["a"] == Reached(None, Verdict(missing="it could not be read"), "cannot talk to it")
-    assert clock.now == pytest.approx(100)
+    assert clock.now == pytest.approx(100 + LAST_LOOKS_PAUSE_SECONDS * (LAST_LOOKS - 1))
+
+
+def test_a_last_look_that_is_refused_is_taken_again(clock: Clock) -> None:
+    """A page of a proxy's in that moment says nothing of a machine that came up meanwhile."""
+
+    def miss(server: Server, seconds: float) -> Iterator[Object]:
+        server.put("a", "up")
+        server.refusals = [BUSY] * (LAST_LOOKS - 1)
+        return idle(server, seconds)
+
+    server = Server(clock, miss)
+    assert wait(server, "a")["a"].verdict.done
+    assert server.asked[-LAST_LOOKS:] == ["read"] * LAST_LOOKS
 
 
 def test_trouble_that_passed_is_not_told(clock: Clock) -> None:
