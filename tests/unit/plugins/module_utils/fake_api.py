@@ -453,6 +453,7 @@ def _chosen(world: World, plural: str, namespace: str, query: dict[str, str]) ->
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
+    request_queue_size = 128
     world: World
 
     def handle_error(self, *_request: Any) -> None:
