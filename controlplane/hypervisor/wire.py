@@ -20,13 +20,15 @@ would cost a copy of everything, and a task for each launcher.
 
 from __future__ import annotations
 
+import asyncio
 import select
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from controlplane.hypervisor import intake, unfinished
+from controlplane.hypervisor.gate import UNASKED, Gate
 from controlplane.hypervisor.intake import Intake, Unread
 from controlplane.hypervisor.share import Share
 from controlplane.passed import refuse_descriptors
@@ -34,6 +36,8 @@ from controlplane.passed import refuse_descriptors
 CLIENT = "client"
 """libvirt's word for an end that was our own wish."""
 HELD = "it sent something whose end we had to wait for"
+_GATE_LOOKS, _GATE_SECONDS = 100, 0.01
+"""What comes in while a connection is opened is whole, and read, a moment later."""
 _of_thread = threading.local()
 
 
@@ -55,6 +59,8 @@ class Wire:
         self._descriptor: int | None = None
         self._is_retired = False
         self._at_work: list[int] = []
+        self._gate: Gate | None = None
+        self._is_open = False
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
@@ -90,6 +96,28 @@ class Wire:
             self._refuse_descriptors()
             if self.because:  # it was given up while it dialled
                 self._shut_down()
+
+    def guard(self, make: Callable[[], Gate]) -> None:
+        """Put a gate before the socket until `opened`; in the thread that opens the connection."""
+        with self._lock:
+            if self._is_open or self._descriptor is None:
+                return
+            try:
+                self._gate = make()
+            except OSError as error:
+                self.because = self.because or f"it cannot be guarded: {error.strerror}"
+            if self.because:
+                self._shut_down()
+
+    async def opened(self) -> None:
+        """Take the gate away, if libvirt has opened the connection; on the loop. Who does not come to an end is cut."""
+        for _unused in range(_GATE_LOOKS):
+            with self._lock:  # libvirt closes no socket that it has not taken back before
+                if self._gate is None or self._descriptor is None or self._gate.open():
+                    self._is_open = True
+                    return
+            await asyncio.sleep(_GATE_SECONDS)
+        self.cut(UNASKED)
 
     @property
     def is_made(self) -> bool:
