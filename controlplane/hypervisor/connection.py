@@ -22,7 +22,7 @@ import libvirt
 
 from controlplane.hypervisor import events
 from controlplane.hypervisor.calls import DEADLINE_SECONDS, call
-from controlplane.hypervisor.errors import NoSuchDomain, TimedOut
+from controlplane.hypervisor.errors import FAILURES, NoSuchDomain, TimedOut
 from controlplane.hypervisor.guest import Guest
 from controlplane.hypervisor.loop import EventLoop
 from controlplane.hypervisor.watch import watch
@@ -100,7 +100,7 @@ class Connection:
     def _close(self) -> None:
         self._wire.retire(CLOSE_SECONDS / 2)
         events.deregister(self._handle, self._registrations)
-        with suppress(libvirt.libvirtError):  # it was gone before
+        with suppress(*FAILURES):  # it was gone before
             self._handle.unregisterCloseCallback()
         for guest in tuple(self._guests):  # whoever keeps one, or an error that does
             guest.let_go()
@@ -145,7 +145,7 @@ async def open_connection(
 
 
 def _let_go(handle: Any) -> None:
-    with suppress(libvirt.libvirtError):  # it was gone before
+    with suppress(*FAILURES):  # it was gone before
         handle.close()
 
 

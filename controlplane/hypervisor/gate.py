@@ -70,10 +70,10 @@ class Gate:
             loop.call_soon_threadsafe(self._begin)
 
     def open(self) -> bool:
-        """Give libvirt its own socket back; False as long as something is under way. Only while it has not closed it."""
+        """Give libvirt its own socket back; False as long as something is under way. libvirt has not closed it yet."""
         if self._is_over:
             return True
-        if self._said or _unread(self._descriptor) or _unread(self._ours.fileno()):
+        if self._said or any(_unread(one) for one in (self._descriptor, self._ours.fileno())):
             return False
         os.dup2(self._far.fileno(), self._descriptor, inheritable=False)
         self._renew()
@@ -122,7 +122,8 @@ class Gate:
         begin = 0
         while len(said) - begin >= _HEADER.size:
             length, program, _version, _procedure, kind, _serial, _status = _HEADER.unpack_from(said, begin)
-            if not (program == _KEEPALIVE or (program in _PROGRAMS and kind == _REPLY)):
+            is_asked_for = program == _KEEPALIVE or (program in _PROGRAMS and kind == _REPLY)
+            if not is_asked_for:
                 return False
             if not _HEADER.size <= length <= _MESSAGE_LIMIT:
                 return False

@@ -29,8 +29,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file="controlplane/hypervisor/gate.py",
-        line="            if not (program == _KEEPALIVE or (program in _PROGRAMS and kind == _REPLY)):\n                return False\n",
-        without="",
+        line="            if not is_asked_for:\n",
+        without="            if False:\n",
         because="An event before a connection is open ends virt-handler by a null pointer in libvirt's client.",
         tests=_BY_GATE,
     ),
@@ -43,10 +43,17 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file="controlplane/hypervisor/gate.py",
-        line="        if self._said or _unread(self._descriptor) or _unread(self._ours.fileno()):\n            return False\n",
-        without="",
+        line="        if self._said or any(_unread(one) for one in (self._descriptor, self._ours.fileno())):\n",
+        without="        if False:\n",
         because="What lies between the two would be lost, and the rest of a message be taken for the next one's head.",
         tests=_BY_GATE,
+    ),
+    Guard(
+        file="controlplane/hypervisor/errors.py",
+        line="FAILURES = (libvirt.libvirtError, UnicodeDecodeError, SystemError)\n",
+        without="FAILURES = (libvirt.libvirtError,)\n",
+        because="A launcher that refuses to be left in words that are no text keeps a descriptor, at every contact.",
+        tests=_BY_HOSTILE,
     ),
     Guard(
         file="controlplane/hypervisor/wire.py",
