@@ -12,7 +12,10 @@ last reference to it makes, in whatever thread that goes.
 
 And libvirt must not lose the last reference to a connection while a call on it goes on: it takes none of its own
 (seen: a registration of events that was cut dropped it, and waited for ever for a lock that it held). So calls are
-counted here, and `retire` lets nobody begin any more and waits until those that are under way have ended.
+counted here, and `retire` lets nobody begin any more and waits until those that are under way have ended. And it may
+read nothing then: it says goodbye on a connection that it has begun to take apart, and an event that comes before the
+answer makes it wait for ever for a lock that it holds, and the loop with it at the next keepalive (seen with 9.0: one
+event is enough). So `retire` cuts the wire: libvirt fails to say it, and does not come to read.
 
 Comparing /proc/self/fd before and after would mix up connections that are opened at the same time; a relay of our own
 would cost a copy of everything, and a task for each launcher.
@@ -80,13 +83,11 @@ class Wire:
                 self._lock.notify_all()
 
     def retire(self, patience_seconds: float) -> None:
-        """Wait until nobody is at work, and let nobody begin. Blocks: after the patience the wire is cut."""
+        """Let nobody begin, wait until nobody is at work, and cut the wire: under them after the patience. Blocks."""
         with self._lock:
             self._is_retired = True
-            if self._lock.wait_for(lambda: not self._at_work, patience_seconds):
-                return
-            self.because = self.because or CLIENT
-            self._shut_down()
+            self._lock.wait_for(lambda: not self._at_work, patience_seconds)
+            self.cut(CLIENT)
             self._lock.wait_for(lambda: not self._at_work)
 
     def attach(self, descriptor: int) -> None:

@@ -12,6 +12,7 @@ _HEADS = "controlplane/heads.py"
 _RECORDS = "controlplane/records.py"
 _BY_LISTENER = ("tests/controlplane/test_listener.py",)
 _BY_HOSTILE = ("tests/controlplane/hypervisor/test_hostile.py",)
+_BY_LEAVING = ("tests/controlplane/hypervisor/test_leaving.py",)
 _BY_GATE = ("tests/controlplane/hypervisor/test_gate.py",)
 _BY_CONNECTION = ("tests/controlplane/test_connection.py",)
 _WRITTEN = "controlplane/written.py"
@@ -20,6 +21,13 @@ _BY_FRAMING = ("tests/controlplane/test_framing.py",)
 _BY_SERVER = ("tests/controlplane/virt_api/test_server.py",)
 
 GUARDS: tuple[Guard, ...] = (
+    Guard(
+        file="controlplane/hypervisor/wire.py",
+        line="            self.cut(CLIENT)\n            self._lock.wait_for(",
+        without="            self._lock.wait_for(",
+        because="An event that comes when we leave would have libvirt and the loop wait for themselves for ever.",
+        tests=_BY_LEAVING,
+    ),
     Guard(
         file="controlplane/hypervisor/loop.py",
         line="            handle.wire.guard(lambda: self._gate(handle))\n",
