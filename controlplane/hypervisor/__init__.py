@@ -6,6 +6,7 @@
 errors.py      what can go wrong, translated once from libvirt's codes
 calls.py       blocking calls in threads, each with a deadline
 wire.py        the socket under a connection, for us to end
+gate.py        what reaches libvirt before a connection is open
 share.py       how much of our time a connection may use
 intake.py      how much a connection may have us take in
 threads.py     what the kernel says of a thread

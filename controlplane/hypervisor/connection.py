@@ -6,9 +6,9 @@
 libvirt's callbacks run on the asyncio loop (loop.py). The implementation is process-wide and must be registered before
 the first connection: `register_event_loop` at the start of the process.
 
-The other side may be a tenant's. A call that is overdue ends the connection; so does closing it, politely for as long
-as that takes no time. Domains of a connection that is closed are let go with it, in a thread: the last reference to a
-connection is what makes libvirt say goodbye, and wait for an answer.
+The other side may be a tenant's. A call that is overdue ends the connection; so does closing it, without a goodbye.
+Domains of a connection that is closed are let go with it, in a thread: the last reference to a connection is what makes
+libvirt say one, and wait for an answer (wire.py).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import libvirt
 
 from controlplane.hypervisor import events
 from controlplane.hypervisor.calls import DEADLINE_SECONDS, call
-from controlplane.hypervisor.errors import NoSuchDomain, TimedOut
+from controlplane.hypervisor.errors import FAILURES, NoSuchDomain, TimedOut
 from controlplane.hypervisor.guest import Guest
 from controlplane.hypervisor.loop import EventLoop
 from controlplane.hypervisor.watch import watch
@@ -100,12 +100,11 @@ class Connection:
     def _close(self) -> None:
         self._wire.retire(CLOSE_SECONDS / 2)
         events.deregister(self._handle, self._registrations)
-        with suppress(libvirt.libvirtError):  # it was gone before
+        with suppress(*FAILURES):  # it was gone before
             self._handle.unregisterCloseCallback()
         for guest in tuple(self._guests):  # whoever keeps one, or an error that does
             guest.let_go()
         _let_go(self._handle)
-        self._wire.cut(CLIENT)  # an event that is told just now may hold the last reference
 
     async def _prepare(self, keepalive_seconds: int) -> None:
         await self._call("watch the connection", self._handle.registerCloseCallback, self._on_close, None)
@@ -136,6 +135,7 @@ async def open_connection(
     )
     connection = Connection(handle, uri, wire, deadline_seconds)
     try:
+        await wire.opened()
         await connection._prepare(keepalive_seconds)
     except BaseException:
         await connection.close()
@@ -144,7 +144,7 @@ async def open_connection(
 
 
 def _let_go(handle: Any) -> None:
-    with suppress(libvirt.libvirtError):  # it was gone before
+    with suppress(*FAILURES):  # it was gone before
         handle.close()
 
 

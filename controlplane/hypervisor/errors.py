@@ -18,6 +18,9 @@ from __future__ import annotations
 
 import libvirt
 
+FAILURES = (libvirt.libvirtError, UnicodeDecodeError, SystemError)
+"""What the binding raises when libvirt fails, whose reason may be a tenant's words: see `translate_text_error`."""
+
 
 class HypervisorError(Exception):
     """libvirt did not do what was asked. Its text names the attempt and libvirt's reason."""

@@ -16,6 +16,8 @@ from typing import Any
 
 import libvirt
 
+from controlplane.hypervisor.errors import FAILURES
+
 _QUEUE_LIMIT = 256
 _WORD_LIMIT = 256
 
@@ -107,7 +109,7 @@ def register(connection: Any, put: Callable[[Event], None], registrations: list[
 def deregister(connection: Any, registrations: Iterable[int]) -> None:
     """Take subscriptions back; blocking. Also on a dead connection, which each of them keeps in memory."""
     for one in registrations:
-        with suppress(libvirt.libvirtError):
+        with suppress(*FAILURES):
             connection.domainEventDeregisterAny(one)
 
 

@@ -25,6 +25,7 @@ from typing import Any
 
 import libvirt
 
+from controlplane.hypervisor.gate import Gate
 from controlplane.hypervisor.running import Running
 from controlplane.hypervisor.wire import Wire, wire_of_thread
 
@@ -89,10 +90,22 @@ class EventLoop:
             return -1  # an epoll has one entry for each; libvirt's client asks for no more
         handle = _Handle(next(self._numbers), descriptor, callback, opaque, wire_of_thread())
         self._handles[handle.number] = self._by_descriptor[descriptor] = handle
-        self._update_handle(handle.number, events)
         if handle.wire is not None:
             handle.wire.attach(descriptor)
+            handle.wire.guard(lambda: self._gate(handle))
+        self._update_handle(handle.number, events)
         return handle.number
+
+    def _gate(self, handle: _Handle) -> Gate:
+        def run(callback: Callable[[], None]) -> None:
+            self._run(handle.wire, callback)
+
+        return Gate(self._loop, handle.descriptor, run=run, renew=lambda: self._renew(handle))
+
+    def _renew(self, handle: _Handle) -> None:
+        """Look at the socket that the descriptor is now: the epoll has forgotten the one that it was."""
+        events, handle.events = handle.events, 0
+        self._update_handle(handle.number, events)
 
     def _update_handle(self, number: int, events: int) -> None:
         handle = self._handles[number]

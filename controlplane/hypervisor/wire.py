@@ -12,7 +12,10 @@ last reference to it makes, in whatever thread that goes.
 
 And libvirt must not lose the last reference to a connection while a call on it goes on: it takes none of its own
 (seen: a registration of events that was cut dropped it, and waited for ever for a lock that it held). So calls are
-counted here, and `retire` lets nobody begin any more and waits until those that are under way have ended.
+counted here, and `retire` lets nobody begin any more and waits until those that are under way have ended. And it may
+read nothing then: it says goodbye on a connection that it has begun to take apart, and an event that comes before the
+answer makes it wait for ever for a lock that it holds, and the loop with it at the next keepalive (seen with 9.0: one
+event is enough). So `retire` cuts the wire: libvirt fails to say it, and does not come to read.
 
 Comparing /proc/self/fd before and after would mix up connections that are opened at the same time; a relay of our own
 would cost a copy of everything, and a task for each launcher.
@@ -20,13 +23,15 @@ would cost a copy of everything, and a task for each launcher.
 
 from __future__ import annotations
 
+import asyncio
 import select
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from controlplane.hypervisor import intake, unfinished
+from controlplane.hypervisor.gate import UNASKED, Gate
 from controlplane.hypervisor.intake import Intake, Unread
 from controlplane.hypervisor.share import Share
 from controlplane.passed import refuse_descriptors
@@ -34,6 +39,8 @@ from controlplane.passed import refuse_descriptors
 CLIENT = "client"
 """libvirt's word for an end that was our own wish."""
 HELD = "it sent something whose end we had to wait for"
+_GATE_LOOKS, _GATE_SECONDS = 100, 0.01
+"""What comes in while a connection is opened is whole, and read, a moment later."""
 _of_thread = threading.local()
 
 
@@ -55,6 +62,8 @@ class Wire:
         self._descriptor: int | None = None
         self._is_retired = False
         self._at_work: list[int] = []
+        self._gate: Gate | None = None
+        self._is_open = False
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
@@ -74,13 +83,11 @@ class Wire:
                 self._lock.notify_all()
 
     def retire(self, patience_seconds: float) -> None:
-        """Wait until nobody is at work, and let nobody begin. Blocks: after the patience the wire is cut."""
+        """Let nobody begin, wait until nobody is at work, and cut the wire: under them after the patience. Blocks."""
         with self._lock:
             self._is_retired = True
-            if self._lock.wait_for(lambda: not self._at_work, patience_seconds):
-                return
-            self.because = self.because or CLIENT
-            self._shut_down()
+            self._lock.wait_for(lambda: not self._at_work, patience_seconds)
+            self.cut(CLIENT)
             self._lock.wait_for(lambda: not self._at_work)
 
     def attach(self, descriptor: int) -> None:
@@ -90,6 +97,28 @@ class Wire:
             self._refuse_descriptors()
             if self.because:  # it was given up while it dialled
                 self._shut_down()
+
+    def guard(self, make: Callable[[], Gate]) -> None:
+        """Put a gate before the socket until `opened`; in the thread that opens the connection."""
+        with self._lock:
+            if self._is_open or self._descriptor is None:
+                return
+            try:
+                self._gate = make()
+            except OSError as error:
+                self.because = self.because or f"it cannot be guarded: {error.strerror}"
+            if self.because:
+                self._shut_down()
+
+    async def opened(self) -> None:
+        """Take the gate away, if libvirt has opened the connection; on the loop. Who does not come to an end is cut."""
+        for _unused in range(_GATE_LOOKS):
+            with self._lock:  # libvirt closes no socket that it has not taken back before
+                if self._gate is None or self._descriptor is None or self._gate.open():
+                    self._is_open = True
+                    return
+            await asyncio.sleep(_GATE_SECONDS)
+        self.cut(UNASKED)
 
     @property
     def is_made(self) -> bool:

@@ -12,6 +12,8 @@ _HEADS = "controlplane/heads.py"
 _RECORDS = "controlplane/records.py"
 _BY_LISTENER = ("tests/controlplane/test_listener.py",)
 _BY_HOSTILE = ("tests/controlplane/hypervisor/test_hostile.py",)
+_BY_LEAVING = ("tests/controlplane/hypervisor/test_leaving.py",)
+_BY_GATE = ("tests/controlplane/hypervisor/test_gate.py",)
 _BY_CONNECTION = ("tests/controlplane/test_connection.py",)
 _WRITTEN = "controlplane/written.py"
 _BY_WRITTEN = ("tests/controlplane/test_written.py",)
@@ -19,6 +21,55 @@ _BY_FRAMING = ("tests/controlplane/test_framing.py",)
 _BY_SERVER = ("tests/controlplane/virt_api/test_server.py",)
 
 GUARDS: tuple[Guard, ...] = (
+    Guard(
+        file="controlplane/hypervisor/wire.py",
+        line="            self.cut(CLIENT)\n            self._lock.wait_for(",
+        without="            self._lock.wait_for(",
+        because="An event that comes when we leave would have libvirt and the loop wait for themselves for ever.",
+        tests=_BY_LEAVING,
+    ),
+    Guard(
+        file="controlplane/hypervisor/loop.py",
+        line="            handle.wire.guard(lambda: self._gate(handle))\n",
+        without="",
+        because="An event before a connection is open ends virt-handler by a null pointer in libvirt's client.",
+        tests=_BY_GATE,
+    ),
+    Guard(
+        file="controlplane/hypervisor/gate.py",
+        line="            if not is_asked_for:\n",
+        without="            if False:\n",
+        because="An event before a connection is open ends virt-handler by a null pointer in libvirt's client.",
+        tests=_BY_GATE,
+    ),
+    Guard(
+        file="controlplane/hypervisor/gate.py",
+        line="self._reads > _READS_LIMIT",
+        without="False",
+        because="Whoever says an answer byte by byte has the loop work for it at each.",
+        tests=_BY_GATE,
+    ),
+    Guard(
+        file="controlplane/hypervisor/gate.py",
+        line="        if self._said or any(_unread(one) for one in (self._descriptor, self._ours.fileno())):\n",
+        without="        if False:\n",
+        because="What lies between the two would be lost, and the rest of a message be taken for the next one's head.",
+        tests=_BY_GATE,
+    ),
+    Guard(
+        file="controlplane/hypervisor/errors.py",
+        line="FAILURES = (libvirt.libvirtError, UnicodeDecodeError, SystemError)\n",
+        without="FAILURES = (libvirt.libvirtError,)\n",
+        because="A launcher that refuses to be left in words that are no text keeps a descriptor, at every contact.",
+        tests=_BY_HOSTILE,
+    ),
+    Guard(
+        file="controlplane/hypervisor/wire.py",
+        line="        self.cut(UNASKED)\n",
+        without="",
+        because="Whoever never ends its last message before the connection is open would stay behind the gate.",
+        tests=_BY_GATE,
+    ),
     Guard(
         file="controlplane/hypervisor/wire.py",
         line="            one.cut(unfinished.TOO_MUCH)\n",

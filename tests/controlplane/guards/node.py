@@ -135,7 +135,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_EVENTS,
-        line="        with suppress(libvirt.libvirtError):\n            connection.domainEventDeregisterAny(one)",
+        line="        with suppress(*FAILURES):\n            connection.domainEventDeregisterAny(one)",
         without=(
             "        try:\n"
             "            connection.domainEventDeregisterAny(one)\n"

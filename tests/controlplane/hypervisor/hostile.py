@@ -279,6 +279,14 @@ def babble(caller: Caller, program: int, procedure: int, serial: int) -> bool:
     return False
 
 
+def refuse_to_be_left(caller: Caller, program: int, procedure: int, serial: int) -> bool:
+    """Answer all by which a connection is left with a failure whose reason is no text."""
+    if program != PROGRAM or procedure not in (CLOSE, DEREGISTER, UNWATCH):
+        return False
+    caller.wire.sendall(fail(procedure, serial, NOT_TEXT))
+    return True
+
+
 def fail(procedure: int, serial: int, because: bytes) -> bytes:
     """Frame the answer that a call has failed: libvirt's error, of which only the message is there."""
     none, some = struct.pack(">I", 0), struct.pack(">I", 1)
@@ -362,6 +370,7 @@ ATTACKS: dict[str, tuple[Behaviour, dict[str, bool]]] = {
     "16 MiB of XML": (describe(b"x" * (16 << 20)), {}),
     "deeply nested XML": (describe(b"<a>" * 1_000_000), {}),
     "says nothing that is text": (babble, {}),
+    "refuses to be left, in bytes that are no text": (refuse_to_be_left, {}),
     "ignores CLOSE": (deaf_to(CLOSE, DEREGISTER, UNWATCH), {}),
     "closes at once after accept": (GOOD, {"hangs_up": True}),
     "never accepts, its queue of callers full": (GOOD, {"accepts": False}),

@@ -479,14 +479,6 @@ async def test_whoever_floods_while_the_loop_is_busy_is_cut_off_all_the_same(
     assert has_been_cut
 
 
-async def test_a_connection_that_is_closed_says_goodbye(spawn: SPAWN) -> None:
-    server = spawn()
-    made = await open_connection(server.uri)
-    await made.close()
-    goodbye = [hostile.DEREGISTER, hostile.DEREGISTER, hostile.UNWATCH, hostile.CLOSE]
-    assert server.calls[-len(goodbye) :] == goodbye
-
-
 async def test_names_of_the_other_side_are_bounded(spawn: SPAWN) -> None:
     """They would be in our log lines."""
 

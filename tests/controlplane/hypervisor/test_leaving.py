@@ -1,0 +1,74 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is said to somebody who is leaving: libvirt reads none of it.
+
+Whoever lets go of the last reference to a connection has libvirt say goodbye, and read what comes meanwhile. An event
+then makes its client take hold of a connection that is no more, and wait for ever for a lock that it has itself. The
+next keepalive has the event loop wait for that as well. So these attacks are on a process of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.controlplane.hypervisor import hostile
+from tests.controlplane.hypervisor.hostile import EVENT_OF_START, EVENTS, Caller, Hostile
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+LEAVE = """
+import asyncio, os, sys, threading
+from controlplane.hypervisor.connection import open_connection, register_event_loop
+
+async def main():
+    register_event_loop()
+    asyncio.get_running_loop().call_later(20, os._exit, 3)
+    for _unused in range(4):
+        made = await open_connection(sys.argv[1], keepalive_seconds=1)
+        await made.guest("web")
+        await made.close()
+    while any(one.name.startswith("libvirt: ") for one in threading.enumerate()):
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(1.5)  # a keepalive would be due
+    print("left")
+
+threading.Timer(30, os._exit, (4,)).start()
+asyncio.run(main())
+sys.stdout.flush()
+os._exit(0)
+"""
+
+
+def instead(procedure: int, data: bytes) -> hostile.Behaviour:
+    """Say something instead of the answer to a call."""
+
+    def behave(caller: Caller, _program: int, called: int, _serial: int) -> bool:
+        if called != procedure:
+            return False
+        caller.wire.sendall(data)
+        return True
+
+    return behave
+
+
+@pytest.mark.parametrize("procedure", [hostile.CLOSE, hostile.DEREGISTER, hostile.UNWATCH])
+@pytest.mark.parametrize("data", [pytest.param(EVENT_OF_START, id="an event"), pytest.param(EVENTS, id="a flood")])
+async def test_who_leaves_an_event_behind_keeps_neither_a_thread_nor_the_loop(
+    tmp_path: Path, procedure: int, data: bytes
+) -> None:
+    server = Hostile(tmp_path / "s", instead(procedure, data))
+    command = [sys.executable, "-c", LEAVE, server.uri]
+    try:
+        done = await asyncio.to_thread(
+            subprocess.run, command, capture_output=True, text=True, timeout=60, check=False, cwd=os.getcwd()
+        )
+    finally:
+        server.close()
+    assert (done.returncode, done.stdout, done.stderr) == (0, "left\n", "")
