@@ -387,6 +387,13 @@ COMPUTE = [
         "tolerations[0].key",
         "operator is Exists",
     ),
+    Row(
+        "toleration of a value that no taint has",
+        f"{SPEC}/tolerations",
+        [{"key": "a", "value": "/"}],
+        "tolerations[0].value",
+        "is not a label value",
+    ),
     Row("host name with a dot", f"{SPEC}/hostname", "a.b", "spec.hostname", "DNS label"),
 ]
 

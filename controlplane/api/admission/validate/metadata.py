@@ -59,9 +59,13 @@ def check_labels(labels: Mapping[str, str], path: str) -> Iterator[Problem]:
         if not good:
             text = f"{excerpt(name)} is not a label key; write e.g. app or example.com/app"
             yield Problem(key(path, name), text)
-        if value and not matches(_LABEL_PART, value):
-            text = f"{excerpt(value)} is not a label value; at most 63 letters, digits, '-', '_' or '.'"
-            yield Problem(key(path, name), text)
+        yield from check_label_value(value, key(path, name))
+
+
+def check_label_value(value: str, path: str) -> Iterator[Problem]:
+    """Check the syntax of a label's value (and of a taint's, which is the same)."""
+    if value and not matches(_LABEL_PART, value):
+        yield Problem(path, f"{excerpt(value)} is not a label value; at most 63 letters, digits, '-', '_' or '.'")
 
 
 def check_template_metadata(metadata: ObjectMeta, path: str) -> Iterator[Problem]:

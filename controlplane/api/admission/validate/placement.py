@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from controlplane.api.admission.problem import Problem, below, excerpt
 from controlplane.api.admission.validate.affinity import check_affinity
-from controlplane.api.admission.validate.metadata import check_labels
+from controlplane.api.admission.validate.metadata import check_label_value, check_labels
 from controlplane.api.objects.vmi.instance import DnsConfig, Toleration, VirtualMachineInstanceSpec
 
 SEARCH_CHARACTERS = 256
@@ -36,6 +36,8 @@ def _toleration(toleration: Toleration, path: str) -> Iterator[Problem]:
         yield Problem(below(path, "key"), "is required unless operator is Exists; set one", "FieldValueRequired")
     if toleration.operator == "Exists" and toleration.value:
         yield Problem(below(path, "value"), "must be empty when operator is Exists; remove it")
+    else:
+        yield from check_label_value(toleration.value, below(path, "value"))
     if toleration.toleration_seconds is not None and toleration.effect != "NoExecute":
         yield Problem(below(path, "effect"), "tolerationSeconds needs effect NoExecute; set that or remove the seconds")
 
