@@ -20,7 +20,8 @@ KUBE_PROGRAMS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", 
 CNI_PROGRAMS = ("host-local", "loopback", "portmap", "ptp", "bridge")
 
 # One set of flags for all: another value of any of them means another five minutes.
-_FLAGS = ("-mod=readonly", "-buildvcs=false", "-trimpath", "-tags=providerless")
+_FLAGS = ("-mod=readonly", "-buildvcs=false", "-trimpath", "-tags=providerless", "-gcflags=all=-dwarf=false")
+"""Without what debuggers read: the linker would throw it away, and to make it takes a fifth of the time."""
 ENVIRONMENT = {"GOFLAGS": "", "GOWORK": "off", "CGO_ENABLED": "0"}
 
 
