@@ -1,17 +1,22 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The guides' examples say what modules and roles know; `nox -s docs` sees to it that they render."""
+"""The guides' examples say what modules and roles know; `nox -s docs` sees to it that they render, whatever the
+folder is called in which they are rendered."""
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 import textwrap
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+
+from tests.sanity import docsite
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDES = sorted((ROOT / "docs/docsite/rst").glob("*.rst"))
@@ -72,3 +77,19 @@ def test_every_guide_is_in_the_table_of_contents() -> None:
     sections = yaml.safe_load((ROOT / "docs/docsite/extra-docs.yml").read_text())["sections"]
 
     assert sorted(name for section in sections for name in section["toctree"]) == [guide.stem for guide in GUIDES]
+
+
+@pytest.mark.parametrize(
+    ("said", "times"),
+    [
+        pytest.param('Unknown target name: "antsibull-docs-e47xoht".', 3, id="its folder is called like a link"),
+        pytest.param('Unknown target name: "another".', 1, id="another link leads nowhere"),
+    ],
+)
+def test_a_folder_that_is_called_like_a_link_is_no_mistake_of_the_pages(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], said: str, times: int
+) -> None:
+    seen = tmp_path / "seen"
+    program = f"import sys; open({str(seen)!r}, 'a').write('x'); print({said!r}); sys.exit(3)"
+    assert docsite.run([sys.executable, "-c", program], dict(os.environ)) == 3
+    assert (len(seen.read_text()), capfd.readouterr().out) == (times, f"{said}\n")
