@@ -86,7 +86,9 @@ def decide_stop(vm: VirtualMachine, vmi: VirtualMachineInstance | None, options:
         return shorten
     _refuse(machine, why_no_stop(machine))
     if machine.strategy in {MANUAL, RERUN_ON_FAILURE} or machine.is_to_switch_on:
-        return (*shorten, _queue(_stop(live))) if live is not None else (_withdraw(machine),)
+        if live is None or (machine.is_going and machine.is_new_strategy):
+            return (*shorten, _withdraw(machine))
+        return (*shorten, _queue(_stop(live)))
     return (*shorten, _switch(vm, on=False))
 
 

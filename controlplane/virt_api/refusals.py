@@ -80,10 +80,16 @@ class Machine:
     @property
     def is_to_start(self) -> bool:
         """Nothing lives, and a start is queued or comes by itself."""
-        if self.asked:
-            return any(one.action == "Start" for one in self.pending)
-        is_new = self.vmi is None and self.vm.status.run_strategy != RERUN_ON_FAILURE
-        return self.strategy == RERUN_ON_FAILURE and (self.is_failed or is_new)
+        if any(one.action == "Start" for one in self.pending):
+            return True
+        if self.vmi is None or self.is_going:
+            return self.is_new_strategy
+        return self.strategy == RERUN_ON_FAILURE and self.is_failed and not self.asked
+
+    @property
+    def is_new_strategy(self) -> bool:
+        """Its strategy was not acted on yet, and starts it once by itself when it has no instance."""
+        return self.strategy == RERUN_ON_FAILURE != self.vm.status.run_strategy
 
 
 def why_no_start(machine: Machine) -> str | None:  # noqa: PLR0911 - a table

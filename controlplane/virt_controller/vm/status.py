@@ -132,9 +132,13 @@ def _requests(world: World) -> tuple[StateChangeRequest, ...]:
 
 
 def _recorded_strategy(world: World) -> str:
-    """Record a strategy when it was acted on: its instance exists, or it wants none."""
+    """Record a strategy when it was acted on: its instance exists and stays, or it wants none.
+
+    One that is on its way out is the strategy's before: what comes after it is a first start.
+    """
     wants_instance = world.vm.run_strategy in COUNTED
-    if world.is_strategy_known and (world.own is not None or not wants_instance):
+    has_instance = world.own is not None and not world.is_stopping
+    if world.is_strategy_known and (has_instance or not wants_instance):
         return world.vm.run_strategy
     return world.vm.status.run_strategy
 

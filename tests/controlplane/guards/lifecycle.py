@@ -58,6 +58,13 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_LIFECYCLE,
+        line="        if live is None or (machine.is_going and machine.is_new_strategy):",
+        without="        if live is None:",
+        because="A stop of what goes already would be done at once, and its new strategy start the machine after it.",
+        tests=_BY_LIFECYCLE,
+    ),
+    Guard(
+        file=_LIFECYCLE,
         line="    if machine.strategy == RERUN_ON_FAILURE:\n        status",
         without="    if False:\n        status",
         because="A start that was taken back would come by itself.",

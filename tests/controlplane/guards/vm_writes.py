@@ -24,6 +24,13 @@ _BY_INSTANCE = ("tests/controlplane/virt_controller/vm/test_instance.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
+        file=_STATUS,
+        line="    has_instance = world.own is not None and not world.is_stopping\n",
+        without="    has_instance = world.own is not None\n",
+        because="A strategy that an instance on its way out has not begun would start no machine after it.",
+        tests=_BY_STATUS,
+    ),
+    Guard(
         file="controlplane/virt_controller/tell.py",
         line="    while len(kept) > WAITING_LIMIT:",
         without="    while False:",
@@ -164,7 +171,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_STATUS,
-        line="    if world.is_strategy_known and (world.own is not None or not wants_instance):",
+        line="    if world.is_strategy_known and (has_instance or not wants_instance):",
         without="    if True:",
         because="A strategy counts as acted on when its instance exists, not before.",
         tests=_BY_STATUS,

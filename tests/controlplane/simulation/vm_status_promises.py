@@ -89,7 +89,7 @@ def _of_instance(told: Told) -> Iterator[str]:
     if said != expected:
         yield f"it is said to be {said}, and what is seen is {expected}"
     recorded, strategy = status.get("runStrategy"), told.strategy
-    is_acted_on = told.own is not None or strategy not in COUNTED
+    is_acted_on = (told.own is not None and not told.is_going) or strategy not in COUNTED
     if recorded != (strategy if is_acted_on else told.vm.get("status", {}).get("runStrategy")):
         yield f"strategy {recorded} is recorded under {strategy}, {'with' if told.own else 'without'} an instance"
     before, after = (one.get("status", {}).get("observedGeneration", 0) for one in (told.vm, told.after))

@@ -203,6 +203,10 @@ def test_a_stop_keeps_a_machine_down_that_would_start_by_itself() -> None:
     taken_back = cleared(runStrategy="RerunOnFailure")
     assert decide_stop(a_vm("RerunOnFailure"), None, StopOptions()) == (taken_back,)
     going = a_vmi("Failed", deleting=True)
+    before = a_vm("RerunOnFailure", runStrategy="Always")
+    assert decide_stop(before, going, StopOptions()) == (cleared(STOP, runStrategy="RerunOnFailure"),)
+    stopping = a_vmi("Running", deleting=True)
+    assert decide_stop(before, stopping, StopOptions()) == (cleared(STOP, runStrategy="RerunOnFailure"),)
     with pytest.raises(RefusedError, match="not running"):
         decide_stop(a_vm("RerunOnFailure", runStrategy="RerunOnFailure"), going, StopOptions())
     assert decide_start(a_vm("RerunOnFailure"), going, StartOptions()) == (queue(STOP, START),)

@@ -346,10 +346,14 @@ def test_stamps_are_of_the_given_time() -> None:
         ("RerunOnFailure", None, "Halted"),
         ("Once", None, "Halted"),
         ("Manual", None, "Manual"),
+        ("RerunOnFailure", a_vmi("Running"), "RerunOnFailure"),
+        ("RerunOnFailure", a_vmi("Running", deleting=True), "Halted"),
+        ("RerunOnFailure", a_vmi("Failed", deleting=True), "Halted"),
+        ("Manual", a_vmi("Running", deleting=True), "Manual"),
     ],
 )
 def test_a_strategy_is_recorded_when_it_was_acted_on(strategy: str, vmi: Any, recorded: str) -> None:
-    """Recorded before, RerunOnFailure would take its first start for one that was."""
+    """Recorded before, RerunOnFailure would take its first start for one that was; so would an instance that goes."""
     status = derive_status(vm_world(a_vm(strategy, runStrategy="Halted"), vmi), None)
     assert status is not None
     assert status.run_strategy == recorded
