@@ -26,6 +26,7 @@ log = logging.getLogger(__name__)
 
 STALE_SECONDS = 0.5  # what we wrote comes back by watch within this
 RETRY_SECONDS = 5.0
+LONGEST_RETRY_SECONDS = 60.0  # what is refused for hours is tried once a minute at last, or when something changes
 LONGEST_BACK_OFF_SECONDS = 300.0
 LOOK_SECONDS = 600.0  # nothing tells that a clock was set: what was due by the one before is looked at anew within this
 
@@ -78,6 +79,8 @@ class Keeper:
         self._standing = Standing()
         self._waiting = ""
         self._back_off = BackOff(chance, base_seconds=RETRY_SECONDS, cap_seconds=LONGEST_BACK_OFF_SECONDS)
+        self._stale = BackOff(chance, base_seconds=STALE_SECONDS, cap_seconds=RETRY_SECONDS)
+        self._refused = BackOff(chance, base_seconds=RETRY_SECONDS, cap_seconds=LONGEST_RETRY_SECONDS)
 
     async def step(self) -> float:
         """Make one pass; return how long to wait for a change. A bug costs a back-off, never the process."""
@@ -93,6 +96,7 @@ class Keeper:
         return rest
 
     async def _pass(self) -> float:
+        key = Key(self._namespace, AUTHORITY_SECRET)
         now, monotonic = self._clock.now(), self._clock.monotonic()
         world = with_standing(observe(self._caches, self._namespace, now), self._standing, monotonic)
         plan = decide(world)
@@ -101,10 +105,12 @@ class Keeper:
             for action in plan.actions:
                 await apply(self._api, action, self._clock.now())
         except Conflict:
-            return STALE_SECONDS
+            return self._stale.fail(key)
         except ApiError as error:
             log.warning("cannot keep the certificates", extra={"because": error})
-            return RETRY_SECONDS
+            return self._refused.fail(key)
+        self._stale.forget(key)
+        self._refused.forget(key)
         return RETRY_SECONDS if plan.actions else min(plan.look_again_in, LOOK_SECONDS)
 
     def _say(self, waiting: str) -> None:

@@ -25,6 +25,27 @@ _BY_STANDING = ("tests/controlplane/virt_controller/certificates/test_standing.p
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
+        file=_RUN,
+        line="            return self._refused.fail(key)",
+        without="            return RETRY_SECONDS",
+        because="What the API server refuses for good would be written 720 times an hour.",
+        tests=("tests/controlplane/virt_controller/certificates/test_run.py",),
+    ),
+    Guard(
+        file=_RUN,
+        line="            return self._stale.fail(key)",
+        without="            return STALE_SECONDS",
+        because="A conflict that lasts, with a watch that stands still, would be met twice a second.",
+        tests=("tests/controlplane/virt_controller/certificates/test_run.py",),
+    ),
+    Guard(
+        file=_RUN,
+        line="        self._stale.forget(key)\n        self._refused.forget(key)\n",
+        without="",
+        because="The first refusal of tomorrow would be waited for as the last one of today.",
+        tests=("tests/controlplane/virt_controller/certificates/test_run.py",),
+    ),
+    Guard(
         file=_KUBE,
         line='        return "KeyPair(...)"',
         without='        return f"KeyPair({self.certificate!r}, {self.key!r})"',

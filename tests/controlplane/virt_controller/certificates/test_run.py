@@ -85,15 +85,18 @@ async def test_a_bug_in_a_pass_costs_a_back_off_and_not_the_leadership(caplog: p
     assert slept[-1] == RETRY_SECONDS
 
 
-@pytest.mark.parametrize(("error", "rest"), [(Forbidden("no"), RETRY_SECONDS), (Conflict("no"), STALE_SECONDS)])
-async def test_a_refused_write_is_tried_again(error: Exception, rest: float) -> None:
+@pytest.mark.parametrize(
+    ("error", "rests"),
+    [(Forbidden("no"), [5.0, 10.0, 20.0, 40.0, 60.0, 60.0]), (Conflict("no"), [0.5, 1.0, 2.0, 4.0, 5.0, 5.0])],
+)
+async def test_a_refused_write_is_tried_again_ever_less_often(error: Exception, rests: list[float]) -> None:
     api = MemoryApi()
     for resource, key in secrets("kubevirt"):
         await api.create(resource, key.namespace, {"metadata": {"name": key.name}})
     keeper, _slots, slept = a_keeper(api, b'{"metadata": {"resourceVersion": "1"}}')
     api.failing = error
 
-    assert await keeper.step() == rest
+    assert [await keeper.step() for _unused in rests] == rests
     assert slept == []
 
 
@@ -104,8 +107,15 @@ async def test_a_pass_that_wrote_looks_again_soon() -> None:
     keeper, slots, _slept = a_keeper(api, b'{"metadata": {"resourceVersion": "1"}}')
     slots[0].raw = b'{"metadata": {"resourceVersion": "%s"}}' % made["metadata"]["resourceVersion"].encode()
 
+    for error in (Forbidden("no"), Conflict("no")):
+        api.failing = error
+        assert await keeper.step() in (RETRY_SECONDS, STALE_SECONDS)
+    api.failing = None
     assert await keeper.step() == RETRY_SECONDS
     assert api.objects["secrets", key]["data"]["ca.crt"]
+    for error, rest in ((Forbidden("no"), RETRY_SECONDS), (Conflict("no"), STALE_SECONDS)):
+        api.failing = error
+        assert await keeper.step() == rest, "what went well in between is remembered"
 
 
 def a_secret(version: int, **data: bytes) -> bytes:
