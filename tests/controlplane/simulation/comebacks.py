@@ -91,10 +91,9 @@ class ReturnPlay:
             raise Breach(f"comebacks: {how}: a guest whose VMI is shown no more {said} after {took:.1f} s")
         self._judge_kept(one, guests["kept"])
 
-    def _is_starting(self, one: NodeKeeper) -> None:
+    def _is_starting(self, one: NodeKeeper, verb: str) -> None:
         """A guest that comes up when its node has found that it is nobody's is ended, too."""
         kept = bring_up(one, self._rng, "kept")
-        verb = self._rng.choice(START)
         lost = one.make("lost")
         one.held = lambda call: call.verb == verb and call.asked["pod_uid"] == lost
         one.advance(5.0)
@@ -206,10 +205,14 @@ def stay_away(one: NodeKeeper, rng: random.Random, how: str, name: str) -> str:
     return newcomer
 
 
-SCENES = (
+def _starting(verb: str) -> Callable[[ReturnPlay, NodeKeeper], None]:
+    return lambda play, one: play._is_starting(one, verb)
+
+
+SCENES: tuple[Callable[[ReturnPlay, NodeKeeper], None], ...] = (
     ReturnPlay._comes_back,
     ReturnPlay._notices_nothing,
-    ReturnPlay._is_starting,
+    *map(_starting, START),
     ReturnPlay._is_followed,
     ReturnPlay._gets_no_answer,
     ReturnPlay._ends_unseen,

@@ -46,7 +46,7 @@ class Simulation:
             self._guarded(lambda: WorkPlay(self.world.seed).run(steps // 10))
             self._guarded(lambda: WirePlay(self.world.seed).run(steps // 50))
             self._guarded(lambda: PassPlay(self.world.seed).run(steps // 20))
-            self._guarded(lambda: ReturnPlay(self.world.seed, self.world.build_handler).run(min(4, 2 + steps // 5000)))
+            self._guarded(lambda: ReturnPlay(self.world.seed, self.world.build_handler).run(min(6, 2 + steps // 2500)))
             self._guarded(lambda: GuestPlay(self.world.seed, self.world.build_handler).run(min(8, 1 + steps // 1250)))
             self._guarded(lambda: Election(self.world.seed).run(steps // 2))
             self._guarded(lambda: SetPlay(self.world.seed).run(steps // 10))
