@@ -434,7 +434,9 @@ async def test_reviews_of_one_address_are_held_up_to_a_bound(served: Served, mon
     code, status = await served.call("POST", "/virtualmachines-validate", body=b" " * 1000)
 
     assert (code, status["reason"]) == (429, "TooManyRequests")
-    head = await head_of_answer(served, b"POST /virtualmachines-validate HTTP/1.1", b" " * 1000)
+    monkeypatch.setattr(server_module, "BODY_SECONDS", 5)
+    head = await head_of_answer(served, b"POST /virtualmachines-validate HTTP/1.1", b" " * 1000, length=2000)
+    assert head[0].split()[1] == "429", "what has come counts, and the rest is not waited for"
     assert {"Retry-After: 1", "Connection: close"} <= set(head), "and is not held a connection for"
 
 
