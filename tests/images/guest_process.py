@@ -125,10 +125,10 @@ class GuestProcess:
         self.expect("# ", after=at)
 
     def run(self, command: str) -> str:
-        """Run a command in the logged-in shell and return what it printed."""
+        """Run a command in the logged-in shell and return what it printed, without what was typed and the prompt."""
         at = self.type(f"{command}; echo finished:$?")
         end = self.expect(r"\nfinished:\d+", after=at).end()
-        return self.console[at:end]
+        return self.console[at:end].rpartition("echo finished:$?")[2]
 
     def _connect(self, connection: socket.socket) -> None:
         """Connect to QMP, which QEMU opens a moment after its start."""
