@@ -74,6 +74,7 @@ class Keeper:
         self._api = api
         self._caches = caches
         self._namespace = namespace
+        self._key = Key(namespace, AUTHORITY_SECRET)
         self._clock = clock
         self._sleep = sleep
         self._standing = Standing()
@@ -84,19 +85,17 @@ class Keeper:
 
     async def step(self) -> float:
         """Make one pass; return how long to wait for a change. A bug costs a back-off, never the process."""
-        key = Key(self._namespace, AUTHORITY_SECRET)
         try:
             rest = await self._pass()
         except Exception:
             log.exception("bug in the keeping of certificates")
             # Slept here: a change that meets the same bug must not come sooner.
-            await self._sleep(self._back_off.fail(key))
+            await self._sleep(self._back_off.fail(self._key))
             return 0.0
-        self._back_off.forget(key)
+        self._back_off.forget(self._key)
         return rest
 
     async def _pass(self) -> float:
-        key = Key(self._namespace, AUTHORITY_SECRET)
         now, monotonic = self._clock.now(), self._clock.monotonic()
         world = with_standing(observe(self._caches, self._namespace, now), self._standing, monotonic)
         plan = decide(world)
@@ -105,12 +104,12 @@ class Keeper:
             for action in plan.actions:
                 await apply(self._api, action, self._clock.now())
         except Conflict:
-            return self._stale.fail(key)
+            return self._stale.fail(self._key)
         except ApiError as error:
             log.warning("cannot keep the certificates", extra={"because": error})
-            return self._refused.fail(key)
-        self._stale.forget(key)
-        self._refused.forget(key)
+            return self._refused.fail(self._key)
+        self._stale.forget(self._key)
+        self._refused.forget(self._key)
         return RETRY_SECONDS if plan.actions else min(plan.look_again_in, LOOK_SECONDS)
 
     def _say(self, waiting: str) -> None:
@@ -118,7 +117,7 @@ class Keeper:
         if waiting and waiting != self._waiting:
             log.warning(
                 "an authority waits for its time; pairs of the one before are not renewed until then",
-                extra={"key": Key(self._namespace, AUTHORITY_SECRET), "because": waiting},
+                extra={"key": self._key, "because": waiting},
             )
         self._waiting = waiting
 

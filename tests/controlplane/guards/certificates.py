@@ -26,21 +26,21 @@ _BY_STANDING = ("tests/controlplane/virt_controller/certificates/test_standing.p
 GUARDS: tuple[Guard, ...] = (
     Guard(
         file=_RUN,
-        line="            return self._refused.fail(key)",
+        line="            return self._refused.fail(self._key)",
         without="            return RETRY_SECONDS",
         because="What the API server refuses for good would be written 720 times an hour.",
         tests=("tests/controlplane/virt_controller/certificates/test_run.py",),
     ),
     Guard(
         file=_RUN,
-        line="            return self._stale.fail(key)",
+        line="            return self._stale.fail(self._key)",
         without="            return STALE_SECONDS",
         because="A conflict that lasts, with a watch that stands still, would be met twice a second.",
         tests=("tests/controlplane/virt_controller/certificates/test_run.py",),
     ),
     Guard(
         file=_RUN,
-        line="        self._stale.forget(key)\n        self._refused.forget(key)\n",
+        line="        self._stale.forget(self._key)\n        self._refused.forget(self._key)\n",
         without="",
         because="The first refusal of tomorrow would be waited for as the last one of today.",
         tests=("tests/controlplane/virt_controller/certificates/test_run.py",),
@@ -284,8 +284,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_RUN,
-        line="            await self._sleep(self._back_off.fail(key))",
-        without="            self._back_off.fail(key)",
+        line="            await self._sleep(self._back_off.fail(self._key))",
+        without="            self._back_off.fail(self._key)",
         because="A bug that comes back with each change must not spin.",
         tests=_BY_RUN,
     ),

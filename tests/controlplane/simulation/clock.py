@@ -11,8 +11,6 @@ from dataclasses import dataclass
 @dataclass(slots=True)
 class SimulatedClock:
     seconds: float = 1_700_000_000.0
-    ahead: float = 0.0
-    """By how much somebody has set the wall clock ahead; no other time moves with it."""
 
     def monotonic(self) -> float:
         return self.seconds
@@ -21,7 +19,7 @@ class SimulatedClock:
         return self.seconds
 
     def now(self) -> float:
-        return self.seconds + self.ahead
+        return self.seconds
 
     def advance(self, seconds: float) -> None:
         self.seconds += seconds

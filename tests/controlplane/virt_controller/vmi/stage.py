@@ -14,6 +14,7 @@ from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE_INSTAN
 from controlplane.engine.plan import Outcome
 from controlplane.engine.reconcile import reconcile
 from controlplane.virt_controller.vmi.reconciler import VmiReconciler
+from tests.controlplane.simulation.clock import WrongClock
 from tests.controlplane.simulation.store import Json
 from tests.controlplane.virt_controller.small_world import SmallWorld
 
@@ -31,6 +32,7 @@ class Stage(SmallWorld):
         self.store.create(VIRTUAL_MACHINE_INSTANCE, "default", {"metadata": meta, "spec": spec})
         self.store.create(NODE, "", {"metadata": {"name": "node-1"}, "spec": {}})
         self.configuration = KubeVirtConfiguration()
+        self.machines_clock = WrongClock(self.clock)
         self.reconciler = self.another()
         self.start()
 
@@ -41,7 +43,7 @@ class Stage(SmallWorld):
             pods=self.overlays[POD],
             nodes=self.overlays[NODE],
             api=self.api,
-            clock=self.clock,
+            clock=self.machines_clock,
             events=self.told,
             configuration=lambda: self.configuration,
             launcher_image="launcher",

@@ -152,11 +152,11 @@ async def test_a_launcher_that_does_not_come_up_is_given_up_in_time_whatever_clo
     outcome = await stage.work()
     assert outcome.look_again_in == pytest.approx(600)
     stage.clock.advance(599)
-    stage.clock.ahead = 86400.0
+    stage.machines_clock.offset = 86400.0
     await stage.work()
     assert stage.status["attempt"] == 1
     stage.clock.advance(1)
-    stage.clock.ahead = -86400.0
+    stage.machines_clock.offset = -86400.0
     await stage.work()
     assert (stage.status["attempt"], stage.status["failedAttempts"][0]["reason"]) == (2, "RunTimedOut")
 
