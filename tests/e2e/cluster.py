@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,13 @@ for pid in filter(str.isdigit, os.listdir("/proc")):
     if line.startswith("/usr/bin/qemu-system-x86_64") and guest:
         found.append(guest.group(1))
 print(json.dumps(found))
+"""
+
+TELL = """
+import sys, urllib.request
+
+urllib.request.urlopen(sys.argv[1], timeout=30).read()
+print("done")
 """
 
 
@@ -245,6 +253,19 @@ class Cluster:
             return self.on_node(node, script, *arguments).strip()
         except subprocess.CalledProcessError:
             return ""
+
+    def has_run(self, vmi: str, *, seconds: float) -> None:
+        """Wait until an instance's launcher has run for so long."""
+        (compute,) = self.launcher(vmi)["status"]["containerStatuses"]
+        then = datetime.fromisoformat(compute["state"]["running"]["startedAt"]) + timedelta(seconds=seconds)
+        self.eventually(lambda: datetime.now(UTC) > then, seconds=seconds, what=f"{vmi} has run for {seconds} s")
+
+    def tell(self, vmi: str, what: str) -> None:
+        """Have a guest do one of the things of tests.e2e.machines.does_when_told, as soon as it serves."""
+        launcher = self.launcher(vmi)
+        url = f"http://{launcher['status']['podIP']}:8080/cgi-bin/{what}"
+        node = launcher["spec"]["nodeName"]
+        self.eventually(lambda: self.try_on_node(node, TELL, url) == "done", seconds=60, what=f"{vmi} is told: {what}")
 
     @contextmanager
     def console(self, pod: str, namespace: str = "default") -> Iterator[Console]:

@@ -47,3 +47,11 @@ def a_vm(name: str, *, user_data: str | None = None, namespace: str = "default",
         metadata={"name": name, "namespace": namespace},
         spec={**spec, "template": template},
     )
+
+
+def does_when_told(**commands: str) -> str:
+    """Return user data: the guest serves /www on port 8080, and runs a command when Cluster.tell names it."""
+    lines = ["#!/bin/sh", "mkdir -p /www/cgi-bin"]
+    for name, command in commands.items():
+        lines += [f"cat > /www/cgi-bin/{name} <<'END'", "#!/bin/sh", f"{command} >/dev/null 2>&1", "echo; echo", "END"]
+    return "\n".join((*lines, "chmod +x /www/cgi-bin/*", "httpd -p 8080 -h /www", ""))

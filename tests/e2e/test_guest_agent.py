@@ -11,19 +11,20 @@ from typing import Any
 import pytest
 
 from tests.e2e.cluster import Cluster, KubectlFailed
-from tests.e2e.machines import a_vm
+from tests.e2e.machines import a_vm, does_when_told
 
 pytestmark = pytest.mark.lab
 
-GOES_AFTER_A_WHILE = "#!/bin/sh\n(sleep 25; agent off) >/dev/null 2>&1 &\n"
+HANGS_SECONDS = 15
+"""A libvirtd that answers nothing for so long is ended by its launcher."""
 TALKING = "/apis/subresources.kubevirt.io/v1/namespaces/default/virtualmachineinstances/talking"
 CONNECTED = '.status.conditions[?(@.type=="AgentConnected")].status'
 
 
 @pytest.fixture(scope="module")
 def talking(cluster: Cluster) -> Cluster:
-    """A cluster with a guest whose agent is there, and will go."""
-    cluster.kubectl("create", "-f", "-", given=a_vm("talking", user_data=GOES_AFTER_A_WHILE).text)
+    """A cluster with a guest whose agent is there, until it is told to go."""
+    cluster.kubectl("create", "-f", "-", given=a_vm("talking", user_data=does_when_told(quiet="agent off")).text)
     cluster.running("talking")
     cluster.wait("vmi", "talking", CONNECTED, "True")
     cluster.wait("vmi", "talking", ".status.guestOSInfo.id", "virtops-guest")
@@ -58,7 +59,8 @@ def test_a_person_asks_the_guest(talking: Cluster) -> None:
 
 
 def test_libvirtd_lives_on_with_an_agent_and_what_the_agent_told_goes_with_it(talking: Cluster) -> None:
-    """25 s after the start: a launcher ended it after 15."""
+    talking.has_run("talking", seconds=HANGS_SECONDS + 10)
+    talking.tell("talking", "quiet")
     talking.wait("vmi", "talking", ".status.interfaces[0].infoSource", "domain")
     said = status(talking)
     assert "AgentConnected" not in {one["type"] for one in said["conditions"]}
