@@ -135,7 +135,7 @@ async def open_connection(
     )
     connection = Connection(handle, uri, wire, deadline_seconds)
     try:
-        await wire.opened()
+        wire.opened()
         await connection._prepare(keepalive_seconds)
     except BaseException:
         await connection.close()

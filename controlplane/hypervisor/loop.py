@@ -25,7 +25,7 @@ from typing import Any
 
 import libvirt
 
-from controlplane.hypervisor.gate import Gate
+from controlplane.hypervisor.gate import UNASKED, Gate
 from controlplane.hypervisor.running import Running
 from controlplane.hypervisor.wire import Wire, wire_of_thread
 
@@ -100,12 +100,11 @@ class EventLoop:
         def run(callback: Callable[[], None]) -> None:
             self._run(handle.wire, callback)
 
-        return Gate(self._loop, handle.descriptor, run=run, renew=lambda: self._renew(handle))
+        def refuse() -> None:
+            if handle.wire is not None:
+                handle.wire.cut(UNASKED)
 
-    def _renew(self, handle: _Handle) -> None:
-        """Look at the socket that the descriptor is now: the epoll has forgotten the one that it was."""
-        events, handle.events = handle.events, 0
-        self._update_handle(handle.number, events)
+        return Gate(self._loop, handle.descriptor, run=run, refuse=refuse)
 
     def _update_handle(self, number: int, events: int) -> None:
         handle = self._handles[number]

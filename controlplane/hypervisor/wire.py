@@ -18,12 +18,11 @@ answer makes it wait for ever for a lock that it holds, and the loop with it at 
 event is enough). So `retire` cuts the wire: libvirt fails to say it, and does not come to read.
 
 Comparing /proc/self/fd before and after would mix up connections that are opened at the same time; a relay of our own
-would cost a copy of everything, and a task for each launcher.
+(gate.py) is behind the descriptor, not instead of it: libvirt's calls wait on what it handed over.
 """
 
 from __future__ import annotations
 
-import asyncio
 import select
 import socket
 import threading
@@ -31,7 +30,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from controlplane.hypervisor import intake, unfinished
-from controlplane.hypervisor.gate import UNASKED, Gate
+from controlplane.hypervisor.gate import Gate
 from controlplane.hypervisor.intake import Intake, Unread
 from controlplane.hypervisor.share import Share
 from controlplane.passed import refuse_descriptors
@@ -39,8 +38,6 @@ from controlplane.passed import refuse_descriptors
 CLIENT = "client"
 """libvirt's word for an end that was our own wish."""
 HELD = "it sent something whose end we had to wait for"
-_GATE_LOOKS, _GATE_SECONDS = 100, 0.01
-"""What comes in while a connection is opened is whole, and read, a moment later."""
 _of_thread = threading.local()
 
 
@@ -63,7 +60,6 @@ class Wire:
         self._is_retired = False
         self._at_work: list[int] = []
         self._gate: Gate | None = None
-        self._is_open = False
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
@@ -99,10 +95,12 @@ class Wire:
                 self._shut_down()
 
     def guard(self, make: Callable[[], Gate]) -> None:
-        """Put a gate before the socket until `opened`; in the thread that opens the connection."""
+        """Put a gate before the socket; in the thread that opens the connection."""
         with self._lock:
-            if self._is_open or self._descriptor is None:
+            if self._descriptor is None:
                 return
+            if self._gate is not None:
+                self._gate.cut()
             try:
                 self._gate = make()
             except OSError as error:
@@ -110,15 +108,11 @@ class Wire:
             if self.because:
                 self._shut_down()
 
-    async def opened(self) -> None:
-        """Take the gate away, if libvirt has opened the connection; on the loop. Who does not come to an end is cut."""
-        for _unused in range(_GATE_LOOKS):
-            with self._lock:  # libvirt closes no socket that it has not taken back before
-                if self._gate is None or self._descriptor is None or self._gate.open():
-                    self._is_open = True
-                    return
-            await asyncio.sleep(_GATE_SECONDS)
-        self.cut(UNASKED)
+    def opened(self) -> None:
+        """Let events through from now on: libvirt has opened the connection. On the loop."""
+        with self._lock:
+            if self._gate is not None:
+                self._gate.open()
 
     @property
     def is_made(self) -> bool:
@@ -135,6 +129,8 @@ class Wire:
         with self._lock:
             if self._descriptor == descriptor:
                 self._descriptor = None
+                if self._gate is not None:
+                    self._gate.cut()
         unfinished.OF_PROCESS.forget(self)
 
     def cut(self, because: str) -> None:
@@ -170,6 +166,8 @@ class Wire:
             return not look.poll(0)
 
     def _shut_down(self) -> None:
+        if self._gate is not None:
+            self._gate.cut()
         with suppress(OSError), self._borrowed() as borrowed:  # the other side was faster
             if borrowed is not None:
                 borrowed.shutdown(socket.SHUT_RDWR)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What may reach libvirt before it has opened a connection, and what comes of what may not.
+"""What may reach libvirt, before it has opened a connection and afterwards, and what comes of what may not.
 
 libvirt's client ends its process by an event that comes too early. So those attacks are on a process of its own.
 """
@@ -23,7 +23,7 @@ import pytest
 import pytest_asyncio
 
 from controlplane.hypervisor import wire
-from controlplane.hypervisor.gate import UNASKED, Gate
+from controlplane.hypervisor.gate import Gate
 from tests.controlplane.hypervisor import hostile
 from tests.controlplane.hypervisor.hostile import EVENT, EVENT_OF_START, KEEPALIVE, REPLY, Caller, Hostile, message
 from tests.controlplane.virt_handler.fakes import until
@@ -32,6 +32,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 ANSWER = message(hostile.OPEN, REPLY, 1, b"")
 PING = message(1, EVENT, 0, b"", KEEPALIVE)
+LONG = message(hostile.XML, REPLY, 1, bytes(1 << 20))
 
 OPEN_ONE = """
 import asyncio, sys
@@ -97,32 +98,37 @@ class Between:
     gate: Gate
     libvirt: socket.socket
     other: socket.socket
-    renewed: list[int] = field(default_factory=list)
+    refused: list[bool] = field(default_factory=list)
 
     async def read(self, count: int) -> bytes:
         return await asyncio.get_running_loop().sock_recv(self.libvirt, count)
+
+    async def read_all(self, count: int) -> bytes:
+        seen = b""
+        while len(seen) < count:
+            seen += await self.read(count - len(seen))
+        return seen
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def between() -> AsyncIterator[Between]:
     libvirt, other = socket.socketpair()
     libvirt.setblocking(False)
-    renewed: list[int] = []
+    refused: list[bool] = []
 
     def run(callback: Callable[[], None]) -> None:
         callback()
 
     loop = asyncio.get_running_loop()
-    gate = Gate(loop, libvirt.fileno(), run=run, renew=lambda: renewed.append(libvirt.fileno()))
+    gate = Gate(loop, libvirt.fileno(), run=run, refuse=lambda: refused.append(True))
     with libvirt, other:
-        yield Between(gate, libvirt, other, renewed)
+        yield Between(gate, libvirt, other, refused)
         gate.end()
 
 
 async def test_answers_pass_once_they_are_whole(between: Between) -> None:
     between.other.sendall(ANSWER + PING + ANSWER[:10])
     assert await between.read(1000) == ANSWER + PING
-    assert not between.gate.open(), "somebody is in the middle of a word"
     between.other.sendall(ANSWER[10:])
     assert await between.read(1000) == ANSWER
 
@@ -163,50 +169,80 @@ async def test_who_says_it_in_many_pieces_is_left(between: Between) -> None:
     assert len(seen) <= 256
 
 
-async def test_libvirt_gets_its_own_socket_back_once_all_is_read(between: Between) -> None:
-    between.other.sendall(ANSWER)
-    await asyncio.sleep(0.01)
-    assert not between.gate.open(), "an answer is not read yet"
-    assert await between.read(1000) == ANSWER
-    assert between.gate.open()
-    assert between.renewed == [between.libvirt.fileno()]
-    between.other.sendall(EVENT_OF_START)
-    assert await between.read(1000) == EVENT_OF_START
-    between.libvirt.send(b"asked")
-    assert between.other.recv(100) == b"asked"
+async def test_once_it_is_open_events_pass_and_messages_that_are_not_whole(between: Between) -> None:
+    between.other.sendall(ANSWER[:10])
+    between.gate.open()
+    between.other.sendall(ANSWER[10:] + EVENT_OF_START + LONG[:1000])
+    expected = ANSWER + EVENT_OF_START + LONG[:1000]
+    assert await between.read_all(len(expected)) == expected
+    rest = LONG[1000:] + PING
+    sending = asyncio.create_task(asyncio.to_thread(between.other.sendall, rest))
+    assert await between.read_all(len(rest)) == rest
+    await sending
+    assert not between.refused
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        pytest.param(message(hostile.STATE, 5, 1, bytes(4)), id="an answer with descriptors"),
+        pytest.param(message(hostile.STATE, 5, 1, bytes(4), KEEPALIVE), id="a keepalive with descriptors"),
+        pytest.param(message(1, REPLY, 0, b"", KEEPALIVE), id="an answer to a keepalive"),
+        pytest.param(message(1, EVENT, 0, bytes(4), KEEPALIVE), id="a keepalive that says more"),
+        pytest.param(message(hostile.STATE, 3, 1, b""), id="a part of a stream"),
+        pytest.param(message(hostile.STATE, 0, 1, b""), id="a call"),
+        pytest.param(message(6, EVENT, 0, b"", hostile.QEMU), id="an event of QEMU's"),
+        pytest.param(message(hostile.STATE, REPLY, 1, b"", 0x1234), id="of another program"),
+        pytest.param(bytes(4) + ANSWER[4:], id="an answer of no length"),
+    ],
+)
+async def test_what_is_neither_an_answer_nor_an_event_ends_an_open_connection(between: Between, said: bytes) -> None:
+    between.gate.open()
+    between.other.sendall(EVENT_OF_START + said)
+    while await between.read(1000):
+        pass
+    assert between.refused
+
+
+async def test_who_does_not_read_is_not_read(between: Between) -> None:
+    between.gate.open()
+    between.other.setblocking(False)
+    taken = 0
+    while await sent(between.libvirt, b"x" * 65536) or taken == 0:
+        taken += 1
+    seen = 0
+    with suppress(BlockingIOError):
+        while seen < taken:
+            seen += len(between.other.recv(1 << 20))
+            await asyncio.sleep(0)
+    assert seen, "what was kept goes on as soon as there is room"
+
+
+async def sent(one: socket.socket, data: bytes) -> bool:
+    """Send if there is room within a few turns of the loop."""
+    for _unused in range(20):
+        with suppress(BlockingIOError):
+            one.send(data)
+            return True
+        await asyncio.sleep(0)
+    return False
 
 
 async def test_who_leaves_leaves_nothing_behind(between: Between) -> None:
     between.libvirt.shutdown(socket.SHUT_RDWR)
     between.other.setblocking(False)
     assert await asyncio.get_running_loop().sock_recv(between.other, 100) == b""
-    await until(between.gate.open)
 
 
-class Unfinished(Gate):
-    """One that never comes to its end."""
-
-    def open(self) -> bool:
-        return False
-
-
-async def test_whoever_is_never_done_before_the_connection_is_open_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wire, "_GATE_SECONDS", 0.0)
-    libvirt, other = socket.socketpair()
-    with libvirt, other:
-        one = wire.Wire()
-        one.attach(libvirt.fileno())
-        loop = asyncio.get_running_loop()
-        made: list[Gate] = []
-
-        def make() -> Gate:
-            made.append(Unfinished(loop, libvirt.fileno(), run=lambda callback: callback(), renew=lambda: None))
-            return made[-1]
-
-        one.guard(make)
-        await one.opened()
-        assert one.because == UNASKED
-        made[0].end()
+async def test_who_is_cut_while_the_other_side_does_not_read_leaves_nothing_behind(between: Between) -> None:
+    while await sent(between.libvirt, b"x" * 65536):
+        pass
+    between.gate.cut()
+    between.other.setblocking(False)
+    loop = asyncio.get_running_loop()
+    while await loop.sock_recv(between.other, 1 << 20):
+        pass
+    await until(lambda: between.gate.is_over)
 
 
 async def test_what_cannot_be_guarded_is_cut_at_once() -> None:

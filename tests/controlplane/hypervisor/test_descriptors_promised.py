@@ -1,0 +1,78 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An answer that promises descriptors and brings none: libvirt never sees it.
+
+Its client fails to receive the first, and goes on to read where it should not: with two calls under way the second
+turns without end, holding a lock that the event loop needs at the next keepalive. So it is tried in a process of its
+own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.controlplane.hypervisor import hostile
+from tests.controlplane.hypervisor.hostile import QEMU, STATE, Caller, Hostile, message
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+WITH_DESCRIPTORS = 5
+
+ASK_TWICE = """
+import asyncio, os, sys, threading
+from controlplane.hypervisor.connection import open_connection, register_event_loop
+from controlplane.hypervisor.errors import HypervisorError
+
+async def main():
+    register_event_loop()
+    made = await open_connection(sys.argv[1], deadline_seconds=0.5, keepalive_seconds=1)
+    guest = await made.guest("web")
+    asked = asyncio.create_task(guest.ask_agent("{}", 1))
+    for answers in (guest.state(), asked):
+        try:
+            await answers
+        except HypervisorError as error:
+            print(type(error).__name__)
+    await made.close()
+    await asyncio.sleep(1.5)  # a keepalive would be due
+    while any(one.name.startswith("libvirt: ") for one in threading.enumerate()):
+        await asyncio.sleep(0.01)
+    print("left")
+
+threading.Timer(20, os._exit, (4,)).start()
+asyncio.run(main())
+sys.stdout.flush()
+os._exit(0)
+"""
+
+
+def promise(caller: Caller, program: int, procedure: int, serial: int) -> bool:
+    """Keep what is asked of the agent, and answer what is asked of the domain meanwhile by a promise."""
+    if program == QEMU:
+        return True
+    if procedure != STATE:
+        return False
+    caller.wire.sendall(message(STATE, WITH_DESCRIPTORS, serial, struct.pack(">Iii", 1, 1, 1)))
+    return True
+
+
+async def test_who_promises_descriptors_keeps_neither_a_thread_nor_the_loop(tmp_path: Path) -> None:
+    server = Hostile(tmp_path / "s", promise)
+    command = [sys.executable, "-c", ASK_TWICE, server.uri]
+    try:
+        done = await asyncio.to_thread(
+            subprocess.run, command, capture_output=True, text=True, timeout=60, check=False, cwd=os.getcwd()
+        )
+    finally:
+        server.close()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == ["Disconnected", "Disconnected", "left"]
+    assert hostile.STATE in server.calls
