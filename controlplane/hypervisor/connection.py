@@ -13,6 +13,7 @@ libvirt say one, and wait for an answer (wire.py).
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -59,6 +60,7 @@ class Connection:
         self._uri = uri
         self._wire = wire
         self._deadline = deadline_seconds
+        self._loop = asyncio.get_running_loop()
         self._registrations: list[int] = []
         self._guests: WeakSet[Guest] = WeakSet()
         self.events = events.EventQueue()
@@ -118,7 +120,10 @@ class Connection:
         self.events.put(event)
 
     def _on_close(self, _unused: Any, reason: int, __: Any) -> None:
-        self.events.put(events.ConnectionClosed(self._wire.because or events.close_reason(reason)))
+        """Called in whatever thread reads that the other side says so."""
+        closed = events.ConnectionClosed(self._wire.because or events.close_reason(reason))
+        with suppress(RuntimeError):  # the loop is closed: the process ends
+            self._loop.call_soon_threadsafe(self.events.put, closed)
 
 
 async def open_connection(

@@ -19,6 +19,7 @@ import asyncio
 import os
 import socket
 import struct
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -57,6 +58,8 @@ class Gate:
         """Of a message whose head has gone on."""
         self._reads = 0
         self._is_open = self.is_over = False
+        self._lock = threading.Lock()
+        """Around what is done to our ends from any thread: a number may be another's when they are closed."""
         self._far = socket.socket(fileno=os.dup(descriptor))
         near, self._ours = socket.socketpair()
         for one in (self._far, self._ours, near):  # as libvirt has it
@@ -76,7 +79,7 @@ class Gate:
     def cut(self) -> None:
         """Let nothing more through, and let go of both sides soon. From any thread."""
         for one in (self._far, self._ours):
-            with suppress(OSError):  # it has gone
+            with suppress(OSError), self._lock:  # it has gone
                 one.shutdown(socket.SHUT_RDWR)
         self._soon(lambda: self._run(self.end))
 
@@ -87,8 +90,9 @@ class Gate:
         self.is_over = True
         for way in self._ways:
             way.stop()
-        for one in (self._far, self._ours):
-            one.close()
+        with self._lock:
+            self._far.close()
+            self._ours.close()
 
     def _soon(self, function: Callable[[], None]) -> None:
         with suppress(RuntimeError):  # the loop is closed

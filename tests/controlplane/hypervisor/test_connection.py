@@ -136,6 +136,17 @@ async def test_a_connection_that_cannot_be_watched_is_closed_again(monkeypatch: 
     assert handle.order == ["closed"]
 
 
+async def test_that_a_connection_is_gone_is_told_on_the_loop(
+    monkeypatch: pytest.MonkeyPatch, connection: Connection
+) -> None:
+    """libvirt tells of it in whatever thread reads that the other side says so."""
+    told_in = list[int]()
+    monkeypatch.setattr(connection.events, "put", lambda _unused: told_in.append(threading.get_ident()))
+    await asyncio.to_thread(connection._on_close, None, 0, None)
+    await asyncio.sleep(0)
+    assert told_in == [threading.get_ident()]
+
+
 async def test_a_connection_is_not_closed_under_a_call_of_another_thread() -> None:
     """The client library would deadlock, or use what it has freed."""
     handle = BusyHandle()
