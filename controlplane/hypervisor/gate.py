@@ -58,8 +58,10 @@ class Gate:
         """Of a message whose head has gone on."""
         self._reads = 0
         self._is_open = self.is_over = False
+        self._may_be_cut = True
         self._lock = threading.Lock()
-        """Around what is done to our ends from any thread: a number may be another's when they are closed."""
+        """Around what is done to our ends from any thread, and never around closing them, which may wait: the number
+        of one that is closed may be another's."""
         self._far = socket.socket(fileno=os.dup(descriptor))
         near, self._ours = socket.socketpair()
         for one in (self._far, self._ours, near):  # as libvirt has it
@@ -78,9 +80,13 @@ class Gate:
 
     def cut(self) -> None:
         """Let nothing more through, and let go of both sides soon. From any thread."""
-        for one in (self._far, self._ours):
-            with suppress(OSError), self._lock:  # it has gone
-                one.shutdown(socket.SHUT_RDWR)
+        with self._lock:
+            if not self._may_be_cut:  # letting go is charged as well, and may cut once more
+                return
+            self._may_be_cut = False
+            for one in (self._far, self._ours):
+                with suppress(OSError):  # it has gone
+                    one.shutdown(socket.SHUT_RDWR)
         self._soon(lambda: self._run(self.end))
 
     def end(self) -> None:
@@ -91,8 +97,9 @@ class Gate:
         for way in self._ways:
             way.stop()
         with self._lock:
-            self._far.close()
-            self._ours.close()
+            self._may_be_cut = False
+        for one in (self._far, self._ours):
+            one.close()
 
     def _soon(self, function: Callable[[], None]) -> None:
         with suppress(RuntimeError):  # the loop is closed

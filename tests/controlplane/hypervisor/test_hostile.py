@@ -29,10 +29,9 @@ from controlplane.hypervisor.events import ConnectionClosed, LifecycleChanged
 from controlplane.hypervisor.intake import Intake
 from controlplane.hypervisor.share import Share
 from controlplane.hypervisor.unfinished import Unfinished
-from controlplane.hypervisor.wire import HELD
+from controlplane.hypervisor.wire import HELD, Wire
 from tests.controlplane.hypervisor import hostile
 from tests.controlplane.hypervisor.hostile import Behaviour, Hostile
-from tests.controlplane.virt_handler.fakes import until
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("libvirt_loop")]
 
@@ -462,16 +461,20 @@ async def test_a_socket_that_lingers_holds_up_nobody_and_its_sender_is_cut_off(
         await made.close()
 
 
-async def test_whoever_floods_while_the_loop_is_busy_is_cut_off_all_the_same(
+async def test_whoever_floods_a_call_is_cut_off_while_it_is_under_way(
     spawn: SPAWN, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A few that flood together keep it busy: they would go on for as long as nobody looks."""
+    """The call's thread reads what comes: it would go on until the call's end."""
     is_cut = threading.Event()
-    monkeypatch.setattr("controlplane.hypervisor.wire.Wire.cut", lambda *_unused: is_cut.set())
+
+    def cut(_unused: Wire, because: str) -> None:
+        if because == intake.TOO_MUCH:
+            is_cut.set()
+
+    monkeypatch.setattr("controlplane.hypervisor.wire.Wire.cut", cut)
     server = spawn(hostile.flood(hostile.EVENTS))
     opening = asyncio.create_task(open_connection(server.uri, deadline_seconds=ENDLESS_SECONDS))
-    await until(lambda: hostile.REGISTER in server.calls, "the flood")
-    has_been_cut = is_cut.wait(RESCUE_SECONDS)  # the loop does nothing meanwhile
+    has_been_cut = await asyncio.to_thread(is_cut.wait, RESCUE_SECONDS)
     monkeypatch.undo()
     server.close()
     with suppress(HypervisorError):
