@@ -245,6 +245,25 @@ async def test_who_is_cut_while_the_other_side_does_not_read_leaves_nothing_behi
     await until(lambda: between.gate.is_over)
 
 
+async def test_letting_go_is_charged_and_may_cut_once_more() -> None:
+    libvirt, other = socket.socketpair()
+    libvirt.setblocking(False)
+    charged: list[Callable[[], None]] = []
+
+    def run(callback: Callable[[], None]) -> None:
+        callback()
+        charged.append(callback)
+        gate.cut()
+
+    gate = Gate(asyncio.get_running_loop(), libvirt.fileno(), run=run, refuse=lambda: None)
+    with libvirt, other:
+        gate.cut()
+        await until(lambda: gate.is_over)
+        for _unused in range(20):
+            await asyncio.sleep(0)
+    assert 1 <= len(charged) <= 3, "each end may tell that it is shut down"
+
+
 async def test_what_cannot_be_guarded_is_cut_at_once() -> None:
     libvirt, other = socket.socketpair()
     with libvirt, other:
