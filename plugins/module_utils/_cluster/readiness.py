@@ -139,7 +139,14 @@ RULES: dict[str, Callable[[Object], str | None]] = {
 
 
 _OF_IMAGES = ("ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull")
-_WITHOUT_IMAGE = " (bring the image to that node, or have others chosen: control_plane_workload_node_selector)"
+_WITHOUT_IMAGE = " (bring the image to that node, or have others chosen: {})"
+
+
+def _node_selector(pod: Object) -> str:
+    """Name the role's variable that says on which nodes such a Pod may be: each kind of component has its own."""
+    owners = pod.get("metadata", {}).get("ownerReferences") or ()
+    of_nodes = any(one.get("kind") == "DaemonSet" for one in owners)
+    return "control_plane_workload_node_selector" if of_nodes else "control_plane_node_selector"
 
 
 def pod_trouble(pod: Object) -> str | None:
@@ -154,7 +161,7 @@ def pod_trouble(pod: Object) -> str | None:
             if reason and reason not in ("ContainerCreating", "PodInitializing", "Completed"):
                 message = _last_words(container) if reason == "CrashLoopBackOff" else state[kind].get("message")
                 said = f"Pod {name}{where}, container {container.get('name')}: {reason} {message or ''}".strip()
-                return said + (_WITHOUT_IMAGE if reason in _OF_IMAGES else "")
+                return said + (_WITHOUT_IMAGE.format(_node_selector(pod)) if reason in _OF_IMAGES else "")
     placed = condition(pod, "PodScheduled") or {}
     if placed.get("status") == "False":
         return f"Pod {name} cannot be scheduled: {placed.get('message', '')}"

@@ -87,7 +87,8 @@ class _Group:
         if reached.obj is not None and self._resource.kind in ("Deployment", "DaemonSet"):
             yield from filter(None, map(pod_trouble, self._pods_of(reached.obj)))
         if self._resource.kind == "DaemonSet" and (silent := not_ready(self._api.list(_NODES))):
-            yield f"nodes that are not Ready count as unavailable when it is rolled out: {', '.join(silent)}"
+            counted = "nodes that are not Ready count against control_plane_workload_max_unavailable at a roll-out"
+            yield f"{counted}: {', '.join(silent)}"
 
     def _pods_of(self, seen: Object) -> list[Object]:
         return self._found_by(seen, Resource("v1", "pods", "Pod", self._resource.namespace))

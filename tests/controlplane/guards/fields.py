@@ -8,6 +8,7 @@ from __future__ import annotations
 from tests.controlplane.guards.guard import Guard
 
 _FIELDS = "controlplane/api/admission/fields.py"
+_METADATA = "controlplane/api/admission/validate/metadata.py"
 _STORAGE = "controlplane/api/admission/validate/storage.py"
 _BY_FIELDS = (
     "tests/controlplane/api/admission/test_verdict.py",
@@ -18,6 +19,13 @@ _BOUNDS = "controlplane/api/schema/bounds.py"
 _BY_PATTERNS = ("tests/controlplane/test_patterns.py",)
 
 GUARDS: tuple[Guard, ...] = (
+    Guard(
+        file=_METADATA,
+        line='    yield from check_annotation_syntax(metadata.annotations, below(path, "annotations"))\n',
+        without="",
+        because="A machine would be let in of which no instance can be made.",
+        tests=("tests/controlplane/api/admission/validate/test_metadata.py",),
+    ),
     Guard(
         file=_BOUNDS,
         line="(/(\\.{0,2}[A-Za-z0-9_+@-][A-Za-z0-9_.+@-]*|",

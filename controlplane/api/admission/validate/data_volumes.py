@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from controlplane.api.admission.problem import Problem, below, excerpt
-from controlplane.api.admission.validate.metadata import check_labels
+from controlplane.api.admission.validate.metadata import check_annotation_syntax, check_labels
 from controlplane.api.admission.validate.storage import duplicates
 from controlplane.api.objects.claim import claim_names
 from controlplane.api.objects.vm import DataVolumeTemplate
@@ -34,6 +34,7 @@ def check_data_volume_templates(
         here = below(path, index)
         yield from _name(one.metadata.name, named, below(here, "metadata.name"))
         yield from check_labels(one.metadata.labels, below(here, "metadata.labels"))
+        yield from check_annotation_syntax(one.metadata.annotations, below(here, "metadata.annotations"))
         yield from _spec(one.spec, below(here, "spec"))
 
 

@@ -17,6 +17,8 @@ from controlplane.api.pod_metadata import held_back, passed_annotations
 from controlplane.api.schema.bounds import SUBDOMAIN
 from controlplane.api.schema.patterns import matches
 
+ANNOTATIONS_BYTES = 255 * 1024
+"""Of keys and values together. The API server takes 1 KiB more, in which there is room for those that are ours."""
 NAMED_KEYS = 5
 """How many keys a warning names."""
 _LABEL_PART = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
@@ -54,12 +56,27 @@ def check_name(metadata: ObjectMeta) -> Iterator[Problem]:
 def check_labels(labels: Mapping[str, str], path: str) -> Iterator[Problem]:
     """Check the syntax of labels (and of node selectors, which are labels, too)."""
     for name, value in labels.items():
-        prefix, slash, rest = name.rpartition("/")
-        good = matches(_LABEL_PART, rest) and (not slash or (len(prefix) <= 253 and matches(SUBDOMAIN, prefix)))
-        if not good:
+        if not _is_key(name):
             text = f"{excerpt(name)} is not a label key; write e.g. app or example.com/app"
             yield Problem(key(path, name), text)
         yield from check_label_value(value, key(path, name))
+
+
+def _is_key(name: str) -> bool:
+    prefix, slash, rest = name.rpartition("/")
+    return matches(_LABEL_PART, rest) and (not slash or (len(prefix) <= 253 and matches(SUBDOMAIN, prefix)))
+
+
+def check_annotation_syntax(annotations: Mapping[str, str], path: str) -> Iterator[Problem]:
+    """Check what the API server refuses of annotations: it looks at those of the object itself, not at a template's."""
+    for name in annotations:
+        if not _is_key(name.lower()):
+            yield Problem(
+                key(path, name), f"{excerpt(name)} is not an annotation key; write e.g. note or example.com/note"
+            )
+    size = sum(len(text.encode()) for one in annotations.items() for text in one)
+    if size > ANNOTATIONS_BYTES:
+        yield Problem(path, f"take {size} bytes together, at most {ANNOTATIONS_BYTES} are allowed")
 
 
 def check_label_value(value: str, path: str) -> Iterator[Problem]:
@@ -72,6 +89,7 @@ def check_template_metadata(metadata: ObjectMeta, path: str) -> Iterator[Problem
     """Check the labels and annotations that an instance will get."""
     yield from check_labels(metadata.labels, below(path, "labels"))
     yield from check_reserved(metadata.labels, {}, below(path, "labels"))
+    yield from check_annotation_syntax(metadata.annotations, below(path, "annotations"))
     yield from check_annotations(metadata.annotations, below(path, "annotations"))
     yield from check_passed_on(metadata.annotations, below(path, "annotations"))
 

@@ -137,6 +137,7 @@ BAD = {
     "named by no volume": ({"name": "other"}, SPEC, "metadata.name", "no volume of the template is made of"),
     "another namespace": ({"namespace": "shop"}, SPEC, "metadata.namespace", "is not the VirtualMachine's namespace"),
     "a label that is none": ({"labels": {"a b": ""}}, SPEC, "metadata.labels[a b]", "is not a label key"),
+    "an annotation that is none": ({"annotations": {"a b": ""}}, SPEC, "metadata.annotations[a b]", "annotation key"),
     "neither pvc nor storage": ({}, {"source": {"blank": {}}}, "spec", "exactly one of pvc and storage"),
     "both": ({}, {**SPEC, "storage": {}}, "spec", "exactly one of pvc and storage"),
     "no source": ({}, {"pvc": SPEC["pvc"]}, "spec", "has no source"),

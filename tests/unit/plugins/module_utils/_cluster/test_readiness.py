@@ -88,8 +88,13 @@ def test_what_is_missing(obj: dict[str, Any], expected: str | None) -> None:
     assert missing(obj) == expected
 
 
-def pod(**status: Any) -> dict[str, Any]:
-    return {"metadata": {"name": "virt-api-1"}, "status": status}
+def pod(owner: str = "ReplicaSet", **status: Any) -> dict[str, Any]:
+    return {"metadata": {"name": "virt-api-1", "ownerReferences": [{"kind": owner}]}, "status": status}
+
+
+def without_image(owner: str) -> dict[str, Any]:
+    waiting = {"reason": "ErrImagePull", "message": "no such image"}
+    return pod(owner, containerStatuses=[{"name": "virt-api", "state": {"waiting": waiting}}])
 
 
 def crashing(**container: Any) -> dict[str, Any]:
@@ -107,14 +112,16 @@ def crashing(**container: Any) -> dict[str, Any]:
             id="on its way",
         ),
         pytest.param(
-            pod(
-                containerStatuses=[
-                    {"name": "virt-api", "state": {"waiting": {"reason": "ErrImagePull", "message": "no such image"}}}
-                ]
-            ),
+            without_image("ReplicaSet"),
+            "Pod virt-api-1, container virt-api: ErrImagePull no such image (bring the image to that node, or have"
+            " others chosen: control_plane_node_selector)",
+            id="image missing where a Deployment's Pod is",
+        ),
+        pytest.param(
+            without_image("DaemonSet"),
             "Pod virt-api-1, container virt-api: ErrImagePull no such image (bring the image to that node, or have"
             " others chosen: control_plane_workload_node_selector)",
-            id="image missing",
+            id="image missing on a node of machines",
         ),
         pytest.param(
             crashing(

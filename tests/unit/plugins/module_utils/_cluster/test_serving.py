@@ -137,6 +137,16 @@ def test_a_daemon_set_serves_when_it_does_on_all_nodes_that_are_ready_and_the_ot
     assert wait(on_two_nodes("Unknown")) == ["b"]
 
 
+def test_what_a_node_that_is_not_ready_holds_up_is_said_with_what_lets_it_go_on() -> None:
+    cluster = on_two_nodes("Unknown")
+    cluster.objects[0]["status"]["updatedNumberScheduled"] = 0
+    for pod in cluster.beside["Pod"]:
+        pod["metadata"]["labels"] = {"controller-revision-hash": "0"}
+
+    with pytest.raises(TimedOut, match=r"0 of 2 updated, .* control_plane_workload_max_unavailable .*: b$"):
+        wait(cluster)
+
+
 def test_a_daemon_set_that_does_not_serve_on_a_node_that_is_ready_is_waited_for() -> None:
     with pytest.raises(TimedOut, match="DaemonSet virt-node: 2 of 2 updated, 1 ready"):
         wait(on_two_nodes("True"))
