@@ -16,6 +16,20 @@ _BY_DEADLINE = (f"{_UNITS}/_client/test_deadline.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
+        file="plugins/module_utils/_vm/whole.py",
+        line=" and not ownership.is_unrecorded(live, FIELD_MANAGER, clean)",
+        without="",
+        because="What was written beside a null would never be taken back where a controller acts at once, as ours.",
+        tests=(f"{_UNITS}/_vm/test_nothing_is_lost.py",),
+    ),
+    Guard(
+        file="plugins/module_utils/_vm/writing.py",
+        line=" or not ownership.is_unrecorded(written, FIELD_MANAGER, write.then.body)",
+        without=" or True",
+        because="A machine that was replaced would keep its fields for ever where a controller wrote at once.",
+        tests=(f"{_UNITS}/_vm/test_nothing_is_lost.py",),
+    ),
+    Guard(
         file="plugins/module_utils/_client/redact.py",
         line="    if isinstance(value, (int, float)) and not isinstance(value, bool):",
         without="    if False:",
