@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from . import paths
+from . import objects, paths
 from .endpoint import Endpoint
 from .errors import NotFound, Unavailable
 from .transport import Transport
@@ -60,7 +60,7 @@ class Api:
         status, answer = self.transport.request("GET", resource.path(name))
         if status == 404 and _is_object_missing(answer):
             return None
-        return _expect_object(f"read {resource.title(name)}", status, answer)
+        return _expect_named(f"read {resource.title(name)}", status, answer)
 
     def list(
         self, resource: Resource, *, labels: str | None = None, fields: str | None = None, pages: int | None = None
@@ -79,11 +79,14 @@ class Api:
             target = paths.with_query(resource.path(), query)
             answer = _expect_object(f"list {resource.plural}", *self.transport.request("GET", target))
             for item in answer.get("items") or ():
+                _expect_likeness(f"list {resource.plural}", item)
                 item.setdefault("apiVersion", resource.api_version)
                 item.setdefault("kind", resource.kind)
                 found.append(item)
             metadata = answer.get("metadata") or {}
-            token = metadata.get("continue")
+            before, token = token, metadata.get("continue")
+            if token and token == before:
+                raise Unavailable(f"cannot list {resource.plural}: unexpected answer, a page that follows itself")
             if not token or (pages is not None and len(found) >= pages * PAGE):
                 return found, metadata.get("resourceVersion")
 
@@ -92,27 +95,27 @@ class Api:
         name = obj["metadata"]["name"]
         query = {"fieldManager": FIELD_MANAGER, "force": True, "fieldValidation": "Strict", **_dry(dry_run)}
         answer = self.transport.request("PATCH", paths.with_query(resource.path(name), query), obj, APPLY)
-        return _expect_object(f"apply {resource.title(name)}", *answer)
+        return _expect_named(f"apply {resource.title(name)}", *answer)
 
     def create(self, resource: Resource, obj: Object, *, dry_run: bool = False) -> Object:
         """Create the object, whose name may be left to the server (generateName)."""
         query = {"fieldManager": FIELD_MANAGER, "fieldValidation": "Strict", **_dry(dry_run)}
         name = obj["metadata"].get("name") or obj["metadata"].get("generateName")
         answer = self.transport.request("POST", paths.with_query(resource.path(), query), obj)
-        return _expect_object(f"create {resource.title(name)}", *answer)
+        return _expect_named(f"create {resource.title(name)}", *answer)
 
     def patch(self, resource: Resource, name: str, patch: Object, *, dry_run: bool = False) -> Object:
         """Send a JSON merge patch."""
         query = {"fieldManager": FIELD_MANAGER, "fieldValidation": "Strict", **_dry(dry_run)}
         answer = self.transport.request("PATCH", paths.with_query(resource.path(name), query), patch, MERGE_PATCH)
-        return _expect_object(f"change {resource.title(name)}", *answer)
+        return _expect_named(f"change {resource.title(name)}", *answer)
 
     def replace(self, resource: Resource, obj: Object, *, dry_run: bool = False) -> Object:
         """Put the object in the place of the stored one, whose resourceVersion it must carry."""
         query = {"fieldManager": FIELD_MANAGER, "fieldValidation": "Strict", **_dry(dry_run)}
         name = obj["metadata"]["name"]
         answer = self.transport.request("PUT", paths.with_query(resource.path(name), query), obj)
-        return _expect_object(f"replace {resource.title(name)}", *answer)
+        return _expect_named(f"replace {resource.title(name)}", *answer)
 
     def delete(self, resource: Resource, name: str, options: Mapping[str, Any], *, dry_run: bool = False) -> bool:
         """Ask for the deletion; return whether the object was there."""
@@ -221,3 +224,14 @@ def _expect_object(attempt: str, status: int, answer: Any) -> Object:
     if not all(isinstance(one, dict) for one in found.get("items") or ()):
         raise Unavailable(f"cannot {attempt}: unexpected answer, status {status} with items that are no objects")
     return found
+
+
+def _expect_named(attempt: str, status: int, answer: Any) -> Object:
+    return _expect_likeness(attempt, _expect_object(attempt, status, answer))
+
+
+def _expect_likeness(attempt: str, obj: Object) -> Object:
+    flaw = objects.flaw(obj)
+    if flaw:
+        raise Unavailable(f"cannot {attempt}: unexpected answer, no object of the API: {flaw}")
+    return obj

@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import http.client
-import json
 from collections.abc import Iterator
 from typing import Any
 
+from . import objects
 from .errors import Unavailable
 from .refusals import refusal
 from .transport import TIMEOUT_SECONDS, Transport
@@ -21,7 +21,7 @@ LINE_LIMIT = 4 << 20
 def lines(transport: Transport, target: str, timeout_seconds: float) -> tuple[int, Any]:
     """Return status and the lines of an answer that does not end (closing the iterator ends it).
 
-    Of a refusal, what `Transport.request` returns. timeout_seconds: of silence.
+    Of a refusal, what `Transport.request` returns. timeout_seconds: for all of it.
     """
     response = transport.ask(target, timeout_seconds)
     return (200, _lines(transport, response)) if response.status == 200 else transport.whole(response)
@@ -56,8 +56,8 @@ def _lines(transport: Transport, response: http.client.HTTPResponse) -> Iterator
             if not line or not line.endswith(b"\n"):
                 return
             yield line
-    except (OSError, http.client.HTTPException):
-        return  # cut or silent for too long: whoever reads knows whether there is time to open another
+    except (OSError, ValueError, http.client.HTTPException):
+        return  # cut, mangled or not over in time: whoever reads knows whether there is time to open another
     finally:
         response.close()  # as a whole answer is
         transport.close()
@@ -66,10 +66,17 @@ def _lines(transport: Transport, response: http.client.HTTPResponse) -> Iterator
 def _events(attempt: str, lines: Iterator[bytes]) -> Iterator[dict[str, Any]]:
     for line in lines:
         try:
-            event = json.loads(line)
-            kind, obj, _unused = event["type"], event["object"], event["object"]["metadata"]
-        except (ValueError, TypeError, KeyError) as error:
-            raise Unavailable(f"cannot {attempt}: unexpected answer, a line that is no event") from error
+            event = objects.json_of(line)
+            kind, obj = event["type"], event["object"]
+            is_event = isinstance(kind, str) and isinstance(obj["metadata"], dict)
+        except (ValueError, TypeError, KeyError):
+            is_event = False
+        if not is_event:
+            raise Unavailable(f"cannot {attempt}: unexpected answer, a line that is no event")
         if kind == "ERROR":  # expired or overloaded
-            raise refusal(attempt, obj.get("code") or 500, obj)
+            code = obj.get("code")
+            raise refusal(attempt, code if isinstance(code, int) and code else 500, obj)
+        flaw = objects.flaw(obj, is_named=kind != "BOOKMARK")
+        if flaw:
+            raise Unavailable(f"cannot {attempt}: unexpected answer, an event of no object: {flaw}")
         yield event

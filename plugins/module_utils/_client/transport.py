@@ -9,6 +9,7 @@ http.client and ssl cost a module process 11 ms, the kubernetes library 140. Not
 
 from __future__ import annotations
 
+import functools
 import http.client
 import json
 import os
@@ -20,8 +21,10 @@ import time
 from typing import Any
 from urllib.parse import urlsplit
 
+from . import objects
 from .endpoint import Endpoint
 from .errors import Silent, TimeIsUp, Unavailable, cut
+from .timely import Response, Within
 
 TIMEOUT_SECONDS = 30
 """For one try of a request, from the first byte sent to the last one read."""
@@ -49,6 +52,8 @@ class Transport:
         self._connection: http.client.HTTPConnection | None = None
         self._socket: socket.socket | None = None
         """Of the newest answer; the connection forgets it where the answer ends with it."""
+        self._within = Within()
+        """Of the newest connection."""
         self.deadline: float | None = None
         """By time.monotonic: nothing is tried again after it, and nothing asked LATE_SECONDS later. None: none."""
 
@@ -77,6 +82,7 @@ class Transport:
                 seconds = min(seconds, ANSWER_SECONDS[silences])
             try:
                 response = self._send(method, target, payload, self._headers(content_type, payload), seconds)
+                self._within.until = deadline
                 raw = self._read(response, deadline)
             except Unavailable as error:
                 silences += isinstance(error, Silent)
@@ -97,20 +103,24 @@ class Transport:
     def ask(
         self, target: str, timeout_seconds: float, headers: tuple[tuple[str, str], ...] = ()
     ) -> http.client.HTTPResponse:
-        """Send a GET; return the answer before it is read. timeout_seconds: of silence in it; it begins soon."""
+        """Send a GET; return the answer before it is read. timeout_seconds: for all of it; it begins soon."""
         begins = min(timeout_seconds, ANSWER_SECONDS[0])
         response = self._send("GET", target, None, [*self._headers(), *headers], begins)
-        if self._socket is not None:
-            self._socket.settimeout(timeout_seconds)
+        self._within.allow(timeout_seconds)
         return response
 
     def whole(self, response: http.client.HTTPResponse) -> tuple[int, Any]:
         """Read an answer to its end; return what `request` does."""
-        return response.status, self._decoded(response, self._read(response, time.monotonic() + self._seconds()))
+        seconds = self._seconds()
+        self._within.allow(seconds)
+        return response.status, self._decoded(response, self._read(response, time.monotonic() + seconds))
 
     def release(self) -> http.client.HTTPConnection | None:
         """Return the connection, which is the caller's from then on; the next request opens another."""
         connection, self._connection = self._connection, None
+        self._within.until = None
+        if self._socket is not None:
+            self._socket.settimeout(TIMEOUT_SECONDS)
         return connection
 
     def _seconds(self) -> float:
@@ -136,6 +146,7 @@ class Transport:
         try:
             connection = self._connection or self._open(timeout)
             connection.timeout = timeout
+            self._within.allow(timeout)
             if connection.sock is not None:
                 connection.sock.settimeout(timeout)
             connection.putrequest(method, self._path(target), skip_accept_encoding=True)
@@ -163,7 +174,8 @@ class Transport:
                 connection.set_tunnel(host, port, headers=dict(self._endpoint.proxy_headers))
         else:
             connection = http.client.HTTPConnection(*at, timeout=timeout)
-        self._connection = connection
+        self._connection, self._within = connection, Within()
+        connection.response_class = functools.partial(Response, self._within)  # type: ignore[assignment]
         return connection
 
     def _proxy(self) -> tuple[str, int] | None:
@@ -203,7 +215,7 @@ class Transport:
                     what = "longer than 64 MiB" if size > ANSWER_LIMIT else "not complete in time"
                     raise Unavailable(f"unexpected answer from {self._endpoint.server}: {what}")
             response.read()  # read1 leaves an exhausted answer open, and with it the connection
-        except (OSError, http.client.HTTPException) as error:
+        except (OSError, ValueError, http.client.HTTPException) as error:  # a ValueError: a chunk of less than nothing
             self.close()
             raise self._unavailable(error, is_reached=True) from error
         finally:
@@ -215,7 +227,7 @@ class Transport:
         is_redirect = 300 <= response.status < 400
         if kind.startswith("application/json") and not is_redirect:
             try:
-                return json.loads(raw) if raw.strip() else None
+                return objects.json_of(raw) if raw.strip() else None
             except ValueError:
                 pass
         elif response.status < 300 and not raw.strip():
@@ -239,7 +251,8 @@ def _spread(pause: float, asked: str) -> float:
     (Retry-After: 0) gets ours all the same.
     """
     spread = pause * random.uniform(0.5, 1.5)  # noqa: S311 - nothing secret
-    return min(int(asked), LONGEST_PAUSE_SECONDS) if asked.isdigit() and int(asked) else spread
+    is_number = asked.isascii() and asked.isdigit() and len(asked) < 10
+    return min(int(asked), LONGEST_PAUSE_SECONDS) if is_number and int(asked) else spread
 
 
 def _may_repeat(method: str, status: int) -> bool:

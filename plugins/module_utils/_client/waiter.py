@@ -105,7 +105,7 @@ class Waiter:
             try:
                 if is_last or self._version is None:
                     self._read()
-                    is_well = True
+                    is_well = is_last or self._version is not None  # or it would be read again at once
                 else:
                     if not self._watch():
                         self._version = None

@@ -79,6 +79,26 @@ def tracks_items(live: Object, path: Path) -> bool:
     return False
 
 
+def is_unrecorded(live: Object, manager: str, declared: Object) -> bool:
+    """Tell whether a manager wrote fields that it declares by an update, and the apply that was to follow never came.
+
+    It is refused when somebody else writes in between, as the control plane does at once. Nobody would take them back.
+    """
+    fields, applied = _all(declared, ()), _applied(live, manager) or {}
+    ours = [one for one in _entries(live) if (one.get("manager"), one.get("operation")) == (manager, "Update")]
+    return any(_lacks(applied, one.get("fieldsV1") or {}, fields, ()) for one in ours)
+
+
+def _lacks(applied: Object, updated: Object, declared: Object, path: Path) -> bool:
+    for key, inner in updated.items():
+        here = (*path, key[2:])
+        if key not in declared or here in _LEFT_ALONE:
+            continue
+        if key not in applied or _lacks(applied[key], inner, declared[key], here):
+            return True
+    return False
+
+
 def is_patched(live: Object, manager: str, patch: Object) -> bool:
     """Tell whether a merge patch takes away what this manager wrote by a patch: an apply of it would not."""
     ours = [one for one in _entries(live) if (one.get("manager"), one.get("operation")) == (manager, "Update")]

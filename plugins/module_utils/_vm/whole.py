@@ -98,7 +98,8 @@ def for_definition(declared: Object, live: Object) -> Write | None:
     clean = overlay.over_live({}, declared)
     wanted = laid if fields is None else ownership.without_dropped(laid, fields, clean)
     patch = compare.merge_patch(live, wanted)
-    if not patch and not ownership.is_outdated(live, clean):
+    is_known = not ownership.is_outdated(live, clean) and not ownership.is_unrecorded(live, FIELD_MANAGER, clean)
+    if not patch and is_known:
         return None
     apply = Write("apply", _to_apply(declared, live, wanted))
     if not compare.has_nulls(compare.merge_patch(live, laid)) and not ownership.is_patched(live, FIELD_MANAGER, patch):

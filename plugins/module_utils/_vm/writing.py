@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._client.api import Api
+from .._client.api import FIELD_MANAGER, Api
 from .._client.errors import BadArgument, Invalid, VirtError
 from ..kubevirt_api.asked import is_deleting
-from . import compare, field_path
+from . import compare, field_path, ownership
 from .present import Write
 from .request import Terms, VmRequest
 from .service import Interrupted, Outcome
@@ -38,9 +38,11 @@ def changed(api: Api, request: VmRequest, terms: Terms, live: Object, write: Wri
     written = _send(api, request, terms, write)
     hidden = [list(path) for path in terms.hidden]
     if compare.is_same_content(field_path.without(live, hidden), field_path.without(written, hidden)):
-        return Outcome(changed=False, before=live, after=written)
-    done = Outcome(changed=True, method=write.how, before=live, after=written)
-    if write.then is None or terms.check_mode:  # a dry run has stored nothing that something could follow on
+        done = Outcome(changed=False, before=live, after=written)
+        is_over = write.then is None or not ownership.is_unrecorded(written, FIELD_MANAGER, write.then.body)
+    else:
+        done, is_over = Outcome(changed=True, method=write.how, before=live, after=written), write.then is None
+    if is_over or write.then is None or terms.check_mode:  # a dry run has stored nothing that something could follow on
         return done
     metadata = {**write.then.body["metadata"], "resourceVersion": written["metadata"]["resourceVersion"]}
     try:

@@ -172,8 +172,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_WHOLE,
-        line="    if not patch and not ownership.is_outdated(live, clean):",
-        without="    if not patch:",
+        line="is_known = not ownership.is_outdated(live, clean) and",
+        without="is_known =",
         because="A name that was ours once would be taken from who uses it next.",
         tests=_STORIES,
     ),

@@ -16,6 +16,50 @@ _BY_DEADLINE = (f"{_UNITS}/_client/test_deadline.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
+        file="plugins/module_utils/_client/timely.py",
+        line="            if left <= 0:\n",
+        without="            if False:\n",
+        because="An answer that comes byte by byte would be read for ever, and the task with it.",
+        tests=_BY_DEADLINE,
+    ),
+    Guard(
+        file="plugins/module_utils/_client/api.py",
+        line="                _expect_likeness(",
+        without="                (lambda *_unused: None)(",
+        because="A list of what is no object would end in a traceback.",
+        tests=(f"{_UNITS}/_client/test_objects.py",),
+    ),
+    Guard(
+        file="plugins/module_utils/_client/api.py",
+        line="            if token and token == before:",
+        without="            if False:",
+        because="A list that names itself as its next page would be read until memory is full.",
+        tests=(f"{_UNITS}/_client/test_objects.py",),
+        may_hang=True,
+    ),
+    Guard(
+        file="plugins/module_utils/_client/waiter.py",
+        line="is_well = is_last or self._version is not None",
+        without="is_well = True",
+        because="A collection without a version would be read as often as the server can bear.",
+        tests=(f"{_UNITS}/_client/test_objects.py",),
+        may_hang=True,
+    ),
+    Guard(
+        file="plugins/module_utils/_vm/whole.py",
+        line=" and not ownership.is_unrecorded(live, FIELD_MANAGER, clean)",
+        without="",
+        because="What was written beside a null would never be taken back where a controller acts at once, as ours.",
+        tests=(f"{_UNITS}/_vm/test_nothing_is_lost.py",),
+    ),
+    Guard(
+        file="plugins/module_utils/_vm/writing.py",
+        line=" or not ownership.is_unrecorded(written, FIELD_MANAGER, write.then.body)",
+        without=" or True",
+        because="A machine that was replaced would keep its fields for ever where a controller wrote at once.",
+        tests=(f"{_UNITS}/_vm/test_nothing_is_lost.py",),
+    ),
+    Guard(
         file="plugins/module_utils/_client/redact.py",
         line="    if isinstance(value, (int, float)) and not isinstance(value, bool):",
         without="    if False:",

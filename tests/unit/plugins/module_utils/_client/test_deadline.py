@@ -6,12 +6,16 @@
 from __future__ import annotations
 
 import functools
+import http.client
+import io
+import itertools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client import timely
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client import transport as transport_module
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.api import Api, Resource
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.endpoint import Endpoint
@@ -191,6 +195,92 @@ def test_with_no_time_at_all_a_good_answer_is_still_taken(clock: Clock, api_of: 
     api = api_of(Server(clock, page, things={"metadata": {"name": "a"}}))
     with api.bounded(clock.now):
         assert api.get(THINGS, "a")
+
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
+EMPTY = b'{"kind": "List", "metadata": {"resourceVersion": "5"}}'
+LIST = OK + b"Content-Length: %d\r\n\r\n" % len(EMPTY) + EMPTY
+DRIPS = {
+    "a head that does not end": (OK + b"X: ", b"a"),
+    "told to go on": (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+    "the size of a chunk": (CHUNKED, b"0"),
+    "a line that does not end": (CHUNKED, b"1\r\n \r\n"),
+}
+
+
+class Dripping(io.RawIOBase):
+    """What is read from a socket on which something comes every second after a beginning, and never all of it."""
+
+    def __init__(self, clock: Clock, first: bytes, then: bytes) -> None:
+        self._clock, self._parts = clock, itertools.chain([first] if first else [], itertools.repeat(then))
+        self._is_first = bool(first)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        self._clock.now += 0 if self._is_first else 1
+        self._is_first = False
+        assert self._clock.now < 10_000, "nobody waits so long"
+        part = next(self._parts)
+        buffer[: len(part)] = part
+        return len(part)
+
+
+class Drip:
+    """Such a socket."""
+
+    def __init__(self, *said: Any) -> None:
+        self._said = said
+
+    def makefile(self, _mode: str) -> io.BufferedReader:
+        return io.BufferedReader(Dripping(*self._said))
+
+    def sendall(self, _data: bytes) -> None:
+        pass
+
+    def settimeout(self, seconds: float) -> None:
+        assert seconds > 0
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def dripping(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Callable[[Iterator[tuple[bytes, bytes]]], Api]:
+    """An API each connection of which says the next of what is given."""
+    monkeypatch.setattr(timely, "time", SimpleNamespace(monotonic=clock.monotonic))
+
+    def connected(said: Iterator[tuple[bytes, bytes]]) -> Api:
+        def connect(connection: http.client.HTTPConnection) -> None:
+            connection.sock = Drip(clock, *next(said))  # type: ignore[assignment]
+
+        monkeypatch.setattr(http.client.HTTPConnection, "connect", connect)
+        return Api(Transport(Endpoint(server="http://127.0.0.1")))
+
+    return connected
+
+
+Drips = Callable[[Iterator[tuple[bytes, bytes]]], Api]
+
+
+@pytest.mark.parametrize("drip", DRIPS.values(), ids=DRIPS.keys())
+def test_what_comes_byte_by_byte_ends_in_time(clock: Clock, dripping: Drips, drip: tuple[bytes, bytes]) -> None:
+    began = clock.now
+    with pytest.raises(Unavailable):
+        dripping(itertools.repeat(drip)).get(THINGS, "a")
+    assert clock.now - began <= 3 * (transport_module.TIMEOUT_SECONDS + 1) + sum(transport_module.PAUSES_SECONDS)
+
+
+@pytest.mark.parametrize("drip", DRIPS.values(), ids=DRIPS.keys())
+def test_a_watch_that_comes_byte_by_byte_makes_no_wait_longer(
+    clock: Clock, dripping: Drips, drip: tuple[bytes, bytes]
+) -> None:
+    """The collection is read all the same."""
+    began, said = clock.now, itertools.cycle([(LIST, b""), drip])
+    waited(dripping(said), clock)
+    assert SECONDS <= clock.now - began <= SECONDS + LATE_SECONDS + 1.1
 
 
 METADATA = {"name": "web", "namespace": "default", "uid": "u"}

@@ -77,6 +77,11 @@ def answer(status: str, body: bytes = b"", *headers: str) -> bytes:
         ),
         pytest.param(answer("200 OK", b"{", "Content-Type: application/json"), "unexpected answer", id="half JSON"),
         pytest.param(b"nonsense\r\n\r\n", "cannot talk to", id="no HTTP"),
+        pytest.param(
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-5\r\n{}\r\n",
+            "cannot talk to",
+            id="a chunk of less than nothing",
+        ),
         pytest.param(b"", "cannot talk to", id="closed at once"),
     ],
 )
@@ -262,3 +267,8 @@ def test_plain_text_of_a_refusal_is_kept() -> None:
         transport = Transport(Endpoint(server=url))
         assert transport.request("GET", "/") == (503, "service unavailable")
         transport.close()
+
+
+@pytest.mark.parametrize("asked", ["\u00b2", "Fri, 31 Dec 2027 23:59:59 GMT", "-1", "1.5", "9" * 5000, "0", ""])
+def test_who_asks_for_no_pause_that_can_be_read_gets_ours(asked: str) -> None:
+    assert 0.5 <= transport_module._spread(1.0, asked) <= 1.5

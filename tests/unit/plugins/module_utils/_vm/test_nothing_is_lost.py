@@ -237,6 +237,33 @@ def test_a_field_that_was_written_beside_a_null_is_taken_back(world: World, task
     assert "hostname" not in world.vm("web")["spec"]["template"]["spec"]
 
 
+@pytest.mark.parametrize("force", [False, True], ids=["changed", "replaced"])
+def test_what_was_written_stays_ours_although_a_controller_writes_at_once(
+    world: World, task: Task, force: bool
+) -> None:
+    """It acts as soon as the spec changes, so that the record of whose the fields are is refused at first."""
+    task(definition=a_definition(ROOT))
+    selector = {"spec": {"template": {"spec": {"nodeSelector": {"zone": "a"}}}}}
+    world.patch("virtualmachines", "default", "web", selector, dry_run=False)
+    writes: list[str] = []
+
+    def act(method: str, _path: str) -> None:
+        writes.extend([method] if method != "GET" else [])
+        if len(writes) == 2 and method != "GET":
+            note = {"metadata": {"annotations": {"controller.example.org/seen": "1"}}}
+            world.patch("virtualmachines", "default", "web", note, dry_run=False, manager="a-controller")
+
+    world.mischief = act  # type: ignore[assignment]
+    definition = a_definition(ROOT, nodeSelector=None, hostname="h")
+    assert task(definition=definition, force=force)["changed"] is True
+    world.mischief = None
+    sent = len(world.sent("PATCH"))
+    assert task(definition=definition)["changed"] is False
+    assert len(world.sent("PATCH")) == sent, "the record is complete by now"
+    assert task(definition=a_definition(ROOT))["changed"] is True
+    assert "hostname" not in world.vm("web")["spec"]["template"]["spec"]
+
+
 def test_a_null_in_spec_takes_away_what_is_there(world: World, task: Task) -> None:
     task(definition=a_definition(ROOT, nodeSelector={"zone": "a"}))
     assert task(spec={"nodeSelector": None})["changed"] is True

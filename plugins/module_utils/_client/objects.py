@@ -1,0 +1,70 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Read answers, and tell what every object of the API has in common. Whoever answers with something else is no API
+server, whatever it says of its content: then nothing of it is used, and the task says so.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+_TEXTS = ("name", "namespace", "uid", "resourceVersion", "generateName", "deletionTimestamp")
+_MAPPINGS = ("labels", "annotations")
+_LISTS = ("ownerReferences", "managedFields")
+
+
+def json_of(raw: bytes) -> Any:
+    """Return what a text in JSON means; raises ValueError for what is none, or nested too deep to have been meant."""
+    try:
+        return _DECODER.decode(raw.decode())
+    except RecursionError as error:
+        raise ValueError("too deep") from error
+
+
+def _no_number(word: str) -> Any:
+    raise ValueError(f"{word} is not JSON")  # Python reads NaN and Infinity as numbers
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_number)
+
+
+def flaw(obj: Any, *, is_named: bool = True) -> str | None:
+    """Return what is not as it is in any object, None if all is. is_named: it must have a name."""
+    if not isinstance(obj, dict):
+        return "it is not a mapping"
+    metadata = obj.get("metadata")
+    if not isinstance(metadata, dict):
+        return "metadata is not a mapping"
+    if is_named and not metadata.get("name"):
+        return "metadata.name is missing"
+    return _in_metadata(metadata) or _in_rest(obj)
+
+
+def _in_metadata(metadata: dict[str, Any]) -> str | None:
+    for key in _TEXTS:
+        if not isinstance(metadata.get(key) or "", str):
+            return f"metadata.{key} is not a text"
+    for key in ("name", "namespace", "resourceVersion"):  # become parts of an address
+        if not (metadata.get(key) or "").isascii():
+            return f"metadata.{key} has characters that none has"
+    for key in _MAPPINGS:
+        if not isinstance(metadata.get(key) or {}, dict):
+            return f"metadata.{key} is not a mapping"
+    return next(
+        (f"metadata.{key} is not a list of mappings" for key in _LISTS if not _is_list(metadata.get(key))), None
+    )
+
+
+def _in_rest(obj: dict[str, Any]) -> str | None:
+    for key in ("spec", "status"):
+        if not isinstance(obj.get(key) or {}, dict):
+            return f"{key} is not a mapping"
+    if not _is_list((obj.get("status") or {}).get("conditions")):
+        return "status.conditions is not a list of mappings"
+    return None
+
+
+def _is_list(value: Any) -> bool:
+    return value is None or (isinstance(value, list) and all(isinstance(one, dict) for one in value))
