@@ -42,3 +42,14 @@ def test_no_module_asks_for_a_newer_go_than_we_fetch() -> None:
     for module in modules.MODULES:
         (wanted,) = re.findall(r"^go (\S+)$", (SOURCES / module.name / "go.mod").read_text(), re.MULTILINE)
         assert tuple(map(int, wanted.split("."))) <= EXACT
+
+
+def test_what_several_modules_need_they_need_in_one_version() -> None:
+    """So that it is compiled once: a package is another one as soon as one that it imports is."""
+    versions: dict[str, set[str]] = {}
+    for module in modules.MODULES:
+        text = (SOURCES / module.name / "go.mod").read_text()
+        required = dict(re.findall(r"^\s+(\S+) (v\S+)", text, re.MULTILINE))
+        for name, version in (required | dict(re.findall(r"(\S+) => \S+ (v\S+)", text))).items():
+            versions.setdefault(name, set()).add(version)
+    assert {name: found for name, found in versions.items() if len(found) > 1} == {}
