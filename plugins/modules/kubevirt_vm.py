@@ -52,9 +52,9 @@ options:
   definition:
     description:
       - A VirtualMachine as the API has it; C(apiVersion) and C(kind) may be left out.
-      - A definition with a C(spec) is the whole. What an earlier task of this module declared and this one does not is taken
-        away, except the run strategy; what others added stays. Without it, the other options change what they name and
-        leave the rest alone.
+      - A definition with a C(spec) is the whole. What an earlier definition of this module declared and this one does not is
+        taken away, except the run strategy; what others added stays, and what options alone have changed. Without it, the
+        other options change what they name and leave the rest alone.
       - Whose the entries of lists are is noted, without any value, in the annotation C(virtops.kubevirt/declared-items).
       - What the server made (C(status), C(metadata.uid) and the like) may be in it and is left aside.
       - A key with the value V(null) is taken away.
@@ -302,9 +302,9 @@ options:
         definition:
           description:
             - A VirtualMachine as the API has it; C(apiVersion) and C(kind) may be left out.
-            - A definition with a C(spec) is the whole. What an earlier task of this module declared and this one does not is taken
-              away, except the run strategy; what others added stays. Without it, the other options change what they name and
-              leave the rest alone.
+            - A definition with a C(spec) is the whole. What an earlier definition of this module declared and this one does not is
+              taken away, except the run strategy; what others added stays, and what options alone have changed. Without it, the
+              other options change what they name and leave the rest alone.
             - Whose the entries of lists are is noted, without any value, in the annotation C(virtops.kubevirt/declared-items).
             - What the server made (C(status), C(metadata.uid) and the like) may be in it and is left aside.
             - A key with the value V(null) is taken away.
