@@ -27,7 +27,8 @@ from ansible_collections.virtops.kubevirt.plugins.module_utils._client import Pa
 
 ROOT = Path(__file__).resolve().parents[4]
 LOADED = {
-    "_client": "api argspec endpoint errors frame kubeconfig kubeconfig_shape paths redact shapes transport",
+    "_client": "api argspec endpoint errors frame kubeconfig kubeconfig_shape objects paths redact shapes"
+    " timely transport",
     "_vm": "argspec batch cluster compare field_path keyed_lists manifest overlay present request service shape",
     "kubevirt_api": "asked names run_strategies",
 }
