@@ -29,6 +29,8 @@ from lab.progress import Count, Progress, terminal_of
 
 TICK_SECONDS = 1.0
 LAST_LINES = 20
+_PATIENT = {"GOGC": "400"}
+"""A fourteenth less time for compilers, and 0.7 instead of 0.4 GB for the largest package."""
 
 
 def compile_module(go: Go, module: Module, output: Path, progress: Progress) -> None:
@@ -80,7 +82,7 @@ def _run_go(go: Go, module: Module, arguments: Sequence[str], hear: Callable[[st
         subprocess.Popen(
             [str(go.program), *arguments],
             cwd=SOURCES / module.name,
-            env={**os.environ, **ENVIRONMENT, **go.environment},
+            env={**_PATIENT, **os.environ, **ENVIRONMENT, **go.environment},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.PIPE,

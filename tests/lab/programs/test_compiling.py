@@ -71,6 +71,18 @@ def test_both_are_asked_about_the_same_packages(tmp_path: Path) -> None:
     assert f"build -v {shared} -o {tmp_path}/out/etcd ." in built
 
 
+@pytest.mark.parametrize(("set_to", "used"), [(None, "400"), ("50", "50")], ids=["not set", "set"])
+def test_compilers_collect_less_garbage_unless_the_user_says_how_much(
+    set_to: str | None, used: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("GOGC", raising=False)
+    if set_to:
+        monkeypatch.setenv("GOGC", set_to)
+    go = a_go(tmp_path, listing="true", building=f"echo $GOGC >> {tmp_path}/asked")
+    compile_module(go, ETCD, tmp_path / "out", print)
+    assert (tmp_path / "asked").read_text().splitlines()[-1] == used
+
+
 @pytest.mark.parametrize(
     ("listing", "building", "word"),
     [("echo no network >&2; exit 1", "true", "list"), ("true", "echo c/x.go: syntax error >&2; exit 2", "build")],
