@@ -85,8 +85,7 @@ def is_unrecorded(live: Object, manager: str, declared: Object) -> bool:
     It is refused when somebody else writes in between, as the control plane does at once. Nobody would take them back.
     """
     fields, applied = _all(declared, ()), _applied(live, manager) or {}
-    ours = [one for one in _entries(live) if (one.get("manager"), one.get("operation")) == (manager, "Update")]
-    return any(_lacks(applied, one.get("fieldsV1") or {}, fields, ()) for one in ours)
+    return any(_lacks(applied, updated, fields, ()) for updated in _updated(live, manager))
 
 
 def _lacks(applied: Object, updated: Object, declared: Object, path: Path) -> bool:
@@ -101,8 +100,13 @@ def _lacks(applied: Object, updated: Object, declared: Object, path: Path) -> bo
 
 def is_patched(live: Object, manager: str, patch: Object) -> bool:
     """Tell whether a merge patch takes away what this manager wrote by a patch: an apply of it would not."""
+    return any(_takes_from(updated, patch) for updated in _updated(live, manager))
+
+
+def _updated(live: Object, manager: str) -> list[Object]:
+    """Return the fields that this manager wrote otherwise than by an apply."""
     ours = [one for one in _entries(live) if (one.get("manager"), one.get("operation")) == (manager, "Update")]
-    return any(_takes_from(one.get("fieldsV1") or {}, patch) for one in ours)
+    return [one.get("fieldsV1") or {} for one in ours]
 
 
 def _takes_from(fields: Object, patch: Object) -> bool:

@@ -76,7 +76,7 @@ GUARDS: tuple[Guard, ...] = (
         line="        for one in (self._far, self._ours):\n            one.close()\n",
         without="        with self._lock:\n            self._far.close()\n            self._ours.close()\n",
         because="A close may wait for whoever sent a socket, and who would end that wait waits for the lock.",
-        tests=("tests/controlplane/hypervisor/test_hostile.py",),
+        tests=_BY_HOSTILE,
     ),
     Guard(
         file="controlplane/hypervisor/connection.py",

@@ -9,8 +9,11 @@ A message is a length that counts itself, six numbers (program, version, procedu
 
 from __future__ import annotations
 
+import os
 import socket
 import struct
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -452,3 +455,9 @@ class Hostile:
                     caller.answer(program, procedure, serial)
         except (EOFError, OSError):
             caller.wire.close()
+
+
+def in_own_process(script: str, uri: str) -> subprocess.CompletedProcess[str]:
+    """Run a script, whose argument is a server's URI, where a process may end or stand still by it. Blocks."""
+    command = [sys.executable, "-c", script, uri]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=os.getcwd())

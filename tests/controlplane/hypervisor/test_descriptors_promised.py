@@ -11,10 +11,7 @@ own.
 from __future__ import annotations
 
 import asyncio
-import os
 import struct
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -66,11 +63,8 @@ def promise(caller: Caller, program: int, procedure: int, serial: int) -> bool:
 
 async def test_who_promises_descriptors_keeps_neither_a_thread_nor_the_loop(tmp_path: Path) -> None:
     server = Hostile(tmp_path / "s", promise)
-    command = [sys.executable, "-c", ASK_TWICE, server.uri]
     try:
-        done = await asyncio.to_thread(
-            subprocess.run, command, capture_output=True, text=True, timeout=60, check=False, cwd=os.getcwd()
-        )
+        done = await asyncio.to_thread(hostile.in_own_process, ASK_TWICE, server.uri)
     finally:
         server.close()
     assert (done.returncode, done.stderr) == (0, "")

@@ -10,10 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import os
 import socket
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -53,12 +50,6 @@ asyncio.run(main())
 """
 
 
-def opening(uri: str) -> subprocess.CompletedProcess[str]:
-    """Open a connection in a process of its own, and say what came of it."""
-    command = [sys.executable, "-c", OPEN_ONE, uri]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=os.getcwd())
-
-
 def early(procedure: int, data: bytes) -> hostile.Behaviour:
     """Say something before the answer to a call, and then the answer."""
 
@@ -76,7 +67,7 @@ async def test_an_event_before_the_connection_is_open_ends_that_connection_and_n
 ) -> None:
     server = Hostile(tmp_path / "s", early(procedure, EVENT_OF_START))
     try:
-        done = await asyncio.to_thread(opening, server.uri)
+        done = await asyncio.to_thread(hostile.in_own_process, OPEN_ONE, server.uri)
     finally:
         server.close()
     assert (done.returncode, done.stdout) == (0, "refused\n"), done.stderr
@@ -85,7 +76,7 @@ async def test_an_event_before_the_connection_is_open_ends_that_connection_and_n
 async def test_whoever_asks_whether_we_are_there_meanwhile_is_answered(tmp_path: Path) -> None:
     server = Hostile(tmp_path / "s", early(hostile.OPEN, PING))
     try:
-        done = await asyncio.to_thread(opening, server.uri)
+        done = await asyncio.to_thread(hostile.in_own_process, OPEN_ONE, server.uri)
     finally:
         server.close()
     assert (done.returncode, done.stdout) == (0, "open\n"), done.stderr
