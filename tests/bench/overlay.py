@@ -69,8 +69,8 @@ def run(report: Report) -> None:
     """
     looks: dict[int, float] = {}
     for outstanding in (FEW, MANY):
-        _unused, overlay = a_stage(outstanding)
-        looks[outstanding] = microseconds(lambda number: overlay.indexed("owner", f"owner-{number % FEW}"))  # noqa: B023
+        stage = a_stage(outstanding)
+        looks[outstanding] = microseconds(lambda number: stage[1].indexed("owner", f"owner-{number % FEW}"))  # noqa: B023
     report(
         {
             "name": "overlay-by-owner",
@@ -82,7 +82,7 @@ def run(report: Report) -> None:
             "ratio": round(looks[MANY] / looks[FEW], 2),
         }
     )
-    store, _unused = a_stage(0)
+    store = a_stage(0)[0]
     report(
         {
             "name": "overlay-idle",
@@ -90,7 +90,7 @@ def run(report: Report) -> None:
             "unit": "us per move of the position, nothing outstanding",
         }
     )
-    store, _unused = a_stage(MANY)
+    store = a_stage(MANY)[0]
     began = time.perf_counter()
     store.move(3 * MANY)
     ended = (time.perf_counter() - began) / MANY * 1e6

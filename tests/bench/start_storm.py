@@ -66,7 +66,7 @@ class Storm:
         self.caches = {one: cache.Store(one, INDEXES.get(one)) for one in RESOURCES}
         self._read = dict.fromkeys(RESOURCES, 0)
         overlays = {one: Overlay(kept) for one, kept in self.caches.items()}
-        remembering = RememberingApi(self.api, overlays)  # type: ignore[arg-type]
+        remembering = RememberingApi(self.api, overlays)
         self._reconcilers = real_reconcilers(overlays=overlays, api=remembering, clock=self.clock, events=Told())
         self._queues = tuple(Queue(BackOff(lambda: 0.5)) for _unused in self._reconcilers)
         connect(

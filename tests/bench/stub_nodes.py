@@ -102,7 +102,9 @@ class StubNodes:
             patch = {"status": {"phase": "Succeeded"}, "metadata": {"uid": owner["uid"]}}
             await self._client.patch(VIRTUAL_MACHINE_INSTANCE, vmi, patch, subresource="status")
         await self._client.patch(POD, key, {"status": DONE}, subresource="status")
-        await self._client.delete(POD, key, uid=uid, grace_period_seconds=0)
+        at_once = {"gracePeriodSeconds": 0, "preconditions": {"uid": uid}}  # as a kubelet, which waited for its end
+        path = f"/api/v1/namespaces/{key.namespace}/pods/{key.name}"
+        await self._client.transport.send(Request("DELETE", path, "delete", json.dumps(at_once).encode()))
 
     async def _start(self, key: Key, vmi: Json) -> None:
         """Say that the guest runs, and that it is ready, in one write as virt-handler does."""
