@@ -6,13 +6,14 @@
 
 STEPS ?= 10000
 SEED ?= 1
+SECONDS ?= 3600
 NAMESPACE ?= default
 PYTHON ?= python3
 VENV := .venv
 export NAMESPACE
 
 .DEFAULT_GOAL := help
-.PHONY: help deps inputs quickstart test test-unit lint guards simulate bench clean
+.PHONY: help deps inputs quickstart test test-unit lint guards simulate chaos bench clean
 
 help:  ## Say what can be made
 	@sed -n 's/^\([a-z-]*\):.*##/\1:/p' $(MAKEFILE_LIST)
@@ -40,6 +41,9 @@ guards: deps  ## Take every guard out once and see a test miss it: make guards O
 
 simulate: deps  ## The reconcilers under random faults: make simulate STEPS=100000 SEED=7
 	@$(VENV)/bin/python -m tests.controlplane.simulation --steps $(STEPS) --seed $(SEED)
+
+chaos: deps  ## Random people and random faults on two nodes: make chaos SECONDS=3600 SEED=7
+	@$(VENV)/bin/python -m tests.chaos --seconds $(SECONDS) --seed $(SEED)
 
 bench: deps  ## The benchmarks: one JSON line per figure
 	@$(VENV)/bin/python -m tests.bench

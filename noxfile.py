@@ -48,7 +48,7 @@ def lint(session: nox.Session) -> None:
     session.run("ruff", "format", "--check", ".")
     session.run("ruff", "check", ".")
     session.run("python", "-m", "tests.sanity.comparisons")
-    session.run("mypy", "controlplane", "plugins/module_utils/kubevirt_api", "lab")
+    session.run("mypy", "controlplane", "plugins/module_utils/kubevirt_api", "lab", "tests/bench", "tests/chaos")
     session.run("lint-imports")
     session.run("yamllint", "--strict", ".")
     with tempfile.TemporaryDirectory() as directory:

@@ -1,0 +1,53 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What was done to whom, when, and what came of it: printed as it happens, and asked afterwards why a guest ended."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+Names = frozenset[str]
+
+
+@dataclass(frozen=True)
+class Deed:
+    """Something that may end guests, or not."""
+
+    at: float
+    """When it was begun (monotonic)."""
+    what: str
+    ends: Names
+    """Whose guests it may end: vm/NAME, vmi/NAME, vmirs/NAME, uid/UID of an instance, node/NAME."""
+
+
+@dataclass
+class Journal:
+    """Every deed, in its order."""
+
+    say: Callable[[str], None]
+    began: float = field(default_factory=time.monotonic)
+    deeds: list[Deed] = field(default_factory=list)
+    surprises: list[str] = field(default_factory=list)
+    """Answers that no user should get."""
+
+    def note(self, what: str, *, ends: Iterable[str] = ()) -> None:
+        """Write down what is about to be done."""
+        deed = Deed(time.monotonic(), what, frozenset(ends))
+        self.deeds.append(deed)
+        self.say(json.dumps({"at": round(deed.at - self.began, 1), "does": what}))
+
+    def answer(self, said: str, *, is_surprise: bool = False) -> None:
+        """Write down what came of it."""
+        if is_surprise:
+            self.surprises.append(f"{self.deeds[-1].what}: {said}")
+        self.say(json.dumps({"at": round(time.monotonic() - self.began, 1), "said": said[:300]}))
+
+    def why(self, names: Names, since: float, until: float) -> str | None:
+        """Say which deed may have ended a guest that has these names; None when there was none in that time."""
+        found = (one for one in reversed(self.deeds) if since <= one.at <= until and one.ends & names)
+        deed = next(found, None)
+        return None if deed is None else deed.what

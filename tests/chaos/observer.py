@@ -1,0 +1,113 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Guests, counted from outside: the QEMU processes in a lab's control groups, and nothing that anybody says of them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lab.machines.cgroup import lab_group
+
+LOOK_SECONDS = 0.2
+
+
+@dataclass(frozen=True, order=True)
+class Guest:
+    """A QEMU process that runs a domain."""
+
+    machine: str
+    """Its firmware's UUID: that of its machine, in every run."""
+    instance: str
+    """The UID of its VMI, which is its domain's name."""
+    node: str
+    pid: int
+    began: int
+    """Ticks since the host's boot: with the pid no other process."""
+
+
+@dataclass
+class Life:
+    """When a guest was seen (monotonic)."""
+
+    first: float
+    last: float
+    is_over: bool = False
+
+
+@dataclass
+class Observer:
+    """Looks five times a second, from a thread of its own, until it is told to end."""
+
+    lab: str
+    proc: Path = Path("/proc")
+    lives: dict[Guest, Life] = field(default_factory=dict)
+    doubles: list[str] = field(default_factory=list)
+    looks: int = 0
+    _ends: threading.Event = field(default_factory=threading.Event)
+    _thread: threading.Thread | None = None
+
+    def __enter__(self) -> Observer:
+        self._thread = threading.Thread(target=self._run, name="observer", daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_unused: object) -> None:
+        self._ends.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._ends.wait(LOOK_SECONDS):
+            self.look()
+
+    def look(self) -> list[Guest]:
+        """Take note of every guest that there is."""
+        found, now = sorted(self._guests()), time.monotonic()
+        self.looks += 1
+        self._compare(found)
+        for one in found:
+            self.lives.setdefault(one, Life(now, now)).last = now
+        for one, life in self.lives.items():
+            life.is_over = life.is_over or (life.last < now and not self._is_alive(one))
+        return found
+
+    def _compare(self, found: list[Guest]) -> None:
+        """Complain of two guests of one machine. A look takes a moment: both must be there after it."""
+        by_machine = defaultdict[str, list[Guest]](list)
+        for one in found:
+            by_machine[one.machine].append(one)
+        for several in by_machine.values():
+            alive = [one for one in several if self._is_alive(one)] if len(several) > 1 else several
+            text = f"two guests of one machine: {alive}"
+            if len(alive) > 1 and text not in self.doubles:
+                self.doubles.append(text)
+
+    def _is_alive(self, guest: Guest) -> bool:
+        return self._read(guest.pid) == guest
+
+    def _guests(self) -> Iterator[Guest]:
+        for entry in self.proc.iterdir():
+            if entry.name.isdecimal() and (guest := self._read(int(entry.name))) is not None:
+                yield guest
+
+    def _read(self, pid: int) -> Guest | None:
+        """Return a process that is a guest of the lab; one that has ended, and waits to be buried, is none."""
+        try:
+            words = (self.proc / str(pid) / "cmdline").read_bytes().decode(errors="replace").split("\0")
+            if not words[0].endswith("/qemu-system-x86_64") or "-uuid" not in words:
+                return None
+            groups = (self.proc / str(pid) / "cgroup").read_text()
+            began = int((self.proc / str(pid) / "stat").read_text().rpartition(")")[2].split()[19])
+        except (OSError, ValueError):
+            return None
+        _unused, here, rest = groups.partition(f"/{lab_group(self.lab)}/")
+        if not here:
+            return None
+        instance = words[words.index("-name") + 1].removeprefix("guest=").partition(",")[0]
+        return Guest(words[words.index("-uuid") + 1], instance, rest.partition("/")[0], pid, began)

@@ -1,0 +1,60 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which instance was whose: read of the API again and again, and never forgotten."""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from lab import Lab
+from lab.errors import ApiError
+from tests.chaos.journal import Names
+
+LOOK_SECONDS = 0.5
+VMIS = "/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances"
+OWNERS = {"VirtualMachine": "vm", "VirtualMachineInstanceReplicaSet": "vmirs"}
+
+
+@dataclass
+class Roster:
+    """A VMI stays until its guest is gone, so that whoever looks twice a second has seen each that had one."""
+
+    lab: Lab
+    names: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """UID of a VMI -> what deeds call it."""
+    _ends: threading.Event = field(default_factory=threading.Event)
+    _thread: threading.Thread | None = None
+
+    def __enter__(self) -> Roster:
+        self._thread = threading.Thread(target=self._run, name="roster", daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_unused: object) -> None:
+        self._ends.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        api = self.lab.api()
+        while not self._ends.wait(LOOK_SECONDS):
+            try:
+                listed = api.get(VMIS)
+            except ApiError:
+                continue  # it was killed; the next look is another connection
+            for vmi in listed["items"] if listed else ():
+                self._note(vmi["metadata"])
+
+    def _note(self, meta: dict[str, object]) -> None:
+        uid = str(meta["uid"])
+        self.names[uid] |= {f"uid/{uid}", f"vmi/{meta['name']}"}
+        owners = meta.get("ownerReferences") or []
+        assert isinstance(owners, list)
+        self.names[uid] |= {f"{OWNERS[one['kind']]}/{one['name']}" for one in owners if one["kind"] in OWNERS}
+
+    def known(self, uid: str) -> Names:
+        """Return what deeds call an instance."""
+        return frozenset(self.names.get(uid, ()))

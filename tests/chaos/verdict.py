@@ -1,0 +1,98 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is wrong after chaos: two guests of a machine, a guest that ended for no reason, a machine not as declared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tests.chaos.journal import Journal
+from tests.chaos.observer import Guest, Life, Observer
+from tests.chaos.roster import Roster
+from tests.e2e.cluster import Cluster, KubectlFailed
+
+SLACK_SECONDS = 2.0
+"""Between what is begun and what is seen of it."""
+GRACE_SECONDS = 90.0
+"""What is asked of a guest may take: its grace period, and the pauses and faults that it waits out."""
+BY_PHASE = {"Running": ("Running", "Paused"), "Succeeded": ("Stopped",), "Failed": ("Stopped", "CrashLoopBackOff")}
+
+Object = dict[str, Any]
+
+
+def ended_for_no_reason(observer: Observer, roster: Roster, journal: Journal) -> Iterator[str]:
+    """Name each guest that ended though nobody did anything that may end it since the one before it."""
+    before: dict[str, float] = {}
+    for guest, life in sorted(observer.lives.items(), key=lambda one: one[1].first):
+        since = before.get(guest.machine, journal.began) - GRACE_SECONDS
+        before[guest.machine] = life.last
+        if life.is_over and not journal.why(_names(guest, roster), since, life.last + SLACK_SECONDS):
+            yield f"{guest} ended at {life.last - journal.began:.1f} s, and nobody did anything to it"
+
+
+def _names(guest: Guest, roster: Roster) -> frozenset[str]:
+    return roster.known(guest.instance) | {f"node/{guest.node}", f"uid/{guest.instance}"}
+
+
+def lives(observer: Observer) -> list[Life]:
+    """Return how long each guest was there, the first first."""
+    return sorted(observer.lives.values(), key=lambda one: one.first)
+
+
+def not_as_declared(cluster: Cluster, observer: Observer) -> list[str]:
+    """Say what is not as the objects want it, now that nothing is done any more."""
+    try:
+        vms, vmis, pods = (cluster.list(kind, "-n", "default") for kind in ("vm", "vmi", "pods"))
+        sets = cluster.list("vmirs", "-n", "default")
+    except KubectlFailed as error:
+        return [str(error)]
+    found = {one["metadata"]["name"]: one for one in vmis}
+    wrong = [text for vm in vms if (text := _of_vm(vm, found.get(vm["metadata"]["name"])))]
+    wrong += [text for one in sets if (text := _of_set(one, vmis))]
+    return wrong + _of_guests(observer.look(), vmis) + _of_pods(pods, vmis)
+
+
+def _of_vm(vm: Object, vmi: Object | None) -> str:
+    name, strategy, said = vm["metadata"]["name"], vm["spec"]["runStrategy"], vm.get("status", {})
+    word, phase = said.get("printableStatus", ""), "" if vmi is None else vmi["status"].get("phase", "")
+    if "deletionTimestamp" in vm["metadata"]:
+        return f"vm/{name} is still going"
+    if strategy == "Always" and (phase != "Running" or not said.get("ready")):
+        return f"vm/{name} is to run always, and is {word} ({phase}, ready {said.get('ready')})"
+    if strategy == "Halted" and (vmi is not None or word != "Stopped"):
+        return f"vm/{name} is halted, and is {word} ({phase})"
+    if word not in BY_PHASE.get(phase, ("Stopped", "CrashLoopBackOff")):
+        return f"vm/{name} says {word} of an instance that is {phase or 'not there'}"
+    if vmi is not None and _owner(vmi) != vm["metadata"]["uid"]:
+        return f"vm/{name} has an instance that is not its own"
+    asked = said.get("stateChangeRequests")
+    return f"vm/{name} has still to do {asked}" if asked else ""
+
+
+def _of_set(one: Object, vmis: list[Object]) -> str:
+    name, wanted = one["metadata"]["name"], one["spec"].get("replicas", 1)
+    count = sum(_owner(vmi) == one["metadata"]["uid"] and vmi["status"].get("phase") == "Running" for vmi in vmis)
+    if one["spec"].get("paused") or count == wanted == one["status"].get("readyReplicas", 0):
+        return ""
+    return f"vmirs/{name} wants {wanted}, {count} run, it says {one['status'].get('readyReplicas', 0)}"
+
+
+def _of_guests(guests: list[Guest], vmis: list[Object]) -> list[str]:
+    running = sorted(one["metadata"]["uid"] for one in vmis if one["status"].get("phase") == "Running")
+    there = sorted(one.instance for one in guests)
+    return [] if running == there else [f"{running} run, and the guests are {there}"]
+
+
+def _of_pods(pods: list[Object], vmis: list[Object]) -> list[str]:
+    uids = {one["metadata"]["uid"] for one in vmis}
+    going = [one["metadata"]["name"] for one in pods if one["status"].get("phase") in ("Pending", "Running")]
+    alive = [_owner(one) for one in pods if one["metadata"]["name"] in going]
+    twice = {one for one in alive if alive.count(one) > 1}
+    left = {one for one in alive if one not in uids}
+    return [f"launchers without an instance, or two of one: {twice | left} of {going}"] if twice | left else []
+
+
+def _owner(one: Object) -> str:
+    return next((str(ref["uid"]) for ref in one["metadata"].get("ownerReferences", ()) if ref.get("controller")), "")

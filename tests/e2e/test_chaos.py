@@ -1,0 +1,20 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A minute of chaos (tests/chaos): what an hour of it finds, `make chaos` says."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.chaos.__main__ import chaos
+from tests.e2e.deployed import deployed
+
+pytestmark = pytest.mark.lab
+
+SECONDS, SEED = 60.0, 1
+
+
+def test_a_minute_of_random_people_and_faults_makes_no_second_guest_and_loses_none() -> None:
+    with deployed("chaos", nodes=2) as cluster:
+        assert chaos(cluster, seconds=SECONDS, seed=SEED, say=print) == []
