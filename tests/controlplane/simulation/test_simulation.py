@@ -14,7 +14,7 @@ import pytest
 from tests.controlplane.simulation.mutants import MUTANTS, failure_of
 from tests.controlplane.simulation.run import Simulation
 
-SEEDS = range(1, 7)
+SEEDS = range(1, 11)
 """Of 10,000 steps each: about seven seconds of a processor."""
 MUTANT_SEEDS = range(1, 21)
 """Not picked: one after the other, until one finds it."""
