@@ -14,8 +14,9 @@ from __future__ import annotations
 import hashlib
 
 import msgspec
+from kubevirt_api.run_strategies import ALWAYS
 
-from controlplane.api.objects.phase import is_final
+from controlplane.api.objects.phase import SUCCEEDED, is_final
 from controlplane.api.objects.vm import StartFailure
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.virt_controller.stamps import parse_stamp, render_stamp
@@ -30,9 +31,15 @@ def is_failed_start(world: World, own: VirtualMachineInstance) -> bool:
     """Tell whether the instance ended by itself without ever having run, which counts for the back-off.
 
     One that was deleted first was ended by somebody: by a person, or by us, who record a failure before we delete.
+    One that succeeded counts only where another follows whatever it was: a guest may power off at its first breath.
     """
-    ended = is_final(own.status.phase) and not own.has_run
+    ended = is_final(own.status.phase) and not own.has_run and not _is_enough(world, own)
     return ended and world.vm.run_strategy in COUNTED and not world.is_stopping
+
+
+def _is_enough(world: World, own: VirtualMachineInstance) -> bool:
+    """Tell whether the run was the last: nothing waits after it, and a loop that never ends would be told for ever."""
+    return own.status.phase == SUCCEEDED and world.vm.run_strategy != ALWAYS
 
 
 def is_recorded(world: World, own: VirtualMachineInstance) -> bool:
@@ -46,7 +53,7 @@ def next_start_failure(world: World) -> StartFailure | None:
     own, old = world.own, world.vm.status.start_failure
     if not world.is_strategy_known:
         return old
-    if world.vm.run_strategy not in COUNTED or (own is not None and own.has_run):
+    if world.vm.run_strategy not in COUNTED or (own is not None and (own.has_run or _is_enough(world, own))):
         return None
     if own is None or not is_failed_start(world, own) or is_recorded(world, own):
         return _believable(world, old)

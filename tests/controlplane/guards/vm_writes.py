@@ -24,6 +24,13 @@ _BY_INSTANCE = ("tests/controlplane/virt_controller/vm/test_instance.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
+        file=_FAILURE,
+        line="    return own.status.phase == SUCCEEDED and world.vm.run_strategy != ALWAYS\n",
+        without="    return False\n",
+        because="A machine that is rightly off would say for ever that it is in a crash loop.",
+        tests=_BY_FAILURE,
+    ),
+    Guard(
         file=_STATUS,
         line="    has_instance = world.own is not None and not world.is_stopping\n",
         without="    has_instance = world.own is not None\n",

@@ -94,11 +94,20 @@ def test_a_run_that_somebody_ended_is_no_failed_start(world: World) -> None:
         vm_world(a_vm(**looping()), a_vmi("Failed", ran=True)),
         vm_world(a_vm("Halted", **looping())),
         vm_world(a_vm("Manual", **looping())),
+        vm_world(a_vm("RerunOnFailure", **looping()), a_vmi("Succeeded")),
+        vm_world(a_vm("Once", **looping()), a_vmi("Succeeded")),
     ],
-    ids=["it runs", "it ran", "it is halted", "a human decides"],
+    ids=["it runs", "it ran", "it is halted", "a human decides", "no rerun after success", "once, and well"],
 )
 def test_failed_starts_are_forgotten(world: World) -> None:
     assert next_start_failure(world) is None
+
+
+def test_a_run_that_ended_well_before_it_was_seen_running_counts_where_another_follows_at_once() -> None:
+    """A guest that powers off at its first breath would be made again without a pause."""
+    failure = next_start_failure(vm_world(a_vm("Always"), a_vmi("Succeeded")))
+    assert failure is not None
+    assert failure.consecutive_fail_count == 1
 
 
 @pytest.mark.parametrize(
