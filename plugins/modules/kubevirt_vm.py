@@ -478,11 +478,11 @@ options:
               machine itself declares (C(terminationGracePeriodSeconds)).
           type: int
         state:
-          description: State of this VirtualMachine; O(state) by default.
+          description: What it is to be; O(state) by default.
           type: str
           choices: [absent, present, restarted, started, stopped, paused, unpaused, reset, softrebooted]
         force:
-          description: Replace this VirtualMachine; O(force) by default.
+          description: Whether to replace it; O(force) by default.
           type: bool
 seealso:
   - module: virtops.kubevirt.kubevirt_vmi

@@ -9,12 +9,13 @@ DOCUMENTATION = r"""
 module: kubevirt_vmi
 short_description: Declare and operate KubeVirt virtual machine instances
 description:
-  - Creates and deletes VirtualMachineInstances of C(kubevirt.io), which are one run of a guest each, and pauses, resets,
-    reboots and freezes guests that run.
+  - Creates and deletes VirtualMachineInstances of C(kubevirt.io), which are one run of a guest each, one or many in a task,
+    and pauses, resets, reboots and freezes guests that run.
   - For a machine that is to be started and stopped, changed and kept, use M(virtops.kubevirt.kubevirt_vm). The guest of
     such a machine can be operated here as well; its instance has its name.
   - Works with the control plane of this collection and with upstream KubeVirt.
-  - What is there is read first and compared; a task that changes nothing sends one request and writes nothing.
+  - What is there is read first and compared; a task that changes nothing sends one request for a VirtualMachineInstance,
+    or one for all of a namespace, and writes nothing.
 author:
   - virtops.kubevirt contributors (@virtops)
 extends_documentation_fragment:
@@ -96,6 +97,174 @@ options:
       - A task that waited in vain fails with the reason, from the instance, its Pod and their events.
     type: bool
     default: false
+  vmis:
+    description:
+      - Several VirtualMachineInstances, worked on at the same time and waited for together.
+      - The task's own options stand in for what an entry leaves out. A task with errors does all that it can and then fails.
+      - Mutually exclusive with O(name) and O(generate_name).
+    type: list
+    elements: dict
+    suboptions:  # as above; written by python -m tests.sanity.vms_options
+        name:
+          description:
+            - Name of the VirtualMachineInstance.
+            - Mutually exclusive with O(vmis[].generate_name).
+          type: str
+        generate_name:
+          description:
+            - Beginning of a name that the server completes. Every run makes another VirtualMachineInstance.
+            - Only with O(vmis[].state=present). Mutually exclusive with O(vmis[].name).
+          type: str
+        namespace:
+          description:
+            - Namespace of the VirtualMachineInstance. Needed here or in O(vmis[].definition).
+          type: str
+        annotations:
+          description:
+            - Annotations of the VirtualMachineInstance. Those that are there already stay.
+          type: dict
+        labels:
+          description:
+            - Labels of the VirtualMachineInstance. Those that are there already stay.
+          type: dict
+        start_paused:
+          description:
+            - The guest begins paused; O(vmis[].state=unpaused) lets it run.
+          type: bool
+        state:
+          description: What it is to be; O(state) by default.
+          type: str
+          choices: [absent, present, paused, unpaused, reset, softrebooted, frozen, unfrozen]
+        unfreeze_timeout:
+          description:
+            - Seconds after which the file systems of a guest that O(vmis[].state=frozen) freezes are thawed by themselves, if nobody has
+              asked for that before. V(0) means never. Those that are frozen already keep the end that they have.
+            - A guest whose file systems are frozen hangs at its next write; whoever freezes it may die before thawing it.
+            - When left out, 300.
+          type: int
+        force:
+          description: Whether to replace it; O(force) by default.
+          type: bool
+        definition:
+          description:
+            - The object as the API has it; C(apiVersion) and C(kind) may be left out. Other options are laid over it.
+            - What the server made (C(status), C(metadata.uid) and the like) may be in it and is left aside.
+            - A key with the value V(null) is taken away.
+          type: dict
+          aliases: [resource_definition]
+        spec:
+          description:
+            - The C(spec) of a VirtualMachineInstance, laid over the one in O(vmis[].definition).
+            - Disks, volumes, interfaces, networks, filesystems, GPUs and host devices are joined by name, as with O(vmis[].disks).
+              Any other list is a whole.
+          type: dict
+        cpu:
+          description:
+            - The guest's processors.
+          type: dict
+          suboptions:
+            cores:
+              description: Cores of each socket.
+              type: int
+            sockets:
+              description: Sockets.
+              type: int
+            threads:
+              description: Threads of each core.
+              type: int
+            model:
+              description: CPU model, such as V(host-model).
+              type: str
+        memory:
+          description:
+            - The guest's memory, such as V(2Gi).
+          type: str
+        image:
+          description:
+            - Container image with the disk to boot from; becomes disk and volume V(containerdisk). A disk of that name that
+              is there or declared otherwise is left as it is.
+          type: str
+        cloud_init:
+          description:
+            - Data for the guest's cloud-init; becomes disk and volume V(cloudinit). A disk of that name that is there or
+              declared otherwise is left as it is.
+          type: dict
+          suboptions:
+            type:
+              description: How the guest is given the data. The control plane of this collection knows V(no_cloud).
+              type: str
+              choices: [no_cloud, config_drive]
+              default: no_cloud
+            user_data:
+              description: The user data, a text. Readable for everybody who may read the object; a Secret is better.
+              type: str
+            user_data_secret:
+              description: Name of a Secret with the user data under the key C(userdata).
+              type: str
+            network_data:
+              description: The network data.
+              type: str
+            network_data_secret:
+              description: Name of a Secret with the network data under the key C(networkdata).
+              type: str
+        disks:
+          description:
+            - Disks as the API has them, joined by name with those of O(vmis[].spec), of O(vmis[].definition) and of what is there.
+            - What an entry names is changed; its other fields and other entries stay, in their order, and new ones come last.
+          type: list
+          elements: dict
+        volumes:
+          description:
+            - Volumes as the API has them, joined by name as O(vmis[].disks) are. Another kind of source replaces the old one.
+          type: list
+          elements: dict
+        interfaces:
+          description:
+            - Network interfaces as the API has them, joined by name as O(vmis[].disks) are.
+          type: list
+          elements: dict
+        networks:
+          description:
+            - Networks as the API has them, joined by name as O(vmis[].disks) are.
+          type: list
+          elements: dict
+        eviction_strategy:
+          description:
+            - What happens when the machine's Pod is evicted, as by C(kubectl drain). V(None) stops it, V(LiveMigrate) keeps
+              it where it is unless it can move, V(LiveMigrateIfPossible) moves or stops it, V(External) leaves it to others.
+            - The cluster's own by default.
+          type: str
+          choices: [External, LiveMigrate, LiveMigrateIfPossible, None]
+        further_attempts:
+          description:
+            - How often a run that its node cannot begin is tried again, elsewhere if it can be. The cluster's own by default.
+            - An annotation that the control plane of this collection heeds.
+          type: int
+        run_timeout:
+          description:
+            - Seconds that a launcher may take to come up once its Pod has a node; V(0) is no bound.
+            - The cluster's own by default.
+            - An annotation that the control plane of this collection heeds.
+          type: int
+        delete_options:
+          description:
+            - How to delete, with O(vmis[].state=absent). Refused with any other, O(vmis[].force) or not.
+          type: dict
+          suboptions:
+            propagationPolicy:
+              description: What becomes of the objects that this one owns.
+              type: str
+              choices: [Foreground, Background, Orphan]
+            preconditions:
+              description: Refuse unless the object is the one that is meant.
+              type: dict
+              suboptions:
+                resourceVersion:
+                  description: Its resource version.
+                  type: str
+                uid:
+                  description: Its UID.
+                  type: str
 seealso:
   - module: virtops.kubevirt.kubevirt_vm
   - module: virtops.kubevirt.kubevirt_vmi_info
@@ -139,6 +308,37 @@ EXAMPLES = r"""
     name: probe
     namespace: default
     state: unfrozen
+    wait: true
+
+- name: Run two more guests and wait until both are ready
+  virtops.kubevirt.kubevirt_vmi:
+    namespace: default
+    image: localhost/virtops/test-guest:0.1.0
+    vmis:
+      - name: database-1
+        memory: 256Mi
+      - name: database-2
+        memory: 512Mi
+    wait: true
+
+- name: Freeze the file systems of both at the same time
+  virtops.kubevirt.kubevirt_vmi:
+    namespace: default
+    state: frozen
+    unfreeze_timeout: 60
+    vmis:
+      - name: database-1
+      - name: database-2
+    wait: true
+
+- name: Thaw one, end the other
+  virtops.kubevirt.kubevirt_vmi:
+    namespace: default
+    vmis:
+      - name: database-1
+        state: unfrozen
+      - name: database-2
+        state: absent
     wait: true
 
 - name: Give it more memory, which takes another instance
@@ -185,7 +385,7 @@ EXAMPLES = r"""
 RETURN = r"""
 result:
   description: The VirtualMachineInstance as the server has it at the end; empty when it is gone. Secrets are not shown.
-  returned: success
+  returned: success, without O(vmis)
   type: dict
   sample:
     apiVersion: kubevirt.io/v1
@@ -197,14 +397,83 @@ method:
   description: >-
     What was asked of the server; V(create), V(apply), V(patch), V(replace) (deleted and made anew), V(delete), V(pause),
     V(unpause), V(reset), V(softreboot), V(freeze) or V(unfreeze).
-  returned: when something changed
+  returned: when something changed, without O(vmis)
   type: str
   sample: create
 duration:
   description: Seconds until the task was done.
-  returned: with O(wait=true)
+  returned: with O(wait=true), without O(vmis)
   type: float
   sample: 1.6
+results:
+  description: One entry per VirtualMachineInstance, in the order of O(vmis).
+  returned: with O(vmis), also on failure
+  type: list
+  elements: dict
+  contains:
+    name:
+      description: Its name, also one that the server made; empty where O(vmis[].generate_name) was given and nothing was created.
+      returned: always
+      type: str
+    namespace:
+      description: Its namespace.
+      returned: always
+      type: str
+    changed:
+      description: Whether it changed.
+      returned: always
+      type: bool
+    result:
+      description: As RV(result).
+      returned: success
+      type: dict
+    method:
+      description: As RV(method).
+      returned: when it changed
+      type: str
+    failed:
+      description: Only there, and V(true), when this one failed.
+      returned: failure
+      type: bool
+    msg:
+      description: Why it failed.
+      returned: failure
+      type: str
+    duration:
+      description: As RV(duration).
+      returned: with O(wait=true)
+      type: float
+    reason:
+      description: As RV(reason).
+      returned: failure of a wait
+      type: str
+    printable_status:
+      description: As RV(printable_status).
+      returned: failure of a wait
+      type: str
+    conditions:
+      description: As RV(conditions).
+      returned: failure of a wait
+      type: list
+      elements: dict
+    events:
+      description: As RV(events).
+      returned: failure of a wait
+      type: list
+      elements: str
+    causes:
+      description: As RV(causes).
+      returned: when the API server refuses
+      type: list
+      elements: dict
+    status:
+      description: As RV(status).
+      returned: when the API server refuses
+      type: int
+    server_reason:
+      description: As RV(server_reason).
+      returned: when the API server refuses
+      type: str
 reason:
   description: Why waiting was in vain, the most telling of what the Pod, the scheduler, the instance and the events say.
   returned: failure of a wait
@@ -251,8 +520,8 @@ from ..module_utils._vm import batch, cluster, instance_argspec
 def main():
     module = frame.VirtModule(
         argument_spec=instance_argspec.vmi_spec(),
-        mutually_exclusive=[["name", "generate_name"]],
-        required_one_of=[["name", "generate_name", "definition"]],
+        mutually_exclusive=[*instance_argspec.EXCLUSIVE, ["vmis", "name"], ["vmis", "generate_name"]],
+        required_one_of=[["name", "generate_name", "definition", "vmis"]],
         supports_check_mode=True,
     )
     frame.run(module, functools.partial(batch.run, kind=cluster.VMI))

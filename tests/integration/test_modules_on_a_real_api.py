@@ -258,6 +258,11 @@ def test_an_instance_is_created_labelled_refused_and_deleted(task: Task, api: Ap
     assert "is not looked at by virt-controller yet" in task("kubevirt_vmi", name="bare", state="paused")["msg"]
     assert task("kubevirt_vmi", name="bare", state="absent", wait=True)["method"] == "delete"
     assert task("kubevirt_vmi", name="bare", state="absent", wait=True)["changed"] is False
+    several = {"vmis": [{"name": "bare-1"}, {"name": "bare-2", "labels": {"app": "bare"}}]}
+    both = task("kubevirt_vmi", memory="256Mi", image="registry/guest:1", **several)
+    assert [one["method"] for one in both["results"]] == ["create", "create"]
+    gone = task("kubevirt_vmi", state="absent", wait=True, **several)
+    assert [one["method"] for one in gone["results"]] == ["delete", "delete"]
 
 
 def test_a_set_is_created_scaled_and_left_to_an_autoscaler(task: Task, api: Api) -> None:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""All VMs of a task, one or many at once (many), then one shared wait (joint_wait). Makes the task's result."""
+"""All objects of a task, one or many at once (many), then one shared wait (joint_wait). Makes the task's result."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Object = dict[str, Any]
 def run(
     params: Mapping[str, Any], api: Api, *, check_mode: bool, diff: bool, kind: Kind = cluster.VM
 ) -> dict[str, Any]:
-    """Bring all objects of a task into their states; return the task's result. With `vms`, errors come at the end."""
+    """Bring all objects of a task into their states; return the task's result. With several, errors come at the end."""
     terms = terms_from(params, check_mode=check_mode, diff=diff)
     requests = requests_from(params, kind)
     if terms.wait_for_claims:
@@ -43,7 +43,7 @@ def run(
     if terms.wait:
         for one in shown:
             one["duration"] = round(time.monotonic() - began, 1)
-    if params.get("vms") is None:
+    if not kind.entries or params.get(kind.entries) is None:
         if isinstance(outcomes[0], VirtError):
             raise outcomes[0]
         return shown[0]

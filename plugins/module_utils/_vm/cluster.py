@@ -15,12 +15,16 @@ LIST_FROM = 4
 
 
 class Kind:
-    """A kind that describes machines. machine: where in it the spec of an instance is."""
+    """A kind that describes machines. machine: where in it the spec of an instance is.
 
-    def __init__(self, name: str, plural: str, machine: Path) -> None:
+    entries: the option with which a task names several; "" where there is none.
+    """
+
+    def __init__(self, name: str, plural: str, machine: Path, entries: str = "") -> None:
         self.name = name
         self.plural = plural
         self.machine = machine
+        self.entries = entries
 
     def resource(self, namespace: str | None, api_version: str = names.API_VERSION) -> Resource:
         """Return the collection of this kind."""
@@ -32,8 +36,8 @@ class Kind:
         return (*self.machine, *path[begin:]) if path[:begin] == VM.machine else path
 
 
-VM = Kind("VirtualMachine", "virtualmachines", ("spec", "template", "spec"))
-VMI = Kind("VirtualMachineInstance", "virtualmachineinstances", ("spec",))
+VM = Kind("VirtualMachine", "virtualmachines", ("spec", "template", "spec"), "vms")
+VMI = Kind("VirtualMachineInstance", "virtualmachineinstances", ("spec",), "vmis")
 REPLICA_SET = Kind("VirtualMachineInstanceReplicaSet", "virtualmachineinstancereplicasets", VM.machine)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from .._client.argspec import auth_argument_spec
 from . import argspec
 
+EXCLUSIVE = [["name", "generate_name"]]
 STATES = ("absent", "present", *argspec.GUEST_STATES, "frozen", "unfrozen")
 
 
@@ -19,12 +20,21 @@ def vmi_spec() -> dict[str, Any]:
         **auth_argument_spec(),
         **argspec.wait_spec(),
         "wait_condition": argspec.wait_condition(),
+        **_one_vmi(),
+        "state": {"type": "str", "choices": list(STATES), "default": "present"},
+        "force": {"type": "bool", "default": False},
+        "vmis": {"type": "list", "elements": "dict", "options": _one_vmi(), "mutually_exclusive": EXCLUSIVE},
+    }
+
+
+def _one_vmi() -> dict[str, Any]:
+    return {
         **argspec.identity(),
         **argspec.machine(),
         "start_paused": {"type": "bool"},
-        "state": {"type": "str", "choices": list(STATES), "default": "present"},
+        "state": {"type": "str", "choices": list(STATES)},
         "unfreeze_timeout": {"type": "int"},
-        "force": {"type": "bool", "default": False},
+        "force": {"type": "bool"},
         "delete_options": {"type": "dict", "options": argspec.delete_options()},
     }
 

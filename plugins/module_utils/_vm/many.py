@@ -72,7 +72,8 @@ def result(
     failed = [one for one in outcomes if isinstance(one, VirtError)]
     if failed:
         text = "; ".join(error.message for error in failed[:10])
-        raise VirtError(f"{len(failed)} of {len(requests)} VMs failed: {text}", **whole)
+        several = f"{requests[0].kind.entries[:-1].upper()}s"
+        raise VirtError(f"{len(failed)} of {len(requests)} {several} failed: {text}", **whole)
     return whole
 
 

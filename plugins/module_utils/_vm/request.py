@@ -16,13 +16,14 @@ from ..kubevirt_api.asked import run_strategy
 from . import field_path, manifest
 from .cluster import VM, Kind
 
-PER_VM = (
+PER_ENTRY = (
     "name", "generate_name", "namespace", "state", "definition", "annotations", "labels", "running", "run_strategy",
     "instancetype", "preference", "data_volume_templates", "spec", "cpu", "memory", "image", "cloud_init", "disks",
     "volumes", "interfaces", "networks", "eviction_strategy", "further_attempts", "run_timeout", "force",
-    "delete_options", "grace_period_seconds", "start_paused",
+    "delete_options", "grace_period_seconds", "start_paused", "unfreeze_timeout",
 )  # fmt: skip
-"""Options of an entry of `vms`; those of the task stand in for what an entry leaves out."""
+"""Options of an entry of `vms` or `vmis`, some of them of one kind only; those of the task stand in for what an entry
+leaves out."""
 
 
 UNFREEZE_SECONDS = 300
@@ -121,7 +122,7 @@ def _condition(params: Mapping[str, Any]) -> tuple[str, str, str | None] | None:
 
 def requests_from(params: Mapping[str, Any], kind: Kind = VM) -> list[VmRequest]:
     """Return one request per object of the kind; every problem of every one is reported at once."""
-    if params.get("vms") is None:
+    if not kind.entries or params.get(kind.entries) is None:
         found = request_from(params, "", kind)
         if problems := useless([params]):
             raise BadArgument(problems[0])
@@ -166,7 +167,7 @@ def request_from(params: Mapping[str, Any], where: str, kind: Kind) -> VmRequest
         declared=declared,
         has_machine=manifest.has_machine(params),
         is_whole=bool((params.get("definition") or {}).get("spec")),
-        options=frozenset(name for name in PER_VM if params.get(name)),
+        options=frozenset(name for name in PER_ENTRY if params.get(name)),
         force=bool(params.get("force")),
         delete_options=_delete_options(params.get("delete_options") or {}),
         grace_period_seconds=params.get("grace_period_seconds"),

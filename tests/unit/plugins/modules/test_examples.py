@@ -66,6 +66,7 @@ DONE: dict[str, Callable[[World], bool]] = {
     ),
 }
 
+DATABASES = ("database-1", "database-2")
 OF_INSTANCES: dict[str, Callable[[World], bool]] = {
     "Run a guest once and wait until it is ready": lambda world: guest(world, "probe")["status"]["phase"] == "Running",
     "Pause it": lambda world: is_paused(guest(world, "probe")),
@@ -74,9 +75,16 @@ OF_INSTANCES: dict[str, Callable[[World], bool]] = {
         guest(world, "probe")
     ),
     "Thaw them": lambda world: not is_frozen(guest(world, "probe")),
+    "Run two more guests and wait until both are ready": lambda world: instances(world) == {"probe", *DATABASES},
+    "Freeze the file systems of both at the same time": lambda world: all(
+        is_frozen(guest(world, x)) for x in DATABASES
+    ),
+    "Thaw one, end the other": lambda world: (
+        instances(world) == {"probe", "database-1"} and not is_frozen(guest(world, "database-1"))
+    ),
     "Give it more memory, which takes another instance": lambda world: memory(guest(world, "probe")) == "512Mi",
     "Declare one as the API has it, whose guest begins paused": lambda world: is_paused(guest(world, "second")),
-    "End the guest and wait until nothing of it is left": lambda world: instances(world) == {"second"},
+    "End the guest and wait until nothing of it is left": lambda world: instances(world) == {"second", "database-1"},
 }
 OF_SETS: dict[str, Callable[[World], bool]] = {
     "Keep two guests running and wait until they are ready": lambda world: ready_replicas(world) == 2,

@@ -51,7 +51,7 @@ def of_sets(api: Api) -> Task:
 def _tasks(api: Api, kind: cluster.Kind) -> Task:
     def run(*, check_mode: bool = False, diff: bool = False, **params: Any) -> dict[str, Any]:
         defaults = {"state": "present", "wait_timeout": 2, "hidden_fields": ["metadata.managedFields"]}
-        if "vms" not in params:
+        if not kind.entries or kind.entries not in params:
             defaults["name"] = "web"
         whole = {"namespace": "default", **defaults, **params}
         return batch.run(whole, api, check_mode=check_mode, diff=diff, kind=kind)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The option vms, entry by entry."""
+"""The options vms and vmis, entry by entry."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import VirtError
-from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import argspec
-from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.request import PER_VM
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import argspec, instance_argspec
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.request import PER_ENTRY
 from ansible_collections.virtops.kubevirt.plugins.module_utils.kubevirt_api.names import FURTHER_ATTEMPTS, RUN_TIMEOUT
 from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_api import World
 
@@ -21,7 +21,8 @@ MACHINE = {"memory": "1Gi", "image": "registry/guest:1"}
 
 def test_every_option_of_an_entry_is_used() -> None:
     """One that the argument specification takes and nobody reads is lost without a word."""
-    assert set(PER_VM) == set(argspec.vm_spec()["vms"]["options"])
+    of_vms, of_vmis = argspec.vm_spec()["vms"]["options"], instance_argspec.vmi_spec()["vmis"]["options"]
+    assert set(PER_ENTRY) == {*of_vms, *of_vmis}
 
 
 @pytest.mark.parametrize("of_the_task", [False, True])
@@ -36,3 +37,30 @@ def test_what_an_entry_says_of_drains_and_attempts_is_in_its_machine(
 
     with pytest.raises(VirtError, match="further_attempts"):
         task(vms=[{"name": "vm-0", "further_attempts": -5}], **MACHINE)
+
+
+def test_several_instances_are_frozen_and_thawed_by_one_task_each(world: World, of_instances: Task) -> None:
+    world.has_agents = True
+    both = [{"name": "a"}, {"name": "b"}]
+    made = of_instances(vmis=both, wait=True, **MACHINE)
+    assert [(one["name"], one["method"]) for one in made["results"]] == [("a", "create"), ("b", "create")]
+
+    frozen = of_instances(vmis=[{"name": "a", "unfreeze_timeout": 7}, {"name": "b"}], state="frozen", wait=True)
+    assert frozen["changed"]
+    assert [one["result"]["status"]["fsFreezeStatus"] for one in frozen["results"]] == ["frozen", "frozen"]
+    assert of_instances(vmis=both, state="frozen", wait=True)["changed"] is False
+
+    mixed = of_instances(vmis=[{"name": "a", "state": "unfrozen"}, {"name": "b", "state": "absent"}], wait=True)
+    assert [one["method"] for one in mixed["results"]] == ["unfreeze", "delete"]
+
+
+def test_what_is_wrong_with_instances_is_told_by_entry(world: World, of_instances: Task) -> None:
+    with pytest.raises(VirtError) as refused:
+        of_instances(vmis=[{"name": "A"}, {"name": "b"}, {"name": "b"}], **MACHINE)
+    assert "vmis[0]: name 'A'" in refused.value.message
+    assert "vmis: VirtualMachineInstance default/b is listed twice" in refused.value.message
+    assert not world.objects
+
+    with pytest.raises(VirtError, match=r"1 of 2 VMIs failed: .*default/gone") as failed:
+        of_instances(vmis=[{"name": "here", "state": "present", **MACHINE}, {"name": "gone", "state": "paused"}])
+    assert [one["changed"] for one in failed.value.facts["results"]] == [True, False]
