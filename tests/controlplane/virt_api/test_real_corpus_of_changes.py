@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.api.objects.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Resource
+from controlplane.api.objects.resources import KUBEVIRT, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Resource
 from controlplane.engine.errors import ApiError, Conflict, Forbidden, Invalid, NotFound
 from controlplane.kube.client import Client
 from controlplane.kube.transport import Request
@@ -32,6 +32,7 @@ installed = test_real_api.installed
 NAMESPACED = f"{GROUP}/namespaces/default"
 HELD = (VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE)
 """Kinds whose objects are held back until their machine is gone."""
+SLOW = {"tokenBucketRateLimiter": {"qps": 1, "burst": 1}}
 ANOTHER_UID = "5d307ca9-0000-0000-0000-000000000000"
 
 _numbers = itertools.count(1)
@@ -112,6 +113,23 @@ async def test_a_set_keeps_selecting_what_it_makes(client: Client) -> None:
 
     with pytest.raises(Invalid, match="does not select"):
         await client.patch(SET, key_of(made), {"spec": {"selector": {"matchLabels": {"app": "other"}}}})
+
+
+@pytest.mark.parametrize(
+    ("configuration", "field"),
+    [
+        ({"controllerConfiguration": {"restClient": {"rateLimiter": SLOW}}}, "configuration.controllerConfiguration"),
+        ({"developerConfiguration": {"diskVerification": {"memoryLimit": "1M"}}}, "diskVerification"),
+    ],
+    ids=["clients that ask less often", "disks that are verified with less memory"],
+)
+async def test_what_a_cluster_s_configuration_cannot_say_is_refused(
+    client: Client, configuration: dict[str, Any], field: str
+) -> None:
+    about = {"apiVersion": "kubevirt.io/v1", "kind": "KubeVirt", "metadata": {"name": "kubevirt"}}
+
+    with pytest.raises(Invalid, match=f"{field}: known to KubeVirt, not built in this version"):
+        await client.create(KUBEVIRT, "virt", about | {"spec": {"configuration": configuration}})
 
 
 @pytest.mark.parametrize(
