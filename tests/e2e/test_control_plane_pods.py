@@ -1,28 +1,32 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The control plane's own Pods when their node is drained, or kept for critical add-ons.
+"""The control plane's own Pods when their node is drained, or kept for critical add-ons, and when the leader goes or
+its Secrets do.
 
-Upstream's other rows of this kind: the leader's death and the API server's are test_faults.py, certificates and the
-configuration of clients are component tests of virt-controller, objects that somebody changed and removal with machines
-are the role's (extensions/molecule).
+Upstream's other rows of this kind: the API server's death is test_faults.py, objects that somebody changed and removal
+with machines are the role's (extensions/molecule).
 """
 
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.e2e.cluster import Cluster
+from tests.e2e.console import PATIENCE
+from tests.e2e.machines import a_vm
 
 pytestmark = pytest.mark.lab
 
 DIRECTORS = ["virt-api", "virt-controller"]
 TAINT = "CriticalAddonsOnly"
 ORDINARY = "ordinary"
+TAKEN_OVER_SECONDS = 30
 
 
 def pods(cluster: Cluster, *selector: str) -> dict[str, str]:
@@ -79,3 +83,54 @@ def test_a_node_that_is_kept_for_critical_addons_keeps_the_control_plane(ordinar
 
     ordinary.wait_gone("pod", ORDINARY)
     assert pods(ordinary) == before
+
+
+def leader(cluster: Cluster) -> str:
+    """Return the name of the Pod that leads, "" while none does."""
+    lease = cluster.get("lease", "virt-controller", "kubevirt")
+    holder = "" if lease is None else str(lease["spec"].get("holderIdentity", ""))
+    return next((name for name in pods(cluster, "-l", "kubevirt.io=virt-controller") if holder.startswith(name)), "")
+
+
+def test_another_leads_when_the_leader_s_pod_is_deleted(cluster: Cluster) -> None:
+    former = cluster.eventually(lambda: leader(cluster), seconds=30, what="one leads")
+
+    began = time.monotonic()
+    cluster.kubectl("delete", "pod", former, "-n", "kubevirt", "--wait=false")
+    cluster.eventually(lambda: leader(cluster) not in ("", former), seconds=30, what="another leads")
+    assert time.monotonic() - began < TAKEN_OVER_SECONDS * PATIENCE
+
+    cluster.apply(a_vm("led"))
+    cluster.running("led")
+    cluster.healthy()
+
+
+def test_secrets_that_are_deleted_come_back_and_everybody_is_believed_meanwhile(cluster: Cluster) -> None:
+    """Admission, which the API server trusts by a bundle, and virt-api, whom virt-handlers trust by another.
+
+    What is served waits a minute for its bundle to have come everywhere, and is the old until then.
+    """
+    cluster.apply(a_vm("trusting"))
+    cluster.running("trusting")
+    before = secrets(cluster)
+    assert {"kubevirt-ca", "kubevirt-virt-api-certs", "kubevirt-virt-api-client-certs"} <= before.keys()
+
+    cluster.kubectl("delete", "secret", "-n", "kubevirt", *before)
+
+    def are_back() -> bool:
+        cluster.kubectl("apply", "--dry-run=server", "-f", "-", given=a_vm("asked-meanwhile").text)
+        after = secrets(cluster)
+        return after.keys() == before.keys() and not {*after.values()} & {*before.values()}
+
+    cluster.eventually(are_back, seconds=90, what="the Secrets are back, and filled")
+    for verb in ("pause", "unpause"):
+        cluster.subresource("trusting", verb, of="virtualmachineinstances")
+    cluster.kubectl("apply", "--dry-run=server", "-f", "-", given=a_vm("asked-later").text)
+    cluster.kubectl("delete", "vm", "--all", "--wait=false")
+
+
+def secrets(cluster: Cluster) -> dict[str, str]:
+    """Return the certificates of the control plane's Secrets, by name; of those that are filled."""
+    found = {one["metadata"]["name"]: one.get("data", {}) for one in cluster.list("secrets", "-n", "kubevirt")}
+    held = {name: data.get("tls.crt") or data.get("ca.crt") for name, data in found.items()}
+    return {name: str(certificate) for name, certificate in held.items() if certificate}

@@ -4,8 +4,8 @@
 """A node without its virt-handler, or without its kubelet: no machines are sent there, those that run run on, and what
 has become of them meanwhile is told afterwards.
 
-Upstream's rows that are other tests here: a virt-handler that is cut off from the API server, and a Pod that is deleted
-by force meanwhile, are test_partition.py; one that writes of another node's machines is tests/controlplane/policies.
+Upstream's rows that are other tests here: a Pod that is deleted by force while its node is cut off is
+test_partition.py; a virt-handler that writes of another node's machines is tests/controlplane/policies.
 Another's death is no reason here to call a guest dead: while virt-handler is silent, instances stay Running.
 """
 
@@ -71,6 +71,27 @@ def no_virt_handler(cluster: Cluster) -> Iterator[None]:
         cluster.kubectl("patch", *daemon_set, json.dumps([{"op": "remove", "path": selector}]))
 
 
+def lease_of_seconds(cluster: Cluster, node: str, seconds: int) -> None:
+    """Have a virt-handler that is silent missed sooner than in forty seconds."""
+    lease = ("lease", f"virt-handler-{node}", "-n", "kubevirt", "--type", "merge", "-p")
+    cluster.kubectl("patch", *lease, json.dumps({"spec": {"leaseDurationSeconds": seconds}}))
+
+
+@contextmanager
+def cut_off_from_the_api_server(cluster: Cluster, node: str) -> Iterator[None]:
+    """Have nothing that virt-handler sends to the API server arrive; the kubelet's own goes on, and its probes."""
+    here = ("-l", "kubevirt.io=virt-handler", "--field-selector", f"spec.nodeName={node}")
+    (own,) = cluster.list("pods", "-n", "kubevirt", *here)
+    (slices,) = cluster.list("endpointslices", "-n", "default", "-l", "kubernetes.io/service-name=kubernetes")
+    server = slices["endpoints"][0]["addresses"][0]
+    rule = ("from", own["status"]["podIP"], "to", server, "priority", "5", "blackhole")
+    cluster.lab("node", "exec", node, "--", "ip", "rule", "add", *rule)
+    try:
+        yield
+    finally:
+        cluster.lab("node", "exec", node, "--", "ip", "rule", "delete", *rule)
+
+
 def phase(cluster: Cluster, name: str) -> str:
     vmi = cluster.get("vmi", name)
     assert vmi is not None
@@ -87,6 +108,12 @@ def counts_on(cluster: Cluster, name: str) -> None:
     pod = cluster.launcher(name)["metadata"]["name"]
     counted = cluster.counter(pod)
     cluster.eventually(lambda: cluster.counter(pod) > counted + 1, seconds=60, what=f"{name} counts on")
+
+
+def starts(cluster: Cluster) -> list[tuple[str, int]]:
+    """Return UID and restarts of each virt-handler."""
+    found = cluster.list("pods", "-n", "kubevirt", "-l", "kubevirt.io=virt-handler")
+    return [(one["metadata"]["uid"], one["status"]["containerStatuses"][0]["restartCount"]) for one in found]
 
 
 def pause(cluster: Cluster, name: str) -> None:
@@ -124,8 +151,7 @@ def test_a_node_whose_virt_handler_hangs_gets_no_more_machines_until_another_has
     (node,) = cluster.nodes
     uid = cluster.get("vmi", "bystander")["metadata"]["uid"]  # type: ignore[index]
     assert cluster.signal(signal.SIGSTOP, "virt-handler") == 1
-    lease = ("lease", f"virt-handler-{node}", "-n", "kubevirt", "--type", "merge", "-p")
-    cluster.kubectl("patch", *lease, json.dumps({"spec": {"leaseDurationSeconds": 5}}))
+    lease_of_seconds(cluster, node, 5)
 
     cluster.wait("node", node, SCHEDULABLE, "false", seconds=30)
     cluster.eventually(
@@ -138,6 +164,26 @@ def test_a_node_whose_virt_handler_hangs_gets_no_more_machines_until_another_has
     cluster.wait("node", node, SCHEDULABLE, "true")
     assert cluster.get("vmi", "bystander")["metadata"]["uid"] == uid  # type: ignore[index]
     cluster.healthy()
+
+
+def test_a_virt_handler_that_is_cut_off_from_the_api_server_goes_on_by_itself_when_it_is_not(cluster: Cluster) -> None:
+    """It stays ready: to take it out of service would help nobody. Its node gets no machines meanwhile."""
+    (node,) = cluster.nodes
+    uid = cluster.get("vmi", "bystander")["metadata"]["uid"]  # type: ignore[index]
+    before = starts(cluster)
+    with cut_off_from_the_api_server(cluster, node):
+        lease_of_seconds(cluster, node, 5)
+        cluster.wait("node", node, SCHEDULABLE, "false", seconds=30)
+        counts_on(cluster, "bystander")
+        assert phase(cluster, "bystander") == "Running"
+
+    cluster.wait("node", node, SCHEDULABLE, "true")
+    cluster.eventually(lambda: pause(cluster, "bystander") is None, seconds=60, what="bystander can be paused")
+    cluster.wait("vm", "bystander", ".status.printableStatus", "Paused")
+    cluster.subresource("bystander", "unpause", of="virtualmachineinstances")
+    cluster.wait("vm", "bystander", ".status.printableStatus", "Running")
+    assert starts(cluster) == before
+    assert cluster.get("vmi", "bystander")["metadata"]["uid"] == uid  # type: ignore[index]
 
 
 def test_a_node_offers_its_devices_again_when_its_kubelet_has_started_anew(cluster: Cluster) -> None:

@@ -15,11 +15,16 @@ DOMAIN = f"{SPEC}/domain"
 DISK = f"{DOMAIN}/devices/disks/0"
 NIC = f"{DOMAIN}/devices/interfaces/0"
 SEED = f"{SPEC}/volumes/2/cloudInitNoCloud"
+ROOT = {"name": "root"}
 IMAGE = f"{SPEC}/volumes/0/containerDisk"
 CLAIM = f"{SPEC}/volumes/3/persistentVolumeClaim"
 LIVENESS = f"{SPEC}/livenessProbe"
+DATA_VOLUMES = "spec/dataVolumeTemplates"
+NAMED = {"metadata": {"name": "a"}}
 PING = {"guestAgentPing": {}}
+PAUSED = {"startStrategy": "Paused", "domain": {"memory": {"guest": "1Gi"}, "devices": {}}}
 ONE_HANDLER = ("spec.livenessProbe", "has exec and tcpSocket; a probe has exactly one")
+SECOND = {"networkName": "storage"}
 
 
 REQUIRED, PREFERRED = (f"{one}DuringSchedulingIgnoredDuringExecution" for one in ("required", "preferred"))
@@ -65,6 +70,7 @@ def deep(levels: int) -> Any:
 SHAPE = [
     Row("misspelt template", "spec/tempalte", {}, "spec.tempalte", "did you mean template"),
     Row("misspelt spec", "sepc", {}, "sepc", "did you mean spec"),
+    Row("misspelt domain", f"{SPEC}/domian", {}, "spec.domian", "did you mean domain"),
     Row("name in upper case", "metadata/name", "My_VM", "metadata.name", "DNS subdomain"),
     Row("name of 254 characters", "metadata/name", "a" * 254, "metadata.name", "at most 253"),
     Row("name that climbs", "metadata/name", "../../etc", "metadata.name", "DNS subdomain"),
@@ -105,6 +111,13 @@ SHAPE = [
         "spec.template.metadata.annotations[kubevirt.io/libvirt-log-filters]",
         "not built",
     ),
+    Row(
+        "a launcher outlives its failure",
+        "spec/template/metadata/annotations",
+        {"kubevirt.io/keep-launcher-alive-after-failure": "true"},
+        "spec.template.metadata.annotations[kubevirt.io/keep-launcher-alive-after-failure]",
+        "not built",
+    ),
     Row("misspelt labels", "spec/template/metadata/lables", {}, "spec.template.metadata.lables", "did you mean labels"),
     Row("running and runStrategy", "spec/running", True, "spec.running", "exclude each other"),
     Row("neither of them", "spec/runStrategy", ..., "spec.runStrategy", "required; set Always, Halted"),
@@ -116,6 +129,15 @@ SHAPE = [
     Row("spec is text", "spec", "text", "spec", "must be an object"),
     Row("a data volume without spec", "spec/dataVolumeTemplates", [{}], "dataVolumeTemplates[0].spec", "is required"),
     Row("data volumes in a map", "spec/dataVolumeTemplates", {}, "spec.dataVolumeTemplates", "must be a list"),
+    Row("a data volume without a name", DATA_VOLUMES, [{"spec": {"source": {}}}], "[0].metadata.name", "is required"),
+    Row("a data volume of nothing", DATA_VOLUMES, [{**NAMED, "spec": {}}], "dataVolumeTemplates[0].spec", "set source"),
+    Row(
+        "a data volume of elsewhere",
+        DATA_VOLUMES,
+        [{"metadata": {"name": "a", "namespace": "other"}, "spec": {"source": {"blank": {}}}}],
+        "dataVolumeTemplates[0].metadata.namespace",
+        "not the VirtualMachine's namespace",
+    ),
     Row("an instance type", "spec/instancetype", {"name": "u1"}, "spec.instancetype", "not built"),
 ]
 
@@ -166,6 +188,15 @@ COMPUTE = [
         "not built",
     ),
     Row("maxSockets", f"{DOMAIN}/cpu/maxSockets", 4, "domain.cpu.maxSockets", "not built"),
+    Row("more sockets than ever", f"{DOMAIN}/cpu", {"sockets": 8, "maxSockets": 4}, "cpu.maxSockets", "not built"),
+    Row("2^32 vCPUs", f"{DOMAIN}/cpu", {"cores": 1024, "sockets": 1024, "threads": 4096}, "cpu.threads", "from 1 to"),
+    Row(
+        "a feature that may be",
+        f"{DOMAIN}/cpu/features",
+        [{"name": "x", "policy": "maybe"}],
+        "domain.cpu.features",
+        "not built",
+    ),
     Row("10000 features", f"{DOMAIN}/cpu/features", [{"name": "x"}] * 10000, "domain.cpu.features", "not built"),
     Row("model with a command", f"{DOMAIN}/cpu/model", "host-model;rm -rf /", "domain.cpu.model", "must be letters"),
     Row("request above limit", f"{DOMAIN}/resources/requests/cpu", "3", "resources.requests[cpu]", "above limits"),
@@ -188,6 +219,16 @@ COMPUTE = [
         "above limits",
     ),
     Row("hugepages", f"{DOMAIN}/memory/hugepages", {"pageSize": "3Mi"}, "domain.memory.hugepages", "not built"),
+    Row(
+        "half a huge page",
+        f"{DOMAIN}/memory",
+        {"guest": "65Mi", "hugepages": {"pageSize": "2Mi"}},
+        "domain.memory.hugepages",
+        "not built",
+    ),
+    Row("a reboot that ends the run", f"{DOMAIN}/rebootPolicy", "Terminate", "domain.rebootPolicy", "not built"),
+    Row("a watchdog", f"{DOMAIN}/devices/watchdog", {"name": "a", "i6300esb": {}}, "devices.watchdog", "not built"),
+    Row("a panic device", f"{DOMAIN}/devices/panicDevices", [{"model": "isa"}], "devices.panicDevices", "not built"),
     Row(
         "a GPU as a resource",
         f"{DOMAIN}/resources/limits",
@@ -249,6 +290,7 @@ COMPUTE = [
     ),
     Row("a claim without a name", CLAIM, {"claimName": ""}, "persistentVolumeClaim.claimName", "is required"),
     Row("a claim that climbs", CLAIM, {"claimName": "../x"}, "persistentVolumeClaim.claimName", "DNS subdomain"),
+    Row("a claim of elsewhere", CLAIM, {"claimName": "ns/x"}, "persistentVolumeClaim.claimName", "DNS subdomain"),
     Row("a claim to plug in", CLAIM, {"claimName": "a", "hotpluggable": True}, "hotpluggable", "not built"),
     Row(
         "a read-only claim as a sata disk",
@@ -269,6 +311,7 @@ COMPUTE = [
         "eviction by prayer", f"{SPEC}/evictionStrategy", "Pray", "spec.evictionStrategy", "allowed: None, LiveMigrate"
     ),
     Row("lazy start", f"{SPEC}/startStrategy", "Lazy", "spec.startStrategy", "allowed: Paused"),
+    Row("paused and to be alive", SPEC, {**PAUSED, "livenessProbe": PING}, "spec.startStrategy", "remove one"),
     Row("a probe that asks twice", LIVENESS, {"tcpSocket": {"port": 80}, "exec": {"command": ["a"]}}, *ONE_HANDLER),
     Row("a probe that asks nothing", LIVENESS, {"periodSeconds": 5}, "spec.livenessProbe", "set one of exec"),
     Row("a ping with settings", LIVENESS, {"guestAgentPing": {"a": 1}}, "guestAgentPing", "takes no settings"),
@@ -292,6 +335,7 @@ COMPUTE = [
         "node selector of 64 characters", f"{SPEC}/nodeSelector", {"a": "b" * 64}, "spec.nodeSelector[a]", "at most 63"
     ),
     Row("no nameserver", f"{SPEC}/dnsConfig/nameservers", ..., "spec.dnsConfig.nameservers", "set them"),
+    Row("no resolver", f"{SPEC}/dnsConfig", ..., "spec.dnsConfig.nameservers", "set them"),
     Row("four nameservers", f"{SPEC}/dnsConfig/nameservers", ["192.0.2.1"] * 4, "dnsConfig.nameservers", "at most 3"),
     Row("seven searches", f"{SPEC}/dnsConfig/searches", ["a"] * 7, "dnsConfig.searches", "at most 6"),
     Row(
@@ -433,7 +477,15 @@ STORAGE = [
     Row("serial with a space", f"{DISK}/serial", "a b", "disks[0].serial", "letters, digits"),
     Row("cache nobody knows", f"{DISK}/cache", "writeeverything", "disks[0].cache", "allowed: none, writethrough"),
     Row("block size", f"{DISK}/blockSize", {"custom": {"logical": 513}}, "disks[0].blockSize", "not built"),
+    Row(
+        "a block larger than itself",
+        f"{DISK}/blockSize",
+        {"custom": {"logical": 2**40, "physical": 512}},
+        "disks[0].blockSize",
+        "not built",
+    ),
     Row("pciAddress", f"{DISK}/disk/pciAddress", "0000:81:01.10", "disks[0].disk.pciAddress", "not built"),
+    Row("pciAddress in words", f"{DISK}/disk/pciAddress", "the first", "disks[0].disk.pciAddress", "not built"),
     Row(
         "300 disks",
         f"{DOMAIN}/devices/disks",
@@ -446,6 +498,7 @@ STORAGE = [
     Row("image path climbs", f"{IMAGE}/path", "disk/../../host", "containerDisk.path", "absolute path"),
     Row("image path with dots", f"{IMAGE}/path", "/disk/../../host", "containerDisk.path", "without '.' or '..'"),
     Row("no image", f"{IMAGE}/image", "", "containerDisk.image", "is required"),
+    Row("image and tag with a space", f"{IMAGE}/image", "a:b c", "containerDisk.image", "name of a container image"),
     Row("only a tag", f"{IMAGE}/image", ":latest", "containerDisk.image", "name of a container image"),
     Row("image with spaces", f"{IMAGE}/image", "a b", "containerDisk.image", "name of a container image"),
     Row("image of 10 KiB", f"{IMAGE}/image", "a" * 10240, "containerDisk.image", "at most 1024"),
@@ -464,6 +517,22 @@ STORAGE = [
         {"name": "root", "hostDisk": {"path": "/etc/../x"}},
         "volumes[0].hostDisk",
         "; use one of cloudInitNoCloud, containerDisk, dataVolume, emptyDisk, persistentVolumeClaim instead",
+    ),
+    Row(
+        "a host disk of a size",
+        f"{SPEC}/volumes/0",
+        {"name": "root", "hostDisk": {"path": "/a", "type": "Disk", "capacity": "1Gi"}},
+        "volumes[0].hostDisk",
+        "not built",
+    ),
+    Row("a map that climbs", f"{SPEC}/volumes/0", {**ROOT, "configMap": {"name": ".."}}, ".configMap", "not built"),
+    Row("a secret without a name", f"{SPEC}/volumes/0", {**ROOT, "secret": {"secretName": ""}}, ".secret", "not built"),
+    Row(
+        "two accounts",
+        f"{SPEC}/volumes",
+        [{"name": one, "serviceAccount": {"serviceAccountName": one}} for one in ("root", "scratch")],
+        "volumes[1].serviceAccount",
+        "not built",
     ),
     Row(
         "a source nobody knows",
@@ -512,6 +581,14 @@ STORAGE = [
     Row("volume name climbs", f"{SPEC}/volumes/0/name", "../x", "volumes[0].name", "DNS label"),
     Row("volume without name", f"{SPEC}/volumes/0/name", ..., "volumes[0].name", "is required"),
     Row("access credentials", f"{SPEC}/accessCredentials", [{}], "spec.accessCredentials", "not built"),
+    Row(
+        "access credentials by two ways",
+        f"{SPEC}/accessCredentials",
+        [{"sshPublicKey": {"source": {}, "propagationMethod": {"noCloud": {}, "qemuGuestAgent": {"users": ["a"]}}}}],
+        "spec.accessCredentials",
+        "not built",
+    ),
+    Row("a lun on an image", DISK, {**ROOT, "lun": {"bus": "scsi"}}, "disks[0].lun", "not built"),
 ]
 
 NETWORK = [
@@ -532,6 +609,15 @@ NETWORK = [
         "at most one",
     ),
     Row("interface name with a command", f"{NIC}/name", "eth0; ip link", "interfaces[0].name", "letters, digits"),
+    Row(
+        "two interfaces of one network",
+        f"{DOMAIN}/devices/interfaces",
+        [{"name": "default", "masquerade": {}}] * 2,
+        "interfaces[1].name",
+        "must be unique",
+    ),
+    Row("a secondary network", f"{SPEC}/networks/0", {"name": "default", "multus": SECOND}, ".multus", "not built"),
+    Row("no second network", f"{SPEC}/networks/0", {"name": "default", "multus": {}}, ".multus", "not built"),
     Row("no binding", f"{NIC}/masquerade", ..., "interfaces[0]", "set masquerade"),
     Row("bridge", NIC, {"name": "default", "bridge": {}}, "interfaces[0].bridge", "; use masquerade instead"),
     Row("bridge and masquerade", f"{NIC}/bridge", {}, "interfaces[0].bridge", "; remove it"),
@@ -573,6 +659,13 @@ NETWORK = [
     ),
     Row("no network source", f"{SPEC}/networks/0", {"name": "default"}, "networks[0]", "set pod"),
     Row("DHCP options", f"{NIC}/dhcpOptions", {"privateOptions": []}, "interfaces[0].dhcpOptions", "not built"),
+    Row(
+        "a DHCP option of nobody's",
+        f"{NIC}/dhcpOptions",
+        {"privateOptions": [{"option": 10, "value": "a"}] * 2, "ntpServers": ["not-an-ip"]},
+        "interfaces[0].dhcpOptions",
+        "not built",
+    ),
     Row(
         "1000 interfaces",
         f"{DOMAIN}/devices/interfaces",

@@ -1,0 +1,169 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Instances that belong to no machine: how they end, and how they are operated when what operates them was killed.
+
+And a machine whose disk goes while it is stopped. All guests boot side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from tests.e2e.cluster import Cluster
+from tests.e2e.machines import a_vm
+from tests.e2e.test_claims import a_claim
+
+pytestmark = pytest.mark.lab
+
+GRACE_SECONDS = 10
+A_STAMP = 1.0
+"""Second to which times in an object are written."""
+KEPT = "tests.virtops/kept"
+QUESTIONS = 12
+DESCRIPTORS = """
+import os, sys
+for pid in filter(str.isdigit, os.listdir("/proc")):
+    try:
+        line = open(f"/proc/{pid}/cmdline").read().replace(chr(0), " ")
+        if sys.argv[1] in line:
+            print(len(os.listdir(f"/proc/{pid}/fd")))
+    except OSError:
+        continue
+"""
+
+
+def an_instance(name: str) -> dict[str, Any]:
+    """Return an instance that stays to be looked at when it has ended, until somebody lets it go."""
+    template = a_vm(name)["spec"]["template"]
+    about = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance"}
+    return about | {"metadata": {"name": name, "namespace": "default", "finalizers": [KEPT]}, "spec": template["spec"]}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def machines(cluster: Cluster) -> Iterator[None]:
+    """Every machine of this module begins to start; whatever became of its tests, nothing of it is kept."""
+    disk = a_vm("diskless", runStrategy="RerunOnFailure")
+    spec = disk["spec"]["template"]["spec"]
+    spec["domain"]["devices"]["disks"].append({"name": "data", "disk": {"bus": "virtio"}})
+    spec["volumes"].append({"name": "data", "persistentVolumeClaim": {"claimName": "rerun"}})
+    cluster.apply(an_instance("polite"), an_instance("podless-instance"), an_instance("operated"))
+    cluster.apply(a_claim("rerun", "Filesystem"), disk)
+    yield
+    for one in cluster.list("vmi", "-n", "default"):
+        if KEPT in one["metadata"].get("finalizers", ()):
+            let_go(cluster, one["metadata"]["name"])
+    cluster.kubectl("delete", "pvc", "rerun", "--wait=false")
+
+
+def let_go(cluster: Cluster, name: str) -> None:
+    """Take off what kept an instance to be looked at."""
+    finalizers = cluster.get("vmi", name)["metadata"]["finalizers"]  # type: ignore[index]
+    path = f"/metadata/finalizers/{finalizers.index(KEPT)}"
+    cluster.kubectl("patch", "vmi", name, "--type", "json", "-p", f'[{{"op": "remove", "path": "{path}"}}]')
+
+
+def goes(cluster: Cluster, name: str) -> None:
+    """See that nothing else keeps an instance."""
+    let_go(cluster, name)
+    cluster.wait_gone("vmi", name)
+
+
+def listens(cluster: Cluster, name: str) -> str:
+    """Wait until a guest has come up, and return its instance's UID: before that it has no ear for a power button."""
+    uid: str = cluster.running(name)["metadata"]["uid"]
+    pod = cluster.launcher(name)["metadata"]["name"]
+    cluster.eventually(lambda: cluster.counter(pod), seconds=60, what=f"the guest of {name} counts")
+    return uid
+
+
+def when(vmi: dict[str, Any], phase: str) -> datetime:
+    """Return when an instance came to a phase."""
+    found = {one["phase"]: one["phaseTransitionTimestamp"] for one in vmi["status"]["phaseTransitionTimestamps"]}
+    return datetime.fromisoformat(found[phase])
+
+
+def test_a_guest_that_is_asked_to_go_has_succeeded_within_its_grace_period(cluster: Cluster) -> None:
+    listens(cluster, "polite")
+
+    cluster.kubectl("delete", "vmi", "polite", "--wait=false")
+
+    cluster.wait("vmi", "polite", ".status.phase", "Succeeded")
+    vmi = cluster.get("vmi", "polite")
+    assert vmi is not None
+    took = when(vmi, "Succeeded") - datetime.fromisoformat(vmi["metadata"]["deletionTimestamp"])
+    assert took.total_seconds() < GRACE_SECONDS + A_STAMP
+    goes(cluster, "polite")
+
+
+def test_an_instance_whose_pod_is_deleted_has_ended(cluster: Cluster) -> None:
+    uid = listens(cluster, "podless-instance")
+
+    cluster.kubectl("delete", "pod", cluster.launcher("podless-instance")["metadata"]["name"], "--wait=false")
+
+    ended = ("Succeeded", "Failed")
+    cluster.eventually(
+        lambda: cluster.get("vmi", "podless-instance")["status"]["phase"] in ended,  # type: ignore[index]
+        seconds=60,
+        what="podless-instance has ended",
+    )
+    assert uid not in cluster.emulators()
+    cluster.kubectl("delete", "vmi", "podless-instance", "--wait=false")
+    goes(cluster, "podless-instance")
+
+
+def test_a_machine_whose_claim_is_made_anew_stays_stopped_until_somebody_starts_it(cluster: Cluster) -> None:
+    cluster.running("diskless")
+    cluster.subresource("diskless", "stop", body='{"gracePeriod": 0}')
+    cluster.wait("vm", "diskless", ".status.printableStatus", "Stopped")
+
+    cluster.kubectl("delete", "pvc", "rerun")
+    cluster.apply(a_claim("rerun", "Filesystem"), a_vm("meanwhile"))
+    cluster.running("meanwhile")
+    assert cluster.get("vmi", "diskless") is None, "whoever would start it had as long as another start takes"
+    cluster.wait("vm", "diskless", ".status.printableStatus", "Stopped")
+
+    cluster.subresource("diskless", "start")
+    cluster.running("diskless")
+    cluster.kubectl("delete", "vm/diskless", "vm/meanwhile", "--wait=false")
+
+
+def test_a_guest_is_operated_as_before_when_its_libvirtd_was_killed(cluster: Cluster) -> None:
+    uid = cluster.running("operated")["metadata"]["uid"]
+    pod = cluster.launcher("operated")
+
+    assert cluster.kill("libvirtd", pod["metadata"]["uid"]) == 1
+
+    cluster.eventually(
+        lambda: cluster.subresource("operated", "pause", of="virtualmachineinstances") is None,
+        seconds=30,
+        what="operated can be paused",
+    )
+    cluster.wait("vmi", "operated", '.status.conditions[?(@.type=="Paused")].reason', "PausedByUser")
+    cluster.subresource("operated", "unpause", of="virtualmachineinstances")
+    counted = cluster.counter(pod["metadata"]["name"])
+    cluster.eventually(lambda: cluster.counter(pod["metadata"]["name"]) > counted, seconds=30, what="it counts on")
+    assert (cluster.running("operated")["metadata"]["uid"], cluster.emulators().count(uid)) == (uid, 1)
+
+
+def test_who_asks_a_node_again_and_again_leaves_nothing_behind(cluster: Cluster) -> None:
+    """Each question is a connection of its own."""
+    cluster.wait("vmi", "operated", '.status.conditions[?(@.type=="AgentConnected")].status', "True")
+    path = "/apis/subresources.kubevirt.io/v1/namespaces/default/virtualmachineinstances/operated/userlist"
+    node = cluster.launcher("operated")["spec"]["nodeName"]
+
+    def held() -> int:
+        return max(map(int, cluster.on_node(node, DESCRIPTORS, "-m controlplane.virt_handler").split()))
+
+    cluster.kubectl("get", "--raw", path)
+    before = held()
+    for _each in range(QUESTIONS):
+        cluster.kubectl("get", "--raw", path)
+
+    cluster.eventually(lambda: held() < before + QUESTIONS // 2, seconds=10, what="virt-handler let go of connections")
+    cluster.kubectl("delete", "vmi", "operated", "--wait=false")
+    goes(cluster, "operated")
