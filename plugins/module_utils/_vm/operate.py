@@ -10,6 +10,8 @@ from typing import Any
 from .._client.api import Api
 from .._client.errors import ApiError, BadArgument, NotFound, VirtError
 from ..kubevirt_api import names
+from ..kubevirt_api.asked import run_strategy
+from ..kubevirt_api.run_strategies import SELF_STARTING
 from . import cluster, power
 from .instance_power import OPERATIONS
 from .instance_power import decide as decide_operation
@@ -40,7 +42,7 @@ def powered(api: Api, request: VmRequest, terms: Terms, live: Object | None) -> 
 def _foreseen(request: VmRequest, done: Outcome) -> Outcome:
     """Return what becomes of a VM that would be created: nobody can be asked to start it yet."""
     vm = done.after or {}
-    ask = _decided(request, vm, None)
+    ask = _decided(request, vm, None, is_new=True)
     return done if ask is None else done._replace(method=ask.subresource, after=power.foreseen(vm, ask))
 
 
@@ -67,18 +69,20 @@ def _moved(api: Api, request: VmRequest, terms: Terms, done: Outcome, *, is_new:
     instance = api.get(cluster.instances(request.namespace, terms.api_version), request.name or "")
     if request.state in OPERATIONS:
         return operated(api, request, terms, done, instance)
-    ask = _decided(request, vm, instance)
-    if is_new and ask is not None and ask.subresource == "restart":
-        ask = None  # it was created a moment ago
+    ask = _decided(request, vm, instance, is_new=is_new)
     if ask is None:
         return done
     uid = instance["metadata"].get("uid") if instance and ask.subresource == "restart" else None
     return _asked(api, request, terms, done._replace(old_instance_uid=uid), ask)
 
 
-def _decided(request: VmRequest, vm: Object, instance: Object | None) -> power.Ask | None:
+def _decided(request: VmRequest, vm: Object, instance: Object | None, *, is_new: bool) -> power.Ask | None:
+    """Return what to ask for. One that was created a moment ago was created in its state, or for a start to follow."""
+    state = "started" if is_new and request.state == "restarted" else request.state
+    if is_new and (state == "stopped" or run_strategy(vm) in SELF_STARTING):
+        return None
     try:
-        return power.decide(request.state, vm, instance, request.grace_period_seconds, paused=request.start_paused)
+        return power.decide(state, vm, instance, request.grace_period_seconds, paused=request.start_paused)
     except power.Impossible as why:
         raise VirtError(f"{request.title} cannot be {request.state}: {why}") from why
 

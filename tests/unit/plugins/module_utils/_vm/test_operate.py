@@ -156,3 +156,19 @@ def test_check_mode_foresees_a_start_of_what_is_created_halted(task: Task) -> No
     foreseen = task(check_mode=True, state="started", start_paused=True, **MACHINE)
 
     assert (foreseen["method"], foreseen["result"]["spec"]["runStrategy"]) == ("start", "Always")
+
+
+@pytest.mark.parametrize("state", ["started", "restarted"])
+@pytest.mark.parametrize(
+    ("strategy", "method"),
+    [("Always", "create"), ("Halted", "create"), ("Once", "create"), ("RerunOnFailure", "create"), ("Manual", "start")],
+)
+def test_what_is_created_starts_by_itself_or_is_started_and_never_restarted(
+    world: World, task: Task, strategy: str, method: str, state: str
+) -> None:
+    """Its instance may be there by the time that it is looked for, and Once allows no restart."""
+    foreseen = task(check_mode=True, state=state, run_strategy=strategy, **MACHINE)
+    done = task(state=state, run_strategy=strategy, **MACHINE)
+
+    assert INSTANCE in world.objects
+    assert (foreseen["method"], done["method"]) == (method, method)

@@ -97,7 +97,7 @@ def test_grace_period_travels_under_the_name_that_each_verb_has() -> None:
         pytest.param({"runStrategy": "Always"}, Ask("stop"), {"runStrategy": "Halted"}, id="stop always"),
         pytest.param({"runStrategy": "Once"}, Ask("stop"), {"runStrategy": "Halted"}, id="stop once"),
         pytest.param({"running": True}, Ask("stop"), {"running": False}, id="stop, spelt as before"),
-        pytest.param({"runStrategy": "RerunOnFailure"}, Ask("stop"), {"runStrategy": "RerunOnFailure"}, id="stop rerun"),
+        pytest.param({"runStrategy": "RerunOnFailure"}, Ask("stop"), {"runStrategy": "RerunOnFailure"}, id="rerun"),
         pytest.param({"running": True}, PATCH_HALTED, {"runStrategy": "Halted"}, id="another strategy"),
         pytest.param({"runStrategy": "Always"}, Ask("restart"), {"runStrategy": "Always"}, id="restart"),
         pytest.param({"runStrategy": "Always"}, Ask("pause", of_instance=True), {"runStrategy": "Always"}, id="pause"),
