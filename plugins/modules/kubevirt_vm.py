@@ -26,6 +26,7 @@ attributes:
     support: full
     details:
       - The server checks what would be sent (dry run), admission included; a reset and a soft reboot have no dry run.
+      - RV(result) has the run strategy that a start or a stop would leave; its C(status) is that of before.
   diff_mode:
     support: full
     details:

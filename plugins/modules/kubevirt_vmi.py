@@ -88,6 +88,7 @@ options:
     description:
       - Delete an instance that is there otherwise than declared, or whose run is over, and make it anew. Waits for its
         removal, for at most O(wait_timeout), also without O(wait).
+      - Refused for the instance of a VirtualMachine or of a replica set, which would make it again as it was.
     type: bool
     default: false
   wait:

@@ -11,6 +11,12 @@ import ssl
 
 from .errors import Silent, Unavailable, cut
 
+_NOT_KNOWN = "give the cluster's CA in ca_cert"
+_NOT_NOW = "have the cluster's certificates renewed, or set the clock of the host on which this runs"
+_ANOTHER = "give an address of the server that its certificate names"
+_REMEDIES = {9: _NOT_NOW, 10: _NOT_NOW, 62: _ANOTHER, 64: _ANOTHER}
+"""What to do about a certificate, by OpenSSL's code (X509_V_ERR): not valid now, or of another name or address."""
+
 
 def unexpected(server: str, response: http.client.HTTPResponse) -> Unavailable:
     """Say what is wrong with an answer that no API server gives."""
@@ -39,9 +45,8 @@ def unavailable(
 ) -> Unavailable:
     """Say why there is no answer. is_reached: there is a connection."""
     if isinstance(error, ssl.SSLCertVerificationError):
-        return Unavailable(
-            f"the certificate of {server} is not trusted: {error.verify_message}; give the cluster's CA in ca_cert"
-        )
+        remedy = _REMEDIES.get(error.verify_code, _NOT_KNOWN)
+        return Unavailable(f"the certificate of {server} is not trusted: {error.verify_message}; {remedy}")
     way = f" through the proxy {proxy[0]}:{proxy[1]}" if proxy else ""
     check = "check proxy, host and kubeconfig" if proxy else "check host and kubeconfig"
     if isinstance(error, TimeoutError):

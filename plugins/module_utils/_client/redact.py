@@ -105,7 +105,7 @@ def _in_option(option: Mapping[str, Any], value: Any) -> Iterator[str]:
     if kind == "dict":
         yield from _in_object(option, value)
     elif kind != "list":
-        yield from () if isinstance(value, str) else _texts(value)
+        yield from _texts(value) if _is_nested(value) else ()
     elif isinstance(value, str):  # Ansible makes a list of it
         for one in (value, *value.split(",")) if option.get("elements") == "dict" else ():
             yield from _in_object(option, one.strip())
@@ -113,8 +113,13 @@ def _in_option(option: Mapping[str, Any], value: Any) -> Iterator[str]:
         for one in value if isinstance(value, (list, tuple)) else [value]:
             if option.get("elements") == "dict":
                 yield from _in_object(option, one)
-            elif not isinstance(one, str):
+            elif _is_nested(one):
                 yield from _texts(one)
+
+
+def _is_nested(value: Any) -> bool:
+    """Tell whether a value is in the place of one text or number and has more inside."""
+    return isinstance(value, (dict, list, tuple))
 
 
 def _in_object(option: Mapping[str, Any], value: Any) -> Iterator[str]:
@@ -143,7 +148,7 @@ def _beside(value: Any, harmless: Any) -> Iterator[str]:
     """Yield the texts of a value but those where `harmless` has a name, in mappings and lists of its shape."""
     if harmless is None:
         for one in value if isinstance(value, (list, tuple)) else [value]:
-            yield from () if isinstance(one, str) else _texts(one)
+            yield from _texts(one) if _is_nested(one) else ()
     elif isinstance(harmless, list) and isinstance(value, (list, tuple)):
         for one in value:
             yield from _beside(one, harmless[0])

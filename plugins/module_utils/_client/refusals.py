@@ -16,6 +16,12 @@ _NO_RIGHT = re.compile(r"\bcannot \S+ (?:resource|path) ")
 _NOT_AGGREGATED = "service unavailable"
 """All that the API server says of another one that it should have asked."""
 _LOOK = "look at the control plane's Pods, of virt-api for ours"
+_UNREADABLE = "failed to create typed patch object"
+"""How the API server begins when an apply has a value of another type than its field; it calls that its own fault."""
+_MISTYPED = re.compile(r"(?:: |\n\s*)\.(\S+): expected ([^,\n]+), got ([^\n]*)")
+_TYPES = {"numeric (int or float)": "a number", "boolean": "true or false", "string": "a text", "map": "a mapping"}
+_MADE_A_TEXT = " (before ansible-core 2.19, a template that ends in a filter gives a text, unless jinja2_native is set)"
+_TEXT = re.compile(r"must be (?:a number|a whole number|true or false), (?:and is a text|got a string)")
 _CLASSES = {400: Invalid, 401: Forbidden, 403: Forbidden, 404: NotFound, 409: Conflict, 422: Invalid}
 
 
@@ -31,18 +37,33 @@ def refusal(attempt: str, status: int, answer: Any) -> ApiError:
         if isinstance(one, dict)
     ]
     causes = [one for one in causes if one["field"] != "<nil>"] or causes  # "some rules were not checked"
+    causes = causes or _mistyped(str(body.get("message") or ""))
     if causes:
         reason = "; ".join(
             one["message"] if one["field"] == "?" else f"{one['field']}: {one['message']}" for one in causes
         )
     else:
         reason = cut(str(body.get("message") or body.get("reason") or answer or "no reason given"))
-    return _CLASSES.get(status, ApiError)(
-        f"cannot {attempt}: {reason}{_remedy(status, reason)}",
+    is_unreadable = str(body.get("message") or "").startswith(_UNREADABLE)
+    kind = Invalid if is_unreadable else _CLASSES.get(status, ApiError)
+    return kind(
+        f"cannot {attempt}: {reason}{_remedy(status, reason)}{_MADE_A_TEXT if _TEXT.search(reason) else ''}",
         status=status,
         server_reason=body.get("reason"),
         causes=causes,
     )
+
+
+def _mistyped(message: str) -> list[dict[str, str]]:
+    """Return the fields of an apply that have a value of another type; none of any other refusal."""
+    if not message.startswith(_UNREADABLE):
+        return []
+    found = []
+    for field, wanted, got in _MISTYPED.findall(message)[:CAUSES_LIMIT]:
+        is_text = got == "string" or (wanted == "boolean" and not got.startswith(("&{map[", "&{[")))
+        told = f"must be {_TYPES.get(wanted, f'a {wanted}')}" + (", and is a text" if is_text else "")
+        found.append({"field": cut(field, 200), "message": cut(told, 300)})
+    return found
 
 
 def _remedy(status: int, reason: str) -> str:

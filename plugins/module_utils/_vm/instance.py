@@ -17,13 +17,15 @@ from .._client.errors import TimedOut, VirtError
 from .._client.waiter import Verdict, Waiter
 from ..kubevirt_api.asked import is_deleting
 from ..kubevirt_api.predicates import is_final, phase
-from . import compare, operate, overlay, present, writing
+from . import cluster, compare, operate, overlay, present, writing
 from .instance_power import OPERATIONS
 from .manifest import Declared, without_defaults
 from .request import Terms, VmRequest
 from .service import Interrupted, Outcome
 
 FIELDS_SHOWN = 10
+_MODULES = {cluster.VM.name: "kubevirt_vm", cluster.REPLICA_SET.name: "kubevirt_replicaset"}
+"""By which the makers of instances are changed."""
 
 Object = dict[str, Any]
 
@@ -45,9 +47,11 @@ def _present(api: Api, request: VmRequest, terms: Terms, live: Object | None) ->
     if live is None or (is_deleting(live) and not request.force):
         return writing.created(api, request, terms, live)
     differing = [] if not request.has_machine else differences(request, live)
-    if request.force and request.has_machine and (differing or is_final(live) or is_deleting(live)):
+    is_over = is_final(live) or is_deleting(live)
+    is_to_go = request.force and request.has_machine and (bool(differing) or is_over)
+    if is_to_go and _maker(live) is None:
         return _made_anew(api, request, terms, live)
-    if differing:
+    if is_to_go or differing:
         raise _unchangeable(request, live, differing)
     write = present.for_existing(_without_machine(request), live)
     if write is None:
@@ -79,11 +83,26 @@ def _leaves(patch: Any, path: str) -> list[str]:
 
 def _unchangeable(request: VmRequest, live: Object, differing: list[str]) -> VirtError:
     named = ", ".join(differing[:FIELDS_SHOWN]) + (", ..." if len(differing) > FIELDS_SHOWN else "")
-    over = f" Its run is over ({phase(live)}) as well." if is_final(live) else ""
-    return VirtError(
-        f"{request.title} is there, and what an instance is cannot be changed: {named} differ from what is declared."
-        f"{over} Use force=true to have it deleted and made anew, or kubevirt_vm for a machine that can be changed"
+    found = [f"what an instance is cannot be changed: {named} differ from what is declared"] if named else []
+    found += [f"its run is over ({phase(live)})"] if is_final(live) else []
+    found += ["it is being deleted"] if is_deleting(live) else []
+    return VirtError(f"{request.title} is there, and {', and '.join(found)}. {_remedy(request, live)}")
+
+
+def _remedy(request: VmRequest, live: Object) -> str:
+    maker = _maker(live)
+    if maker is None:
+        return "Use force=true to have it deleted and made anew, or kubevirt_vm for a machine that can be changed"
+    return (
+        f"It belongs to {maker['kind']} {request.namespace}/{maker['name']}, which makes its instances as it declares"
+        f" them; change that ({_MODULES.get(maker['kind'], maker['kind'])})"
     )
+
+
+def _maker(live: Object) -> Object | None:
+    """Return the owner that makes such instances, None of a bare one: that is nobody's but its users'."""
+    owners = live["metadata"].get("ownerReferences") or ()
+    return next((one for one in owners if one.get("controller")), None)
 
 
 def _made_anew(api: Api, request: VmRequest, terms: Terms, live: Object) -> Outcome:

@@ -10,6 +10,8 @@ from typing import Any
 from .._client.api import Api
 from .._client.errors import ApiError, BadArgument, NotFound, VirtError
 from ..kubevirt_api import names
+from ..kubevirt_api.asked import run_strategy
+from ..kubevirt_api.run_strategies import SELF_STARTING
 from . import cluster, power
 from .instance_power import OPERATIONS
 from .instance_power import decide as decide_operation
@@ -27,12 +29,21 @@ def powered(api: Api, request: VmRequest, terms: Terms, live: Object | None) -> 
     if live is None and request.state in OPERATIONS:
         raise never_started(request)
     done = ensure_present(api, request, terms, live)
-    if done.after is None or (terms.check_mode and live is None):
+    if done.after is None:
         return done
     try:
+        if terms.check_mode and live is None:
+            return _foreseen(request, done)
         return _moved(api, request, terms, done, is_new=live is None)
     except VirtError as error:
         raise Interrupted(done, error) from error
+
+
+def _foreseen(request: VmRequest, done: Outcome) -> Outcome:
+    """Return what becomes of a VM that would be created: nobody can be asked to start it yet."""
+    vm = done.after or {}
+    ask = _decided(request, vm, None, is_new=True)
+    return done if ask is None else done._replace(method=ask.subresource, after=power.foreseen(vm, ask))
 
 
 def never_started(request: VmRequest) -> BadArgument:
@@ -58,23 +69,29 @@ def _moved(api: Api, request: VmRequest, terms: Terms, done: Outcome, *, is_new:
     instance = api.get(cluster.instances(request.namespace, terms.api_version), request.name or "")
     if request.state in OPERATIONS:
         return operated(api, request, terms, done, instance)
-    try:
-        ask = power.decide(request.state, vm, instance, request.grace_period_seconds, paused=request.start_paused)
-    except power.Impossible as why:
-        raise VirtError(f"{request.title} cannot be {request.state}: {why}") from why
-    if is_new and ask is not None and ask.subresource == "restart":
-        ask = None  # it was created a moment ago
+    ask = _decided(request, vm, instance, is_new=is_new)
     if ask is None:
         return done
     uid = instance["metadata"].get("uid") if instance and ask.subresource == "restart" else None
     return _asked(api, request, terms, done._replace(old_instance_uid=uid), ask)
 
 
+def _decided(request: VmRequest, vm: Object, instance: Object | None, *, is_new: bool) -> power.Ask | None:
+    """Return what to ask for. One that was created a moment ago was created in its state, or for a start to follow."""
+    state = "started" if is_new and request.state == "restarted" else request.state
+    if is_new and (state == "stopped" or run_strategy(vm) in SELF_STARTING):
+        return None
+    try:
+        return power.decide(state, vm, instance, request.grace_period_seconds, paused=request.start_paused)
+    except power.Impossible as why:
+        raise VirtError(f"{request.title} cannot be {request.state}: {why}") from why
+
+
 def _asked(api: Api, request: VmRequest, terms: Terms, done: Outcome, ask: power.Ask) -> Outcome:
     _ask(api, request, terms, ask)
     moved = done._replace(changed=True, method=ask.subresource or "patch")
     if terms.check_mode:
-        return moved
+        return moved._replace(after=power.foreseen(done.after or {}, ask))
     try:
         return moved._replace(after=read(api, request, terms))
     except VirtError as error:

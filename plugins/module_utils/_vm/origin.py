@@ -1,11 +1,15 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Find the option that a refused field comes from: a user of `cloud_init` wrote no `volumes[1]`. Pure."""
+"""Find the option that a refused field comes from. Pure.
+
+A user of `cloud_init` wrote no `volumes[1]`, and one of `disks` gave one of those that are there.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from .._client.errors import Invalid
@@ -15,6 +19,13 @@ from .keyed_lists import Path
 from .request import VmRequest
 
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
+_LISTS = {
+    shape.VOLUMES: "volumes",
+    shape.DISKS: "disks",
+    (*shape.DEVICES, "interfaces"): "interfaces",
+    (*shape.MACHINE, "networks"): "networks",
+}
+"""Lists with an option of their own. An entry of it has another place there than in the object."""
 _OF_VOLUMES = {option_volumes.IMAGE_VOLUME: "image", option_volumes.CLOUD_INIT_VOLUME: "cloud_init"}
 
 
@@ -31,15 +42,20 @@ def named(error: Invalid, request: VmRequest, body: dict[str, Any]) -> Invalid:
     return Invalid(f"{error.message} ({told})", **error.facts)
 
 
-def option_of(field: str, options: frozenset[str], body: dict[str, Any], kind: Kind = VM) -> str | None:
-    """Return the option that made a field of the object that was sent, None if the user wrote the field itself."""
+def option_of(field: str, options: Mapping[str, frozenset[str]], body: dict[str, Any], kind: Kind = VM) -> str | None:
+    """Return the option that made a field of the object that was sent, and of which entry; None if no option did.
+
+    options: those that were given, with the names of their entries.
+    """
     path, item = _parsed(field)
-    for where in (kind.inside(shape.VOLUMES), kind.inside(shape.DISKS)):
-        if path[: len(where)] != where:
-            continue
-        items = manifest.at(body, where)
+    for where, own in _LISTS.items():
+        at = kind.inside(where)
+        items = manifest.at(body, at) if path[: len(at)] == at else None
         if isinstance(items, list) and item is not None and item < len(items):
-            option = _OF_VOLUMES.get(items[item].get("name"))
+            name = items[item].get("name")
+            if name in options.get(own, ()):
+                return f"{own} ({name})"
+            option = _OF_VOLUMES.get(name) if own in ("volumes", "disks") else None
             return option if option in options else None
     domain = kind.inside(shape.DOMAIN)
     for option, begin in (("cpu", (*domain, "cpu")), ("memory", (*domain, "memory"))):

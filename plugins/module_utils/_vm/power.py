@@ -48,6 +48,23 @@ def decide(
     return _restart(vm, vmi, grace_period_seconds)
 
 
+def foreseen(vm: Object, ask: Ask) -> Object:
+    """Return the VM as a request leaves it; what starts or stops one that is Always or Halted changes its strategy."""
+    spec = dict(vm.get("spec") or {})
+    if ask.subresource is None:
+        spec.update(ask.body["spec"])
+        return {**vm, "spec": {key: value for key, value in spec.items() if value is not None}}
+    before = {"start": (run_strategies.HALTED,), "stop": (run_strategies.ALWAYS, run_strategies.ONCE)}
+    if run_strategy(vm) not in before.get(ask.subresource, ()):
+        return vm
+    is_on = ask.subresource == "start"
+    if spec.get("runStrategy") is None and spec.get("running") is not None:
+        spec["running"] = is_on
+    else:
+        spec["runStrategy"] = run_strategies.ALWAYS if is_on else run_strategies.HALTED
+    return {**vm, "spec": spec}
+
+
 def _is_live(vmi: Object | None) -> bool:
     return vmi is not None and not is_final(vmi) and not is_deleting(vmi)
 

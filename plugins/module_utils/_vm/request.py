@@ -61,8 +61,8 @@ class VmRequest(NamedTuple):
     """It says what the machine is, so that it can be created from it."""
     is_whole: bool
     """It is all that the user wants to say: what was applied earlier and is missing now is taken away."""
-    options: frozenset[str] = frozenset()
-    """Names of the options that were given."""
+    options: Mapping[str, frozenset[str]] = MappingProxyType({})
+    """The options that were given, each with the names of its entries; none of one that is no list."""
     force: bool = False
     delete_options: Mapping[str, Any] = MappingProxyType({})
     grace_period_seconds: int | None = None
@@ -167,7 +167,7 @@ def request_from(params: Mapping[str, Any], where: str, kind: Kind) -> VmRequest
         declared=declared,
         has_machine=manifest.has_machine(params),
         is_whole=bool((params.get("definition") or {}).get("spec")),
-        options=frozenset(name for name in PER_ENTRY if params.get(name)),
+        options={option: _entries(params[option]) for option in PER_ENTRY if params.get(option)},
         force=bool(params.get("force")),
         delete_options=_delete_options(params.get("delete_options") or {}),
         grace_period_seconds=params.get("grace_period_seconds"),
@@ -227,6 +227,11 @@ def _check_start(built: dict[str, Any], state: str) -> None:
             f"start_paused: a machine whose run strategy is {run_strategy(built)} starts by itself, and not paused;"
             " declare startStrategy in spec instead"
         )
+
+
+def _entries(value: Any) -> frozenset[str]:
+    """Return the names of what a list says something of."""
+    return frozenset(str(one["name"]) for one in value if "name" in one) if isinstance(value, list) else frozenset()
 
 
 def _delete_options(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,3 +13,6 @@ ONCE = "Once"
 
 BUILT = (ALWAYS, HALTED, MANUAL, RERUN_ON_FAILURE, ONCE)
 """What this version's control plane acts on."""
+
+SELF_STARTING = (ALWAYS, RERUN_ON_FAILURE, ONCE)
+"""With these a VirtualMachine that is created runs without being started."""

@@ -88,6 +88,13 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_INSTANCE,
+        line="    if is_to_go and _maker(live) is None:",
+        without="    if is_to_go:",
+        because="The guest of a VirtualMachine would be deleted for another one that its owner is faster to make.",
+        tests=_BY_INSTANCE,
+    ),
+    Guard(
+        file=_INSTANCE,
         line="        raise _unchangeable(request, live, differing)",
         without="        pass",
         because="The task would say that nothing changed while the guest is not as declared.",

@@ -248,7 +248,8 @@ class World:
         if vm is None:
             return
         instance = self.objects.get(("virtualmachineinstances", namespace, name))
-        wanted = start or _strategy(vm) == "Always"
+        begins = "status" not in vm and _strategy(vm) in ("Once", "RerunOnFailure")
+        wanted = start or begins or _strategy(vm) == "Always"
         if _strategy(vm) == "Halted" and instance is not None:
             self.drop("virtualmachineinstances", namespace, name)
             instance = None

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from ansible.module_utils.common.parameters import remove_values
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client import redact
+from ansible_collections.virtops.kubevirt.plugins.module_utils._service import ensure
 from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.argspec import vm_spec
 
 USER_DATA = "#cloud-config\npassword: canary"
@@ -51,6 +52,21 @@ def test_a_number_in_a_secrets_place_is_one() -> None:
     users = [{"name": "u", "user": {"token": 31415926, "password": 27.1828}}]
     found = shown({"kubeconfig": {"users": users}, "api_kye": 16180339})
     assert not [one for one in ("31415926", "27.1828", "16180339") if one in found]
+
+
+@pytest.mark.parametrize(
+    ("spec", "arguments"),
+    [
+        pytest.param(ensure.argument_spec(), {"ports": [{"port": 8080, "target_port": 8443}]}, id="ports"),
+        pytest.param(ensure.argument_spec(), {"wait_timeout": 1800, "external_ips": [5050]}, id="Service"),
+        pytest.param(vm_spec(), {"run_timeout": 3600, "cpu": {"cores": 1024}, "name": 2024}, id="machine"),
+        pytest.param(vm_spec(), {"vms": [{"run_timeout": 3600, "cpu": {"cores": 1024}, "name": 2024}]}, id="machines"),
+        pytest.param(vm_spec(), {"kubeconfig": {"users": [{"name": 2024}]}}, id="kubeconfig"),
+    ],
+)
+def test_a_number_that_an_option_is_for_is_no_secret(spec: dict[str, Any], arguments: dict[str, Any]) -> None:
+    """It was blanked out wherever it stood in the result: the port of a Service, the end of an address."""
+    assert redact.secrets_in_arguments(arguments, spec) == set()
 
 
 @pytest.mark.parametrize("options", OF_A_MACHINE.values(), ids=OF_A_MACHINE.keys())

@@ -89,3 +89,44 @@ def test_an_answer_of_something_in_between_is_a_refusal_as_well(answer: object) 
 
     assert isinstance(error, errors.Forbidden)
     assert error.message.startswith("cannot read VirtualMachine default/web: ")
+
+
+TYPED = "failed to create typed patch object (ty/web; kubevirt.io/v1, Kind=VirtualMachine): "
+
+
+def test_what_an_apply_cannot_read_is_told_by_fields_and_is_the_users_to_correct() -> None:
+    """The API server answers 500 to it, in the words of its own values."""
+    lines = (
+        "errors:",
+        "  .spec.template.spec.domain.cpu.cores: expected numeric (int or float), got string",
+        "  .spec.template.spec.domain.devices.autoattachGraphicsDevice: expected boolean, got &{yes}",
+        "  .spec.template.spec.tolerations: expected list, got &{map[a:1]}",
+        "  .spec.template.spec.hostname: expected string, got &value.valueUnstructured{Value:5}",
+    )
+    error = refusals.refusal("apply X", 500, {"message": TYPED + "\n".join(lines)})
+
+    assert isinstance(error, errors.Invalid)
+    assert error.facts["causes"] == [
+        {"field": "spec.template.spec.domain.cpu.cores", "message": "must be a number, and is a text"},
+        {
+            "field": "spec.template.spec.domain.devices.autoattachGraphicsDevice",
+            "message": "must be true or false, and is a text",
+        },
+        {"field": "spec.template.spec.tolerations", "message": "must be a list"},
+        {"field": "spec.template.spec.hostname", "message": "must be a text"},
+    ]
+    assert "jinja2_native" in error.message
+
+
+def test_one_such_field_is_told_like_several() -> None:
+    why = f"{TYPED}.spec.disks[0].bootOrder: expected numeric (int or float), got string"
+    error = refusals.refusal("apply X", 500, {"message": why})
+
+    assert error.message.startswith("cannot apply X: spec.disks[0].bootOrder: must be a number, and is a text (")
+
+
+def test_a_text_where_a_number_belongs_has_the_remedy_that_older_ansible_needs() -> None:
+    causes = [{"field": "spec.cores", "message": "must be a whole number, got a string"}]
+    assert "jinja2_native" in refusals.refusal("change X", 422, {"details": {"causes": causes}}).message
+    causes = [{"field": "spec.cores", "message": "must be a whole number, got a list"}]
+    assert "jinja2_native" not in refusals.refusal("change X", 422, {"details": {"causes": causes}}).message

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import socket
 import socketserver
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import Any
 
 import pytest
-from ansible_collections.virtops.kubevirt.plugins.module_utils._client import streams
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client import failures, streams
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client import transport as transport_module
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.endpoint import Endpoint
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import Silent, Unavailable
@@ -272,3 +273,26 @@ def test_plain_text_of_a_refusal_is_kept() -> None:
 @pytest.mark.parametrize("asked", ["\u00b2", "Fri, 31 Dec 2027 23:59:59 GMT", "-1", "1.5", "9" * 5000, "0", ""])
 def test_who_asks_for_no_pause_that_can_be_read_gets_ours(asked: str) -> None:
     assert 0.5 <= transport_module._spread(1.0, asked) <= 1.5
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "remedy"),
+    [
+        pytest.param(20, "unable to get local issuer certificate", "give the cluster's CA in ca_cert", id="unknown CA"),
+        pytest.param(10, "certificate has expired", "have the cluster's certificates renewed", id="expired"),
+        pytest.param(9, "certificate is not yet valid", "set the clock of the host", id="not yet valid"),
+        pytest.param(62, "Hostname mismatch", "give an address of the server that its certificate names", id="host"),
+        pytest.param(
+            64, "IP address mismatch", "give an address of the server that its certificate names", id="address"
+        ),
+    ],
+)
+def test_what_to_do_about_a_certificate_goes_by_what_is_wrong_with_it(code: int, message: str, remedy: str) -> None:
+    error = ssl.SSLCertVerificationError(1, "certificate verify failed")
+    error.verify_code, error.verify_message = code, message
+
+    told = failures.unavailable("https://api:6443", None, error).message
+
+    assert message in told
+    assert remedy in told
+    assert ("ca_cert" in told) == (code == 20)

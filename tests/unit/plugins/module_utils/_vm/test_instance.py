@@ -68,6 +68,29 @@ def test_force_makes_it_anew_where_it_differs_or_is_over(world: World, of_instan
     assert world.objects[KEY]["metadata"]["uid"] != old
 
 
+@pytest.mark.parametrize(
+    ("kind", "module"),
+    [("VirtualMachine", "kubevirt_vm"), ("VirtualMachineInstanceReplicaSet", "kubevirt_replicaset"), ("Pool", "Pool")],
+)
+def test_one_that_another_object_makes_is_not_made_anew(
+    world: World, of_instances: Task, kind: str, module: str
+) -> None:
+    """It was deleted, its owner made it as before, and the task failed: the guest was lost for nothing."""
+    of_instances(**MACHINE)
+    world.objects[KEY]["metadata"]["ownerReferences"] = [{"kind": kind, "name": "web", "uid": "u", "controller": True}]
+    for options in ({}, {"force": True}, {"force": True, "check_mode": True}):
+        with pytest.raises(
+            VirtError, match=rf"memory\.guest differ .* belongs to {kind} default/web, .*{module}"
+        ) as caught:
+            of_instances(memory="2Gi", **options)
+        assert "force" not in caught.value.message
+    world.objects[KEY]["status"]["phase"] = "Failed"
+    with pytest.raises(VirtError, match=rf"its run is over \(Failed\).* belongs to {kind} default/web"):
+        of_instances(force=True, **MACHINE)
+    assert world.sent("DELETE") == []
+    assert of_instances(**MACHINE)["changed"] is False
+
+
 def test_what_somebody_made_meanwhile_is_not_deleted(world: World, of_instances: Task) -> None:
     of_instances(**MACHINE)
 

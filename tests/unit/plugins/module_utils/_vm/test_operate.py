@@ -134,3 +134,41 @@ def test_a_condition_is_waited_for_as_well(world: World, task: Task) -> None:
 def test_a_condition_that_nobody_waits_for_is_refused(task: Task, options: dict[str, Any], words: str) -> None:
     with pytest.raises(BadArgument, match=words):
         task(wait_condition={"type": "Ready", "status": "True"}, **MACHINE, **options)
+
+
+@pytest.mark.parametrize("spelt", [{"run_strategy": "Always"}, {"run_strategy": "Manual"}, {"running": False}])
+@pytest.mark.parametrize("options", [{"state": "started"}, {"state": "stopped"}, {"state": "restarted"}])
+def test_check_mode_shows_the_run_strategy_that_a_power_state_ends_with(
+    world: World, task: Task, spelt: dict[str, Any], options: dict[str, Any]
+) -> None:
+    for machine in ({**spelt, **MACHINE}, {}):  # it is created, and then there
+        foreseen = task(check_mode=True, diff=True, **options, **machine)
+        assert ("virtualmachines", "default", "web") not in world.objects or not machine
+        done = task(diff=True, **options, **machine)
+        kept = [{key: one.get(key) for key in ("changed", "method")} for one in (foreseen, done)]
+        assert kept[0] == kept[1]
+        assert foreseen["result"]["spec"].get("runStrategy") == done["result"]["spec"].get("runStrategy")
+        strategy = {"run_strategy": "Always"} if options["state"] == "stopped" else {"run_strategy": "Halted"}
+        task(**strategy)
+
+
+def test_check_mode_foresees_a_start_of_what_is_created_halted(task: Task) -> None:
+    foreseen = task(check_mode=True, state="started", start_paused=True, **MACHINE)
+
+    assert (foreseen["method"], foreseen["result"]["spec"]["runStrategy"]) == ("start", "Always")
+
+
+@pytest.mark.parametrize("state", ["started", "restarted"])
+@pytest.mark.parametrize(
+    ("strategy", "method"),
+    [("Always", "create"), ("Halted", "create"), ("Once", "create"), ("RerunOnFailure", "create"), ("Manual", "start")],
+)
+def test_what_is_created_starts_by_itself_or_is_started_and_never_restarted(
+    world: World, task: Task, strategy: str, method: str, state: str
+) -> None:
+    """Its instance may be there by the time that it is looked for, and Once allows no restart."""
+    foreseen = task(check_mode=True, state=state, run_strategy=strategy, **MACHINE)
+    done = task(state=state, run_strategy=strategy, **MACHINE)
+
+    assert INSTANCE in world.objects
+    assert (foreseen["method"], done["method"]) == (method, method)

@@ -85,3 +85,28 @@ def test_what_once_does_not_allow_names_the_remedy(state: str, vmi: dict[str, An
 def test_grace_period_travels_under_the_name_that_each_verb_has() -> None:
     assert power.decide("stopped", a_vm("Always"), RUNS, 5) == Ask("stop", {"gracePeriod": 5})
     assert power.decide("restarted", a_vm("Always"), RUNS, 0) == Ask("restart", {"gracePeriodSeconds": 0})
+
+
+@pytest.mark.parametrize(
+    ("spec", "ask", "after"),
+    [
+        pytest.param({"runStrategy": "Halted"}, Ask("start"), {"runStrategy": "Always"}, id="start halted"),
+        pytest.param({"runStrategy": "Manual"}, Ask("start"), {"runStrategy": "Manual"}, id="start manual"),
+        pytest.param({"running": False}, Ask("start"), {"running": True}, id="start, spelt as before"),
+        pytest.param({}, Ask("start"), {"runStrategy": "Always"}, id="start what says nothing"),
+        pytest.param({"runStrategy": "Always"}, Ask("stop"), {"runStrategy": "Halted"}, id="stop always"),
+        pytest.param({"runStrategy": "Once"}, Ask("stop"), {"runStrategy": "Halted"}, id="stop once"),
+        pytest.param({"running": True}, Ask("stop"), {"running": False}, id="stop, spelt as before"),
+        pytest.param({"runStrategy": "RerunOnFailure"}, Ask("stop"), {"runStrategy": "RerunOnFailure"}, id="rerun"),
+        pytest.param({"running": True}, PATCH_HALTED, {"runStrategy": "Halted"}, id="another strategy"),
+        pytest.param({"runStrategy": "Always"}, Ask("restart"), {"runStrategy": "Always"}, id="restart"),
+        pytest.param({"runStrategy": "Always"}, Ask("pause", of_instance=True), {"runStrategy": "Always"}, id="pause"),
+    ],
+)
+def test_what_a_request_makes_of_the_run_strategy_is_foreseen(
+    spec: dict[str, Any], ask: Ask, after: dict[str, Any]
+) -> None:
+    vm = {"spec": {**spec, "template": {}}, "status": {}}
+
+    assert power.foreseen(vm, ask) == {"spec": {**after, "template": {}}, "status": {}}
+    assert vm["spec"] == {**spec, "template": {}}
