@@ -20,6 +20,7 @@ from controlplane.virt_controller.vm.world import World
 from tests.controlplane.virt_controller.builders import NOW, VM_UID, VMI_UID, a_vm, a_vmi, vm_world
 
 FUTURE = render_stamp(NOW + 100)
+START = {"action": "Start"}
 
 
 def looping(retry: str | None = FUTURE) -> dict[str, Any]:
@@ -94,11 +95,29 @@ def test_a_run_that_somebody_ended_is_no_failed_start(world: World) -> None:
         vm_world(a_vm(**looping()), a_vmi("Failed", ran=True)),
         vm_world(a_vm("Halted", **looping())),
         vm_world(a_vm("Manual", **looping())),
+        vm_world(a_vm("RerunOnFailure", runStrategy="RerunOnFailure", **looping())),
     ],
-    ids=["it runs", "it ran", "it is halted", "a human decides"],
+    ids=["it runs", "it ran", "it is halted", "a human decides", "it was stopped"],
 )
 def test_failed_starts_are_forgotten(world: World) -> None:
     assert next_start_failure(world) is None
+
+
+@pytest.mark.parametrize(
+    "world",
+    [
+        vm_world(a_vm("RerunOnFailure", runStrategy="RerunOnFailure", stateChangeRequests=[START], **looping())),
+        vm_world(a_vm("RerunOnFailure", runStrategy="Always", **looping())),
+        vm_world(a_vm("RerunOnFailure", runStrategy="RerunOnFailure", **looping()), a_vmi("Scheduling")),
+        dataclasses.replace(
+            vm_world(a_vm("RerunOnFailure", runStrategy="RerunOnFailure", **looping())), is_instance_known=False
+        ),
+    ],
+    ids=["the next is asked for", "the strategy is new", "the next is on its way", "it may only not be seen"],
+)
+def test_failed_starts_are_remembered_while_another_is_to_come(world: World) -> None:
+    assert next_start_failure(world) == world.vm.status.start_failure
+    assert next_start_failure(world) is not None
 
 
 @pytest.mark.parametrize(
