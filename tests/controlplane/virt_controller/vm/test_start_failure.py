@@ -160,6 +160,14 @@ def test_no_step_of_the_clock_makes_a_start_wait_longer_than_five_minutes(now: f
         assert waited <= 300
 
 
+@pytest.mark.parametrize("left", [1, 249, 251, 299, 300], ids=str)
+def test_a_time_that_can_be_true_stays_as_it_is(left: int) -> None:
+    """Else each look, and each write of it is one, would put the start off: it would never come."""
+    world = vm_world(a_vm(**looping(render_stamp(NOW + left))))
+    assert next_start_failure(world) == world.vm.status.start_failure
+    assert seconds_to_wait(world) == left
+
+
 @pytest.mark.parametrize("ago", [1, 299, 301, 10**6], ids=str)
 def test_a_time_that_is_past_is_waited_for_no_more(ago: int) -> None:
     """However long ago: nobody may have looked meanwhile."""
