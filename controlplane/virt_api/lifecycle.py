@@ -25,6 +25,7 @@ from controlplane.virt_api.refusals import Machine, doubt, why_no_restart, why_n
 Json = dict[str, Any]
 
 _START: Json = {"action": "Start"}
+_STOP: Json = {"action": "Stop"}
 
 
 class RefusedError(Exception):
@@ -147,9 +148,12 @@ def _queue(*requests: Json) -> PatchStatus:
 
 
 def _withdraw(machine: Machine) -> PatchStatus:
-    """Take back a start that has not begun. The run that ended goes, or its failure would ask for the next one."""
-    ended = machine.vmi
-    status: Json = {"stateChangeRequests": [_stop(ended)] if ended is not None else [], "startFailure": None}
+    """Take back a start that has not begun. The run that ended goes, or its failure would ask for the next one.
+
+    Where none is there, one may be on its way to the API server: a stop without a name is of whichever there is then.
+    """
+    stop = _STOP if machine.vmi is None else _stop(machine.vmi)
+    status: Json = {"stateChangeRequests": [stop], "startFailure": None}
     if machine.strategy == RERUN_ON_FAILURE:
         status["runStrategy"] = RERUN_ON_FAILURE  # else a strategy that was not acted on yet starts it once by itself
     return PatchStatus({"status": status})

@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 
 import msgspec
-from kubevirt_api.run_strategies import ALWAYS
+from kubevirt_api.run_strategies import ALWAYS, RERUN_ON_FAILURE
 
 from controlplane.api.objects.phase import SUCCEEDED, is_final
 from controlplane.api.objects.vm import StartFailure
@@ -49,11 +49,11 @@ def is_recorded(world: World, own: VirtualMachineInstance) -> bool:
 
 
 def next_start_failure(world: World) -> StartFailure | None:
-    """Count an instance that ended before it ran, once; forget all when one runs or the strategy does not care."""
+    """Count an instance that ended before it ran, once; forget all when one runs, or no other follows by itself."""
     own, old = world.own, world.vm.status.start_failure
     if not world.is_strategy_known:
         return old
-    if world.vm.run_strategy not in COUNTED or (own is not None and (own.has_run or _is_enough(world, own))):
+    if world.vm.run_strategy not in COUNTED or _is_over(world):
         return None
     if own is None or not is_failed_start(world, own) or is_recorded(world, own):
         return _believable(world, old)
@@ -63,6 +63,19 @@ def next_start_failure(world: World) -> StartFailure | None:
         last_failed_vmi_uid=own.metadata.uid,
         retry_after_timestamp=_retry_after(world, count),
     )
+
+
+def _is_over(world: World) -> bool:
+    """Tell whether the loop has ended: the instance has run or was the last, or no start is to follow."""
+    own = world.own
+    return (own is not None and (own.has_run or _is_enough(world, own))) or _is_stopped(world)
+
+
+def _is_stopped(world: World) -> bool:
+    """Tell whether no start is to follow by itself: then none waits, and the next one is a person's."""
+    strategy, acted_on = world.vm.run_strategy, world.vm.status.run_strategy
+    is_over = world.own is None and world.is_instance_known and not world.pending_requests
+    return is_over and strategy == acted_on == RERUN_ON_FAILURE
 
 
 def seconds_to_wait(world: World) -> float:

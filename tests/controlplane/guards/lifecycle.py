@@ -72,6 +72,13 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_LIFECYCLE,
+        line='status: Json = {"stateChangeRequests": [stop], ',
+        without='status: Json = {"stateChangeRequests": [stop] if machine.vmi else [], ',
+        because="A stop that comes while the instance is being made would be answered, and the machine would run.",
+        tests=_BY_LIFECYCLE,
+    ),
+    Guard(
+        file=_LIFECYCLE,
         line='f"{because}{doubt(machine)}"',
         without="because",
         because="Who is refused because of a lost node must be told what would be proof.",

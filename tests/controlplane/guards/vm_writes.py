@@ -243,6 +243,20 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_FAILURE,
+        line="(own.has_run or _is_enough(world, own))) or _is_stopped(world)\n",
+        without="(own.has_run or _is_enough(world, own)))\n",
+        because="A machine that was stopped after failed starts would be said to wait for the next one, for ever.",
+        tests=_BY_FAILURE,
+    ),
+    Guard(
+        file=_FAILURE,
+        line="world.own is None and world.is_instance_known and not world.pending_requests",
+        without="world.own is None and not world.pending_requests",
+        because="A cache that lags would have the failures in a row forgotten, and the next start hurried.",
+        tests=_BY_FAILURE,
+    ),
+    Guard(
+        file=_FAILURE,
         line="    return ended and world.vm.run_strategy in COUNTED and not world.is_stopping",
         without="    return ended and world.vm.run_strategy in COUNTED",
         because="A start that a person ended is no failure.",

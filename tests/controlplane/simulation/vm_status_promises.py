@@ -130,8 +130,18 @@ def _of_failed_starts(told: Told) -> Iterator[str]:
     elif _is_failed_start(told):
         if told.own is not None and after.get("lastFailedVMIUID") != told.own["metadata"]["uid"]:
             yield "its instance ended before it ran, and that is not counted"
+    elif _is_stopped(told):
+        if after:
+            yield "failed starts are remembered, and no other start is to follow"
     elif _counted(before) != _counted(after):
         yield f"no start has failed, and what is counted goes from {_counted(before)} to {_counted(after)}"
+
+
+def _is_stopped(told: Told) -> bool:
+    """Tell whether a machine that would be tried again after a failure is to be started by nobody."""
+    before, after = (one.get("status", {}) for one in (told.vm, told.after))
+    is_acted_on = before.get("runStrategy") == told.strategy == "RerunOnFailure"
+    return is_acted_on and told.own is None and not after.get("stateChangeRequests")
 
 
 def _of_failure(told: Told) -> Iterator[str]:

@@ -29,6 +29,7 @@ ON = PatchSpec({"spec": {"runStrategy": "Always"}})
 OFF = PatchSpec({"spec": {"runStrategy": "Halted"}})
 START = {"action": "Start"}
 STOP = {"action": "Stop", "uid": "u1"}
+ANY_STOP = {"action": "Stop"}
 PAUSED = {"action": "Start", "data": {"paused": "true"}}
 PAUSED_OF_NOW = {"action": "Start", "data": {"paused": "true", "generation": "7"}}
 
@@ -151,7 +152,7 @@ def test_a_paused_start_of_a_halted_machine_keeps_others_out_until_it_is_taken_b
     for paused in (True, False):
         with pytest.raises(RefusedError, match="a start of it is still being carried out; stop takes it back"):
             decide_start(vm, None, StartOptions(paused=paused))
-    assert decide_stop(vm, None, StopOptions()) == (cleared(),)
+    assert decide_stop(vm, None, StopOptions()) == (cleared(ANY_STOP),)
 
 
 def test_a_paused_start_from_before_the_machine_was_halted_keeps_nobody_out() -> None:
@@ -192,15 +193,15 @@ def test_a_stop_takes_back_a_start_that_has_not_begun() -> None:
     """While a quota or somebody else's instance is in the way, nothing else would lead on."""
     for strategy, also in (("Manual", {}), ("RerunOnFailure", {"runStrategy": "RerunOnFailure"})):
         vm = a_vm(strategy, stateChangeRequests=[START])
-        assert decide_stop(vm, None, StopOptions()) == (cleared(**also),)
-        assert decide_stop(vm, a_vmi("Running", owner="somebody"), StopOptions(0)) == (cleared(**also),)
+        assert decide_stop(vm, None, StopOptions()) == (cleared(ANY_STOP, **also),)
+        assert decide_stop(vm, a_vmi("Running", owner="somebody"), StopOptions(0)) == (cleared(ANY_STOP, **also),)
         another = a_vm(strategy, stateChangeRequests=[STOP, START])
         assert decide_stop(another, a_vmi("Failed"), StopOptions()) == (cleared(STOP, **also),)
 
 
 def test_a_stop_keeps_a_machine_down_that_would_start_by_itself() -> None:
     """Nobody has asked for that start, and it is no less to come: after a failure, or for a strategy that is new."""
-    taken_back = cleared(runStrategy="RerunOnFailure")
+    taken_back = cleared(ANY_STOP, runStrategy="RerunOnFailure")
     assert decide_stop(a_vm("RerunOnFailure"), None, StopOptions()) == (taken_back,)
     going = a_vmi("Failed", deleting=True)
     before = a_vm("RerunOnFailure", runStrategy="Always")

@@ -191,6 +191,21 @@ def test_cirros_gets_what_it_leaves_out() -> None:
     assert spec["evictionStrategy"] == "None"
 
 
+@pytest.mark.parametrize(
+    ("domain", "expected"),
+    [
+        ({"resources": {"requests": {"memory": "64M"}}}, "64M"),
+        ({"resources": {"limits": {"memory": "1G"}}}, "1G"),
+        ({"resources": {"requests": {"memory": "64M"}, "limits": {"memory": "1G"}}}, "64M"),
+        ({"memory": {"guest": "32M"}, "resources": {"requests": {"memory": "64M"}}}, "32M"),
+    ],
+    ids=["request", "limit", "request first", "given stays"],
+)
+def test_a_guest_has_the_memory_that_is_asked_for_it(domain: dict[str, Any], expected: str) -> None:
+    filled = defaults.default_instance({"metadata": {}, "spec": {"domain": domain}}, CONFIGURATION, "seed")
+    assert filled["spec"]["domain"]["memory"]["guest"] == expected
+
+
 def test_every_volume_gets_a_disk_on_the_default_bus() -> None:
     assert of_template("vm-default-disks")["spec"]["domain"]["devices"]["disks"] == [
         {"name": "containerdisk", "disk": {"bus": "sata"}},

@@ -48,3 +48,11 @@ def test_what_a_follower_saw_counts_for_nothing() -> None:
 
     assert sightings.see("n", FIRST, 1000.0) == 0.0
     assert sightings.see("n", FIRST, 1001.0) == 1.0
+
+
+def test_who_leads_again_begins_again() -> None:
+    sightings = Sightings()
+    for start in (0.0, 1000.0):
+        sightings.begin()
+        assert sightings.see("n", FIRST, start) == 0.0
+        assert sightings.see("n", FIRST, start + 1) == 1.0

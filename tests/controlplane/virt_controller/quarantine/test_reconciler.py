@@ -152,6 +152,19 @@ async def test_a_guest_that_comes_up_there_takes_it_all_back(stage: Stage) -> No
     assert stage.mark_of("bad") is None
 
 
+async def test_a_node_that_takes_the_name_of_one_that_is_gone_is_not_charged_with_its_failures(stage: Stage) -> None:
+    for name in ("a", "b"):
+        stage.comes_up(name, name)
+    stage.store.delete(NODE, Key("", "bad"))
+    stage.catch_up()
+    labels = {"kubevirt.io/schedulable": "true"}
+    stage.store.create(NODE, "", {"metadata": {"name": "bad", "labels": labels}, "spec": {}})
+    stage.comes_up("c", "c")
+    await stage.work()
+    assert stage.mark_of("bad") is None
+    assert stage.calls == []
+
+
 async def test_half_of_the_nodes_stay_whatever_fails_there(stage: Stage) -> None:
     stage.three_come_up()
     stage.three_come_up("good")

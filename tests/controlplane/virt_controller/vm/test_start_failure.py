@@ -20,6 +20,7 @@ from controlplane.virt_controller.vm.world import World
 from tests.controlplane.virt_controller.builders import NOW, VM_UID, VMI_UID, a_vm, a_vmi, vm_world
 
 FUTURE = render_stamp(NOW + 100)
+START = {"action": "Start"}
 
 
 def looping(retry: str | None = FUTURE) -> dict[str, Any]:
@@ -96,8 +97,17 @@ def test_a_run_that_somebody_ended_is_no_failed_start(world: World) -> None:
         vm_world(a_vm("Manual", **looping())),
         vm_world(a_vm("RerunOnFailure", **looping()), a_vmi("Succeeded")),
         vm_world(a_vm("Once", **looping()), a_vmi("Succeeded")),
+        vm_world(a_vm("RerunOnFailure", runStrategy="RerunOnFailure", **looping())),
     ],
-    ids=["it runs", "it ran", "it is halted", "a human decides", "no rerun after success", "once, and well"],
+    ids=[
+        "it runs",
+        "it ran",
+        "it is halted",
+        "a human decides",
+        "no rerun after success",
+        "once, and well",
+        "it was stopped",
+    ],
 )
 def test_failed_starts_are_forgotten(world: World) -> None:
     assert next_start_failure(world) is None
@@ -108,6 +118,23 @@ def test_a_run_that_ended_well_before_it_was_seen_running_counts_where_another_f
     failure = next_start_failure(vm_world(a_vm("Always"), a_vmi("Succeeded")))
     assert failure is not None
     assert failure.consecutive_fail_count == 1
+
+
+@pytest.mark.parametrize(
+    "world",
+    [
+        vm_world(a_vm("RerunOnFailure", runStrategy="RerunOnFailure", stateChangeRequests=[START], **looping())),
+        vm_world(a_vm("RerunOnFailure", runStrategy="Always", **looping())),
+        vm_world(a_vm("RerunOnFailure", runStrategy="RerunOnFailure", **looping()), a_vmi("Scheduling")),
+        dataclasses.replace(
+            vm_world(a_vm("RerunOnFailure", runStrategy="RerunOnFailure", **looping())), is_instance_known=False
+        ),
+    ],
+    ids=["the next is asked for", "the strategy is new", "the next is on its way", "it may only not be seen"],
+)
+def test_failed_starts_are_remembered_while_another_is_to_come(world: World) -> None:
+    assert next_start_failure(world) == world.vm.status.start_failure
+    assert next_start_failure(world) is not None
 
 
 @pytest.mark.parametrize(
@@ -148,6 +175,14 @@ def test_no_step_of_the_clock_makes_a_start_wait_longer_than_five_minutes(now: f
         vm = _with(world.vm, derive_status(world, None) or world.vm.status)
         world = dataclasses.replace(world, vm=vm, now=world.now + plan.look_again_in)
         assert waited <= 300
+
+
+@pytest.mark.parametrize("left", [1, 249, 251, 299, 300], ids=str)
+def test_a_time_that_can_be_true_stays_as_it_is(left: int) -> None:
+    """Else each look, and each write of it is one, would put the start off: it would never come."""
+    world = vm_world(a_vm(**looping(render_stamp(NOW + left))))
+    assert next_start_failure(world) == world.vm.status.start_failure
+    assert seconds_to_wait(world) == left
 
 
 @pytest.mark.parametrize("ago", [1, 299, 301, 10**6], ids=str)

@@ -26,6 +26,7 @@ from controlplane.virt_handler.vmi.world import (
     DestroyRemoved,
     Dial,
     Expected,
+    Failure,
     Launcher,
     LookForLauncher,
     NodeTrouble,
@@ -116,6 +117,10 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
     "connected before the hand-over": (
         a_world(None, a_launcher(seen(None, is_network_ready=False), expected=EXPECTED)),
         Plan((PREPARE,)),
+    ),
+    "its launcher cannot be used, and is not prepared": (
+        a_world(None, a_launcher(Sighting(is_here=True, failure=Failure("InvalidSpec", "no")), expected=EXPECTED)),
+        Plan(),
     ),
     "prepared before the hand-over": (a_world(None, a_launcher(seen(None), expected=EXPECTED)), Plan()),
     "no such VMI, by name and UID": (

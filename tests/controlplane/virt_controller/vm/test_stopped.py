@@ -1,0 +1,33 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A machine that was stopped says that it is stopped, whatever it was in the middle of: no start of it waits."""
+
+from __future__ import annotations
+
+import pytest
+from kubevirt_api.run_strategies import BUILT
+
+from controlplane.api.objects import conditions
+from controlplane.virt_controller.vm.world import Claim, World
+from tests.controlplane.virt_controller.vm.play import SCENES, ask, run_to_rest, the_scene
+
+
+def stopped(strategy: str) -> list[tuple[tuple[str, ...], World]]:
+    """Every scene in which a stop is taken, when all that follows from it is done."""
+    found = []
+    for scene in SCENES:
+        world = the_scene(*scene) if scene[0] == strategy else None
+        asked = None if world is None or world.claim is Claim.FOREIGN else ask("stop", world)
+        if asked is not None:
+            found.append((scene, run_to_rest(asked).world))
+    return found
+
+
+@pytest.mark.parametrize("strategy", BUILT)
+def test_a_machine_that_was_stopped_waits_for_no_start(strategy: str) -> None:
+    for scene, world in stopped(strategy):
+        assert not world.vm.status.state_change_requests, scene
+        assert world.vm.status.printable_status == "Stopped", scene
+        assert world.vm.status.start_failure is None, scene
+        assert conditions.find(world.vm.status.conditions, "Failure") is None, scene
