@@ -162,3 +162,53 @@ def test_of_a_key_that_failed_and_came_through_nothing_is_left() -> None:
     assert queue.next_due() is None
     held = {one.name: getattr(queue, one.name) for one in fields(queue)}
     assert [name for name, value in held.items() if isinstance(value, dict | list | set) and value] == []
+
+
+def test_a_namespace_with_thousands_of_keys_keeps_nobody_elses_waiting() -> None:
+    queue = a_queue()
+    for number in range(1000):
+        queue.add(Key("crowd", str(number)), 0)
+    queue.add(WEB, 1)
+    queue.add(Key("other", "web"), 1)
+    assert {queue.take(1) for _unused in range(3)} == {Key("crowd", "0"), WEB, Key("other", "web")}
+
+
+def test_namespaces_have_turns_and_in_each_whoever_has_been_due_longest() -> None:
+    queue = a_queue()
+    due = {Key("a", "late"): 3, Key("a", "early"): 1, Key("b", "early"): 2, Key("b", "late"): 4, Key("a", "last"): 5}
+    for key, at in due.items():
+        queue.add(key, 0, after=at)
+    taken = [queue.take(9) for _unused in due]
+    assert [str(key) for key in taken] == ["a/early", "b/early", "a/late", "b/late", "a/last"]
+
+
+def test_who_has_had_a_turn_comes_after_those_who_wait_for_one() -> None:
+    queue = a_queue()
+    for key in (Key("a", "one"), Key("a", "two"), Key("b", "one")):
+        queue.add(key, 0)
+    queue.finish(queue.take(0) or WEB, 0, failed=False)
+    assert [queue.take(0), queue.take(0)] == [Key("b", "one"), Key("a", "two")]
+
+
+def test_a_namespace_whose_passes_take_long_waits_for_those_that_have_fewer_under_way() -> None:
+    queue = a_queue()
+    for number in range(20):
+        queue.add(Key("slow", str(number)), 0)
+    for _unused in range(6):
+        queue.take(0)
+    quick = [Key("quick", str(number)) for number in range(7)]
+    for key in quick:
+        queue.add(key, 1)
+    assert [queue.take(1) for _unused in range(6)] == quick[:6], "as many as the other has"
+    queue.finish(quick[0], 2, failed=False)
+    assert queue.take(2) == quick[6]
+
+
+def test_what_is_due_and_not_taken_is_due_when_it_became_so() -> None:
+    queue = a_queue()
+    queue.add(WEB, 0, after=5)
+    queue.add(DB, 0, after=6)
+    assert queue.take(9) == WEB
+    assert (queue.next_due(), len(queue)) == (6, 2)
+    queue.add(DB, 9, after=5)
+    assert (queue.take(9), queue.take(14)) == (DB, None), "what waits for its turn comes once"

@@ -19,6 +19,34 @@ _BY_RUNNER = ("tests/controlplane/engine/test_runner.py",)
 GUARDS: tuple[Guard, ...] = (
     Guard(
         file=_QUEUE,
+        line="min(self._ripe, key=lambda one: self._at_work[one])",
+        without="next(iter(self._ripe))",
+        because="A namespace whose passes take long would come to have all workers.",
+        tests=_BY_QUEUE,
+    ),
+    Guard(
+        file=_QUEUE,
+        line="            self._ripe.move_to_end(namespace)\n",
+        without="            pass\n",
+        because="Of namespaces that have as many under way, the first would always come first.",
+        tests=_BY_QUEUE,
+    ),
+    Guard(
+        file=_QUEUE,
+        line="        if key in self._ripe.get(key.namespace, ()):\n            return\n",
+        without="",
+        because="What changes while it waits for its turn would have two, and be worked on by two workers.",
+        tests=_BY_QUEUE,
+    ),
+    Guard(
+        file=_QUEUE,
+        line="        if not self._at_work[key.namespace]:\n            del self._at_work[key.namespace]\n",
+        without="",
+        because="Every namespace that ever was would be remembered for as long as the process lives.",
+        tests=_BY_QUEUE,
+    ),
+    Guard(
+        file=_QUEUE,
         line="        if again:\n",
         without="        if again and look_again_in is None:\n",
         because="What changed during a pass would be looked at when the alarm rings, five minutes later.",

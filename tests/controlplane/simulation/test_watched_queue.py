@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 
 import pytest
 
@@ -14,7 +15,7 @@ from controlplane.engine.queue import Queue
 from tests.controlplane.simulation.planted_lateness import alarm_forgotten, put_off
 from tests.controlplane.simulation.watched_queue import WatchedQueue
 
-A, B = Key("default", "a"), Key("default", "b")
+A, B, C = Key("default", "a"), Key("default", "b"), Key("other", "c")
 
 
 def work(queue: WatchedQueue, seed: int) -> None:
@@ -22,7 +23,7 @@ def work(queue: WatchedQueue, seed: int) -> None:
     rng, now, held = random.Random(seed), 0.0, []
     for _unused in range(300):
         now += rng.choice((0.0, 0.01, 5.0))
-        queue.add(rng.choice((A, B)), now, after=rng.choice((0.0, 0.0, 3.0)))
+        queue.add(rng.choice((A, B, C)), now, after=rng.choice((0.0, 0.0, 3.0)))
         key = queue.take(now)
         if key is not None:
             held.append(key)
@@ -43,3 +44,15 @@ def test_a_turn_that_is_late_is_told(name: str, bug: object, monkeypatch: pytest
     said: list[str] = []
     work(WatchedQueue(random.Random(1), said.append), 1)
     assert "and the next turn is due at" in said[0]
+
+
+def test_a_namespace_that_is_served_although_others_have_fewer_under_way_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    said: list[str] = []
+    queue = WatchedQueue(random.Random(1), said.append)
+    monkeypatch.setattr(queue, "_at_work", Counter({"other": 9}))
+    for key in (A, B, C):
+        queue.add(key, 0.0)
+    assert [queue.take(0.0) for _unused in range(2)] == [A, B]
+    assert said == [f"{B} is taken, and another namespace that waits has fewer under way"]

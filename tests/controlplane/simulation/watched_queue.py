@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The real queue beside a plain model of it: no turn comes late, early or never, and none is out of order.
+"""The real queue beside a plain model of it: no turn comes late, early or never, and none is out of order,
+nor given to a namespace that has more under way than another that waits.
 
 A turn that is late does no wrong that an outcome would show: somebody else's change mostly brings the key back before.
 """
@@ -9,6 +10,7 @@ A turn that is late does no wrong that an outcome would show: somebody else's ch
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable
 
 from controlplane.api.objects.resources import Key
@@ -47,15 +49,18 @@ class WatchedQueue(Queue):
         self._compare(f"{key} was added")
 
     def take(self, now: float) -> Key | None:
-        first = min(self._wanted.values(), default=None)
+        firsts = self._firsts(now)
         key = super().take(now)
         if key is None:
-            if first is not None and first <= now:
-                self._complain(f"a turn was due {now - first:.2f} s ago, and nobody gets it")
+            if firsts:
+                self._complain(f"a turn was due {now - min(firsts.values()):.2f} s ago, and nobody gets it")
             return None
-        due = self._wanted.pop(key, None)
+        due, first = self._wanted.pop(key, None), firsts.get(key.namespace)
         if due is None or due > now or due != first:
-            self._complain(f"{key} is taken at {now:.2f}, it was due at {due}, and another at {first}")
+            self._complain(f"{key} is taken at {now:.2f}, it was due at {due}, and another there at {first}")
+        held = Counter(one.namespace for one in self._held)
+        if any(held[one] < held[key.namespace] for one in firsts):
+            self._complain(f"{key} is taken, and another namespace that waits has fewer under way")
         self._floors.pop(key, None)
         self._held.add(key)
         return key
@@ -83,6 +88,14 @@ class WatchedQueue(Queue):
 
     def is_backing_off(self, key: Key) -> bool:
         return key in self._failed
+
+    def _firsts(self, now: float) -> dict[str, float]:
+        """Return for each namespace that waits since when its first key is due."""
+        firsts: dict[str, float] = {}
+        for key, due in self._wanted.items():
+            if due <= now:
+                firsts[key.namespace] = min(due, firsts.get(key.namespace, due))
+        return firsts
 
     def _back_off(self, key: Key) -> float:
         count = self._failed.get(key, 0)
