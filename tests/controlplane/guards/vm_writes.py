@@ -39,8 +39,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file="controlplane/virt_controller/tell.py",
-        line="    while len(kept) > WAITING_LIMIT:",
-        without="    while False:",
+        line="while len(self._kept) > REMEMBERED or now",
+        without="while now",
         because="Of every machine that ever was it would be remembered what was told.",
         tests=("tests/controlplane/virt_controller/test_tell.py",),
     ),

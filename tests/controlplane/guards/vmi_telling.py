@@ -14,6 +14,9 @@ _BY_END_EVENT = ("tests/controlplane/virt_controller/vmi/test_end_event.py",)
 _SILENCE = "controlplane/virt_controller/vmi/silence.py"
 _BY_SILENCE = ("tests/controlplane/virt_controller/vmi/test_silence.py",)
 
+_TELL = "controlplane/virt_controller/tell.py"
+_BY_TELL = ("tests/controlplane/virt_controller/test_tell.py",)
+
 GUARDS: tuple[Guard, ...] = (
     Guard(
         file=_SILENCE,
@@ -96,10 +99,38 @@ GUARDS: tuple[Guard, ...] = (
         tests=_BY_END_EVENT,
     ),
     Guard(
-        file="controlplane/virt_controller/tell.py",
-        line="        same = (regarding.uid, reason, message, occurrence)",
-        without="        same = (regarding.key.name, reason, message, occurrence)",
+        file=_TELL,
+        line="        same = _digest(regarding.uid, reason, message, occurrence)",
+        without="        same = _digest(regarding.key.name, reason, message, occurrence)",
         because="Of two machines of one name only the first would be told of what is wrong.",
-        tests=("tests/controlplane/virt_controller/test_tell.py",),
+        tests=_BY_TELL,
+    ),
+    Guard(
+        file=_TELL,
+        line="            self._by_namespace.move_to_end(namespace)\n",
+        without="            pass\n",
+        because="Whoever makes thousands of machines would have nobody else told of theirs for as long.",
+        tests=_BY_TELL,
+    ),
+    Guard(
+        file=_TELL,
+        line="max(self._by_namespace, key=lambda each: len(self._by_namespace[each]))",
+        without="next(iter(self._by_namespace))",
+        because="Whoever makes thousands of machines would have others' Events dropped.",
+        tests=_BY_TELL,
+    ),
+    Guard(
+        file=_TELL,
+        line="REMEMBERED = 20_000",
+        without="REMEMBERED = 1000",
+        because="A set of thousands that is refused would be told of at each try, twice a minute and machine.",
+        tests=_BY_TELL,
+    ),
+    Guard(
+        file=_TELL,
+        line=" or now - next(iter(self._kept.values()))[0] >= REPEAT_SECONDS:",
+        without=":",
+        because="What nothing follows from any more would be remembered.",
+        tests=_BY_TELL,
     ),
 )

@@ -12,7 +12,14 @@ from typing import Any
 
 from controlplane.api.objects.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.engine.errors import Forbidden
-from controlplane.virt_controller.tell import REPEAT_SECONDS, VARIANTS, WAITING_LIMIT, EventWriter, Regarding
+from controlplane.virt_controller.tell import (
+    REMEMBERED,
+    REPEAT_SECONDS,
+    VARIANTS,
+    WAITING_LIMIT,
+    EventWriter,
+    Regarding,
+)
 from tests.controlplane.simulation.clock import SimulatedClock
 from tests.controlplane.stories.stage import Stage, Users, a_vm
 
@@ -155,7 +162,7 @@ async def test_what_was_told_is_remembered_of_so_many_and_no_more() -> None:
     api = Recording()
     writer = a_writer(api, SimulatedClock())
     writer.record(WEB, "Warning", "FailedCreate", "exceeded quota")
-    for number in range(WAITING_LIMIT):
+    for number in range(REMEMBERED):
         writer.record(Regarding(VIRTUAL_MACHINE, Key("default", f"vm-{number}"), f"u-{number}"), "Warning", "Made", "x")
     writer.record(WEB, "Warning", "FailedCreate", "exceeded quota")
     await sent(writer, turns=WAITING_LIMIT + 20)
@@ -170,3 +177,59 @@ async def test_what_waits_is_bounded() -> None:
     await sent(writer, turns=WAITING_LIMIT + 20)
     assert len(api.created) == WAITING_LIMIT
     assert api.created[0]["message"] == "5", "the oldest were dropped"
+
+
+def of(namespace: str, number: int) -> Regarding:
+    return Regarding(VIRTUAL_MACHINE_INSTANCE, Key(namespace, f"vmi-{number}"), f"{namespace}-{number}")
+
+
+async def test_a_namespace_of_which_much_is_told_drops_nobody_elses_events() -> None:
+    api, clock = Recording(), SimulatedClock()
+    writer = a_writer(api, clock)
+    writer.record(WEB, "Normal", "SuccessfulCreate", "Started the virtual machine", occurrence="run-1")
+    for number in range(WAITING_LIMIT + 10):
+        writer.record(of("crowd", number), "Warning", "FailedCreate", "exceeded quota")
+    await sent(writer, turns=2 * WAITING_LIMIT)
+    told = [one["involvedObject"]["name"] for one in api.created]
+    assert "web" in told
+    assert len(told) == WAITING_LIMIT
+    assert "vmi-0" not in told, "of whom most is untold, the oldest gives way"
+
+
+async def test_nobody_waits_until_all_of_another_namespace_is_told() -> None:
+    api, clock = Recording(), SimulatedClock()
+    writer = a_writer(api, clock)
+    for number in range(100):
+        writer.record(of("crowd", number), "Warning", "FailedCreate", "exceeded quota")
+    writer.record(WEB, "Normal", "SuccessfulCreate", "Started the virtual machine", occurrence="run-1")
+    writer.record(WEB, "Normal", "SuccessfulDelete", "Stopped the virtual machine", occurrence="run-1")
+    await sent(writer, turns=300)
+    first = [one["involvedObject"]["name"] for one in api.created[:4]]
+    assert first == ["vmi-0", "web", "vmi-1", "web"]
+    assert [one["reason"] for one in api.created if one["involvedObject"]["name"] == "web"] == [
+        "SuccessfulCreate",
+        "SuccessfulDelete",
+    ]
+
+
+async def test_what_thousands_are_refused_is_told_of_each_once_in_ten_minutes() -> None:
+    """A set of ten thousand that a quota refuses tries every half a minute: that is no Event every half a minute."""
+    api, clock = Recording(), SimulatedClock()
+    writer = a_writer(api, clock)
+    for _unused in range(3):
+        for number in range(10_000):
+            writer.record(of("crowd", number), "Warning", "FailedCreate", "exceeded quota")
+            if number % WAITING_LIMIT == WAITING_LIMIT - 1:
+                await sent(writer, turns=WAITING_LIMIT + 10)
+        clock.advance(30)
+    assert len(api.created) == 10_000
+
+
+async def test_what_was_told_long_ago_is_forgotten() -> None:
+    api, clock = Recording(), SimulatedClock()
+    writer = a_writer(api, clock)
+    for number in range(100):
+        writer.record(of("crowd", number), "Warning", "FailedCreate", "exceeded quota")
+    clock.advance(REPEAT_SECONDS)
+    writer.record(WEB, "Warning", "FailedCreate", "exceeded quota")
+    assert (writer.remembered, len(api.created)) == (1, 0)
