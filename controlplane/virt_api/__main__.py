@@ -25,11 +25,11 @@ from controlplane.virt_api.cluster import Cluster, wait_ready
 from controlplane.virt_api.evictions import Evictions
 from controlplane.virt_api.guests import Guests
 from controlplane.virt_api.handlers import Handlers
-from controlplane.virt_api.judges import Judges
+from controlplane.virt_api.judges import Judges, Places
 from controlplane.virt_api.reviews import Reviews
 from controlplane.virt_api.server import Server, listening
 from controlplane.virt_api.settings import Settings, SettingsError, parse
-from controlplane.virt_api.subresources import EXPANDING, Subresources
+from controlplane.virt_api.subresources import AT_ONCE, EXPANDING, Subresources
 from controlplane.virt_api.tls import ServingTls
 
 log = logging.getLogger("controlplane.virt_api")
@@ -73,7 +73,7 @@ async def serve(settings: Settings) -> None:
         reviews = Reviews(Admission(cluster.admission_settings), clock)
         handlers = await stack.enter_async_context(Handlers(client, lambda: cluster.client_pair))
         guests, judges = Guests(client, handlers), Judges(clock, EXPANDING)
-        subresources = Subresources(client, guests, cluster.admission_settings, judges)
+        subresources = Subresources(client, guests, cluster.admission_settings, judges, Places(clock, AT_ONCE))
         evictions = Evictions(client, lambda: cluster.configuration.eviction_strategy)
         server = Server(
             reviews, evictions, subresources, tls, lambda: cluster.front_proxy, clock, settings.hook_clients

@@ -25,7 +25,7 @@ from controlplane.virt_api.evacuation import cancel_evacuation
 from controlplane.virt_api.expansion import expand, expand_given
 from controlplane.virt_api.guests import Guests
 from controlplane.virt_api.inquiry import inquire
-from controlplane.virt_api.judges import Judges
+from controlplane.virt_api.judges import Judges, Places
 from controlplane.virt_api.lifecycle import (
     NotBuiltError,
     PatchInstance,
@@ -52,12 +52,14 @@ log = logging.getLogger(__name__)
 # A decision meets a status write of a controller now and then; it is made anew on what is there by then.
 ATTEMPTS = 4
 
+AT_ONCE = 8
+"""Requests that ask the API server at once, by turns of namespaces: half of the connections that we have to it."""
 EXPANDING = 1
 """Threads that judge machines to expand: not those of reviews, so that admission waits for none of them."""
 
 POWER: tuple[Verb, ...] = get_args(Verb)
 ABOUT: tuple[About, ...] = get_args(About)
-AT_ONCE = frozenset({*POWER, *ABOUT, "cancel-evacuation", "expand-spec", "expand-vm-spec"})
+DONE_AT_ONCE = frozenset({*POWER, *ABOUT, "cancel-evacuation", "expand-spec", "expand-vm-spec"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,21 +80,27 @@ class Subresources:
     """Of admission."""
     judges: Judges
     """Of machines to expand."""
+    places: Places
+    """AT_ONCE."""
 
     async def answer(self, route: ToSubresource, user: User, body: bytes) -> Answer:
         """Answer one request. Never raises ApiError; BusyError where there is no turn."""
         access = route.access
         try:
-            decision = await review_access(self.client, user, access)
+            # By the namespace of the path: no API server brings it here for whoever may not ask this of it.
+            async with self.places.turn(access.namespace):
+                decision = await review_access(self.client, user, access)
             if not decision.allowed:
                 return _denied(route, user)
             action = route.row.action
             if action == "unbuilt":
                 what = f"{access.resource}/{access.subresource}"
                 return failure(501, f"{what} is not implemented by this control plane")
-            if action in AT_ONCE:
+            if action in DONE_AT_ONCE:
                 return await self._do(route, user, body)
-            return await self._act(route, user, _parse(action, body))
+            asked = _parse(action, body)
+            async with self.places.turn(access.namespace):
+                return await self._act(route, user, asked)
         except BadOptionsError as error:
             return failure(400, str(error))
         except ApiError as error:

@@ -201,6 +201,14 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file="controlplane/virt_api/subresources.py",
+        line="            async with self.places.turn(access.namespace):\n                decision",
+        without="            if True:\n                decision",
+        because="Whoever starts hundreds of machines at once would have everybody else's start wait for them.",
+        tests=_BY_SUBRESOURCES,
+        may_hang=True,
+    ),
+    Guard(
+        file="controlplane/virt_api/subresources.py",
         line="vm, vmi = await self._read_vm(key), await self._read_vmi(key)",
         without="vmi, vm = await self._read_vmi(key), await self._read_vm(key)",
         because="A start would be written, by the version of now, for an instance that was not there a moment ago.",

@@ -33,11 +33,11 @@ from controlplane.virt_api.evictions import Evictions
 from controlplane.virt_api.guests import Guests
 from controlplane.virt_api.handlers import Handlers
 from controlplane.virt_api.identity import HookClients
-from controlplane.virt_api.judges import Judges
+from controlplane.virt_api.judges import Judges, Places
 from controlplane.virt_api.reviews import Reviews
 from controlplane.virt_api.server import Server, listening
 from controlplane.virt_api.settings import SECRET_NAME
-from controlplane.virt_api.subresources import EXPANDING, Subresources
+from controlplane.virt_api.subresources import AT_ONCE, EXPANDING, Subresources
 from controlplane.virt_api.tls import ServingTls
 from tests.controlplane.kube.fake_api import FakeApi, a_client
 from tests.controlplane.kube.pairs import issue_server
@@ -125,6 +125,8 @@ class Served:
     serving_authority: KeyPair
     proxy_authority: KeyPair
     port: int = 0
+    places: Places = field(default_factory=lambda: Places(SystemClock(), AT_ONCE))
+    """Replaced by those of the server that runs."""
     reviews: list[Json] = field(default_factory=list)
 
     def take_pair(self, pair: KeyPair) -> None:
@@ -201,7 +203,7 @@ async def serving(
         handlers = Handlers(client, lambda: cluster.client_pair, admits=lambda _here: True)
         server = replace(a_server(cluster, client, settings, handlers), hook_clients=hook_clients)
         async with handlers, listening(server, "127.0.0.1", 0) as port:
-            served.port = port
+            served.port, served.places = port, server.subresources.places
             yield served
 
 
@@ -219,6 +221,7 @@ def a_server(
             Guests(client, handlers or Handlers(client, lambda: None)),
             settings or cluster.admission_settings,
             Judges(SystemClock(), EXPANDING),
+            Places(SystemClock(), AT_ONCE),
         ),
         cluster.tls,
         lambda: cluster.front_proxy,
