@@ -4,8 +4,8 @@
 """What to do about a VirtualMachineInstanceReplicaSet: pure.
 
 First it is settled who belongs to it, then how many are missing or too many. What is over, or loses its Pod, is
-replaced and deleted. A paused set settles who belongs to it and does nothing else; one that is deleted does nothing:
-the garbage collector deletes its instances, or sets them free.
+replaced and deleted; for what ended before it ran, that takes ever longer. A paused set settles who belongs to it and
+does nothing else; one that is deleted does nothing: the garbage collector deletes its instances, or sets them free.
 """
 
 from __future__ import annotations
@@ -39,12 +39,20 @@ def decide(world: World) -> Plan[Action]:
     missing = world.replica_set.spec.replicas - len(world.active)
     if missing and not world.is_past_known:
         return _at_once(world, _deletes(world, 0), look_again_in=LOOK_AGAIN_SECONDS)
-    if missing > 0 and not world.unmade and world.unsure:
+    return _make(world, missing) if missing > 0 else _at_once(world, _deletes(world, -missing))
+
+
+def _make(world: World, missing: int) -> Plan[Action]:
+    """Make who is missing, but for those who wait because others ended before they ran."""
+    now = missing - world.held_back
+    if now <= 0:
+        return _at_once(world, _deletes(world, 0), look_again_in=world.held_for)
+    if not world.unmade and world.unsure:
         because = "it may have been made again, unseen"
         return Plan((Each(tuple(LookForVmi(name, because) for name in world.unsure[:BURST])),))
-    if missing > 0 and not world.unmade:
-        return Plan((BeginBatch(min(missing, BURST), _count(world)),))
-    return _at_once(world, (*_deletes(world, -missing), *_creates(world, missing)))
+    if not world.unmade:
+        return Plan((BeginBatch(min(now, BURST), _count(world)),))
+    return _at_once(world, (*_deletes(world, 0), *_creates(world, now)), look_again_in=world.held_for or None)
 
 
 def _at_once(world: World, actions: tuple[Action, ...], look_again_in: float | None = None) -> Plan[Action]:
@@ -64,8 +72,6 @@ def _claims(world: World) -> tuple[Action, ...]:
 
 def _creates(world: World, missing: int) -> tuple[Action, ...]:
     """Make what was begun. Where fewer are missing by now, it must be known first which of them exist unseen."""
-    if missing <= 0:
-        return ()
     unsure = [name for name in world.unmade if name not in world.absent]
     if len(world.unmade) > missing and unsure:
         return tuple(LookForVmi(name, "more were begun than are missing by now") for name in unsure)

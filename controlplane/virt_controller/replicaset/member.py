@@ -12,14 +12,16 @@ from kubevirt_api import condition_types
 
 from controlplane.api.objects import conditions
 from controlplane.api.objects.meta import Condition, Node, ObjectMeta
-from controlplane.api.objects.phase import is_final
+from controlplane.api.objects.phase import RUNNING, is_final
 from controlplane.api.objects.resources import Key
+from controlplane.api.objects.vmi.instance import PhaseTransition
 from controlplane.engine.ports import Cache
 
 
 class MemberStatus(Node, frozen=True, kw_only=True):
     phase: str = ""
     conditions: tuple[Condition, ...] = ()
+    phase_transition_timestamps: tuple[PhaseTransition, ...] = ()
 
 
 class Member(Node, frozen=True, kw_only=True):
@@ -35,6 +37,17 @@ class Member(Node, frozen=True, kw_only=True):
     @property
     def is_over(self) -> bool:
         return is_final(self.status.phase)
+
+    @property
+    def has_run(self) -> bool:
+        """Tell whether its guest ran at some time."""
+        entered = {one.phase for one in self.status.phase_transition_timestamps}
+        return RUNNING in entered or self.status.phase == RUNNING
+
+    @property
+    def is_failed_start(self) -> bool:
+        """Tell whether it ended by itself without ever having run."""
+        return self.is_over and not self.has_run and not self.is_deleting
 
     @property
     def is_ready(self) -> bool:

@@ -32,6 +32,7 @@ from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Clock
 from controlplane.virt_controller.owner import controller_of, owner_reference
 from controlplane.virt_controller.replicaset.decide import decide
+from controlplane.virt_controller.replicaset.failures import Failures
 from controlplane.virt_controller.replicaset.instance import build_vmi, names_of_batch
 from controlplane.virt_controller.replicaset.member import UNCONTROLLED, Member, Members
 from controlplane.virt_controller.replicaset.memory import Memories
@@ -72,6 +73,7 @@ class ReplicaSetReconciler:
         self._configuration = configuration
         self._memories = Memories()
         self._members = Members(vmis)
+        self._failures = Failures()
 
     def observe(self, key: Key) -> World | None:
         """Read the caches. Unavailable while they are not complete: then absence means nothing."""
@@ -80,6 +82,7 @@ class ReplicaSetReconciler:
         raw = self._replica_sets.get(key)
         if raw is None:
             self._memories.forget(key)
+            self._failures.forget(key)
             return None
         try:
             return self._world(key, raw)
@@ -98,6 +101,7 @@ class ReplicaSetReconciler:
         labels = spec.template.metadata.labels
         problems = check_selector(spec.selector, labels, "spec.selector", "spec.template.metadata.labels")
         names = names_of_batch(replica_set)
+        held_back, held_for = self._failures.note(key, replica_set, members, self._clock.monotonic())
         return World(
             replica_set=replica_set,
             template=stored_template(raw),
@@ -113,6 +117,8 @@ class ReplicaSetReconciler:
             now=self._clock.now(),
             deletes_sent=frozenset(one.metadata.uid for one in members if self._is_delete_sent(one)),
             problems=tuple(str(one) for one in problems),
+            held_back=held_back,
+            held_for=held_for,
             is_current=self._memories.is_current(key, replica_set),
             is_past_known=self._memories.is_past_known(key, replica_set, self._vmis.position),
         )

@@ -17,6 +17,11 @@ from controlplane.virt_controller.remedy import explain_refusal
 from controlplane.virt_controller.replicaset.world import Action, BeginBatch, CreateVmi, DeleteVmi, World
 from controlplane.virt_controller.stamps import render_stamp
 
+HELD_BACK = (
+    "instances ended before they ran; those that replace them wait, ever longer while none comes to run, 300 s at most;"
+    " Events of the instances say why they ended"
+)
+
 
 def derive_status(world: World, problem: Problem[Action] | None) -> VirtualMachineInstanceReplicaSetStatus | None:
     """Compute the status; None when the written one is right already."""
@@ -67,4 +72,6 @@ def _derive(world: World, problem: Problem[Action] | None) -> VirtualMachineInst
 def _failure(world: World, problem: Problem[Action] | None) -> tuple[str, str] | None:
     if problem is not None:
         return refusal(problem)
-    return (condition_types.FAILED_CREATE, "; ".join(world.problems)) if world.problems else None
+    if world.problems:
+        return condition_types.FAILED_CREATE, "; ".join(world.problems)
+    return (condition_types.FAILED_CREATE, HELD_BACK) if world.held_back else None

@@ -46,6 +46,10 @@ class World:
     """UIDs of members whose deletion was accepted and is not seen yet."""
     problems: tuple[str, ...] = ()
     """What is wrong with the selector; admission would have refused it."""
+    held_back: int = 0
+    """How many are not replaced yet, because instances ended before they ran."""
+    held_for: float = 0.0
+    """For how many seconds."""
     is_current: bool = True
     """The API server itself said that the set is as it is here."""
     is_past_known: bool = True

@@ -13,6 +13,7 @@ _STATUS = "controlplane/virt_controller/replicaset/status.py"
 _INSTANCE = "controlplane/virt_controller/replicaset/instance.py"
 _MEMORY = "controlplane/virt_controller/replicaset/memory.py"
 _RECONCILER = "controlplane/virt_controller/replicaset/reconciler.py"
+_FAILURES = "controlplane/virt_controller/replicaset/failures.py"
 _BY_DECIDE = ("tests/controlplane/virt_controller/replicaset/test_decide.py",)
 _BY_STATUS = ("tests/controlplane/virt_controller/replicaset/test_status.py",)
 _BY_INSTANCE = ("tests/controlplane/virt_controller/replicaset/test_instance.py",)
@@ -21,6 +22,34 @@ _BY_RECONCILER = ("tests/controlplane/virt_controller/replicaset/test_reconciler
 _BY_CHANCE = ("tests/controlplane/virt_controller/replicaset/test_never_more.py",)
 
 GUARDS: tuple[Guard, ...] = (
+    Guard(
+        file=_STATUS,
+        line="(condition_types.FAILED_CREATE, HELD_BACK) if world.held_back else None",
+        without="None",
+        because="Nobody would know why nothing is made.",
+        tests=_BY_STATUS,
+    ),
+    Guard(
+        file=_DECIDE,
+        line="    now = missing - world.held_back\n",
+        without="    now = missing\n",
+        because="A set whose disk cannot be read would start and end launchers for as long as it is there.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=_FAILURES,
+        line="        if ran - record.ran:\n            record.rounds = record.owed = 0\n",
+        without="",
+        because="Of a set that runs again the next failure would wait as if it had never run.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=_FAILURES,
+        line="record is None or record.of != of:",
+        without="record is None:",
+        because="Whoever corrects the template would wait for minutes to see it.",
+        tests=_BY_RECONCILER,
+    ),
     Guard(
         file=_RECONCILER,
         line="        self._memories.note_found(_key(replica_set), action.name, uid)\n",
@@ -44,7 +73,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file="controlplane/virt_controller/replicaset/decide.py",
-        line="    if missing > 0 and not world.unmade and world.unsure:\n",
+        line="    if not world.unmade and world.unsure:\n",
         without="    if False:\n",
         because="One that was made again under a name of the batch, unseen, and one of the next would be one too many.",
         tests=("tests/controlplane/virt_controller/replicaset/test_decide.py",),
@@ -58,8 +87,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_DECIDE,
-        line="    if missing > 0 and not world.unmade:\n",
-        without="    if missing > 0:\n",
+        line="    if not world.unmade:\n",
+        without="    if True:\n",
         because="What was begun may exist already: another batch beside it would be too many.",
         tests=_BY_DECIDE,
     ),
@@ -100,10 +129,10 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_DECIDE,
-        line="    if missing <= 0:\n        return ()\n",
-        without="",
-        because="A batch that is wanted no more would be asked about, and made.",
-        tests=_BY_DECIDE,
+        line="    if now <= 0:\n",
+        without="    if False:\n",
+        because="Of a set that waits, batches of nobody would be begun without end.",
+        tests=_BY_RECONCILER,
     ),
     Guard(
         file=_DECIDE,
@@ -142,8 +171,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_DECIDE,
-        line="min(missing, BURST)",
-        without="missing",
+        line="min(now, BURST)",
+        without="now",
         because="Thousands at once would be more than the status may say, and keep all others waiting.",
         tests=_BY_DECIDE,
     ),

@@ -67,12 +67,13 @@ class Process:
         """The set as the pass saw it when it began."""
         self.caches = {one: LaggingCache(store, one) for one in (SET, VMI)}
         overlays = self._overlays = {one: Overlay(cache) for one, cache in self.caches.items()}
+        self.clock = SimulatedClock()
         self.reconciler = Observed(
             looked=self._note_look,
             replica_sets=overlays[SET],
             vmis=overlays[VMI],
             api=RememberingApi(CallingApi(store), overlays),
-            clock=SimulatedClock(),
+            clock=self.clock,
             events=Told(),
             configuration=KubeVirtConfiguration,
         )

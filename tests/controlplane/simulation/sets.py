@@ -19,6 +19,8 @@ from tests.controlplane.simulation.set_keeper import POD_GOES, SET, VMI, WEB, Pr
 from tests.controlplane.simulation.store import WITH_SETS, Json, Store
 
 LABELS = {"app": "web"}
+LONGEST_WAIT_SECONDS = 300.0
+"""After instances that ended before they ran."""
 MEDDLING = 0.3
 """How often a mind is changed while an instance is being made, and nothing comes of that."""
 READY: Json = {"type": "Ready", "status": "True"}
@@ -88,6 +90,7 @@ class SetPlay:
             cache.advance()
 
     def work(self) -> None:
+        self.leader.clock.advance(self.rng.choice((0.0, 1.0, LONGEST_WAIT_SECONDS)))
         if self.leader.work is None:
             self.leader.begin()
         elif self.leader.work.call.verb == "create" and self.rng.random() < MEDDLING:
@@ -178,6 +181,7 @@ class SetPlay:
         self.store.patch(SET, WEB, {"spec": {"paused": False}})
         for _unused in range(100):
             self.finish()
+            self.leader.clock.advance(LONGEST_WAIT_SECONDS)
             for cache in self.leader.caches.values():
                 while cache.is_behind:
                     cache.advance()

@@ -57,6 +57,13 @@ class Stand(Process):
         self.make_set(replicas, **spec)
         self.start()
 
+    async def until_made(self, replicas: int) -> None:
+        for _unused in range(10):
+            if len(self.staying) == replicas:
+                return
+            await self.run()
+        raise AssertionError(f"{self.staying} are there, {replicas} wanted")
+
     def make_set(self, replicas: int, **spec: Any) -> None:
         template = {"metadata": {"labels": LABELS}, "spec": {"domain": {"memory": {"guest": "64Mi"}}}}
         body = {"replicas": replicas, "selector": {"matchLabels": LABELS}, "template": template, **spec}
@@ -156,7 +163,7 @@ async def test_who_is_over_is_replaced_under_another_name_and_deleted() -> None:
     stand = Stand(1)
     await stand.run()
     (first,) = stand.vmis
-    stand.report(first, phase="Failed")
+    stand.report(first, phase="Failed", phaseTransitionTimestamps=[{"phase": "Running"}])
     stand.catch_up()
     await stand.run()
     (second,) = stand.staying
@@ -514,3 +521,66 @@ async def test_a_set_that_is_gone_is_nobodys_work() -> None:
     stand.store.delete(SET, WEB)
     stand.catch_up()
     assert await stand.run() == Outcome()
+
+
+async def test_what_ends_before_it_runs_is_replaced_ever_later() -> None:
+    """A set whose disk cannot be read would have its nodes start and end launchers for as long as it is there."""
+    stand, waits = Stand(replicas=2), []
+    for _unused in range(3):
+        await stand.until_made(2)
+        for name in stand.staying:
+            stand.report(name, phase="Failed")
+        stand.catch_up()
+        began = stand.clock.monotonic()
+        while not (outcome := await stand.run()).error and len(stand.staying) < 2:
+            assert len(stand.staying) == 0
+            stand.clock.advance(outcome.look_again_in or 1.0)
+        waits.append(stand.clock.monotonic() - began)
+    assert [10 <= waits[0] <= 15, 40 <= waits[1] <= 60, 90 <= waits[2] <= 135] == [True] * 3, waits
+
+
+async def test_who_has_run_is_replaced_at_once_also_where_another_waits() -> None:
+    stand = Stand(replicas=2)
+    await stand.until_made(2)
+    failed, ran = stand.staying
+    stand.report(failed, phase="Failed")
+    stand.catch_up()
+    await stand.run()
+    stand.report(ran, phase="Running")
+    stand.report(ran, phase="Failed", phaseTransitionTimestamps=[{"phase": "Running"}])
+    stand.catch_up()
+    await stand.until_made(2)
+    assert not {failed, ran} & set(stand.staying), "that it came to run ends the wait of the other, too"
+
+
+async def test_a_change_of_the_set_ends_the_wait() -> None:
+    stand = Stand(replicas=1)
+    await stand.until_made(1)
+    stand.report(*stand.staying, phase="Failed")
+    stand.catch_up()
+    await stand.run()
+    assert stand.staying == []
+    stand.change(template={"spec": {"domain": {"memory": {"guest": "128Mi"}}}})
+    stand.catch_up()
+    await stand.until_made(1)
+
+
+async def test_a_name_of_a_batch_that_is_not_complete_is_not_used_again_before_its_time() -> None:
+    stand, create = Stand(replicas=2), Store.create
+    names: list[str] = []
+
+    def limited(resource: Any, namespace: str, body: Json, **options: Any) -> Json:
+        if resource == VMI and names and body["metadata"]["name"] not in names:
+            raise Forbidden("exceeded quota")
+        if resource == VMI:
+            names.append(body["metadata"]["name"])
+        return create(stand.store, resource, namespace, body, **options)
+
+    stand.store.create = limited  # type: ignore[method-assign]
+    for _unused in range(8):
+        await stand.run()
+        for name in stand.vmis:
+            stand.report(name, phase="Failed")
+            stand.store.patch(VMI, Key("default", name), {"metadata": {"finalizers": None}})
+        stand.catch_up()
+    assert len(names) == 2, "one in each place"

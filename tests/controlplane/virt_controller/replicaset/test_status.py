@@ -90,3 +90,12 @@ def test_a_batch_is_open_until_something_exists_under_each_of_its_names() -> Non
     half = a_set(batches=7, batchSize=4, **TOLD)
     assert status_of(half, unmade=("x",)) is None
     assert status_of(half) == {**TOLD, "batches": 7}
+
+
+def test_that_replacements_wait_is_told_until_they_do_not() -> None:
+    found = status_of(a_set(2), A, held_back=1, held_for=10.0)
+    assert found is not None
+    (condition,) = found["conditions"]
+    assert (condition["type"], condition["reason"]) == ("ReplicaFailure", "FailedCreate")
+    assert "ended before they ran" in condition["message"]
+    assert "conditions" not in (status_of(a_set(2, **found), A) or {"conditions": found})
