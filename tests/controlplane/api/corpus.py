@@ -202,7 +202,6 @@ COMPUTE = [
     Row("request above limit", f"{DOMAIN}/resources/requests/cpu", "3", "resources.requests[cpu]", "above limits"),
     Row("negative cpu", f"{DOMAIN}/resources/requests/cpu", "-1", "resources.requests[cpu]", "from 0 to 1024"),
     Row("no cpu at all", f"{DOMAIN}/resources/limits/cpu", "0", "resources.limits[cpu]", "must be more than 0"),
-    Row("cpu as a float", f"{DOMAIN}/resources/requests/cpu", 0.5, "resources.requests[cpu]", "as a string"),
     Row("no memory", DOMAIN, {"devices": {}}, "domain.memory.guest", "set memory.guest"),
     Row("negative memory", f"{DOMAIN}/memory/guest", "-1Gi", "domain.memory.guest", "must be positive"),
     Row("hardly any memory", f"{DOMAIN}/memory/guest", "512Ki", "domain.memory.guest", "at least 1M"),
