@@ -41,7 +41,7 @@ GUARDS: tuple[Guard, ...] = (
         line="explain_crash(await guest.state(), self._cause)",
         without="await guest.state()",
         because="A panic would be a QEMU that crashed or was killed.",
-        tests=("tests/controlplane/virt_handler/test_story.py",),
+        tests=("tests/controlplane/virt_handler/launchers/test_session_look.py",),
     ),
     Guard(
         file=_REGISTRY,

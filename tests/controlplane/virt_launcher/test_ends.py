@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import pathlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -20,6 +20,7 @@ from controlplane.domain.builders.domain import build_domain
 from controlplane.domain.builders.facts import Facts, Link
 from controlplane.domain.codec import render_text
 from controlplane.domain.state import Life, State
+from controlplane.hypervisor.guest import Guest
 from tests.controlplane.virt_launcher.launched import MAC, PLAN, VMI, connect, define, until
 from tests.controlplane.virt_launcher.launcher_pod import Images, LauncherPod
 
@@ -101,8 +102,25 @@ async def test_a_guest_ends_its_own_run(
     guest = await define(pod, connection, a_domain(pod, devices, **domain))
     await guest.start()
 
-    assert pod.wait(120) == code
+    assert pod.wait(240) == code
     assert pod.termination_message == message
+    await connection.close()
+
+
+@pytest.mark.parametrize("press", [Guest.reset, Guest.reboot], ids=["reset", "soft reboot"])
+async def test_a_reboot_that_somebody_else_wants_is_one_too(
+    launch: Callable[[str], LauncherPod], press: Callable[[Guest], Awaitable[None]]
+) -> None:
+    pod = launch("#!/bin/sh\n")
+    connection = await connect(pod)
+    guest = await define(pod, connection, a_domain(pod, {}, rebootPolicy="Terminate"))
+    await guest.start()
+    await until(lambda: "counter 3" in pod.console, "guest that heeds the button", pod)
+
+    await press(guest)
+
+    assert pod.wait() == 0
+    assert pod.termination_message == "the guest shut down"
     await connection.close()
 
 
@@ -112,7 +130,7 @@ async def test_a_guest_that_its_watchdog_resets_boots_again_in_its_pod(launch: C
     guest = await define(pod, connection, a_domain(pod, {"watchdog": {"name": "dog"}}))
     await guest.start()
 
-    await until(lambda: pod.console.count("virtops-guest: ready") == 2, "second boot", pod, seconds=120)
+    await until(lambda: pod.console.count("virtops-guest: seed on") == 2, "second boot", pod, seconds=240)
 
     assert await guest.state() == State(Life.RUNNING, "booted")
     pod.terminate()
@@ -120,7 +138,7 @@ async def test_a_guest_that_its_watchdog_resets_boots_again_in_its_pod(launch: C
     await connection.close()
 
 
-async def test_a_model_of_windows_is_one_that_qemu_takes(launch: Callable[[str], LauncherPod]) -> None:
+async def test_qemu_takes_every_model_of_a_panic_device_at_once(launch: Callable[[str], LauncherPod]) -> None:
     pod = launch("#!/bin/sh\n")
     connection = await connect(pod)
     every = [{"model": one} for one in ("isa", "pvpanic", "hyperv")]
