@@ -49,6 +49,15 @@ class State:
         return self.life is Life.PAUSED and self.reason == "starting_up"
 
 
+def explain_crash(state: State, cause: str) -> State:
+    """Say why a guest has crashed, where that was heard before: once its QEMU is gone, libvirt knows that it has only.
+
+    cause: "panicked", "watchdog"; "" when nothing was heard.
+    """
+    is_crash = state.life is Life.SHUT_OFF and state.reason == "crashed"
+    return State(Life.CRASHED, cause) if is_crash and cause else state
+
+
 def derive_outcome(state: State, *, is_acpi_expected: bool) -> Outcome | None:
     """Say how a run ended; None while it goes on, has not begun, or went on elsewhere.
 

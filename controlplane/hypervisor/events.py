@@ -43,6 +43,8 @@ class LifecycleChanged:
 
     domain: str
     kind: str
+    cause: str = ""
+    """Why its QEMU ends with this: "panicked" (its kernel), "watchdog"; libvirt's state will only say "crashed"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,12 @@ class ConnectionClosed:
 
 
 Event = LifecycleChanged | AgentChanged | ConnectionClosed
+
+
+def cause_of_end(happened: Iterable[Event]) -> str:
+    """Return why QEMU ends, as the last of these events tells it; "" when none does."""
+    causes = [one.cause for one in happened if isinstance(one, LifecycleChanged) and one.cause]
+    return causes[-1] if causes else ""
 
 
 class EventQueue:
@@ -87,8 +95,13 @@ class EventQueue:
 def subscriptions(put: Callable[[Event], None]) -> tuple[tuple[int, Callable[..., None]], ...]:
     """List the kinds of libvirt's events that we want, each with the callback that puts them."""
 
-    def on_lifecycle(_unused: Any, domain: Any, event: int, detail: int, __: Any) -> None:  # noqa: ARG001
-        put(LifecycleChanged(name_of(domain), _lifecycle_word(event)))
+    def on_lifecycle(_unused: Any, domain: Any, event: int, detail: int, __: Any) -> None:
+        is_panic = (event, detail) == (libvirt.VIR_DOMAIN_EVENT_CRASHED, libvirt.VIR_DOMAIN_EVENT_CRASHED_PANICKED)
+        put(LifecycleChanged(name_of(domain), _lifecycle_word(event), "panicked" if is_panic else ""))
+
+    def on_watchdog(_unused: Any, domain: Any, action: int, __: Any) -> None:
+        is_end = action == libvirt.VIR_DOMAIN_EVENT_WATCHDOG_POWEROFF
+        put(LifecycleChanged(name_of(domain), "watchdog", "watchdog" if is_end else ""))
 
     def on_agent(_unused: Any, domain: Any, state: int, reason: int, __: Any) -> None:  # noqa: ARG001
         connected = libvirt.VIR_CONNECT_DOMAIN_EVENT_AGENT_LIFECYCLE_STATE_CONNECTED
@@ -97,6 +110,7 @@ def subscriptions(put: Callable[[Event], None]) -> tuple[tuple[int, Callable[...
     return (
         (libvirt.VIR_DOMAIN_EVENT_ID_LIFECYCLE, on_lifecycle),
         (libvirt.VIR_DOMAIN_EVENT_ID_AGENT_LIFECYCLE, on_agent),
+        (libvirt.VIR_DOMAIN_EVENT_ID_WATCHDOG, on_watchdog),
     )
 
 

@@ -14,10 +14,11 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from controlplane.domain.state import State, derive_outcome
+from controlplane.api.launch_plan import KERNEL_PANICKED, WATCHDOG_EXPIRED
+from controlplane.domain.state import Life, State, derive_outcome, explain_crash
 from controlplane.hypervisor.connection import Connection, open_connection, socket_uri
 from controlplane.hypervisor.errors import HypervisorError, WrongState
-from controlplane.hypervisor.events import ConnectionClosed, Event, LifecycleChanged
+from controlplane.hypervisor.events import ConnectionClosed, Event, LifecycleChanged, cause_of_end
 from controlplane.hypervisor.guest import Guest
 from controlplane.virt_launcher.pulse import ANSWER_SECONDS, Pulse
 
@@ -25,6 +26,8 @@ REPEAT_SECONDS = 5.0
 """Some guests miss the first press of the power button."""
 _RETRY_SECONDS = 0.02
 _LAST_RETRY_SECONDS = 1.0
+
+_CRASHES = {"panicked": KERNEL_PANICKED, "watchdog": WATCHDOG_EXPIRED}
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +48,8 @@ class GuestWatch:
         self._name, self._uri = name, socket_uri(socket)
         self._pulse = pulse
         self._is_acpi_expected = is_acpi_expected
+        self._cause = ""
+        """Why QEMU ends, as events have told."""
         self._guest: Guest | None = None
         self._has_looked = asyncio.Event()
         """We are connected, and know the domain if there is one."""
@@ -76,7 +81,7 @@ class GuestWatch:
         """Look, then look again at each event; None when the connection ends first."""
         while True:
             self._guest = await connection.guest(self._name)
-            state = await self._guest.state() if self._guest is not None else None
+            state = explain_crash(await self._guest.state(), self._cause) if self._guest is not None else None
             self._pulse.beat()
             self._has_looked.set()
             if state is not None and (found := judge(state, is_acpi_expected=self._is_acpi_expected)):
@@ -87,6 +92,7 @@ class GuestWatch:
                     log.warning("libvirtd went away", extra={"because": event.reason})
                     return None
                 event = await self._next(connection)
+            self._cause = cause_of_end((event,)) or self._cause
 
     async def _next(self, connection: Connection) -> Event:
         """Wait for an event, and see now and then that libvirtd answers. TimedOut when it does not.
@@ -133,7 +139,7 @@ class GuestWatch:
         try:
             async with asyncio.timeout(within_seconds):
                 await self._has_looked.wait()
-            state = None if self._guest is None else await self._guest.state()
+            state = None if self._guest is None else explain_crash(await self._guest.state(), self._cause)
         except (TimeoutError, HypervisorError):
             return None
         if state is None or not state.life.is_up:
@@ -162,6 +168,8 @@ def judge(state: State, *, is_acpi_expected: bool) -> Verdict | None:
         return Verdict(0, "the guest shut down" if state.reason == "shutdown" else f"the guest ended: {state.reason}")
     if state.reason == "destroyed":
         return Verdict(1, "the guest was switched off: it had not shut down when it was asked to")
+    if state.life is Life.CRASHED and state.reason in _CRASHES:
+        return Verdict(1, _CRASHES[state.reason])
     return Verdict(1, f"QEMU ended unexpectedly: {state.life.value}, {state.reason}")
 
 

@@ -4,7 +4,7 @@
 """How runs end, and what the run strategy makes of it: real guests that go, are killed, or will not go.
 
 All machines start side by side. Rows of upstream's functional tests that have no test here, and why: an annotation that
-keeps a failed launcher alive, rebootPolicy, panic devices and watchdogs are not built; admission refuses them by name.
+keeps a failed launcher alive is not built; admission refuses it by name.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ from tests.e2e.machines import Manifest, a_vm
 pytestmark = pytest.mark.lab
 
 GOES = "#!/bin/sh\npoweroff -f\n"
+PANICS = "#!/bin/sh\necho c >/proc/sysrq-trigger\n"
+REBOOTS = "#!/bin/sh\nreboot -f\n"
+HANGS = "#!/bin/sh\nwatchdog -F -t 1 -T 4 /dev/watchdog &\nsleep 2\nkill -9 $!\n"
 DEAF = "#!/bin/sh\nrm -r /etc/acpi\n"
 IS_DEAF = "user-data exited with 0"
 SLOW_SECONDS = 61.0
@@ -49,6 +52,28 @@ def with_grace(vm: Manifest, seconds: int) -> Manifest:
     return vm
 
 
+def with_domain(vm: Manifest, *, devices: dict[str, Any] | None = None, **domain: Any) -> Manifest:
+    machine = vm["spec"]["template"]["spec"]["domain"]
+    machine.update(domain)
+    machine["devices"].update(devices or {})
+    return vm
+
+
+def a_watched(name: str, **watchdog: str) -> Manifest:
+    """Return a machine whose guest ceases to serve its watchdog."""
+    dog = {"name": "dog", "i6300esb": watchdog}
+    return with_domain(a_vm(name, user_data=HANGS, runStrategy="Once"), devices={"watchdog": dog})
+
+
+def a_panicking(name: str, run_strategy: str, model: str) -> Manifest:
+    vm = a_vm(name, user_data=PANICS, runStrategy=run_strategy)
+    return with_domain(vm, devices={"panicDevices": [{"model": model}]})
+
+
+def a_rebooting(name: str, run_strategy: str) -> Manifest:
+    return with_domain(a_vm(name, user_data=REBOOTS, runStrategy=run_strategy), rebootPolicy="Terminate")
+
+
 @pytest.fixture(scope="module")
 def slow(cluster: Cluster) -> tuple[str, float]:
     """A machine whose QEMU stands still since it began: the UID of its instance, and since when (monotonic)."""
@@ -71,6 +96,12 @@ def machines(cluster: Cluster, slow: tuple[str, float]) -> None:
         a_vm("rerun-off", user_data=GOES, runStrategy="RerunOnFailure"),
         a_vm("once-off", user_data=GOES, runStrategy="Once"),
         a_vm("manual-off", user_data=GOES, runStrategy="Manual"),
+        a_panicking("panics-once", "Once", "isa"),
+        a_panicking("panics-rerun", "RerunOnFailure", "pvpanic"),
+        a_rebooting("reboots-always", "Always"),
+        a_rebooting("reboots-once", "Once"),
+        a_watched("hangs-off", action="poweroff"),
+        a_watched("hangs-reset"),
     )
     cluster.subresource("manual-off", "start")
 
@@ -190,6 +221,44 @@ def test_a_run_that_succeeded_is_taken_away_where_failures_are_run_again_and_sta
 def test_a_run_that_succeeded_is_kept_where_a_person_is_to_start_the_next(cluster: Cluster, name: str) -> None:
     is_stopped(cluster, name)
     cluster.wait("vmi", name, ".status.phase", "Succeeded")
+
+
+def test_a_kernel_that_panics_fails_its_run_and_says_so(cluster: Cluster) -> None:
+    cluster.wait("vmi", "panics-once", ".status.phase", "Failed", seconds=120)
+    uid = cluster.get("vmi", "panics-once")["metadata"]["uid"]  # type: ignore[index]
+
+    assert "panicked" in tells(cluster, uid, "Warning", "GuestPanicked")
+    assert tells(cluster, uid, "Warning", "Stopped") == "The VirtualMachineInstance crashed."
+    assert cluster.get("vmi", "panics-once")["status"]["reason"] == "GuestPanicked"  # type: ignore[index]
+    is_stopped(cluster, "panics-once")
+    assert uid not in cluster.emulators()
+
+
+def test_a_run_that_a_panic_has_failed_is_run_again_where_failures_are(cluster: Cluster) -> None:
+    cluster.another("panics-rerun", cluster.another("panics-rerun", "", seconds=120)["metadata"]["uid"], seconds=120)
+    gone(cluster, "panics-rerun")
+
+
+def test_a_reboot_that_is_to_end_the_run_does(cluster: Cluster) -> None:
+    first = cluster.another("reboots-always", "", seconds=120)["metadata"]["uid"]
+    cluster.another("reboots-always", first, seconds=120)
+    assert tells(cluster, first, "Normal", "Stopped") == "The VirtualMachineInstance was shut down."
+    gone(cluster, "reboots-always")
+
+    cluster.wait("vmi", "reboots-once", ".status.phase", "Succeeded", seconds=120)
+    is_stopped(cluster, "reboots-once")
+
+
+def test_a_watchdog_that_expires_fails_the_run_or_has_the_guest_boot_again_in_its_pod(cluster: Cluster) -> None:
+    cluster.wait("vmi", "hangs-off", ".status.phase", "Failed", seconds=120)
+    uid = cluster.get("vmi", "hangs-off")["metadata"]["uid"]  # type: ignore[index]
+    assert tells(cluster, uid, "Warning", "Stopped") == "The VirtualMachineInstance crashed."
+
+    pod = cluster.launcher("hangs-reset")["metadata"]["name"]
+    booted_twice = lambda: cluster.kubectl("logs", pod, "-c", "compute").count(READY) >= 2  # noqa: E731
+    cluster.eventually(booted_twice, seconds=120, what="second boot of hangs-reset")
+    assert phase(cluster, "hangs-reset") == "Running"
+    gone(cluster, "hangs-reset")
 
 
 def test_what_has_ended_stays_so(cluster: Cluster) -> None:

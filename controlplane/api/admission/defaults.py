@@ -28,6 +28,7 @@ ARCHITECTURE = "amd64"
 MACHINE_TYPE = "q35"
 CPU_MODEL = "host-model"
 DISK_BUS = "sata"
+WATCHDOG_ACTION = "reset"
 PROBE_NUMBERS = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
 """Kubernetes' own, which a Pod would get anyway: an instance says them, as upstream's does."""
 MOST_SOCKETS = 2**31 - 1  # what the field's type holds; no encoder takes what an exponent of 99 makes
@@ -155,6 +156,8 @@ def _devices(spec: Json) -> None:
         devices["disks"] = [*disks, *added]
     for disk in _objects(devices, "disks"):
         _disk(disk)
+    if devices.get("watchdog") is not None:
+        _absent(_inside(_seen(devices, "watchdog"), "i6300esb"), "action", WATCHDOG_ACTION)
     wanted = devices.get("autoattachPodInterface") is not False
     if wanted and not spec.get("networks") and not devices.get("interfaces"):
         spec["networks"] = [{"name": "default", "pod": {}}]

@@ -15,7 +15,7 @@ UNBUILT: dict[str, frozenset[str]] = {
         "VirtualMachineInstanceSpec": """
             accessCredentials resourceClaims serviceAccountName
             topologySpreadConstraints utilityVolumes""",
-        "DomainSpec": "chassis ioThreads ioThreadsPolicy launchSecurity rebootPolicy",
+        "DomainSpec": "chassis ioThreads ioThreadsPolicy launchSecurity",
         "Cpu": "dedicatedCpuPlacement features isolateEmulatorThread maxSockets numa realtime",
         "Memory": "hugepages maxGuest reservedOverhead",
         "Resources": "overcommitGuestOverhead",
@@ -24,8 +24,9 @@ UNBUILT: dict[str, frozenset[str]] = {
         "Features": "hyperv hypervPassthrough kvm pvspinlock",
         "DeviceSpec": """
             autoattachInputDevice autoattachVSOCK blockMultiQueue clientPassthrough disableHotplug downwardMetrics
-            filesystems gpus hostDevices inputs logSerialConsole networkInterfaceMultiqueue panicDevices sound tpm
-            useVirtioTransitional video watchdog""",
+            filesystems gpus hostDevices inputs logSerialConsole networkInterfaceMultiqueue sound tpm
+            useVirtioTransitional video""",
+        "Watchdog": "diag288",
         "Disk": "blockSize changedBlockTracking dedicatedIOThread errorPolicy io lun shareable tag",
         "DiskTarget": "pciAddress",
         "Interface": """
@@ -66,6 +67,7 @@ ONE_OF: dict[str, frozenset[str]] = {
         "Disk": "cdrom disk lun",
         "Interface": "binding bridge macvtap masquerade passt passtBinding slirp sriov",
         "Network": "multus pod resourceClaim",
+        "Watchdog": "diag288 i6300esb",
         "Volume": """
             cloudInitConfigDrive cloudInitNoCloud configMap containerDisk containerPath dataVolume downwardAPI
             downwardMetrics emptyDisk ephemeral hostDisk memoryDump persistentVolumeClaim secret serviceAccount

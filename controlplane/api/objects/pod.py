@@ -13,10 +13,13 @@ from typing import NamedTuple
 
 import msgspec
 
+from controlplane.api.launch_plan import KERNEL_PANICKED
 from controlplane.api.objects.meta import Condition, Node, ObjectMeta, OwnerReference, Quantity
 from controlplane.api.objects.resources import Key
 
 COMPUTE = "compute"
+GUEST_PANICKED = "GuestPanicked"
+"""Why a run has failed, and the reason of an Event."""
 MESSAGE_LIMIT = 512
 
 
@@ -158,6 +161,8 @@ def find_start_trouble(pod: Pod, heard: Trouble | None = None) -> Trouble | None
 def find_end_trouble(pod: Pod) -> Trouble:
     """Say why a Pod failed: the launcher's last words if it left some, else the kubelet's."""
     ended = pod.compute.terminated
+    if ended is not None and ended.message == KERNEL_PANICKED:
+        return Trouble(GUEST_PANICKED, KERNEL_PANICKED)
     if ended is not None and ended.message:
         return Trouble("LauncherFailed", bounded(ended.message))
     if pod.status.reason:

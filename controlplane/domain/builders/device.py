@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.builders.disk import bus_of
-from controlplane.domain.model.device import Controller, MemoryBalloon, Rng, RngBackend
+from controlplane.domain.model.device import Controller, MemoryBalloon, Panic, Rng, RngBackend, Watchdog
+from controlplane.domain.model.disk import Alias
 
 VIRTIO = "virtio-non-transitional"
 
@@ -36,3 +37,17 @@ def build_memory_balloon(vmi: VirtualMachineInstance) -> MemoryBalloon:
     if vmi.spec.domain.devices.autoattach_mem_balloon is False:
         return MemoryBalloon(model="none")
     return MemoryBalloon(model=VIRTIO, free_page_reporting=True)
+
+
+def build_watchdog(vmi: VirtualMachineInstance) -> Watchdog | None:
+    """Return the watchdog, if asked for; what lets it expire is reset unless something else is said."""
+    asked = vmi.spec.domain.devices.watchdog
+    if asked is None:
+        return None
+    action = "" if asked.i6300esb is None else asked.i6300esb.action
+    return Watchdog(model="i6300esb", action=action or "reset", alias=Alias(name=f"ua-{asked.name}"))
+
+
+def build_panics(vmi: VirtualMachineInstance) -> tuple[Panic, ...]:
+    """Return the panic devices."""
+    return tuple(Panic(model=one.built_model) for one in vmi.spec.domain.devices.panic_devices)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from controlplane.api.objects.vmi.domain import TERMINATE
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.builders.clock import build_clock
 from controlplane.domain.builders.console import (
@@ -15,7 +16,13 @@ from controlplane.domain.builders.console import (
     build_videos,
 )
 from controlplane.domain.builders.cpu import build_cpu, build_memory, build_vcpu
-from controlplane.domain.builders.device import build_controllers, build_memory_balloon, build_rng
+from controlplane.domain.builders.device import (
+    build_controllers,
+    build_memory_balloon,
+    build_panics,
+    build_rng,
+    build_watchdog,
+)
 from controlplane.domain.builders.disk import build_disks
 from controlplane.domain.builders.facts import Facts
 from controlplane.domain.builders.interface import build_interfaces
@@ -44,7 +51,7 @@ def build_domain(vmi: VirtualMachineInstance, facts: Facts) -> Domain:
         cpu=build_cpu(vmi, facts),
         clock=build_clock(vmi, facts),
         on_poweroff="destroy",
-        on_reboot="restart",
+        on_reboot="destroy" if vmi.spec.domain.reboot_policy == TERMINATE else "restart",
         on_crash="destroy",
         devices=_build_devices(vmi, facts),
     )
@@ -62,4 +69,6 @@ def _build_devices(vmi: VirtualMachineInstance, facts: Facts) -> Devices:
         videos=build_videos(vmi),
         rng=build_rng(vmi),
         memory_balloon=build_memory_balloon(vmi),
+        watchdog=build_watchdog(vmi),
+        panics=build_panics(vmi),
     )

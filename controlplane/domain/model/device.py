@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from controlplane.domain.codec import attribute, child, element, text
+from controlplane.domain.model.disk import Alias
 
 
 @element
@@ -45,3 +46,21 @@ class MemoryBalloon:
     TAG: ClassVar[str] = "memballoon"
     model: str = attribute()
     free_page_reporting: bool | None = attribute("freePageReporting", words=("on", "off"), default=None)
+
+
+@element
+class Watchdog:
+    """A watchdog, and what happens to a guest that lets it expire."""
+
+    TAG: ClassVar[str] = "watchdog"
+    model: str = attribute()
+    action: str = attribute()
+    alias: Alias = child()
+
+
+@element
+class Panic:
+    """A device by which a guest's kernel says that it has panicked."""
+
+    TAG: ClassVar[str] = "panic"
+    model: str = attribute()

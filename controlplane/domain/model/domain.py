@@ -11,7 +11,7 @@ from controlplane.domain.codec import attribute, child, children, element, leaf
 from controlplane.domain.model.clock import Clock
 from controlplane.domain.model.console import Channel, Console, Graphics, Serial, Video
 from controlplane.domain.model.cpu import Cpu, Memory, VcpuCount
-from controlplane.domain.model.device import Controller, MemoryBalloon, Rng
+from controlplane.domain.model.device import Controller, MemoryBalloon, Panic, Rng, Watchdog
 from controlplane.domain.model.disk import Disk
 from controlplane.domain.model.interface import Interface
 from controlplane.domain.model.machine import Features, Os, SysInfo
@@ -33,6 +33,8 @@ class Devices:
     videos: tuple[Video, ...] = children()
     rng: Rng | None = child(default=None)
     memory_balloon: MemoryBalloon = child()
+    watchdog: Watchdog | None = child(default=None)
+    panics: tuple[Panic, ...] = children()
 
 
 @element

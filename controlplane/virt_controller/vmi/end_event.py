@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from controlplane.api.objects.phase import BEFORE_HAND_OVER
-from controlplane.api.objects.vmi.end import STOPPED, explain_end
+from controlplane.api.objects.vmi.end import explain_end
 from controlplane.api.objects.vmi.instance import VirtualMachineInstanceStatus
 from controlplane.virt_controller.tell import Events, Regarding
 from controlplane.virt_controller.vmi.world import World
@@ -15,7 +15,7 @@ from controlplane.virt_controller.vmi.world import World
 def tell_end(events: Events, regarding: Regarding, world: World, status: VirtualMachineInstanceStatus) -> None:
     """Tell that this status has ended the run; of one whose guest was never to start nothing has stopped."""
     before = world.vmi.status.phase
-    end = explain_end(status)
-    if end is None or status.phase == before or before in BEFORE_HAND_OVER:
+    if status.phase == before or before in BEFORE_HAND_OVER:
         return
-    events.record(regarding, "Warning" if end.is_warning else "Normal", STOPPED, end.message)
+    for end in explain_end(status):
+        events.record(regarding, "Warning" if end.is_warning else "Normal", end.reason, end.message)

@@ -20,11 +20,11 @@ from functools import partial
 from controlplane.api.objects.pod import MESSAGE_LIMIT, Pod, bounded
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.agent import Told
-from controlplane.domain.state import Life, State
+from controlplane.domain.state import Life, State, explain_crash
 from controlplane.engine.ports import Clock
 from controlplane.handler_link import Verb
 from controlplane.hypervisor.errors import Disconnected, HypervisorError, InvalidDomain, TimedOut, WrongState
-from controlplane.hypervisor.events import ConnectionClosed, Event
+from controlplane.hypervisor.events import ConnectionClosed, Event, cause_of_end
 from controlplane.virt_handler.launchers.agent import QUESTIONS, Agent, NoAgent
 from controlplane.virt_handler.launchers.description import describe_domain, has_kvm, masquerade_of
 from controlplane.virt_handler.launchers.freeze import Freeze
@@ -93,6 +93,8 @@ class Session:
         self._connected_at: float | None = None
         self._is_start_in_doubt = False
         """A start was not answered, and nobody has looked since."""
+        self._cause = ""
+        """Why QEMU ends, as events have told (State.explain_crash)."""
         self._observation = Observation()
         self._agent = Agent(tools.clock, tools.random, tools.questions, self._hear)
         self._freeze = Freeze(self._agent, tools.clock)
@@ -276,7 +278,7 @@ class Session:
             connection = self._require()
             try:
                 guest = await connection.guest(self._vmi_uid)
-                state = None if guest is None else await guest.state()
+                state = None if guest is None else explain_crash(await guest.state(), self._cause)
                 known = self._sighting.observed
                 observed = None if guest is None else await self._observation.read(guest, known, self._who)
             except HypervisorError as error:
@@ -332,15 +334,19 @@ class Session:
             if (pause := self._looks.next(self._tools.clock.monotonic())) > 0:
                 await asyncio.sleep(pause)
             if happened := connection.events.drain():
-                self._observation.note(happened)
+                self._note(happened)
             if not any(isinstance(one, ConnectionClosed) for one in happened):
                 await self.refresh()
                 happened = await self._wait(connection)
-                self._observation.note(happened)
+                self._note(happened)
             for event in happened:
                 if isinstance(event, ConnectionClosed):
                     log.log(self._level, "launcher disconnected", extra={**self._who, "because": event.reason})
                     return
+
+    def _note(self, happened: Sequence[Event]) -> None:
+        self._cause = cause_of_end(happened) or self._cause
+        self._observation.note(happened)
 
     async def _wait(self, connection: Connection) -> list[Event]:
         """Wait for an event; none when it is time to look without."""

@@ -152,11 +152,12 @@ class VmiReconciler:
             resource_version=meta.resource_version,
             uid=meta.uid,
         )
-        told = None if status.phase == vmi.status.phase else story_of_phase(status)
-        if told is not None:
+        story = () if status.phase == vmi.status.phase else story_of_phase(status)
+        if story:
             log.info(
                 "phase moved", extra={"key": f"{meta.namespace}/{meta.name}", "uid": meta.uid, "phase": status.phase}
             )
+        for told in story:
             await self._try_to_tell(body, told)
 
     def tell_refusal(self, world: World, problem: Problem[Action]) -> None:

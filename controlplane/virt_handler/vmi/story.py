@@ -11,7 +11,7 @@ from typing import Any
 
 from controlplane.api.objects.phase import RUNNING
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE
-from controlplane.api.objects.vmi.end import STOPPED, explain_end
+from controlplane.api.objects.vmi.end import explain_end
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance, VirtualMachineInstanceStatus
 from controlplane.handler_link import Verb
 from controlplane.virt_handler.vmi.world import Action, Destroy, DestroyRemoved, ShutDown
@@ -44,12 +44,11 @@ _BY_VERB: dict[Verb, tuple[str, str]] = {
 }
 
 
-def story_of_phase(status: VirtualMachineInstanceStatus) -> Told | None:
-    """Say what a phase means to a user; None for one that is told by others."""
+def story_of_phase(status: VirtualMachineInstanceStatus) -> tuple[Told, ...]:
+    """Say what a phase means to a user; nothing of one that is told by others."""
     if status.phase == RUNNING:
-        return _STARTED
-    end = explain_end(status)
-    return None if end is None else Told(STOPPED, end.message, is_warning=end.is_warning)
+        return (_STARTED,)
+    return tuple(Told(end.reason, end.message, is_warning=end.is_warning) for end in explain_end(status))
 
 
 def story_of_action(action: Action) -> Told | None:

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from controlplane.api.objects.pod import Pod, find_end_trouble
+from controlplane.api.launch_plan import KERNEL_PANICKED, WATCHDOG_EXPIRED
+from controlplane.api.objects.pod import GUEST_PANICKED, Pod, find_end_trouble
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.observed import Identity
 from controlplane.domain.state import Life, Outcome, State, derive_outcome
@@ -34,6 +35,12 @@ class Dead:
     reason: str = ""
     """A word; "" for an end that needs no explanation."""
     message: str = ""
+
+
+_CRASHES = {
+    "panicked": Dead("Failed", GUEST_PANICKED, KERNEL_PANICKED),
+    "watchdog": Dead("Failed", "GuestCrashed", WATCHDOG_EXPIRED),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +177,7 @@ def _ended(state: State, outcome: Outcome) -> Dead:
     if outcome == "Succeeded":
         return Dead("Succeeded")
     if state.life is Life.CRASHED or state.reason == "crashed":
-        why = "the guest's kernel panicked" if state.reason == "panicked" else "QEMU crashed or was killed"
-        return Dead("Failed", "GuestCrashed", why)
+        return _CRASHES.get(state.reason, Dead("Failed", "GuestCrashed", "QEMU crashed or was killed"))
     if state.reason == "destroyed":
         return Dead("Failed", "ShutdownTimedOut", "the guest did not shut down within its grace period and was ended")
     return Dead("Failed", "GuestFailed", f"the domain is {state.life.value}: {state.reason}")

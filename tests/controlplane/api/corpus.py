@@ -18,6 +18,8 @@ SEED = f"{SPEC}/volumes/2/cloudInitNoCloud"
 ROOT = {"name": "root"}
 IMAGE = f"{SPEC}/volumes/0/containerDisk"
 CLAIM = f"{SPEC}/volumes/3/persistentVolumeClaim"
+PANICS = f"{DOMAIN}/devices/panicDevices"
+WATCHDOG = f"{DOMAIN}/devices/watchdog"
 LIVENESS = f"{SPEC}/livenessProbe"
 DATA_VOLUMES = "spec/dataVolumeTemplates"
 NAMED = {"metadata": {"name": "a"}}
@@ -225,9 +227,6 @@ COMPUTE = [
         "domain.memory.hugepages",
         "not built",
     ),
-    Row("a reboot that ends the run", f"{DOMAIN}/rebootPolicy", "Terminate", "domain.rebootPolicy", "not built"),
-    Row("a watchdog", f"{DOMAIN}/devices/watchdog", {"name": "a", "i6300esb": {}}, "devices.watchdog", "not built"),
-    Row("a panic device", f"{DOMAIN}/devices/panicDevices", [{"model": "isa"}], "devices.panicDevices", "not built"),
     Row(
         "a GPU as a resource",
         f"{DOMAIN}/resources/limits",
@@ -305,6 +304,18 @@ COMPUTE = [
         "volumes[3].persistentVolumeClaim.claimName",
         "already used",
     ),
+    Row("a reboot that is neither", f"{DOMAIN}/rebootPolicy", "Maybe", "domain.rebootPolicy", "allowed: Reboot, Termi"),
+    Row("a reboot that is true", f"{DOMAIN}/rebootPolicy", True, "domain.rebootPolicy", "must be a string"),
+    Row("a panic device of IBM", PANICS, [{"model": "s390"}], "panicDevices[0].model", "allowed: isa, hyperv, pvpanic"),
+    Row("two panic devices alike", PANICS, [{"model": "isa"}, {}], "panicDevices[1].model", "of another one already"),
+    Row("a panic device by name", PANICS, [{"name": "a"}], "panicDevices[0].name", "no such field"),
+    Row("panic devices without end", PANICS, [{}] * 9, "devices.panicDevices", "at most 8"),
+    Row("a watchdog without a name", WATCHDOG, {"i6300esb": {}}, "watchdog.name", "is required"),
+    Row("a name that opens a tag", WATCHDOG, {"name": "<a", "i6300esb": {}}, "watchdog.name", "must be letters"),
+    Row(
+        "a watchdog of IBM", WATCHDOG, {"name": "a", "diag288": {"action": "reset"}}, "diag288", "use i6300esb instead"
+    ),
+    Row("a watchdog that bites", f"{WATCHDOG}/i6300esb/action", "pause", "i6300esb.action", "allowed: reset, poweroff"),
     Row("io threads", f"{DOMAIN}/ioThreadsPolicy", "turbo", "domain.ioThreadsPolicy", "not built"),
     Row(
         "eviction by prayer", f"{SPEC}/evictionStrategy", "Pray", "spec.evictionStrategy", "allowed: None, LiveMigrate"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from controlplane.domain.state import Life, State, derive_outcome
+from controlplane.domain.state import Life, State, derive_outcome, explain_crash
 
 
 @pytest.mark.parametrize(
@@ -45,6 +45,20 @@ def test_the_end_of_a_run_is_told_as_upstream_tells_it(
 )
 def test_a_qemu_that_is_being_started_has_run_no_guest(life: Life, reason: str, expected: bool) -> None:
     assert State(life, reason).is_starting is expected
+
+
+@pytest.mark.parametrize("cause", ["panicked", "watchdog"])
+def test_a_crash_has_the_cause_that_was_heard_of_it(cause: str) -> None:
+    crashed = State(Life.SHUT_OFF, "crashed")
+    assert explain_crash(crashed, cause) == State(Life.CRASHED, cause)
+    assert derive_outcome(explain_crash(crashed, cause), is_acpi_expected=False) == "Failed"
+    assert explain_crash(crashed, "") == crashed
+
+
+@pytest.mark.parametrize("life", [life for life in Life if life is not Life.SHUT_OFF])
+def test_what_has_not_crashed_stays_what_it_is(life: Life) -> None:
+    for state in (State(life, "crashed"), State(Life.SHUT_OFF, "shutdown"), State(Life.SHUT_OFF, "destroyed")):
+        assert explain_crash(state, "panicked") == state
 
 
 def test_a_domain_is_up_as_long_as_its_qemu_may_be_there() -> None:

@@ -24,6 +24,20 @@ _BY_VOLUMES = (
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
+        file=_STATE,
+        line='    is_crash = state.life is Life.SHUT_OFF and state.reason == "crashed"\n',
+        without="    is_crash = True\n",
+        because="A guest that has survived its panic, and shuts down or runs, would have failed.",
+        tests=_BY_STATE,
+    ),
+    Guard(
+        file="controlplane/domain/builders/domain.py",
+        line='"destroy" if vmi.spec.domain.reboot_policy == TERMINATE else "restart"',
+        without='"destroy" if vmi.spec.domain.reboot_policy else "restart"',
+        because="A machine that is to boot again would end its run.",
+        tests=("tests/controlplane/domain/builders",),
+    ),
+    Guard(
         file=_DISK,
         line="        backing=_backing(image),",
         without="        backing=EndOfChain(),",

@@ -39,6 +39,13 @@ _BY_RESTART = ("tests/controlplane/virt_launcher/test_restart.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
+        file=_GUEST,
+        line="            self._cause = cause_of_end((event,)) or self._cause\n",
+        without="",
+        because="Where the launcher's last words are all there is, a panic would be a QEMU that ended unexpectedly.",
+        tests=_BY_GUEST,
+    ),
+    Guard(
         file="controlplane/virt_launcher/capabilities.py",
         line=" if target.name == _EMULATION else said",
         without="",

@@ -23,6 +23,27 @@ _BY_HYPERVISOR = ("tests/controlplane/hypervisor",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
+        file=_EVENTS,
+        line="(libvirt.VIR_DOMAIN_EVENT_CRASHED, libvirt.VIR_DOMAIN_EVENT_CRASHED_PANICKED)",
+        without="(libvirt.VIR_DOMAIN_EVENT_CRASHED, detail)",
+        because="A kernel that has another one loaded for its crash goes on: whatever ends it later is another cause.",
+        tests=("tests/controlplane/hypervisor/test_events.py",),
+    ),
+    Guard(
+        file=_EVENTS,
+        line="is_end = action == libvirt.VIR_DOMAIN_EVENT_WATCHDOG_POWEROFF",
+        without="is_end = True",
+        because="A guest that its watchdog reset goes on: a crash of its QEMU hours later has another cause.",
+        tests=("tests/controlplane/hypervisor/test_events.py",),
+    ),
+    Guard(
+        file=_SESSION,
+        line="explain_crash(await guest.state(), self._cause)",
+        without="await guest.state()",
+        because="A panic would be a QEMU that crashed or was killed.",
+        tests=("tests/controlplane/virt_handler/launchers/test_session_look.py",),
+    ),
+    Guard(
         file=_REGISTRY,
         line="self._begin(group, session, after=task)",
         without="self._begin(group, session)",

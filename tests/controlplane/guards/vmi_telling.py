@@ -62,8 +62,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_END_EVENT,
-        line="if end is None or status.phase == before or before in BEFORE_HAND_OVER:",
-        without="if end is None or status.phase == before:",
+        line="if status.phase == before or before in BEFORE_HAND_OVER:",
+        without="if status.phase == before:",
         because="A guest that never ran would be told to have stopped.",
         tests=_BY_END_EVENT,
     ),
@@ -90,8 +90,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_END_EVENT,
-        line="if end is None or status.phase == before or before",
-        without="if end is None or before",
+        line="if status.phase == before or before",
+        without="if before",
         because="What virt-handler has told already would be told once more, with the readiness that is taken back.",
         tests=_BY_END_EVENT,
     ),

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from controlplane.hypervisor.events import EventQueue, LifecycleChanged
+from controlplane.hypervisor.events import AgentChanged, EventQueue, LifecycleChanged, cause_of_end
 from tests.controlplane.hypervisor.conftest import OnFake
 from tests.controlplane.hypervisor.fake_libvirt import Connection, Domain
 
@@ -34,11 +34,44 @@ def test_callbacks_become_frozen_events(on_fake: OnFake) -> None:
     ]
 
 
+def test_events_tell_why_a_guest_crashes(on_fake: OnFake) -> None:
+    """A kernel that has another one loaded for its crash goes on, as does a guest that its watchdog resets."""
+    virt, events = on_fake.libvirt, on_fake.events
+    connection, domain, seen = Connection(), Domain(on_fake.libvirt, "web"), []
+    subscribe(events, connection, seen.append)
+    lifecycle = connection.callbacks[virt.VIR_DOMAIN_EVENT_ID_LIFECYCLE]
+    watchdog = connection.callbacks[virt.VIR_DOMAIN_EVENT_ID_WATCHDOG]
+    lifecycle(connection, domain, virt.VIR_DOMAIN_EVENT_CRASHED, virt.VIR_DOMAIN_EVENT_CRASHED_PANICKED, None)
+    lifecycle(connection, domain, virt.VIR_DOMAIN_EVENT_CRASHED, virt.VIR_DOMAIN_EVENT_CRASHED_CRASHLOADED, None)
+    lifecycle(connection, domain, virt.VIR_DOMAIN_EVENT_STOPPED, virt.VIR_DOMAIN_EVENT_CRASHED_PANICKED, None)
+    watchdog(connection, domain, virt.VIR_DOMAIN_EVENT_WATCHDOG_RESET, None)
+    watchdog(connection, domain, virt.VIR_DOMAIN_EVENT_WATCHDOG_POWEROFF, None)
+    assert seen == [
+        events.LifecycleChanged("web", "crashed", "panicked"),
+        events.LifecycleChanged("web", "crashed"),
+        events.LifecycleChanged("web", "stopped"),
+        events.LifecycleChanged("web", "watchdog"),
+        events.LifecycleChanged("web", "watchdog", "watchdog"),
+    ]
+
+
+def test_the_last_cause_counts() -> None:
+    stopped, reset = LifecycleChanged("web", "stopped"), LifecycleChanged("web", "watchdog")
+    panicked, expired = (LifecycleChanged("web", "crashed", one) for one in ("panicked", "watchdog"))
+    assert cause_of_end(()) == cause_of_end((stopped, reset, AgentChanged("web", False))) == ""
+    assert cause_of_end((panicked, stopped)) == "panicked"
+    assert cause_of_end((panicked, expired, stopped)) == "watchdog"
+
+
 def test_no_event_is_asked_for_that_comes_with_a_text(on_fake: OnFake) -> None:
     """The binding makes a str of it before we are called, and a traceback where that is none."""
     virt, connection = on_fake.libvirt, Connection()
     subscribe(on_fake.events, connection, lambda event: None)
-    assert {*connection.callbacks} == {virt.VIR_DOMAIN_EVENT_ID_LIFECYCLE, virt.VIR_DOMAIN_EVENT_ID_AGENT_LIFECYCLE}
+    assert {*connection.callbacks} == {
+        virt.VIR_DOMAIN_EVENT_ID_LIFECYCLE,
+        virt.VIR_DOMAIN_EVENT_ID_AGENT_LIFECYCLE,
+        virt.VIR_DOMAIN_EVENT_ID_WATCHDOG,
+    }
 
 
 def test_on_a_dead_connection_every_subscription_is_tried_to_be_taken_back(on_fake: OnFake) -> None:

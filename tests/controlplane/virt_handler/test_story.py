@@ -10,9 +10,11 @@ import json
 
 import pytest
 
+from controlplane.api.launch_plan import WATCHDOG_EXPIRED
 from controlplane.domain.state import Life, State
 from controlplane.engine.errors import Unavailable
-from tests.controlplane.virt_handler.builders import ended, pod_object, vmi_object
+from controlplane.hypervisor.events import LifecycleChanged
+from tests.controlplane.virt_handler.builders import VMI_UID, ended, pod_object, vmi_object
 from tests.controlplane.virt_handler.fakes import (
     until,
 )
@@ -84,6 +86,34 @@ async def test_killed_qemu_makes_the_vmi_failed_at_once(running: Node) -> None:
     assert running.status["reason"] == "GuestCrashed"
     assert [one.reason for one in running.told] == ["Started", "Stopped"]
     assert running.told[-1].message == "The VirtualMachineInstance crashed."
+
+
+async def test_a_kernel_that_panics_makes_the_vmi_failed_and_is_told(running: Node) -> None:
+    """As libvirt does: an event says what has happened, and then QEMU is gone."""
+    assert running.libvirtd.guest is not None
+    running.libvirtd.tell(LifecycleChanged(VMI_UID, "crashed", "panicked"))
+    running.libvirtd.guest.become(CRASHED, "stopped")
+    await until(lambda: running.phase == "Failed", "Failed")
+    assert running.status["reason"] == "GuestPanicked"
+    assert [one.reason for one in running.told] == ["Started", "GuestPanicked", "Stopped"]
+    assert running.told[-1].message == "The VirtualMachineInstance crashed."
+
+
+async def test_a_guest_whose_watchdog_switches_it_off_has_failed(running: Node) -> None:
+    assert running.libvirtd.guest is not None
+    running.libvirtd.tell(LifecycleChanged(VMI_UID, "watchdog", "watchdog"))
+    running.libvirtd.guest.become(CRASHED, "stopped")
+    await until(lambda: running.phase == "Failed", "Failed")
+    said = [one["message"] for one in running.status["conditions"] if one["type"] == "Synchronized"]
+    assert (running.status["reason"], said) == ("GuestCrashed", [WATCHDOG_EXPIRED])
+
+
+async def test_a_panic_that_the_guest_survives_is_no_cause_of_another_end(running: Node) -> None:
+    """Its kernel had another one loaded for that; later a person ends it."""
+    assert running.libvirtd.guest is not None
+    running.libvirtd.tell(LifecycleChanged(VMI_UID, "crashed", "panicked"))
+    running.libvirtd.guest.become(State(Life.SHUT_OFF, "shutdown"), "stopped")
+    await until(lambda: running.phase == "Succeeded", "Succeeded")
 
 
 async def test_a_guest_that_powers_off_makes_the_vmi_succeeded(running: Node) -> None:

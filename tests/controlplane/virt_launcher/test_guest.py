@@ -9,7 +9,7 @@ import time
 import pytest
 
 from controlplane.domain.state import Life, State
-from controlplane.hypervisor.events import AgentChanged
+from controlplane.hypervisor.events import AgentChanged, LifecycleChanged
 from controlplane.virt_launcher import guest as guest_module
 from controlplane.virt_launcher import pulse as pulse_module
 from controlplane.virt_launcher.guest import GuestWatch, Verdict, judge
@@ -38,6 +38,24 @@ def test_the_exit_code_tells_how_the_guest_ended(
 
     assert code(judge(state, is_acpi_expected=True)) == with_grace
     assert code(judge(state, is_acpi_expected=False)) == without_grace
+
+
+@pytest.mark.parametrize(
+    ("cause", "message"),
+    [
+        ("panicked", "the guest's kernel panicked"),
+        ("watchdog", "the guest's watchdog expired, which was to end its run"),
+        ("", "QEMU ended unexpectedly: shut off, crashed"),
+    ],
+)
+async def test_the_last_words_name_the_cause_that_was_told(libvirtd: FakeLibvirtd, cause: str, message: str) -> None:
+    libvirtd.state_now = RUNNING
+    task = asyncio.create_task(a_watch().verdict())
+    async with asyncio.timeout(5):
+        await libvirtd.is_watched.wait()
+    libvirtd.put(LifecycleChanged("uid", "crashed", cause))
+    libvirtd.change(State(Life.SHUT_OFF, "crashed"), "stopped")
+    assert await task == Verdict(1, message)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from controlplane.api.admission.problem import Problem
 from controlplane.api.admission.validate.compute import check_compute
+from controlplane.api.admission.validate.devices import check_devices
 from controlplane.api.admission.validate.network import check_network
 from controlplane.api.admission.validate.placement import check_placement
 from controlplane.api.admission.validate.probes import check_probes
@@ -22,6 +23,7 @@ def check_machine(
 ) -> Iterator[Problem]:
     """Check everything of a machine that one field alone does not tell."""
     yield from check_compute(spec.domain, configuration, f"{path}.domain")
+    yield from check_devices(spec.domain.devices, f"{path}.domain.devices")
     yield from check_storage(spec, path)
     yield from check_network(spec, path)
     yield from check_placement(spec, path)

@@ -84,6 +84,35 @@ class Interface(Node, frozen=True, kw_only=True):
     """Place in the boot order, from 1; unique over disks and interfaces."""
 
 
+class PanicDevice(Node, frozen=True, kw_only=True):
+    """A device by which the guest's kernel says that it has panicked, which ends the run: it has failed."""
+
+    model: Annotated[str, one_of("isa", "hyperv", "pvpanic")] = ""
+    """How the guest sees it: isa (default), pvpanic (on the PCI bus) or hyperv (for Windows)."""
+
+    @property
+    def built_model(self) -> str:
+        """The model that the guest gets."""
+        return self.model or "isa"
+
+
+class I6300esbWatchdog(Node, frozen=True, kw_only=True):
+    """Intel's watchdog on the PCI bus."""
+
+    action: Annotated[str, one_of("reset", "poweroff", "shutdown")] = ""
+    """What happens to a guest that lets it expire: reset (default) boots it again, poweroff ends its run, which has
+    failed, shutdown presses its power button."""
+
+
+class Watchdog(Node, frozen=True, kw_only=True):
+    """A watchdog, which expires when the guest has begun to serve it and does so no more."""
+
+    name: InterfaceName
+    """Name of the watchdog."""
+    i6300esb: I6300esbWatchdog | None = None
+    """Intel's watchdog on the PCI bus (default)."""
+
+
 class DeviceSpec(Node, frozen=True, kw_only=True):
     """Disks, interfaces and other devices."""
 
@@ -101,3 +130,7 @@ class DeviceSpec(Node, frozen=True, kw_only=True):
     """False: no graphics device. True if not set."""
     autoattach_mem_balloon: bool | None = None
     """False: no memory balloon. True if not set."""
+    panic_devices: Annotated[tuple[PanicDevice, ...], bounded(max_items=8)] = ()
+    """Devices by which the guest's kernel says that it has panicked; one of each model."""
+    watchdog: Watchdog | None = None
+    """A watchdog."""

@@ -13,6 +13,9 @@ from controlplane.api.objects.meta import Node, Quantity
 from controlplane.api.objects.vmi.devices import DeviceSpec
 from controlplane.api.schema.bounds import DnsSubdomain, ImageName, ImagePath, PullPolicy, bounded, one_of
 
+REBOOT, TERMINATE = "Reboot", "Terminate"
+"""What a reboot of the guest is."""
+
 Count = Annotated[int, bounded(minimum=1, maximum=1024)]
 Resource = Annotated[dict[str, Quantity], bounded(max_items=16)]
 
@@ -235,3 +238,6 @@ class DomainSpec(Node, frozen=True, kw_only=True):
     """CPU and board features."""
     devices: DeviceSpec = msgspec.field(default_factory=DeviceSpec)
     """Disks, interfaces and other devices."""
+    reboot_policy: Annotated[str, one_of(REBOOT, TERMINATE)] = ""
+    """What a reboot of the guest is: Reboot (default) has it boot again in its Pod, Terminate ends its run, which has
+    succeeded; the machine's run strategy decides what is next."""

@@ -11,23 +11,35 @@ from kubevirt_api import condition_types
 
 from controlplane.api.objects import conditions
 from controlplane.api.objects.phase import FAILED, SUCCEEDED
+from controlplane.api.objects.pod import GUEST_PANICKED
 from controlplane.api.objects.vmi.instance import VirtualMachineInstanceStatus
 
 STOPPED = "Stopped"
-"""The Event's reason."""
+"""The reason of the Event that tells every end."""
 
 
 class End(NamedTuple):
+    """One Event."""
+
     message: str
     is_warning: bool
+    reason: str = STOPPED
 
 
 _SUCCEEDED = End("The VirtualMachineInstance was shut down.", is_warning=False)
 _CRASHED = End("The VirtualMachineInstance crashed.", is_warning=True)
+_PANICKED = End("GuestPanicked: the kernel of the guest has panicked.", is_warning=True, reason=GUEST_PANICKED)
 
 
-def explain_end(status: VirtualMachineInstanceStatus) -> End | None:
-    """Say how the run ended; None while it has not."""
+def explain_end(status: VirtualMachineInstanceStatus) -> tuple[End, ...]:
+    """Say how the run ended, in this order; nothing while it has not."""
+    if status.reason == GUEST_PANICKED and status.phase == FAILED:
+        return _PANICKED, _CRASHED
+    end = _explain(status)
+    return () if end is None else (end,)
+
+
+def _explain(status: VirtualMachineInstanceStatus) -> End | None:
     if status.phase != FAILED:
         return _SUCCEEDED if status.phase == SUCCEEDED else None
     trouble = conditions.find(status.conditions, condition_types.SYNCHRONIZED)

@@ -107,6 +107,7 @@ TOUCHED = [
     *(f"spec/domain/resources/limits/{field}" for field in ("cpu", "memory")),
     *(f"spec/domain/memory{field}" for field in ("", "/guest")),
     *(f"spec/domain/cpu{field}" for field in ("", "/cores", "/sockets", "/threads", "/model")),
+    *(f"spec/domain/devices/watchdog{field}" for field in ("", "/name", "/i6300esb", "/i6300esb/action")),
     *(f"spec/domain/devices{field}" for field in ("", "/disks", "/interfaces", "/autoattachPodInterface")),
     *(f"spec/domain/devices/disks/0{field}" for field in ("", "/name", "/disk", "/disk/bus", "/cdrom", "/cdrom/tray")),
     *(f"spec/domain/features{field}" for field in ("", "/acpi", "/hyperv", "/acpi/enabled")),
@@ -204,6 +205,32 @@ def test_cirros_gets_what_it_leaves_out() -> None:
 def test_a_guest_has_the_memory_that_is_asked_for_it(domain: dict[str, Any], expected: str) -> None:
     filled = defaults.default_instance({"metadata": {}, "spec": {"domain": domain}}, CONFIGURATION, "seed")
     assert filled["spec"]["domain"]["memory"]["guest"] == expected
+
+
+@pytest.mark.parametrize(
+    ("said", "filled"),
+    [
+        ({}, {"action": "reset"}),
+        (None, {"action": "reset"}),
+        ({"action": ""}, {"action": "reset"}),
+        ({"action": "poweroff"}, {"action": "poweroff"}),
+    ],
+    ids=repr,
+)
+def test_a_watchdog_resets_what_lets_it_expire(said: Any, filled: Any) -> None:
+    vmi = golden.changed(golden.load("vmi-efi"), "spec/domain/devices/watchdog", {"name": "dog", "i6300esb": said})
+
+    found = defaults.default_instance(vmi, CONFIGURATION, "seed")
+
+    assert found["spec"]["domain"]["devices"]["watchdog"] == {"name": "dog", "i6300esb": filled}
+    assert check_instance(found, CONFIGURATION) == []
+
+
+def test_no_watchdog_and_no_policy_is_made_up() -> None:
+    domain = of_template("vm-cirros")["spec"]["domain"]
+
+    assert "watchdog" not in domain["devices"]
+    assert "rebootPolicy" not in domain
 
 
 def test_every_volume_gets_a_disk_on_the_default_bus() -> None:

@@ -150,6 +150,11 @@ def ended(**facts: Any) -> dict[str, Any]:
 
 ENDS: dict[str, tuple[Pod, str, str]] = {
     "the launcher's last words": (failed(compute=ended(message="no disk")), "LauncherFailed", "no disk"),
+    "its guest's kernel panicked": (
+        failed(compute=ended(message="the guest's kernel panicked")),
+        "GuestPanicked",
+        "the guest's kernel panicked",
+    ),
     "the kubelet's": (failed(reason="Evicted", message="disk pressure"), "Evicted", "disk pressure"),
     "only a word": (failed(reason="NodeLost"), "NodeLost", "NodeLost"),
     "killed": (

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from controlplane.api.launch_plan import KERNEL_PANICKED
 from tests.controlplane.simulation.store import Json
 from tests.controlplane.virt_controller.vmi.stage import Stage
 
@@ -39,6 +40,14 @@ async def test_a_run_that_has_ended_is_told_once(stage: Stage, status: Json, tol
         await stage.work()
 
     assert [message for _unused, reason, message in stage.told.events if reason == "Stopped"] == [told]
+
+
+async def test_a_kernel_that_panicked_is_told_before_the_end_that_it_is(stage: Stage) -> None:
+    stage.place(await stage.until_running(), ended(1, KERNEL_PANICKED))
+    await stage.work()
+
+    assert [reason for _unused, reason, _unused2 in stage.told.events][-2:] == ["GuestPanicked", "Stopped"]
+    assert stage.status["reason"] == "GuestPanicked"
 
 
 async def test_a_guest_that_never_ran_has_not_stopped(stage: Stage) -> None:

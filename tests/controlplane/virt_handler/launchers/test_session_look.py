@@ -15,6 +15,7 @@ import pytest
 
 from controlplane.domain.state import Life, State
 from controlplane.hypervisor.errors import NotText
+from controlplane.hypervisor.events import LifecycleChanged
 from controlplane.virt_handler.launchers.ports import LauncherSocket
 from controlplane.virt_handler.launchers.session import Session, Tools
 from controlplane.virt_handler.node_client import NodeClient
@@ -183,3 +184,21 @@ async def test_a_launcher_that_does_not_take_the_call_is_not_here_either() -> No
     for descriptor in node.handed_over:
         with pytest.raises(OSError, match="Bad file descriptor"):
             os.fstat(descriptor)
+
+
+@pytest.mark.parametrize("cause", ["panicked", "watchdog"])
+async def test_why_a_guest_crashed_is_kept_from_what_was_told_before(cause: str) -> None:
+    """Another connection may have to tell that it has: libvirt's state says "crashed" whatever it was."""
+    libvirtd = FakeLibvirtd(VMI_UID)
+    session = a_session(libvirtd)
+    session.admit()
+    async with in_contact(session):
+        await until(lambda: bool(libvirtd.connections), "contact")
+        guest = await libvirtd.connections[-1].define(domain_text())
+        guest.become(RUNNING, "started")
+        await until(lambda: session.launcher().sighting.state == RUNNING, "a guest that runs")
+        libvirtd.tell(LifecycleChanged(VMI_UID, "crashed", cause))
+        libvirtd.hang_up()
+        guest.life = State(Life.SHUT_OFF, "crashed")
+
+        await until(lambda: session.launcher().sighting.state == State(Life.CRASHED, cause), "the cause")

@@ -394,6 +394,16 @@ async def test_a_phase_is_told_as_a_story(
     assert node.told == ([] if told is None else [told])
 
 
+async def test_a_panic_is_told_before_the_end_that_it_is(node: Node) -> None:
+    node.api.store(vmi_object("Running"))
+    world = node.world()
+    assert world.vmi is not None
+    status = msgspec.structs.replace(world.vmi.status, phase="Failed", reason="GuestPanicked")
+    await node.reconciler.write_status(world, status)
+    assert [(one.reason, one.is_warning) for one in node.told] == [("GuestPanicked", True), ("Stopped", True)]
+    assert node.told[1] == CRASHED
+
+
 async def test_a_phase_that_stays_is_not_told_again(node: Node) -> None:
     node.api.store(vmi_object("Running"))
     world = node.world()

@@ -41,7 +41,15 @@ ROWS: dict[str, tuple[Launcher, Verdict]] = {
     "QEMU killed": (a_launcher(seen(CRASHED)), Dead("Failed", "GuestCrashed", "QEMU crashed or was killed")),
     "panicked": (
         a_launcher(seen(State(Life.CRASHED, "panicked"))),
-        Dead("Failed", "GuestCrashed", "the guest's kernel panicked"),
+        Dead("Failed", "GuestPanicked", "the guest's kernel panicked"),
+    ),
+    "switched off by its watchdog": (
+        a_launcher(seen(State(Life.CRASHED, "watchdog"))),
+        Dead("Failed", "GuestCrashed", "the guest's watchdog expired, which was to end its run"),
+    ),
+    "crashed, nobody knows how": (
+        a_launcher(seen(State(Life.CRASHED, "unknown"))),
+        Dead("Failed", "GuestCrashed", "QEMU crashed or was killed"),
     ),
     "had to be destroyed": (
         a_launcher(seen(DESTROYED)),
@@ -74,6 +82,10 @@ ROWS: dict[str, tuple[Launcher, Verdict]] = {
         Unknown("the launcher's domain carries another identity"),
     ),
     "Pod succeeded": (a_launcher(pod=a_pod(phase="Succeeded", **ended(0))), Dead("Succeeded")),
+    "its kernel panicked, by the launcher's last words": (
+        a_launcher(pod=a_pod(phase="Failed", **ended(1, "the guest's kernel panicked"))),
+        Dead("Failed", "GuestPanicked", "the guest's kernel panicked"),
+    ),
     "launcher's last words": (
         a_launcher(pod=a_pod(phase="Failed", **ended(1, "no disk image in \x1b[31m/disk\n"))),
         Dead("Failed", "LauncherFailed", "no disk image in [31m/disk"),
@@ -154,7 +166,7 @@ def test_only_a_domain_that_never_ran_may_be_started(sighting: Sighting, expecte
     [
         (a_vmi("Running"), a_launcher(seen(CRASHED)), "GuestCrashed"),
         (a_vmi("Running", deleting=True), a_launcher(seen(CRASHED)), "Deleted"),
-        (a_vmi("Running", deleting=True), a_launcher(seen(State(Life.CRASHED, "panicked"))), "GuestCrashed"),
+        (a_vmi("Running", deleting=True), a_launcher(seen(State(Life.CRASHED, "panicked"))), "GuestPanicked"),
         (a_vmi("Running", deleting=True), a_launcher(seen(DESTROYED)), "ShutdownTimedOut"),
         (
             a_vmi("Running", deleting=True, terminationGracePeriodSeconds=0),
@@ -164,7 +176,7 @@ def test_only_a_domain_that_never_ran_may_be_started(sighting: Sighting, expecte
         (a_vmi("Running"), a_launcher(seen(DESTROYED), gone=True), "PodRemoved"),
         (a_vmi("Running"), a_launcher(seen(DESTROYED, observed=observed(acpi=False)), gone=True), "PodRemoved"),
         (a_vmi("Running"), a_launcher(seen(CRASHED), gone=True), "PodRemoved"),
-        (a_vmi("Running"), a_launcher(seen(State(Life.CRASHED, "panicked")), gone=True), "GuestCrashed"),
+        (a_vmi("Running"), a_launcher(seen(State(Life.CRASHED, "panicked")), gone=True), "GuestPanicked"),
     ],
     ids=[
         "crashed",

@@ -12,32 +12,40 @@ from controlplane.api.objects.vmi.end import End, explain_end
 from controlplane.api.objects.vmi.instance import VirtualMachineInstanceStatus as Status
 
 SAYS_WHY = (Condition(type="Synchronized", status="False", reason="LauncherFailed", message="no disk"),)
+CRASHED = End("The VirtualMachineInstance crashed.", is_warning=True)
 
 
 @pytest.mark.parametrize(
     ("status", "end"),
     [
-        pytest.param(Status(phase="Running"), None, id="it runs"),
-        pytest.param(Status(phase="Unknown"), None, id="nobody knows"),
+        pytest.param(Status(phase="Running"), (), id="it runs"),
+        pytest.param(Status(phase="Running", reason="GuestPanicked"), (), id="it runs, whatever its reason"),
+        pytest.param(Status(phase="Unknown"), (), id="nobody knows"),
         pytest.param(
             Status(phase="Succeeded"),
-            End("The VirtualMachineInstance was shut down.", is_warning=False),
+            (End("The VirtualMachineInstance was shut down.", is_warning=False),),
             id="succeeded",
         ),
         pytest.param(
             Status(phase="Failed", conditions=SAYS_WHY),
-            End("The VirtualMachineInstance failed: no disk", is_warning=True),
+            (End("The VirtualMachineInstance failed: no disk", is_warning=True),),
             id="failed",
         ),
         pytest.param(
             Status(phase="Failed", reason="GuestCrashed", conditions=SAYS_WHY),
-            End("The VirtualMachineInstance crashed.", is_warning=True),
+            (CRASHED,),
             id="crashed",
         ),
         pytest.param(
-            Status(phase="Failed"), End("The VirtualMachineInstance crashed.", is_warning=True), id="nobody says why"
+            Status(phase="Failed", reason="GuestPanicked", conditions=SAYS_WHY),
+            (
+                End("GuestPanicked: the kernel of the guest has panicked.", is_warning=True, reason="GuestPanicked"),
+                CRASHED,
+            ),
+            id="panicked",
         ),
+        pytest.param(Status(phase="Failed"), (CRASHED,), id="nobody says why"),
     ],
 )
-def test_an_end_is_told_and_nothing_else(status: Status, end: End | None) -> None:
+def test_an_end_is_told_and_nothing_else(status: Status, end: tuple[End, ...]) -> None:
     assert explain_end(status) == end

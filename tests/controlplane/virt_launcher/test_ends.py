@@ -1,0 +1,152 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a launcher makes of guests that panic, reboot, or let a watchdog expire: real guests, under emulation."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import pathlib
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from controlplane.api.launch_plan import KERNEL_PANICKED, WATCHDOG_EXPIRED, parse_report
+from controlplane.api.objects.decode import decode_vmi
+from controlplane.domain import layout
+from controlplane.domain.builders.domain import build_domain
+from controlplane.domain.builders.facts import Facts, Link
+from controlplane.domain.codec import render_text
+from controlplane.domain.state import Life, State
+from controlplane.hypervisor.guest import Guest
+from tests.controlplane.virt_launcher.launched import MAC, PLAN, VMI, connect, define, until
+from tests.controlplane.virt_launcher.launcher_pod import Images, LauncherPod
+
+pytestmark = [pytest.mark.guest, pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("libvirt_loop")]
+
+Keep = Callable[[LauncherPod], LauncherPod]
+PANICS = "#!/bin/sh\necho c >/proc/sysrq-trigger\n"
+REBOOTS = "#!/bin/sh\nreboot -f\n"
+HANGS = "#!/bin/sh\nwatchdog -F -t 1 -T 2 /dev/watchdog &\nsleep 2\nkill -9 $!\n"
+"""Serves its watchdog, and then does so no more."""
+
+
+@pytest.fixture
+def launch(images: Images, tmp_path: pathlib.Path, keep_pod: Keep) -> Callable[[str], LauncherPod]:
+    """Begin a launcher of a guest that runs a script."""
+
+    def begin(script: str) -> LauncherPod:
+        (seed,) = PLAN.cloud_init
+        plan = dataclasses.replace(PLAN, cloud_init=(dataclasses.replace(seed, user_data=script),))
+        pod = keep_pod(LauncherPod(tmp_path, images, plan, {layout.image_mount("root"): images.guest}))
+        pod.start()
+        return pod
+
+    return begin
+
+
+def a_domain(pod: LauncherPod, devices: dict[str, Any], **domain: Any) -> str:
+    """Build what virt-handler defines for a machine with these devices."""
+    vmi = copy.deepcopy(VMI)
+    vmi["spec"]["domain"].update(domain)  # type: ignore[index]
+    vmi["spec"]["domain"]["devices"].update(devices)  # type: ignore[index]
+    report = parse_report((pod.run / layout.REPORT).read_bytes(), mounts={"root": layout.image_mount("root")})
+    facts = Facts(pod_uid="pod", epoch=1, is_kvm=False, report=report, links={"default": Link(MAC, layout.TAP, 1500)})
+    return render_text(build_domain(decode_vmi(vmi), facts))
+
+
+@pytest.mark.parametrize(
+    ("script", "devices", "domain", "code", "message"),
+    [
+        pytest.param(PANICS, {"panicDevices": [{"model": "isa"}]}, {}, 1, KERNEL_PANICKED, id="panics, ISA"),
+        pytest.param(PANICS, {"panicDevices": [{"model": "pvpanic"}]}, {}, 1, KERNEL_PANICKED, id="panics, PCI"),
+        pytest.param(REBOOTS, {}, {"rebootPolicy": "Terminate"}, 0, "the guest shut down", id="reboots"),
+        pytest.param(
+            HANGS,
+            {"watchdog": {"name": "dog", "i6300esb": {"action": "poweroff"}}},
+            {},
+            1,
+            WATCHDOG_EXPIRED,
+            id="hangs, is switched off",
+        ),
+        pytest.param(
+            HANGS,
+            {"watchdog": {"name": "dog", "i6300esb": {"action": "shutdown"}}},
+            {},
+            0,
+            "the guest shut down",
+            id="hangs, is asked",
+        ),
+        pytest.param(
+            HANGS,
+            {"watchdog": {"name": "dog"}},
+            {"rebootPolicy": "Terminate"},
+            0,
+            "the guest shut down",
+            id="hangs, and a reset is its end",
+        ),
+    ],
+)
+async def test_a_guest_ends_its_own_run(
+    launch: Callable[[str], LauncherPod],
+    script: str,
+    devices: dict[str, Any],
+    domain: dict[str, Any],
+    code: int,
+    message: str,
+) -> None:
+    pod = launch(script)
+    connection = await connect(pod)
+    guest = await define(pod, connection, a_domain(pod, devices, **domain))
+    await guest.start()
+
+    assert pod.wait(240) == code
+    assert pod.termination_message == message
+    await connection.close()
+
+
+@pytest.mark.parametrize("press", [Guest.reset, Guest.reboot], ids=["reset", "soft reboot"])
+async def test_a_reboot_that_somebody_else_wants_is_one_too(
+    launch: Callable[[str], LauncherPod], press: Callable[[Guest], Awaitable[None]]
+) -> None:
+    pod = launch("#!/bin/sh\n")
+    connection = await connect(pod)
+    guest = await define(pod, connection, a_domain(pod, {}, rebootPolicy="Terminate"))
+    await guest.start()
+    await until(lambda: "counter 3" in pod.console, "guest that heeds the button", pod)
+
+    await press(guest)
+
+    assert pod.wait() == 0
+    assert pod.termination_message == "the guest shut down"
+    await connection.close()
+
+
+async def test_a_guest_that_its_watchdog_resets_boots_again_in_its_pod(launch: Callable[[str], LauncherPod]) -> None:
+    pod = launch(HANGS)
+    connection = await connect(pod)
+    guest = await define(pod, connection, a_domain(pod, {"watchdog": {"name": "dog"}}))
+    await guest.start()
+
+    await until(lambda: pod.console.count("virtops-guest: seed on") == 2, "second boot", pod, seconds=240)
+
+    assert await guest.state() == State(Life.RUNNING, "booted")
+    pod.terminate()
+    assert pod.wait() == 0
+    await connection.close()
+
+
+async def test_qemu_takes_every_model_of_a_panic_device_at_once(launch: Callable[[str], LauncherPod]) -> None:
+    pod = launch("#!/bin/sh\n")
+    connection = await connect(pod)
+    every = [{"model": one} for one in ("isa", "pvpanic", "hyperv")]
+    guest = await define(pod, connection, a_domain(pod, {"panicDevices": every}))
+
+    await guest.start()
+
+    assert await guest.state() == State(Life.RUNNING, "booted")
+    pod.terminate()
+    pod.wait()
+    await connection.close()
