@@ -35,8 +35,7 @@ EXTRA_GRACE_SECONDS = 30
 """The launcher ends the guest within the VMI's grace period; the kubelet's kill comes later, if ever."""
 ONLY_ASK_TO_EVICT = "descheduler.alpha.kubernetes.io/request-evict-only"
 """Tells a descheduler that an eviction which is refused may yet come about: virt-api has had the machine moved."""
-PORT_NAME = re.compile(r"(?=.*[a-z])(?!.*--)[a-z0-9](?:[a-z0-9-]{0,13}[a-z0-9])?", re.ASCII)
-"""What a port of a Pod may be called, which is less than what one of an interface may be."""
+PORT_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,13}[a-z0-9])?", re.ASCII)
 DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 
 
@@ -170,13 +169,18 @@ def _ports(spec: VirtualMachineInstanceSpec) -> list[Json]:
     """Tell of the guest's ports: a Service finds one by its name here. What is not told of is reached all the same."""
     return [
         {
-            **({"name": one.name} if PORT_NAME.fullmatch(one.name) else {}),
+            **({"name": one.name} if _may_name_a_port(one.name) else {}),
             "containerPort": one.port,
             "protocol": one.protocol or "TCP",
         }
         for interface in spec.domain.devices.interfaces
         for one in interface.ports
     ]
+
+
+def _may_name_a_port(name: str) -> bool:
+    """Tell whether a port of a Pod may be called so, which is less than what one of an interface may be."""
+    return PORT_NAME.fullmatch(name) is not None and "--" not in name and any("a" <= one <= "z" for one in name)
 
 
 def _plan_volume() -> Json:
