@@ -81,9 +81,14 @@ RUNS: dict[str, tuple[str, ...]] = {
         f"{LIFECYCLE}::test_nobody_who_is_in_a_hurry_waits_for_a_grace_period",
         f"{REAL}::test_restart_and_stop_of_what_runs",
     ),
-    "a guest's reboot is to end its run": (REFUSED,),
-    "a guest panics in front of a device for that": (REFUSED,),
-    "a watchdog expires": (REFUSED,),
+    "a guest's reboot is to end its run": (f"{LIFECYCLE}::test_a_reboot_that_is_to_end_the_run_does",),
+    "a guest panics in front of a device for that": (
+        f"{LIFECYCLE}::test_a_kernel_that_panics_fails_its_run_and_says_so",
+        f"{LIFECYCLE}::test_a_run_that_a_panic_has_failed_is_run_again_where_failures_are",
+    ),
+    "a watchdog expires": (
+        f"{LIFECYCLE}::test_a_watchdog_that_expires_fails_the_run_or_has_the_guest_boot_again_in_its_pod",
+    ),
     "a Secret of user data is missing": (
         f"{MALFORMED}::test_a_secret_that_is_missing_is_told_by_the_vm_until_it_is_there",
     ),

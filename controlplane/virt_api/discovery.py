@@ -21,6 +21,8 @@ Json = dict[str, Any]
 _QUEUED = {"202": {"description": "Accepted"}}
 """A controller carries it out, by and by."""
 _ARE_QUEUED = {"start", "stop", "restart"}
+_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+"""The kernel's names of machines, in Kubernetes' words."""
 _DONE = {"200": {"description": "OK"}}
 
 
@@ -77,7 +79,7 @@ def _version(_unused: str) -> Json:
         "buildDate": "",
         "goVersion": f"{platform.python_implementation()} {platform.python_version()}",
         "compiler": platform.python_implementation().lower(),
-        "platform": f"linux/{platform.machine()}",
+        "platform": f"linux/{_ARCHITECTURES.get(platform.machine(), platform.machine())}",
     }
 
 

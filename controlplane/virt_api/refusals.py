@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Why a machine takes no start, stop or restart as it is now, and what leads on from there. Pure.
 
-Each text is true of the state it is given for, and what it advises is taken in that state: a refusal whose remedy is
-refused in turn leaves a person nowhere.
+Each text begins with the words of upstream, which scripts and consoles look for, is true of the state it is given for,
+and what it advises is taken in that state: a refusal whose remedy is refused in turn leaves a person nowhere.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 
 EVIDENCE = 640
 """Characters of an instance's own words, which say what would be proof of its end."""
-_NOT_RUNNING = "the machine is not running"
+_RUNNING, _NOT_RUNNING = "VM is already running", "VM is not running"
+_NO_START, _NO_RESTART = "does not support manual start requests", "does not support manual restart requests"
 _BY_ITSELF = "it starts by itself; if it does not, its conditions say why"
 _START_LATER = "start it when that is done"
-_STOPPING = f"the machine is stopping; {_START_LATER}"
+_STOPPING = f"{_RUNNING}, and stopping; {_START_LATER}"
 _ANEW = "stop it, then start it (its run strategy is Always from then on)"
 
 
@@ -103,13 +104,13 @@ def why_no_start(machine: Machine) -> str | None:  # noqa: PLR0911 - a table
     if machine.alive and not machine.is_going:
         return _running(machine, machine.alive)
     if machine.strategy == ONCE and machine.vmi is not None and not machine.is_going:
-        return f"run strategy {ONCE} does not take a manual start and its one run is over; {_ANEW}"
+        return f"{ONCE} {_NO_START} and its one run is over; {_ANEW}"
     if machine.strategy in {ALWAYS, ONCE}:
-        return f"run strategy {machine.strategy} does not take a manual start; {_BY_ITSELF}"
+        return f"{machine.strategy} {_NO_START}; {_BY_ITSELF}"
     if machine.alive:
         return _STOPPING
     if machine.strategy == RERUN_ON_FAILURE and machine.is_failed:
-        return f"run strategy {RERUN_ON_FAILURE} starts it again after a failure: {_BY_ITSELF}"
+        return f"{RERUN_ON_FAILURE} does not support starting VM from failed state; {_BY_ITSELF}"
     return None
 
 
@@ -118,10 +119,11 @@ def why_no_restart(machine: Machine) -> str | None:
     if machine.is_to_switch_on:
         return _busy(machine)
     if machine.strategy == HALTED:
-        return _STOPPING if machine.alive else f"{_NOT_RUNNING}; start it"
+        then = f"VM is stopping; {_START_LATER}" if machine.alive else f"{_NOT_RUNNING}; start it"
+        return f"{HALTED} {_NO_RESTART}; {then}"
     if machine.strategy == ONCE:
         ends = machine.vmi is None or machine.is_going
-        return f"run strategy {ONCE} does not take a restart; {_BY_ITSELF if ends else _ANEW}"
+        return f"{ONCE} {_NO_RESTART}; {_BY_ITSELF if ends else _ANEW}"
     if machine.asked:
         return _busy(machine)
     if machine.vmi is None:
@@ -136,8 +138,8 @@ def why_no_stop(machine: Machine) -> str | None:
     if machine.strategy == HALTED:
         if machine.alive is None:
             return _NOT_RUNNING
-        hurry = "; a shorter grace period hurries it" if machine.alive.spec.grace_period_seconds > 0 else ""
-        return f"the machine is stopping already{hurry}"
+        hurry = ", which hurries it" if machine.alive.spec.grace_period_seconds > 0 else ""
+        return f"{HALTED} only supports manual stop requests with a shorter graceperiod{hurry}; VM is stopping already"
     queues = machine.strategy in {MANUAL, RERUN_ON_FAILURE}
     return _NOT_RUNNING if queues and machine.alive is None and not machine.is_to_start else None
 
@@ -157,7 +159,7 @@ def _running(machine: Machine, alive: VirtualMachineInstance) -> str:
             _ANEW if machine.strategy == ONCE else "restart it to have it started again once it is known to have ended"
         )
         return f"the machine may still run and is never started twice; {anew}"
-    return f"the machine is already {'running' if alive.status.phase == RUNNING else 'starting'}"
+    return _RUNNING if alive.status.phase == RUNNING else f"{_RUNNING} or starting"
 
 
 def _busy(machine: Machine) -> str:

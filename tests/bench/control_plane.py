@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -293,6 +294,13 @@ async def _install(lab: Lab, directory: Path) -> Path:
     return directory / "kubeconfig"
 
 
+def _free_port() -> int:
+    """Return a port that nobody has now: others may measure beside us."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port: int = listening.getsockname()[1]
+    return port
+
+
 @contextmanager
 def _controller(account: Path) -> Iterator[int]:
     """Run virt-controller; yields its pid."""
@@ -304,7 +312,7 @@ def _controller(account: Path) -> Iterator[int]:
         "POD_NAME": "bench",
         "VIRT_LAUNCHER_IMAGE": "localhost/virtops/virt-launcher:0.1.0",
         "HEALTH_ADDRESS": "127.0.0.1",
-        "HEALTH_PORT": "18199",
+        "HEALTH_PORT": str(_free_port()),
         "LOG_LEVEL": "WARNING",
     }
     process = subprocess.Popen([sys.executable, "-m", "controlplane.virt_controller"], env=environment, cwd=ROOT)

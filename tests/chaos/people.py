@@ -31,7 +31,7 @@ USUAL = re.compile(
     r"\((Conflict|NotFound|AlreadyExists|ServiceUnavailable|TooManyRequests|Timeout)\)"
     r"|refused|unable to handle|failed calling webhook|error trying to reach service|i/o timeout|Timeout|timed out"
     r"|deadline|EOF|reset by peer|etcdserver|apiserver not ready|TLS handshake|leader changed|no endpoints"
-    r"|doesn't have a resource type|the object has been modified|storage is \(re\)initializing"
+    r"|VMI is not running|doesn't have a resource type|the object has been modified|storage is \(re\)initializing"
 )
 """What a person reads who comes second, or while a part is being killed."""
 
@@ -62,7 +62,7 @@ class People:
 
     def _deeds(self) -> Iterable[tuple[Callable[[], None], int]]:
         return (
-            (self._create, 6),
+            (self._create, 12),
             (self._power, 8),
             (self._touch_guest, 5),
             (self._switch, 3),

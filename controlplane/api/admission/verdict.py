@@ -18,6 +18,7 @@ from kubevirt_api import names
 
 from controlplane.api.admission.problem import Problem, below, excerpt
 from controlplane.api.admission.rules import Json
+from controlplane.api.admission.spelling import spell
 from controlplane.api.admission.validate.check import check_object
 from controlplane.api.admission.validate.metadata import check_name
 from controlplane.api.admission.validate.unchanged import check_unchanged
@@ -104,7 +105,8 @@ def review(request: Request, settings: Settings) -> Verdict:
     return _judge(request, obj, kind, settings)
 
 
-def _judge(request: Request, obj: Json, kind: Kind, settings: Settings) -> Verdict:
+def _judge(request: Request, given: Json, kind: Kind, settings: Settings) -> Verdict:
+    obj = given if kind.rules.default is None else spell(given, kind.root)  # what has no default is not patched either
     warnings = tuple(kind.rules.warn(obj)) if isinstance(obj.get("spec"), dict) else ()
     found = [*_metadata(request, kind), *_spec(request, obj, kind, settings)]
     missing = list(_data_volumes(request, obj, kind, settings))
@@ -112,7 +114,7 @@ def _judge(request: Request, obj: Json, kind: Kind, settings: Settings) -> Verdi
         is_unsure = not found and settings.serves_data_volumes is None
         return Verdict(problems=(*found, *missing), warnings=warnings, code=503 if is_unsure else 422)
     filled = _filled(request, obj, kind, settings)
-    return Verdict(patched=None if filled is obj else filled, warnings=warnings)
+    return Verdict(patched=None if filled is given else filled, warnings=warnings)
 
 
 def is_ours(user: str, settings: Settings) -> bool:

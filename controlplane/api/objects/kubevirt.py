@@ -73,7 +73,7 @@ class KubeVirtStatus(Node, frozen=True, kw_only=True):
     phase: str = ""
     """Deploying, Deployed or Deleting."""
     conditions: tuple[Condition, ...] = ()
-    """Available, Progressing, Degraded."""
+    """Created, Available, Progressing, Degraded."""
     observed_generation: int = 0
     """Generation of the spec that is in effect."""
     operator_version: str = ""

@@ -14,6 +14,9 @@ from controlplane.virt_controller.stamps import render_stamp
 
 DEPLOYED = "Deployed"
 STATES = (
+    Condition(
+        type="Created", status="True", reason="AllResourcesCreated", message="virt-controller runs, with what it needs."
+    ),
     Condition(type="Available", status="True", reason="Leading", message="virt-controller leads and watches."),
     Condition(type="Progressing", status="False", reason="Deployed", message="Nothing is being rolled out."),
     Condition(type="Degraded", status="False", reason="Deployed", message="virt-controller knows of no fault."),

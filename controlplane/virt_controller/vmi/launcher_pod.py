@@ -9,6 +9,7 @@ The one sysctl (a safe one) lets the DHCP server bind its port without a capabil
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from typing import Any
 
@@ -34,6 +35,7 @@ EXTRA_GRACE_SECONDS = 30
 """The launcher ends the guest within the VMI's grace period; the kubelet's kill comes later, if ever."""
 ONLY_ASK_TO_EVICT = "descheduler.alpha.kubernetes.io/request-evict-only"
 """Tells a descheduler that an eviction which is refused may yet come about: virt-api has had the machine moved."""
+PORT_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,13}[a-z0-9])?", re.ASCII)
 DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 
 
@@ -117,7 +119,7 @@ def _spec(vmi: VirtualMachineInstance, launch: Launch, kept_from: Collection[str
             "kubernetes.io/arch": spec.architecture or "amd64",
             names.SCHEDULABLE: "true",
         },
-        "containers": [_compute(launch)],
+        "containers": [_compute(launch, _ports(spec))],
         "volumes": [
             {"name": layout.RUN_VOLUME, "emptyDir": {"sizeLimit": str(launch.run_bytes)}},
             _plan_volume(),
@@ -140,7 +142,7 @@ def _pod_security(spec: VirtualMachineInstanceSpec) -> Json:
     return context
 
 
-def _compute(launch: Launch) -> Json:
+def _compute(launch: Launch, ports: list[Json]) -> Json:
     devices = [one.device for one in launch.mounted if one.device is not None]
     return {
         "name": COMPUTE,
@@ -159,7 +161,26 @@ def _compute(launch: Launch) -> Json:
             *(one.mount for one in launch.mounted if one.mount is not None),
         ],
         **({"volumeDevices": devices} if devices else {}),
+        **({"ports": ports} if ports else {}),
     }
+
+
+def _ports(spec: VirtualMachineInstanceSpec) -> list[Json]:
+    """Tell of the guest's ports: a Service finds one by its name here. What is not told of is reached all the same."""
+    return [
+        {
+            **({"name": one.name} if _may_name_a_port(one.name) else {}),
+            "containerPort": one.port,
+            "protocol": one.protocol or "TCP",
+        }
+        for interface in spec.domain.devices.interfaces
+        for one in interface.ports
+    ]
+
+
+def _may_name_a_port(name: str) -> bool:
+    """Tell whether a port of a Pod may be called so, which is less than what one of an interface may be."""
+    return PORT_NAME.fullmatch(name) is not None and "--" not in name and any("a" <= one <= "z" for one in name)
 
 
 def _plan_volume() -> Json:

@@ -50,5 +50,5 @@ def refuse(verb: Verb, state: State, *, held: bool, has_acpi: bool, has_agent: b
         case "softreboot" | "freeze" | "unfreeze" if is_paused:
             return "VMI is paused"
         case "softreboot" if not (has_acpi or has_agent):
-            return "VMI neither has the agent connected nor the ACPI feature enabled"
+            return "VMI neither have the agent connected nor the ACPI feature enabled"
     return None

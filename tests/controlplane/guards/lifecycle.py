@@ -138,8 +138,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_REFUSALS,
-        line='    if machine.strategy in {ALWAYS, ONCE}:\n        return f"run',
-        without='    if machine.strategy in {ALWAYS}:\n        return f"run',
+        line='    if machine.strategy in {ALWAYS, ONCE}:\n        return f"{machine',
+        without='    if machine.strategy in {ALWAYS}:\n        return f"{machine',
         because="A start under Once would wait in the queue for ever.",
         tests=_BY_LIFECYCLE,
     ),
@@ -187,8 +187,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_REFUSALS,
-        line="{ONCE} does not take a restart; {_BY_ITSELF if ends else _ANEW}",
-        without="{ONCE} does not take a restart; start it instead",
+        line="{ONCE} {_NO_RESTART}; {_BY_ITSELF if ends else _ANEW}",
+        without="{ONCE} {_NO_RESTART}; start it instead",
         because="A remedy that is refused in turn leaves a person nowhere.",
         tests=_BY_REMEDIES,
     ),

@@ -83,7 +83,8 @@ def end_is_noted(asked: Asked) -> str | None:
     if status.get("phase") not in OVER or "deletionTimestamp" in meta or strategy_of(vm) not in BACKED_OFF:
         return None
     entered = [one["phase"] for one in status.get("phaseTransitionTimestamps", ())]
-    if "Running" not in entered and _failure(vm).get("lastFailedVMIUID") != meta["uid"]:
+    is_last = (status["phase"], strategy_of(vm)) == ("Succeeded", "RerunOnFailure")
+    if "Running" not in entered and not is_last and _failure(vm).get("lastFailedVMIUID") != meta["uid"]:
         return "its instance ended before it ran, and is deleted before that is counted"
     is_owed_paused = is_paused(vmi) and "Running" not in entered
     is_due = status["phase"] == "Failed" and (strategy_of(vm) == "RerunOnFailure" or is_owed_paused)

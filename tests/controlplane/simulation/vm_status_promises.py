@@ -130,7 +130,7 @@ def _of_failed_starts(told: Told) -> Iterator[str]:
     elif _is_failed_start(told):
         if told.own is not None and after.get("lastFailedVMIUID") != told.own["metadata"]["uid"]:
             yield "its instance ended before it ran, and that is not counted"
-    elif _is_stopped(told):
+    elif _is_stopped(told) or _is_enough(told):
         if after:
             yield "failed starts are remembered, and no other start is to follow"
     elif _counted(before) != _counted(after):
@@ -237,7 +237,12 @@ def _is_failed_start(told: Told) -> bool:
     """Tell whether the instance ended by itself before it ran."""
     own = told.own
     is_over = own is not None and _phase(own) in OVER and not _has_run(own)
-    return is_over and not told.is_going and told.strategy in COUNTED
+    return is_over and not told.is_going and told.strategy in COUNTED and not _is_enough(told)
+
+
+def _is_enough(told: Told) -> bool:
+    """Tell whether a run succeeded that no other follows by itself."""
+    return told.own is not None and _phase(told.own) == "Succeeded" and told.strategy in ("RerunOnFailure", "Once")
 
 
 def _counted(failure: Json) -> tuple[int, str]:

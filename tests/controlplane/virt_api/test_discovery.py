@@ -39,6 +39,15 @@ def test_virtctl_finds_the_preferred_version() -> None:
     assert group["preferredVersion"] == {"groupVersion": "subresources.kubevirt.io/v1", "version": "v1"}
 
 
+@pytest.mark.parametrize(("machine", "told"), [("x86_64", "linux/amd64"), ("aarch64", "linux/arm64")])
+def test_the_platform_is_called_as_kubernetes_calls_it(
+    machine: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Clients compare it with their own, and with a node's."""
+    monkeypatch.setattr("platform.machine", lambda: machine)
+    assert fetch("/apis/subresources.kubevirt.io/v1/version")["platform"] == told
+
+
 def test_only_what_is_built_is_announced() -> None:
     listed = fetch("/apis/subresources.kubevirt.io/v1alpha3")
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -177,9 +178,42 @@ def test_a_start_waits_for_what_is_queued() -> None:
         decide_start(a_vm("Manual", stateChangeRequests=[START]), None, StartOptions())
 
 
+@pytest.mark.parametrize(
+    ("verb", "strategy", "phase", "words"),
+    [
+        ("start", "Manual", "Running", "VM is already running"),
+        ("start", "Always", "Scheduling", "VM is already running"),
+        ("start", "Halted", "Running", "VM is already running"),
+        ("start", "Always", None, "Always does not support manual start requests"),
+        ("start", "Once", "Succeeded", "Once does not support manual start requests"),
+        ("start", "RerunOnFailure", "Failed", "RerunOnFailure does not support starting VM from failed state"),
+        ("stop", "Halted", None, "VM is not running"),
+        ("stop", "Manual", None, "VM is not running"),
+        ("stop", "Halted", "Running", "Halted only supports manual stop requests with a shorter graceperiod"),
+        ("restart", "Halted", None, "Halted does not support manual restart requests"),
+        ("restart", "Halted", "Running", "Halted does not support manual restart requests"),
+        ("restart", "Once", "Running", "Once does not support manual restart requests"),
+        ("restart", "Manual", None, "VM is not running"),
+    ],
+)
+def test_a_refusal_begins_with_the_words_that_upstreams_clients_know(
+    verb: str, strategy: str, phase: str | None, words: str
+) -> None:
+    """Scripts and consoles look for them; what leads on from there comes after."""
+    vm, vmi = a_vm(strategy), None if phase is None else a_vmi(phase)
+    asked: dict[str, Callable[[], object]] = {
+        "start": lambda: decide_start(vm, vmi, StartOptions()),
+        "stop": lambda: decide_stop(vm, vmi, StopOptions()),
+        "restart": lambda: decide_restart(vm, vmi, RestartOptions()),
+    }
+    with pytest.raises(RefusedError) as refusal:
+        asked[verb]()
+    assert str(refusal.value).startswith(words)
+
+
 def test_under_once_a_start_is_refused_for_good_whatever_is_queued() -> None:
     """Nothing of the queue would be carried out: to wait for it is no remedy."""
-    with pytest.raises(RefusedError, match="run strategy Once does not take a manual start") as refusal:
+    with pytest.raises(RefusedError, match="Once does not support manual start requests") as refusal:
         decide_start(a_vm("Once", stateChangeRequests=[START]), None, StartOptions())
     assert "still being carried out" not in str(refusal.value)
 
@@ -254,14 +288,14 @@ def test_a_start_of_what_may_still_run_is_refused_with_what_would_be_proof(strat
 
 @pytest.mark.parametrize("strategy", ["Always", "Manual", "RerunOnFailure", "Once"])
 def test_a_start_of_what_was_created_just_now_is_refused(strategy: str) -> None:
-    with pytest.raises(RefusedError, match="already starting"):
+    with pytest.raises(RefusedError, match="VM is already running or starting"):
         decide_start(a_vm(strategy), a_vmi(""), StartOptions())
 
 
 def test_a_start_of_what_is_still_stopping_is_refused() -> None:
     """As upstream: what still runs is not started, whoever has stopped it."""
     for strategy in ("Halted", "Manual", "RerunOnFailure"):
-        with pytest.raises(RefusedError, match="the machine is stopping; start it when that is done"):
+        with pytest.raises(RefusedError, match="VM is already running, and stopping; start it when that is done"):
             decide_start(a_vm(strategy), a_vmi("Running", deleting=True), StartOptions())
     with pytest.raises(RefusedError, match="starts by itself"):
         decide_start(a_vm("Always"), a_vmi("Running", deleting=True), StartOptions())
@@ -349,7 +383,7 @@ def test_stop(strategy: str, phase: str | None, grace: int | None, expected: Any
 def test_a_shorter_grace_period_is_advised_only_where_there_is_one(grace: int, advised: bool) -> None:
     with pytest.raises(RefusedError, match="is stopping already") as refusal:
         decide_stop(a_vm("Halted"), a_vmi("Running", grace), StopOptions())
-    assert ("a shorter grace period hurries it" in str(refusal.value)) is advised
+    assert ("a shorter graceperiod, which hurries it" in str(refusal.value)) is advised
 
 
 def test_a_stop_replaces_whatever_is_queued() -> None:

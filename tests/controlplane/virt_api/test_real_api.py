@@ -307,7 +307,7 @@ async def test_start_through_the_aggregated_api(client: Client, vm: dict[str, An
     await put(client, vm, "start")
     assert (await client.get(VIRTUAL_MACHINE, key_of(vm)))["spec"]["runStrategy"] == "Always"
 
-    with pytest.raises(ApiError, match="does not take a manual start") as refused:
+    with pytest.raises(ApiError, match="does not support manual start") as refused:
         await put(client, vm, "start")
     assert refused.value.reason == "Conflict"
 

@@ -146,7 +146,7 @@ async def test_a_start_that_meets_another_write_is_decided_anew(served: Served, 
     code, status = await served.call("PUT", START, pair=proxy, headers=USER)
 
     assert (code, status["reason"]) == (409, "Conflict")
-    assert "run strategy Once does not take a manual start" in status["message"]
+    assert "Once does not support manual start requests" in status["message"]
     assert served.api.objects[VM]["spec"] == a_vm("Once")["spec"]
     assert "status" not in served.api.objects[VM]
 
@@ -201,7 +201,7 @@ async def test_the_missing_and_the_impossible_are_statuses(served: Served, proxy
     code, status = await served.call("PUT", START, pair=proxy, headers=USER)
     assert code == 409
     assert status["kind"] == "Status"
-    assert "run strategy Always" in status["message"]
+    assert "Always does not support manual start requests" in status["message"]
 
     code, status = await served.call("PUT", START, pair=proxy, headers=USER, body=b'{"paused": "yes", "x": 1}')
     assert code == 400

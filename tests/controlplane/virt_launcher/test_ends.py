@@ -115,7 +115,7 @@ async def test_a_reboot_that_somebody_else_wants_is_one_too(
     connection = await connect(pod)
     guest = await define(pod, connection, a_domain(pod, {}, rebootPolicy="Terminate"))
     await guest.start()
-    await until(lambda: "user-data exited" in pod.console, "guest that is ready", pod)
+    await until(lambda: "counter 3" in pod.console, "guest that heeds the button", pod)
 
     await press(guest)
 

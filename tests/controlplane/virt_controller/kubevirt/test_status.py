@@ -22,6 +22,7 @@ def test_a_leader_tells_that_the_control_plane_is_deployed_and_then_nothing_more
         "Available": "True",
         "Progressing": "False",
         "Degraded": "False",
+        "Created": "True",
     }
     assert {one.last_transition_time for one in status.conditions} == {STAMP}
     again = msgspec.structs.replace(kubevirt, status=status)

@@ -168,6 +168,31 @@ def test_user_data_reaches_the_launcher_as_it_is_and_no_environment() -> None:
     assert "$(hostname)" not in str(pod["spec"])
 
 
+PORTS = [
+    {"name": "ssh", "port": 22},
+    {"name": "dns", "port": 53, "protocol": "UDP"},
+    {"port": 80},
+    {"name": "a-name-of-16-chr", "port": 81},
+    {"name": "8080", "port": 82},
+    {"name": "two--dashes", "port": 83},
+]
+
+
+def test_a_service_may_name_the_ports_of_the_guest() -> None:
+    """It looks for the name among the Pod's own ports; one that no Pod may have would keep it from running."""
+    nic = {"interfaces": [{"name": "default", "masquerade": {}, "ports": PORTS}]}
+    pod = build({"domain": {**MEMORY, "devices": nic}, "networks": [{"name": "default", "pod": {}}]}, {})
+    assert pod["spec"]["containers"][0]["ports"] == [
+        {"name": "ssh", "containerPort": 22, "protocol": "TCP"},
+        {"name": "dns", "containerPort": 53, "protocol": "UDP"},
+        {"containerPort": 80, "protocol": "TCP"},
+        {"containerPort": 81, "protocol": "TCP"},
+        {"containerPort": 82, "protocol": "TCP"},
+        {"containerPort": 83, "protocol": "TCP"},
+    ]
+    assert "ports" not in build(*CASES["usual"])["spec"]["containers"][0]
+
+
 def test_nobody_but_the_control_plane_says_what_a_launcher_makes() -> None:
     planted = {"kubevirt.io/launch-plan": "{}", "kubevirt.io/domain": "another"}
     pod = build(*CASES["minimal"], annotations={**planted, "k8s.v1.cni.cncf.io/networks": "other/secret"})

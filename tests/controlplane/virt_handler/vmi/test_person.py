@@ -80,5 +80,5 @@ def test_what_a_state_allows(asked: tuple[Verb, State, bool], expected: str | No
 @pytest.mark.parametrize(("acpi", "agent"), [(True, True), (True, False), (False, True), (False, False)])
 def test_a_guest_without_acpi_and_agent_cannot_be_asked_to_boot_again(acpi: bool, agent: bool) -> None:
     refusal = refuse("softreboot", RUNNING, held=False, has_acpi=acpi, has_agent=agent)
-    nothing = "VMI neither has the agent connected nor the ACPI feature enabled"
+    nothing = "VMI neither have the agent connected nor the ACPI feature enabled"
     assert refusal == (None if acpi or agent else nothing)

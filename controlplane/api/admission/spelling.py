@@ -1,0 +1,47 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Quantities that were written as numbers with a fraction (cpu: 2.2), spelt as the schema wants them: as strings.
+
+KubeVirt's own admission does so, because its language reads a quantity from either; manifests rely on it. Pure.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from controlplane.api.admission.rules import Json
+from controlplane.api.schema.shape import Shape, part, shapes
+
+
+def spell(obj: Json, root: type[Struct]) -> Json:
+    """Return an object whose spec spells its quantities, or the very same one when there is nothing to spell."""
+    spec = obj.get("spec")
+    spelt = _object(spec, part(root, "spec")[0])
+    return obj if spelt is spec else {**obj, "spec": spelt}
+
+
+def _object(value: Any, kind: type[Struct]) -> Any:
+    if not isinstance(value, dict):
+        return value
+    known = shapes(kind)
+    return _same(value, {name: _value(one, known[name][0]) if name in known else one for name, one in value.items()})
+
+
+def _value(value: Any, shape: Shape) -> Any:
+    if isinstance(value, float) and shape.bounds.quantity:
+        return repr(value)
+    if shape.struct is not None:
+        return _object(value, shape.struct)
+    if shape.item is not None and isinstance(value, dict):
+        return _same(value, {name: _value(one, shape.item) for name, one in value.items()})
+    if shape.item is not None and isinstance(value, list):
+        spelt = [_value(one, shape.item) for one in value]
+        return value if all(new is old for new, old in zip(spelt, value, strict=True)) else spelt
+    return value
+
+
+def _same(old: Json, new: Json) -> Json:
+    return old if all(new[name] is one for name, one in old.items()) else new
