@@ -54,7 +54,7 @@ class Queue:
         self._ripen(now)
         if not self._ripe:
             return None
-        namespace = min(self._ripe, key=lambda one: self._at_work[one])  # of several the first
+        namespace = self._whose_turn()
         waiting = self._ripe[namespace]
         key, _unused = waiting.popitem(last=False)
         if waiting:
@@ -65,6 +65,14 @@ class Queue:
         self._working.add(key)
         self._at_work[namespace] += 1
         return key
+
+    def _whose_turn(self) -> str:
+        """Name the namespace with the fewest keys under way; of several the first, whose turn is longest ago.
+
+        No more have any than there are workers, so that among thousands the first that has none is soon found.
+        """
+        idle = next((one for one in self._ripe if one not in self._at_work), None)
+        return min(self._ripe, key=lambda one: self._at_work[one]) if idle is None else idle
 
     def finish(self, key: Key, now: float, *, failed: bool, look_again_in: float | None = None) -> None:
         """Return a taken key. failed: back off, look_again_in at least; otherwise its failures are forgotten."""

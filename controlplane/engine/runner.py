@@ -66,10 +66,10 @@ class Runner(Generic[WorldT, ActionT, StatusT]):
             workers.create_task(self._work(key))
 
     def _pause(self) -> float | None:
-        due = self._queue.next_due()
-        if due is None or self._running >= self._limit:
+        if self._running >= self._limit:
             return None
-        return max(0.0, due - self._clock.monotonic())
+        due = self._queue.next_due()
+        return None if due is None else max(0.0, due - self._clock.monotonic())
 
     async def _work(self, key: Key) -> None:
         outcome = Outcome(look_again_in=0.0)  # stays when the pass is cancelled: it proved nothing

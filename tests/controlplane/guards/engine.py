@@ -21,6 +21,13 @@ GUARDS: tuple[Guard, ...] = (
         file=_QUEUE,
         line="min(self._ripe, key=lambda one: self._at_work[one])",
         without="next(iter(self._ripe))",
+        because="A namespace whose passes take long would come to have all workers but those that others have.",
+        tests=_BY_QUEUE,
+    ),
+    Guard(
+        file=_QUEUE,
+        line="(one for one in self._ripe if one not in self._at_work)",
+        without="iter(self._ripe)",
         because="A namespace whose passes take long would come to have all workers.",
         tests=_BY_QUEUE,
     ),
