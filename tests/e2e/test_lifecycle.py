@@ -255,8 +255,11 @@ def test_a_watchdog_that_expires_fails_the_run_or_has_the_guest_boot_again_in_it
     assert tells(cluster, uid, "Warning", "Stopped") == "The VirtualMachineInstance crashed."
 
     pod = cluster.launcher("hangs-reset")["metadata"]["name"]
-    booted_twice = lambda: cluster.kubectl("logs", pod, "-c", "compute").count(READY) >= 2  # noqa: E731
-    cluster.eventually(booted_twice, seconds=120, what="second boot of hangs-reset")
+
+    def has_booted_twice() -> bool:
+        return cluster.kubectl("logs", pod, "-c", "compute").count(READY) >= 2
+
+    cluster.eventually(has_booted_twice, seconds=120, what="second boot of hangs-reset")
     assert phase(cluster, "hangs-reset") == "Running"
     gone(cluster, "hangs-reset")
 
