@@ -439,12 +439,14 @@ async def test_whose_machines_do_not_answer_keeps_no_other_namespace_from_their_
     node = Silent()
     async with captured(stage, node.speak):
         waiting = [asyncio.create_task(stage.call("reset")) for _unused in range(handlers_module.AT_ONCE)]
-        waiting += [asyncio.create_task(stage.call("reset", namespace="other")), asyncio.create_task(stage.inquire())]
         for _unused in waiting:
+            await node.arrived.acquire()
+        others = asyncio.create_task(stage.call("reset", namespace="other")), asyncio.create_task(stage.inquire())
+        for _unused in others:
             await node.arrived.acquire()
         assert (await stage.call("reset"))[0] == 503
         node.over.set()
-        await asyncio.gather(*waiting)
+        await asyncio.gather(*waiting, *others)
 
 
 async def test_a_captured_node_that_takes_all_the_time_is_504(tmp_path: Path, pair: OwnPair, monkeypatch: Any) -> None:
