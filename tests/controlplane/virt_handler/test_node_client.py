@@ -441,16 +441,18 @@ async def test_something_else_than_a_file_is_refused_unread() -> None:
     os.close(write)
 
 
-async def test_something_else_than_a_socket_is_refused_undialled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Even if it belongs to the right user."""
-    read, write = os.pipe()
-    monkeypatch.setattr(layout, "UID", os.fstat(read).st_uid)
+async def test_something_else_than_a_socket_is_refused_undialled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Even if it belongs to the right user, and has a name only."""
+    os.mkfifo(tmp_path / "fifo")
+    named = os.open(tmp_path / "fifo", os.O_PATH)
+    monkeypatch.setattr(layout, "UID", os.fstat(named).st_uid)
     before = descriptors()
     with pytest.raises(Refused, match="something else than a socket"):
-        await asked_of(Liar(Opened(1), descriptor=read), ask_for_socket)
+        await asked_of(Liar(Opened(1), descriptor=named), ask_for_socket)
     await until(lambda: descriptors() == before, "everything closed")
-    os.close(read)
-    os.close(write)
+    os.close(named)
 
 
 async def test_a_socket_that_is_open_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
