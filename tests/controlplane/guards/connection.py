@@ -12,6 +12,7 @@ _HEADS = "controlplane/heads.py"
 _RECORDS = "controlplane/records.py"
 _BY_LISTENER = ("tests/controlplane/test_listener.py",)
 _BY_HOSTILE = ("tests/controlplane/hypervisor/test_hostile.py",)
+_BY_EVENTS = ("tests/controlplane/hypervisor/test_events.py",)
 _BY_LEAVING = ("tests/controlplane/hypervisor/test_leaving.py",)
 _BY_GATE = ("tests/controlplane/hypervisor/test_gate.py",)
 _BY_PROMISE = ("tests/controlplane/hypervisor/test_descriptors_promised.py",)
@@ -90,7 +91,7 @@ GUARDS: tuple[Guard, ...] = (
         line="FAILURES = (libvirt.libvirtError, UnicodeDecodeError, SystemError)\n",
         without="FAILURES = (libvirt.libvirtError,)\n",
         because="A launcher that refuses to be left in words that are no text keeps a descriptor, at every contact.",
-        tests=_BY_HOSTILE,
+        tests=_BY_EVENTS,
     ),
     Guard(
         file="controlplane/hypervisor/wire.py",

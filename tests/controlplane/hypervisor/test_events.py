@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from controlplane.hypervisor.events import AgentChanged, EventQueue, LifecycleChanged, cause_of_end
 from tests.controlplane.hypervisor.conftest import OnFake
 from tests.controlplane.hypervisor.fake_libvirt import Connection, Domain
@@ -80,6 +82,22 @@ def test_on_a_dead_connection_every_subscription_is_tried_to_be_taken_back(on_fa
     registrations = subscribe(on_fake.events, connection, lambda event: None)
     connection.is_dead = True
     on_fake.events.deregister(connection, registrations)
+    assert connection.callbacks == {}
+
+
+@pytest.mark.parametrize(
+    "error",
+    [UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"), SystemError("a result with an exception set")],
+    ids=["no text", "no text, in the binding's other words"],
+)
+def test_who_refuses_that_in_bytes_that_are_no_text_keeps_no_subscription(on_fake: OnFake, error: Exception) -> None:
+    class Rude(Connection):
+        def domainEventDeregisterAny(self, identifier: int) -> None:  # noqa: N802
+            super().domainEventDeregisterAny(identifier)
+            raise error
+
+    connection = Rude()
+    on_fake.events.deregister(connection, subscribe(on_fake.events, connection, lambda event: None))
     assert connection.callbacks == {}
 
 
