@@ -25,6 +25,7 @@ TEXT_LIMIT_BYTES = 48 * 1024
 """What users' texts in a plan (inline cloud-init, paths) may take as JSON; names and paths of ours take the rest."""
 REPORT_LIMIT_BYTES = 65536
 VERSION = 1
+NOT_IN_TIME = "the guest did not shut down within its grace period and was ended"
 KERNEL_PANICKED = "the guest's kernel panicked"
 WATCHDOG_EXPIRED = "the guest's watchdog expired, which was to end its run"
 """A launcher's last words of runs that end so; virt-handler's are the same."""

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from controlplane.api.launch_plan import KERNEL_PANICKED, WATCHDOG_EXPIRED
+from controlplane.api.launch_plan import KERNEL_PANICKED, NOT_IN_TIME, WATCHDOG_EXPIRED
 from controlplane.domain.state import Life, State, derive_outcome, explain_crash
 from controlplane.hypervisor.connection import Connection, open_connection, socket_uri
 from controlplane.hypervisor.errors import HypervisorError, WrongState
@@ -167,7 +167,7 @@ def judge(state: State, *, is_acpi_expected: bool) -> Verdict | None:
     if outcome == "Succeeded":
         return Verdict(0, "the guest shut down" if state.reason == "shutdown" else f"the guest ended: {state.reason}")
     if state.reason == "destroyed":
-        return Verdict(1, "the guest was switched off: it had not shut down when it was asked to")
+        return Verdict(1, NOT_IN_TIME)
     if state.life is Life.CRASHED and state.reason in _CRASHES:
         return Verdict(1, _CRASHES[state.reason])
     return Verdict(1, f"QEMU ended unexpectedly: {state.life.value}, {state.reason}")

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from controlplane.api.launch_plan import KERNEL_PANICKED, WATCHDOG_EXPIRED
+from controlplane.api.launch_plan import KERNEL_PANICKED, NOT_IN_TIME, WATCHDOG_EXPIRED
 from controlplane.api.objects.pod import GUEST_PANICKED, Pod, find_end_trouble
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.observed import Identity
@@ -179,7 +179,7 @@ def _ended(state: State, outcome: Outcome) -> Dead:
     if state.life is Life.CRASHED or state.reason == "crashed":
         return _CRASHES.get(state.reason, Dead("Failed", "GuestCrashed", "QEMU crashed or was killed"))
     if state.reason == "destroyed":
-        return Dead("Failed", "ShutdownTimedOut", "the guest did not shut down within its grace period and was ended")
+        return Dead("Failed", "ShutdownTimedOut", NOT_IN_TIME)
     return Dead("Failed", "GuestFailed", f"the domain is {state.life.value}: {state.reason}")
 
 

@@ -199,7 +199,7 @@ async def test_a_guest_without_grace_is_switched_off_at_once(libvirtd: FakeLibvi
 async def test_a_guest_that_does_not_obey_is_switched_off_after_its_grace(libvirtd: FakeLibvirtd) -> None:
     libvirtd.state_now, libvirtd.obeys = RUNNING, False
     verdict = await bring_down(libvirtd, 0.01)
-    assert verdict == Verdict(1, "the guest was switched off: it had not shut down when it was asked to")
+    assert verdict == Verdict(1, "the guest did not shut down within its grace period and was ended")
     assert libvirtd.told == ["shutdown", "destroy"]
 
 
@@ -248,7 +248,7 @@ async def test_a_libvirtd_that_says_nothing_is_no_end_of_the_guest(
 
     libvirtd.refusals, libvirtd.is_mute = 0, False
     async with asyncio.timeout(5):
-        assert (await ended).message == "the guest was switched off: it had not shut down when it was asked to"
+        assert (await ended).message == "the guest did not shut down within its grace period and was ended"
     told.cancel()
 
 
