@@ -13,13 +13,15 @@ from typing import NamedTuple
 
 import msgspec
 
-from controlplane.api.launch_plan import KERNEL_PANICKED
+from controlplane.api.launch_plan import KERNEL_PANICKED, NOT_IN_TIME, WATCHDOG_EXPIRED
 from controlplane.api.objects.meta import Condition, Node, ObjectMeta, OwnerReference, Quantity
 from controlplane.api.objects.resources import Key
 
 COMPUTE = "compute"
 GUEST_PANICKED = "GuestPanicked"
 """Why a run has failed, and the reason of an Event."""
+_LAST_WORDS = {KERNEL_PANICKED: GUEST_PANICKED, WATCHDOG_EXPIRED: "GuestCrashed", NOT_IN_TIME: "ShutdownTimedOut"}
+"""What a launcher says of ends for which virt-handler has a reason: the same, whoever notices first."""
 MESSAGE_LIMIT = 512
 
 
@@ -161,8 +163,8 @@ def find_start_trouble(pod: Pod, heard: Trouble | None = None) -> Trouble | None
 def find_end_trouble(pod: Pod) -> Trouble:
     """Say why a Pod failed: the launcher's last words if it left some, else the kubelet's."""
     ended = pod.compute.terminated
-    if ended is not None and ended.message == KERNEL_PANICKED:
-        return Trouble(GUEST_PANICKED, KERNEL_PANICKED)
+    if ended is not None and ended.message in _LAST_WORDS:
+        return Trouble(_LAST_WORDS[ended.message], ended.message)
     if ended is not None and ended.message:
         return Trouble("LauncherFailed", bounded(ended.message))
     if pod.status.reason:

@@ -155,6 +155,16 @@ ENDS: dict[str, tuple[Pod, str, str]] = {
         "GuestPanicked",
         "the guest's kernel panicked",
     ),
+    "its guest's watchdog expired": (
+        failed(compute=ended(message="the guest's watchdog expired, which was to end its run")),
+        "GuestCrashed",
+        "the guest's watchdog expired, which was to end its run",
+    ),
+    "its guest was out of time": (
+        failed(compute=ended(message="the guest did not shut down within its grace period and was ended")),
+        "ShutdownTimedOut",
+        "the guest did not shut down within its grace period and was ended",
+    ),
     "the kubelet's": (failed(reason="Evicted", message="disk pressure"), "Evicted", "disk pressure"),
     "only a word": (failed(reason="NodeLost"), "NodeLost", "NodeLost"),
     "killed": (
