@@ -29,6 +29,8 @@ NOT_IN_TIME = "the guest did not shut down within its grace period and was ended
 KERNEL_PANICKED = "the guest's kernel panicked"
 WATCHDOG_EXPIRED = "the guest's watchdog expired, which was to end its run"
 """A launcher's last words of runs that end so; virt-handler's are the same."""
+CRASHES = {"panicked": KERNEL_PANICKED, "watchdog": WATCHDOG_EXPIRED}
+"""By the cause of a crash."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from controlplane.api.launch_plan import KERNEL_PANICKED, NOT_IN_TIME, WATCHDOG_EXPIRED
+from controlplane.api.launch_plan import CRASHES, NOT_IN_TIME
 from controlplane.domain.state import Life, State, derive_outcome, explain_crash
 from controlplane.hypervisor.connection import Connection, open_connection, socket_uri
 from controlplane.hypervisor.errors import HypervisorError, WrongState
@@ -26,8 +26,6 @@ REPEAT_SECONDS = 5.0
 """Some guests miss the first press of the power button."""
 _RETRY_SECONDS = 0.02
 _LAST_RETRY_SECONDS = 1.0
-
-_CRASHES = {"panicked": KERNEL_PANICKED, "watchdog": WATCHDOG_EXPIRED}
 
 log = logging.getLogger(__name__)
 
@@ -168,8 +166,8 @@ def judge(state: State, *, is_acpi_expected: bool) -> Verdict | None:
         return Verdict(0, "the guest shut down" if state.reason == "shutdown" else f"the guest ended: {state.reason}")
     if state.reason == "destroyed":
         return Verdict(1, NOT_IN_TIME)
-    if state.life is Life.CRASHED and state.reason in _CRASHES:
-        return Verdict(1, _CRASHES[state.reason])
+    if state.life is Life.CRASHED and state.reason in CRASHES:
+        return Verdict(1, CRASHES[state.reason])
     return Verdict(1, f"QEMU ended unexpectedly: {state.life.value}, {state.reason}")
 
 

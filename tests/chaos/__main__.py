@@ -23,11 +23,14 @@ from tests.chaos.observer import Observer
 from tests.chaos.people import People
 from tests.chaos.roster import Roster
 from tests.chaos.verdict import ended_for_no_reason, not_as_declared
+from tests.chaos.watch import watching
 from tests.e2e.cluster import Cluster
 from tests.e2e.console import NotYet
 from tests.e2e.deployed import deployed
 
 APART_SECONDS = (0.0, 1.5)
+GUESTS_SECONDS, OWNERS_SECONDS = 0.2, 0.5
+"""Between two looks."""
 SETTLED_SECONDS = 240.0
 """Times PATIENCE: a crash loop's last wait is five minutes."""
 
@@ -38,7 +41,8 @@ def chaos(cluster: Cluster, *, seconds: float, seed: int, say: Say) -> list[str]
     """Do it for so long, let it settle, take everything away; return what was wrong."""
     dice, journal = random.Random(seed), Journal(say)
     people, faults = People(cluster, dice, journal), Faults(cluster, random.Random(seed + 1), journal)
-    with Observer(cluster.name) as observer, Roster(Lab(cluster.name)) as roster:
+    observer, roster = Observer(cluster.name), Roster(Lab(cluster.name).api())
+    with watching(observer.look, GUESTS_SECONDS), watching(roster.look, OWNERS_SECONDS):
         try:
             while time.monotonic() < journal.began + seconds:
                 faults.act()

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterator
@@ -13,8 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lab.machines.cgroup import lab_group
-
-LOOK_SECONDS = 0.2
 
 
 @dataclass(frozen=True, order=True)
@@ -42,29 +39,13 @@ class Life:
 
 @dataclass
 class Observer:
-    """Looks five times a second, from a thread of its own, until it is told to end."""
+    """Looks for guests, and remembers when each was there."""
 
     lab: str
     proc: Path = Path("/proc")
     lives: dict[Guest, Life] = field(default_factory=dict)
     doubles: list[str] = field(default_factory=list)
     looks: int = 0
-    _ends: threading.Event = field(default_factory=threading.Event)
-    _thread: threading.Thread | None = None
-
-    def __enter__(self) -> Observer:
-        self._thread = threading.Thread(target=self._run, name="observer", daemon=True)
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_unused: object) -> None:
-        self._ends.set()
-        if self._thread is not None:
-            self._thread.join()
-
-    def _run(self) -> None:
-        while not self._ends.wait(LOOK_SECONDS):
-            self.look()
 
     def look(self) -> list[Guest]:
         """Take note of every guest that there is."""

@@ -5,15 +5,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from lab import Lab
+from lab.cluster.api import Api
 from lab.errors import ApiError
 from tests.chaos.journal import Names
 
-LOOK_SECONDS = 0.5
 VMIS = "/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances"
 OWNERS = {"VirtualMachine": "vm", "VirtualMachineInstanceReplicaSet": "vmirs"}
 
@@ -22,31 +20,18 @@ OWNERS = {"VirtualMachine": "vm", "VirtualMachineInstanceReplicaSet": "vmirs"}
 class Roster:
     """A VMI stays until its guest is gone, so that whoever looks twice a second has seen each that had one."""
 
-    lab: Lab
+    api: Api
     names: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     """UID of a VMI -> what deeds call it."""
-    _ends: threading.Event = field(default_factory=threading.Event)
-    _thread: threading.Thread | None = None
 
-    def __enter__(self) -> Roster:
-        self._thread = threading.Thread(target=self._run, name="roster", daemon=True)
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_unused: object) -> None:
-        self._ends.set()
-        if self._thread is not None:
-            self._thread.join()
-
-    def _run(self) -> None:
-        api = self.lab.api()
-        while not self._ends.wait(LOOK_SECONDS):
-            try:
-                listed = api.get(VMIS)
-            except ApiError:
-                continue  # it was killed; the next look is another connection
-            for vmi in listed["items"] if listed else ():
-                self._note(vmi["metadata"])
+    def look(self) -> None:
+        """Take note of every instance that there is."""
+        try:
+            listed = self.api.get(VMIS)
+        except ApiError:
+            return  # the API server was killed; the next look is another connection
+        for vmi in listed["items"] if listed else ():
+            self._note(vmi["metadata"])
 
     def _note(self, meta: dict[str, object]) -> None:
         uid = str(meta["uid"])

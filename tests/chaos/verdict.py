@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.chaos.journal import Journal
-from tests.chaos.observer import Guest, Life, Observer
+from tests.chaos.observer import Guest, Observer
 from tests.chaos.roster import Roster
 from tests.e2e.cluster import Cluster, KubectlFailed
 
@@ -34,11 +34,6 @@ def ended_for_no_reason(observer: Observer, roster: Roster, journal: Journal) ->
 
 def _names(guest: Guest, roster: Roster) -> frozenset[str]:
     return roster.known(guest.instance) | {f"node/{guest.node}", f"uid/{guest.instance}"}
-
-
-def lives(observer: Observer) -> list[Life]:
-    """Return how long each guest was there, the first first."""
-    return sorted(observer.lives.values(), key=lambda one: one.first)
 
 
 def not_as_declared(cluster: Cluster, observer: Observer) -> list[str]:

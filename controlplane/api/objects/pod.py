@@ -20,8 +20,9 @@ from controlplane.api.objects.resources import Key
 COMPUTE = "compute"
 GUEST_PANICKED = "GuestPanicked"
 """Why a run has failed, and the reason of an Event."""
-_LAST_WORDS = {KERNEL_PANICKED: GUEST_PANICKED, WATCHDOG_EXPIRED: "GuestCrashed", NOT_IN_TIME: "ShutdownTimedOut"}
-"""What a launcher says of ends for which virt-handler has a reason: the same, whoever notices first."""
+GUEST_CRASHED = "GuestCrashed"
+REASONS = {KERNEL_PANICKED: GUEST_PANICKED, WATCHDOG_EXPIRED: GUEST_CRASHED, NOT_IN_TIME: "ShutdownTimedOut"}
+"""Why a run has failed, by what is said of it: the same whether virt-handler or the launcher notices first."""
 MESSAGE_LIMIT = 512
 
 
@@ -163,8 +164,8 @@ def find_start_trouble(pod: Pod, heard: Trouble | None = None) -> Trouble | None
 def find_end_trouble(pod: Pod) -> Trouble:
     """Say why a Pod failed: the launcher's last words if it left some, else the kubelet's."""
     ended = pod.compute.terminated
-    if ended is not None and ended.message in _LAST_WORDS:
-        return Trouble(_LAST_WORDS[ended.message], ended.message)
+    if ended is not None and ended.message in REASONS:
+        return Trouble(REASONS[ended.message], ended.message)
     if ended is not None and ended.message:
         return Trouble("LauncherFailed", bounded(ended.message))
     if pod.status.reason:

@@ -14,7 +14,7 @@ from controlplane.api.objects import conditions
 from controlplane.api.objects.meta import Condition, Node, ObjectMeta
 from controlplane.api.objects.phase import RUNNING, is_final
 from controlplane.api.objects.resources import Key
-from controlplane.api.objects.vmi.instance import PhaseTransition
+from controlplane.api.objects.vmi.status import PhaseTransition, has_entered
 from controlplane.engine.ports import Cache
 
 
@@ -41,8 +41,7 @@ class Member(Node, frozen=True, kw_only=True):
     @property
     def has_run(self) -> bool:
         """Tell whether its guest ran at some time."""
-        entered = {one.phase for one in self.status.phase_transition_timestamps}
-        return RUNNING in entered or self.status.phase == RUNNING
+        return has_entered(RUNNING, self.status.phase, self.status.phase_transition_timestamps)
 
     @property
     def is_failed_start(self) -> bool:

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from controlplane.api.launch_plan import KERNEL_PANICKED, NOT_IN_TIME, WATCHDOG_EXPIRED
-from controlplane.api.objects.pod import GUEST_PANICKED, Pod, find_end_trouble
+from controlplane.api.launch_plan import CRASHES, NOT_IN_TIME
+from controlplane.api.objects.pod import GUEST_CRASHED, REASONS, Pod, find_end_trouble
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.observed import Identity
 from controlplane.domain.state import Life, Outcome, State, derive_outcome
@@ -35,12 +35,6 @@ class Dead:
     reason: str = ""
     """A word; "" for an end that needs no explanation."""
     message: str = ""
-
-
-_CRASHES = {
-    "panicked": Dead("Failed", GUEST_PANICKED, KERNEL_PANICKED),
-    "watchdog": Dead("Failed", "GuestCrashed", WATCHDOG_EXPIRED),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,9 +171,10 @@ def _ended(state: State, outcome: Outcome) -> Dead:
     if outcome == "Succeeded":
         return Dead("Succeeded")
     if state.life is Life.CRASHED or state.reason == "crashed":
-        return _CRASHES.get(state.reason, Dead("Failed", "GuestCrashed", "QEMU crashed or was killed"))
+        said = CRASHES.get(state.reason, "QEMU crashed or was killed")
+        return Dead("Failed", REASONS.get(said, GUEST_CRASHED), said)
     if state.reason == "destroyed":
-        return Dead("Failed", "ShutdownTimedOut", NOT_IN_TIME)
+        return Dead("Failed", REASONS[NOT_IN_TIME], NOT_IN_TIME)
     return Dead("Failed", "GuestFailed", f"the domain is {state.life.value}: {state.reason}")
 
 

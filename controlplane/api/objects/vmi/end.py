@@ -11,7 +11,7 @@ from kubevirt_api import condition_types
 
 from controlplane.api.objects import conditions
 from controlplane.api.objects.phase import FAILED, SUCCEEDED
-from controlplane.api.objects.pod import GUEST_PANICKED
+from controlplane.api.objects.pod import GUEST_CRASHED, GUEST_PANICKED
 from controlplane.api.objects.vmi.instance import VirtualMachineInstanceStatus
 
 STOPPED = "Stopped"
@@ -43,6 +43,6 @@ def _explain(status: VirtualMachineInstanceStatus) -> End | None:
     if status.phase != FAILED:
         return _SUCCEEDED if status.phase == SUCCEEDED else None
     trouble = conditions.find(status.conditions, condition_types.SYNCHRONIZED)
-    if status.reason == "GuestCrashed" or trouble is None:
+    if status.reason == GUEST_CRASHED or trouble is None:
         return _CRASHED
     return End(f"The VirtualMachineInstance failed: {trouble.message}", is_warning=True)

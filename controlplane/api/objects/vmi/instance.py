@@ -35,6 +35,7 @@ from controlplane.api.objects.vmi.status import (
     PhaseTransition,
     VirtualMachineInstanceStatus,
     VolumeStatus,
+    has_entered,
 )
 from controlplane.api.objects.vmi.volumes import CloudInitNoCloud, ContainerDisk, EmptyDisk, Network, PodNetwork, Volume
 from controlplane.api.schema.bounds import DnsLabel, DnsSubdomain, LabelMap, bounded, one_of
@@ -179,5 +180,4 @@ class VirtualMachineInstance(Object, frozen=True, kw_only=True):
     @property
     def has_run(self) -> bool:
         """Whether its guest ran at some time."""
-        entered = {one.phase for one in self.status.phase_transition_timestamps}
-        return RUNNING in entered or self.status.phase == RUNNING
+        return has_entered(RUNNING, self.status.phase, self.status.phase_transition_timestamps)

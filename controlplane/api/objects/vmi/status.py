@@ -35,6 +35,11 @@ class PhaseTransition(Node, frozen=True, kw_only=True):
     """When it was entered."""
 
 
+def has_entered(phase: str, now: str, transitions: tuple[PhaseTransition, ...]) -> bool:
+    """Tell whether an instance whose phase is `now` is in a phase, or was."""
+    return now == phase or any(one.phase == phase for one in transitions)
+
+
 class InterfaceStatus(Node, frozen=True, kw_only=True):
     """An interface as it is."""
 
