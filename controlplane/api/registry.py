@@ -17,10 +17,11 @@ from typing import NamedTuple
 from kubevirt_api import names
 from msgspec import Struct
 
-from controlplane.api.admission.kinds import kubevirt, replica_set, vm, vmi
+from controlplane.api.admission.kinds import kubevirt, migration, replica_set, vm, vmi
 from controlplane.api.admission.rules import Rules
 from controlplane.api.objects.kubevirt import KubeVirt
 from controlplane.api.objects.meta import Object
+from controlplane.api.objects.migration import VirtualMachineInstanceMigration
 from controlplane.api.objects.replica_set import VirtualMachineInstanceReplicaSet
 from controlplane.api.objects.resources import Resource
 from controlplane.api.objects.vm import VirtualMachine
@@ -117,7 +118,7 @@ KINDS: tuple[Kind, ...] = (
             Column("Live-Migratable", condition("LiveMigratable"), priority=1),
             Column("Paused", condition("Paused"), priority=1),
         ),
-        selectable=(".status.phase", ".status.nodeName"),
+        selectable=(".status.phase", ".status.nodeName", ".status.migrationState.targetNode"),
     ),
     Kind(
         root=VirtualMachineInstanceReplicaSet,
@@ -130,6 +131,12 @@ KINDS: tuple[Kind, ...] = (
             AGE,
         ),
         scale=Scale(),
+    ),
+    Kind(
+        root=VirtualMachineInstanceMigration,
+        rules=migration.RULES,
+        short_names=("vmim", "vmims"),
+        columns=(Column("Phase", ".status.phase"), Column("VMI", ".spec.vmiName"), AGE),
     ),
     Kind(
         root=KubeVirt,

@@ -50,11 +50,15 @@ UNBUILT: dict[str, frozenset[str]] = {
             autoCPULimitNamespaceLabelSelector changedBlockTrackingLabelSelectors commonInstancetypesDeployment
             confidentialCompute controllerConfiguration defaultRuntimeClass handlerConfiguration hypervisors
             instancetype ksmConfiguration liveUpdateConfiguration mediatedDevicesConfiguration memBalloonStatsPeriod
-            migrations minCPUModel network obsoleteCPUModels ovmfPath permittedHostDevices
+            minCPUModel network obsoleteCPUModels ovmfPath permittedHostDevices
             persistentReservationConfiguration roleAggregationStrategy seccompConfiguration selinuxLauncherType smbios
             supportContainerResources supportedGuestAgentVersions tlsConfiguration virtTemplateDeployment
             virtualMachineInstancesPerNode virtualMachineOptions vmRolloutStrategy vmStateStorageClass
             webhookConfiguration""",
+        "MigrationConfiguration": """
+            allowPostCopy allowWorkloadDisruption disableTLS matchSELinuxLevelOnMigration maxDowntimeMs network
+            nodeDrainTaintKey unsafeMigrationOverride utilityVolumesTimeout""",
+        "VirtualMachineInstanceMigrationSpec": "receive sendTo",
         "DeveloperConfiguration": """
             clusterProfiler disabledFeatureGates diskVerification logVerbosity minimumClusterTSCFrequency
             minimumReservePVCBytes nodeSelectors pvcTolerateLessSpaceUpToPercent""",

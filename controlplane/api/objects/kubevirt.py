@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar
 import msgspec
 
 from controlplane.api.objects.meta import Condition, Node, Object, Quantity
+from controlplane.api.objects.migration_state import MigrationConfiguration
 from controlplane.api.objects.resources import KUBEVIRT, Resource
 from controlplane.api.objects.run_limits import LONGEST_TIMEOUT_SECONDS, MOST_FURTHER_ATTEMPTS
 from controlplane.api.schema.bounds import PullPolicy, bounded, one_of
@@ -56,6 +57,8 @@ class KubeVirtConfiguration(Node, frozen=True, kw_only=True):
     """For how long a node gets no machines after those of several have failed there and come up elsewhere; 0: never."""
     eviction_strategy: Annotated[str, one_of("None", "LiveMigrate", "LiveMigrateIfPossible", "External")] | None = None
     """What happens when the Pod of a machine that says nothing itself is evicted; None (it is stopped) if not set."""
+    migrations: MigrationConfiguration = MigrationConfiguration()
+    """Settings of migrations."""
 
 
 class KubeVirtSpec(Node, frozen=True, kw_only=True):

@@ -39,6 +39,9 @@ VIRTUAL_MACHINE_INSTANCE = Resource("kubevirt.io", "v1", "virtualmachineinstance
 VIRTUAL_MACHINE_INSTANCE_REPLICA_SET = Resource(
     "kubevirt.io", "v1", "virtualmachineinstancereplicasets", "VirtualMachineInstanceReplicaSet"
 )
+VIRTUAL_MACHINE_INSTANCE_MIGRATION = Resource(
+    "kubevirt.io", "v1", "virtualmachineinstancemigrations", "VirtualMachineInstanceMigration"
+)
 KUBEVIRT = Resource("kubevirt.io", "v1", "kubevirts", "KubeVirt")
 POD = Resource("", "v1", "pods", "Pod")
 NODE = Resource("", "v1", "nodes", "Node", namespaced=False)

@@ -31,12 +31,16 @@ QUARANTINED = "virtops.kubevirt/quarantined"
 
 MIGRATION_JOB = "kubevirt.io/migrationJobUID"
 """On the launcher Pod that a migration goes to: UID of the VirtualMachineInstanceMigration."""
+MIGRATION_TARGET_NODE = "kubevirt.io/migrationTargetNodeName"
+"""On a VirtualMachineInstance while it migrates: the node that it goes to."""
+VMI_NAME = "kubevirt.io/vmi-name"
+"""On a VirtualMachineInstanceMigration: the instance that it moves."""
 
 RESERVED_LABELS = (
     CREATED_BY,
     MIGRATION_JOB,
     NODE_NAME,
-    "kubevirt.io/migrationTargetNodeName",
+    MIGRATION_TARGET_NODE,
     SCHEDULABLE,
     "kubevirt.io/install-strategy",
 )
@@ -59,6 +63,10 @@ FURTHER_ATTEMPTS = "virtops.kubevirt/further-attempts"
 """On a VirtualMachineInstance: how often its run is tried again where a node cannot begin it."""
 RUN_TIMEOUT = "virtops.kubevirt/run-timeout-seconds"
 """On a VirtualMachineInstance: how long its launcher may take to come up once its Pod has a node; 0 is no bound."""
+MIGRATION_JOB_NAME = "kubevirt.io/migrationJobName"
+"""On the launcher Pod that a migration goes to: name of the VirtualMachineInstanceMigration."""
+EVACUATION_MIGRATION = "kubevirt.io/evacuationMigration"
+"""On a VirtualMachineInstanceMigration that virt-controller made: the node that is left."""
 
 RESERVED_ANNOTATIONS = (VM_GENERATION, TEMPLATE_HASH)
 """Annotations of a VirtualMachineInstance that only the control plane sets."""
@@ -72,6 +80,9 @@ VMI_FINALIZER = "kubevirt.io/foregroundDeleteVirtualMachine"
 """On a VirtualMachineInstance until none of its Pods exists."""
 VM_FINALIZER = "kubevirt.io/virtualMachineControllerFinalize"
 """On a VirtualMachine until its instance is gone, and on its instance until the end was recorded."""
+
+MIGRATION_FINALIZER = "kubevirt.io/migrationJobFinalize"
+"""On a VirtualMachineInstanceMigration until it is over."""
 
 # Service accounts, in the control plane's namespace
 API_ACCOUNT = "kubevirt-apiserver"

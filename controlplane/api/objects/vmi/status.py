@@ -10,6 +10,7 @@ from typing import Annotated
 import msgspec
 
 from controlplane.api.objects.meta import Condition, Node, Quantity
+from controlplane.api.objects.migration_state import MigrationState
 from controlplane.api.objects.vmi.domain import Machine
 from controlplane.api.schema.bounds import bounded
 
@@ -211,6 +212,8 @@ class VirtualMachineInstanceStatus(Node, frozen=True, kw_only=True):
     """Memory of the guest."""
     volume_status: Annotated[tuple[VolumeStatus, ...], bounded(max_items=MOST_VOLUMES_TOLD)] = ()
     """Volumes as the guest has them, the first 64."""
+    migration_state: MigrationState | None = None
+    """The migration that is under way, or was last."""
     migration_method: str = ""
     """LiveMigration or BlockMigration."""
     migration_transport: str = ""
