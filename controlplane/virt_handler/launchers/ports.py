@@ -10,9 +10,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from controlplane.api.objects.migration_state import MigrationState
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import State
 from controlplane.hypervisor.events import Event
 from controlplane.node_link.messages import Masquerade, PodInterface
+from controlplane.virt_handler.vmi.ports import Begin
 from controlplane.virt_handler.vmi.world import Traces
 
 Result = TypeVar("Result")
@@ -43,6 +46,8 @@ class Guest(Protocol):
 
     async def ask_agent(self, command: str, seconds: int) -> str: ...
 
+    async def abort_job(self) -> None: ...
+
 
 class Events(Protocol):
     """What happened on a connection; the last one is ConnectionClosed."""
@@ -67,6 +72,29 @@ class Connection(Protocol):
 
 Connect = Callable[[str], Awaitable[Connection]]
 """Open a connection to the libvirtd behind a socket's path; HypervisorError."""
+
+
+class Failed(Exception):
+    """A guest was not sent, and stays where it is. The text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A guest that is to be sent to the target of its migration."""
+
+    vmi: VirtualMachineInstance
+    moving: MigrationState
+    pod_uid: str
+    """Of its launcher here."""
+    guest: Guest
+    is_held: bool
+    """A person has paused it: it stays paused there."""
+    begin: Begin
+    """Asked before the first byte is sent."""
+
+
+Send = Callable[[Order], Awaitable[None]]
+"""Send a guest; it returns when QEMU here is gone for good. Failed, NoContact, NodeError, HypervisorError, ApiError."""
 
 
 class NodeError(Exception):

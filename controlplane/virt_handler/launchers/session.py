@@ -17,10 +17,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from controlplane.api.objects.migration_state import MigrationState
 from controlplane.api.objects.pod import MESSAGE_LIMIT, Pod, bounded
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.agent import Told
 from controlplane.domain.state import Life, State, explain_crash
+from controlplane.engine.errors import ApiError
 from controlplane.engine.ports import Clock
 from controlplane.handler_link import Verb
 from controlplane.hypervisor.errors import Disconnected, HypervisorError, InvalidDomain, TimedOut, WrongState
@@ -34,19 +36,23 @@ from controlplane.virt_handler.launchers.pace import RESYNC_SECONDS, DomainLooks
 from controlplane.virt_handler.launchers.ports import (
     Connect,
     Connection,
+    Failed,
     Guest,
     Node,
     NodeAway,
     NodeError,
     NotThere,
+    Order,
     Refused,
+    Send,
 )
 from controlplane.virt_handler.launchers.soft_reboot import soft_reboot
+from controlplane.virt_handler.vmi.leaving import is_sending
 from controlplane.virt_handler.vmi.person import hold_after, is_held, refuse
-from controlplane.virt_handler.vmi.ports import Granted, NoContact, StartRefused, VerbRefused
+from controlplane.virt_handler.vmi.ports import Begin, Granted, NoContact, StartRefused, VerbRefused
 from controlplane.virt_handler.vmi.resume import count_next
 from controlplane.virt_handler.vmi.verdict import is_own, is_startable
-from controlplane.virt_handler.vmi.world import Expected, Failure, Launcher, Sighting
+from controlplane.virt_handler.vmi.world import Expected, Failure, Launcher, Sighting, Transfer
 
 log = logging.getLogger(__name__)
 
@@ -54,6 +60,10 @@ _START_ATTEMPTS = 3
 _START_PATIENCE_SECONDS = 2.0
 """A start that fails is tried at least so often and so long: a lack of memory may pass. A user waits for the reason."""
 _UNREADABLE = State(Life.UNKNOWN, "unknown")
+
+
+async def _send_nobody(order: Order) -> None:
+    raise Failed(f"guest of Pod {order.pod_uid} cannot be sent from here")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +78,7 @@ class Tools:
     resync_seconds: float = RESYNC_SECONDS
     started: Callable[[float], None] = lambda _unused: None
     """Told the seconds of each start (metrics)."""
+    send: Send = _send_nobody
     questions: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(QUESTIONS))
     """To agents: so many are under way at once."""
 
@@ -234,6 +245,8 @@ class Session:
         """
         await self.refresh()
         seen = self._sighting
+        if is_sending(seen):
+            raise VerbRefused("VMI is migrating; try again when that is over")
         state, observed = seen.state, seen.observed
         if state is None or observed is None or not _is_up(state) or not is_own(self.launcher(), self._vmi_uid):
             raise VerbRefused("VMI is not running")
@@ -272,6 +285,43 @@ class Session:
         except HypervisorError as error:
             raise NoContact(str(error)) from error
 
+    def expect_transfer(self, moving: MigrationState) -> None:
+        """Take note that the guest is being sent from now on."""
+        self._publish(transfer=Transfer(moving.migration_uid))
+
+    async def transfer(self, vmi: VirtualMachineInstance, moving: MigrationState, begin: Begin) -> None:
+        """Send the guest to its migration's target; what came of it is in the sighting. Nothing is raised."""
+        why, has_moved = "virt-handler is being stopped", False
+        try:
+            guest = await self._require().guest(self._vmi_uid)
+            if guest is None or not is_own(self.launcher(), self._vmi_uid):
+                raise Failed("VMI is not running")
+            held = is_held(vmi, self._sighting)
+            await self._tools.send(Order(vmi, moving, self.pod.uid, guest, is_held=held, begin=begin))
+            has_moved = True
+        except (Failed, NoContact, NodeError, HypervisorError, ApiError, OSError) as error:
+            why = str(error)
+        except Exception as error:
+            log.exception("bug in a migration", extra=self._who)
+            why = f"virt-handler failed by an error of its own: {type(error).__name__}"
+        finally:
+            log.info("migration over", extra={**self._who, "moved": has_moved, "because": "" if has_moved else why})
+            with suppress(NoContact):
+                await self.refresh()
+            over = Transfer(moving.migration_uid, is_over=True, has_moved=has_moved, reason=bounded(why))
+            self._publish(transfer=over)
+
+    async def abort_transfer(self) -> None:
+        """Have libvirt give up the migration that is under way; what comes of it is in the sighting."""
+        transfer = self._sighting.transfer
+        if transfer is None or transfer.is_over:
+            return
+        self._publish(transfer=replace(transfer, abort_asked_at=self._tools.clock.monotonic()))
+        try:
+            await self._press(lambda guest: guest.abort_job())
+        except (VerbRefused, NoContact) as error:  # it has not begun, or is over: it is told again
+            log.info("a migration is not given up", extra={**self._who, "error": bounded(str(error))})
+
     async def refresh(self) -> None:
         """Ask libvirt what the domain does, and publish it. NoContact."""
         async with self._looking:
@@ -292,6 +342,8 @@ class Session:
                     has_run=has_run, is_connected=True, state=state, observed=observed, is_held=held, trouble=""
                 )
                 runs = state is not None and state.life in (Life.RUNNING, Life.BLOCKED)
+                if runs:
+                    self._publish(has_gone_on=True)
                 is_there = _is_up(state) and observed is not None and observed.is_agent_connected
                 self._agent.look(guest if runs else None, is_connected=is_there)
 

@@ -16,11 +16,12 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
+from controlplane.api.objects.migration_state import MigrationState
 from controlplane.api.objects.pod import bounded
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.ports import Clock
 from controlplane.handler_link import Verb
-from controlplane.virt_handler.vmi.ports import Busy, Granted, NoContact, StartRefused, VerbRefused
+from controlplane.virt_handler.vmi.ports import Begin, Busy, Granted, NoContact, StartRefused, VerbRefused
 from controlplane.virt_handler.vmi.world import Expected, Launcher, Setback
 
 log = logging.getLogger(__name__)
@@ -48,6 +49,12 @@ class Contact(Protocol):
     async def obey(self, verb: Verb, vmi: VirtualMachineInstance | None, *, thaw_after: int) -> None: ...
 
     async def inquire(self, commands: Sequence[str]) -> Mapping[str, str]: ...
+
+    def expect_transfer(self, moving: MigrationState) -> None: ...
+
+    async def transfer(self, vmi: VirtualMachineInstance, moving: MigrationState, begin: Begin) -> None: ...
+
+    async def abort_transfer(self) -> None: ...
 
 
 class Verbs:
@@ -106,6 +113,20 @@ class Verbs:
     def resume(self) -> None:
         """Begin to let a paused guest go on. NoContact when a verb is under way."""
         self._begin("resume", self._contact.resume)
+
+    def transfer(self, vmi: VirtualMachineInstance, moving: MigrationState, begin: Begin) -> None:
+        """Begin to send the guest to its migration's target. It may last for hours: it is no verb that others wait for.
+
+        NoContact while a verb is under way.
+        """
+        if self._doing:
+            raise NoContact(f"cannot begin a migration: the launcher is busy with another verb ({self._doing})")
+        self._contact.expect_transfer(moving)
+        self._spawn(self._contact.transfer(vmi, moving, begin))
+
+    def abort_transfer(self) -> None:
+        """Have the migration given up that is under way."""
+        self._spawn(self._contact.abort_transfer())
 
     async def obey(self, verb: Verb, vmi: VirtualMachineInstance | None, *, thaw_after: int = 0) -> None:
         """Carry out what a person asked for, and wait for the end of it. Busy, VerbRefused, NoContact.

@@ -27,6 +27,7 @@ from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import Life
 from controlplane.engine.plan import Each, Plan, Tell
 from controlplane.virt_handler.vmi import resume
+from controlplane.virt_handler.vmi.leaving import Seen, decide_leaving, is_paused_by_migration
 from controlplane.virt_handler.vmi.person import is_held
 from controlplane.virt_handler.vmi.status import PATIENCE_SECONDS, missed_node, seconds_since_hand_over
 from controlplane.virt_handler.vmi.verdict import Alive, Unknown, Verdict, is_startable, judge, sought_pod, weigh
@@ -225,9 +226,24 @@ def _while_alive(world: World, vmi: VirtualMachineInstance, launcher: Launcher, 
     if launcher.is_gone:
         # A Pod that goes in the ordinary way is there until its containers are dead.
         return _paced(world, launcher, DestroyRemoved(launcher.pod.uid, because="its Pod was removed by force"))
+    if vmi.status.phase == RUNNING and (leaving := _leave(world, vmi, launcher, verdict)) is not None:
+        return leaving
     if world.deleting_since is not None:
         return _end(world, vmi, launcher)
     return _with_io_errors(world, launcher, verdict)
+
+
+def _leave(world: World, vmi: VirtualMachineInstance, launcher: Launcher, verdict: Alive) -> Plan[Action] | None:
+    """Take the next step of a migration; a guest that it has left paused is let go on, ever less often."""
+    if is_paused_by_migration(vmi, launcher.sighting):
+        plan: Plan[Action] | None = Plan((Resume(launcher.pod.uid, because="it has come here by its migration"),))
+    else:
+        is_to_end = world.deleting_since is not None
+        plan = decide_leaving(
+            Seen(vmi=vmi, launcher=launcher, state=verdict.state, is_to_end=is_to_end, monotonic=world.monotonic)
+        )
+    is_resumed = plan is not None and any(isinstance(one, Resume) for one in plan.steps)
+    return Plan(look_again_in=pause) if is_resumed and (pause := _pause(world, launcher)) > 0 else plan
 
 
 def _end(world: World, vmi: VirtualMachineInstance, launcher: Launcher) -> Plan[Action]:

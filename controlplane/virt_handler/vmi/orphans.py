@@ -24,9 +24,22 @@ DEADLINE_SECONDS = 60.0
 """So long an orphan that does not end keeps its node from starting machines: libvirt is told to end it three times."""
 
 
+class Moving(Struct, frozen=True, kw_only=True):
+    target_pod_uid: str = msgspec.field(default="", name="targetPodUID")
+    failed: bool = False
+
+
 class RunStatus(Struct, frozen=True, kw_only=True):
     phase: str = ""
     active_pods: dict[str, str] = msgspec.field(default_factory=dict)
+    migration_state: Moving | None = None
+
+    @property
+    def may_run(self) -> tuple[str, ...]:
+        """Pods whose guest is the instance's, or is about to be: none of another's ends by a migration that goes on."""
+        moving = self.migration_state
+        coming = () if moving is None or moving.failed or not moving.target_pod_uid else (moving.target_pod_uid,)
+        return (*self.active_pods, *coming)
 
 
 class Run(Struct, frozen=True, kw_only=True):
@@ -78,7 +91,7 @@ def why_orphan(launcher: Launcher, vmi: Run | None) -> str:
     if is_final(vmi.status.phase):
         return "its run is over"
     granted = vmi.status.active_pods
-    return "its VMI was granted to another Pod" if granted and uid not in granted else ""
+    return "its VMI was granted to another Pod" if granted and uid not in vmi.status.may_run else ""
 
 
 def decide_round(seen: Collection[Seen], now: float) -> Round:

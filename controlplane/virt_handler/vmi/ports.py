@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
+from controlplane.api.objects.migration_state import MigrationState
 from controlplane.api.objects.resources import Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.virt_handler.vmi.world import Expected, Launcher, NodeTrouble, Traces
@@ -39,6 +40,10 @@ class CannotLook(Exception):
 
 Granted = Callable[[], Awaitable[VirtualMachineInstance]]
 """Ask the API server itself: the VMI as it is now; NoContact says why the run is not granted, or that nobody knows."""
+
+
+Begin = Callable[[], Awaitable[None]]
+"""Have it written that a migration begins; NoContact says why it may not, or that nobody knows."""
 
 
 class Session(Protocol):
@@ -70,6 +75,12 @@ class Session(Protocol):
 
     def resume(self) -> None:
         """Let a paused guest go on."""
+
+    def transfer(self, vmi: VirtualMachineInstance, moving: MigrationState, begin: Begin) -> None:
+        """Send the guest to its migration's target, beside whatever verb: how it goes is told in the sighting."""
+
+    def abort_transfer(self) -> None:
+        """Give that up."""
 
 
 class Sessions(Protocol):

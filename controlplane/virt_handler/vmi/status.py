@@ -12,6 +12,7 @@ from kubevirt_api import condition_types
 
 from controlplane.api.objects import conditions
 from controlplane.api.objects.meta import Condition
+from controlplane.api.objects.migration_state import MigrationState
 from controlplane.api.objects.phase import AFTER_HAND_OVER, RUNNING, SCHEDULED, may_move
 from controlplane.api.objects.pod import bounded, word
 from controlplane.api.objects.readiness import readiness
@@ -25,9 +26,19 @@ from controlplane.api.objects.vmi.instance import (
 from controlplane.api.objects.vmi.status import ADDRESSES_LIMIT
 from controlplane.domain import layout
 from controlplane.domain.mac import guest_mac
+from controlplane.domain.migratable import find_obstacle
 from controlplane.domain.state import Life
 from controlplane.engine.plan import Problem
 from controlplane.virt_handler.vmi import guest_told, resume
+from controlplane.virt_handler.vmi.leaving import (
+    Seen,
+    is_migrated,
+    is_paused_by_migration,
+    tell_ended,
+    tell_gone,
+    tell_up,
+    under_way,
+)
 from controlplane.virt_handler.vmi.person import is_held
 from controlplane.virt_handler.vmi.verdict import Alive, Dead, Unknown, Verdict, is_startable, sought_pod, weigh
 from controlplane.virt_handler.vmi.world import Action, Launcher, NodeTrouble, PrepareNetwork, StartDomain, World
@@ -49,13 +60,16 @@ def derive_status(world: World, problem: Problem[Action] | None) -> VirtualMachi
     if vmi is None or vmi.status.node_name != world.node or vmi.status.phase not in AFTER_HAND_OVER:
         return None
     verdict = weigh(world)
+    if isinstance(verdict, Dead) and (left := _has_left(world, vmi)) is not None:
+        return msgspec.structs.replace(vmi.status, migration_state=left)
     if isinstance(verdict, Alive) and world.launcher is not None and world.launcher.is_gone:
         return None  # it is about to be ended: nothing better is said of a guest whose Pod was removed
     is_busy = world.launcher is not None and world.launcher.doing != ""
     if isinstance(verdict, Alive) and vmi.status.phase == SCHEDULED and is_busy:
         return None  # its start has not ended, or its addresses are not known yet
-    new = _with_guests_word(world, _move(world, vmi, verdict), verdict)
-    new = msgspec.structs.replace(new, conditions=_conditions(world, new, verdict, problem))
+    new = _with_guests_word(world, _at_home(world, vmi, _move(world, vmi, verdict)), verdict)
+    new = _with_migration(world, vmi, new, verdict)
+    new = msgspec.structs.replace(new, conditions=_conditions(world, vmi, new, verdict, problem))
     return None if new == vmi.status else new
 
 
@@ -74,9 +88,52 @@ def _move(world: World, vmi: VirtualMachineInstance, verdict: Verdict) -> Virtua
         old,
         phase=phase,
         reason=word(reason) if reason else "",
-        phase_transition_timestamps=_entered(old, phase, _stamp(world.now)),
+        phase_transition_timestamps=_entered(old, phase, format_stamp(world.now)),
     )
     return _describe(vmi, world.launcher, moved) if phase == RUNNING and world.launcher is not None else moved
+
+
+def _has_left(world: World, vmi: VirtualMachineInstance) -> MigrationState | None:
+    """Say that a guest whose QEMU is gone has moved; None when it has ended."""
+    moving, launcher = under_way(vmi), world.launcher
+    if moving is None or moving.start_timestamp is None or launcher is None:
+        return None
+    return tell_gone(moving, launcher.sighting, format_stamp(world.now))
+
+
+def _with_migration(
+    world: World, vmi: VirtualMachineInstance, new: VirtualMachineInstanceStatus, verdict: Verdict
+) -> VirtualMachineInstanceStatus:
+    """Add how its migration stands."""
+    moving, launcher, stamp = under_way(vmi), world.launcher, format_stamp(world.now)
+    if moving is None or launcher is None:
+        return new
+    told: MigrationState | None = None
+    match verdict:
+        case Alive(state=state):
+            is_to_end = world.deleting_since is not None
+            told = tell_up(
+                Seen(vmi=vmi, launcher=launcher, state=state, is_to_end=is_to_end, monotonic=world.monotonic), stamp
+            )
+        case Dead():
+            told = tell_ended(moving, stamp)
+        case _ if launcher.sighting.state is not None and is_migrated(launcher.sighting.state):
+            told = tell_gone(moving, launcher.sighting, stamp)
+    return new if told is None else msgspec.structs.replace(new, migration_state=told)
+
+
+def _at_home(
+    world: World, vmi: VirtualMachineInstance, new: VirtualMachineInstanceStatus
+) -> VirtualMachineInstanceStatus:
+    """Say under which addresses a guest is reached that has come here by a migration."""
+    moved, launcher = new.migration_state, world.launcher
+    if moved is None or launcher is None or new.phase != RUNNING or moved.target_pod_uid != launcher.pod.uid:
+        return new
+    pod = launcher.sighting.interface
+    listed = new.interfaces[0].ip_addresses if new.interfaces else ()
+    if pod is None or not new.interfaces or listed == pod.addresses[:ADDRESSES_LIMIT]:
+        return new
+    return msgspec.structs.replace(new, interfaces=_interfaces(vmi, launcher))
 
 
 def _with_guests_word(
@@ -129,15 +186,19 @@ def _interfaces(vmi: VirtualMachineInstance, launcher: Launcher) -> tuple[Interf
 
 
 def _conditions(
-    world: World, new: VirtualMachineInstanceStatus, verdict: Verdict, problem: Problem[Action] | None
+    world: World,
+    vmi: VirtualMachineInstance,
+    new: VirtualMachineInstanceStatus,
+    verdict: Verdict,
+    problem: Problem[Action] | None,
 ) -> conditions.Conditions:
-    stamp = _stamp(world.now)
+    stamp = format_stamp(world.now)
     listed = new.conditions
     stale = _stale(world, verdict, listed)
     paused = _paused(world, verdict) or _still_paused(world, new, verdict)
     for kind, found in (
         (condition_types.SOFTWARE_EMULATION, _emulation(world, verdict)),
-        (condition_types.LIVE_MIGRATABLE, _migratable(verdict)),
+        (condition_types.LIVE_MIGRATABLE, _migratable(vmi, verdict)),
         (condition_types.PAUSED, paused),
         (
             condition_types.SYNCHRONIZED,
@@ -163,7 +224,9 @@ def _with_agent(
     true = {one.type: one for one in found}
     for kind in guest_told.KINDS:
         listed = (
-            conditions.put(listed, true[kind], _stamp(world.now)) if kind in true else conditions.remove(listed, kind)
+            conditions.put(listed, true[kind], format_stamp(world.now))
+            if kind in true
+            else conditions.remove(listed, kind)
         )
     return listed
 
@@ -186,19 +249,21 @@ def _emulation(world: World, verdict: Verdict) -> Condition | None:
     return Condition(type=condition_types.SOFTWARE_EMULATION, status="True", reason="NoKvmDevice", message=TCG_MESSAGE)
 
 
-def _migratable(verdict: Verdict) -> Condition | None:
+def _migratable(vmi: VirtualMachineInstance, verdict: Verdict) -> Condition | None:
     if not isinstance(verdict, Alive):
         return None
+    obstacle = find_obstacle(vmi)
+    if obstacle is None:
+        return Condition(type=condition_types.LIVE_MIGRATABLE, status="True")
     return Condition(
-        type=condition_types.LIVE_MIGRATABLE,
-        status="False",
-        reason="MigrationNotBuilt",
-        message="cannot migrate VMI: this version has no live migration",
+        type=condition_types.LIVE_MIGRATABLE, status="False", reason=obstacle.reason, message=bounded(obstacle.message)
     )
 
 
 def _paused(world: World, verdict: Verdict) -> Condition | None:
     if not isinstance(verdict, Alive) or verdict.state.life is not Life.PAUSED or world.launcher is None:
+        return None
+    if is_paused_by_migration(world.vmi, world.launcher.sighting):
         return None
     reason = (
         condition_types.PAUSED_BY_USER
@@ -302,5 +367,6 @@ def _lost(world: World, new: VirtualMachineInstanceStatus, verdict: Verdict) -> 
     return _out_of_sync("LauncherLost", said)
 
 
-def _stamp(seconds: float) -> str:
+def format_stamp(seconds: float) -> str:
+    """Render a time as the API has it."""
     return datetime.fromtimestamp(int(seconds), tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

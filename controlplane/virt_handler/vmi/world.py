@@ -24,6 +24,20 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
+class Transfer:
+    """A migration of the guest to another node that this process carries out, or did last."""
+
+    migration_uid: str
+    is_over: bool = False
+    has_moved: bool = False
+    """QEMU here is gone for good, and the target has the guest."""
+    reason: str = ""
+    """Why it failed."""
+    abort_asked_at: float | None = None
+    """Monotonic seconds when libvirt was told last to give it up."""
+
+
+@dataclass(frozen=True, slots=True)
 class Sighting:
     """What was last seen of a launcher over our own connection. The default says: nothing is known."""
 
@@ -56,6 +70,9 @@ class Sighting:
     is_held: bool | None = None
     """A person has paused a guest that something else had paused before; None: this process has not seen yet (person).
     """
+    has_gone_on: bool = False
+    """This process has seen the guest run in this Pod."""
+    transfer: Transfer | None = None
     failure: Failure | None = None
     trouble: str = ""
     """Why there is no contact; for people."""
@@ -234,6 +251,23 @@ class Resume:
 
 
 @dataclass(frozen=True, slots=True)
+class BeginTransfer:
+    """Send the guest to the target of its migration, once the API server has taken that it begins."""
+
+    pod_uid: str
+    migration_uid: str
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class AbortTransfer:
+    """Give up the migration that this process carries out: the guest stays."""
+
+    pod_uid: str
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
 class DestroyRemoved:
     """End a domain after the API server itself has said that its Pod does not exist: it may only be listed no more."""
 
@@ -251,6 +285,16 @@ class DestroyOrphan:
 
 
 SessionAction = (
-    ReadVmi | Dial | PrepareNetwork | StartDomain | ShutDown | Destroy | DestroyRemoved | Resume | DestroyOrphan
+    ReadVmi
+    | Dial
+    | PrepareNetwork
+    | StartDomain
+    | ShutDown
+    | Destroy
+    | DestroyRemoved
+    | Resume
+    | DestroyOrphan
+    | BeginTransfer
+    | AbortTransfer
 )
 Action = SessionAction | LookForLauncher

@@ -1,0 +1,25 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the target's reconciler needs: doors. controlplane.virt_handler.migration implements them."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from controlplane.api.objects.migration_state import MigrationState
+from controlplane.virt_handler.incoming.world import Door
+
+
+class Doors(Protocol):
+    """Doors for sources, each for one migration. Who opens or loses one has the instance looked at again."""
+
+    def door(self, migration_uid: str) -> Door | None: ...
+
+    def open_for(self, vmi_uid: str) -> frozenset[str]:
+        """Return the UIDs of the migrations of an instance for which a door is open."""
+
+    async def open(self, vmi_uid: str, moving: MigrationState) -> None:
+        """Open a door to the source that the migration names. ApiError when that one is not known."""
+
+    async def close(self, migration_uid: str) -> None: ...

@@ -1,0 +1,147 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Instances that are on their way to this node: caches and launchers in, verbs and writes out. It chooses nothing."""
+
+from __future__ import annotations
+
+import logging
+from typing import assert_never
+
+from controlplane.api.objects.decode import DecodeError, decode_vmi, encode
+from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance, VirtualMachineInstanceStatus
+from controlplane.engine.errors import Unavailable
+from controlplane.engine.patch import merge_patch
+from controlplane.engine.plan import Plan, Problem
+from controlplane.engine.ports import Api, Cache, Clock
+from controlplane.virt_handler.incoming.decide import decide
+from controlplane.virt_handler.incoming.ports import Doors
+from controlplane.virt_handler.incoming.status import derive_status
+from controlplane.virt_handler.incoming.world import (
+    Action,
+    CloseDoor,
+    Destroy,
+    Dial,
+    OpenDoor,
+    PrepareNetwork,
+    World,
+)
+from controlplane.virt_handler.vmi.ports import NoContact, Sessions
+
+log = logging.getLogger(__name__)
+
+
+class IncomingReconciler:
+    """Implements engine.plan.Reconciler."""
+
+    def __init__(self, node: str, vmis: Cache, launchers: Sessions, doors: Doors, *, api: Api, clock: Clock) -> None:
+        """vmis: those whose migration names this node as target."""
+        self._node = node
+        self._vmis = vmis
+        self._launchers = launchers
+        self._doors = doors
+        self._api = api
+        self._clock = clock
+        self._uids: dict[Key, str] = {}
+        """Of the instances that were looked at: what is open for one that is gone is closed."""
+
+    def observe(self, key: Key) -> World | None:
+        """Read caches and sessions. Unavailable while they are not all known: absence means nothing then."""
+        if not self._vmis.synced:
+            raise Unavailable(f"cannot judge VirtualMachineInstance {key}: not everything is known yet")
+        vmi = self._read(key)
+        moving = None if vmi is None else vmi.status.migration_state
+        if vmi is None or moving is None:
+            return self._gone(key)
+        self._uids[key] = vmi.metadata.uid
+        launchers = self._launchers.launchers_of(vmi.metadata.uid)
+        return World(
+            node=self._node,
+            vmi=vmi,
+            launcher=next((one for one in launchers if one.pod.uid == moving.target_pod_uid), None),
+            door=self._doors.door(moving.migration_uid),
+            open_doors=self._doors.open_for(vmi.metadata.uid),
+            now=self._clock.now(),
+            monotonic=self._clock.monotonic(),
+        )
+
+    def _gone(self, key: Key) -> World | None:
+        """Have the doors closed of an instance that is not to come any more."""
+        uid = self._uids.get(key, "")
+        open_doors = self._doors.open_for(uid) if uid else frozenset()
+        if not open_doors:
+            self._uids.pop(key, None)
+            return None
+        return World(
+            node=self._node,
+            vmi=None,
+            launcher=None,
+            door=None,
+            open_doors=open_doors,
+            now=self._clock.now(),
+            monotonic=self._clock.monotonic(),
+        )
+
+    def decide(self, world: World) -> Plan[Action]:
+        return decide(world)
+
+    def derive_status(self, world: World, problem: Problem[Action] | None) -> VirtualMachineInstanceStatus | None:
+        del problem  # told in the log
+        return derive_status(world)
+
+    async def apply(self, world: World, action: Action) -> None:
+        """Do one action; a verb of a launcher only begins. Unavailable: it cannot, from which nothing follows."""
+        if isinstance(action, CloseDoor):
+            await self._doors.close(action.migration_uid)
+        elif (vmi := world.vmi) is None:
+            return
+        elif isinstance(action, OpenDoor):
+            await self._doors.open(vmi.metadata.uid, world.moving)
+        else:
+            self._begin(vmi, action)
+
+    def _begin(self, vmi: VirtualMachineInstance, action: PrepareNetwork | Dial | Destroy) -> None:
+        session = self._launchers.session(action.pod_uid)
+        if session is None:
+            return
+        try:
+            match action:
+                case PrepareNetwork():
+                    session.prepare_network(vmi)
+                case Dial():
+                    session.admit()
+                case Destroy():
+                    session.destroy()
+                case _:
+                    assert_never(action)
+        except NoContact as error:
+            raise Unavailable(str(error)) from error
+
+    async def write_status(self, world: World, status: VirtualMachineInstanceStatus) -> None:
+        """Patch what differs, on exactly the version that it was derived from."""
+        if (vmi := world.vmi) is None:
+            return
+        meta = vmi.metadata
+        await self._api.patch(
+            VIRTUAL_MACHINE_INSTANCE,
+            Key(meta.namespace, meta.name),
+            {"status": merge_patch(encode(vmi.status), encode(status))},
+            subresource="status",
+            resource_version=meta.resource_version,
+            uid=meta.uid,
+        )
+
+    def tell_refusal(self, world: World, problem: Problem[Action]) -> None:
+        """Log it: the migration ends by its own time where nothing comes of it."""
+        name = "" if world.vmi is None else world.vmi.metadata.name
+        extra = {"vmi": name, "step": type(problem.step).__name__, "error": str(problem.error)}
+        log.warning("refused", extra=extra)
+
+    def _read(self, key: Key) -> VirtualMachineInstance | None:
+        raw = self._vmis.get(key)
+        try:
+            return None if raw is None else decode_vmi(raw)
+        except DecodeError as error:
+            log.warning("a VMI cannot be read", extra={"key": str(key), "error": str(error)})
+            return None

@@ -1,0 +1,88 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a target says of an instance that is on its way: pure. Fields of status.migrationState, and only its own."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import msgspec
+
+from controlplane.api.objects.migration_state import TUNNEL, MigrationState
+from controlplane.api.objects.pod import bounded
+from controlplane.api.objects.vmi.instance import VirtualMachineInstanceStatus
+from controlplane.domain.state import Life, State
+from controlplane.virt_handler.incoming.world import World
+
+READY_REASONS = frozenset({"user", "ioerror"})
+"""Why a guest is paused that has come whole: libvirt's reason is another one while it is on its way."""
+
+
+TRIES = 5
+"""So often a network is tried before the migration is given up."""
+
+
+def derive_status(world: World) -> VirtualMachineInstanceStatus | None:
+    """Compute the status; None when the written one is right already."""
+    old, vmi = world.moving, world.vmi
+    if vmi is None or not world.is_expected:
+        return None
+    new = _with_door(world, _with_domain(world, old))
+    if old.start_timestamp is None and (trouble := _trouble(world)):
+        new = msgspec.structs.replace(
+            old, failed=True, completed=True, failure_reason=bounded(trouble), end_timestamp=_stamp(world.now)
+        )
+    return None if new == old else msgspec.structs.replace(vmi.status, migration_state=new)
+
+
+def has_come(state: State) -> bool:
+    """Tell whether all of a guest is here: it runs, or waits to be let go on."""
+    is_running = state.life in (Life.RUNNING, Life.BLOCKED)
+    return is_running or (state.life is Life.PAUSED and state.reason in READY_REASONS)
+
+
+def _with_domain(world: World, old: MigrationState) -> MigrationState:
+    state = world.state
+    if state is None or not state.life.is_up or not _is_own(world):
+        return old
+    is_whole = has_come(state) and old.target_node_domain_ready_timestamp is None
+    ready = _stamp(world.now) if is_whole else old.target_node_domain_ready_timestamp
+    return msgspec.structs.replace(old, target_node_domain_detected=True, target_node_domain_ready_timestamp=ready)
+
+
+def _with_door(world: World, new: MigrationState) -> MigrationState:
+    """Say where the source is waited for. Once it has begun, it knows."""
+    if world.door is None or new.start_timestamp is not None:
+        return new
+    ports = {str(world.door.port): TUNNEL}
+    return msgspec.structs.replace(
+        new, target_node_address=world.door.address, target_direct_migration_node_ports=ports
+    )
+
+
+def _is_own(world: World) -> bool:
+    launcher, vmi = world.launcher, world.vmi
+    observed = None if launcher is None else launcher.sighting.observed
+    identity = None if observed is None else observed.identity
+    return (
+        launcher is not None
+        and vmi is not None
+        and identity is not None
+        and (identity.uid, identity.pod_uid) == (vmi.metadata.uid, launcher.pod.uid)
+    )
+
+
+def _trouble(world: World) -> str:
+    """Say why it cannot come here: for good, before anything was sent."""
+    launcher = world.launcher
+    if launcher is None:
+        return ""
+    setback = launcher.setback
+    if setback is not None and setback.is_refusal and not launcher.sighting.is_network_ready and setback.count > TRIES:
+        return f"the target cannot be prepared: {setback.message}"
+    return ""
+
+
+def _stamp(seconds: float) -> str:
+    return datetime.fromtimestamp(int(seconds), tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,196 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The source's part in a migration: what is done at the node that has the guest, and what is said of it. Pure.
+
+While QEMU exists here, the guest has never run at the target (docs/adr/0016). So a guest that a broken migration has
+left paused goes on here, whatever became of the target; and `completed` is said only of a QEMU that is gone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+from kubevirt_api import condition_types
+
+from controlplane.api.objects import conditions
+from controlplane.api.objects.migration_state import MigrationState
+from controlplane.api.objects.phase import RUNNING
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.domain.state import Life, State
+from controlplane.engine.plan import Plan
+from controlplane.virt_handler.vmi.world import (
+    AbortTransfer,
+    Action,
+    BeginTransfer,
+    Launcher,
+    Resume,
+    Sighting,
+    Transfer,
+)
+
+PRE_COPY = "PreCopy"
+ABORTING, ABORTED, NOT_ABORTED = "Aborting", "Succeeded", "Failed"
+ABORT_AGAIN_SECONDS = 5.0
+CANCELLED = "the migration was cancelled: Live migration has been aborted"
+RESTARTED = "virt-handler of the source ended during the migration"
+GUEST_ENDED = "the guest ended during the migration"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What is known of a guest that may be about to leave."""
+
+    vmi: VirtualMachineInstance
+    launcher: Launcher
+    state: State
+    is_to_end: bool
+    """Its VMI is being deleted."""
+    monotonic: float
+
+
+def under_way(vmi: VirtualMachineInstance) -> MigrationState | None:
+    """Return the migration that was handed over and is not over."""
+    moving = vmi.status.migration_state
+    return moving if moving is not None and moving.is_under_way else None
+
+
+def is_sending(sighting: Sighting) -> bool:
+    """Tell whether this process is carrying a migration out."""
+    return sighting.transfer is not None and not sighting.transfer.is_over
+
+
+def is_left_paused(launcher: Launcher, state: State) -> bool:
+    """Tell whether a migration has paused the guest that nobody is carrying out any more."""
+    by_migration = state.life is Life.PAUSED and state.reason == "migration"
+    return by_migration and not is_sending(launcher.sighting)
+
+
+def decide_leaving(seen: Seen) -> Plan[Action] | None:
+    """Choose the next step; None when no migration keeps the guest from what else is to be done about it."""
+    moving, uid = under_way(seen.vmi), seen.launcher.pod.uid
+    transfer = seen.launcher.sighting.transfer
+    if transfer is not None and not transfer.is_over:
+        return _while_sending(seen, moving, transfer)
+    if is_left_paused(seen.launcher, seen.state):
+        return Plan((Resume(uid, because="its migration has ended, and it is here"),))
+    if moving is None or moving.start_timestamp is not None or _own(moving, transfer) is not None:
+        return None
+    if moving.abort_requested or seen.is_to_end or not moving.target_node_address:
+        return None
+    return Plan((BeginTransfer(uid, moving.migration_uid, because="its target is ready"),))
+
+
+def _while_sending(seen: Seen, moving: MigrationState | None, transfer: Transfer) -> Plan[Action]:
+    is_wanted = moving is not None and moving.migration_uid == transfer.migration_uid and not moving.abort_requested
+    if is_wanted and not seen.is_to_end:
+        return Plan()
+    asked = transfer.abort_asked_at
+    left = 0.0 if asked is None else ABORT_AGAIN_SECONDS - (seen.monotonic - asked)
+    if left > 0:
+        return Plan(look_again_in=left)
+    return Plan(
+        (AbortTransfer(seen.launcher.pod.uid, because="nobody wants it to move any more"),), ABORT_AGAIN_SECONDS
+    )
+
+
+def _own(moving: MigrationState, transfer: Transfer | None) -> Transfer | None:
+    return transfer if transfer is not None and transfer.migration_uid == moving.migration_uid else None
+
+
+def tell_up(seen: Seen, stamp: str) -> MigrationState | None:
+    """Say how a migration stands whose guest is up here; None when what is written is right."""
+    moving = under_way(seen.vmi)
+    if moving is None:
+        return None
+    transfer = _own(moving, seen.launcher.sighting.transfer)
+    if transfer is not None and not transfer.is_over:
+        is_news = moving.abort_requested and not moving.abort_status
+        return msgspec.structs.replace(moving, abort_status=ABORTING) if is_news else None
+    if is_sending(seen.launcher.sighting) or is_left_paused(seen.launcher, seen.state):
+        return None  # another one is being ended, or the guest is yet to go on
+    why = _why_over(seen, moving, transfer)
+    return None if why is None else _failed(moving, why, stamp)
+
+
+def _why_over(seen: Seen, moving: MigrationState, transfer: Transfer | None) -> str | None:
+    """Say why nothing comes of a migration that nobody carries out; None while it may yet begin."""
+    if moving.abort_requested:
+        return CANCELLED
+    if transfer is not None:
+        return transfer.reason
+    if moving.start_timestamp is not None:
+        return RESTARTED
+    return CANCELLED if seen.is_to_end else None
+
+
+def tell_gone(moving: MigrationState, sighting: Sighting, stamp: str) -> MigrationState | None:
+    """Say of a guest whose QEMU is gone that it has moved; None when it has not: it has ended.
+
+    By libvirt's word, by what this process has carried out, or by the target, which had all of it. The last step was
+    done then, and whatever ended QEMU came after it.
+    """
+    transfer, state = _own(moving, sighting.transfer), sighting.state
+    has_moved = (transfer is not None and transfer.has_moved) or (state is not None and is_migrated(state))
+    if not has_moved and moving.target_node_domain_ready_timestamp is None:
+        return None
+    return msgspec.structs.replace(
+        moving, completed=True, end_timestamp=stamp, abort_status=NOT_ABORTED if moving.abort_requested else ""
+    )
+
+
+def tell_ended(moving: MigrationState, stamp: str) -> MigrationState:
+    """Say of a migration whose guest has ended that it failed."""
+    return _failed(moving, GUEST_ENDED, stamp)
+
+
+def is_migrated(state: State) -> bool:
+    """Tell whether libvirt says that the guest has left, and its QEMU has ended."""
+    return state.life is Life.SHUT_OFF and state.reason == "migrated"
+
+
+def is_paused_by_migration(vmi: VirtualMachineInstance | None, sighting: Sighting) -> bool:
+    """Tell whether a guest that has come here is paused by nothing but its migration: it was not let go on yet.
+
+    libvirt gives the pause in which a migration leaves a guest the reason of a person's. A person's own is told in the
+    VMI before it comes here, and remembered by whoever carries it out here.
+    """
+    moved = None if vmi is None else vmi.status.migration_state
+    state = sighting.state
+    if vmi is None or moved is None or not moved.has_moved or moved.target_pod_uid not in vmi.status.active_pods:
+        return False
+    if state is None or state.life is not Life.PAUSED or sighting.has_gone_on:
+        return False
+    told = conditions.find(vmi.status.conditions, condition_types.PAUSED)
+    return told is None or (told.status, told.reason) != ("True", condition_types.PAUSED_BY_USER)
+
+
+def refuse_transfer(
+    now: VirtualMachineInstance, before: VirtualMachineInstance, action: BeginTransfer, launcher: Launcher
+) -> str:
+    """Say why this VMI, as the API server has it now, is not to be sent from this Pod; "" when it is."""
+    moving = now.status.migration_state
+    reasons = {
+        "it is another VMI by now": now.metadata.uid != before.metadata.uid,
+        "the VMI is being deleted": now.metadata.deletion_timestamp is not None,
+        f"its phase is {now.status.phase or 'unset'}": now.status.phase != RUNNING,
+        "it is another Pod's": set(now.status.active_pods) != {launcher.pod.uid},
+        "its migration is another one, or over": moving is None
+        or not moving.is_under_way
+        or moving.migration_uid != action.migration_uid,
+        "it has begun already": moving is not None and moving.start_timestamp is not None,
+        "it is cancelled": moving is not None and moving.abort_requested,
+    }
+    return next((reason for reason, applies in reasons.items() if applies), "")
+
+
+def _failed(moving: MigrationState, why: str, stamp: str) -> MigrationState:
+    return msgspec.structs.replace(
+        moving,
+        failed=True,
+        completed=True,
+        failure_reason=why[:1024],
+        end_timestamp=stamp,
+        abort_status=ABORTED if moving.abort_requested else "",
+    )
