@@ -38,6 +38,12 @@ SERIAL_LOG = f"{RUN}/serial0.log"
 PROBE_SOCKET = f"{RUN}/probe.sock"
 """Where the launcher answers probes that ask the guest's agent."""
 VNC_SOCKET = f"{RUN}/vnc.sock"
+MIGRATION_DIRECTORY = "mig"
+"""Below RUN: where QEMU sends a guest to and takes one in, each of MIGRATION_SOCKETS."""
+
+MIGRATION_SOCKETS = {"memory": "memory.sock", "disks": "disks.sock"}
+"""By channel of a migration."""
+
 CAPABILITY_CACHE = ("cache", "libvirt", "qemu", "cache", "capabilities")
 """Path components below RUN of the directory of libvirt's QEMU capability cache."""
 QEMU_LOGS = f"{RUN}/cache/libvirt/qemu/log"
@@ -93,6 +99,11 @@ def claim_file(volume: str) -> str:
 def claim_device(volume: str) -> str:
     """Return the device of a claim in mode Block."""
     return f"/dev/{pod_volume(volume)}"
+
+
+def migration_socket(channel: str) -> str:
+    """Return where QEMU dials at a migration's source, and listens at its target."""
+    return f"{RUN}/{MIGRATION_DIRECTORY}/{MIGRATION_SOCKETS[channel]}"
 
 
 def overlay(volume: str) -> str:

@@ -14,7 +14,7 @@ libvirt say one, and wait for an answer (wire.py).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 from weakref import WeakSet
@@ -77,6 +77,13 @@ class Connection:
         """Define a domain, or replace the definition of the one with the same name and UUID. InvalidDomain."""
         made = await self._call("define a domain", self._handle.defineXML, xml)
         return self._keep(Guest(made, events.name_of(made), self._wire, self._deadline))
+
+    async def receive(
+        self, guest: Guest, parameters: Mapping[str, object], flags: int, *, deadline_seconds: float
+    ) -> Guest:
+        """Have a guest of another connection come here. HypervisorError. See hypervisor.migration."""
+        made = await guest.sent(self._handle, parameters, flags, wire=self._wire, deadline_seconds=deadline_seconds)
+        return self._keep(Guest(made, guest.name, self._wire, self._deadline))
 
     async def ping(self, deadline_seconds: float) -> None:
         """Ask for something that needs no domain, to see that libvirtd answers. TimedOut ends the connection."""

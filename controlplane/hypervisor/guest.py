@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import libvirt
@@ -22,6 +23,7 @@ START_SECONDS = 60.0
 """A start takes 0.4 s here, and up to 3 s per GiB where memory is locked or allocated at once."""
 ANSWER_LIMIT = 64 << 10
 """Characters of an agent's answer that are handed on. libvirt takes 10 MiB of an agent's, and 4 MiB of libvirtd's."""
+ABORT_SECONDS = 30.0
 _OTHERS_SECONDS = 35.0
 """So long libvirt waits by itself: 30 s for the end of another question, 5 s for an agent to show that it listens."""
 
@@ -50,6 +52,15 @@ _REASON_WORDS = {
     "SHUTOFF": "SHUTDOWN DESTROYED CRASHED MIGRATED SAVED FAILED FROM_SNAPSHOT DAEMON",
     "CRASHED": "PANICKED",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a migration is: bytes of memory and disks together."""
+
+    total: int = 0
+    remaining: int = 0
+    sent: int = 0
 
 
 class Guest:
@@ -103,14 +114,39 @@ class Guest:
         number, reason, *_unused = await self._call("ask the state of", "state")
         return read_state(number, reason)
 
-    async def described(self, read: Callable[[str], Result]) -> Result:
+    async def described(self, read: Callable[[str], Result], *, migratable: bool = False) -> Result:
         """Read the live description (the defined one when it is off), without secrets.
 
-        read: in the call's thread, at the expense of the connection's share. What it raises is raised.
+        read: in the call's thread, at the expense of the connection's share. What it raises is raised. migratable: as
+        another libvirtd takes it.
         """
         doing = f"describe domain {self.name}"
-        found: Result = await self._do(doing, lambda domain: read(domain.XMLDesc()), deadline_seconds=self._deadline)
+        flags = libvirt.VIR_DOMAIN_XML_MIGRATABLE if migratable else 0
+        found: Result = await self._do(
+            doing, lambda domain: read(domain.XMLDesc(flags)), deadline_seconds=self._deadline
+        )
         return found
+
+    async def abort_job(self) -> None:
+        """Give up the migration that is under way. WrongState: there is none."""
+        await self._call("give up the migration of", "abortJob", deadline_seconds=ABORT_SECONDS)
+
+    async def progress(self) -> Progress:
+        """Say how far the migration is that is under way; of none everything is 0."""
+        doing = f"ask for the progress of domain {self.name}"
+        told = await self._do(doing, lambda domain: domain.jobStats(), deadline_seconds=self._deadline)
+        return read_progress(told)
+
+    async def sent(
+        self, target: Any, parameters: Mapping[str, object], flags: int, *, wire: Wire, deadline_seconds: float
+    ) -> Any:
+        """Send it to another libvirtd (a connection of the binding, on a wire); return the binding's domain there."""
+
+        def send(domain: Any) -> Any:
+            with wire.at_work():
+                return domain.migrate3(target, dict(parameters), flags)
+
+        return await self._do(f"migrate domain {self.name}", send, deadline_seconds=deadline_seconds)
 
     async def ask_agent(self, command: str, seconds: int) -> str:
         """Put a command (JSON, one line) to the guest's agent, and return its answer: the guest's words, not yet read.
@@ -155,6 +191,16 @@ def _put_to_agent(domain: Any, command: str, seconds: int) -> Any:
     import libvirt_qemu  # noqa: PLC0415 - most launchers ask no agent  # pylint: disable=import-outside-toplevel
 
     return libvirt_qemu.qemuAgentCommand(domain, command, seconds, 0)
+
+
+def read_progress(told: Mapping[str, object]) -> Progress:
+    """Read what libvirt says of a job. Whatever is no number counts as none: the other side may be a tenant's."""
+
+    def number(name: str) -> int:
+        found = told.get(name)
+        return max(0, found) if isinstance(found, int) else 0
+
+    return Progress(number("data_total"), number("data_remaining"), number("data_processed"))
 
 
 def read_state(number: int, reason: int) -> State:

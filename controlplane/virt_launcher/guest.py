@@ -141,6 +141,8 @@ class GuestWatch:
         except (TimeoutError, HypervisorError):
             return None
         if state is None or not state.life.is_up:
+            if state is not None and state.reason == "migrated":
+                return Verdict(0, "the guest has moved to another node")
             found = None if state is None else judge(state, is_acpi_expected=self._is_acpi_expected)
             return found or Verdict(1, "the Pod was ended before its guest ran")
         return None

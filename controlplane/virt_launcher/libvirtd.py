@@ -22,7 +22,7 @@ log_outputs = "3:stderr"
 # Whoever goes closes a Unix socket with it; whoever wants to know whether we are there asks.
 keepalive_interval = -1
 """
-_DIRECTORIES = ("cache", "config/libvirt", "disks", "libvirt", "lock")
+_DIRECTORIES = ("cache", "config/libvirt", "disks", "libvirt", "lock", layout.MIGRATION_DIRECTORY)
 
 
 def make_home() -> None:

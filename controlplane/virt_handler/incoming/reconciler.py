@@ -18,16 +18,9 @@ from controlplane.engine.ports import Api, Cache, Clock
 from controlplane.virt_handler.incoming.decide import decide
 from controlplane.virt_handler.incoming.ports import Doors
 from controlplane.virt_handler.incoming.status import derive_status
-from controlplane.virt_handler.incoming.world import (
-    Action,
-    CloseDoor,
-    Destroy,
-    Dial,
-    OpenDoor,
-    PrepareNetwork,
-    World,
-)
+from controlplane.virt_handler.incoming.world import Action, CloseDoor, OpenDoor, World
 from controlplane.virt_handler.vmi.ports import NoContact, Sessions
+from controlplane.virt_handler.vmi.world import Destroy, Dial, PrepareNetwork
 
 log = logging.getLogger(__name__)
 

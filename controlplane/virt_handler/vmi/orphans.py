@@ -34,13 +34,6 @@ class RunStatus(Struct, frozen=True, kw_only=True):
     active_pods: dict[str, str] = msgspec.field(default_factory=dict)
     migration_state: Moving | None = None
 
-    @property
-    def may_run(self) -> tuple[str, ...]:
-        """Pods whose guest is the instance's, or is about to be: none of another's ends by a migration that goes on."""
-        moving = self.migration_state
-        coming = () if moving is None or moving.failed or not moving.target_pod_uid else (moving.target_pod_uid,)
-        return (*self.active_pods, *coming)
-
 
 class Run(Struct, frozen=True, kw_only=True):
     """Of a VMI what makes a launcher an orphan, and no more: whatever else of it cannot be read hides none."""
@@ -91,7 +84,14 @@ def why_orphan(launcher: Launcher, vmi: Run | None) -> str:
     if is_final(vmi.status.phase):
         return "its run is over"
     granted = vmi.status.active_pods
-    return "its VMI was granted to another Pod" if granted and uid not in vmi.status.may_run else ""
+    return "its VMI was granted to another Pod" if granted and uid not in _may_run(vmi) else ""
+
+
+def _may_run(vmi: Run) -> tuple[str, ...]:
+    """Name the Pods whose guest is the instance's, or may come to be: a migration's target is no orphan."""
+    moving = vmi.status.migration_state
+    coming = () if moving is None or moving.failed or not moving.target_pod_uid else (moving.target_pod_uid,)
+    return (*vmi.status.active_pods, *coming)
 
 
 def decide_round(seen: Collection[Seen], now: float) -> Round:

@@ -181,7 +181,7 @@ class VmiReconciler:
         memory = self.memories.of(world.vmi)
         memory.sought, memory.look = action.pod_uid, Look(traces, self._clock.monotonic(), count)
 
-    async def _do(self, world: World, session: Session, action: SessionAction) -> None:  # noqa: PLR0912 - a table
+    async def _do(self, world: World, session: Session, action: SessionAction) -> None:
         match action:
             case ReadVmi():
                 session.expect(await self._read_expected(session.launcher().pod))

@@ -90,7 +90,7 @@ def test_a_running_domain_makes_the_vmi_running_with_everything_in_one_write() -
     assert (status.memory.guest_at_boot, status.memory.guest_current) == ("128Mi", "128Mi")
     assert {one.type: one.status for one in status.conditions} == {
         "SoftwareEmulation": "True",
-        "LiveMigratable": "False",
+        "LiveMigratable": "True",
     }
 
 

@@ -1,0 +1,70 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The virt-handler at the other end of a migration, and how either proves itself.
+
+Each process makes a pair for migrations alone, and announces its certificate on its own Node, which no other node's
+virt-handler can write. So a captured node passes for itself and for no other, and there is no key that two have.
+"""
+
+from __future__ import annotations
+
+import base64
+import ssl
+from collections.abc import Mapping
+from typing import Any
+
+from controlplane.api.objects.resources import NODE, Key
+from controlplane.engine.errors import Invalid
+from controlplane.engine.ports import Api
+from controlplane.handler_link import server_name
+from controlplane.peers import client_context, load_pair, server_context
+from controlplane.virt_handler.own_pair import OwnPair
+
+CERTIFICATE = "kubevirt.io/migration-certificate"
+"""Annotation of a Node: by what its virt-handler is known in migrations (DER, base64). No other is taken for it."""
+_CERTIFICATE_LIMIT = 4096
+
+
+def announcement(pair: OwnPair) -> dict[str, str]:
+    """Say by which certificate this process is known."""
+    return {CERTIFICATE: base64.b64encode(pair.der).decode("ascii")}
+
+
+async def find_peer(api: Api, node: str) -> bytes:
+    """Read by what another node's virt-handler is known (DER). ApiError; Invalid when it has not said so."""
+    found: Mapping[str, Any] = await api.get(NODE, Key("", node))
+    said = (found.get("metadata", {}).get("annotations") or {}).get(CERTIFICATE, "")
+    if not said or len(said) > _CERTIFICATE_LIMIT:
+        raise Invalid(f"virt-handler of node {node} has not said by what it is known in migrations")
+    try:
+        return base64.b64decode(said, validate=True)
+    except ValueError as error:
+        raise Invalid(f"what virt-handler of node {node} is known by in migrations is no certificate") from error
+
+
+def listening_context(pair: OwnPair, peer: bytes) -> ssl.SSLContext:
+    """Return a context that lets in one peer, known by its certificate (DER). Invalid."""
+    context = server_context(ssl.TLSVersion.TLSv1_3, ssl.CERT_REQUIRED)
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # what is trusted is the peer's certificate itself
+    try:
+        context.load_verify_locations(cadata=peer)
+        load_pair(context, pair.certificate, pair.key)
+    except (ssl.SSLError, OSError, ValueError) as error:
+        raise Invalid(f"cannot listen for the other virt-handler: {error}") from error
+    return context
+
+
+def calling_context(pair: OwnPair, peer: bytes) -> ssl.SSLContext:
+    """Return a context to call one peer with, known by its certificate (DER). Invalid."""
+    try:
+        context = client_context(peer, pair.certificate, pair.key)
+        context.set_alpn_protocols(["http/1.1"])
+    except (ssl.SSLError, OSError, ValueError) as error:
+        raise Invalid(f"cannot call the other virt-handler: {error}") from error
+    return context
+
+
+def name_of(node: str) -> str:
+    """Return the host name in the certificate of a node's virt-handler."""
+    return server_name(node)

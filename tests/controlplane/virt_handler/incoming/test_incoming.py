@@ -1,0 +1,158 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The target's part in a migration, as tables: what is done, and what is said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.domain.state import Life, State
+from controlplane.engine.plan import Plan
+from controlplane.virt_handler.incoming.decide import decide
+from controlplane.virt_handler.incoming.status import TRIES, derive_status
+from controlplane.virt_handler.incoming.world import Action, CloseDoor, Door, OpenDoor, World
+from controlplane.virt_handler.vmi.world import Destroy, Dial, Launcher, PrepareNetwork, Setback, Sighting
+from tests.controlplane.virt_handler.builders import ETH0, NODE, NOW, OTHER, RUNNING, a_launcher, a_pod, observed, seen
+from tests.controlplane.virt_handler.moving import (
+    BEGUN,
+    BY_MIGRATION,
+    MIGRATION,
+    TARGET_POD,
+    WHOLE,
+    begun,
+    come,
+    moving,
+    ready,
+)
+
+DOOR = Door("10.244.1.9", 4711)
+PREPARE = PrepareNetwork(TARGET_POD, "a guest is to come to its launcher")
+DIAL = Dial(TARGET_POD, "a guest is to come to its launcher")
+OPEN = OpenDoor(MIGRATION, "its launcher can take the guest in")
+CLOSE = CloseDoor(MIGRATION, "nothing comes by it any more")
+END = Destroy(TARGET_POD, "its migration has failed")
+OFF = State(Life.SHUT_OFF, "destroyed")
+
+
+def target(state: State | None = None, **fields: Any) -> Sighting:
+    """A launcher that is in contact."""
+    mine = None if state is None else observed(pod_uid=fields.pop("pod_uid", TARGET_POD))
+    return seen(state, **{"observed": mine, **fields})
+
+
+def launcher(sighting: Sighting, **fields: Any) -> Launcher:
+    return a_launcher(sighting, fields.pop("pod", None) or a_pod(TARGET_POD), **fields)
+
+
+def world(
+    vmi: VirtualMachineInstance | None, one: Launcher | None = None, *, door: Door | None = None, **fields: Any
+) -> World:
+    is_open = frozenset({MIGRATION}) if door is not None else frozenset()
+    known: dict[str, Any] = {"open_doors": is_open, "now": NOW, "monotonic": 1000.0, **fields}
+    return World(node=OTHER, vmi=vmi, launcher=one, door=door, **known)
+
+
+FRESH = Sighting(is_here=True)
+SET_UP = Sighting(is_here=True, is_network_ready=True, interface=ETH0)
+FAILED = {"failed": True, "completed": True}
+
+ROWS: dict[str, tuple[World, Plan[Action]]] = {
+    "no launcher": (world(moving()), Plan()),
+    "a launcher that is not up": (world(moving(), launcher(Sighting())), Plan()),
+    "a launcher": (world(moving(), launcher(FRESH)), Plan((PREPARE,))),
+    "a launcher that has ended": (world(moving(), launcher(FRESH, pod=a_pod(TARGET_POD, phase="Failed"))), Plan()),
+    "a launcher that is gone": (world(moving(), launcher(FRESH, gone=True)), Plan()),
+    "a network is being set up": (world(moving(), launcher(FRESH, doing="prepare the network")), Plan()),
+    "a network of which nothing came": (
+        world(moving(), launcher(FRESH, setback=Setback("no", is_refusal=True, at=1000.0, count=2))),
+        Plan(look_again_in=0.2),
+    ),
+    "a network": (world(moving(), launcher(SET_UP)), Plan((DIAL,))),
+    "dialled": (world(moving(), launcher(Sighting(is_here=True, is_network_ready=True, is_admitted=True))), Plan()),
+    "in contact": (world(moving(), launcher(target())), Plan((OPEN,))),
+    "a door": (world(ready(), launcher(target()), door=DOOR), Plan()),
+    "on its way": (world(begun(), launcher(target(BY_MIGRATION)), door=DOOR), Plan()),
+    "whole, and not given to it": (world(begun(), launcher(target(WHOLE)), door=DOOR), Plan()),
+    "moved, and not given to it": (world(begun(completed=True), launcher(target(RUNNING)), door=DOOR), Plan((CLOSE,))),
+    "moved, no door": (world(begun(completed=True), launcher(target(RUNNING))), Plan()),
+    "given to it": (world(come(), launcher(target(RUNNING)), door=DOOR), Plan((CLOSE,))),
+    "given to it, no door": (world(come(), launcher(target(RUNNING))), Plan()),
+    "failed": (world(begun(**FAILED), launcher(target()), door=DOOR), Plan((CLOSE,))),
+    "failed, its guest is here": (world(begun(**FAILED), launcher(target(WHOLE))), Plan((END,), 10.0)),
+    "failed, its guest was told": (
+        world(begun(**FAILED), launcher(target(WHOLE, destroy_asked_at=997.0))),
+        Plan(look_again_in=7.0),
+    ),
+    "failed, its guest has ended": (world(begun(**FAILED), launcher(target(OFF))), Plan()),
+    "failed, and it is this Pod's by a later grant": (
+        world(begun(**FAILED, owner=OTHER, pods=(TARGET_POD,)), launcher(target(RUNNING))),
+        Plan(),
+    ),
+    "another migration by now": (world(moving(migrationUid="other"), launcher(target()), door=DOOR), Plan((CLOSE,))),
+    "to another node by now": (world(moving(targetNode=NODE), launcher(target()), door=DOOR), Plan((CLOSE,))),
+    "gone": (world(None, door=DOOR), Plan((CLOSE,))),
+    "gone, no door": (world(None), Plan()),
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_the_target_takes_the_next_step(name: str) -> None:
+    before, plan = ROWS[name]
+    assert decide(before) == plan
+
+
+ADDRESS = {"target_node_address": "10.244.1.9", "target_direct_migration_node_ports": {"4711": 0}}
+REFUSALS = Setback("no tap", is_refusal=True, at=1000.0, count=TRIES + 1)
+TOLD: dict[str, tuple[World, dict[str, Any] | None]] = {
+    "no door": (world(moving(), launcher(target())), None),
+    "a door": (world(moving(), launcher(target()), door=DOOR), ADDRESS),
+    "told": (world(ready(), launcher(target()), door=DOOR), None),
+    "another door, of another process": (
+        world(ready(), launcher(target()), door=Door("10.244.1.8", 5000)),
+        {"target_node_address": "10.244.1.8", "target_direct_migration_node_ports": {"5000": 0}},
+    ),
+    "another door, and it has begun": (world(begun(), launcher(target()), door=Door("10.244.1.8", 5000)), None),
+    "on its way": (
+        world(begun(), launcher(target(BY_MIGRATION)), door=DOOR),
+        {"target_node_domain_detected": True, "target_node_domain_ready_timestamp": None},
+    ),
+    "whole": (
+        world(begun(targetNodeDomainDetected=True), launcher(target(WHOLE)), door=DOOR),
+        {"target_node_domain_detected": True, "target_node_domain_ready_timestamp": "2023-11-14T22:13:20Z"},
+    ),
+    "running": (
+        world(begun(), launcher(target(RUNNING)), door=DOOR),
+        {"target_node_domain_ready_timestamp": "2023-11-14T22:13:20Z"},
+    ),
+    "whole, as was told": (
+        world(begun(targetNodeDomainDetected=True, targetNodeDomainReadyTimestamp=BEGUN), launcher(target(WHOLE))),
+        None,
+    ),
+    "a domain of another": (world(begun(), launcher(target(WHOLE, pod_uid="other"))), None),
+    "nobody looks": (world(begun(), launcher(target(WHOLE, is_connected=False))), None),
+    "no network, for good": (
+        world(moving(), launcher(FRESH, setback=REFUSALS)),
+        {"failed": True, "completed": True, "failure_reason": "the target cannot be prepared: no tap"},
+    ),
+    "no network, and it has begun": (world(begun(), launcher(FRESH, setback=REFUSALS)), None),
+    "moved": (world(begun(completed=True), launcher(target(RUNNING)), door=DOOR), None),
+    "failed": (world(begun(**FAILED), launcher(target()), door=DOOR), None),
+    "given to it": (world(come(), launcher(target(RUNNING)), door=DOOR), None),
+    "gone": (world(None, door=DOOR), None),
+}
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_the_target_says_how_it_stands(name: str) -> None:
+    before, told = TOLD[name]
+    status = derive_status(before)
+    if told is None:
+        assert status is None
+        return
+    assert status is not None
+    assert status.migration_state is not None
+    assert {name: getattr(status.migration_state, name) for name in told} == told
