@@ -41,8 +41,14 @@ VNC_SOCKET = f"{RUN}/vnc.sock"
 MIGRATION_DIRECTORY = "mig"
 """Below RUN: where QEMU sends a guest to and takes one in, each of MIGRATION_SOCKETS."""
 
-MIGRATION_SOCKETS = {"memory": "memory.sock", "disks": "disks.sock"}
-"""By channel of a migration."""
+MIGRATION_SOCKETS = {
+    "memory": (MIGRATION_DIRECTORY, "memory.sock"),
+    "disks": (MIGRATION_DIRECTORY, "disks.sock"),
+}
+"""Path components below RUN, by channel of a migration."""
+
+HANDLER_RUN = "/run/virtops/migration"
+"""Where virt-handler makes sockets that nobody else sees."""
 
 CAPABILITY_CACHE = ("cache", "libvirt", "qemu", "cache", "capabilities")
 """Path components below RUN of the directory of libvirt's QEMU capability cache."""
@@ -103,7 +109,7 @@ def claim_device(volume: str) -> str:
 
 def migration_socket(channel: str) -> str:
     """Return where QEMU dials at a migration's source, and listens at its target."""
-    return f"{RUN}/{MIGRATION_DIRECTORY}/{MIGRATION_SOCKETS[channel]}"
+    return "/".join((RUN, *MIGRATION_SOCKETS[channel]))
 
 
 def overlay(volume: str) -> str:

@@ -27,10 +27,6 @@ class Obstacle:
 
 def find_obstacle(vmi: VirtualMachineInstance) -> Obstacle | None:
     """Say why a guest cannot move; None when it can."""
-    for interface in vmi.spec.domain.devices.interfaces:
-        if interface.masquerade is None:
-            text = f"cannot migrate VMI: interface {interface.name} is connected to the pod network by a bridge"
-            return Obstacle("InterfaceNotLiveMigratable", text)
     for volume in vmi.spec.volumes:
         claim = claim_name(volume)
         if claim is not None and not _is_shared(vmi, volume.name):
@@ -40,8 +36,8 @@ def find_obstacle(vmi: VirtualMachineInstance) -> Obstacle | None:
 
 
 def sent_disks(vmi: VirtualMachineInstance) -> tuple[str, ...]:
-    """Name the volumes that only the node has and that the guest writes: they are sent along."""
-    return tuple(one.name for one in vmi.spec.volumes if one.container_disk is not None or one.empty_disk is not None)
+    """Name the volumes that only the node has: what is on them is sent along."""
+    return tuple(one.name for one in vmi.spec.volumes if claim_name(one) is None)
 
 
 def method_of(vmi: VirtualMachineInstance) -> str:

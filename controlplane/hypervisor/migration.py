@@ -80,4 +80,3 @@ def _bounded(text: str) -> str:
     if len(text) > LIMIT_BYTES:
         raise HypervisorError(f"the domain's description has {len(text)} characters, at most {LIMIT_BYTES} are sent")
     return text
-

@@ -35,7 +35,8 @@ MOST_BYTES = 256 * 1024
 MOST_CERTIFICATES = 64
 MOST_KEY_BYTES = 8 * 1024  # an RSA key of 8,192 bits; to check one takes time that grows with its fourth power
 
-_USAGES = {"server": ExtendedKeyUsageOID.SERVER_AUTH, "client": ExtendedKeyUsageOID.CLIENT_AUTH}
+_SERVER, _CLIENT = ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH
+_USAGES = {"server": [_SERVER], "client": [_CLIENT], "peer": [_SERVER, _CLIENT]}
 _BEGIN, _END = b"-----BEGIN CERTIFICATE-----", b"-----END CERTIFICATE-----"
 _KINDS = f"RSA from {SMALLEST_RSA_BITS} bits, P-256, P-384, P-521 or Ed25519"
 _CURVES = (ec.SECP256R1, ec.SECP384R1, ec.SECP521R1)
@@ -62,7 +63,8 @@ class KeyPair:
         return "KeyPair(...)"  # a key must not get into a log by way of a dataclass's repr
 
 
-Usage = Literal["server", "client"]
+Usage = Literal["server", "client", "peer"]
+"""peer: either, to one of its own kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +216,7 @@ def is_of(certificate: bytes, subject: Subject) -> bool:
         usages = extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     except (x509.ExtensionNotFound, *_UNREADABLE):
         return False
-    return set(names) == set(_alternatives(subject)) and list(usages) == [_USAGES[subject.usage]]
+    return set(names) == set(_alternatives(subject)) and list(usages) == _USAGES[subject.usage]
 
 
 def _alternatives(subject: Subject) -> list[x509.GeneralName]:
@@ -272,7 +274,7 @@ def _leaf(
     return (
         builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_usage(digital_signature=True), critical=True)
-        .add_extension(x509.ExtendedKeyUsage([_USAGES[subject.usage]]), critical=False)
+        .add_extension(x509.ExtendedKeyUsage(_USAGES[subject.usage]), critical=False)
         .add_extension(x509.SubjectAlternativeName(_alternatives(subject)), critical=False)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(public_key), critical=False)
     )

@@ -15,7 +15,7 @@ import msgspec
 
 from controlplane.domain.network import MasqueradeNetwork, masquerade_network
 
-PROTOCOL = 1
+PROTOCOL = 2
 """Both ends are of the same release, but for the minutes of an upgrade: then the newer one waits for the other."""
 MESSAGE_LIMIT_BYTES = 64 * 1024
 PORTS_LIMIT = 1024
@@ -88,6 +88,26 @@ class OpenSocket(msgspec.Struct, frozen=True, tag=True):
     pod_uid: PodUid
 
 
+MigrationChannel = Literal["memory", "disks"]
+"""What QEMU sends a guest by, from a socket in its launcher to one in the launcher of the target."""
+
+
+class ListenForMigration(msgspec.Struct, frozen=True, tag=True):
+    """Make the socket that a source's QEMU dials, and hand it over as it listens; what was there before goes."""
+
+    id: Id
+    pod_uid: PodUid
+    channel: MigrationChannel
+
+
+class OpenMigrationSocket(msgspec.Struct, frozen=True, tag=True):
+    """Wait for the socket on which a target's QEMU listens, prove it, and hand it over so that it may be dialled."""
+
+    id: Id
+    pod_uid: PodUid
+    channel: MigrationChannel
+
+
 class OpenReport(msgspec.Struct, frozen=True, tag=True):
     """Hand the launcher's report over, open for reading; it is not waited for."""
 
@@ -124,7 +144,9 @@ class Cancel(msgspec.Struct, frozen=True, tag=True):
     id: Id
 
 
-Request = OpenSocket | OpenReport | GiveCapabilities | SetUpNetwork | FindTraces
+Request = (
+    OpenSocket | ListenForMigration | OpenMigrationSocket | OpenReport | GiveCapabilities | SetUpNetwork | FindTraces
+)
 FromHandler = Hello | Request | Cancel
 
 
@@ -141,7 +163,7 @@ class NodeState(msgspec.Struct, frozen=True, tag=True):
 
 
 class Opened(msgspec.Struct, frozen=True, tag=True):
-    """To OpenSocket and OpenReport; one descriptor comes along."""
+    """To whatever opens something; one descriptor comes along."""
 
     id: Id
 

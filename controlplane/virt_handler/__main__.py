@@ -43,12 +43,19 @@ from controlplane.virt_handler import node
 from controlplane.virt_handler.callers import CALLERS, take_authority
 from controlplane.virt_handler.clearing import Clearing
 from controlplane.virt_handler.door import Door, DoorTls
+from controlplane.virt_handler.incoming.reconciler import IncomingReconciler
+from controlplane.virt_handler.incoming.world import Action as IncomingAction
+from controlplane.virt_handler.incoming.world import World as Coming
 from controlplane.virt_handler.inquiry import Inquiries
 from controlplane.virt_handler.launchers.ports import Connection
 from controlplane.virt_handler.launchers.registry import Registry
 from controlplane.virt_handler.launchers.session import Tools
 from controlplane.virt_handler.listed import keep_listed
 from controlplane.virt_handler.metrics import HandlerMetrics
+from controlplane.virt_handler.migration.doors import MigrationDoors
+from controlplane.virt_handler.migration.lane import Lane
+from controlplane.virt_handler.migration.peer import announcement
+from controlplane.virt_handler.migration.sending import Sending
 from controlplane.virt_handler.node_client import NodeClient, dial_virt_node
 from controlplane.virt_handler.own_pair import OwnPair, make_own_pair
 from controlplane.virt_handler.power import PowerVerbs
@@ -69,8 +76,9 @@ _OFFERED_SECONDS = 0.5
 class Handler:
     """Everything this process runs, wired."""
 
-    def __init__(self, settings: Settings, client: Client, pair: OwnPair) -> None:
-        """pair: what the door serves with."""
+    def __init__(self, settings: Settings, client: Client, pair: OwnPair, migration_pair: OwnPair) -> None:
+        """pair: what the door serves with. migration_pair: what is shown to other virt-handlers."""
+        self._migration_pair = migration_pair
         self._settings = settings
         self._pair = pair
         self._client = client
@@ -79,10 +87,30 @@ class Handler:
         self._metrics = HandlerMetrics()
         self._pods = WatchCache(client, self._select_pods(), self._clock)
         self._vmis = WatchCache(client, self._select_vmis(), self._clock)
-        known = Overlay(self._vmis)
-        self._registry = Registry(
-            self._pods, Tools(self._node, self._clock, _connect, started=self._metrics.started), self._enqueue
+        self._coming = WatchCache(client, self._select_coming(), self._clock)
+        known, coming = Overlay(self._vmis), Overlay(self._coming)
+        lane = Lane()
+        sending = Sending(migration_pair, self._node, client, lane, self._clock, directory=settings.sockets)
+        tools = Tools(self._node, self._clock, _connect, started=self._metrics.started, send=sending.send)
+        self._registry = Registry(self._pods, tools, self._enqueue)
+        doors = MigrationDoors(
+            migration_pair, settings.address, self._node, client, lane, changed=lambda _uid: self._enqueue_coming()
         )
+        self._incoming: Runner[Coming, IncomingAction, VirtualMachineInstanceStatus] = Runner(
+            "incoming",
+            IncomingReconciler(
+                settings.node,
+                coming,
+                self._registry,
+                doors,
+                api=RememberingApi(client, {VIRTUAL_MACHINE_INSTANCE: coming}),
+                clock=self._clock,
+            ),
+            Queue(BackOff(random.random)),
+            self._clock,
+            observed=self._metrics.observed,
+        )
+        coming.subscribe(lambda key, _before, _after: self._incoming.add(key))
         self._reconciler = VmiReconciler(
             settings.node,
             known,
@@ -134,7 +162,7 @@ class Handler:
         await self._health.start()
         try:
             await self._door.open(self._settings.address, self._settings.door_port)
-            caches = (self._pods.run, self._vmis.run, self._callers.run)
+            caches = (self._pods.run, self._vmis.run, self._coming.run, self._callers.run)
             async with asyncio.TaskGroup() as group:
                 for job in (self._node.run, *caches, self._registry.run, self._work):
                     group.create_task(job())
@@ -154,6 +182,11 @@ class Handler:
     def _select_vmis(self) -> Selection:
         return Selection(VIRTUAL_MACHINE_INSTANCE, field_selector=f"status.nodeName={self._settings.node}")
 
+    def _select_coming(self) -> Selection:
+        return Selection(
+            VIRTUAL_MACHINE_INSTANCE, field_selector=f"status.migrationState.targetNode={self._settings.node}"
+        )
+
     def _make_heartbeat(self) -> Heartbeat:
         settings = self._settings
         key = Key(settings.namespace, lease_name(settings.node))
@@ -162,12 +195,20 @@ class Handler:
 
     def _enqueue(self, key: Key) -> None:
         self._runner.add(key)
+        self._incoming.add(key)
+
+    def _enqueue_coming(self) -> None:
+        for key in self._coming.keys():  # noqa: SIM118 - a cache is no dict
+            self._incoming.add(key)
 
     async def _work(self) -> None:
         """Begin once everything is known: before that, absence means nothing."""
         await self._wait_synced()
         self._enqueue_all()
-        await self._runner.run()
+        self._enqueue_coming()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._runner.run())
+            group.create_task(self._incoming.run())
 
     async def _clear(self) -> None:
         await self._wait_synced()
@@ -180,6 +221,7 @@ class Handler:
 
     async def _wait_synced(self) -> None:
         await self._vmis.wait_synced()
+        await self._coming.wait_synced()
         await self._pods.wait_synced()
 
     def _enqueue_all(self) -> None:
@@ -225,7 +267,10 @@ class Handler:
 
     async def _keep_listed(self, kvm: KvmFinding) -> None:
         settings = self._settings
-        door = node.door_annotations(settings.address, settings.door_port, self._pair.der)
+        door = {
+            **node.door_annotations(settings.address, settings.door_port, self._pair.der),
+            **announcement(self._migration_pair),
+        }
 
         def serving(found: Json) -> Json:
             takes = settings.is_on_control_plane or not node.is_for_control_plane(found)
@@ -249,7 +294,8 @@ class Handler:
 
     def _waiting_for(self) -> list[str]:
         missing = sorted(self._missing if self._node.is_connected else {"virt-node"})
-        missing += [name for name, cache in (("VMIs", self._vmis), ("Pods", self._pods)) if not cache.synced]
+        caches = (("VMIs", self._vmis), ("VMIs that are to come", self._coming), ("Pods", self._pods))
+        missing += [name for name, cache in caches if not cache.synced]
         return missing
 
 
@@ -260,9 +306,10 @@ async def _connect(path: str) -> Connection:
 async def _serve(settings: Settings) -> None:
     register_event_loop()
     credentials = await load(os.environ, time.monotonic)
-    pair = await make_own_pair(settings.node)
+    pair, migration_pair = await asyncio.gather(make_own_pair(settings.node), make_own_pair(settings.node, "peer"))
     async with Transport(credentials, COMPONENT) as transport:
-        await until_told(Handler(settings, Client(transport, field_manager=COMPONENT), pair).run)
+        client = Client(transport, field_manager=COMPONENT)
+        await until_told(Handler(settings, client, pair, migration_pair).run)
 
 
 def main() -> int:

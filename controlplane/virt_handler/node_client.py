@@ -31,10 +31,13 @@ from controlplane.node_link.messages import (
     FromNode,
     GiveCapabilities,
     Hello,
+    ListenForMigration,
     Masquerade,
+    MigrationChannel,
     NetworkReady,
     NodeState,
     Opened,
+    OpenMigrationSocket,
     OpenReport,
     OpenSocket,
     PodInterface,
@@ -119,7 +122,30 @@ class NodeClient:
 
     async def open_socket(self, pod_uid: str) -> LauncherSocket:
         """Wait for a launcher's socket, for as long as it takes. NodeError."""
-        descriptor = self._descriptor(*await self._ask_patiently(lambda number: OpenSocket(number, pod_uid)))
+        return self._proven(*await self._ask_patiently(lambda number: OpenSocket(number, pod_uid)))
+
+    async def open_migration_socket(self, pod_uid: str, channel: MigrationChannel) -> LauncherSocket:
+        """Wait for the socket on which a target's QEMU listens. NodeError."""
+        return self._proven(*await self._ask_patiently(lambda number: OpenMigrationSocket(number, pod_uid, channel)))
+
+    async def listen_for_migration(self, pod_uid: str, channel: MigrationChannel) -> socket.socket:
+        """Return a socket that listens where a source's QEMU dials. NodeError."""
+        answer = await self._ask(lambda number: ListenForMigration(number, pod_uid, channel))
+        descriptor = self._descriptor(*answer)
+        found = os.fstat(descriptor)
+        is_open = not fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_PATH
+        given = socket.socket(fileno=descriptor) if stat.S_ISSOCK(found.st_mode) and is_open else None
+        if given is None:
+            self._drop(descriptor)
+        elif given.family == socket.AF_UNIX and given.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+            return given
+        else:
+            self._drop(given.detach())
+        raise Refused("virt-node gave something else than a Unix socket that listens")
+
+    def _proven(self, answer: Answer, given: int | None) -> LauncherSocket:
+        """Take a socket of the launcher's user, by its name alone. Refused."""
+        descriptor = self._descriptor(answer, given)
         found = os.fstat(descriptor)
         is_named = fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_PATH  # and not open: whoever closes it does not wait
         if not stat.S_ISSOCK(found.st_mode) or found.st_uid != layout.UID or not is_named:

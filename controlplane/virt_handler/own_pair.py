@@ -13,8 +13,12 @@ import asyncio
 import ssl
 import sys
 from dataclasses import dataclass
+from typing import Literal
 
 from controlplane.handler_link import server_name
+
+Usage = Literal["server", "peer"]
+"""server: what the door serves with. peer: what is shown in migrations, at either end."""
 
 MAKE_SECONDS = 60.0
 BEGINS, ENDS = "1970-01-01T00:00:00Z", "9999-12-31T23:59:59Z"
@@ -43,11 +47,11 @@ class OwnPair:
         return ssl.PEM_cert_to_DER_cert(self.certificate.decode("ascii"))
 
 
-async def make_own_pair(node: str) -> OwnPair:
-    """Make the pair of this process. PairError."""
+async def make_own_pair(node: str, usage: Usage = "server") -> OwnPair:
+    """Make a pair of this process. PairError."""
     isolated = ("-I",) if sys.flags.isolated else ()
     child = await asyncio.create_subprocess_exec(
-        sys.executable, *isolated, "-B", "-m", __name__, node, stdout=asyncio.subprocess.PIPE
+        sys.executable, *isolated, "-B", "-m", __name__, node, usage, stdout=asyncio.subprocess.PIPE
     )
     try:
         async with asyncio.timeout(MAKE_SECONDS):
@@ -61,17 +65,17 @@ async def make_own_pair(node: str) -> OwnPair:
     return OwnPair(certificate + end, key)
 
 
-def main(node: str) -> None:
+def main(node: str, usage: Usage) -> None:
     """Make a pair and print it, certificate first."""
     from datetime import datetime  # noqa: PLC0415 -- the child's only
 
     from controlplane.kube.certificates import Subject, make_own  # noqa: PLC0415  -- what this child is for
 
-    subject = Subject("virt-handler", "server", (server_name(node),))
+    subject = Subject("virt-handler", usage, (server_name(node),))
     begins, ends = datetime.fromisoformat(BEGINS), datetime.fromisoformat(ENDS)
     made = make_own(subject, begins.timestamp(), ends - begins)
     sys.stdout.buffer.write(made.certificate + made.key)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], "peer" if sys.argv[2] == "peer" else "server")

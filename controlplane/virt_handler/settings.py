@@ -33,13 +33,15 @@ class Settings:
     """Where virt-api asks about guests, TLS, at the same address, which it must be able to call."""
     node_socket: str = layout.NODE_SOCKET
     """Where virt-node listens."""
+    sockets: str = layout.HANDLER_RUN
+    """Where this process makes sockets that nobody else sees."""
     is_on_control_plane: bool = False
     """Machines are taken also where the node is kept for the control plane of the cluster."""
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:
     """Read NODE_NAME and POD_NAMESPACE (both needed), POD_NAME, LOG_LEVEL, HEALTH_PORT, HEALTH_ADDRESS, DOOR_PORT,
-    NODE_SOCKET and ON_CONTROL_PLANE ("true"). SettingsError."""
+    NODE_SOCKET, SOCKETS and ON_CONTROL_PLANE ("true"). SettingsError."""
     problems = [f"{name} is not set" for name in ("NODE_NAME", "POD_NAMESPACE") if not environment.get(name)]
     ports = {
         "HEALTH_PORT": environment.get("HEALTH_PORT", "8080"),
@@ -59,5 +61,6 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         address=environment.get("HEALTH_ADDRESS", ""),
         door_port=int(ports["DOOR_PORT"]),
         node_socket=environment.get("NODE_SOCKET") or layout.NODE_SOCKET,
+        sockets=environment.get("SOCKETS") or layout.HANDLER_RUN,
         is_on_control_plane=environment.get("ON_CONTROL_PLANE") == "true",
     )

@@ -14,6 +14,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import socket
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -25,6 +26,7 @@ _DIRECTORY = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_DIRECTORY
 _LEAF = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 _WRITE_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_BACKLOG = 16
 _POD_UID = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9]{0,62}[A-Za-z0-9])?")
 
 
@@ -63,18 +65,42 @@ class PodsDirectory:
                 return False
         return True
 
-    def open_socket(self, pod_uid: str) -> int:
-        """Return a descriptor of libvirtd's socket; NotYet while it is missing, Refused when it is anything else.
+    def open_socket(self, pod_uid: str, components: Sequence[str] = layout.LIBVIRT_SOCKET) -> int:
+        """Return a descriptor of a socket, libvirtd's if no other is named; NotYet, Refused when it is anything else.
 
         What the descriptor says is what is dialled through it, whatever the directory says by then.
         """
-        with held(self.open_run(pod_uid)) as run, held(_descend(run, layout.LIBVIRT_SOCKET[:-1])) as parent:
-            fd = _open_leaf(parent, layout.LIBVIRT_SOCKET[-1])
+        with held(self.open_run(pod_uid)) as run, held(_descend(run, components[:-1])) as parent:
+            fd = _open_leaf(parent, components[-1])
             found = os.fstat(fd)
             if not stat.S_ISSOCK(found.st_mode) or found.st_uid != layout.UID:
                 os.close(fd)
-                raise Refused(f"libvirt's socket is not a socket of uid {layout.UID}")
+                raise Refused(f"{'/'.join(components)} is not a socket of uid {layout.UID}")
             return fd
+
+    def listen(self, pod_uid: str, components: Sequence[str]) -> socket.socket:
+        """Return a socket that listens where the launcher dials; what has that name goes. NotYet, Refused, OSError.
+
+        The directory is the launcher's. So what is there after it was made is looked at before it is given away: a
+        socket of ours with one name. Nobody can bring another one of root's there.
+        """
+        name = components[-1]
+        with held(self.open_run(pod_uid)) as run, held(_descend(run, components[:-1])) as parent:
+            with suppress(FileNotFoundError):
+                os.unlink(name, dir_fd=parent)
+            made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+            try:
+                made.bind(f"{proc_path(parent)}/{name}")
+                made.listen(_BACKLOG)
+                with held(_open_leaf(parent, name)) as leaf:
+                    found = os.fstat(leaf)
+                    if not stat.S_ISSOCK(found.st_mode) or found.st_uid != os.geteuid() or found.st_nlink != 1:
+                        raise Refused(f"{'/'.join(components)} is not what was made there")
+                    os.chown(proc_path(leaf), layout.UID, layout.UID)
+            except BaseException:
+                made.close()
+                raise
+            return made
 
     def open_file(self, pod_uid: str, name: str) -> int:
         """Return a descriptor to read a regular file of the emptyDir; Refused when it is anything else, NotYet.

@@ -23,9 +23,11 @@ from controlplane.node_link.messages import (
     Failed,
     FindTraces,
     GiveCapabilities,
+    ListenForMigration,
     Masquerade,
     NetworkReady,
     Opened,
+    OpenMigrationSocket,
     OpenReport,
     OpenSocket,
     PodInterface,
@@ -86,8 +88,10 @@ class Service:
 
     async def _do(self, request: Request) -> Reply:
         match request:
-            case OpenSocket():
-                return Reply(Opened(request.id), await self._open_socket(request.pod_uid))
+            case OpenSocket() | OpenMigrationSocket():
+                return Reply(Opened(request.id), await self._open_socket(request))
+            case ListenForMigration():
+                return Reply(Opened(request.id), await self._listen(request))
             case OpenReport():
                 uid = request.pod_uid
                 opened = await self.workers.run(uid, lambda: self.pods.open_file(uid, layout.REPORT), os.close)
@@ -100,9 +104,17 @@ class Service:
             case FindTraces():
                 return Reply(await self.workers.run(request.pod_uid, lambda: self._find_traces(request)))
 
-    async def _open_socket(self, pod_uid: str) -> int:
+    async def _listen(self, request: ListenForMigration) -> int:
+        uid, components = request.pod_uid, layout.MIGRATION_SOCKETS[request.channel]
+        return await self.workers.run(uid, lambda: self.pods.listen(uid, components).detach(), os.close)
+
+    async def _open_socket(self, request: OpenSocket | OpenMigrationSocket) -> int:
+        pod_uid, components = request.pod_uid, layout.LIBVIRT_SOCKET
+        if isinstance(request, OpenMigrationSocket):
+            components = layout.MIGRATION_SOCKETS[request.channel]
+
         def look() -> int:
-            found = self.pods.open_socket(pod_uid)
+            found = self.pods.open_socket(pod_uid, components)
             try:
                 admit(found, self.handler_gid)
             except OSError:

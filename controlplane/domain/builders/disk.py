@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 
 from controlplane.api.objects.vmi.devices import Disk as DiskSpec
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
@@ -33,19 +34,29 @@ _PREFIXES = {"virtio": "vd", "sata": "sd", "scsi": "sd", "usb": "sd"}
 def build_disks(vmi: VirtualMachineInstance, facts: Facts) -> tuple[Disk, ...]:
     """Return the disks in the order of the spec, which also decides their names in the guest."""
     volumes = {volume.name: volume for volume in vmi.spec.volumes}
-    taken: Counter[str] = Counter()
     made = []
-    for index, spec in enumerate(vmi.spec.domain.devices.disks):
+    for index, (spec, device) in enumerate(_named(vmi)):
         where = f"spec.domain.devices.disks[{index}]"
         if spec.name not in volumes:
             raise NotBuildableError(f"{where}.name", f"no volume has the name {spec.name!r}")
-        prefix = _PREFIXES.get(bus_of(spec))
-        if prefix is None:
-            raise NotBuildableError(where, f"bus {bus_of(spec)!r} is not one of {', '.join(sorted(_PREFIXES))}")
-        device = prefix + _letters(taken[prefix])
-        taken[prefix] += 1
         made.append(_build_disk(facts, spec, volumes[spec.name], device=device, where=where))
     return tuple(made)
+
+
+def device_names(vmi: VirtualMachineInstance) -> dict[str, str]:
+    """Say which device each disk is in the guest, e.g. vda. NotBuildableError."""
+    return {spec.name: device for spec, device in _named(vmi)}
+
+
+def _named(vmi: VirtualMachineInstance) -> Iterator[tuple[DiskSpec, str]]:
+    taken: Counter[str] = Counter()
+    for index, spec in enumerate(vmi.spec.domain.devices.disks):
+        prefix = _PREFIXES.get(bus_of(spec))
+        if prefix is None:
+            where = f"spec.domain.devices.disks[{index}]"
+            raise NotBuildableError(where, f"bus {bus_of(spec)!r} is not one of {', '.join(sorted(_PREFIXES))}")
+        yield spec, prefix + _letters(taken[prefix])
+        taken[prefix] += 1
 
 
 def bus_of(spec: DiskSpec) -> str:

@@ -10,8 +10,8 @@ failed: then it never ran here (docs/adr/0016).
 from __future__ import annotations
 
 from controlplane.engine.plan import Plan
-from controlplane.virt_handler.incoming.world import Action, CloseDoor, Destroy, Dial, OpenDoor, PrepareNetwork, World
-from controlplane.virt_handler.vmi.world import Launcher
+from controlplane.virt_handler.incoming.world import Action, CloseDoor, OpenDoor, World
+from controlplane.virt_handler.vmi.world import Destroy, Dial, Launcher, PrepareNetwork
 
 AGAIN_SECONDS, AGAIN_LAST_SECONDS = 0.1, 30.0
 """A network of which nothing came is tried again after so long, doubling up to the last."""

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
@@ -14,7 +15,7 @@ from controlplane.api.objects.migration_state import MigrationState
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import State
 from controlplane.hypervisor.events import Event
-from controlplane.node_link.messages import Masquerade, PodInterface
+from controlplane.node_link.messages import Masquerade, MigrationChannel, PodInterface
 from controlplane.virt_handler.vmi.ports import Begin
 from controlplane.virt_handler.vmi.world import Traces
 
@@ -140,6 +141,12 @@ class Node(Protocol):
 
     async def open_socket(self, pod_uid: str) -> LauncherSocket:
         """Wait for libvirtd's socket."""
+
+    async def open_migration_socket(self, pod_uid: str, channel: MigrationChannel) -> LauncherSocket:
+        """Wait for the socket on which a target's QEMU listens."""
+
+    async def listen_for_migration(self, pod_uid: str, channel: MigrationChannel) -> socket.socket:
+        """Make the socket that a source's QEMU dials, and listen on it."""
 
     async def read_report(self, pod_uid: str) -> bytes:
         """Read the report; NotThere when there is none yet."""

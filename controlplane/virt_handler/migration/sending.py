@@ -1,0 +1,188 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Sends a guest to the target of its migration: the source's part, from the tunnel to the guest that goes on there.
+
+What comes back is that QEMU here is gone for good, or a failure. In between libvirt decides; while it works its
+progress is looked at, and a migration that does not get on, or is not done in its time, is given up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import suppress
+from math import ceil, inf
+from socket import socket
+
+from controlplane.api.objects import quantity
+from controlplane.api.objects.migration_state import MigrationConfiguration, MigrationState
+from controlplane.domain import layout
+from controlplane.domain.builders.disk import device_names
+from controlplane.domain.migratable import sent_disks
+from controlplane.engine.ports import Api, Clock
+from controlplane.hypervisor.connection import Connection, open_connection, socket_uri
+from controlplane.hypervisor.errors import HypervisorError
+from controlplane.hypervisor.guest import Guest, Progress
+from controlplane.hypervisor.migration import Options, migrate
+from controlplane.node_link.messages import MigrationChannel
+from controlplane.virt_handler.launchers.ports import Failed, Node, Order
+from controlplane.virt_handler.migration.binding import Channel, binding_of
+from controlplane.virt_handler.migration.lane import Lane
+from controlplane.virt_handler.migration.passage import Passage, Target
+from controlplane.virt_handler.migration.peer import calling_context, find_peer, name_of
+from controlplane.virt_handler.own_pair import OwnPair
+from controlplane.virt_handler.vmi.leaving import is_migrated
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS = 1.0
+"""Between looks at a migration's progress."""
+ABORTED = "Live migration has been aborted: it {}"
+GONE_SECONDS = 60.0
+"""QEMU takes a tenth of a second to end once its guest has left."""
+GIB = 1 << 30
+
+
+class Sending:
+    """Implements launchers.ports.Send."""
+
+    def __init__(self, pair: OwnPair, node: Node, api: Api, lane: Lane, clock: Clock, *, directory: str) -> None:
+        """directory: where sockets may be made that nobody else sees."""
+        self._pair = pair
+        self._node = node
+        self._api = api
+        self._lane = lane
+        self._clock = clock
+        self._directory = directory
+
+    async def send(self, order: Order) -> None:
+        """Send a guest; it returns when QEMU here is gone for good."""
+        moving = order.moving
+        passage = Passage(binding_of(moving), await self._target(moving), self._directory)
+        path = await self._lane.run(passage.open(await self._listen(order.pod_uid)))
+        try:
+            target = await open_connection(socket_uri(path))
+            try:
+                await order.begin()
+                await self._send(order, target)
+            finally:
+                with suppress(HypervisorError):
+                    await target.close()
+        finally:
+            await self._lane.run(passage.close())
+
+    async def _target(self, moving: MigrationState) -> Target:
+        ports = list(moving.target_direct_migration_node_ports)
+        if len(ports) != 1 or not (ports[0].isascii() and ports[0].isdecimal()):
+            raise Failed("the target has not said on which port it listens")
+        context = calling_context(self._pair, await find_peer(self._api, moving.target_node))
+        return Target(moving.target_node_address, int(ports[0]), context, name_of(moving.target_node))
+
+    async def _listen(self, pod_uid: str) -> dict[Channel, socket]:
+        made: dict[Channel, socket] = {}
+        channels: tuple[MigrationChannel, ...] = ("memory", "disks")
+        try:
+            for channel in channels:
+                made[channel] = await self._node.listen_for_migration(pod_uid, channel)
+        except BaseException:
+            for one in made.values():
+                one.close()
+            raise
+        return made
+
+    async def _send(self, order: Order, target: Connection) -> None:
+        guest = order.guest
+        if not isinstance(guest, Guest):
+            raise Failed("the guest is none of libvirt's")
+        settings = order.moving.migration_configuration or MigrationConfiguration()
+        work = asyncio.create_task(migrate(guest, target, _options(order, settings)))
+        watch = asyncio.create_task(_watch(guest, settings, self._clock))
+        try:
+            await asyncio.wait((work, watch), return_when=asyncio.FIRST_COMPLETED)
+            why = watch.result() if watch.done() and not watch.cancelled() else ""
+            if not work.done():
+                await _give_up(guest)
+                await asyncio.wait((work,), timeout=GONE_SECONDS)
+            if not work.done():
+                await target.close()  # which ends the call, whatever libvirt there does
+            there = await _come_to(work, why)
+        finally:
+            watch.cancel()
+            work.cancel()
+        await self._until_gone(guest)
+        if not order.is_held:
+            await _let_go_on(there)
+
+    async def _until_gone(self, guest: Guest) -> None:
+        """Wait until QEMU here has ended, and end it where libvirt did not: the guest must not go on before. Failed."""
+        until = self._clock.monotonic() + GONE_SECONDS
+        while not is_migrated(state := await guest.state()):
+            if not state.life.is_up:
+                return
+            if self._clock.monotonic() > until:
+                raise Failed("the guest has left, but its QEMU does not end")
+            with suppress(HypervisorError):
+                await guest.destroy()
+            await asyncio.sleep(0.1)
+
+
+async def _come_to(work: asyncio.Task[Guest], why: str) -> Guest:
+    try:
+        return await work
+    except HypervisorError as error:
+        raise Failed(ABORTED.format(why) if why else str(error)) from error
+
+
+async def _give_up(guest: Guest) -> None:
+    with suppress(HypervisorError):
+        await guest.abort_job()
+
+
+async def _let_go_on(there: Guest) -> None:
+    """Have the guest go on at the target; where that fails, the target's virt-handler does so after the commit."""
+    try:
+        await there.resume()
+    except HypervisorError as error:
+        log.warning("a guest that has moved is yet to go on", extra={"domain": there.name, "error": str(error)})
+
+
+def _options(order: Order, settings: MigrationConfiguration) -> Options:
+    moving, vmi = order.moving, order.vmi
+    names = device_names(vmi)
+    return Options(
+        pod_uid=moving.target_pod_uid,
+        epoch=vmi.status.epoch + 1,
+        memory_socket=layout.migration_socket("memory"),
+        disks_socket=layout.migration_socket("disks"),
+        disks=tuple(names[one] for one in sent_disks(vmi) if one in names),
+        bytes_per_second=quantity.to_bytes(settings.bandwidth_per_migration),
+        auto_converge=settings.allow_auto_converge,
+    )
+
+
+async def _watch(guest: Guest, settings: MigrationConfiguration, clock: Clock) -> str:
+    """Look at the progress; return why the migration is to be given up."""
+    began, least, since = clock.monotonic(), inf, clock.monotonic()
+    while True:
+        await asyncio.sleep(LOOK_SECONDS)
+        try:
+            progress = await guest.progress()
+        except HypervisorError:
+            continue  # the call that migrates says more
+        now = clock.monotonic()
+        if 0 < progress.remaining < least:
+            least, since = progress.remaining, now
+        if why := too_long(progress, settings, lasted=now - began, stood=now - since):
+            return why
+
+
+def too_long(progress: Progress, settings: MigrationConfiguration, *, lasted: float, stood: float) -> str:
+    """Say why a migration has taken too long; "" when it has not. lasted, stood: seconds in all, without progress."""
+    gib = max(1, ceil(progress.total / GIB))
+    longest = settings.completion_timeout_per_gib * gib
+    if longest and lasted > longest:
+        return f"was not done after {longest} s, {settings.completion_timeout_per_gib} for each GiB"
+    if settings.progress_timeout and stood > settings.progress_timeout:
+        return f"did not get on for {settings.progress_timeout} s"
+    return ""
