@@ -30,6 +30,7 @@ from controlplane.api.objects.pod import Pod
 from controlplane.engine.plan import Plan, Tell
 from controlplane.virt_controller.vmi.evidence import Alive, Unknown
 from controlplane.virt_controller.vmi.further_attempt import find_retry
+from controlplane.virt_controller.vmi.move import arrived
 from controlplane.virt_controller.vmi.run_timeout import seconds_left
 from controlplane.virt_controller.vmi.world import (
     Action,
@@ -37,6 +38,7 @@ from controlplane.virt_controller.vmi.world import (
     ClaimPod,
     CreatePod,
     DeletePod,
+    GiveToTarget,
     GrantStart,
     LabelNode,
     LookForNode,
@@ -56,6 +58,8 @@ def decide(world: World) -> Plan[Action]:
     rule = RULES.get(world.vmi.status.phase)
     if rule is None:
         return Plan()
+    if not is_final(world.vmi.status.phase) and arrived(world) is not None:
+        return Plan((GiveToTarget(because="its guest has moved"),))
     if world.is_deleting:
         return rule.deleted(world)
     return rule.wanted(world)

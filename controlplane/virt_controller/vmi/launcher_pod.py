@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Any
 
 from kubevirt_api import names
@@ -27,7 +28,7 @@ from controlplane.domain import layout
 from controlplane.domain.volumes.registry import NO_CLAIMS
 from controlplane.virt_controller.owner import owner_reference
 from controlplane.virt_controller.vmi.launch import Launch, derive_launch
-from controlplane.virt_controller.vmi.other_nodes import steer
+from controlplane.virt_controller.vmi.other_nodes import apart, steer
 
 Json = dict[str, Any]
 
@@ -39,6 +40,17 @@ PORT_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,13}[a-z0-9])?", re.ASCII)
 DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 
 
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What the Pod that a migration goes to is told apart by, and which node it needs."""
+
+    pod_name: str
+    migration: str
+    """Name of the migration."""
+    migration_uid: str
+    node_selector: dict[str, str]
+
+
 def build_launcher_pod(
     vmi: VirtualMachineInstance,
     *,
@@ -48,11 +60,12 @@ def build_launcher_pod(
     image_pull_secrets: tuple[str, ...] = (),
     claims: Claims = NO_CLAIMS,
     kept_from: Collection[str] = (),
+    target: Target | None = None,
 ) -> Json:
     """Build the Pod. ValueError names what in the VMI cannot be built.
 
-    image_pull_secrets: of the launcher image; the VMI may name others for its own images. kept_from: nodes to which no
-    machines are sent now.
+    target: it is for a migration. image_pull_secrets: of the launcher image; the VMI may name others for its own
+    images. kept_from: nodes to which no machines are sent now.
     """
     launch = derive_launch(
         vmi,
@@ -65,16 +78,18 @@ def build_launcher_pod(
     return {
         "apiVersion": POD.api_version,
         "kind": POD.kind,
-        "metadata": _metadata(vmi, launch, kept_from),
-        "spec": _spec(vmi, launch, kept_from),
+        "metadata": _metadata(vmi, launch, kept_from, target),
+        "spec": _spec(vmi, launch, kept_from, target),
     }
 
 
-def _metadata(vmi: VirtualMachineInstance, launch: Launch, kept_from: Collection[str]) -> Json:
+def _metadata(vmi: VirtualMachineInstance, launch: Launch, kept_from: Collection[str], target: Target | None) -> Json:
     meta = vmi.metadata
+    job = {} if target is None else {names.MIGRATION_JOB: target.migration_uid}
+    named = {} if target is None else {names.MIGRATION_JOB_NAME: target.migration}
     kept = {names.KEPT_FROM: ",".join(sorted(kept_from))} if kept_from else {}
     return {
-        "name": launch.pod_name,
+        "name": launch.pod_name if target is None else target.pod_name,
         "namespace": meta.namespace,
         "labels": {
             **passed_labels(meta.labels),
@@ -82,6 +97,7 @@ def _metadata(vmi: VirtualMachineInstance, launch: Launch, kept_from: Collection
             names.CREATED_BY: meta.uid,
             names.VM_NAME: launch.guest.hostname,
             names.VMI_ID: launch.vmi_id,
+            **job,
         },
         "annotations": {
             **passed_annotations(meta.annotations),
@@ -90,16 +106,18 @@ def _metadata(vmi: VirtualMachineInstance, launch: Launch, kept_from: Collection
             PLAN_ANNOTATION: render_plan(launch.plan),
             DEFAULT_CONTAINER: COMPUTE,
             **kept,
+            **named,
         },
         "ownerReferences": [owner_reference(vmi)],
     }
 
 
-def _spec(vmi: VirtualMachineInstance, launch: Launch, kept_from: Collection[str]) -> Json:
+def _spec(vmi: VirtualMachineInstance, launch: Launch, kept_from: Collection[str], target: Target | None) -> Json:
     spec, failed_on = vmi.spec, [one.node_name for one in vmi.status.failed_attempts]
+    affinity = steer(spec.affinity, failed_on=failed_on, kept_from=kept_from)
     optional = {
         "subdomain": spec.subdomain,
-        "affinity": steer(spec.affinity, failed_on=failed_on, kept_from=kept_from),
+        "affinity": affinity if target is None else apart(affinity, {names.CREATED_BY: vmi.metadata.uid}),
         "tolerations": [encode(one) for one in spec.tolerations],
         "schedulerName": spec.scheduler_name,
         "priorityClassName": spec.priority_class_name,
@@ -115,6 +133,7 @@ def _spec(vmi: VirtualMachineInstance, launch: Launch, kept_from: Collection[str
         "terminationGracePeriodSeconds": spec.grace_period_seconds + EXTRA_GRACE_SECONDS,
         "securityContext": _pod_security(spec),
         "nodeSelector": {
+            **({} if target is None else target.node_selector),
             **spec.node_selector,
             "kubernetes.io/arch": spec.architecture or "amd64",
             names.SCHEDULABLE: "true",

@@ -171,7 +171,10 @@ def question(vmi: VirtualMachineInstance, memory: Memory) -> Question:
 
 def names(vmi: VirtualMachineInstance) -> list[Key]:
     """List the names that Pods of this run can have; a number that somebody else wrote costs no more than a few."""
-    return [Key(vmi.metadata.namespace, pod_name(vmi, number)) for number in attempts(vmi)]
+    moving = vmi.status.migration_state
+    moved = () if moving is None else (moving.source_pod, moving.target_pod)
+    found = [*(pod_name(vmi, number) for number in attempts(vmi)), *moved]
+    return [Key(vmi.metadata.namespace, name) for name in dict.fromkeys(found) if name]
 
 
 def _attempt_of(pod: Pod, vmi: VirtualMachineInstance) -> int:

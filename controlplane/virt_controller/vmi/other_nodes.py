@@ -37,6 +37,14 @@ def steer(affinity: Json | None, *, failed_on: Iterable[str], kept_from: Iterabl
     return {**(affinity or {}), "nodeAffinity": nodes}
 
 
+def apart(affinity: Json | None, labels: dict[str, str]) -> Json:
+    """Return the affinity of a Pod that must not be where a Pod of these labels is. affinity: is not changed."""
+    pods: Json = dict((affinity or {}).get("podAntiAffinity") or {})
+    term = {"labelSelector": {"matchLabels": labels}, "topologyKey": "kubernetes.io/hostname"}
+    pods[REQUIRED] = [*(pods.get(REQUIRED) or []), term]
+    return {**(affinity or {}), "podAntiAffinity": pods}
+
+
 def _preferences(theirs: Sequence[Any], names: Sequence[str]) -> list[Json]:
     """Say it often enough to outweigh what the user prefers, all of it together."""
     weights = (one.get("weight") for one in theirs if isinstance(one, dict))

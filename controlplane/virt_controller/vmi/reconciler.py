@@ -34,6 +34,7 @@ from controlplane.virt_controller.vmi.decide import decide
 from controlplane.virt_controller.vmi.end_event import tell_end
 from controlplane.virt_controller.vmi.launcher_pod import build_launcher_pod
 from controlplane.virt_controller.vmi.memory import Memories, names, question
+from controlplane.virt_controller.vmi.move import arrived, give
 from controlplane.virt_controller.vmi.status import derive_status, grant, refusal_reason
 from controlplane.virt_controller.vmi.world import (
     Action,
@@ -41,6 +42,7 @@ from controlplane.virt_controller.vmi.world import (
     ClaimPod,
     CreatePod,
     DeletePod,
+    GiveToTarget,
     GrantStart,
     LabelNode,
     LookForNode,
@@ -139,6 +141,9 @@ class VmiReconciler:
                 await self._patch(vmi, {"metadata": {"labels": {NODE_NAME: action.node}}})
             case GrantStart():
                 await self.write_status(world, grant(world, action.pod))
+            case GiveToTarget():
+                if (moving := arrived(world)) is not None:
+                    await self.write_status(world, give(world, moving))
             case LookForPods():
                 await self._look_for_pods(world)
             case LookForNode():

@@ -38,11 +38,13 @@ from controlplane.api.objects.vmi.instance import (
     VirtualMachineInstanceStatus,
 )
 from controlplane.domain.layout import UID
+from controlplane.domain.migratable import method_of
 from controlplane.engine.plan import Problem
 from controlplane.virt_controller.stamps import render_stamp
 from controlplane.virt_controller.vmi.evidence import Dead, Unknown
 from controlplane.virt_controller.vmi.further_attempt import begin_another, explain, find_retry
 from controlplane.virt_controller.vmi.memory import TOLD_IN_EVENTS
+from controlplane.virt_controller.vmi.move import arrived
 from controlplane.virt_controller.vmi.run_timeout import find_timeout
 from controlplane.virt_controller.vmi.silence import with_silence
 from controlplane.virt_controller.vmi.volumes import failed_import, missing_claim, volume_status, with_data_volumes
@@ -106,6 +108,8 @@ def grant(world: World, pod: Pod) -> VirtualMachineInstanceStatus:
         epoch=old.epoch + 1,
         qos_class=pod.status.qos_class,
         volume_status=volume_status(world),
+        migration_method=method_of(world.vmi),
+        migration_transport="Unix",
         launcher_container_image_version=pod.launcher_image,
     )
     listed = conditions.put(granted.conditions, _ready(world, SCHEDULED), _now(world))
@@ -152,6 +156,8 @@ def _without_pod(world: World) -> Step:
 
 
 def _after_hand_over(world: World) -> Step:
+    if arrived(world) is not None:
+        return Step(world.vmi.status.phase)
     match world.evidence:
         case Dead(outcome=outcome, trouble=trouble):
             return Step(outcome, trouble)

@@ -244,6 +244,13 @@ class GrantStart:
 
 
 @dataclass(frozen=True, slots=True)
+class GiveToTarget:
+    """Give the run to the Pod that its migration went to, in one write."""
+
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
 class LookForPods:
     """Ask the API server, not the cache, whether Pods of this VMI exist."""
 
@@ -266,6 +273,7 @@ Action = (
     | DeletePod
     | LabelNode
     | GrantStart
+    | GiveToTarget
     | LookForPods
     | LookForNode
 )

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The rules of VirtualMachineInstanceMigration. Whether its instance can migrate is asked by virt-api, which knows it."""
+"""The rules of VirtualMachineInstanceMigration. Whether its instance can migrate is asked by virt-api."""
 
 from __future__ import annotations
 

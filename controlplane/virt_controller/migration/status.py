@@ -1,0 +1,203 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How far a migration is: pure, a total table by phase. Final phases are never left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import NamedTuple
+
+import msgspec
+
+from controlplane.api.objects import conditions
+from controlplane.api.objects.meta import Condition
+from controlplane.api.objects.migration import (
+    FAILED,
+    FINAL,
+    PENDING,
+    PREPARING_TARGET,
+    RUNNING,
+    SCHEDULED,
+    SCHEDULING,
+    SUCCEEDED,
+    TARGET_READY,
+    UNSET,
+    VirtualMachineInstanceMigrationStatus,
+)
+from controlplane.api.objects.vmi.status import PhaseTransition
+from controlplane.engine.plan import Problem
+from controlplane.virt_controller.migration.world import Action, CreateTarget, World
+from controlplane.virt_controller.stamps import render_stamp
+
+ABORT_REQUESTED, BY_QUOTA = "migrationAbortRequested", "migrationRejectedByResourceQuota"
+UNSCHEDULABLE_SECONDS, PENDING_SECONDS, PREPARE_SECONDS = 300.0, 900.0, 150.0
+"""So long a target Pod may be without a node, be on its way in all, and the two virt-handlers take to begin."""
+UNSCHEDULABLE_TIMEOUT = "kubevirt.io/migrationUnschedulablePodTimeoutSeconds"
+PENDING_TIMEOUT = "kubevirt.io/migrationPendingPodTimeoutSeconds"
+
+
+class Step(NamedTuple):
+    """The phase to be in, and why it failed if that is it."""
+
+    phase: str
+    why: str = ""
+
+
+def derive_status(world: World, problem: Problem[Action] | None) -> VirtualMachineInstanceMigrationStatus | None:
+    """Compute the status; None when the written one is right already."""
+    old = world.migration.status
+    if old.phase not in NEXT:
+        return None
+    step = next_step(world)
+    new = old if step.phase == old.phase else _enter(world, step)
+    listed = _conditions(world, new, problem)
+    if listed is not new.conditions:
+        new = msgspec.structs.replace(new, conditions=listed)
+    if new.phase in FINAL and world.state is not None and new.migration_state != world.state:
+        new = msgspec.structs.replace(new, migration_state=world.state)
+    return None if new == old else new
+
+
+def next_step(world: World) -> Step:
+    """Say which phase the migration belongs in."""
+    phase = world.migration.status.phase
+    if phase in FINAL:
+        return Step(phase)
+    why = why_failed(world)
+    return Step(FAILED, why) if why else Step(NEXT[phase](world))
+
+
+def why_failed(world: World) -> str:
+    """Say why nothing comes of it any more; "" while something may. First match wins."""
+    state, phase = world.state, world.migration.status.phase
+    if world.is_committed:
+        return ""
+    if world.is_vmi_over:
+        return "the VirtualMachineInstance is gone" if world.vmi is None else "the VirtualMachineInstance is over"
+    if state is not None:
+        return (state.failure_reason or "it failed") if state.failed else ""
+    if phase in HANDED_OVER:
+        return "another migration has taken its place"
+    if world.is_cancelled:
+        return "it was cancelled"
+    if world.other_under_way and phase == UNSET:
+        return "the VirtualMachineInstance is in another migration"
+    if world.is_target_down:
+        return "the target Pod has ended"
+    if world.target is None and phase in (SCHEDULING, SCHEDULED):
+        return "the target Pod is gone"
+    return _why_late(world)
+
+
+def _why_late(world: World) -> str:
+    pod = world.target
+    entered = seconds_in(world, SCHEDULING)
+    if pod is None or pod.is_up or entered is None:
+        return ""
+    if not pod.spec.node_name and entered > _limit(world, UNSCHEDULABLE_TIMEOUT, UNSCHEDULABLE_SECONDS):
+        return "no node was found for the target Pod in time"
+    return "the target Pod did not come up in time" if entered > _limit(world, PENDING_TIMEOUT, PENDING_SECONDS) else ""
+
+
+def seconds_in(world: World, phase: str) -> float | None:
+    """Tell for how long it has been in a phase, by virt-controllers' clocks; None when it was not."""
+    for one in world.migration.status.phase_transition_timestamps:
+        if one.phase == phase and one.phase_transition_timestamp:
+            try:
+                return max(0.0, world.now - datetime.fromisoformat(one.phase_transition_timestamp).timestamp())
+            except ValueError:
+                return None
+    return None
+
+
+def seconds_left(world: World) -> float | None:
+    """Tell in how many seconds its time is over, whatever it waits for; None when it waits for no time."""
+    match world.migration.status.phase:
+        case "Scheduling":
+            limit = _limit(world, PENDING_TIMEOUT, PENDING_SECONDS)
+            if world.target is not None and not world.target.spec.node_name:
+                limit = min(limit, _limit(world, UNSCHEDULABLE_TIMEOUT, UNSCHEDULABLE_SECONDS))
+            entered = seconds_in(world, SCHEDULING)
+        case "PreparingTarget" | "TargetReady":
+            limit, entered = PREPARE_SECONDS, seconds_in(world, PREPARING_TARGET)
+        case _:
+            return None
+    return None if entered is None else limit - entered + 1.0
+
+
+def _limit(world: World, annotation: str, usual: float) -> float:
+    said = world.migration.metadata.annotations.get(annotation, "")
+    return float(said) if said.isascii() and said.isdecimal() and len(said) < 9 else usual
+
+
+def _unset(_unused: World) -> str:
+    return PENDING
+
+
+def _pending(world: World) -> str:
+    return SCHEDULING if world.target is not None or world.has_made else PENDING
+
+
+def _scheduling(world: World) -> str:
+    return SCHEDULED if world.target is not None and world.target.is_up else SCHEDULING
+
+
+def _scheduled(world: World) -> str:
+    return PREPARING_TARGET if world.state is not None else SCHEDULED
+
+
+def _preparing(world: World) -> str:
+    state = world.state
+    is_ready = state is not None and (state.target_node_address or state.start_timestamp or world.is_committed)
+    return TARGET_READY if is_ready else PREPARING_TARGET
+
+
+def _ready(world: World) -> str:
+    state = world.state
+    return RUNNING if state is not None and (state.start_timestamp or world.is_committed) else TARGET_READY
+
+
+def _running(world: World) -> str:
+    return SUCCEEDED if world.is_committed else RUNNING
+
+
+NEXT: dict[str, Callable[[World], str]] = {
+    UNSET: _unset,
+    PENDING: _pending,
+    SCHEDULING: _scheduling,
+    SCHEDULED: _scheduled,
+    PREPARING_TARGET: _preparing,
+    TARGET_READY: _ready,
+    RUNNING: _running,
+    SUCCEEDED: lambda _unused: SUCCEEDED,
+    FAILED: lambda _unused: FAILED,
+}
+"""One row for every phase: where it goes when nothing has failed."""
+HANDED_OVER = frozenset({PREPARING_TARGET, TARGET_READY, RUNNING})
+
+
+def _enter(world: World, step: Step) -> VirtualMachineInstanceMigrationStatus:
+    old = world.migration.status
+    stamp = PhaseTransition(phase=step.phase, phase_transition_timestamp=render_stamp(world.now))
+    times = old.phase_transition_timestamps
+    return msgspec.structs.replace(
+        old,
+        phase=step.phase,
+        phase_transition_timestamps=times if any(one.phase == step.phase for one in times) else (*times, stamp),
+    )
+
+
+def _conditions(
+    world: World, new: VirtualMachineInstanceMigrationStatus, problem: Problem[Action] | None
+) -> conditions.Conditions:
+    listed, stamp = new.conditions, render_stamp(world.now)
+    if world.is_cancelled and new.phase != SUCCEEDED:
+        listed = conditions.put(listed, Condition(type=ABORT_REQUESTED, status="True"), stamp)
+    refused = problem is not None and isinstance(problem.step, CreateTarget)
+    if refused and problem is not None and "exceeded quota" in str(problem.error):
+        said = Condition(type=BY_QUOTA, status="True", reason="ExceededQuota", message=str(problem.error)[:1024])
+        return conditions.put(listed, said, stamp)
+    is_made = new.phase not in (UNSET, PENDING)
+    return conditions.remove(listed, BY_QUOTA) if is_made else listed

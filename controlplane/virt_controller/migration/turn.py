@@ -1,0 +1,62 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whose turn it is among the migrations that wait: pure. More important ones first, then older ones."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from controlplane.api.objects.migration import (
+    FINAL,
+    PENDING,
+    SYSTEM_CRITICAL,
+    SYSTEM_MAINTENANCE,
+    UNSET,
+    USER_TRIGGERED,
+    VirtualMachineInstanceMigration,
+)
+from controlplane.api.objects.migration_state import MigrationConfiguration
+
+RANKS = {SYSTEM_CRITICAL: 100, USER_TRIGGERED: 50, SYSTEM_MAINTENANCE: 20, None: 0}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A migration that is not over, and the node that its instance is on; "" when nobody knows."""
+
+    migration: VirtualMachineInstanceMigration
+    source: str
+
+    @property
+    def is_waiting(self) -> bool:
+        return self.migration.status.phase in (UNSET, PENDING)
+
+    @property
+    def order(self) -> tuple[int, str, str]:
+        meta = self.migration.metadata
+        return -RANKS.get(self.migration.spec.priority, 0), meta.creation_timestamp or "", meta.uid
+
+
+def is_over(migration: VirtualMachineInstanceMigration) -> bool:
+    return migration.status.phase in FINAL
+
+
+def is_turn(uid: str, entries: Iterable[Entry], settings: MigrationConfiguration) -> bool:
+    """Tell whether a migration that waits may begin: those before it that can, begin as well."""
+    known = list(entries)
+    begun = [one for one in known if not one.is_waiting]
+    free = settings.parallel_migrations_per_cluster - len(begun)
+    leaving = Counter(one.source for one in begun)
+    for one in sorted((one for one in known if one.is_waiting), key=lambda one: one.order):
+        if free <= 0:
+            return False
+        if leaving[one.source] >= settings.parallel_outbound_migrations_per_node or not one.source:
+            continue
+        if one.migration.metadata.uid == uid:
+            return True
+        free -= 1
+        leaving[one.source] += 1
+    return False

@@ -1,0 +1,58 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""When an instance is given to the node that it has moved to, and how: pure (docs/adr/0016, the commit).
+
+It rests on the source's word that its QEMU is gone for good, or on proof that the source's guest is dead while the
+target has said that it has all of it. Nothing else moves a run: least of all a silence.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from controlplane.api.objects.migration_state import MigrationState
+from controlplane.api.objects.vmi.instance import VirtualMachineInstanceStatus
+from controlplane.virt_controller.stamps import render_stamp
+from controlplane.virt_controller.vmi.evidence import Dead
+from controlplane.virt_controller.vmi.world import World
+
+
+def arrived(world: World) -> MigrationState | None:
+    """Return the migration by which the guest has left its node; None while the run is where it was granted."""
+    moving = world.vmi.status.migration_state
+    if moving is None or not moving.migration_uid or moving.target_pod_uid in world.vmi.status.active_pods:
+        return None
+    if not world.is_granted or moving.source_pod_uid not in world.vmi.status.active_pods or not moving.target_node:
+        return None
+    if moving.has_moved:
+        return moving
+    has_all_of_it = moving.start_timestamp is not None and moving.target_node_domain_ready_timestamp is not None
+    is_dead = moving.is_under_way and has_all_of_it and isinstance(world.evidence, Dead)
+    return moving if is_dead and not _is_target_over(world, moving) else None
+
+
+def give(world: World, moving: MigrationState) -> VirtualMachineInstanceStatus:
+    """Give the run to the target: owner, node and epoch change in one write, once per migration."""
+    old = world.vmi.status
+    pod = next((one for one in world.pods if one.uid == moving.target_pod_uid), None)
+    over = (
+        moving
+        if moving.completed
+        else msgspec.structs.replace(moving, completed=True, end_timestamp=render_stamp(world.now))
+    )
+    return msgspec.structs.replace(
+        old,
+        node_name=moving.target_node,
+        active_pods={moving.target_pod_uid: moving.target_node},
+        epoch=old.epoch + 1,
+        migration_state=over,
+        evacuation_node_name="" if old.evacuation_node_name == moving.source_node else old.evacuation_node_name,
+        launcher_container_image_version=old.launcher_container_image_version if pod is None else pod.launcher_image,
+    )
+
+
+def _is_target_over(world: World, moving: MigrationState) -> bool:
+    return any(
+        one.is_over or one.compute.terminated is not None for one in world.pods if one.uid == moving.target_pod_uid
+    )
