@@ -31,6 +31,7 @@ from controlplane.api.objects.resources import (
     POD,
     VIRTUAL_MACHINE,
     VIRTUAL_MACHINE_INSTANCE,
+    VIRTUAL_MACHINE_INSTANCE_MIGRATION,
     VIRTUAL_MACHINE_INSTANCE_REPLICA_SET,
     Key,
 )
@@ -55,6 +56,7 @@ from controlplane.virt_controller.kubevirt.configuration import Configuration
 from controlplane.virt_controller.kubevirt.reconciler import KubeVirtReconciler
 from controlplane.virt_controller.metrics.machines import Machines
 from controlplane.virt_controller.metrics.transitions import Transitions
+from controlplane.virt_controller.migration.reconciler import BY_VMI, MigrationReconciler, by_vmi
 from controlplane.virt_controller.node.reconciler import NodeReconciler
 from controlplane.virt_controller.quarantine.marked import MarkedNodes
 from controlplane.virt_controller.quarantine.reconciler import ALL_NODES, QuarantineReconciler
@@ -70,6 +72,7 @@ from controlplane.virt_controller.wake import (
     connect_claims,
     connect_configuration,
     connect_data_volumes,
+    connect_migrations,
     connect_nodes,
     connect_replica_sets,
 )
@@ -82,6 +85,7 @@ ABOUT_PODS = Selection(EVENT, field_selector="type=Warning,involvedObject.kind=P
 DEFINITION_ONLY = Selection(CUSTOM_RESOURCE_DEFINITION, field_selector=f"metadata.name={DEFINITION}")
 INDEXES = {
     VIRTUAL_MACHINE: {BY_CLAIM: by_claim_of_vm},
+    VIRTUAL_MACHINE_INSTANCE_MIGRATION: {BY_VMI: by_vmi},
     VIRTUAL_MACHINE_INSTANCE: {BY_NODE: by_node, UNCONTROLLED: by_lack_of_controller, BY_CLAIM: by_claim_of_vmi},
 }
 
@@ -97,6 +101,7 @@ class Process:
             Selection(VIRTUAL_MACHINE),
             Selection(VIRTUAL_MACHINE_INSTANCE),
             Selection(VIRTUAL_MACHINE_INSTANCE_REPLICA_SET),
+            Selection(VIRTUAL_MACHINE_INSTANCE_MIGRATION),
             Selection(POD, label_selector=f"{ROLE}={LAUNCHER_ROLE}"),
             Selection(NODE),
             Selection(PERSISTENT_VOLUME_CLAIM),
@@ -185,6 +190,20 @@ class Process:
             events=self._events,
             configuration=configuration,
         )
+        migrations = overlays[VIRTUAL_MACHINE_INSTANCE_MIGRATION]
+        migration = MigrationReconciler(
+            migrations=migrations,
+            vmis=vmis,
+            pods=pods,
+            api=api,
+            clock=self._clock,
+            events=self._events,
+            configuration=configuration,
+            launcher_image=self._settings.launcher_image,
+            image_pull_secrets=self._settings.image_pull_secrets,
+            claims=reader_of(claims),
+            kept_from=self._marked,
+        )
         self._quarantine = QuarantineReconciler(
             nodes=nodes, vmis=vmis, api=api, clock=self._clock, events=self._events, configuration=configuration
         )
@@ -204,6 +223,7 @@ class Process:
             self._runner("node", self._nodes),
             self._runner("replicaset", replica_set),
             self._runner("quarantine", self._quarantine),
+            self._runner("migration", migration),
         )
         connect(
             vms=vms,
@@ -223,6 +243,7 @@ class Process:
         connect_nodes(nodes, self._caches[LEASE], runners[3].add)
         self._quarantine.wake_by(runners[5].add)
         connect_replica_sets(replica_sets=replica_sets, vmis=vmis, wake=runners[4].add)
+        connect_migrations(migrations=migrations, vmis=vmis, pods=pods, waiting=migration.waiting, wake=runners[6].add)
         connect_configuration(overlays[KUBEVIRT], vmis, runners[1].add)
         overlays[KUBEVIRT].subscribe(lambda key, _before, _after: runners[2].add(key))
         overlays[KUBEVIRT].subscribe(lambda _key, _before, _after: runners[5].add(ALL_NODES))

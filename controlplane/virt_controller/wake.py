@@ -17,6 +17,8 @@ VirtualMachineInstanceReplicaSet changed -> it
 VMI changed in what a set decides by -> the set that controls it; one that nobody controls, the sets of its namespace
 Node came, went, or its label says otherwise whether it takes machines -> the Node; what else happens to it is nobody's
 Lease of a node says another duration -> the Node
+VirtualMachineInstanceMigration changed -> it; it began to take a place or takes none any more -> those that wait
+VMI changed, or a Pod that it controls -> its migrations
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from controlplane.api.objects.decode import DecodeError, decode
 from controlplane.api.objects.lease import node_of
 from controlplane.api.objects.meta import Node as Struct
 from controlplane.api.objects.meta import ObjectMeta
+from controlplane.api.objects.migration import FINAL, PENDING, UNSET
 from controlplane.api.objects.node import Node
 from controlplane.api.objects.phase import SCHEDULED
 from controlplane.api.objects.resources import (
@@ -41,6 +44,7 @@ from controlplane.api.objects.resources import (
 )
 from controlplane.engine.ports import Cache
 from controlplane.virt_controller.claims import BY_CLAIM, DATA_VOLUMES
+from controlplane.virt_controller.migration.reconciler import BY_VMI
 from controlplane.virt_controller.node.decide import duration_seconds
 from controlplane.virt_controller.node.reconciler import read_lease
 from controlplane.virt_controller.owner import controller_of
@@ -65,6 +69,8 @@ class _Configured(Struct, frozen=True, kw_only=True):
     spec: msgspec.Raw = msgspec.Raw(b"")
 
 
+WAITS_OR_IS_OVER = frozenset({UNSET, PENDING, *FINAL})
+"""Phases of migrations that count for no limit."""
 BY_NODE = "node"
 """Index of VMIs by status.nodeName; "" until they have one."""
 _claim_decoder = msgspec.json.Decoder(PersistentVolumeClaim)
@@ -208,6 +214,37 @@ def connect_replica_sets(*, replica_sets: Cache, vmis: Cache, wake: Wake) -> Non
 
     replica_sets.subscribe(on_set)
     vmis.subscribe(on_vmi)
+
+
+def connect_migrations(
+    *, migrations: Cache, vmis: Cache, pods: Cache, waiting: Callable[[], list[Key]], wake: Wake
+) -> None:
+    """Subscribe for the migration controller. migrations has the index BY_VMI."""
+
+    def of(vmi: Key) -> list[Key]:
+        return list(migrations.indexed(BY_VMI, str(vmi)))
+
+    def on_migration(key: Key, before: bytes | None, after: bytes | None) -> None:
+        wake(key)
+        if _is_taking_a_place(before) != _is_taking_a_place(after):
+            for one in waiting():
+                wake(one)
+
+    def on_vmi(key: Key, _before: bytes | None, _after: bytes | None) -> None:
+        for one in of(key):
+            wake(one)
+
+    def on_pod(key: Key, before: bytes | None, after: bytes | None) -> None:
+        for name in {name for raw in (before, after) if raw is not None for name in _controlling_vmis(raw)}:
+            on_vmi(Key(key.namespace, name), None, None)
+
+    migrations.subscribe(on_migration)
+    vmis.subscribe(on_vmi)
+    pods.subscribe(on_pod)
+
+
+def _is_taking_a_place(raw: bytes | None) -> bool:
+    return raw is not None and _phase_decoder.decode(raw).status.phase not in WAITS_OR_IS_OVER
 
 
 def _gist(raw: bytes | None) -> object:

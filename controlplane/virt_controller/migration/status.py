@@ -78,17 +78,14 @@ def why_failed(world: World) -> str:
         return "the VirtualMachineInstance is gone" if world.vmi is None else "the VirtualMachineInstance is over"
     if state is not None:
         return (state.failure_reason or "it failed") if state.failed else ""
-    if phase in HANDED_OVER:
-        return "another migration has taken its place"
-    if world.is_cancelled:
-        return "it was cancelled"
-    if world.other_under_way and phase == UNSET:
-        return "the VirtualMachineInstance is in another migration"
-    if world.is_target_down:
-        return "the target Pod has ended"
-    if world.target is None and phase in (SCHEDULING, SCHEDULED):
-        return "the target Pod is gone"
-    return _why_late(world)
+    reasons = {
+        "another migration has taken its place": phase in HANDED_OVER,
+        "it was cancelled": world.is_cancelled,
+        "the VirtualMachineInstance is in another migration": world.other_under_way and phase == UNSET,
+        "the target Pod has ended": world.is_target_down,
+        "the target Pod is gone": world.target is None and not world.has_made and phase in (SCHEDULING, SCHEDULED),
+    }
+    return next((reason for reason, applies in reasons.items() if applies), "") or _why_late(world)
 
 
 def _why_late(world: World) -> str:

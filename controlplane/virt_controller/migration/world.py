@@ -14,6 +14,7 @@ from controlplane.api.objects.phase import RUNNING, is_final
 from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 
+DEFAULTS = KubeVirtConfiguration()
 KEPT = 5
 """How many migrations of an instance that are over are kept."""
 
@@ -33,7 +34,7 @@ class World:
     """Of the same instance."""
     now: float
     """Seconds since the epoch."""
-    configuration: KubeVirtConfiguration = KubeVirtConfiguration()
+    configuration: KubeVirtConfiguration = DEFAULTS
     has_made: bool = False
     """This process has made its Pod, or found it made."""
     deletes_sent: frozenset[str] = frozenset()
@@ -82,7 +83,7 @@ class World:
 
 
 def target_name(vmi_name: str, vmi_uid: str, migration_uid: str) -> str:
-    """Name the Pod that a migration goes to: always the same one, so a second create collides. At most 63 characters."""
+    """Name the Pod that a migration goes to, in 63 characters: always the same one, so a second create collides."""
     tail = f"{vmi_uid.replace('-', '')[:8]}-m{migration_uid.replace('-', '')[:8]}"
     head = f"virt-launcher-{vmi_name}".replace(".", "-")
     return f"{head[: 63 - len(tail) - 1].rstrip('-')}-{tail}"
