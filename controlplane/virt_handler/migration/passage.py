@@ -55,11 +55,9 @@ class Passage:
     async def open(self, listening: dict[Channel, socket.socket]) -> str:
         """Serve sockets that listen in the launcher, by channel, and one of our own; return that one's path. OSError.
 
-        They are closed in the end, whatever comes of it. The target is reached once before, to know that it is there.
+        They are closed in the end, whatever comes of it.
         """
         try:
-            _unused, writer = await self._call()
-            writer.close()
             self._own = tempfile.mkdtemp(dir=self._home)
             path = os.path.join(self._own, "control")
             own = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
@@ -91,8 +89,9 @@ class Passage:
             await self._carry(channel, reader, writer)
 
         listening.setblocking(False)
+        # start_unix_server would look for the socket by its name, which is the launcher's.
         self._servers.append(
-            await asyncio.start_unix_server(connected, sock=listening, limit=BUFFER_BYTES, backlog=MOST[channel])
+            await asyncio.start_server(connected, sock=listening, limit=BUFFER_BYTES, backlog=MOST[channel])
         )
 
     async def _carry(self, channel: Channel, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -132,6 +132,8 @@ def tell_gone(moving: MigrationState, sighting: Sighting, stamp: str) -> Migrati
     done then, and whatever ended QEMU came after it.
     """
     transfer, state = _own(moving, sighting.transfer), sighting.state
+    if transfer is not None and not transfer.is_over:
+        return None  # the guest is being let go on at the target, by a tunnel that ends with the migration
     has_moved = (transfer is not None and transfer.has_moved) or (state is not None and is_migrated(state))
     if not has_moved and moving.target_node_domain_ready_timestamp is None:
         return None

@@ -280,7 +280,7 @@ def test_a_pair_counts_whatever_the_clock_said_when_it_was_made(
 ) -> None:
     """A virt-handler that began while its clock was far ahead could not be asked until it began anew."""
     monkeypatch.setattr(time, "time", lambda: begins)
-    own_pair.main(NODE)
+    own_pair.main(NODE, "server")
     made = life(capsysbinary.readouterr().out)
 
     assert made.begins <= 0

@@ -48,7 +48,7 @@ def test_a_pair_is_good_where_clocks_differ_and_for_as_long_as_any_process_lives
     monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     monkeypatch.setattr(time, "time", lambda: NOW)
-    own_pair.main(NODE)
+    own_pair.main(NODE, "server")
     made = life(capsysbinary.readouterr().out)
     assert made.begins <= NOW - 30 * DAY
     assert made.ends >= NOW + 3650 * DAY

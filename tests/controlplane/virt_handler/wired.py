@@ -62,7 +62,7 @@ class Stage:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         async with a_client(self.api) as client:
-            self.handler = virt_handler.Handler(self.settings, client, self.pair)
+            self.handler = virt_handler.Handler(self.settings, client, self.pair, self.pair)
             self.task = asyncio.create_task(self.handler.run())
             try:
                 await self.until(lambda: self.api.seen)

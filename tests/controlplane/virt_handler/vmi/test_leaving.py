@@ -136,6 +136,7 @@ TOLD: dict[str, tuple[World, dict[str, Any] | None]] = {
         {"failed": True, "failure_reason": CANCELLED, "abort_status": ""},
     ),
     "moved": (world(begun(), MIGRATED, transfer=MOVED), {"completed": True, "failed": False}),
+    "moved, and is being let go on": (world(begun(), MIGRATED, transfer=SENDING), None),
     "moved, another process has seen it": (world(begun(), MIGRATED), {"completed": True, "failed": False}),
     "moved, though it was cancelled": (
         world(begun(abortRequested=True), MIGRATED, transfer=MOVED),
