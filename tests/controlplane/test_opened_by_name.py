@@ -63,6 +63,7 @@ BY_NAME: Listed = {
     },
     "virt_node/launcher_dir.py": {
         "os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)": "the kubelet's directory of Pods, once",
+        "made.bind(f'{proc_path(parent)}/{name}')": "made anew, by the descriptor of its directory",
     },
     "virt_node/launcher_process.py": {
         "os.listdir(proc)": "the kernel's: numbers of processes",
@@ -109,6 +110,14 @@ BY_NAME: Listed = {
     "virt_handler/node_client.py": {
         "asyncio.get_running_loop().sock_connect(connection, path)": "virt-node's socket",
     },
+    "virt_handler/migration/entrance.py": {
+        "asyncio.get_running_loop().sock_connect(connection, path)": "no name: a descriptor",
+        "asyncio.open_unix_connection(sock=dialled, limit=BUFFER_BYTES)": "no name: it is connected",
+    },
+    "virt_handler/migration/passage.py": {
+        "own.bind(path)": "our own socket, where no launcher sees it",
+        "os.unlink(self._own)": "the same",
+    },
     "virt_handler/report_file.py": {"os.fdopen(descriptor, 'rb', closefd=False)": "no name: a descriptor"},
     "virt_handler/launchers/session.py": {"self._tools.connect(found.path)": "no name: a descriptor"},
     "peers.py": {"context.load_cert_chain(f'/proc/self/fd/{descriptor}')": "no name: memory of our own"},
@@ -124,6 +133,7 @@ READ_WHOLE: Listed = {
     "virt_node/capabilities.py": {"one.read_bytes()": "an init container's of our own Pod, after a look at its size"},
     "virt_node/kvm.py": {"process.communicate()": "a program's of our own image"},
     "virt_node/network/links.py": {"path.read_text()": "the kernel's: a sysctl"},
+    "virt_handler/migration/entrance.py": {"reader.readuntil(b'\\n')": "as much as the stream's limit, of one peer"},
     "virt_handler/own_pair.py": {"child.communicate()": "a program's of our own image, for so long"},
     "virt_launcher/capabilities.py": {
         "Path('/proc/self/mounts').read_text()": "the kernel's",

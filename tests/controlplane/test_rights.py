@@ -92,10 +92,16 @@ RIGHTS: dict[str, Json] = {
                 "securityContext": CONFINED,
                 "told": OF_ITSELF_AND_ITS_NODE,
                 "ports": [{"name": "health", "containerPort": 8080}, {"name": "door", "containerPort": 8186}],
-                "volumeMounts": [{"name": "node", "mountPath": "/run/virtops/node", "readOnly": True}],
+                "volumeMounts": [
+                    {"name": "node", "mountPath": "/run/virtops/node", "readOnly": True},
+                    {"name": "migration", "mountPath": "/run/virtops/migration"},
+                ],
             },
         },
-        "volumes": [{"name": "node", "hostPath": {"path": "/run/virtops/node", "type": "DirectoryOrCreate"}}],
+        "volumes": [
+            {"name": "migration", "emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}},
+            {"name": "node", "hostPath": {"path": "/run/virtops/node", "type": "DirectoryOrCreate"}},
+        ],
     },
     "virt-node": {
         "token": False,

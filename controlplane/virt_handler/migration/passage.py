@@ -12,13 +12,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import shutil
 import socket
 import ssl
-import tempfile
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
+from uuid import uuid4
 
 from controlplane.virt_handler.migration.binding import MOST, Binding, Channel, Greeting, render
 from controlplane.virt_handler.migration.pump import BUFFER_BYTES, pump
@@ -58,8 +57,7 @@ class Passage:
         They are closed in the end, whatever comes of it.
         """
         try:
-            self._own = tempfile.mkdtemp(dir=self._home)
-            path = os.path.join(self._own, "control")
+            path = self._own = f"{self._home}/{uuid4().hex}.sock"
             own = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
             listening = {**listening, "control": own}
             own.bind(path)
@@ -82,7 +80,7 @@ class Passage:
             await asyncio.wait(self._tasks)
         if self._own:
             with suppress(OSError):
-                shutil.rmtree(self._own)
+                os.unlink(self._own)
 
     async def _serve(self, channel: Channel, listening: socket.socket) -> None:
         async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

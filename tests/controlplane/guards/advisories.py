@@ -121,8 +121,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file="controlplane/kube/certificates.py",
-        line="        .add_extension(x509.ExtendedKeyUsage([_USAGES[subject.usage]]), critical=False)\n",
-        without="        .add_extension(x509.ExtendedKeyUsage([*_USAGES.values()]), critical=False)\n",
+        line="        .add_extension(x509.ExtendedKeyUsage(_USAGES[subject.usage]), critical=False)\n",
+        without="        .add_extension(x509.ExtendedKeyUsage([_SERVER, _CLIENT]), critical=False)\n",
         because="CVE-2025-64434: a server's pair, taken for a client's.",
         tests=(f"{_T}virt_controller/certificates/test_roles.py::test_a_server_takes_clients_pairs_only",),
     ),
@@ -181,8 +181,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file="controlplane/node_link/messages.py",
-        line="    pod_uid: PodUid\n\n\nclass OpenReport(",
-        without='    pod_uid: PodUid\n    path: str = ""\n\n\nclass OpenReport(',
+        line="    channel: MigrationChannel\n\n\nclass OpenReport(",
+        without='    channel: MigrationChannel\n    path: str = ""\n\n\nclass OpenReport(',
         because="CVE-2026-13208: a request that says itself what it is about.",
         tests=(f"{_T}node_link/test_messages.py::test_a_request_names_a_pod_by_its_uid_and_nothing_else",),
     ),

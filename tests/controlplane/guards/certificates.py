@@ -124,8 +124,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_KUBE,
-        line="x509.ExtendedKeyUsage([_USAGES[subject.usage]])",
-        without="x509.ExtendedKeyUsage(list(_USAGES.values()))",
+        line="x509.ExtendedKeyUsage(_USAGES[subject.usage])",
+        without="x509.ExtendedKeyUsage([_SERVER, _CLIENT])",
         because="One key pair per role and direction: a serving pair must not speak as a client.",
         tests=_BY_KUBE,
     ),

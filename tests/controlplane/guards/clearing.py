@@ -246,8 +246,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_ORPHANS,
-        line="if granted and uid not in granted else",
-        without="if uid not in granted else",
+        line="if granted and uid not in _may_run(vmi) else",
+        without="if uid not in _may_run(vmi) else",
         because="A launcher that waits for its hand-over is taken for another's.",
         tests=_BY_ORPHANS,
     ),

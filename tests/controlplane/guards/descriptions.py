@@ -34,8 +34,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file="controlplane/virt_handler/vmi/status.py",
-        line="pod.addresses[:ADDRESSES_LIMIT]",
-        without="pod.addresses",
+        line="if pod is None else pod.addresses[:ADDRESSES_LIMIT]",
+        without="if pod is None else pod.addresses",
         because="A status would be refused whole for a Pod of many addresses, and its machine never be Running.",
         tests=("tests/controlplane/test_what_guests_say.py",),
     ),
@@ -62,8 +62,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file="controlplane/hypervisor/guest.py",
-        line="lambda domain: read(domain.XMLDesc()), deadline_seconds=self._deadline)",
-        without="lambda domain: domain.XMLDesc(), deadline_seconds=self._deadline)\n        found = read(found)",
+        line="lambda domain: read(domain.XMLDesc(flags)), deadline_seconds=self._deadline\n        )",
+        without="lambda domain: domain.XMLDesc(flags), deadline_seconds=self._deadline\n        )\n        found = read(found)",
         because="What it takes to read a description would be charged to nobody, and hold everybody up.",
         tests=("tests/controlplane/hypervisor/test_hostile.py",),
     ),

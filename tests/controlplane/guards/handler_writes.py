@@ -102,8 +102,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_RECONCILER,
-        line="            now = decode_vmi(await self._api.get(VIRTUAL_MACHINE_INSTANCE, key))",
-        without="            now = vmi",
+        line="        try:\n            now = decode_vmi(await self._api.get(VIRTUAL_MACHINE_INSTANCE, key))",
+        without="        try:\n            now = vmi",
         because="A start is granted by the API server itself; a cache may be minutes behind.",
         tests=_BY_RECONCILER,
     ),

@@ -231,8 +231,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_VERBS,
-        line="        if self._doing:\n            raise NoContact(",
-        without="        if False:\n            raise NoContact(",
+        line='        if self._doing:\n            raise NoContact(f"cannot {verb}',
+        without='        if False:\n            raise NoContact(f"cannot {verb}',
         because="Two verbs at once: a start and the end of the same guest.",
         tests=("tests/controlplane/virt_handler/launchers/test_verbs.py",),
     ),

@@ -58,7 +58,11 @@ _WIRING = (
         "self._client, Selection(POD), self._clock))}",
         "The cache that is looked into must be the one that is watched.",
     ),
-    _wired("            kept_from=self._marked,\n", "", "Machines would be sent to nodes in quarantine."),
+    _wired(
+        "            data_volumes=data_volumes,\n            kept_from=self._marked,\n",
+        "            data_volumes=data_volumes,\n",
+        "Machines would be sent to nodes in quarantine.",
+    ),
     _wired(
         "        connect_configuration(overlays[KUBEVIRT], vmis, runners[1].add)\n",
         "",

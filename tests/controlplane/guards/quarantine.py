@@ -159,8 +159,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_POD,
-        line="kept_from=kept_from),\n",
-        without="kept_from=()),\n",
+        line="kept_from=kept_from)\n    optional",
+        without="kept_from=())\n    optional",
         because="Machines would be sent to quarantined nodes.",
         tests=_BY_VMI,
     ),

@@ -64,10 +64,12 @@ class LateApi(FakeApi):
         asked = [(method, path.partition("?")[0]) for method, path, *_rest in self.seen if method != "GET"]
         return [f"{method} {path}" for method, path in asked if part in path and "/leases" not in path]
 
-    def watched(self) -> dict[str, str]:
-        """Return what is watched: query by path."""
-        asked = [path.partition("?") for _method, path, *_rest in self.seen if "watch=1" in path]
-        return {path: query for path, _mark, query in asked}
+    def watched(self) -> dict[str, list[str]]:
+        """Return what is watched: queries by path, each once for each that asks otherwise."""
+        asked: dict[str, list[str]] = {}
+        for path, _mark, query in (path.partition("?") for _method, path, *_rest in self.seen if "watch=1" in path):
+            asked.setdefault(path, []).append(query)
+        return asked
 
 
 async def until(holds: Callable[[], object], task: asyncio.Task[None]) -> None:

@@ -10,6 +10,7 @@ from typing import get_args
 
 import pytest
 
+from controlplane.domain import layout
 from controlplane.node_link.messages import (
     ADDRESSES_LIMIT,
     MESSAGE_LIMIT_BYTES,
@@ -19,6 +20,7 @@ from controlplane.node_link.messages import (
     Hello,
     KvmFinding,
     Masquerade,
+    MigrationChannel,
     NetworkReady,
     NodeState,
     OpenSocket,
@@ -67,7 +69,8 @@ def test_what_virt_node_sends_arrives_as_it_was(message: NodeState | NetworkRead
 def test_a_request_names_a_pod_by_its_uid_and_nothing_else() -> None:
     """No path, process, interface or machine: who asks is known by the socket, and what for is looked up by root."""
     fields = {name for one in (*get_args(Request), Cancel, Masquerade, Port) for name in one.__struct_fields__}
-    assert fields == {"id", "pod_uid", "with_kvm", "wanted", "cidr", "ports", "protocol", "number"}
+    assert fields == {"id", "pod_uid", "with_kvm", "wanted", "cidr", "ports", "protocol", "number", "channel"}
+    assert set(get_args(MigrationChannel)) == set(layout.MIGRATION_SOCKETS)
 
 
 def a_request(**fields: object) -> bytes:

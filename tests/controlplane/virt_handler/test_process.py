@@ -87,14 +87,20 @@ async def test_it_reads_of_its_own_node_only(stage: Stage) -> None:
     """By fields that no user can write; a label would let a tenant choose whose virt-handler minds its machine."""
     async with stage.running():
         await settle()
-    asked = {path: parse_qs(query) for path, query in stage.api.watched().items()}
     selected = {
-        path: {name: value for name, (value,) in query.items() if "Selector" in name} for path, query in asked.items()
+        path: sorted(
+            "&".join(sorted(f"{name}:{value}" for name, (value,) in parse_qs(query).items() if "Selector" in name))
+            for query in queries
+        )
+        for path, queries in stage.api.watched().items()
     }
     assert selected == {
-        "/apis/kubevirt.io/v1/virtualmachineinstances": {"fieldSelector": f"status.nodeName={NAME}"},
-        "/api/v1/pods": {"labelSelector": f"{ROLE}={LAUNCHER_ROLE}", "fieldSelector": f"spec.nodeName={NAME}"},
-        "/apis/apiregistration.k8s.io/v1/apiservices": {"fieldSelector": "metadata.name=v1.subresources.kubevirt.io"},
+        "/apis/kubevirt.io/v1/virtualmachineinstances": [
+            f"fieldSelector:status.migrationState.targetNode={NAME}",
+            f"fieldSelector:status.nodeName={NAME}",
+        ],
+        "/api/v1/pods": [f"fieldSelector:spec.nodeName={NAME}&labelSelector:{ROLE}={LAUNCHER_ROLE}"],
+        "/apis/apiregistration.k8s.io/v1/apiservices": ["fieldSelector:metadata.name=v1.subresources.kubevirt.io"],
     }
 
 
@@ -206,7 +212,7 @@ async def test_it_is_ready_when_it_knows_and_offers_everything(stage: Stage) -> 
     async with stage.running():
         await stage.virt_node.offer.become(NodeState(KvmFinding(is_usable=True), (TUN,), (TUN,), (TUN,)))
         await stage.until(lambda: "labels" in stage.node["metadata"])
-        assert await fetch(f"{url}/readyz") == (503, "waiting for VMIs, Pods\n")
+        assert await fetch(f"{url}/readyz") == (503, "waiting for VMIs, VMIs that are to come, Pods\n")
         stage.api.release()
         await settle()
         assert await fetch(f"{url}/readyz") == (200, "ok\n")

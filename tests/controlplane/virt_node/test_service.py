@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -165,7 +165,7 @@ async def test_a_report_for_which_nobody_waits_any_more_is_let_go(node: Node, mo
 async def test_a_socket_to_which_nobody_can_be_admitted_is_let_go(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[int] = []
 
-    def open_socket(_pods: PodsDirectory, _pod_uid: str) -> int:
+    def open_socket(_pods: PodsDirectory, _pod_uid: str, _components: Sequence[str]) -> int:
         opened.append(os.open("/dev/null", os.O_PATH | os.O_CLOEXEC))
         return opened[-1]
 
