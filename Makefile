@@ -42,8 +42,8 @@ guards: deps  ## Take every guard out once and see a test miss it: make guards O
 simulate: deps  ## The reconcilers under random faults: make simulate STEPS=100000 SEED=7
 	@$(VENV)/bin/python -m tests.controlplane.simulation --steps $(STEPS) --seed $(SEED)
 
-chaos: deps  ## Random people and random faults on two nodes: make chaos SECONDS=3600 SEED=7
-	@$(VENV)/bin/python -m tests.chaos --seconds $(SECONDS) --seed $(SEED)
+chaos: deps  ## Random people and random faults on two nodes: make chaos SECONDS=3600 SEED=7, or MIGRATIONS=200
+	@$(VENV)/bin/python -m tests.chaos --seconds $(SECONDS) --seed $(SEED) --migrations $(or $(MIGRATIONS),0)
 
 bench: deps  ## The benchmarks: one JSON line per figure
 	@$(VENV)/bin/python -m tests.bench

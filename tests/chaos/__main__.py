@@ -19,6 +19,7 @@ from collections.abc import Callable
 from lab import Lab
 from tests.chaos.faults import Faults
 from tests.chaos.journal import Journal
+from tests.chaos.migrations import migrations
 from tests.chaos.observer import Observer
 from tests.chaos.people import People
 from tests.chaos.roster import Roster
@@ -94,10 +95,14 @@ def main(argv: list[str] | None = None) -> int:
     """Run on a cluster made for it."""
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
     parser.add_argument("--seconds", type=float, default=3600.0, help="for how long (default: an hour)")
+    parser.add_argument("--migrations", type=int, default=0, help="do so many migrations instead, each with a fault")
     parser.add_argument("--seed", type=int, default=None, help="of what is done; another each time by default")
     chosen = parser.parse_args(argv)
     seed = random.randrange(10**6) if chosen.seed is None else chosen.seed
     with deployed("chaos", nodes=2) as cluster:
+        if chosen.migrations:
+            wrong = migrations(cluster, count=chosen.migrations, seed=seed, say=lambda text: print(text, flush=True))
+            return 1 if wrong else 0
         wrong = chaos(cluster, seconds=chosen.seconds, seed=seed, say=lambda text: print(text, flush=True))
     return 1 if wrong else 0
 

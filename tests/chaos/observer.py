@@ -47,6 +47,10 @@ class Observer:
     doubles: list[str] = field(default_factory=list)
     looks: int = 0
 
+    def guests(self) -> list[Guest]:
+        """Return every guest that there is, and remember nothing."""
+        return sorted(self._guests())
+
     def look(self) -> list[Guest]:
         """Take note of every guest that there is."""
         found, now = sorted(self._guests()), time.monotonic()

@@ -1,0 +1,197 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Migrations, each with a random fault at a random moment: nothing is lost and nothing doubled, whatever dies.
+
+What is done follows from the seed. An observer reads the QEMU processes of both nodes and asks nobody (observer,
+motion); the guest's counter, which it keeps in memory, tells whether it is the one that it was.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.chaos.journal import Journal
+from tests.chaos.motion import Motion
+from tests.chaos.observer import Observer
+from tests.chaos.watch import watching
+from tests.e2e.cluster import SIGNAL, VICTIMS, Cluster
+from tests.e2e.console import NotYet
+from tests.e2e.machines import a_vm
+
+MACHINES = ("traveller", "wanderer")
+LOOK_SECONDS = 0.15
+AFTER_SECONDS = (0.0, 2.8)
+"""From the wish to the fault: past every step of a migration that takes 2 to 3 s."""
+OVER_SECONDS, HEALED_SECONDS = 120.0, 90.0
+QUICK = "--request-timeout=20s"
+
+Say = Callable[[str], None]
+
+
+@dataclass
+class Journeys:
+    """Of the machines of one cluster."""
+
+    cluster: Cluster
+    dice: random.Random
+    journal: Journal
+    wrong: list[str] = field(default_factory=list)
+    outcomes: Counter[str] = field(default_factory=Counter)
+    counters: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """The instance and its guest's counter, by machine."""
+
+    def begin(self) -> None:
+        """Have the machines run."""
+        self.cluster.apply(*(a_vm(name) for name in MACHINES))
+        for name in MACHINES:
+            self.cluster.running(name)
+            self.cluster.eventually(lambda name=name: self._count(name), seconds=90, what=f"{name} counts")
+            self.counters[name] = self._count(name) or ("", 0)
+
+    def travel(self) -> None:
+        """Migrate one, with a fault in the middle; see what came of it."""
+        name = self.dice.choice(MACHINES)
+        vmi = self.cluster.get("vmi", name) or {}
+        source = vmi.get("status", {}).get("nodeName", "")
+        fault, ends = self._choose(vmi, source)
+        after = self.dice.uniform(*AFTER_SECONDS)
+        body = {
+            "apiVersion": "kubevirt.io/v1",
+            "kind": "VirtualMachineInstanceMigration",
+            "metadata": {"generateName": f"{name}-", "namespace": "default"},
+            "spec": {"vmiName": name},
+        }
+        self.journal.note(f"migrate {name} from {source}, {fault.__name__ if fault else 'nothing'} after {after:.2f} s")
+        done = self.cluster.try_kubectl("create", "-f", "-", "-o", "name", QUICK, given=json.dumps(body))
+        migration = done.stdout.strip().rpartition("/")[2]
+        if not migration:
+            self.journal.answer(done.stderr)
+            return
+        timer = threading.Timer(after, fault) if fault is not None else None
+        if timer is not None:
+            timer.start()
+        self._see_it_through(name, migration, may_end=ends)
+        if timer is not None:
+            timer.join()
+
+    def _see_it_through(self, name: str, migration: str, *, may_end: bool) -> None:
+        def phase() -> str:
+            found = self.cluster.get("vmim", migration)
+            said = "gone" if found is None else found.get("status", {}).get("phase", "")
+            return said if said in ("Succeeded", "Failed", "gone") else ""
+
+        try:
+            said = self.cluster.eventually(phase, seconds=OVER_SECONDS, what=f"migration {migration} is over")
+        except NotYet:
+            self.wrong.append(f"migration {migration} of {name} is not over: {self.cluster.get('vmim', migration)}")
+            return
+        self.outcomes[said] += 1
+        try:
+            self.cluster.healthy(seconds=HEALED_SECONDS)
+            self.cluster.eventually(lambda: self._goes_on(name, may_end=may_end), seconds=60, what=f"{name} goes on")
+        except NotYet:
+            seen = self.cluster.get("vmi", name)
+            self.wrong.append(f"{name} was {self.counters[name]}, and is {self._count(name)} after {migration}: {seen}")
+        self.journal.answer(f"{said}; {self.counters[name]}")
+
+    def _goes_on(self, name: str, *, may_end: bool) -> bool:
+        """Tell whether the guest counts on: the same one, unless it may have ended."""
+        seen, (uid, before) = self._count(name), self.counters[name]
+        if seen is None or (not may_end and (seen[0] != uid or seen[1] <= before)):
+            return False
+        self.counters[name] = seen
+        return True
+
+    def _count(self, name: str) -> tuple[str, int] | None:
+        """Return the instance that runs and its guest's counter, of the Pod that has it."""
+        vmi = self.cluster.get("vmi", name)
+        status = {} if vmi is None else vmi.get("status", {})
+        if vmi is None or status.get("phase") != "Running":
+            return None
+        label = f"kubevirt.io/created-by={vmi['metadata']['uid']}"
+        for pod in self.cluster.list("pods", "-n", "default", "-l", label):
+            if pod["metadata"]["uid"] in status.get("activePods", {}):
+                try:
+                    return vmi["metadata"]["uid"], self.cluster.counter(pod["metadata"]["name"])
+                except (AssertionError, ValueError, IndexError):
+                    return None
+        return None
+
+    def _choose(self, vmi: dict[str, Any], source: str) -> tuple[Callable[[], None] | None, bool]:
+        """Return a fault, and whether the guest may end by it."""
+        uid = str(vmi.get("metadata", {}).get("uid", ""))
+        other = next((one for one in self.cluster.nodes if one != source), source)
+        where = self.dice.choice((source, other))
+        part = self.dice.choice(("virt-handler", "virt-handler", "virt-node", "libvirtd"))
+        controller = self.dice.choice(self.cluster.nodes)
+        seconds = self.dice.uniform(1.0, 8.0)
+        side = "source" if where == source else "target"
+
+        def nothing_named(name: str, do: Callable[[], None]) -> Callable[[], None]:
+            do.__name__ = name
+            return do
+
+        faults: list[tuple[Callable[[], None] | None, bool]] = [
+            (None, False),
+            (nothing_named(f"kill {part} of the {side}", lambda: self._signal(where, signal.SIGKILL, part)), False),
+            (nothing_named(f"kill {part} of the {side}", lambda: self._signal(where, signal.SIGKILL, part)), False),
+            (
+                nothing_named(
+                    "kill virt-controller", lambda: self._signal(controller, signal.SIGKILL, "virt-controller")
+                ),
+                False,
+            ),
+            (nothing_named("kill kube-apiserver", lambda: self.cluster.lab("kill", "kube-apiserver")), False),
+            (nothing_named("kill QEMU of the target", lambda: self._signal(other, signal.SIGKILL, "qemu", uid)), True),
+            (nothing_named("kill QEMU of the source", lambda: self._signal(source, signal.SIGKILL, "qemu", uid)), True),
+            (
+                nothing_named(f"stop virt-handler of the {side}", lambda: self._stop(where, "virt-handler", seconds)),
+                False,
+            ),
+            (nothing_named(f"stop QEMU of the {side}", lambda: self._stop(where, "qemu", seconds, uid)), False),
+            (nothing_named(f"freeze the {side}", lambda: self._break(where, "freeze", "thaw", seconds)), False),
+            (nothing_named(f"cut the {side} off", lambda: self._break(where, "cut", "heal", seconds)), False),
+        ]
+        return self.dice.choice(faults)
+
+    def _signal(self, node: str, number: signal.Signals, victim: str, *words: str) -> None:
+        self.cluster.try_on_node(node, SIGNAL, str(int(number)), *VICTIMS[victim], *words)
+
+    def _stop(self, node: str, victim: str, seconds: float, *words: str) -> None:
+        self._signal(node, signal.SIGSTOP, victim, *words)
+        time.sleep(seconds)
+        self._signal(node, signal.SIGCONT, victim, *words)
+
+    def _break(self, node: str, how: str, back: str, seconds: float) -> None:
+        self.cluster.lab("node", how, node)
+        time.sleep(seconds)
+        self.cluster.lab("node", back, node)
+
+
+def migrations(cluster: Cluster, *, count: int, seed: int, say: Say) -> list[str]:
+    """Do so many; return what was wrong."""
+    journeys = Journeys(cluster, random.Random(seed), Journal(say))
+    observer, motion = Observer(cluster.name), Motion()
+    with watching(lambda: motion.look(observer.guests()), LOOK_SECONDS):
+        journeys.begin()
+        for _unused in range(count):
+            journeys.travel()
+            if journeys.wrong or motion.doubles:
+                break
+        cluster.kubectl("delete", "vm", "--all", "-n", "default", "--timeout=120s")
+        try:
+            cluster.eventually(lambda: not observer.guests(), seconds=60, what="no guest is left")
+        except NotYet:
+            journeys.wrong.append(f"left: {observer.guests()}")
+    wrong = [*journeys.wrong, *motion.doubles]
+    say(json.dumps({"seed": seed, "migrations": count, "outcomes": journeys.outcomes, "wrong": wrong}))
+    return wrong

@@ -1,0 +1,69 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which QEMU processes run a guest's code, seen from outside: by what the kernel says that their processors used.
+
+A migration has two processes of one machine, of which one may run. A thread of a processor that stands still uses no
+time. So whoever begins to run must find the one before it at rest for good: seen after that it uses none.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.chaos.observer import Guest
+
+RUNS_NANOSECONDS = 3_000_000
+"""In one look's time: what libvirt or QEMU itself has a thread do is less, what a guest's clock costs is more."""
+
+
+@dataclass
+class Motion:
+    """Asked again and again about every process there is."""
+
+    proc: Path = Path("/proc")
+    doubles: list[str] = field(default_factory=list)
+    _used: dict[Guest, int] = field(default_factory=dict)
+    _runner: dict[str, Guest] = field(default_factory=dict)
+    """Who ran last, by machine."""
+    _at_rest: dict[str, set[Guest]] = field(default_factory=lambda: defaultdict(set))
+    """Those that another one has followed: they never run again."""
+
+    def look(self, guests: list[Guest]) -> None:
+        """Compare with the last look."""
+        moved = [one for one in guests if self._has_run(one)]
+        for one in moved:
+            if one in self._at_rest[one.machine]:
+                self.doubles.append(f"{one} runs, and {self._runner[one.machine]} has run before")
+        for machine in {one.machine for one in moved}:
+            self._follow(machine, [one for one in moved if one.machine == machine])
+        self._used = {one: self._used[one] for one in guests if one in self._used}
+
+    def _follow(self, machine: str, moved: list[Guest]) -> None:
+        """In the look in which one takes over both have run: the one that did not run before is who goes on."""
+        before = self._runner.get(machine)
+        others = [one for one in moved if one != before]
+        if len(others) > 1:
+            self.doubles.append(f"two guests of one machine begin to run: {others}")
+        if not others:
+            return
+        if before is not None:
+            self._at_rest[machine].add(before)
+        self._runner[machine] = others[0]
+
+    def _has_run(self, guest: Guest) -> bool:
+        used = self._processor_nanoseconds(guest.pid)
+        before, self._used[guest] = self._used.get(guest, used), used
+        return used - before > RUNS_NANOSECONDS
+
+    def _processor_nanoseconds(self, pid: int) -> int:
+        total = 0
+        try:
+            for task in (self.proc / str(pid) / "task").iterdir():
+                if (task / "comm").read_text().startswith("CPU "):
+                    total += int((task / "schedstat").read_text().split()[0])
+        except (OSError, ValueError, IndexError):
+            return 0
+        return total
