@@ -56,7 +56,8 @@ from controlplane.virt_controller.kubevirt.configuration import Configuration
 from controlplane.virt_controller.kubevirt.reconciler import KubeVirtReconciler
 from controlplane.virt_controller.metrics.machines import Machines
 from controlplane.virt_controller.metrics.transitions import Transitions
-from controlplane.virt_controller.migration.reconciler import BY_VMI, MigrationReconciler, by_vmi
+from controlplane.virt_controller.migration.filed import BY_VMI, by_vmi
+from controlplane.virt_controller.migration.reconciler import MigrationReconciler
 from controlplane.virt_controller.node.reconciler import NodeReconciler
 from controlplane.virt_controller.quarantine.marked import MarkedNodes
 from controlplane.virt_controller.quarantine.reconciler import ALL_NODES, QuarantineReconciler
@@ -243,7 +244,15 @@ class Process:
         connect_nodes(nodes, self._caches[LEASE], runners[3].add)
         self._quarantine.wake_by(runners[5].add)
         connect_replica_sets(replica_sets=replica_sets, vmis=vmis, wake=runners[4].add)
-        connect_migrations(migrations=migrations, vmis=vmis, pods=pods, waiting=migration.waiting, wake=runners[6].add)
+        connect_migrations(
+            migrations=migrations,
+            vmis=vmis,
+            pods=pods,
+            kubevirts=overlays[KUBEVIRT],
+            next_in_turn=migration.next_in_turn,
+            wake=runners[6].add,
+        )
+        migration.wake_by(runners[6].add)
         connect_configuration(overlays[KUBEVIRT], vmis, runners[1].add)
         overlays[KUBEVIRT].subscribe(lambda key, _before, _after: runners[2].add(key))
         overlays[KUBEVIRT].subscribe(lambda _key, _before, _after: runners[5].add(ALL_NODES))

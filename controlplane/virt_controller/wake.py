@@ -17,8 +17,9 @@ VirtualMachineInstanceReplicaSet changed -> it
 VMI changed in what a set decides by -> the set that controls it; one that nobody controls, the sets of its namespace
 Node came, went, or its label says otherwise whether it takes machines -> the Node; what else happens to it is nobody's
 Lease of a node says another duration -> the Node
-VirtualMachineInstanceMigration changed -> it; it began to take a place or takes none any more -> those that wait
-VMI changed, or a Pod that it controls -> its migrations
+VirtualMachineInstanceMigration changed -> it; it takes a place or takes none any more -> those whose turn it is then
+VMI changed, or a Pod that it controls -> its migrations that are not over; VMI went -> all of its migrations
+KubeVirt's configuration changed -> the migrations whose turn it is now
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from controlplane.api.objects.resources import (
 )
 from controlplane.engine.ports import Cache
 from controlplane.virt_controller.claims import BY_CLAIM, DATA_VOLUMES
-from controlplane.virt_controller.migration.reconciler import BY_VMI
+from controlplane.virt_controller.migration.filed import BY_VMI
 from controlplane.virt_controller.node.decide import duration_seconds
 from controlplane.virt_controller.node.reconciler import read_lease
 from controlplane.virt_controller.owner import controller_of
@@ -217,30 +218,46 @@ def connect_replica_sets(*, replica_sets: Cache, vmis: Cache, wake: Wake) -> Non
 
 
 def connect_migrations(
-    *, migrations: Cache, vmis: Cache, pods: Cache, waiting: Callable[[], list[Key]], wake: Wake
+    *,
+    migrations: Cache,
+    vmis: Cache,
+    pods: Cache,
+    kubevirts: Cache,
+    next_in_turn: Callable[[], list[Key]],
+    wake: Wake,
 ) -> None:
     """Subscribe for the migration controller. migrations has the index BY_VMI."""
 
-    def of(vmi: Key) -> list[Key]:
-        return list(migrations.indexed(BY_VMI, str(vmi)))
+    def wake_next() -> None:
+        for one in next_in_turn():
+            wake(one)
 
     def on_migration(key: Key, before: bytes | None, after: bytes | None) -> None:
         wake(key)
-        if _is_taking_a_place(before) != _is_taking_a_place(after):
-            for one in waiting():
-                wake(one)
+        if _is_taking_a_place(before) != _is_taking_a_place(after) or after is None:
+            wake_next()
 
-    def on_vmi(key: Key, _before: bytes | None, _after: bytes | None) -> None:
-        for one in of(key):
-            wake(one)
+    def on_vmi(key: Key, _before: bytes | None, after: bytes | None) -> None:
+        for one in list(migrations.indexed(BY_VMI, str(key))):
+            if after is None or not _is_over(migrations.get(one)):
+                wake(one)
 
     def on_pod(key: Key, before: bytes | None, after: bytes | None) -> None:
         for name in {name for raw in (before, after) if raw is not None for name in _controlling_vmis(raw)}:
-            on_vmi(Key(key.namespace, name), None, None)
+            on_vmi(Key(key.namespace, name), before, after or before)
+
+    def on_kubevirt(_key: Key, before: bytes | None, after: bytes | None) -> None:
+        if _spec(before) != _spec(after):
+            wake_next()
 
     migrations.subscribe(on_migration)
     vmis.subscribe(on_vmi)
     pods.subscribe(on_pod)
+    kubevirts.subscribe(on_kubevirt)
+
+
+def _is_over(raw: bytes | None) -> bool:
+    return raw is not None and _phase_decoder.decode(raw).status.phase in FINAL
 
 
 def _is_taking_a_place(raw: bytes | None) -> bool:

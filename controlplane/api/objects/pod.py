@@ -24,6 +24,8 @@ GUEST_CRASHED = "GuestCrashed"
 REASONS = {KERNEL_PANICKED: GUEST_PANICKED, WATCHDOG_EXPIRED: GUEST_CRASHED, NOT_IN_TIME: "ShutdownTimedOut"}
 """Why a run has failed, by what is said of it: the same whether virt-handler or the launcher notices first."""
 MESSAGE_LIMIT = 512
+DIGEST = "@sha256:"
+"""In a reference to an image that cannot be another one tomorrow."""
 
 
 class Terminated(Node, frozen=True, kw_only=True):
@@ -43,10 +45,24 @@ class ContainerState(Node, frozen=True, kw_only=True):
     terminated: Terminated | None = None
 
 
+class ImageVolume(Node, frozen=True, kw_only=True):
+    image_ref: str = ""
+
+
+class VolumeStatus(Node, frozen=True, kw_only=True):
+    image: ImageVolume | None = None
+
+
+class VolumeMountStatus(Node, frozen=True, kw_only=True):
+    name: str = ""
+    volume_status: VolumeStatus | None = None
+
+
 class ContainerStatus(Node, frozen=True, kw_only=True):
     name: str = ""
     ready: bool = False
     image: str = ""
+    volume_mounts: tuple[VolumeMountStatus, ...] = ()
     state: ContainerState = ContainerState()
 
 
@@ -136,6 +152,18 @@ class Pod(Node, frozen=True, kw_only=True):
     @property
     def launcher_image(self) -> str:
         return next((one.image for one in self.spec.containers if one.name == COMPUTE), "")
+
+    @property
+    def image_digests(self) -> dict[str, str]:
+        """Return which image each volume of images has, by the kubelet's word; not every kubelet says so."""
+        return {
+            mount.name: mount.volume_status.image.image_ref
+            for one in self.status.container_statuses
+            for mount in one.volume_mounts
+            if mount.volume_status is not None
+            and mount.volume_status.image is not None
+            and DIGEST in mount.volume_status.image.image_ref
+        }
 
     def was_given(self, resource: str) -> bool:
         """Tell whether its launcher has a device plugin's resource; the domain must not ask for what is not there."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kubevirt_api.names import MIGRATION_FINALIZER, MIGRATION_TARGET_NODE
+from kubevirt_api.names import MIGRATION_FINALIZER
 
 from controlplane.api.objects.migration import (
     FAILED,
@@ -28,16 +28,21 @@ from controlplane.api.objects.migration import (
 )
 from controlplane.api.objects.pod import Pod
 from controlplane.engine.plan import Plan, Tell
-from controlplane.virt_controller.migration.status import next_step, seconds_left
+from controlplane.virt_controller.migration.status import CANCELLED, doubt, next_step, seconds_left
 from controlplane.virt_controller.migration.world import (
     KEPT,
+    LABEL_LENGTH,
     Action,
     AddFinalizer,
     CreateTarget,
     DeleteMigration,
-    DeletePod,
+    DeleteSource,
+    DeleteTarget,
     EndState,
     HandOver,
+    LabelTarget,
+    LookForPod,
+    LookForVmi,
     RemoveFinalizer,
     RequestAbort,
     Unlabel,
@@ -51,6 +56,8 @@ def decide(world: World) -> Plan[Action]:
     rule = RULES.get(phase)
     if rule is None:
         return Plan()
+    if phase not in FINAL and doubt(world) and not world.is_vmi_told:
+        return Plan((LookForVmi(because=f"it seems that {doubt(world)}"),))
     if phase not in FINAL and next_step(world).phase != phase:
         return Plan((Tell(because="it is further than its status says"),))
     return rule(world)
@@ -60,19 +67,25 @@ def _begin(world: World) -> Plan[Action]:
     """Towards the target's Pod, when its turn has come."""
     if MIGRATION_FINALIZER not in world.migration.metadata.finalizers:
         return Plan((AddFinalizer(because="what it makes is cleared away before it goes"),))
-    if not world.is_turn or not world.can_move or world.other_under_way:
+    if not world.is_turn or not world.can_move:
         return Plan()
     return Plan((CreateTarget(because="its turn has come"),))
 
 
 def _wait(world: World) -> Plan[Action]:
+    if world.target is None:
+        return Plan((_look(world.target_pod),))
     return Plan(look_again_in=seconds_left(world))
 
 
 def _hand_over(world: World) -> Plan[Action]:
     pod = world.target
-    if pod is None or not world.can_move or world.other_under_way:
+    if pod is None:
+        return Plan((_look(world.target_pod),))
+    if pod.is_deleting or not pod.is_up:
         return Plan()
+    if not world.can_move:
+        return Plan(look_again_in=seconds_left(world))
     return Plan((HandOver(pod, because="the target's launcher is up"),))
 
 
@@ -82,13 +95,35 @@ def _follow(world: World) -> Plan[Action]:
     if state is None or state.is_over:
         return Plan()
     if world.is_target_down:
-        return Plan((EndState("target Pod is down", because="its Pod has ended"),))
-    left = seconds_left(world)
-    if state.start_timestamp is None and left is not None and left <= 0:
-        return Plan((EndState("it did not begin in time", because="nobody has begun it"),))
+        return Plan((EndState("the target Pod is down", because="its Pod has ended"),))
+    if state.start_timestamp is None:
+        return _until_begun(world)
     if world.is_cancelled and not state.abort_requested:
         return Plan((RequestAbort(because="it is being deleted"),))
-    return Plan(look_again_in=None if state.start_timestamp is not None else left)
+    return Plan(_label(world).steps)
+
+
+def _until_begun(world: World) -> Plan[Action]:
+    """Nothing was sent yet: it may be ended from here, and whoever begins it meanwhile has this write refused."""
+    left = seconds_left(world)
+    if world.is_cancelled:
+        return Plan((EndState(CANCELLED, because="it is being deleted"),))
+    if world.vmi is not None and world.vmi.metadata.deletion_timestamp is not None:
+        return Plan((EndState("the VirtualMachineInstance is being deleted", because="its instance is to end"),))
+    if left is not None and left <= 0:
+        return Plan((EndState("it did not begin in time", because="nobody has begun it"),))
+    if world.target is None:
+        if not world.is_target_gone:
+            return Plan((_look(world.target_pod),))
+        return Plan((EndState("the target Pod is gone", because="somebody has deleted it"),))
+    return Plan(_label(world).steps, look_again_in=left)
+
+
+def _label(world: World) -> Plan[Action]:
+    node = "" if world.state is None else world.state.target_node
+    if not node or len(node) > LABEL_LENGTH or world.target_label == node:
+        return Plan()
+    return Plan((LabelTarget(node, because="other people's clients look for it"),))
 
 
 def _clear(world: World) -> Plan[Action]:
@@ -96,32 +131,56 @@ def _clear(world: World) -> Plan[Action]:
     state, pod = world.state, world.target
     if state is not None and state.is_under_way and state.start_timestamp is None:
         return Plan((EndState("it failed before it began", because="it is over"),))
-    is_unused = state is None or state.failed
+    if world.vmi is not None and pod is None and not world.is_target_gone and not _has_let_go(world):
+        return Plan((_look(world.target_pod),))
+    is_unused = (state is None or state.failed) and not world.is_committed
     if pod is not None and is_unused and _is_staying(world, pod):
-        return Plan((DeletePod(pod.metadata.name, pod.uid, because="its migration has failed"),))
+        return Plan((DeleteTarget(pod.metadata.name, pod.uid, because="its migration has failed"),))
     return _end(world)
 
 
 def _clear_source(world: World) -> Plan[Action]:
     """Clear away what is left over of one that has succeeded."""
-    pod = world.source
-    if pod is not None and world.is_committed and _is_staying(world, pod):
-        return Plan((DeletePod(pod.metadata.name, pod.uid, because="its guest has moved"),))
+    pod, left = world.source, world.left
+    name = "" if left is None else left.source_pod
+    if pod is None and name and name not in world.absent and world.vmi is not None and not _has_let_go(world):
+        return Plan((_look(name),))
+    if pod is not None and not _has_the_guest(world, pod) and _is_staying(world, pod):
+        return Plan((DeleteSource(pod.metadata.name, pod.uid, because="its guest has moved"),))
     return _end(world)
 
 
 def _end(world: World) -> Plan[Action]:
-    vmi, state = world.vmi, world.state
-    if vmi is not None and state is not None and MIGRATION_TARGET_NODE in vmi.metadata.labels:
+    if world.state is not None and world.target_label:
         return Plan((Unlabel(because="its migration is over"),))
-    if MIGRATION_FINALIZER in world.migration.metadata.finalizers:
+    if not _has_let_go(world):
         return Plan((RemoveFinalizer(because="nothing of it is left to be done"),))
+    meta = world.migration.metadata
+    if meta.deletion_timestamp is not None:
+        return Plan()
+    if world.vmi is None:
+        if not world.is_vmi_told:
+            return Plan((LookForVmi(because="it goes with its instance"),))
+        return Plan((DeleteMigration(meta.name, meta.uid, because="its instance is gone"),))
     old = _older_than_kept(world)
     return Plan(
         tuple(
             DeleteMigration(one.metadata.name, one.metadata.uid, because=f"{KEPT} newer ones are kept") for one in old
         )
     )
+
+
+def _look(name: str) -> LookForPod:
+    return LookForPod(name, because="its Pod is not in the cache")
+
+
+def _has_let_go(world: World) -> bool:
+    """Tell whether all of it was cleared away before."""
+    return MIGRATION_FINALIZER not in world.migration.metadata.finalizers
+
+
+def _has_the_guest(world: World, pod: Pod) -> bool:
+    return world.vmi is not None and pod.uid in world.vmi.status.active_pods
 
 
 def _older_than_kept(world: World) -> list[VirtualMachineInstanceMigration]:

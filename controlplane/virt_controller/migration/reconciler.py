@@ -6,18 +6,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, assert_never
 
-import msgspec
 from kubevirt_api.names import MIGRATION_FINALIZER, MIGRATION_TARGET_NODE
 
 from controlplane.api.objects.decode import DecodeError, decode, decode_vmi, encode
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
-from controlplane.api.objects.meta import Node as Struct
-from controlplane.api.objects.migration import FAILED, SUCCEEDED, VirtualMachineInstanceMigration
+from controlplane.api.objects.meta import ObjectMeta
+from controlplane.api.objects.migration import VirtualMachineInstanceMigration
 from controlplane.api.objects.migration import VirtualMachineInstanceMigrationStatus as Status
-from controlplane.api.objects.migration_state import MigrationState
 from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.resources import (
     POD,
@@ -27,55 +26,44 @@ from controlplane.api.objects.resources import (
     Resource,
 )
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.domain.volumes.registry import NO_CLAIMS
 from controlplane.engine.errors import AlreadyExists, Conflict, Invalid, NotFound, Unavailable
 from controlplane.engine.overlay import Overlay
 from controlplane.engine.patch import merge_patch
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Clock
-from controlplane.kube.cache import Peek
 from controlplane.virt_controller.claims import ReadClaims, no_claims
 from controlplane.virt_controller.migration.decide import decide
-from controlplane.virt_controller.migration.status import derive_status, why_failed
-from controlplane.virt_controller.migration.turn import Entry, is_over, is_turn
+from controlplane.virt_controller.migration.filed import BY_VMI
+from controlplane.virt_controller.migration.hand_over import begin, replace_state
+from controlplane.virt_controller.migration.memory import Memories, name_version
+from controlplane.virt_controller.migration.status import derive_status
+from controlplane.virt_controller.migration.target_pod import build_target_pod
+from controlplane.virt_controller.migration.telling import explain_end, explain_refusal
+from controlplane.virt_controller.migration.turn import is_turn, next_ones
+from controlplane.virt_controller.migration.unfinished import Unfinished
 from controlplane.virt_controller.migration.world import (
     Action,
     AddFinalizer,
     CreateTarget,
     DeleteMigration,
-    DeletePod,
+    DeleteSource,
+    DeleteTarget,
     EndState,
     HandOver,
+    LabelTarget,
+    LookForPod,
+    LookForVmi,
     RemoveFinalizer,
     RequestAbort,
     Unlabel,
     World,
-    target_name,
 )
 from controlplane.virt_controller.stamps import render_stamp
 from controlplane.virt_controller.tell import Events, Regarding
-from controlplane.virt_controller.vmi.launcher_pod import Target, build_launcher_pod
 from controlplane.virt_controller.vmi.world import is_controlled
 
 log = logging.getLogger(__name__)
-
-BY_VMI = "vmi"
-"""Index of migrations by namespace/name of the instance that they move."""
-
-
-class _Spec(Struct, frozen=True, kw_only=True):
-    vmi_name: str = ""
-
-
-class _Named(Struct, frozen=True, kw_only=True):
-    spec: _Spec = _Spec()
-
-
-_named_decoder = msgspec.json.Decoder(_Named)
-
-
-def by_vmi(seen: Peek) -> Iterable[str]:
-    """File a migration under the instance that it moves."""
-    return (f"{seen.metadata.namespace}/{_named_decoder.decode(seen.raw).spec.vmi_name}",)
 
 
 class MigrationReconciler:
@@ -106,8 +94,9 @@ class MigrationReconciler:
         self._image_pull_secrets = image_pull_secrets
         self._read_claims = claims
         self._kept_from = kept_from
-        self._made: dict[Key, str] = {}
-        """UID of the migration whose Pod is known to have been made, by its key: it may not be seen yet."""
+        self._wake: Callable[[Key], None] = lambda _key: None
+        self._memories = Memories()
+        self._unfinished = Unfinished(migrations, vmis, lambda key: pods.get(key) is not None)
 
     def observe(self, key: Key) -> World | None:
         """Read the caches. Unavailable while one of them is not complete: then absence means nothing."""
@@ -115,29 +104,37 @@ class MigrationReconciler:
             raise Unavailable(f"cannot judge VirtualMachineInstanceMigration {key}: not everything is known yet")
         migration = self._read(key)
         if migration is None:
-            self._made.pop(key, None)
+            self._memories.forget(key)
             return None
-        uid, configuration = migration.metadata.uid, self._configuration()
+        uid, configuration, memory = migration.metadata.uid, self._configuration(), self._memories.of(migration)
         vmi = self._read_vmi(Key(key.namespace, migration.spec.vmi_name))
-        moving = None if vmi is None else vmi.status.migration_state
-        is_mine = moving is not None and moving.migration_uid == uid
-        target = None if vmi is None else self._pod(Key(key.namespace, _target_name(migration, vmi)))
-        source = self._pod(Key(key.namespace, moving.source_pod)) if moving is not None and is_mine else None
-        if source is not None and (moving is None or source.uid != moving.source_pod_uid):
-            source = None
-        pods = [one for one in (target, source) if one is not None]
-        return World(
+        world = World(
             migration=migration,
             vmi=vmi,
-            target=target,
-            source=source,
-            is_turn=is_turn(uid, self._entries(), configuration.migrations),
+            launchers=() if vmi is None else self._launchers(vmi),
+            is_turn=is_turn(uid, self._unfinished.entries(), configuration.migrations),
             others=tuple(one for one in self._of(key.namespace, migration.spec.vmi_name) if one.metadata.uid != uid),
             now=self._clock.now(),
             configuration=configuration,
-            has_made=self._made.get(key) == uid,
-            deletes_sent=frozenset(one.uid for one in pods if self._pods.is_delete_sent(_pod_key(one), one.uid)),
+            has_made=self._memories.has_made(migration),
+            is_vmi_told=self._memories.is_told(migration, vmi),
+            absent=frozenset(memory.absent),
         )
+        return self._with_pods(world)
+
+    def _with_pods(self, world: World) -> World:
+        """Add the two Pods: the target's by its name, the source's by the name and UID that the hand-over gave."""
+        left = world.left
+        namespace = world.migration.metadata.namespace
+        target = self._pod(Key(namespace, world.target_pod)) if world.target_pod else None
+        if target is not None and (world.vmi is None or not is_controlled(target, world.vmi)):
+            target = None
+        source = None if left is None else self._pod(Key(namespace, left.source_pod))
+        if source is not None and (left is None or source.uid != left.source_pod_uid):
+            source = None
+        pods = [one for one in (target, source) if one is not None]
+        sent = frozenset(one.uid for one in pods if self._pods.is_delete_sent(_pod_key(one), one.uid))
+        return replace(world, target=target, source=source, deletes_sent=sent)
 
     def decide(self, world: World) -> Plan[Action]:
         return decide(world)
@@ -155,23 +152,28 @@ class MigrationReconciler:
                 await self._patch(world, {"metadata": {"finalizers": kept or None}})
             case CreateTarget():
                 await self._create(world)
-            case DeletePod():
-                await self._delete(POD, Key(meta.namespace, action.name), action.uid)
+            case DeleteTarget():
+                await self._delete_target(world, action)
+            case DeleteSource():
+                await self._delete_pod(world, action)
             case DeleteMigration():
                 await self._delete(VIRTUAL_MACHINE_INSTANCE_MIGRATION, Key(meta.namespace, action.name), action.uid)
+            case LookForVmi():
+                self._memories.of(world.migration).vmi = name_version(await self._ask_for_vmi(world))
+            case LookForPod():
+                await self._look_for_pod(world, action.name)
             case _:
                 await self._write_instance(world, action)
 
-    async def _write_instance(self, world: World, action: HandOver | RequestAbort | EndState | Unlabel) -> None:
+    async def _write_instance(
+        self, world: World, action: HandOver | RequestAbort | EndState | LabelTarget | Unlabel
+    ) -> None:
         """Write what the instance tells of migrations, for the version of it that was decided on."""
-        vmi = world.vmi
-        if vmi is None:
-            return
         match action:
             case HandOver():
-                await self._hand_over(world, vmi, action.pod)
+                await self._hand_over(world, action.pod)
             case RequestAbort():
-                await self._patch_vmi(vmi, {"status": {"migrationState": {"abortRequested": True}}}, is_status=True)
+                await self._patch_vmi(world, {"status": {"migrationState": {"abortRequested": True}}}, is_status=True)
             case EndState():
                 ended = {
                     "failed": True,
@@ -179,91 +181,110 @@ class MigrationReconciler:
                     "failureReason": action.why,
                     "endTimestamp": render_stamp(self._clock.now()),
                 }
-                await self._patch_vmi(vmi, {"status": {"migrationState": ended}}, is_status=True)
+                await self._patch_vmi(world, {"status": {"migrationState": ended}}, is_status=True)
+            case LabelTarget():
+                await self._patch_vmi(world, {"metadata": {"labels": {MIGRATION_TARGET_NODE: action.node}}})
             case Unlabel():
-                await self._patch_vmi(vmi, {"metadata": {"labels": {MIGRATION_TARGET_NODE: None}}})
+                await self._patch_vmi(world, {"metadata": {"labels": {MIGRATION_TARGET_NODE: None}}})
             case _:
                 assert_never(action)
 
     async def write_status(self, world: World, status: Status) -> None:
         old = world.migration
         await self._patch(world, {"status": merge_patch(encode(old.status), encode(status))}, is_status=True)
-        if status.phase == old.status.phase:
-            return
-        if status.phase == SUCCEEDED:
-            self._tell(world, "Normal", "SuccessfulMigration", "Source node reported migration succeeded")
-        elif status.phase == FAILED:
-            self._tell(world, "Warning", "FailedMigration", f"Migration failed: {why_failed(world)}")
+        for told in explain_end(world, status):
+            self._events.record(_regarding(world), told.kind, told.reason, told.message, occurrence=world.uid)
 
     def tell_refusal(self, world: World, problem: Problem[Action]) -> None:
-        reason = "FailedCreate" if isinstance(problem.step, CreateTarget) else "FailedUpdate"
-        self._events.record(_regarding(world), "Warning", reason, str(problem.error))
+        if isinstance(problem.step, CreateTarget):
+            self._unfinished.note_refused(_key(world.migration))
+            for key in self.next_in_turn():
+                self._wake(key)
+        self._events.record(_regarding(world), "Warning", explain_refusal(problem), str(problem.error))
 
-    def waiting(self) -> list[Key]:
-        """Return the migrations that wait for their turn."""
-        return [_key(one.migration) for one in self._entries() if one.is_waiting]
+    def wake_by(self, wake: Callable[[Key], None]) -> None:
+        """Have those woken whose turn it is because another one's Pod was refused."""
+        self._wake = wake
+
+    def next_in_turn(self) -> list[Key]:
+        """Return the migrations that wait and may begin now."""
+        found = next_ones(self._unfinished.entries(), self._configuration().migrations)
+        return [_key(one.migration) for one in found]
 
     async def _create(self, world: World) -> None:
-        vmi, migration = world.vmi, world.migration
-        if vmi is None:
-            return
+        migration, vmi = world.migration, world.vmi
         key = _key(migration)
+        await self._confirm(world)
         try:
-            body = build_launcher_pod(
-                vmi,
-                attempt=max(vmi.status.attempt, 1),
+            body = build_target_pod(
+                world,
                 image=self._launcher_image,
                 image_pull_secrets=self._image_pull_secrets,
-                configuration=world.configuration,
-                claims=self._read_claims(vmi.metadata.namespace, vmi.spec.volumes),
+                claims=NO_CLAIMS if vmi is None else self._read_claims(key.namespace, vmi.spec.volumes),
                 kept_from=self._kept_from(),
-                target=Target(
-                    pod_name=_target_name(migration, vmi),
-                    migration=migration.metadata.name,
-                    migration_uid=world.uid,
-                    node_selector=migration.spec.added_node_selector,
-                ),
             )
         except ValueError as error:
             raise Invalid(f"cannot build the target Pod of {key}: {error}") from error
+        name = body["metadata"]["name"]
         try:
             await self._api.create(POD, key.namespace, body)
         except AlreadyExists as error:
-            found = decode(await self._api.get(POD, Key(key.namespace, body["metadata"]["name"])), Pod)
-            if not is_controlled(found, vmi):
-                name = body["metadata"]["name"]
-                raise Invalid(
-                    f"cannot create Pod {name}: one of this name exists and is not ours; delete it"
-                ) from error
-            self._made[key] = world.uid
+            # Ours from a write whose answer was lost, or somebody else's: look at it.
+            found = decode(await self._api.get(POD, Key(key.namespace, name)), Pod)
+            if vmi is None or not is_controlled(found, vmi):
+                raise Invalid(f"cannot create Pod {name}: one of this name exists, not ours; delete it") from error
+            self._note_made(world)
             raise Conflict(str(error)) from error
-        self._made[key] = world.uid
-        self._tell(world, "Normal", "SuccessfulCreate", f"Created migration target pod {body['metadata']['name']}")
+        self._note_made(world)
+        self._tell(world, "SuccessfulCreate", f"Created the migration's target pod {name}")
 
-    async def _hand_over(self, world: World, vmi: VirtualMachineInstance, pod: Pod) -> None:
-        """Replace what the instance tells of migrations: nothing of a former one stays."""
-        ((source_uid, source_node),) = vmi.status.active_pods.items()
-        source = next((one for one in self._launchers(vmi) if one.uid == source_uid), None)
-        moving = MigrationState(
-            migration_uid=world.uid,
-            source_node=source_node,
-            target_node=pod.spec.node_name,
-            source_pod="" if source is None else source.metadata.name,
-            target_pod=pod.metadata.name,
-            source_pod_uid=source_uid,
-            target_pod_uid=pod.uid,
-            migration_configuration=world.configuration.migrations,
-        )
-        old = vmi.status.migration_state
-        before = {} if old is None else encode(old)
-        patch = merge_patch({"migrationState": before}, {"migrationState": encode(moving)})
-        await self._patch_vmi(vmi, {"status": patch}, is_status=True)
-        node = pod.spec.node_name
-        self._tell(world, "Normal", "SuccessfulHandOver", f"Migration target pod is ready for preparation on {node}")
+    def _note_made(self, world: World) -> None:
+        self._memories.note_made(world.migration)
+        self._unfinished.note_made(_key(world.migration))
 
-    def _launchers(self, vmi: VirtualMachineInstance) -> list[Pod]:
-        keys = self._pods.indexed("owner", vmi.metadata.uid)
-        return [decode(raw, Pod) for raw in map(self._pods.get, keys) if raw is not None]
+    async def _hand_over(self, world: World, pod: Pod) -> None:
+        """Replace what the instance tells of migrations. The label for other people's clients comes after it."""
+        key = Key(world.migration.metadata.namespace, world.migration.spec.vmi_name)
+        new, raw = begin(world, pod), self._vmis.get(key)
+        if new is None or raw is None:
+            raise Conflict(f"cannot hand over {key}: the Pod that has the guest is not known yet")
+        await self._confirm(world)
+        await self._patch_vmi(world, {"status": replace_state(raw, new)}, is_status=True)
+        self._tell(world, "SuccessfulHandOver", f"The guest is to move to pod {pod.metadata.name} on {new.target_node}")
+
+    async def _confirm(self, world: World) -> None:
+        """Ask whether the migration is still as it was decided on: another leader may have ended it."""
+        seen = world.migration.metadata
+        found = (await self._api.get(VIRTUAL_MACHINE_INSTANCE_MIGRATION, _key(world.migration)))["metadata"]
+        if (found["uid"], found["resourceVersion"]) != (seen.uid, seen.resource_version):
+            raise Conflict(f"cannot go on with VirtualMachineInstanceMigration {_key(world.migration)}: it has changed")
+
+    async def _delete_target(self, world: World, action: DeleteTarget) -> None:
+        """Delete it, unless the API server says that the guest may be there: a cache may be of before the hand-over."""
+        vmi = await self._ask_for_vmi(world)
+        moving = None if vmi is None else vmi.status.migration_state
+        is_mine = moving is not None and moving.migration_uid == world.uid
+        if vmi is not None and (action.uid in vmi.status.active_pods or (is_mine and not (moving and moving.failed))):
+            raise Conflict(f"cannot delete Pod {action.name}: the guest may be there")
+        await self._delete_pod(world, action)
+
+    async def _ask_for_vmi(self, world: World) -> VirtualMachineInstance | None:
+        """Ask; what is found is in the overlay afterwards."""
+        key = Key(world.migration.metadata.namespace, world.migration.spec.vmi_name)
+        try:
+            return decode_vmi(await self._api.get(VIRTUAL_MACHINE_INSTANCE, key))
+        except NotFound:
+            return None
+
+    async def _look_for_pod(self, world: World, name: str) -> None:
+        try:
+            await self._api.get(POD, Key(world.migration.metadata.namespace, name))
+        except NotFound:
+            self._memories.of(world.migration).absent.add(name)
+
+    async def _delete_pod(self, world: World, action: DeleteTarget | DeleteSource) -> None:
+        await self._delete(POD, Key(world.migration.metadata.namespace, action.name), action.uid)
+        self._tell(world, "SuccessfulDelete", f"Deleted pod {action.name}: {action.because}", occurrence=action.uid)
 
     async def _delete(self, resource: Resource, key: Key, uid: str) -> None:
         try:
@@ -272,20 +293,15 @@ class MigrationReconciler:
             log.debug("gone already", extra={"key": str(key), "kind": resource.kind})
 
     async def _patch(self, world: World, patch: dict[str, Any], *, is_status: bool = False) -> None:
-        meta = world.migration.metadata
-        await self._api.patch(
-            VIRTUAL_MACHINE_INSTANCE_MIGRATION,
-            _key(world.migration),
-            patch,
-            subresource="status" if is_status else "",
-            resource_version=meta.resource_version,
-            uid=meta.uid,
-        )
+        await self._write(VIRTUAL_MACHINE_INSTANCE_MIGRATION, world.migration.metadata, patch, is_status=is_status)
 
-    async def _patch_vmi(self, vmi: VirtualMachineInstance, patch: dict[str, Any], *, is_status: bool = False) -> None:
-        meta = vmi.metadata
+    async def _patch_vmi(self, world: World, patch: dict[str, Any], *, is_status: bool = False) -> None:
+        if world.vmi is not None:
+            await self._write(VIRTUAL_MACHINE_INSTANCE, world.vmi.metadata, patch, is_status=is_status)
+
+    async def _write(self, resource: Resource, meta: ObjectMeta, patch: dict[str, Any], *, is_status: bool) -> None:
         await self._api.patch(
-            VIRTUAL_MACHINE_INSTANCE,
+            resource,
             Key(meta.namespace, meta.name),
             patch,
             subresource="status" if is_status else "",
@@ -293,23 +309,16 @@ class MigrationReconciler:
             uid=meta.uid,
         )
 
-    def _tell(self, world: World, kind: Any, reason: str, message: str) -> None:
-        self._events.record(_regarding(world), kind, reason, message, occurrence=world.uid)
+    def _tell(self, world: World, reason: str, message: str, *, occurrence: str = "") -> None:
+        self._events.record(_regarding(world), "Normal", reason, message, occurrence=occurrence or world.uid)
 
-    def _entries(self) -> list[Entry]:
-        """List the migrations that are not over, each with the node that its instance is on."""
-        found = []
-        for key in self._migrations.keys():  # noqa: SIM118 - a cache is no dict
-            migration = self._read(key)
-            if migration is None or is_over(migration):
-                continue
-            vmi = self._read_vmi(Key(key.namespace, migration.spec.vmi_name))
-            found.append(Entry(migration, "" if vmi is None else vmi.status.node_name))
-        return found
+    def _launchers(self, vmi: VirtualMachineInstance) -> tuple[Pod, ...]:
+        keys = self._pods.indexed("owner", vmi.metadata.uid)
+        return tuple(decode(raw, Pod) for raw in map(self._pods.get, sorted(keys)) if raw is not None)
 
     def _of(self, namespace: str, vmi_name: str) -> list[VirtualMachineInstanceMigration]:
         keys = self._migrations.indexed(BY_VMI, f"{namespace}/{vmi_name}")
-        return [one for one in map(self._read, keys) if one is not None]
+        return [one for one in map(self._read, sorted(keys)) if one is not None]
 
     def _pod(self, key: Key) -> Pod | None:
         raw = self._pods.get(key)
@@ -329,10 +338,6 @@ class MigrationReconciler:
             return None if raw is None else decode_vmi(raw)
         except DecodeError as error:
             raise Unavailable(f"cannot judge the migrations of {key}: {error}") from error
-
-
-def _target_name(migration: VirtualMachineInstanceMigration, vmi: VirtualMachineInstance) -> str:
-    return target_name(vmi.metadata.name, vmi.metadata.uid, migration.metadata.uid)
 
 
 def _key(migration: VirtualMachineInstanceMigration) -> Key:

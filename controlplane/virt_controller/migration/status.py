@@ -34,6 +34,8 @@ from controlplane.virt_controller.stamps import render_stamp
 ABORT_REQUESTED, BY_QUOTA = "migrationAbortRequested", "migrationRejectedByResourceQuota"
 UNSCHEDULABLE_SECONDS, PENDING_SECONDS, PREPARE_SECONDS = 300.0, 900.0, 150.0
 """So long a target Pod may be without a node, be on its way in all, and the two virt-handlers take to begin."""
+UNSCHEDULABLE = "no node was found for the target Pod in time"
+CANCELLED = "the migration was cancelled"
 UNSCHEDULABLE_TIMEOUT = "kubevirt.io/migrationUnschedulablePodTimeoutSeconds"
 PENDING_TIMEOUT = "kubevirt.io/migrationPendingPodTimeoutSeconds"
 
@@ -71,30 +73,58 @@ def next_step(world: World) -> Step:
 
 def why_failed(world: World) -> str:
     """Say why nothing comes of it any more; "" while something may. First match wins."""
-    state, phase = world.state, world.migration.status.phase
+    state, by_instance = world.state, doubt(world)
+    if by_instance:
+        return by_instance if world.is_vmi_told else ""
     if world.is_committed:
         return ""
-    if world.is_vmi_over:
-        return "the VirtualMachineInstance is gone" if world.vmi is None else "the VirtualMachineInstance is over"
     if state is not None:
         return (state.failure_reason or "it failed") if state.failed else ""
+    return _why_not_handed_over(world)
+
+
+def doubt(world: World) -> str:
+    """Say what in the instance, as it is known, ends the migration; "" when nothing.
+
+    It is to be asked of the API server: what the cache has may be of before the migration, or of before the hand-over.
+    """
+    vmi, is_mine = world.vmi, world.state is not None
+    if world.is_committed:
+        return ""
+    if vmi is None:
+        return "the VirtualMachineInstance is gone"
     reasons = {
-        "another migration has taken its place": phase in HANDED_OVER,
-        "it was cancelled": world.is_cancelled,
-        "the VirtualMachineInstance is in another migration": world.other_under_way and phase == UNSET,
-        "the target Pod has ended": world.is_target_down,
-        "the target Pod is gone": world.target is None and not world.has_made and phase in (SCHEDULING, SCHEDULED),
+        "the VirtualMachineInstance is over": world.is_vmi_over,
+        "another migration has taken its place": not is_mine and world.migration.status.phase in HANDED_OVER,
+        "the VirtualMachineInstance is in another migration": world.other_under_way,
+        "the VirtualMachineInstance is being deleted": not is_mine and vmi.metadata.deletion_timestamp is not None,
     }
-    return next((reason for reason, applies in reasons.items() if applies), "") or _why_late(world)
+    return next((reason for reason, applies in reasons.items() if applies), "")
+
+
+def _why_not_handed_over(world: World) -> str:
+    phase, rival = world.migration.status.phase, world.rival
+    if world.is_cancelled:
+        return CANCELLED
+    if rival is not None:
+        return f"the VirtualMachineInstance is in another migration, {rival.metadata.name}"
+    if world.is_target_down:
+        return "the target Pod has ended"
+    if world.is_target_gone and phase in (SCHEDULING, SCHEDULED):
+        return "the target Pod is gone"
+    return _why_late(world)
 
 
 def _why_late(world: World) -> str:
     pod = world.target
+    if world.migration.status.phase == SCHEDULED:
+        is_late = (seconds_in(world, SCHEDULED) or 0.0) > PREPARE_SECONDS
+        return "the VirtualMachineInstance does not run" if is_late and not world.can_move else ""
     entered = seconds_in(world, SCHEDULING)
     if pod is None or pod.is_up or entered is None:
         return ""
     if not pod.spec.node_name and entered > _limit(world, UNSCHEDULABLE_TIMEOUT, UNSCHEDULABLE_SECONDS):
-        return "no node was found for the target Pod in time"
+        return UNSCHEDULABLE
     return "the target Pod did not come up in time" if entered > _limit(world, PENDING_TIMEOUT, PENDING_SECONDS) else ""
 
 
@@ -117,6 +147,8 @@ def seconds_left(world: World) -> float | None:
             if world.target is not None and not world.target.spec.node_name:
                 limit = min(limit, _limit(world, UNSCHEDULABLE_TIMEOUT, UNSCHEDULABLE_SECONDS))
             entered = seconds_in(world, SCHEDULING)
+        case "Scheduled":
+            limit, entered = PREPARE_SECONDS, seconds_in(world, SCHEDULED)
         case "PreparingTarget" | "TargetReady":
             limit, entered = PREPARE_SECONDS, seconds_in(world, PREPARING_TARGET)
         case _:

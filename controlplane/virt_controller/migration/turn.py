@@ -29,10 +29,14 @@ class Entry:
 
     migration: VirtualMachineInstanceMigration
     source: str
+    can_begin: bool = True
+    """Nothing but its turn is missing. One that cannot keeps nobody waiting."""
+    has_pod: bool = False
+    """The Pod that it goes to was made, whatever its status says by now."""
 
     @property
     def is_waiting(self) -> bool:
-        return self.migration.status.phase in (UNSET, PENDING)
+        return self.migration.status.phase in (UNSET, PENDING) and not self.has_pod
 
     @property
     def order(self) -> tuple[int, str, str]:
@@ -46,17 +50,21 @@ def is_over(migration: VirtualMachineInstanceMigration) -> bool:
 
 def is_turn(uid: str, entries: Iterable[Entry], settings: MigrationConfiguration) -> bool:
     """Tell whether a migration that waits may begin: those before it that can, begin as well."""
+    return any(one.migration.metadata.uid == uid for one in next_ones(entries, settings, trying=uid))
+
+
+def next_ones(entries: Iterable[Entry], settings: MigrationConfiguration, *, trying: str = "") -> list[Entry]:
+    """List those that may begin now, first ones first. trying: UID of one that is looked at, refused before or not."""
     known = list(entries)
     begun = [one for one in known if not one.is_waiting]
     free = settings.parallel_migrations_per_cluster - len(begun)
     leaving = Counter(one.source for one in begun)
+    found: list[Entry] = []
     for one in sorted((one for one in known if one.is_waiting), key=lambda one: one.order):
-        if free <= 0:
-            return False
-        if leaving[one.source] >= settings.parallel_outbound_migrations_per_node or not one.source:
-            continue
-        if one.migration.metadata.uid == uid:
-            return True
-        free -= 1
-        leaving[one.source] += 1
-    return False
+        if len(found) >= free:
+            break
+        is_able = one.source and (one.can_begin or one.migration.metadata.uid == trying)
+        if is_able and leaving[one.source] < settings.parallel_outbound_migrations_per_node:
+            found.append(one)
+            leaving[one.source] += 1
+    return found

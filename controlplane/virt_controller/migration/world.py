@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kubevirt_api.names import MIGRATION_TARGET_NODE
+
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
-from controlplane.api.objects.migration import VirtualMachineInstanceMigration
+from controlplane.api.objects.migration import FINAL, PENDING, UNSET, VirtualMachineInstanceMigration
 from controlplane.api.objects.migration_state import MigrationState
 from controlplane.api.objects.phase import RUNNING, is_final
 from controlplane.api.objects.pod import Pod
@@ -17,6 +19,8 @@ from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 DEFAULTS = KubeVirtConfiguration()
 KEPT = 5
 """How many migrations of an instance that are over are kept."""
+LABEL_LENGTH = 63
+"""A Node's name may be longer than a label's value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +32,8 @@ class World:
     """The Pod that was made for it, as it is now."""
     source: Pod | None = None
     """The Pod that it left, by the hand-over's word."""
+    launchers: tuple[Pod, ...] = ()
+    """Pods that the instance controls, and those that it was granted."""
     is_turn: bool = False
     """Limits and those before it let it begin."""
     others: tuple[VirtualMachineInstanceMigration, ...] = ()
@@ -39,6 +45,10 @@ class World:
     """This process has made its Pod, or found it made."""
     deletes_sent: frozenset[str] = frozenset()
     """UIDs of Pods whose deletion was accepted and is not seen yet."""
+    is_vmi_told: bool = False
+    """The API server itself said, since the migration is as it is, that its instance is so, or is not there."""
+    absent: frozenset[str] = frozenset()
+    """Names of Pods of which it said, since the migration is as it is, that they are not there."""
 
     @property
     def uid(self) -> str:
@@ -61,14 +71,41 @@ class World:
         return moving is not None and moving.is_under_way and moving.migration_uid != self.uid
 
     @property
+    def rival(self) -> VirtualMachineInstanceMigration | None:
+        """Return another migration of the instance that is not over and goes before this one; None: this is the one."""
+        mine = _rank(self.migration)
+        unfinished = (one for one in self.others if one.status.phase not in FINAL)
+        return next((one for one in unfinished if _rank(one) < mine), None)
+
+    @property
     def can_move(self) -> bool:
         """Tell whether there is a guest that runs."""
-        vmi = self.vmi
-        return vmi is not None and vmi.status.phase == RUNNING and vmi.metadata.deletion_timestamp is None
+        return can_move(self.vmi)
 
     @property
     def is_vmi_over(self) -> bool:
         return self.vmi is None or is_final(self.vmi.status.phase)
+
+    @property
+    def target_pod(self) -> str:
+        """Name of the Pod that it goes to; "" when its instance is not there."""
+        vmi = self.vmi
+        return "" if vmi is None else target_name(vmi.metadata.name, vmi.metadata.uid, self.uid)
+
+    @property
+    def is_target_gone(self) -> bool:
+        """Tell whether its Pod does not exist, by the API server's word."""
+        return self.target is None and self.target_pod in self.absent
+
+    @property
+    def left(self) -> MigrationState | None:
+        """What is known of where it went from and to, when it is over and the instance may tell of others."""
+        return self.state or self.migration.status.migration_state
+
+    @property
+    def target_label(self) -> str:
+        """What the instance's label says of a target."""
+        return "" if self.vmi is None else self.vmi.metadata.labels.get(MIGRATION_TARGET_NODE, "")
 
     @property
     def is_target_down(self) -> bool:
@@ -80,6 +117,17 @@ class World:
         """Tell whether the run was given to the target."""
         moving, vmi = self.state, self.vmi
         return moving is not None and vmi is not None and moving.target_pod_uid in vmi.status.active_pods
+
+
+def can_move(vmi: VirtualMachineInstance | None) -> bool:
+    """Tell whether there is a guest that runs, and is to."""
+    return vmi is not None and vmi.status.phase == RUNNING and vmi.metadata.deletion_timestamp is None
+
+
+def _rank(migration: VirtualMachineInstanceMigration) -> tuple[bool, str, str]:
+    """Who of an instance's unfinished migrations is the one: whoever has begun, then the oldest."""
+    meta = migration.metadata
+    return migration.status.phase in (UNSET, PENDING), meta.creation_timestamp or "", meta.uid
 
 
 def target_name(vmi_name: str, vmi_uid: str, migration_uid: str) -> str:
@@ -126,9 +174,35 @@ class EndState:
 
 
 @dataclass(frozen=True, slots=True)
-class DeletePod:
+class DeleteTarget:
+    """Delete the Pod of a migration that has failed."""
+
     name: str
     uid: str
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteSource:
+    """Delete the Pod that a guest has left."""
+
+    name: str
+    uid: str
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class LookForVmi:
+    """Ask the API server, not the cache, how the instance is."""
+
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class LookForPod:
+    """Ask the API server, not the cache, whether a Pod exists."""
+
+    name: str
     because: str
 
 
@@ -136,6 +210,14 @@ class DeletePod:
 class DeleteMigration:
     name: str
     uid: str
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class LabelTarget:
+    """Name the target's node in a label of the instance, for other people's clients: nothing of ours reads it."""
+
+    node: str
     because: str
 
 
@@ -153,7 +235,11 @@ Action = (
     | HandOver
     | RequestAbort
     | EndState
-    | DeletePod
+    | DeleteTarget
+    | DeleteSource
+    | LookForVmi
+    | LookForPod
     | DeleteMigration
+    | LabelTarget
     | Unlabel
 )

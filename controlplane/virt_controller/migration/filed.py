@@ -1,0 +1,32 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How migrations are found by the instance that they move: an index of caches. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from controlplane.api.objects.meta import Node as Struct
+from controlplane.kube.cache import Peek
+
+BY_VMI = "vmi"
+"""Index of migrations by namespace/name of the instance that they move."""
+
+
+class _Spec(Struct, frozen=True, kw_only=True):
+    vmi_name: str = ""
+
+
+class _Named(Struct, frozen=True, kw_only=True):
+    spec: _Spec = _Spec()
+
+
+_named_decoder = msgspec.json.Decoder(_Named)
+
+
+def by_vmi(seen: Peek) -> Iterable[str]:
+    """File a migration under the instance that it moves."""
+    return (f"{seen.metadata.namespace}/{_named_decoder.decode(seen.raw).spec.vmi_name}",)

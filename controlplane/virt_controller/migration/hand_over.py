@@ -1,0 +1,52 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The hand-over: what an instance tells of migrations becomes this one. Pure.
+
+Nothing of a former one stays, fields that this version does not know neither.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from controlplane.api.objects.decode import encode
+from controlplane.api.objects.migration_state import MigrationState
+from controlplane.api.objects.pod import Pod
+from controlplane.virt_controller.migration.world import World
+
+
+def begin(world: World, target: Pod) -> MigrationState | None:
+    """Say who takes part; None when the run is not exactly one Pod's, whose name is known."""
+    granted = {} if world.vmi is None else world.vmi.status.active_pods
+    source = next((one for one in world.launchers if one.uid in granted), None)
+    if source is None or len(granted) != 1:
+        return None
+    return MigrationState(
+        migration_uid=world.uid,
+        source_node=granted[source.uid],
+        target_node=target.spec.node_name,
+        source_pod=source.metadata.name,
+        target_pod=target.metadata.name,
+        source_pod_uid=source.uid,
+        target_pod_uid=target.uid,
+        migration_configuration=world.configuration.migrations,
+    )
+
+
+def replace_state(raw: bytes, new: MigrationState) -> dict[str, Any]:
+    """Build the patch of a status that replaces all that is told of migrations. raw: the instance as it is."""
+    before = msgspec.json.decode(raw).get("status", {}).get("migrationState") or {}
+    return {"migrationState": {**dict.fromkeys(before), **_whole(before, encode(new))}}
+
+
+def _whole(before: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """Null what objects inside have more than the new ones: a merge patch goes into them."""
+    return {
+        name: {**dict.fromkeys(before[name]), **value}
+        if isinstance(value, dict) and isinstance(before.get(name), dict)
+        else value
+        for name, value in new.items()
+    }
