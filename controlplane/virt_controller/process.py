@@ -52,12 +52,14 @@ from controlplane.metrics import Metrics
 from controlplane.virt_controller.certificates.run import run as keep_certificates
 from controlplane.virt_controller.claims import BY_CLAIM, by_claim_of_vm, by_claim_of_vmi, reader_of
 from controlplane.virt_controller.data_volumes import reader_of as data_volumes_of
+from controlplane.virt_controller.evacuation.reconciler import EvacuationReconciler
 from controlplane.virt_controller.kubevirt.configuration import Configuration
 from controlplane.virt_controller.kubevirt.reconciler import KubeVirtReconciler
 from controlplane.virt_controller.metrics.machines import Machines
 from controlplane.virt_controller.metrics.transitions import Transitions
 from controlplane.virt_controller.migration.filed import BY_VMI, by_vmi
 from controlplane.virt_controller.migration.reconciler import MigrationReconciler
+from controlplane.virt_controller.migration_wakes import connect_evacuations, connect_migrations
 from controlplane.virt_controller.node.reconciler import NodeReconciler
 from controlplane.virt_controller.quarantine.marked import MarkedNodes
 from controlplane.virt_controller.quarantine.reconciler import ALL_NODES, QuarantineReconciler
@@ -73,7 +75,6 @@ from controlplane.virt_controller.wake import (
     connect_claims,
     connect_configuration,
     connect_data_volumes,
-    connect_migrations,
     connect_nodes,
     connect_replica_sets,
 )
@@ -205,6 +206,15 @@ class Process:
             claims=reader_of(claims),
             kept_from=self._marked,
         )
+        evacuation = EvacuationReconciler(
+            vmis=vmis,
+            nodes=nodes,
+            migrations=migrations,
+            api=api,
+            clock=self._clock,
+            events=self._events,
+            configuration=configuration,
+        )
         self._quarantine = QuarantineReconciler(
             nodes=nodes, vmis=vmis, api=api, clock=self._clock, events=self._events, configuration=configuration
         )
@@ -225,6 +235,7 @@ class Process:
             self._runner("replicaset", replica_set),
             self._runner("quarantine", self._quarantine),
             self._runner("migration", migration),
+            self._runner("evacuation", evacuation),
         )
         connect(
             vms=vms,
@@ -253,6 +264,7 @@ class Process:
             wake=runners[6].add,
         )
         migration.wake_by(runners[6].add)
+        connect_evacuations(migrations=migrations, vmis=vmis, nodes=nodes, wake=runners[7].add)
         connect_configuration(overlays[KUBEVIRT], vmis, runners[1].add)
         overlays[KUBEVIRT].subscribe(lambda key, _before, _after: runners[2].add(key))
         overlays[KUBEVIRT].subscribe(lambda _key, _before, _after: runners[5].add(ALL_NODES))

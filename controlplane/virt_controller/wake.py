@@ -17,9 +17,8 @@ VirtualMachineInstanceReplicaSet changed -> it
 VMI changed in what a set decides by -> the set that controls it; one that nobody controls, the sets of its namespace
 Node came, went, or its label says otherwise whether it takes machines -> the Node; what else happens to it is nobody's
 Lease of a node says another duration -> the Node
-VirtualMachineInstanceMigration changed -> it; it takes a place or takes none any more -> those whose turn it is then
-VMI changed, or a Pod that it controls -> its migrations that are not over; VMI went -> all of its migrations
-KubeVirt's configuration changed -> the migrations whose turn it is now
+
+Of migrations: migration_wakes.
 """
 
 from __future__ import annotations
@@ -35,7 +34,6 @@ from controlplane.api.objects.decode import DecodeError, decode
 from controlplane.api.objects.lease import node_of
 from controlplane.api.objects.meta import Node as Struct
 from controlplane.api.objects.meta import ObjectMeta
-from controlplane.api.objects.migration import FINAL, PENDING, UNSET
 from controlplane.api.objects.node import Node
 from controlplane.api.objects.phase import SCHEDULED
 from controlplane.api.objects.resources import (
@@ -45,7 +43,6 @@ from controlplane.api.objects.resources import (
 )
 from controlplane.engine.ports import Cache
 from controlplane.virt_controller.claims import BY_CLAIM, DATA_VOLUMES
-from controlplane.virt_controller.migration.filed import BY_VMI
 from controlplane.virt_controller.node.decide import duration_seconds
 from controlplane.virt_controller.node.reconciler import read_lease
 from controlplane.virt_controller.owner import controller_of
@@ -70,8 +67,6 @@ class _Configured(Struct, frozen=True, kw_only=True):
     spec: msgspec.Raw = msgspec.Raw(b"")
 
 
-WAITS_OR_IS_OVER = frozenset({UNSET, PENDING, *FINAL})
-"""Phases of migrations that count for no limit."""
 BY_NODE = "node"
 """Index of VMIs by status.nodeName; "" until they have one."""
 _claim_decoder = msgspec.json.Decoder(PersistentVolumeClaim)
@@ -106,7 +101,7 @@ def connect(
     def on_pod(key: Key, before: bytes | None, after: bytes | None) -> None:
         for raw in (before, after):
             if raw is not None:
-                for name in _controlling_vmis(raw):
+                for name in controlling_vmis(raw):
                     wake_vmi(Key(key.namespace, name))
         known = vmi_of(key)
         if known is not None:
@@ -153,7 +148,7 @@ def connect_configuration(kubevirts: Cache, vmis: Cache, wake_vmi: Wake) -> None
     """Subscribe for the VMI controller. vmis has the index BY_NODE."""
 
     def on_kubevirt(_key: Key, before: bytes | None, after: bytes | None) -> None:
-        if _spec(before) != _spec(after):
+        if spec_of(before) != spec_of(after):
             for vmi in list(vmis.indexed(BY_NODE, "")):
                 wake_vmi(vmi)
 
@@ -217,53 +212,6 @@ def connect_replica_sets(*, replica_sets: Cache, vmis: Cache, wake: Wake) -> Non
     vmis.subscribe(on_vmi)
 
 
-def connect_migrations(
-    *,
-    migrations: Cache,
-    vmis: Cache,
-    pods: Cache,
-    kubevirts: Cache,
-    next_in_turn: Callable[[], list[Key]],
-    wake: Wake,
-) -> None:
-    """Subscribe for the migration controller. migrations has the index BY_VMI."""
-
-    def wake_next() -> None:
-        for one in next_in_turn():
-            wake(one)
-
-    def on_migration(key: Key, before: bytes | None, after: bytes | None) -> None:
-        wake(key)
-        if _is_taking_a_place(before) != _is_taking_a_place(after) or after is None:
-            wake_next()
-
-    def on_vmi(key: Key, _before: bytes | None, after: bytes | None) -> None:
-        for one in list(migrations.indexed(BY_VMI, str(key))):
-            if after is None or not _is_over(migrations.get(one)):
-                wake(one)
-
-    def on_pod(key: Key, before: bytes | None, after: bytes | None) -> None:
-        for name in {name for raw in (before, after) if raw is not None for name in _controlling_vmis(raw)}:
-            on_vmi(Key(key.namespace, name), before, after or before)
-
-    def on_kubevirt(_key: Key, before: bytes | None, after: bytes | None) -> None:
-        if _spec(before) != _spec(after):
-            wake_next()
-
-    migrations.subscribe(on_migration)
-    vmis.subscribe(on_vmi)
-    pods.subscribe(on_pod)
-    kubevirts.subscribe(on_kubevirt)
-
-
-def _is_over(raw: bytes | None) -> bool:
-    return raw is not None and _phase_decoder.decode(raw).status.phase in FINAL
-
-
-def _is_taking_a_place(raw: bytes | None) -> bool:
-    return raw is not None and _phase_decoder.decode(raw).status.phase not in WAITS_OR_IS_OVER
-
-
 def _gist(raw: bytes | None) -> object:
     """What a claim says that somebody waits for: None that it is gone; else whether it is going, bound, and whose."""
     if raw is None:
@@ -283,11 +231,11 @@ def _fill(raw: bytes | None) -> object:
     return one.status.phase, one.trouble, controller_of(one.metadata), one.metadata.deletion_timestamp is None
 
 
-def _spec(raw: bytes | None) -> bytes | None:
+def spec_of(raw: bytes | None) -> bytes | None:
     return None if raw is None else bytes(_spec_decoder.decode(raw).spec)
 
 
-def _controlling_vmis(raw: bytes) -> list[str]:
+def controlling_vmis(raw: bytes) -> list[str]:
     owners = _decoder.decode(raw).metadata.owner_references
     return [one.name for one in owners if one.controller and one.kind == VIRTUAL_MACHINE_INSTANCE.kind]
 

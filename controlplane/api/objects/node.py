@@ -11,9 +11,13 @@ from controlplane.api.objects.meta import ObjectMeta
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 """Taint by which a person says that a node is off: what ran on it may be started elsewhere."""
 
+DRAIN = "kubevirt.io/drain"
+"""Taint by which a person wants all machines off a node. Deprecated: an eviction is the way."""
+
 
 class Taint(Struct, frozen=True, kw_only=True):
     key: str = ""
+    effect: str = ""
 
 
 class NodeSpec(Struct, frozen=True, kw_only=True):
@@ -29,3 +33,7 @@ class Node(Struct, frozen=True, kw_only=True):
     @property
     def is_out_of_service(self) -> bool:
         return any(one.key == OUT_OF_SERVICE for one in self.spec.taints)
+
+    @property
+    def is_drained(self) -> bool:
+        return any((one.key, one.effect) == (DRAIN, "NoSchedule") for one in self.spec.taints)

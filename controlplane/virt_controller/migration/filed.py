@@ -27,6 +27,11 @@ class _Named(Struct, frozen=True, kw_only=True):
 _named_decoder = msgspec.json.Decoder(_Named)
 
 
+def vmi_name_of(raw: bytes) -> str:
+    """Return the name of the instance that a migration moves."""
+    return _named_decoder.decode(raw).spec.vmi_name
+
+
 def by_vmi(seen: Peek) -> Iterable[str]:
     """File a migration under the instance that it moves."""
-    return (f"{seen.metadata.namespace}/{_named_decoder.decode(seen.raw).spec.vmi_name}",)
+    return (f"{seen.metadata.namespace}/{vmi_name_of(seen.raw)}",)

@@ -1,0 +1,31 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether an instance that is to leave its node gets a migration now, and what is said when it does not: pure."""
+
+from __future__ import annotations
+
+from controlplane.engine.plan import Plan
+from controlplane.virt_controller.evacuation.world import Action, BackOff, CreateMigration, World
+
+
+def decide(world: World) -> Plan[Action]:
+    """Choose the next step."""
+    if not _is_due(world):
+        return Plan()
+    left = world.waits_for
+    if left > 0:
+        return Plan(look_again_in=left)
+    return Plan((CreateMigration(world.next_name, because="it is to leave its node"),))
+
+
+def derive_telling(world: World) -> BackOff | None:
+    """Say that the next migration waits; None when it does not, or was told."""
+    failures = world.failures
+    if not _is_due(world) or world.waits_for <= 0 or world.told == failures[0].metadata.uid:
+        return None
+    return BackOff(failures[0].metadata.uid, len(failures))
+
+
+def _is_due(world: World) -> bool:
+    return world.is_to_leave and world.can_leave and not world.is_moving

@@ -1,0 +1,149 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The evacuation controller: reads the caches into a World, makes migrations. It chooses nothing.
+
+The key is an instance. Nothing of it is written; beside the migrations there is an Event for each back-off.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from kubevirt_api.names import EVACUATION_MIGRATION, MIGRATION_FINALIZER, VMI_NAME
+
+from controlplane.api.objects.decode import DecodeError, decode, decode_vmi
+from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.migration import VirtualMachineInstanceMigration
+from controlplane.api.objects.node import Node
+from controlplane.api.objects.resources import (
+    VIRTUAL_MACHINE_INSTANCE,
+    VIRTUAL_MACHINE_INSTANCE_MIGRATION,
+    Key,
+)
+from controlplane.engine.errors import AlreadyExists, Conflict, Unavailable
+from controlplane.engine.overlay import Overlay
+from controlplane.engine.plan import Plan, Problem
+from controlplane.engine.ports import Api, Clock
+from controlplane.virt_controller.evacuation.decide import decide, derive_telling
+from controlplane.virt_controller.evacuation.world import Action, BackOff, World
+from controlplane.virt_controller.migration.filed import BY_VMI
+from controlplane.virt_controller.tell import Events, Regarding
+from controlplane.virt_controller.vmi.launch import vmi_id
+
+log = logging.getLogger(__name__)
+
+
+class EvacuationReconciler:
+    def __init__(
+        self,
+        *,
+        vmis: Overlay,
+        nodes: Overlay,
+        migrations: Overlay,
+        api: Api,
+        clock: Clock,
+        events: Events,
+        configuration: Callable[[], KubeVirtConfiguration],
+    ) -> None:
+        """migrations has the index BY_VMI."""
+        self._vmis = vmis
+        self._nodes = nodes
+        self._migrations = migrations
+        self._api = api
+        self._clock = clock
+        self._events = events
+        self._configuration = configuration
+        self._told: dict[Key, str] = {}
+        self._made: dict[Key, Key] = {}
+        """The last migration that was made for an instance: an index of the cache does not know it at once."""
+
+    def observe(self, key: Key) -> World | None:
+        """Read the caches. Unavailable while they are not complete: then absence means nothing."""
+        if not (self._vmis.synced and self._nodes.synced and self._migrations.synced):
+            raise Unavailable(f"cannot judge whether {key} is to leave its node: not everything is known yet")
+        raw = self._vmis.get(key)
+        if raw is None:
+            self._told.pop(key, None)
+            self._made.pop(key, None)
+            return None
+        try:
+            vmi = decode_vmi(raw)
+        except DecodeError as error:
+            log.warning("object left alone: it does not fit its schema", extra={"key": str(key), "error": str(error)})
+            return None
+        node = self._nodes.get(Key("", vmi.status.node_name))
+        return World(
+            vmi=vmi,
+            node=None if node is None else decode(node, Node),
+            migrations=tuple(self._of(key)),
+            now=self._clock.now(),
+            configuration=self._configuration(),
+            told=self._told.get(key, ""),
+        )
+
+    def decide(self, world: World) -> Plan[Action]:
+        return decide(world)
+
+    def derive_status(self, world: World, problem: Problem[Action] | None) -> BackOff | None:
+        return derive_telling(world) if problem is None else None
+
+    async def apply(self, world: World, action: Action) -> None:
+        """Make the migration, unless the instance is not by the API server's word as it was decided on."""
+        meta = world.vmi.metadata
+        key, name = Key(meta.namespace, meta.name), action.name
+        found = (await self._api.get(VIRTUAL_MACHINE_INSTANCE, key))["metadata"]
+        if (found["uid"], found["resourceVersion"]) != (meta.uid, meta.resource_version):
+            raise Conflict(f"cannot evacuate VirtualMachineInstance {key}: it has changed meanwhile")
+        self._made[key] = Key(meta.namespace, name)
+        try:
+            await self._api.create(VIRTUAL_MACHINE_INSTANCE_MIGRATION, meta.namespace, build_migration(world, name))
+        except AlreadyExists as error:
+            # Another leader's, or ours from a write whose answer was lost: look at it, then decide again.
+            await self._api.get(VIRTUAL_MACHINE_INSTANCE_MIGRATION, Key(meta.namespace, name))
+            raise Conflict(str(error)) from error
+
+    async def write_status(self, world: World, status: BackOff) -> None:
+        key = Key(world.vmi.metadata.namespace, world.vmi.metadata.name)
+        self._told[key] = status.after
+        text = f"backing off: {status.failures} evacuation(s) of it in a row failed"
+        self._events.record(_regarding(world), "Warning", "MigrationBackoff", text, occurrence=status.after)
+
+    def tell_refusal(self, world: World, problem: Problem[Action]) -> None:
+        self._events.record(_regarding(world), "Warning", "FailedCreate", str(problem.error))
+
+    def _of(self, vmi: Key) -> list[VirtualMachineInstanceMigration]:
+        keys = {*self._migrations.indexed(BY_VMI, str(vmi)), *([self._made[vmi]] if vmi in self._made else [])}
+        found = []
+        for raw in map(self._migrations.get, sorted(keys)):
+            try:
+                one = None if raw is None else decode(raw, VirtualMachineInstanceMigration)
+            except DecodeError:
+                continue
+            if one is not None and one.spec.vmi_name == vmi.name:
+                found.append(one)
+        return found
+
+
+def build_migration(world: World, name: str) -> dict[str, Any]:
+    """Build the migration as an eviction of its instance asks for it."""
+    vmi = world.vmi
+    return {
+        "apiVersion": VIRTUAL_MACHINE_INSTANCE_MIGRATION.api_version,
+        "kind": VIRTUAL_MACHINE_INSTANCE_MIGRATION.kind,
+        "metadata": {
+            "name": name,
+            "namespace": vmi.metadata.namespace,
+            "labels": {VMI_NAME: vmi_id(vmi.metadata.name)},
+            "annotations": {EVACUATION_MIGRATION: vmi.status.node_name},
+            "finalizers": [MIGRATION_FINALIZER],
+        },
+        "spec": {"vmiName": vmi.metadata.name, "priority": world.priority},
+    }
+
+
+def _regarding(world: World) -> Regarding:
+    meta = world.vmi.metadata
+    return Regarding(VIRTUAL_MACHINE_INSTANCE, Key(meta.namespace, meta.name), meta.uid)

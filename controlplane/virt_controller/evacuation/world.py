@@ -1,0 +1,133 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the evacuation controller knows when it decides, and what it can do. Values only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import takewhile
+
+from kubevirt_api.condition_types import LIVE_MIGRATABLE
+from kubevirt_api.names import EVACUATION_MIGRATION
+
+from controlplane.api.objects import conditions
+from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.migration import (
+    FAILED,
+    FINAL,
+    SYSTEM_CRITICAL,
+    SYSTEM_MAINTENANCE,
+    VirtualMachineInstanceMigration,
+)
+from controlplane.api.objects.node import Node
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.virt_controller.migration.world import can_move
+from controlplane.virt_controller.stamps import read_stamp
+
+DEFAULTS = KubeVirtConfiguration()
+MIGRATES = ("LiveMigrate", "LiveMigrateIfPossible")
+EVICTION_SOURCE, DESCHEDULER = "kubevirt.io/eviction-source", "descheduler"
+"""Annotation of an instance, and its value when it is to leave for a descheduler's sake, which can wait."""
+PREFIX = "kubevirt-evacuation-"
+FIRST_SECONDS, MOST_DOUBLINGS = 20.0, 4
+"""Back-off after a first failure, doubled with each that is kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    vmi: VirtualMachineInstance
+    node: Node | None = None
+    """The one that it is on."""
+    migrations: tuple[VirtualMachineInstanceMigration, ...] = ()
+    """Of this instance."""
+    now: float
+    """Seconds since the epoch."""
+    configuration: KubeVirtConfiguration = DEFAULTS
+    told: str = ""
+    """After which failed migration it was told that the next one waits."""
+
+    @property
+    def is_to_leave(self) -> bool:
+        """Tell whether somebody wants its node without it."""
+        node = self.vmi.status.node_name
+        if not node:
+            return False
+        is_drained = self.node is not None and self.node.is_drained
+        return self.vmi.status.evacuation_node_name == node or is_drained
+
+    @property
+    def can_leave(self) -> bool:
+        """Tell whether it runs in one Pod, is to, and may and can be moved."""
+        vmi, status = self.vmi, self.vmi.status
+        strategy = vmi.spec.eviction_strategy or self.configuration.eviction_strategy
+        is_running = can_move(vmi) and len(status.active_pods) == 1
+        return is_running and strategy in MIGRATES and conditions.is_true(status.conditions, LIVE_MIGRATABLE)
+
+    @property
+    def is_moving(self) -> bool:
+        """Tell whether a migration of it is not over, whoever made it."""
+        state = self.vmi.status.migration_state
+        is_unfinished = any(one.status.phase not in FINAL for one in self.migrations)
+        return is_unfinished or (state is not None and state.is_under_way)
+
+    @property
+    def failures(self) -> list[VirtualMachineInstanceMigration]:
+        """List those that were made here and failed, the last one first, back to one that did not fail."""
+        ours = [one for one in self.migrations if EVACUATION_MIGRATION in one.metadata.annotations]
+        ours.sort(key=lambda one: number_of(self.vmi, one.metadata.name), reverse=True)
+        return list(takewhile(lambda one: one.status.phase == FAILED, ours))
+
+    @property
+    def waits_for(self) -> float:
+        """Return for how many seconds more nothing is tried, because of failures."""
+        failures = self.failures
+        if not failures:
+            return 0.0
+        pause = FIRST_SECONDS * 2.0 ** min(len(failures) - 1, MOST_DOUBLINGS)
+        since = self.now - max(map(ended_at, failures))
+        return min(pause, max(0.0, pause - since))
+
+    @property
+    def next_name(self) -> str:
+        """Name the next one: the same for everybody who knows of the same ones, so that a second create collides."""
+        last = max((number_of(self.vmi, one.metadata.name) for one in self.migrations), default=0)
+        return f"{_stem(self.vmi)}{last + 1}"
+
+    @property
+    def priority(self) -> str:
+        is_tidying = self.vmi.metadata.annotations.get(EVICTION_SOURCE) == DESCHEDULER
+        return SYSTEM_MAINTENANCE if is_tidying else SYSTEM_CRITICAL
+
+
+def number_of(vmi: VirtualMachineInstance, name: str) -> int:
+    """Return which of its evacuations has a name; 0 for what is none."""
+    number = name.removeprefix(_stem(vmi))
+    return int(number) if number != name and number.isascii() and number.isdecimal() and len(number) < 10 else 0
+
+
+def ended_at(migration: VirtualMachineInstanceMigration) -> float:
+    """Return when a migration failed; long ago when nobody can tell."""
+    times = (one for one in migration.status.phase_transition_timestamps if one.phase == FAILED)
+    return next((read_stamp(one.phase_transition_timestamp) or 0.0 for one in times), 0.0)
+
+
+def _stem(vmi: VirtualMachineInstance) -> str:
+    return f"{PREFIX}{vmi.metadata.uid.replace('-', '')[:8]}-"
+
+
+@dataclass(frozen=True, slots=True)
+class CreateMigration:
+    name: str
+    because: str
+
+
+Action = CreateMigration
+
+
+@dataclass(frozen=True, slots=True)
+class BackOff:
+    """What there is to tell: the next migration waits, because this one failed."""
+
+    after: str
+    failures: int

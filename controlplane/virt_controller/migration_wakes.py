@@ -1,0 +1,115 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which change wakes which key, of migrations and of instances that are to leave their node. See wake.
+
+VirtualMachineInstanceMigration changed -> it; it takes a place or takes none any more -> those whose turn it is then
+VMI changed, or a Pod that it controls -> its migrations that are not over; VMI went -> all of its migrations
+KubeVirt's configuration changed -> the migrations whose turn it is now
+VMI that is to leave its node changed, a migration of it, or whether its Node is to be drained -> its evacuation
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from controlplane.api.objects.meta import Node as Struct
+from controlplane.api.objects.migration import FINAL, PENDING, UNSET
+from controlplane.api.objects.node import Node
+from controlplane.api.objects.resources import Key
+from controlplane.engine.ports import Cache
+from controlplane.virt_controller.migration.filed import BY_VMI, vmi_name_of
+from controlplane.virt_controller.wake import BY_NODE, Wake, controlling_vmis, spec_of
+
+
+class _Status(Struct, frozen=True, kw_only=True):
+    phase: str = ""
+    node_name: str = ""
+    evacuation_node_name: str = ""
+
+
+class _Seen(Struct, frozen=True, kw_only=True):
+    status: _Status = _Status()
+
+
+_decoder = msgspec.json.Decoder(_Seen)
+_node_decoder = msgspec.json.Decoder(Node)
+NOTHING = _Status()
+TAKES_NO_PLACE = frozenset({UNSET, PENDING, *FINAL})
+"""Phases of migrations that count for no limit."""
+
+
+def connect_migrations(
+    *,
+    migrations: Cache,
+    vmis: Cache,
+    pods: Cache,
+    kubevirts: Cache,
+    next_in_turn: Callable[[], list[Key]],
+    wake: Wake,
+) -> None:
+    """Subscribe for the migration controller. migrations has the index BY_VMI."""
+
+    def wake_next() -> None:
+        for one in next_in_turn():
+            wake(one)
+
+    def on_migration(key: Key, before: bytes | None, after: bytes | None) -> None:
+        wake(key)
+        if after is None or _takes_a_place(before) != _takes_a_place(after):
+            wake_next()
+
+    def on_vmi(key: Key, _before: bytes | None, after: bytes | None) -> None:
+        for one in list(migrations.indexed(BY_VMI, str(key))):
+            if after is None or _read(migrations.get(one)).phase not in FINAL:
+                wake(one)
+
+    def on_pod(key: Key, before: bytes | None, after: bytes | None) -> None:
+        for name in {name for raw in (before, after) if raw is not None for name in controlling_vmis(raw)}:
+            on_vmi(Key(key.namespace, name), None, after or before)
+
+    def on_kubevirt(_key: Key, before: bytes | None, after: bytes | None) -> None:
+        if spec_of(before) != spec_of(after):
+            wake_next()
+
+    migrations.subscribe(on_migration)
+    vmis.subscribe(on_vmi)
+    pods.subscribe(on_pod)
+    kubevirts.subscribe(on_kubevirt)
+
+
+def connect_evacuations(*, migrations: Cache, vmis: Cache, nodes: Cache, wake: Wake) -> None:
+    """Subscribe for the evacuation controller. vmis has the index BY_NODE."""
+
+    def on_vmi(key: Key, before: bytes | None, after: bytes | None) -> None:
+        was, now = _read(before), _read(after)
+        is_marked = was.evacuation_node_name or now.evacuation_node_name
+        if is_marked or (now.node_name and _is_drained(nodes.get(Key("", now.node_name)))):
+            wake(key)
+
+    def on_migration(key: Key, before: bytes | None, after: bytes | None) -> None:
+        for name in {vmi_name_of(raw) for raw in (before, after) if raw is not None}:
+            wake(Key(key.namespace, name))
+
+    def on_node(key: Key, before: bytes | None, after: bytes | None) -> None:
+        if _is_drained(before) != _is_drained(after):
+            for vmi in list(vmis.indexed(BY_NODE, key.name)):
+                wake(vmi)
+
+    vmis.subscribe(on_vmi)
+    migrations.subscribe(on_migration)
+    nodes.subscribe(on_node)
+
+
+def _read(raw: bytes | None) -> _Status:
+    return NOTHING if raw is None else _decoder.decode(raw).status
+
+
+def _takes_a_place(raw: bytes | None) -> bool:
+    return raw is not None and _read(raw).phase not in TAKES_NO_PLACE
+
+
+def _is_drained(raw: bytes | None) -> bool:
+    return raw is not None and _node_decoder.decode(raw).is_drained
