@@ -48,7 +48,7 @@ class Memory:
     """resourceVersion of each Node as the API server itself said it was."""
     granted: frozenset[str] = frozenset()
     last_words: dict[str, Pod] = field(default_factory=dict)
-    """Granted Pods that ended and were removed, by UID."""
+    """Granted Pods, and one that a migration goes to, that ended and were removed, by UID."""
     pods: frozenset[Key] = frozenset()
     """What is looked at for this VMI: what happens to one of these is its business, whatever it says of its owner."""
     heard: dict[str, Trouble] = field(default_factory=dict)
@@ -119,7 +119,7 @@ class Memories:
         """Take in which Pods are looked at for a VMI, and that there are some."""
         memory = self.of(vmi)
         memory.begun = max([memory.begun, *(_attempt_of(pod, vmi) for pod in pods)])
-        memory.granted = frozenset(vmi.status.active_pods)
+        memory.granted = frozenset(vmi.status.active_pods) | _targets(vmi)
         memory.pod_uids = frozenset(pod.uid for pod in pods)
         seen = frozenset({*names(vmi), *(Key(pod.metadata.namespace, pod.metadata.name) for pod in pods)})
         for gone in memory.pods - seen:
@@ -175,6 +175,12 @@ def names(vmi: VirtualMachineInstance) -> list[Key]:
     moved = () if moving is None else (moving.source_pod, moving.target_pod)
     found = [*(pod_name(vmi, number) for number in attempts(vmi)), *moved]
     return [Key(vmi.metadata.namespace, name) for name in dict.fromkeys(found) if name]
+
+
+def _targets(vmi: VirtualMachineInstance) -> frozenset[str]:
+    """Return the UID of the Pod that a migration goes to, which may be given the run yet."""
+    moving = vmi.status.migration_state
+    return frozenset() if moving is None or not moving.target_pod_uid else frozenset({moving.target_pod_uid})
 
 
 def _attempt_of(pod: Pod, vmi: VirtualMachineInstance) -> int:

@@ -53,6 +53,6 @@ def give(world: World, moving: MigrationState) -> VirtualMachineInstanceStatus:
 
 
 def _is_target_over(world: World, moving: MigrationState) -> bool:
-    return any(
-        one.is_over or one.compute.terminated is not None for one in world.pods if one.uid == moving.target_pod_uid
-    )
+    """Tell whether nothing can run in the target's Pod any more, by what its kubelet says or said last."""
+    known = (one for one in (*world.pods, *world.last_words) if one.uid == moving.target_pod_uid)
+    return any(one.is_over or one.compute.terminated is not None for one in known)

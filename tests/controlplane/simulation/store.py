@@ -20,6 +20,7 @@ from controlplane.api.objects.resources import (
     POD,
     VIRTUAL_MACHINE,
     VIRTUAL_MACHINE_INSTANCE,
+    VIRTUAL_MACHINE_INSTANCE_MIGRATION,
     VIRTUAL_MACHINE_INSTANCE_REPLICA_SET,
     Key,
     Resource,
@@ -30,7 +31,12 @@ from tests.controlplane.simulation.clock import SimulatedClock
 
 Json = dict[str, Any]
 
-WITH_STATUS = (VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, VIRTUAL_MACHINE_INSTANCE_REPLICA_SET)
+WITH_STATUS = (
+    VIRTUAL_MACHINE,
+    VIRTUAL_MACHINE_INSTANCE,
+    VIRTUAL_MACHINE_INSTANCE_REPLICA_SET,
+    VIRTUAL_MACHINE_INSTANCE_MIGRATION,
+)
 RESOURCES = (VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, POD, NODE, LEASE)
 WITH_SETS = (*RESOURCES, VIRTUAL_MACHINE_INSTANCE_REPLICA_SET)
 """For worlds with replica sets; the others do without another cache in each process."""

@@ -1,0 +1,257 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A guest that runs on node-1, its migration, the two controllers that see to both, and what everybody else does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kubevirt_api.names import MIGRATION_FINALIZER, SCHEDULABLE, VMI_FINALIZER
+
+from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.migration_state import MigrationConfiguration
+from controlplane.api.objects.resources import (
+    NODE,
+    POD,
+    VIRTUAL_MACHINE_INSTANCE,
+    VIRTUAL_MACHINE_INSTANCE_MIGRATION,
+    Key,
+    Resource,
+)
+from controlplane.engine.errors import Unavailable
+from controlplane.engine.overlay import RememberingApi
+from controlplane.engine.plan import Outcome
+from controlplane.engine.reconcile import reconcile
+from controlplane.virt_controller.evacuation.reconciler import EvacuationReconciler
+from controlplane.virt_controller.migration.reconciler import MigrationReconciler
+from controlplane.virt_controller.vmi.reconciler import VmiReconciler
+from tests.controlplane.simulation.store import Json, Store
+from tests.controlplane.virt_controller.small_world import SmallWorld, StoreApi
+
+RESOURCES = (VIRTUAL_MACHINE_INSTANCE, VIRTUAL_MACHINE_INSTANCE_MIGRATION, POD, NODE)
+WEB, JOB = Key("default", "web"), Key("default", "job")
+STAMP = "2026-01-01T00:00:00Z"
+UP = {"phase": "Running", "containerStatuses": [{"name": "compute", "state": {"running": {"startedAt": STAMP}}}]}
+ENDED = {"phase": "Failed", "containerStatuses": [{"name": "compute", "state": {"terminated": {"exitCode": 137}}}]}
+MIGRATABLE = [{"type": "LiveMigratable", "status": "True"}]
+
+
+class LossyApi(StoreApi):
+    """Carries out what it is asked for, and loses the answers to some of it."""
+
+    lost: str = ""
+
+    async def create(self, resource: Resource, namespace: str, body: Json) -> Json:
+        return self._answer(f"create {resource.kind}", await super().create(resource, namespace, body))
+
+    async def patch(self, resource: Resource, key: Key, patch: Mapping[str, Any], **options: Any) -> Json:
+        verb = "patch status of" if options.get("subresource") else "patch"
+        return self._answer(f"{verb} {resource.kind}", await super().patch(resource, key, patch, **options))
+
+    def _answer(self, call: str, answer: Json) -> Json:
+        if call == self.lost:
+            raise Unavailable("no answer")
+        return answer
+
+
+class Stage(SmallWorld):
+    """See above. Each step of somebody else's is a method; `work` lets virt-controller do all that there is to do."""
+
+    def __init__(self, store: Store | None = None) -> None:
+        """store: another one's, for a second virt-controller on the same objects."""
+        super().__init__(RESOURCES, store)
+        self.direct = self.lossy = LossyApi(self.store)
+        self.api = RememberingApi(self.direct, self.overlays)
+        self.configuration = KubeVirtConfiguration()
+        self.reconciler, self.vmi_reconciler, self.evacuation = self.another()
+        if store is None:
+            for number in (1, 2, 3):
+                labels = {SCHEDULABLE: "true"}
+                self.store.create(NODE, "", {"metadata": {"name": f"node-{number}", "labels": labels}, "spec": {}})
+        self.start()
+
+    def another(self) -> tuple[MigrationReconciler, VmiReconciler, EvacuationReconciler]:
+        """A process that knows nothing yet."""
+        parts: dict[str, Any] = {
+            "vmis": self.overlays[VIRTUAL_MACHINE_INSTANCE],
+            "api": self.api,
+            "clock": self.clock,
+            "events": self.told,
+            "configuration": lambda: self.configuration,
+        }
+        pods, nodes = self.overlays[POD], self.overlays[NODE]
+        migrations = self.overlays[VIRTUAL_MACHINE_INSTANCE_MIGRATION]
+        return (
+            MigrationReconciler(**parts, migrations=migrations, pods=pods, launcher_image="launcher:2"),
+            VmiReconciler(**parts, pods=pods, nodes=nodes, launcher_image="launcher:1"),
+            EvacuationReconciler(**parts, nodes=nodes, migrations=migrations),
+        )
+
+    async def work(self, *names: str) -> Outcome:
+        """Let virt-controller do all that there is to do about the instances and their migrations."""
+        self.calls.clear()
+        outcome = Outcome()
+        for _unused in range(6):
+            before = self.store.version
+            for key, _body in self.store.list(VIRTUAL_MACHINE_INSTANCE_MIGRATION):
+                found = await reconcile(self.reconciler, key)
+                outcome = found if key == JOB or key.name in names else outcome
+                self.catch_up()
+            for key, _body in self.store.list(VIRTUAL_MACHINE_INSTANCE):
+                await reconcile(self.vmi_reconciler, key)
+                self.catch_up()
+            if self.store.version == before:
+                break
+        return outcome
+
+    async def run_guest(self, name: str = "web", node: str = "node-1", spec: Json | None = None) -> None:
+        """Have a guest that runs."""
+        key = Key("default", name)
+        self.store.create(
+            VIRTUAL_MACHINE_INSTANCE,
+            "default",
+            {
+                "metadata": {"name": name, "finalizers": [VMI_FINALIZER]},
+                "spec": {"domain": {"memory": {"guest": "64Mi"}}, **(spec or {})},
+            },
+        )
+        self.catch_up()
+        await reconcile(self.vmi_reconciler, key)
+        self.catch_up()
+        uid = self.instance(key)["metadata"]["uid"]
+        (pod,) = [one for one, body in self.store.list(POD) if body["metadata"]["ownerReferences"][0]["uid"] == uid]
+        self.set_pod(pod, node=node)
+        await reconcile(self.vmi_reconciler, key)
+        self.tell_instance({"phase": "Running", "conditions": MIGRATABLE}, key)
+
+    def migrate(self, name: str = "job", vmi: str = "web", **spec: Any) -> None:
+        meta = {"name": name, "finalizers": [MIGRATION_FINALIZER]}
+        body = {"metadata": meta, "spec": {"vmiName": vmi, **spec}}
+        self.store.create(VIRTUAL_MACHINE_INSTANCE_MIGRATION, "default", body)
+        self.catch_up()
+
+    async def until(self, phase: str) -> None:
+        """Go on to a phase, with everybody doing their part."""
+        if not self.store.list(VIRTUAL_MACHINE_INSTANCE):
+            await self.run_guest()
+        if self.store.find(VIRTUAL_MACHINE_INSTANCE_MIGRATION, JOB) is None:
+            self.migrate()
+        await self.work()
+        steps = {
+            "Scheduling": None,
+            "PreparingTarget": self.bring_up_target,
+            "TargetReady": self.open_door,
+            "Running": self.begin,
+            "ready": self.arrive,
+            "Succeeded": self.leave,
+        }
+        for reached, step in steps.items():
+            if step is not None:
+                step()
+                await self.work()
+            if reached == phase:
+                return
+        raise AssertionError(phase)
+
+    # the scheduler, the kubelet
+    def set_pod(self, key: Key, status: Json = UP, node: str | None = None) -> None:
+        uid = self.store.get(POD, key)["metadata"]["uid"]
+        self.store.set_pod(key, uid, status=status, node=node)
+        self.catch_up()
+
+    def bring_up_target(self) -> None:
+        self.set_pod(self.target, node="node-2")
+
+    def end_pod(self, key: Key) -> None:
+        self.set_pod(key, ENDED)
+
+    def lose_pod(self, key: Key) -> None:
+        self.store.delete(POD, key, grace_period_seconds=0)
+        self.catch_up()
+
+    # the target's virt-handler
+    def open_door(self) -> None:
+        self.tell(targetNodeAddress="10.0.0.2", targetDirectMigrationNodePorts={"4321": 0})
+
+    def arrive(self) -> None:
+        self.tell(targetNodeDomainDetected=True, targetNodeDomainReadyTimestamp=STAMP)
+
+    # the source's
+    def begin(self) -> None:
+        self.tell(startTimestamp=STAMP, mode="PreCopy")
+
+    def leave(self) -> None:
+        self.tell(completed=True, endTimestamp=STAMP)
+
+    def fail(self, why: str = "the tunnel broke") -> None:
+        self.tell(failed=True, completed=True, failureReason=why, endTimestamp=STAMP)
+
+    def tell(self, **fields: Any) -> None:
+        self.tell_instance({"migrationState": fields})
+
+    # people
+    def cancel(self) -> None:
+        self.store.delete(VIRTUAL_MACHINE_INSTANCE_MIGRATION, JOB)
+        self.catch_up()
+
+    def cancel_unseen(self) -> None:
+        """No cache hears of it yet."""
+        self.store.delete(VIRTUAL_MACHINE_INSTANCE_MIGRATION, JOB)
+
+    def limit(self, cluster: int = 5, node: int = 2) -> KubeVirtConfiguration:
+        settings = MigrationConfiguration(
+            parallel_migrations_per_cluster=cluster, parallel_outbound_migrations_per_node=node
+        )
+        return KubeVirtConfiguration(migrations=settings)
+
+    def delete_instance(self) -> None:
+        self.store.delete(VIRTUAL_MACHINE_INSTANCE, WEB)
+        self.catch_up()
+
+    def tell_instance(self, status: Json, key: Key = WEB) -> None:
+        self.store.patch(VIRTUAL_MACHINE_INSTANCE, key, {"status": status}, subresource="status")
+        self.catch_up()
+
+    # what there is
+    def instance(self, key: Key = WEB) -> Json:
+        return self.store.get(VIRTUAL_MACHINE_INSTANCE, key)
+
+    def phase(self, key: Key = JOB) -> str:
+        """Phase of a migration; "gone"."""
+        found = self.store.find(VIRTUAL_MACHINE_INSTANCE_MIGRATION, key)
+        return "gone" if found is None else found.get("status", {}).get("phase", "")
+
+    @property
+    def job(self) -> Json:
+        return self.store.get(VIRTUAL_MACHINE_INSTANCE_MIGRATION, JOB)
+
+    @property
+    def status(self) -> Json:
+        status: Json = self.instance()["status"]
+        return status
+
+    @property
+    def state(self) -> Json:
+        state: Json = self.status.get("migrationState", {})
+        return state
+
+    @property
+    def pods(self) -> list[Key]:
+        """Pods that are there and not going."""
+        return [key for key, body in self.store.list(POD) if "deletionTimestamp" not in body["metadata"]]
+
+    @property
+    def target(self) -> Key:
+        (found,) = [key for key, body in self.store.list(POD) if "-m0" in key.name]
+        return found
+
+    @property
+    def source(self) -> Key:
+        (found,) = [key for key, body in self.store.list(POD) if key.name.endswith("-1")]
+        return found
+
+    @property
+    def reasons(self) -> list[str]:
+        return [reason for _key, reason, _message in self.told.events]

@@ -1,0 +1,483 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A migration on a store with rules: whole, failed, cancelled, doubted; the two virt-handlers are played."""
+
+from __future__ import annotations
+
+import pytest
+from kubevirt_api.names import MIGRATION_JOB, MIGRATION_JOB_NAME, MIGRATION_TARGET_NODE
+
+from controlplane.api.objects.resources import (
+    POD,
+    VIRTUAL_MACHINE_INSTANCE,
+    VIRTUAL_MACHINE_INSTANCE_MIGRATION,
+    Key,
+)
+from controlplane.engine.errors import Forbidden, Unavailable
+from controlplane.engine.reconcile import reconcile
+from tests.controlplane.virt_controller.migration.stage import JOB, WEB, Stage
+
+PHASES = ("Scheduling", "PreparingTarget", "TargetReady", "Running", "ready")
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return Stage()
+
+
+async def test_a_guest_moves(stage: Stage) -> None:
+    await stage.until("PreparingTarget")
+    source, target = stage.source, stage.target
+    assert stage.instance()["metadata"]["labels"][MIGRATION_TARGET_NODE] == "node-2"
+    assert stage.phase() == "PreparingTarget"
+    stage.open_door()
+    await stage.work()
+    assert stage.phase() == "TargetReady"
+    stage.begin()
+    await stage.work()
+    assert stage.phase() == "Running"
+    stage.arrive()
+    await stage.work()
+    assert stage.phase() == "Running"
+    assert stage.status["nodeName"] == "node-1"
+    stage.leave()
+    await stage.work()
+
+    uid = stage.store.get(POD, target)["metadata"]["uid"]
+    status, meta = stage.status, stage.instance()["metadata"]
+    assert (status["nodeName"], status["activePods"], status["epoch"]) == ("node-2", {uid: "node-2"}, 2)
+    assert status["launcherContainerImageVersion"] == "launcher:2"
+    assert meta["labels"] == {"kubevirt.io/nodeName": "node-2"}
+    assert stage.pods == [target]
+    assert "deletionTimestamp" in stage.store.get(POD, source)["metadata"]
+    job = stage.job
+    assert "finalizers" not in job["metadata"]
+    assert job["status"]["phase"] == "Succeeded"
+    assert job["status"]["migrationState"] == stage.state
+    entered = [one["phase"] for one in job["status"]["phaseTransitionTimestamps"]]
+    assert entered == [
+        "Pending",
+        "Scheduling",
+        "Scheduled",
+        "PreparingTarget",
+        "TargetReady",
+        "Running",
+        "Succeeded",
+    ]
+    told = [reason for reason in stage.reasons if reason != "SuccessfulDelete"]
+    assert told == ["SuccessfulCreate", "SuccessfulHandOver", "SuccessfulMigration"]
+
+
+async def test_the_target_pod_is_a_launcher_of_this_migration(stage: Stage) -> None:
+    await stage.run_guest(spec={"nodeSelector": {"zone": "a"}})
+    stage.migrate(addedNodeSelector={"zone": "b", "disk": "fast"})
+    await stage.work()
+    pod, uid = stage.store.get(POD, stage.target), stage.job["metadata"]["uid"]
+    assert pod["metadata"]["labels"][MIGRATION_JOB] == uid
+    assert pod["metadata"]["annotations"][MIGRATION_JOB_NAME] == "job"
+    assert (pod["spec"]["nodeSelector"]["zone"], pod["spec"]["nodeSelector"]["disk"]) == ("a", "fast")
+    (term,) = pod["spec"]["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    assert term["topologyKey"] == "kubernetes.io/hostname"
+    assert pod["spec"]["containers"][0]["image"] == "launcher:2"
+    assert len(stage.target.name) <= 63
+
+
+async def test_a_second_migration_replaces_all_that_was_told_of_the_first(stage: Stage) -> None:
+    await stage.until("Running")
+    stage.fail()
+    stage.tell(somethingNew={"of": "a later version"}, abortStatus="Failed")
+    await stage.work()
+    stage.migrate("again")
+    await stage.work()
+    stage.set_pod(next(key for key in stage.pods if "-m0" in key.name), node="node-3")
+    await stage.work()
+    assert stage.phase(Key("default", "again")) == "PreparingTarget"
+    assert set(stage.state) == {
+        "migrationUid",
+        "sourceNode",
+        "targetNode",
+        "sourcePod",
+        "targetPod",
+        "sourcePodUID",
+        "targetPodUID",
+        "migrationConfiguration",
+    }
+
+
+@pytest.mark.parametrize("phase", PHASES)
+async def test_one_that_fails_leaves_the_guest_where_it_is(stage: Stage, phase: str) -> None:
+    await stage.until(phase)
+    if phase == "Scheduling":
+        stage.end_pod(stage.target)
+    else:
+        stage.fail()
+    await stage.work()
+    assert stage.phase() == "Failed"
+    assert stage.status["nodeName"] == "node-1"
+    assert stage.status["phase"] == "Running"
+    assert stage.pods == [stage.source]
+    assert MIGRATION_TARGET_NODE not in stage.instance()["metadata"].get("labels", {})
+    assert "finalizers" not in stage.job["metadata"]
+    assert stage.reasons.count("FailedMigration") == 1
+
+
+@pytest.mark.parametrize("phase", ["Scheduling", "PreparingTarget", "TargetReady"])
+async def test_one_that_is_cancelled_before_anything_is_sent_is_over_at_once(stage: Stage, phase: str) -> None:
+    await stage.until(phase)
+    stage.cancel()
+    await stage.work()
+    assert stage.phase() == "gone"
+    assert stage.pods == [stage.source]
+    assert stage.status["nodeName"] == "node-1"
+    assert "SuccessfulAbortMigration" in stage.reasons
+    if phase != "Scheduling":
+        assert stage.state["failed"]
+
+
+async def test_one_that_waits_is_cancelled_at_once(stage: Stage) -> None:
+    await stage.run_guest()
+    stage.migrate()
+    await reconcile(stage.reconciler, Key("default", "no"))
+    stage.cancel()
+    await stage.work()
+    assert stage.phase() == "gone"
+    assert stage.pods == [stage.source]
+
+
+async def test_one_that_is_sent_is_cancelled_by_its_source(stage: Stage) -> None:
+    await stage.until("Running")
+    stage.cancel()
+    await stage.work()
+    assert stage.phase() == "Running"
+    assert stage.state["abortRequested"]
+    assert not stage.state.get("failed")
+    assert stage.target in stage.pods
+    stage.tell(abortStatus="Succeeded")
+    stage.fail("cancelled")
+    await stage.work()
+    assert stage.phase() == "gone"
+    assert stage.pods == [stage.source]
+
+
+async def test_one_that_is_cancelled_too_late_succeeds(stage: Stage) -> None:
+    await stage.until("ready")
+    stage.leave()
+    stage.cancel()
+    await stage.work()
+    assert stage.phase() == "gone"
+    assert stage.status["nodeName"] == "node-2"
+    assert stage.pods == [stage.target]
+    assert "abortRequested" not in stage.state
+
+
+async def test_a_dead_source_is_the_death_of_the_guest(stage: Stage) -> None:
+    await stage.until("Running")
+    stage.end_pod(stage.source)
+    await stage.work()
+    assert stage.status["phase"] == "Failed"
+    assert stage.status["nodeName"] == "node-1"
+    assert stage.phase() == "Failed"
+    assert stage.target not in stage.pods
+
+
+async def test_a_dead_source_whose_target_has_all_is_the_end_of_the_migration(stage: Stage) -> None:
+    await stage.until("ready")
+    stage.end_pod(stage.source)
+    await stage.work()
+    assert (stage.status["phase"], stage.status["nodeName"], stage.status["epoch"]) == ("Running", "node-2", 2)
+    assert stage.state["completed"]
+    assert stage.phase() == "Succeeded"
+
+
+async def test_a_dead_source_whose_target_has_ended_is_the_death_of_the_guest(stage: Stage) -> None:
+    await stage.until("ready")
+    target = stage.target
+    uid = stage.store.get(POD, target)["metadata"]["uid"]
+    stage.store.set_pod(target, uid, status={"phase": "Failed"})
+    stage.end_pod(stage.source)
+    await reconcile(stage.vmi_reconciler, WEB)
+    assert stage.status["phase"] == "Failed"
+
+
+async def test_a_target_that_ended_and_was_removed_gets_nothing(stage: Stage) -> None:
+    """What the kubelet said last counts, when the Pod is gone as well."""
+    await stage.until("ready")
+    stage.set_pod(stage.target, {"phase": "Failed"})
+    await reconcile(stage.vmi_reconciler, WEB)
+    stage.catch_up()
+    stage.lose_pod(stage.target)
+    stage.end_pod(stage.source)
+    await reconcile(stage.vmi_reconciler, WEB)
+    assert stage.status["phase"] == "Failed"
+    assert stage.status["nodeName"] == "node-1"
+
+
+@pytest.mark.parametrize("phase", PHASES)
+async def test_an_instance_that_is_deleted_takes_both_pods_and_the_migration_with_it(stage: Stage, phase: str) -> None:
+    await stage.until(phase)
+    stage.delete_instance()
+    await stage.work()
+    assert stage.pods == []
+    for key, body in stage.store.list(POD):
+        stage.end_pod(key)
+        stage.store.finish_pod(key, body["metadata"]["uid"])
+        stage.catch_up()
+        await stage.work()
+    assert stage.store.list(VIRTUAL_MACHINE_INSTANCE) == []
+    assert stage.phase() == "gone"
+
+
+async def test_an_instance_that_is_deleted_when_its_guest_has_left_is_ended_where_it_is(stage: Stage) -> None:
+    await stage.until("ready")
+    stage.leave()
+    stage.delete_instance()
+    await stage.work()
+    assert stage.status["nodeName"] == "node-2"
+    assert stage.pods == []
+
+
+async def test_one_whose_instance_is_not_seen_yet_is_not_given_up(stage: Stage) -> None:
+    """A cache may know of the migration first."""
+    await stage.run_guest()
+    late = Stage(stage.store)
+    late.store.create(
+        VIRTUAL_MACHINE_INSTANCE_MIGRATION, "default", {"metadata": {"name": "job"}, "spec": {"vmiName": "new"}}
+    )
+    late.store.create(VIRTUAL_MACHINE_INSTANCE, "default", {"metadata": {"name": "new"}, "spec": {"domain": {}}})
+    late.catch_up(VIRTUAL_MACHINE_INSTANCE_MIGRATION)
+    await reconcile(late.reconciler, JOB)
+    assert late.phase() == "Pending"
+
+
+async def test_one_whose_instance_is_gone_goes_with_it(stage: Stage) -> None:
+    stage.migrate(vmi="nobody")
+    await stage.work()
+    assert stage.phase() == "gone"
+
+
+async def test_a_leader_that_has_not_seen_the_target_pod_does_not_give_up(stage: Stage) -> None:
+    await stage.run_guest()
+    other = Stage(stage.store)
+    stage.migrate()
+    await stage.work()
+    other.catch_up(VIRTUAL_MACHINE_INSTANCE_MIGRATION)
+    await reconcile(other.reconciler, JOB)
+    assert stage.phase() == "Scheduling"
+
+
+async def test_a_leader_that_has_not_seen_the_hand_over_does_not_give_up(stage: Stage) -> None:
+    """Or it would delete the Pod in which the guest is."""
+    await stage.until("Scheduling")
+    other = Stage(stage.store)
+    await stage.until("Succeeded")
+    stage.store.patch(VIRTUAL_MACHINE_INSTANCE_MIGRATION, JOB, {"status": {"phase": "Running"}}, subresource="status")
+    other.catch_up(VIRTUAL_MACHINE_INSTANCE_MIGRATION, POD)
+    await reconcile(other.reconciler, JOB)
+    assert stage.pods == [stage.target]
+    assert stage.phase() == "Succeeded"
+
+
+async def test_a_leader_that_believes_it_has_failed_does_not_delete_the_pod_that_has_the_guest(stage: Stage) -> None:
+    await stage.until("Scheduling")
+    other = Stage(stage.store)
+    await stage.until("Succeeded")
+    stage.store.patch(
+        VIRTUAL_MACHINE_INSTANCE_MIGRATION,
+        JOB,
+        {"metadata": {"finalizers": ["kubevirt.io/migrationJobFinalize"]}},
+    )
+    stage.store.patch(VIRTUAL_MACHINE_INSTANCE_MIGRATION, JOB, {"status": {"phase": "Failed"}}, subresource="status")
+    other.catch_up(VIRTUAL_MACHINE_INSTANCE_MIGRATION, POD)
+    await reconcile(other.reconciler, JOB)
+    assert stage.pods == [stage.target]
+
+
+async def test_two_leaders_make_one_target_pod(stage: Stage) -> None:
+    await stage.run_guest()
+    stage.migrate()
+    other = Stage(stage.store)
+    await reconcile(other.reconciler, JOB)
+    await reconcile(stage.reconciler, JOB)
+    stage.catch_up()
+    await stage.work()
+    assert len(stage.pods) == 2
+    assert stage.phase() == "Scheduling"
+
+
+async def test_two_leaders_hand_over_once(stage: Stage) -> None:
+    await stage.until("Scheduling")
+    stage.bring_up_target()
+    other = Stage(stage.store)
+    await reconcile(other.reconciler, JOB)
+    before = stage.state
+    await reconcile(stage.reconciler, JOB)
+    assert stage.state == before
+    assert "migrationUid" in before
+
+
+async def test_one_that_another_leader_has_ended_is_not_handed_over(stage: Stage) -> None:
+    await stage.until("Scheduling")
+    stage.bring_up_target()
+    stage.direct.meanwhile["get VirtualMachineInstanceMigration"] = stage.cancel_unseen
+    await reconcile(stage.reconciler, JOB)
+    assert stage.state == {}
+
+
+@pytest.mark.parametrize("call", ["create Pod", "patch status of VirtualMachineInstance"])
+async def test_a_lost_answer_costs_nothing(stage: Stage, call: str) -> None:
+    await stage.run_guest()
+    stage.migrate()
+    stage.lossy.lost = call
+    await stage.work()
+    if call != "create Pod":
+        stage.bring_up_target()
+        await stage.work()
+    stage.lossy.lost = ""
+    await stage.work()
+    if call == "create Pod":
+        stage.bring_up_target()
+        await stage.work()
+    assert stage.phase() == "PreparingTarget"
+    assert len(stage.pods) == 2
+
+
+async def test_a_quota_is_said_and_tried_again(stage: Stage) -> None:
+    await stage.run_guest()
+    stage.migrate()
+    stage.direct.refusals["create Pod"] = Forbidden("pods is forbidden: exceeded quota: compute")
+    await stage.work()
+    (said,) = stage.job["status"]["conditions"]
+    assert (said["type"], said["status"]) == ("migrationRejectedByResourceQuota", "True")
+    assert stage.phase() == "Pending"
+    stage.direct.refusals.clear()
+    await stage.work()
+    assert stage.phase() == "Scheduling"
+    assert "conditions" not in stage.job["status"]
+
+
+async def test_one_that_a_quota_refuses_keeps_nobody_waiting(stage: Stage) -> None:
+    await stage.run_guest()
+    await stage.run_guest("db")
+    stage.configuration = stage.limit(cluster=1)
+    stage.migrate(priority="system-critical")
+    stage.migrate("other", "db")
+    stage.direct.refusals["create Pod"] = Forbidden("exceeded quota")
+    await reconcile(stage.reconciler, JOB)
+    stage.catch_up()
+    stage.direct.refusals.clear()
+    await reconcile(stage.reconciler, Key("default", "other"))
+    assert stage.phase(Key("default", "other")) == "Scheduling"
+
+
+@pytest.mark.parametrize(
+    ("node", "seconds", "annotations"),
+    [
+        (None, 300, {}),
+        ("node-2", 900, {}),
+        (None, 10, {"kubevirt.io/migrationUnschedulablePodTimeoutSeconds": "10"}),
+        ("node-2", 20, {"kubevirt.io/migrationPendingPodTimeoutSeconds": "20"}),
+    ],
+)
+async def test_a_target_that_does_not_come_up_is_given_up(
+    stage: Stage, node: str | None, seconds: int, annotations: dict[str, str]
+) -> None:
+    await stage.run_guest()
+    stage.migrate()
+    stage.store.patch(VIRTUAL_MACHINE_INSTANCE_MIGRATION, JOB, {"metadata": {"annotations": annotations}})
+    stage.catch_up()
+    await stage.work()
+    if node is not None:
+        stage.set_pod(stage.target, {"phase": "Pending"}, node)
+    outcome = await stage.work()
+    stage.clock.advance(seconds - 1)
+    await stage.work()
+    assert stage.phase() == "Scheduling"
+    assert outcome.look_again_in is not None
+    stage.clock.advance(max(2.0, outcome.look_again_in - seconds + 1))
+    await stage.work()
+    assert stage.phase() == "Failed"
+    assert stage.pods == [stage.source]
+    assert ("migrationTargetPodUnschedulable" in stage.reasons) == (node is None)
+
+
+async def test_one_that_nobody_begins_is_given_up(stage: Stage) -> None:
+    await stage.until("TargetReady")
+    outcome = await stage.work()
+    assert outcome.look_again_in is not None
+    stage.clock.advance(outcome.look_again_in)
+    await stage.work()
+    assert stage.phase() == "Failed"
+    assert stage.state["failed"]
+
+
+async def test_one_that_is_being_sent_is_left_to_its_source(stage: Stage) -> None:
+    await stage.until("Running")
+    stage.clock.advance(10_000)
+    await stage.work()
+    assert stage.phase() == "Running"
+
+
+async def test_a_target_pod_that_is_gone_says_nothing_of_a_guest_that_is_being_sent(stage: Stage) -> None:
+    await stage.until("Running")
+    stage.lose_pod(stage.target)
+    await stage.work()
+    assert not stage.state.get("failed")
+
+
+async def test_a_target_pod_that_has_ended_ends_what_is_being_sent(stage: Stage) -> None:
+    await stage.until("Running")
+    stage.end_pod(stage.target)
+    await stage.work()
+    assert stage.state["failed"]
+    assert stage.phase() == "Failed"
+
+
+async def test_an_instance_has_one_migration_at_a_time(stage: Stage) -> None:
+    await stage.run_guest()
+    stage.migrate()
+    stage.clock.advance(5)
+    stage.migrate("second")
+    await stage.work()
+    assert stage.phase() == "Scheduling"
+    assert stage.phase(Key("default", "second")) == "Failed"
+    assert len(stage.pods) == 2
+
+
+async def test_the_newest_five_are_kept(stage: Stage) -> None:
+    await stage.run_guest()
+    for number in range(7):
+        stage.clock.advance(1)
+        stage.migrate(f"job-{number}")
+        await stage.work()
+        target = next(key for key in stage.pods if "-m0" in key.name)
+        stage.end_pod(target)
+        await stage.work()
+    kept = [key.name for key, _body in stage.store.list(VIRTUAL_MACHINE_INSTANCE_MIGRATION)]
+    assert kept == [f"job-{number}" for number in range(2, 7)]
+
+
+async def test_limits_hold_and_a_freed_place_is_taken_by_the_next(stage: Stage) -> None:
+    for number in range(4):
+        await stage.run_guest(f"vm-{number}", node="node-1" if number < 3 else "node-2")
+    for number in range(4):
+        stage.clock.advance(1)
+        stage.migrate(f"job-{number}", f"vm-{number}")
+    await stage.work()
+    phases = [stage.phase(Key("default", f"job-{number}")) for number in range(4)]
+    assert phases == ["Scheduling", "Scheduling", "Pending", "Scheduling"]
+    assert stage.reconciler.next_in_turn() == []
+    stage.store.delete(VIRTUAL_MACHINE_INSTANCE_MIGRATION, Key("default", "job-0"))
+    stage.catch_up()
+    await reconcile(stage.reconciler, Key("default", "job-0"))
+    stage.catch_up()
+    assert stage.reconciler.next_in_turn() == [Key("default", "job-2")]
+    await stage.work()
+    assert stage.phase(Key("default", "job-2")) == "Scheduling"
+
+
+async def test_nothing_is_decided_before_all_is_known() -> None:
+    stage = Stage()
+    stage.caches[POD].synced = False
+    with pytest.raises(Unavailable):
+        stage.reconciler.observe(JOB)
