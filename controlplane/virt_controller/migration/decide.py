@@ -133,7 +133,7 @@ def _clear(world: World) -> Plan[Action]:
         return Plan((EndState("it failed before it began", because="it is over"),))
     if world.vmi is not None and pod is None and not world.is_target_gone and not _has_let_go(world):
         return Plan((_look(world.target_pod),))
-    is_unused = (state is None or state.failed) and not world.is_committed
+    is_unused = pod is not None and (state is None or state.failed) and not _has_the_guest(world, pod)
     if pod is not None and is_unused and _is_staying(world, pod):
         return Plan((DeleteTarget(pod.metadata.name, pod.uid, because="its migration has failed"),))
     return _end(world)

@@ -166,11 +166,13 @@ def _unset(_unused: World) -> str:
 
 
 def _pending(world: World) -> str:
-    return SCHEDULING if world.target is not None or world.has_made else PENDING
+    is_begun = world.target is not None or world.has_made or world.state is not None
+    return SCHEDULING if is_begun else PENDING
 
 
 def _scheduling(world: World) -> str:
-    return SCHEDULED if world.target is not None and world.target.is_up else SCHEDULING
+    is_up = world.target is not None and world.target.is_up
+    return SCHEDULED if is_up or world.state is not None else SCHEDULING
 
 
 def _scheduled(world: World) -> str:

@@ -1,0 +1,115 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is done about a migration, and where its phase goes: every phase, and whatever its instance and its Pods say."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from controlplane.api.objects.migration import FAILED, FINAL, SUCCEEDED
+from controlplane.virt_controller.migration.decide import RULES, decide
+from controlplane.virt_controller.migration.status import NEXT, derive_status, next_step
+from tests.controlplane.decision_table import check, render, steps
+from tests.controlplane.virt_controller.migration.worlds import (
+    ARRIVED,
+    BEGUN,
+    ROWS,
+    STATES,
+    TARGET_UID,
+    a_migration,
+    a_state,
+    a_target,
+    a_world,
+    an_instance,
+)
+
+CELLS = list(product(ROWS, STATES, (False, True)))
+
+
+def outcome(phase: str, state: str, is_cancelled: bool) -> tuple[str, str]:
+    one = a_state(phase, state, is_cancelled=is_cancelled)
+    status = derive_status(one, None)
+    return steps(decide(one)), phase if status is None else status.phase
+
+
+def test_what_is_done_in_every_state() -> None:
+    tables = {}
+    for title, is_cancelled in (("wanted", False), ("being deleted", True)):
+
+        def one(state: str, phase: str, is_cancelled: bool = is_cancelled) -> str:
+            before = "" if phase == "new" else phase
+            does, after = outcome(before, state, is_cancelled)
+            return does if after == before else f"{does} > {after}"
+
+        columns = [phase or "new" for phase in ROWS]
+        tables[title] = render(f"{title}; > the phase that is written", list(STATES), columns, one)
+    check("migration", tables)
+
+
+def test_every_phase_has_its_rows() -> None:
+    assert set(RULES) == set(NEXT) == set(ROWS) - {"WaitingForSync"}
+
+
+def test_an_end_stays_an_end() -> None:
+    for one in CELLS:
+        if one[0] in FINAL:
+            assert outcome(*one)[1] == one[0], one
+
+
+def test_success_is_the_commit_and_nothing_else() -> None:
+    for phase, state, is_cancelled in CELLS:
+        if outcome(phase, state, is_cancelled)[1] == SUCCEEDED and phase != SUCCEEDED:
+            assert state.startswith("given"), (phase, state)
+
+
+def test_a_target_that_may_have_the_guest_is_never_deleted() -> None:
+    kept = {"handed over", "door open", "begun", "arrived", "left", "given", "given, source going"}
+    for phase, state, is_cancelled in CELLS:
+        if "DeleteTarget" in outcome(phase, state, is_cancelled)[0]:
+            assert phase == FAILED, (phase, state)
+            assert state not in kept, (phase, state)
+
+
+def test_a_source_is_deleted_when_the_run_was_given_away() -> None:
+    for phase, state, is_cancelled in CELLS:
+        if "DeleteSource" in outcome(phase, state, is_cancelled)[0]:
+            assert (phase, state) == (SUCCEEDED, "given")
+
+
+def test_what_is_being_sent_is_ended_by_proof_alone() -> None:
+    for phase, state, is_cancelled in CELLS:
+        if "EndState" in outcome(phase, state, is_cancelled)[0]:
+            assert state not in ("begun", "begun, no Pod", "arrived", "left", "failed"), (phase, state)
+            assert not state.startswith("given")
+
+
+def test_nothing_is_given_up_for_what_nobody_has_said() -> None:
+    doubtful = ("no Pod", "another", "VMI over", "no VMI")
+    for phase, state, _unused in CELLS:
+        if state in doubtful and phase not in FINAL:
+            assert outcome(phase, state, False)[1] != FAILED, (phase, state)
+
+
+def test_a_pod_is_made_for_one_whose_turn_it_is_and_that_nobody_has_cancelled() -> None:
+    made = {(phase, state) for phase, state, gone in CELLS if "CreateTarget" in outcome(phase, state, gone)[0] and gone}
+    assert made == set()
+    made = {(phase, state) for phase, state, gone in CELLS if "CreateTarget" in outcome(phase, state, gone)[0]}
+    assert {phase for phase, _unused in made} == {"Pending"}
+    assert "not its turn" not in {state for _unused, state in made}
+
+
+@pytest.mark.parametrize("state", [BEGUN, ARRIVED])
+def test_an_ended_target_is_told_once(state: dict[str, str]) -> None:
+    over = an_instance({**state, "failed": True, "completed": True})
+    world = a_world(a_migration("Running"), over, target=a_target("Failed"))
+    assert steps(decide(world)) == "Tell"
+    assert next_step(world).phase == FAILED
+
+
+def test_a_pod_that_has_the_guest_is_kept_whatever_its_migration_says() -> None:
+    vmi = an_instance(activePods={TARGET_UID: "node-2"})
+    world = a_world(a_migration("Failed"), vmi, target=a_target())
+    assert steps(decide(world)) == "RemoveFinalizer"
