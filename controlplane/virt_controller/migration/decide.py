@@ -186,6 +186,8 @@ def _has_the_guest(world: World, pod: Pod) -> bool:
 def _older_than_kept(world: World) -> list[VirtualMachineInstanceMigration]:
     over = [one for one in (*world.others, world.migration) if one.status.phase in FINAL]
     over.sort(key=lambda one: (one.metadata.creation_timestamp or "", one.metadata.uid))
+    if over[-1].metadata.uid != world.uid:
+        return []  # the newest one sees to it, once
     return [one for one in over[:-KEPT] if one.metadata.deletion_timestamp is None]
 
 

@@ -113,7 +113,11 @@ class MigrationReconciler:
             vmi=vmi,
             launchers=() if vmi is None else self._launchers(vmi),
             is_turn=is_turn(uid, self._unfinished.entries(), configuration.migrations),
-            others=tuple(one for one in self._of(key.namespace, migration.spec.vmi_name) if one.metadata.uid != uid),
+            others=tuple(
+                one
+                for one in self._of(key.namespace, migration.spec.vmi_name)
+                if one.metadata.uid != uid and not self._migrations.is_delete_sent(_key(one), one.metadata.uid)
+            ),
             now=self._clock.now(),
             configuration=configuration,
             has_made=self._memories.has_made(migration),
