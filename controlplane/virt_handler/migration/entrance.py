@@ -18,7 +18,8 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from controlplane.virt_handler.migration.binding import LINE_LIMIT_BYTES, MOST, Binding, BindingError, Channel, read
-from controlplane.virt_handler.migration.pump import BUFFER_BYTES, pump
+from controlplane.virt_handler.migration.pump import End, pump, secure
+from controlplane.virt_handler.migration.reception import Reception
 
 log = logging.getLogger(__name__)
 
@@ -38,62 +39,44 @@ class Entrance:
         self._binding = binding
         self._context = context
         self._dial = dial
-        self._server: asyncio.Server | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._reception: Reception | None = None
         self._open: Counter[Channel] = Counter()
 
     async def open(self, address: str) -> int:
         """Listen on a port of its own; return it. OSError."""
-        self._server = await asyncio.start_server(
-            self._connected,
-            address,
-            0,
-            ssl=self._context,
-            ssl_handshake_timeout=PROOF_SECONDS,
-            limit=BUFFER_BYTES,
-            backlog=CONNECTIONS,
-        )
-        port: int = self._server.sockets[0].getsockname()[1]
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        listening = socket.create_server((address, 0), family=family, backlog=CONNECTIONS)
+        port: int = listening.getsockname()[1]
+        self._reception = Reception(listening, self._serve, most=CONNECTIONS)
         return port
 
     async def close(self) -> None:
         """Listen no more, and end what is connected."""
-        if self._server is not None:
-            self._server.close()
-        for task in self._tasks:
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
+        if self._reception is not None:
+            await self._reception.close()
 
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        if task is None or len(self._tasks) >= CONNECTIONS:
-            writer.close()
-            return
-        self._tasks.add(task)
+    async def _serve(self, connection: socket.socket) -> None:
         try:
-            await self._serve(reader, writer)
-        except (BindingError, TimeoutError, OSError, ValueError, asyncio.IncompleteReadError) as error:
+            await self._let_in(connection)
+        except (BindingError, TimeoutError, OSError, ValueError) as error:
             log.warning("turned away from a migration", extra={"uid": self._binding.migration, "because": str(error)})
-        finally:
-            self._tasks.discard(task)
-            writer.close()
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        async with asyncio.timeout(PROOF_SECONDS):
-            line = await reader.readuntil(b"\n")
-        if len(line) > LINE_LIMIT_BYTES:
-            raise BindingError("its first line is too long")
-        channel = read(line, self._binding)
-        if self._open[channel] >= MOST[channel]:
-            raise BindingError(f"it has more connections for {channel} than it needs")
-        self._open[channel] += 1
+    async def _let_in(self, connection: socket.socket) -> None:
+        caller = secure(connection, self._context)
         try:
-            dialled = await self._dial(channel)
-            there = await asyncio.open_unix_connection(sock=dialled, limit=BUFFER_BYTES)
-            await pump((reader, writer), there)
+            async with asyncio.timeout(PROOF_SECONDS):
+                await caller.prove()
+            async with asyncio.timeout(PROOF_SECONDS):
+                channel = read(await caller.read_line(LINE_LIMIT_BYTES), self._binding)
+            if self._open[channel] >= MOST[channel]:
+                raise BindingError(f"it has more connections for {channel} than it needs")
+            self._open[channel] += 1
+            try:
+                await pump(caller, End(await self._dial(channel)))
+            finally:
+                self._open[channel] -= 1
         finally:
-            self._open[channel] -= 1
+            caller.close()
 
 
 async def dial_socket(path: str) -> socket.socket:

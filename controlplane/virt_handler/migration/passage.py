@@ -14,13 +14,14 @@ import logging
 import os
 import socket
 import ssl
-from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from uuid import uuid4
 
 from controlplane.virt_handler.migration.binding import MOST, Binding, Channel, Greeting, render
-from controlplane.virt_handler.migration.pump import BUFFER_BYTES, pump
+from controlplane.virt_handler.migration.pump import End, pump, secure
+from controlplane.virt_handler.migration.reception import Reception
 
 log = logging.getLogger(__name__)
 
@@ -47,9 +48,7 @@ class Passage:
         self._target = target
         self._home = directory
         self._own = ""
-        self._servers: list[asyncio.Server] = []
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._open: Counter[Channel] = Counter()
+        self._receptions: list[Reception] = []
 
     async def open(self, listening: dict[Channel, socket.socket]) -> str:
         """Serve sockets that listen in the launcher, by channel, and one of our own; return that one's path. OSError.
@@ -61,8 +60,9 @@ class Passage:
             own = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
             listening = {**listening, "control": own}
             own.bind(path)
+            own.listen(MOST["control"])
             for channel, one in listening.items():
-                await self._serve(channel, one)
+                self._receptions.append(Reception(one, partial(self._carry, channel), most=MOST[channel]))
         except BaseException:
             for one in listening.values():
                 one.close()
@@ -72,53 +72,49 @@ class Passage:
 
     async def close(self) -> None:
         """Listen no more, and end what is connected."""
-        for server in self._servers:
-            server.close()
-        for task in self._tasks:
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
+        for reception in self._receptions:
+            await reception.close()
         if self._own:
             with suppress(OSError):
                 os.unlink(self._own)
 
-    async def _serve(self, channel: Channel, listening: socket.socket) -> None:
-        async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            await self._carry(channel, reader, writer)
-
-        listening.setblocking(False)
-        # start_unix_server would look for the socket by its name, which is the launcher's.
-        self._servers.append(
-            await asyncio.start_server(connected, sock=listening, limit=BUFFER_BYTES, backlog=MOST[channel])
-        )
-
-    async def _carry(self, channel: Channel, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        if task is None or self._open[channel] >= MOST[channel]:
-            writer.close()
-            return
-        self._tasks.add(task)
-        self._open[channel] += 1
+    async def _carry(self, channel: Channel, connection: socket.socket) -> None:
+        caller = End(connection)
         try:
             there = await self._call()
-            there[1].write(render(Greeting(self._binding, channel)))
-            await pump((reader, writer), there)
+            try:
+                await there.send(memoryview(render(Greeting(self._binding, channel))))
+                await pump(caller, there)
+            finally:
+                there.close()
         except (OSError, TimeoutError) as error:
             log.warning("a migration's connection broke", extra={"uid": self._binding.migration, "because": str(error)})
         finally:
-            self._open[channel] -= 1
-            self._tasks.discard(task)
-            writer.close()
+            caller.close()
 
-    async def _call(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async def _call(self) -> End:
         """Reach the target's virt-handler, and know that it is. OSError, TimeoutError."""
         target = self._target
-        async with asyncio.timeout(2 * CONNECT_SECONDS):
-            return await asyncio.open_connection(
-                target.host,
-                target.port,
-                ssl=target.context,
-                server_hostname=target.name,
-                ssl_handshake_timeout=CONNECT_SECONDS,
-                limit=BUFFER_BYTES,
-            )
+        async with asyncio.timeout(CONNECT_SECONDS):
+            connection = await dial_address(target.host, target.port)
+        there = secure(connection, target.context, server_name=target.name)
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                await there.prove()
+        except BaseException:
+            there.close()
+            raise
+        return there
+
+
+async def dial_address(host: str, port: int) -> socket.socket:
+    """Connect by TCP to an address. OSError."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    connection = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+    connection.setblocking(False)
+    try:
+        await asyncio.get_running_loop().sock_connect(connection, (host, port))
+    except BaseException:
+        connection.close()
+        raise
+    return connection

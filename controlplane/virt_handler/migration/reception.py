@@ -1,0 +1,64 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Takes connections from a socket that listens, so many at a time; those beyond are closed. It leaves none."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+log = logging.getLogger(__name__)
+
+AGAIN_SECONDS = 1.0
+"""After an accept(2) that failed: there may be no descriptor left."""
+
+
+class Reception:
+    """Of one socket, which is its own from now on; of the running event loop."""
+
+    def __init__(
+        self, listening: socket.socket, serve: Callable[[socket.socket], Awaitable[None]], *, most: int
+    ) -> None:
+        """serve: takes over the socket of a connection, and has closed it when it ends. most: at a time."""
+        self._listening = listening
+        self._serve = serve
+        self._most = most
+        self._served: set[asyncio.Task[None]] = set()
+        listening.setblocking(False)
+        self._accepting = asyncio.get_running_loop().create_task(self._accept())
+
+    async def close(self) -> None:
+        """Listen no more, and end what is connected."""
+        self._accepting.cancel()
+        await asyncio.gather(self._accepting, return_exceptions=True)
+        self._listening.close()
+        for task in self._served:
+            task.cancel()
+        await asyncio.gather(*self._served, return_exceptions=True)
+
+    async def _accept(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                connection, _unused = await loop.sock_accept(self._listening)
+            except OSError as error:
+                log.warning("cannot take a connection of a migration", extra={"because": str(error)})
+                await asyncio.sleep(AGAIN_SECONDS)
+                continue
+            if len(self._served) >= self._most:
+                connection.close()
+                continue
+            task = loop.create_task(self._attend(connection))
+            self._served.add(task)
+            task.add_done_callback(self._served.discard)
+
+    async def _attend(self, connection: socket.socket) -> None:
+        try:
+            await self._serve(connection)
+        finally:
+            with suppress(OSError):
+                connection.close()

@@ -1,0 +1,123 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Both ends of a migration on this machine: pairs, what listens in launchers, a tunnel through TLS on the loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pathlib
+import socket
+import threading
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import timedelta
+from functools import cache
+
+from controlplane.handler_link import server_name
+from controlplane.kube.certificates import Subject, make_own
+from controlplane.virt_handler.migration.binding import Binding, Channel
+from controlplane.virt_handler.migration.entrance import Entrance, dial_socket
+from controlplane.virt_handler.migration.passage import Passage, Target
+from controlplane.virt_handler.migration.peer import calling_context, listening_context, name_of
+from controlplane.virt_handler.own_pair import OwnPair
+
+BINDING = Binding("migration", "source-pod", "target-pod")
+SOURCE, TARGET, OTHER = "node-a", "node-b", "node-c"
+SECONDS = 10.0
+"""For whatever a test waits for."""
+
+
+@cache
+def pair_of(node: str) -> OwnPair:
+    subject = Subject("virt-handler", "peer", (server_name(node),))
+    made = make_own(subject, time.time() - 60, timedelta(days=1))
+    return OwnPair(made.certificate, made.key)
+
+
+def listen_at(path: pathlib.Path, backlog: int = 16) -> socket.socket:
+    made = socket.socket(socket.AF_UNIX)
+    made.bind(str(path))
+    made.listen(backlog)
+    return made
+
+
+def open_things() -> tuple[int, int, int]:
+    """Count what may leak: descriptors, threads, tasks of this loop."""
+    return len(os.listdir("/proc/self/fd")), threading.active_count(), len(asyncio.all_tasks())
+
+
+class Launcher:
+    """What listens in the target's launcher: what is said to it is said back, in capitals."""
+
+    def __init__(self, home: pathlib.Path) -> None:
+        self.path = home / "launcher.sock"
+        self.dialled: list[Channel] = []
+
+    async def open(self, stack: AsyncExitStack) -> None:
+        server = await asyncio.start_unix_server(self._answer, self.path)
+        stack.callback(server.close)
+
+    async def dial(self, channel: Channel) -> socket.socket:
+        self.dialled.append(channel)
+        return await dial_socket(str(self.path))
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while data := await reader.read(1 << 16):
+                writer.write(data.upper())
+                await writer.drain()
+        except OSError:
+            pass
+        finally:
+            writer.close()
+
+
+class Ends:
+    """An entrance and a passage that leads to it."""
+
+    def __init__(self, home: pathlib.Path, launcher: Launcher, entrance: Entrance, port: int) -> None:
+        self.home = home
+        self.launcher = launcher
+        self.entrance = entrance
+        self.port = port
+        self.control = ""
+
+    def target(self, *, shows: str = SOURCE, knows: str = TARGET, name: str = TARGET) -> Target:
+        """shows: whose pair the caller has. knows, name: whom it takes for the target."""
+        context = calling_context(pair_of(shows), pair_of(knows).der)
+        return Target("127.0.0.1", self.port, context, name_of(name))
+
+    @asynccontextmanager
+    async def passage(self, target: Target | None = None, binding: Binding = BINDING) -> AsyncIterator[Passage]:
+        made = Passage(binding, target or self.target(), str(self.home))
+        listening: dict[Channel, socket.socket] = {
+            "memory": listen_at(self.home / "memory.sock"),
+            "disks": listen_at(self.home / "disks.sock"),
+        }
+        try:
+            self.control = await made.open(listening)
+            yield made
+        finally:
+            await made.close()
+            for path in self.home.glob("*s.sock"):
+                path.unlink()
+            (self.home / "memory.sock").unlink()
+
+    async def dial(self, channel: Channel) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        path = self.control if channel == "control" else str(self.home / f"{channel}.sock")
+        return await asyncio.open_unix_connection(path)
+
+
+@asynccontextmanager
+async def an_entrance(home: pathlib.Path, launcher: Launcher | None = None) -> AsyncIterator[Ends]:
+    async with AsyncExitStack() as stack:
+        launcher = launcher or Launcher(home)
+        await launcher.open(stack)
+        context = listening_context(pair_of(TARGET), pair_of(SOURCE).der)
+        entrance = Entrance(BINDING, context, launcher.dial)
+        port = await entrance.open("127.0.0.1")
+        stack.push_async_callback(entrance.close)
+        yield Ends(home, launcher, entrance, port)

@@ -1,0 +1,71 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import base64
+import ssl
+from typing import Any
+
+import pytest
+
+from controlplane.api.objects.resources import NODE, Key
+from controlplane.engine.errors import Invalid
+from controlplane.virt_handler.migration.peer import (
+    CERTIFICATE,
+    announcement,
+    calling_context,
+    find_peer,
+    listening_context,
+)
+from tests.controlplane.virt_handler.migration.ends import SOURCE, TARGET, pair_of
+
+
+class Api:
+    """Has one Node, with such annotations."""
+
+    def __init__(self, annotations: dict[str, str] | None) -> None:
+        self._annotations = annotations
+
+    async def get(self, resource: object, key: Key) -> dict[str, Any]:
+        assert (resource, key) == (NODE, Key("", TARGET))
+        return {"metadata": {"name": TARGET, "annotations": self._annotations}}
+
+
+async def test_a_node_says_by_what_it_is_known_and_is_known_by_it() -> None:
+    api: Any = Api(announcement(pair_of(TARGET)))
+    assert await find_peer(api, TARGET) == pair_of(TARGET).der
+
+
+@pytest.mark.parametrize(
+    ("annotations", "words"),
+    [
+        (None, "has not said"),
+        ({}, "has not said"),
+        ({CERTIFICATE: ""}, "has not said"),
+        ({CERTIFICATE: "A" * 5000}, "has not said"),
+        ({CERTIFICATE: "no base64 at all"}, "is no certificate"),
+    ],
+)
+async def test_a_node_that_says_nothing_of_use_is_known_by_nothing(
+    annotations: dict[str, str] | None, words: str
+) -> None:
+    api: Any = Api(annotations)
+    with pytest.raises(Invalid, match=words):
+        await find_peer(api, TARGET)
+
+
+@pytest.mark.parametrize("said", [b"", b"no certificate", base64.b64decode("MIIB")])
+def test_what_is_no_certificate_is_refused_at_either_end(said: bytes) -> None:
+    with pytest.raises(Invalid, match="cannot listen"):
+        listening_context(pair_of(TARGET), said)
+    with pytest.raises(Invalid, match="cannot call"):
+        calling_context(pair_of(SOURCE), said)
+
+
+def test_both_ends_speak_tls_1_3_and_want_a_certificate() -> None:
+    listens = listening_context(pair_of(TARGET), pair_of(SOURCE).der)
+    calls = calling_context(pair_of(SOURCE), pair_of(TARGET).der)
+    assert listens.minimum_version == calls.minimum_version == ssl.TLSVersion.TLSv1_3
+    assert listens.verify_mode == calls.verify_mode == ssl.CERT_REQUIRED
+    assert calls.check_hostname
