@@ -13,9 +13,15 @@ import re
 from pathlib import Path
 
 PLUGINS = Path(__file__).resolve().parents[2] / "plugins"
-WRITTEN = {"kubevirt_vm": ("vms", ""), "kubevirt_vmi": ("vmis", "machine")}
+WRITTEN = {
+    "kubevirt_vm": ("vms", ""),
+    "kubevirt_vmi": ("vmis", "machine"),
+    "kubevirt_migration": ("vms", ""),
+}
 """module -> the option, and the documentation fragment that has the rest of the options."""
-OF_THE_TASK = frozenset({"wait", "wait_condition", "wait_for_claims", "vms", "vmis"})
+OF_THE_TASK = frozenset(
+    {"wait", "wait_condition", "wait_for_claims", "wait_timeout", "parallel", "unmovable", "vms", "vmis"}
+)
 """Options that an entry does not have."""
 OWN = frozenset({"state", "force"})
 """Options that an entry describes otherwise, and for which the task's own stands in."""

@@ -15,8 +15,8 @@ WORKERS = 8
 """Connections at once; the API server's fair queueing makes more of them wait."""
 
 
-def in_parallel(api: Api, count: int, work: Callable[[Api, int], Any]) -> list[Any]:
-    """Call work(api of its own, index) for every index; an error takes the place of its result."""
+def in_parallel(api: Api, count: int, work: Callable[[Api, int], Any], *, workers: int | None = None) -> list[Any]:
+    """Call work(api of its own, index) for every index, so many at once; an error takes the place of its result."""
     results: list[Any] = [None] * count
     indices = iter(range(count))
 
@@ -32,7 +32,7 @@ def in_parallel(api: Api, count: int, work: Callable[[Api, int], Any]) -> list[A
         return results
     import threading
 
-    clones = [api.clone() for _unused in range(min(WORKERS, count) - 1)]
+    clones = [api.clone() for _unused in range(min(workers or WORKERS, count) - 1)]
     threads = [threading.Thread(target=worker, args=(own,), daemon=True) for own in clones]
     for thread in threads:
         thread.start()

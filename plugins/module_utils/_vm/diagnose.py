@@ -47,13 +47,13 @@ def explain(api: Api, obj: Object | None, namespace: str, name: str, kind: str =
     pods: list[Object] = []
     if instance is not None:
         label = f"{names.CREATED_BY}={instance['metadata'].get('uid')}"
-        pods = _listed(api, cluster.pods(namespace), labels=label)
-    events = _warnings(api, namespace, [name, *(pod["metadata"]["name"] for pod in pods)])
+        pods = listed(api, cluster.pods(namespace), labels=label)
+    events = warnings(api, namespace, [name, *(pod["metadata"]["name"] for pod in pods)])
     status = (obj or {}).get("status") or {}
     return {
         "reason": reason(vm, instance, pods, events, kind, unread=unread),
         "printable_status": status.get("printableStatus") if vm is not None else status.get("phase"),
-        "conditions": [_short(one) for one in status.get("conditions") or ()],
+        "conditions": [short(one) for one in status.get("conditions") or ()],
         "events": events,
     }
 
@@ -71,7 +71,7 @@ def reason(
     leaving = held(instance if kind != cluster.VM.name else vm)
     if leaving is not None:  # whatever its run was like
         return leaving + (f"; its {_told(instance)}" if instance is not None and vm is not None else "")
-    found = [*(text for pod in pods for text in _pod_troubles(pod))]
+    found = [*(text for pod in pods for text in pod_troubles(pod))]
     for obj in (instance, vm):
         trouble = predicates.trouble(obj) if obj is not None else None
         if trouble is not None:
@@ -121,11 +121,12 @@ def _printable(vm: Object) -> str:
     return str((vm.get("status") or {}).get("printableStatus") or "not reported")
 
 
-def _pod_troubles(pod: Object) -> Iterator[str]:
+def pod_troubles(pod: Object) -> Iterator[str]:
+    """Say what keeps a launcher Pod from running, or ended it."""
     status = pod.get("status") or {}
     title = f"launcher Pod {pod['metadata']['name']}"
-    listed = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
-    for container in listed:
+    containers = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
+    for container in containers:
         state = container.get("state") or {}
         ended, waiting = state.get("terminated"), state.get("waiting")
         if ended and (ended.get("exitCode") or status.get("phase") == phases.FAILED):
@@ -139,22 +140,25 @@ def _pod_troubles(pod: Object) -> Iterator[str]:
         yield f"{title} failed: {status['message']}"
 
 
-def _warnings(api: Api, namespace: str, about: list[str]) -> list[str]:
+def warnings(api: Api, namespace: str, about: list[str]) -> list[str]:
+    """Return the newest warnings about the first three of these objects."""
     found: list[tuple[str, str]] = []
     for name in about[:3]:
         fields = f"involvedObject.name={name},type=Warning"
-        for event in _listed(api, cluster.events(namespace), fields=fields):
+        for event in listed(api, cluster.events(namespace), fields=fields):
             when = event.get("lastTimestamp") or event.get("eventTime") or ""
             found.append((when, f"{event.get('reason')}: {cut(str(event.get('message') or ''), MESSAGE_LIMIT)}"))
     return [text for _when, text in sorted(found)[-EVENTS_SHOWN:]]
 
 
-def _listed(api: Api, resource: Resource, *, labels: str | None = None, fields: str | None = None) -> list[Object]:
+def listed(api: Api, resource: Resource, *, labels: str | None = None, fields: str | None = None) -> list[Object]:
+    """Return what the selectors choose, nothing where it cannot be read."""
     try:
         return api.list(resource, labels=labels, fields=fields)
     except VirtError:
         return []
 
 
-def _short(condition: Object) -> dict[str, Any]:
+def short(condition: Object) -> dict[str, Any]:
+    """Return what a condition says."""
     return {key: condition.get(key) for key in ("type", "status", "reason", "message") if condition.get(key)}

@@ -19,7 +19,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from . import fake_fields, fake_guests
+from . import fake_fields, fake_guests, fake_migrations
 
 Object = dict[str, Any]
 Key = tuple[str, str, str]  # plural, namespace, name
@@ -27,6 +27,8 @@ KINDS = {
     "virtualmachines": ("kubevirt.io/v1", "VirtualMachine"),
     "virtualmachineinstances": ("kubevirt.io/v1", "VirtualMachineInstance"),
     "virtualmachineinstancereplicasets": ("kubevirt.io/v1", "VirtualMachineInstanceReplicaSet"),
+    "virtualmachineinstancemigrations": ("kubevirt.io/v1", "VirtualMachineInstanceMigration"),
+    "nodes": ("v1", "Node"),
     "services": ("v1", "Service"),
     "pods": ("v1", "Pod"),
     "persistentvolumeclaims": ("v1", "PersistentVolumeClaim"),
@@ -70,6 +72,8 @@ class World:
         """Operations that it is too old to know (404)."""
         self.unschedulable: str | None = None
         """The scheduler's message, if no node fits."""
+        self.migrations = fake_migrations.SUCCEED
+        """What becomes of migrations: fake_migrations says what there is."""
         self.kubevirt_installed = True
         self.is_api_server = True
         self.refuse_next: list[Refused] = []
@@ -175,6 +179,8 @@ class World:
             if "generateName" in metadata:
                 metadata["name"] = f"{metadata['generateName']}{next(self.versions)}"
             metadata["namespace"] = namespace
+            if plural == fake_migrations.MIGRATIONS:
+                fake_migrations.admit(self, body)
             return self._store(plural, None, body, [], dry_run=dry_run)
 
     def _store(self, plural: str, old: Object | None, new: Object, managed: list[Object], *, dry_run: bool) -> Object:
@@ -194,6 +200,8 @@ class World:
         self.put(plural, new)
         if plural == "virtualmachines":
             self.reconcile(new["metadata"]["namespace"], new["metadata"]["name"])
+        elif plural == fake_migrations.MIGRATIONS:
+            fake_migrations.begin(self, new)
         elif old is None or plural == "virtualmachineinstancereplicasets":
             fake_guests.begin(self, plural, new)
         return self.objects.get((plural, new["metadata"]["namespace"], new["metadata"]["name"]), new)

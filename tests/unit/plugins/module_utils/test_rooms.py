@@ -21,6 +21,7 @@ MAY_USE: dict[str, set[str]] = {
     "_node": {"_client"},
     "_cluster": {"_client", "kubevirt_api"},
     "_vm": {"_client", "kubevirt_api"},
+    "_migration": {"_client", "_vm", "kubevirt_api"},
     "_service": {"_client", "_vm", "kubevirt_api"},
 }
 

@@ -22,6 +22,8 @@ TASKS: dict[str, dict[str, Any]] = {
     "kubevirt_vmi": WEB,
     "kubevirt_replicaset": {**WEB, "definition": {"spec": {"replicas": 1, "template": {"spec": MACHINE}}}},
     "kubevirt_service": {**WEB, "vm": "web", "ports": [{"port": 80}]},
+    "kubevirt_migration": WEB,
+    "kubevirt_migration_info": WEB,
     "kubevirt_vm_info": WEB,
     "kubevirt_vmi_info": WEB,
     "kubevirt_replicaset_info": WEB,

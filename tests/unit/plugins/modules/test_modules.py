@@ -17,9 +17,12 @@ import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.virtops.kubevirt.plugins.doc_fragments import machine
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.argspec import auth_argument_spec
+from ansible_collections.virtops.kubevirt.plugins.module_utils._migration import argspec as migration_argspec
 from ansible_collections.virtops.kubevirt.plugins.module_utils._service import ensure
 from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import argspec, info_argspec, instance_argspec
 from ansible_collections.virtops.kubevirt.plugins.modules import (
+    kubevirt_migration,
+    kubevirt_migration_info,
     kubevirt_replicaset,
     kubevirt_replicaset_info,
     kubevirt_service,
@@ -36,6 +39,8 @@ MODULES = {
     "kubevirt_vmi": (kubevirt_vmi, instance_argspec.vmi_spec()),
     "kubevirt_replicaset": (kubevirt_replicaset, instance_argspec.replicaset_spec()),
     "kubevirt_service": (kubevirt_service, ensure.argument_spec()),
+    "kubevirt_migration": (kubevirt_migration, migration_argspec.migration_spec()),
+    "kubevirt_migration_info": (kubevirt_migration_info, migration_argspec.migration_info_spec()),
     "kubevirt_replicaset_info": (kubevirt_replicaset_info, info_argspec.info_spec()),
     "kubevirt_vm_info": (kubevirt_vm_info, {**info_argspec.info_spec(), "running": {"type": "bool"}}),
     "kubevirt_vmi_info": (kubevirt_vmi_info, info_argspec.vmi_info_spec()),

@@ -1,0 +1,344 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: kubevirt_migration
+short_description: Migrate running KubeVirt virtual machines to other nodes
+description:
+  - Moves guests that run to other nodes of the cluster, one, many (O(vms)) or all of a node (O(from_node)) in a task, waits
+    until they run there, and cancels migrations that are under way.
+  - With O(from_node) alone, without O(name) and O(vms), all machines of the node are meant, of O(namespace) or, where that is
+    left out, of all namespaces.
+  - A machine is named by the name of its VirtualMachineInstance, which is that of its VirtualMachine.
+  - What is there is read first. A migration that leads to where a machine is wanted already is waited for, and no other is
+    made beside it.
+  - Creates and deletes VirtualMachineInstanceMigrations of C(kubevirt.io). Works with the control plane of this collection
+    and with upstream KubeVirt.
+author:
+  - virtops.kubevirt contributors (@virtops)
+extends_documentation_fragment:
+  - virtops.kubevirt.auth
+  - virtops.kubevirt.wait
+  - virtops.kubevirt.attributes
+  - virtops.kubevirt.attributes.actiongroup
+attributes:
+  check_mode:
+    support: full
+    details:
+      - The server checks what would be sent (dry run), admission included. Whether a node has room shows only when a guest is
+        moved.
+  diff_mode:
+    support: full
+    details:
+      - For the migrations that are created and deleted.
+  idempotent:
+    support: partial
+    details:
+      - With O(target_node), O(node_selector) or O(from_node), and with O(state=absent). Without any of them a task moves the
+        machine each time.
+options:
+  name:
+    description:
+      - Name of the machine.
+      - Mutually exclusive with O(vms).
+    type: str
+  namespace:
+    description:
+      - Namespace of the machine.
+    type: str
+  state:
+    description:
+      - V(present) moves the machine, V(absent) cancels its migration that is not over yet and waits for its end, if there is
+        one. A guest whose migration is cancelled goes on where it was; one that had moved by then stays where it is, and the
+        result says so by its RV(phase).
+    type: str
+    choices: [absent, present]
+    default: present
+  from_node:
+    description:
+      - Only if the machine is on this node, it is moved. A second run changes nothing therefore.
+    type: str
+  target_node:
+    description:
+      - Name of the node that it is to be on. A machine that is there already is left alone.
+      - Mutually exclusive with O(node_selector).
+    type: str
+  node_selector:
+    description:
+      - Labels of the nodes that it may be on. A machine that is on such a node already is left alone.
+      - Needs the right to read nodes.
+      - Mutually exclusive with O(target_node).
+    type: dict
+  unmovable:
+    description:
+      - What to do about a machine that cannot be moved, since its condition C(LiveMigratable) is C(False), or no guest runs.
+        V(fail) has the task fail when the others have been moved. V(leave) leaves it where it is and lists it in
+        RV(unmovable).
+    type: str
+    choices: [fail, leave]
+    default: fail
+  parallel:
+    description:
+      - How many machines the task moves at a time. The cluster has limits of its own, and lets others wait.
+    type: int
+    default: 8
+  wait:
+    description:
+      - Wait until the guest runs at the target, or until what is cancelled is over.
+      - A task that waited in vain fails with the reason and with where the migration stands. It goes on then.
+    type: bool
+    default: true
+  wait_timeout:
+    description:
+      - How many seconds to wait, for all machines of the task together. Where the server answers badly or not at all, it
+        may be a few seconds more.
+      - Only used with O(wait=true).
+    type: int
+    default: 600
+  vms:
+    description:
+      - Several machines, O(parallel) at a time.
+      - The task's own options stand in for what an entry leaves out. A task with errors does all that it can and then fails.
+      - Mutually exclusive with O(name).
+    type: list
+    elements: dict
+    suboptions:  # as above; written by python -m tests.sanity.vms_options
+        name:
+          description:
+            - Name of the machine.
+            - Mutually exclusive with O(vms).
+          type: str
+        namespace:
+          description:
+            - Namespace of the machine.
+          type: str
+        state:
+          description: What it is to be; O(state) by default.
+          type: str
+          choices: [absent, present]
+        from_node:
+          description:
+            - Only if the machine is on this node, it is moved. A second run changes nothing therefore.
+          type: str
+        target_node:
+          description:
+            - Name of the node that it is to be on. A machine that is there already is left alone.
+            - Mutually exclusive with O(vms[].node_selector).
+          type: str
+        node_selector:
+          description:
+            - Labels of the nodes that it may be on. A machine that is on such a node already is left alone.
+            - Needs the right to read nodes.
+            - Mutually exclusive with O(vms[].target_node).
+          type: dict
+seealso:
+  - module: virtops.kubevirt.kubevirt_migration_info
+  - module: virtops.kubevirt.kubevirt_vmi_info
+  - module: virtops.kubevirt.kubevirt_vm
+"""
+
+EXAMPLES = r"""
+- name: Move a machine to another node and wait until it runs there
+  virtops.kubevirt.kubevirt_migration:
+    name: web
+    namespace: default
+
+- name: Have it on a certain node
+  virtops.kubevirt.kubevirt_migration:
+    name: web
+    namespace: default
+    target_node: node-3
+
+- name: Have two machines on nodes with fast disks
+  virtops.kubevirt.kubevirt_migration:
+    namespace: default
+    node_selector:
+      disks: fast
+    vms:
+      - name: web
+      - name: database
+
+- name: Move it away from a node, if it is there
+  virtops.kubevirt.kubevirt_migration:
+    name: web
+    namespace: default
+    from_node: node-1
+
+- name: Move all machines of a node, two at a time, and leave those that cannot be moved
+  virtops.kubevirt.kubevirt_migration:
+    from_node: node-2
+    parallel: 2
+    unmovable: leave
+    wait_timeout: 1800
+
+- name: Begin to move a machine, and do not wait
+  virtops.kubevirt.kubevirt_migration:
+    name: database
+    namespace: default
+    target_node: node-2
+    wait: false
+
+- name: Cancel that
+  virtops.kubevirt.kubevirt_migration:
+    name: database
+    namespace: default
+    state: absent
+"""
+
+RETURN = r"""
+result:
+  description: The VirtualMachineInstanceMigration as it was seen last; empty where none was made or waited for.
+  returned: success
+  type: dict
+  sample:
+    apiVersion: kubevirt.io/v1
+    kind: VirtualMachineInstanceMigration
+    metadata:
+      name: web-migration-x7k2q
+      namespace: default
+    spec:
+      vmiName: web
+vmi:
+  description: The VirtualMachineInstance after the action; empty where there is none. Secrets are not shown.
+  returned: success
+  type: dict
+name:
+  description: Name of the machine.
+  returned: with O(name)
+  type: str
+  sample: web
+namespace:
+  description: Its namespace.
+  returned: with O(name)
+  type: str
+  sample: default
+node:
+  description: The node that the guest is on; empty where none runs.
+  returned: always, with O(name)
+  type: str
+  sample: node-2
+target_node:
+  description: The node that the migration went to; empty where it is not known.
+  returned: failure of a migration
+  type: str
+  sample: node-3
+phase:
+  description:
+    - The phase of the migration, such as V(Running), V(Succeeded) or V(Failed); empty where there is none, or where
+      virt-controller has not looked at it yet.
+  returned: success, and failure of a migration
+  type: str
+  sample: Succeeded
+phases:
+  description: The phases that the migration went through, in their order.
+  returned: success, and failure of a migration
+  type: list
+  elements: dict
+  contains:
+    phase:
+      description: The phase.
+      returned: always
+      type: str
+      sample: Scheduling
+    time:
+      description: When it was entered.
+      returned: always
+      type: str
+      sample: "2026-01-31T12:00:00Z"
+method:
+  description: What was asked of the server; V(create) or V(delete).
+  returned: when something changed
+  type: str
+  sample: create
+duration:
+  description: Seconds until the task was done.
+  returned: with O(wait=true)
+  type: float
+  sample: 4.2
+unmovable:
+  description: The machines that cannot be moved.
+  returned: success, and failure of one of several
+  type: list
+  elements: dict
+  contains:
+    name:
+      description: Name of the machine.
+      returned: always
+      type: str
+    namespace:
+      description: Its namespace.
+      returned: always
+      type: str
+    reason:
+      description: Why it cannot be moved.
+      returned: always
+      type: str
+results:
+  description:
+    - One entry per machine, in the order of O(vms), with RV(name), RV(namespace), C(changed) and what is returned for one;
+      of a failed one also C(failed) and C(msg).
+  returned: with O(vms), or with O(from_node) alone
+  type: list
+  elements: dict
+summary:
+  description: How many machines were C(moved), C(cancelled), C(unchanged), C(unmovable) and C(failed).
+  returned: with O(vms), or with O(from_node) alone
+  type: dict
+  sample:
+    moved: 3
+    cancelled: 0
+    unchanged: 1
+    unmovable: 0
+    failed: 0
+reason:
+  description: Why it failed or does not get on, the most telling of what the instance, the target's Pod and the events say.
+  returned: failure of a migration
+  type: str
+  sample: "launcher Pod virt-launcher-web-x7k2q finds no node: 0/3 nodes are available: 3 Insufficient memory."
+conditions:
+  description: The conditions of the migration.
+  returned: failure of a migration
+  type: list
+  elements: dict
+events:
+  description: The newest warnings about the migration and the target's Pod.
+  returned: failure of a migration
+  type: list
+  elements: str
+causes:
+  description: What the API server found wrong, by field.
+  returned: when the API server refuses
+  type: list
+  elements: dict
+status:
+  description: The HTTP status of the API server's refusal.
+  returned: when the API server refuses
+  type: int
+  sample: 403
+server_reason:
+  description: Why, in the API server's word; empty where it has none.
+  returned: when the API server refuses
+  type: str
+  sample: Forbidden
+"""
+
+from ..module_utils._client import frame
+from ..module_utils._migration import argspec, batch
+
+
+def main():
+    module = frame.VirtModule(
+        argument_spec=argspec.migration_spec(),
+        mutually_exclusive=[*argspec.EXCLUSIVE, ["vms", "name"]],
+        required_one_of=[["name", "vms", "from_node"]],
+        supports_check_mode=True,
+    )
+    frame.run(module, batch.run)
+
+
+if __name__ == "__main__":
+    main()

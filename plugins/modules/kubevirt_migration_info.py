@@ -1,0 +1,154 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: kubevirt_migration_info
+short_description: Read migrations of KubeVirt virtual machines
+description:
+  - Returns VirtualMachineInstanceMigrations of C(kubevirt.io), with their phases. The control plane keeps the newest few of
+    each machine that are over.
+  - Where a machine is at the moment, M(virtops.kubevirt.kubevirt_vmi_info) tells.
+author:
+  - virtops.kubevirt contributors (@virtops)
+extends_documentation_fragment:
+  - virtops.kubevirt.auth
+  - virtops.kubevirt.wait
+  - virtops.kubevirt.attributes.info
+  - virtops.kubevirt.attributes.actiongroup
+options:
+  name:
+    description:
+      - Name of the migration; all by default.
+    type: str
+  namespace:
+    description:
+      - Namespace to look in; all by default.
+    type: str
+  vm:
+    description:
+      - Name of the machine that is moved; all by default.
+    type: str
+  unfinished:
+    description:
+      - Only those that are not over.
+    type: bool
+    default: false
+  label_selectors:
+    description:
+      - Label selectors that must all match, such as V(app=web).
+    type: list
+    elements: str
+    default: []
+  field_selectors:
+    description:
+      - Field selectors that must all match, such as V(metadata.name=web).
+    type: list
+    elements: str
+    default: []
+  wait:
+    description:
+      - Wait until those that were found are over, succeeded or failed. RV(resources) has them as they are then; one that was
+        deleted meanwhile is left out.
+      - With O(name) and O(namespace) also until it is there.
+      - Fails at once where the cluster does not know the kind.
+    type: bool
+    default: false
+  wait_condition:
+    description:
+      - A condition to wait for, with O(wait=true), in the place of what is waited for otherwise.
+    type: dict
+    suboptions:
+      type:
+        description: Its type, such as V(migrationAbortRequested).
+        type: str
+        required: true
+      status:
+        description: Its status. A condition that is not there counts as V("False").
+        type: str
+        choices: ['True', 'False', Unknown]
+        default: 'True'
+      reason:
+        description: Its reason; any by default.
+        type: str
+seealso:
+  - module: virtops.kubevirt.kubevirt_migration
+"""
+
+EXAMPLES = r"""
+- name: Read what is being moved, in all namespaces
+  virtops.kubevirt.kubevirt_migration_info:
+    unfinished: true
+
+- name: Read the migrations of a machine
+  virtops.kubevirt.kubevirt_migration_info:
+    vm: web
+    namespace: default
+
+- name: Wait until all migrations are over
+  virtops.kubevirt.kubevirt_migration_info:
+    unfinished: true
+    wait: true
+    wait_timeout: 1800
+"""
+
+RETURN = r"""
+api_found:
+  description: Whether the cluster knows the kind.
+  returned: success
+  type: bool
+  sample: true
+resources:
+  description: The objects.
+  returned: success
+  type: list
+  elements: dict
+reason:
+  description: Why waiting was in vain.
+  returned: failure of a wait
+  type: str
+  sample: it is Scheduling
+phase:
+  description: The phase of the migration that was waited for in vain.
+  returned: failure of a wait
+  type: str
+  sample: Scheduling
+phases:
+  description: The phases that it went through, in their order, each with C(phase) and C(time).
+  returned: failure of a wait
+  type: list
+  elements: dict
+causes:
+  description: What the API server found wrong, by field.
+  returned: when the API server refuses
+  type: list
+  elements: dict
+status:
+  description: The HTTP status of the API server's refusal.
+  returned: when the API server refuses
+  type: int
+  sample: 403
+server_reason:
+  description: Why, in the API server's word; empty where it has none.
+  returned: when the API server refuses
+  type: str
+  sample: Forbidden
+"""
+
+from ..module_utils._client import frame
+from ..module_utils._migration import argspec, info
+
+
+def main():
+    module = frame.VirtModule(
+        argument_spec=argspec.migration_info_spec(),
+        supports_check_mode=True,
+    )
+    frame.run(module, info.run)
+
+
+if __name__ == "__main__":
+    main()

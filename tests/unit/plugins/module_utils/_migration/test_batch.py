@@ -1,0 +1,101 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Several machines in a task: so many at a time, one result."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import VirtError
+from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils import fake_migrations
+from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils._migration.conftest import Migrate, a_guest
+from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_api import World
+from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_migrations import MIGRATIONS
+
+BOTH = [{"name": "web"}, {"name": "database"}]
+
+
+def test_each_of_several_is_told_with_its_object_and_all_are_counted(migrate: Migrate) -> None:
+    result = migrate(vms=BOTH, target_node="node-3", diff=True)
+    assert [(one["name"], one["node"], one["result"]["spec"]["vmiName"]) for one in result["results"]] == [
+        ("web", "node-3", "web"),
+        ("database", "node-3", "database"),
+    ]
+    assert result["summary"] == {"moved": 2, "cancelled": 0, "unchanged": 0, "unmovable": 0, "failed": 0}
+    assert len(result["diff"]) == 2
+    again = migrate(vms=BOTH, target_node="node-3")
+    assert (again["changed"], again["summary"]["unchanged"]) == (False, 2)
+
+
+def test_one_that_fails_keeps_nobody_else(migrate: Migrate, world: World) -> None:
+    world.put("virtualmachineinstances", a_guest("web", phase="Scheduling"))
+    with pytest.raises(VirtError, match=r"1 of 2 machines failed: .*default/web cannot be migrated") as caught:
+        migrate(vms=BOTH)
+    facts = caught.value.facts
+    assert facts["changed"] is True
+    assert (facts["summary"]["moved"], facts["summary"]["failed"]) == (1, 1)
+    assert [one["name"] for one in facts["unmovable"]] == ["web"]
+    assert facts["results"][0]["failed"] is True
+
+
+def test_all_machines_of_a_node_are_moved_in_all_namespaces_and_then_nothing(migrate: Migrate, world: World) -> None:
+    world.put("virtualmachineinstances", a_guest("far", "node-2"))
+    world.put("virtualmachineinstances", a_guest("over", phase="Succeeded"))
+    world.put("virtualmachineinstances", a_guest("foreign", namespace="other"))
+    result = migrate(from_node="node-1")
+    assert sorted(one["name"] for one in result["results"]) == ["database", "foreign", "web"]
+    assert result["changed"] is True
+    again = migrate(from_node="node-1")
+    assert (again["changed"], again["results"]) == (False, [])
+
+
+def test_all_machines_of_a_node_may_be_those_of_a_namespace(migrate: Migrate, world: World) -> None:
+    world.put("virtualmachineinstances", a_guest("foreign", namespace="other"))
+    result = migrate(from_node="node-1", namespace="other")
+    assert [one["name"] for one in result["results"]] == ["foreign"]
+
+
+def test_what_cannot_be_moved_may_be_left(migrate: Migrate, world: World) -> None:
+    fixed = {"type": "LiveMigratable", "status": "False", "reason": "HostDevice"}
+    world.put("virtualmachineinstances", a_guest("web", conditions=[fixed]))
+    result = migrate(from_node="node-1", unmovable="leave")
+    assert result["summary"] == {"moved": 1, "cancelled": 0, "unchanged": 0, "unmovable": 1, "failed": 0}
+    (left,) = result["unmovable"]
+    assert (left["name"], "HostDevice" in left["reason"]) == ("web", True)
+    assert migrate(from_node="node-1", unmovable="leave")["changed"] is False
+    assert migrate(name="web", unmovable="leave")["unmovable"] == [left]
+
+
+def test_no_more_than_so_many_are_under_way_at_a_time(migrate: Migrate, world: World) -> None:
+    world.migrations = fake_migrations.STAY
+    most = [0]
+
+    def under_way() -> list[str]:
+        with world.lock:
+            found = [key[2] for key, one in world.objects.items() if key[0] == MIGRATIONS]
+            return [one for one in found if "status" not in world.objects[MIGRATIONS, "default", one]]
+
+    def look(method: str, _path: str) -> None:
+        if method == "POST":
+            threading.Timer(0.1, count).start()
+
+    def count() -> None:
+        found = under_way()
+        most[0] = max(most[0], len(found))
+        for name in found:
+            fake_migrations.end(world, name)
+
+    for index in range(4):
+        world.put("virtualmachineinstances", a_guest(f"guest-{index}"))
+    world.mischief = look
+    result = migrate(vms=[{"name": f"guest-{index}"} for index in range(4)], parallel=1, wait_timeout=20)
+    assert (result["summary"]["moved"], most[0]) == (4, 1)
+
+
+def test_who_has_no_turn_in_time_is_told(migrate: Migrate, world: World) -> None:
+    world.migrations = fake_migrations.STAY
+    with pytest.raises(VirtError, match="database was left where it is: its turn did not come within 1 s"):
+        migrate(vms=BOTH, parallel=1, wait_timeout=1)
+    assert len([key for key in world.objects if key[0] == MIGRATIONS]) == 1

@@ -1,0 +1,258 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One machine, against an API server whose migrations go as a test wants."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from typing import Any
+
+import pytest
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import (
+    BadArgument,
+    Forbidden,
+    TimedOut,
+    VirtError,
+)
+from ansible_collections.virtops.kubevirt.plugins.module_utils._migration.decide import Unmovable
+from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils import fake_migrations
+from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils._migration.conftest import (
+    Migrate,
+    a_guest,
+    a_node,
+)
+from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_api import Refused, World
+from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_migrations import MIGRATIONS
+
+
+def migrations(world: World) -> list[dict[str, Any]]:
+    return [one for (plural, *_rest), one in world.objects.items() if plural == MIGRATIONS]
+
+
+def under_way(world: World, name: str = "m1", **spec: Any) -> dict[str, Any]:
+    body = {"metadata": {"name": name, "namespace": "default"}, "spec": {"vmiName": "web", **spec}}
+    return world.put(MIGRATIONS, body)
+
+
+def later(deed: Any, *arguments: Any, **options: Any) -> threading.Timer:
+    timer = threading.Timer(0.2, deed, arguments, options)
+    timer.start()
+    return timer
+
+
+def test_a_machine_is_moved_and_waited_for(migrate: Migrate, world: World) -> None:
+    result = migrate()
+    assert (result["changed"], result["method"], result["node"], result["phase"]) == (
+        True, "create", "node-2", "Succeeded",
+    )  # fmt: skip
+    assert [one["phase"] for one in result["phases"]] == ["Scheduling", "Succeeded"]
+    assert result["result"]["spec"] == {"vmiName": "web"}
+    assert result["vmi"]["status"]["nodeName"] == "node-2"
+    assert "duration" in result
+
+
+def test_without_a_place_it_is_moved_each_time(migrate: Migrate, world: World) -> None:
+    assert migrate()["changed"] is True
+    assert migrate()["changed"] is True
+    assert len(migrations(world)) == 2
+
+
+def test_a_named_node_is_asked_for_by_its_host_name_and_is_enough_once(migrate: Migrate, world: World) -> None:
+    world.put("nodes", a_node("node-3", **{"kubernetes.io/hostname": "third"}))
+    world.migrations = fake_migrations.STAY
+    begun = migrate(target_node="node-3", wait=False)
+    assert begun["result"]["spec"]["addedNodeSelector"] == {"kubernetes.io/hostname": "third"}
+    world.put("virtualmachineinstances", a_guest("web", "node-3"))
+    world.drop(MIGRATIONS, "default", begun["result"]["metadata"]["name"])
+    again = migrate(target_node="node-3")
+    assert (again["changed"], again["node"], again["result"]) == (False, "node-3", {})
+
+
+def test_labels_are_enough_once(migrate: Migrate, world: World) -> None:
+    world.migrations = fake_migrations.STAY
+    world.put("virtualmachineinstances", a_guest("web", "node-3"))
+    assert migrate(node_selector={"disks": "fast"})["changed"] is False
+    assert migrate(node_selector={"disks": "slow"}, wait=False)["result"]["spec"]["addedNodeSelector"] == {
+        "disks": "slow"
+    }
+
+
+def test_from_a_node_it_is_moved_once(migrate: Migrate) -> None:
+    assert migrate(name="web", from_node="node-1")["changed"] is True
+    again = migrate(name="web", from_node="node-1")
+    assert (again["changed"], again["node"]) == (False, "node-2")
+
+
+@pytest.mark.parametrize("place", [{}, {"target_node": "node-3"}, {"name": "web", "from_node": "node-1"}])
+def test_one_that_is_under_way_there_is_waited_for_and_not_doubled(
+    migrate: Migrate, world: World, place: dict[str, Any]
+) -> None:
+    under_way(world, addedNodeSelector={"kubernetes.io/hostname": "node-3"})
+    timer = later(fake_migrations.end, world, "m1")
+    result = migrate(**place)
+    timer.join()
+    assert (result["changed"], result["node"], result["phase"]) == (False, "node-3", "Succeeded")
+    assert len(migrations(world)) == 1
+
+
+def test_one_that_is_under_way_elsewhere_is_told(migrate: Migrate, world: World) -> None:
+    under_way(world, addedNodeSelector={"kubernetes.io/hostname": "node-2"})
+    with pytest.raises(VirtError, match=r"cannot be moved to node node-3: migration m1 .*cancel it first"):
+        migrate(target_node="node-3")
+
+
+def test_one_that_is_being_cancelled_is_waited_for_and_then_another_is_made(migrate: Migrate, world: World) -> None:
+    under_way(world)["metadata"]["deletionTimestamp"] = "2026-01-31T12:00:00Z"
+    timer = later(world.drop, MIGRATIONS, "default", "m1")
+    result = migrate()
+    timer.join()
+    assert (result["changed"], result["method"]) == (True, "create")
+
+
+def test_who_is_faster_is_waited_for(migrate: Migrate, world: World) -> None:
+    def rival(method: str, _path: str) -> None:
+        if method == "POST" and not migrations(world):
+            under_way(world)
+            later(fake_migrations.end, world, "m1")
+
+    world.mischief = rival
+    result = migrate()
+    assert (result["changed"], result["phase"], len(migrations(world))) == (False, "Succeeded", 1)
+
+
+def test_a_failure_tells_where_it_stands_and_why(migrate: Migrate, world: World) -> None:
+    world.migrations = fake_migrations.FAIL
+    with pytest.raises(VirtError, match=r"failed: the tunnel broke; .* default/web is on node node-1") as caught:
+        migrate()
+    facts = caught.value.facts
+    assert (facts["changed"], facts["phase"], facts["node"]) == (True, "Failed", "node-1")
+    assert [one["phase"] for one in facts["phases"]] == ["Scheduling", "Failed"]
+
+
+def test_a_wait_in_vain_tells_what_the_targets_pod_says(migrate: Migrate, world: World) -> None:
+    migration = under_way(world)
+    fake_migrations.move(world, "m1", "Scheduling")
+    labels = {"kubevirt.io/migrationJobUID": migration["metadata"]["uid"]}
+    condition = {"type": "PodScheduled", "status": "False", "message": "0/3 nodes are available"}
+    pod = {"metadata": {"name": "target", "namespace": "default", "labels": labels}}
+    world.put("pods", {**pod, "status": {"conditions": [condition]}})
+    with pytest.raises(
+        TimedOut, match=r"it is Scheduling: launcher Pod target finds no node: 0/3 nodes .*state=absent"
+    ):
+        migrate(wait_timeout=1)
+
+
+def test_one_that_somebody_cancels_is_a_failure(migrate: Migrate, world: World) -> None:
+    under_way(world)
+    timer = later(world.drop, MIGRATIONS, "default", "m1")
+    with pytest.raises(VirtError, match="was cancelled"):
+        migrate()
+    timer.join()
+
+
+def test_one_that_is_cleared_away_after_it_succeeded_is_a_success(migrate: Migrate, world: World) -> None:
+    vmi = copy.deepcopy(world.objects["virtualmachineinstances", "default", "web"])
+    vmi["status"]["migrationState"] = {"migrationUid": under_way(world)["metadata"]["uid"], "completed": True}
+    vmi["status"]["nodeName"] = "node-2"
+    world.put("virtualmachineinstances", vmi)
+    timer = later(world.drop, MIGRATIONS, "default", "m1")
+    assert migrate()["node"] == "node-2"
+    timer.join()
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        pytest.param({"phase": "Scheduling"}, "its instance is Scheduling, not Running", id="starting"),
+        pytest.param({"phase": "Failed"}, r"its run is over \(Failed\)", id="over"),
+        pytest.param(
+            {"conditions": [{"type": "LiveMigratable", "status": "False", "reason": "HostDevice", "message": "a GPU"}]},
+            r"LiveMigratable is False \(HostDevice: a GPU\)",
+            id="fixed",
+        ),
+    ],
+)
+def test_what_cannot_be_moved_is_said_before_anything_is_made(
+    migrate: Migrate, world: World, status: dict[str, Any], words: str
+) -> None:
+    world.put("virtualmachineinstances", a_guest("web", **status))
+    with pytest.raises(Unmovable, match=words):
+        migrate()
+    assert world.sent("POST") == []
+
+
+def test_what_does_not_run_cannot_be_moved(migrate: Migrate) -> None:
+    with pytest.raises(Unmovable, match="default/other cannot be migrated: it does not run; start it first"):
+        migrate(name="other")
+
+
+@pytest.mark.parametrize(
+    ("node", "words"),
+    [
+        pytest.param(None, "no node node-3", id="unknown"),
+        pytest.param({**a_node("node-3"), "spec": {"unschedulable": True}}, "it is cordoned", id="cordoned"),
+        pytest.param(a_node("node-3", **{"kubevirt.io/schedulable": "false"}), "is 'false', not 'true'", id="not ours"),
+    ],
+)
+def test_a_node_that_takes_nothing_is_named_before_anything_is_made(
+    migrate: Migrate, world: World, node: dict[str, Any] | None, words: str
+) -> None:
+    world.drop("nodes", "", "node-3")
+    if node is not None:
+        world.put("nodes", copy.deepcopy(node))
+    with pytest.raises((VirtError, BadArgument), match=words):
+        migrate(target_node="node-3")
+    assert world.sent("POST") == []
+
+
+def test_labels_that_no_node_has_are_named(migrate: Migrate) -> None:
+    with pytest.raises(VirtError, match="a node with zone=x: no other node has them"):
+        migrate(node_selector={"zone": "x"})
+
+
+def test_who_may_not_read_nodes_moves_all_the_same(migrate: Migrate, world: World) -> None:
+    def guarded(_method: str, path: str) -> None:
+        if path.startswith("/api/v1/nodes"):
+            world.refuse_next = [Refused(403, "Forbidden", 'User "x" cannot get resource "nodes"')]
+
+    world.mischief = guarded
+    assert migrate(target_node="node-3")["node"] == "node-3"
+    with pytest.raises(Forbidden):
+        migrate(node_selector={"disks": "slow"})
+
+
+def test_check_mode_asks_the_server_and_makes_nothing(migrate: Migrate, world: World) -> None:
+    result = migrate(check_mode=True, diff=True, target_node="node-3")
+    assert (result["changed"], result["node"]) == (True, "node-1")
+    assert result["diff"]["after"]["spec"]["vmiName"] == "web"
+    assert any("dryRun=All" in one for one in world.sent("POST"))
+    assert migrations(world) == []
+    world.refuse_next = []
+    world.mischief = lambda method, _path: (
+        world.refuse_next.append(Refused(422, "Invalid", "no room")) if method == "POST" else None
+    )
+    with pytest.raises(VirtError, match="no room"):
+        migrate(check_mode=True)
+
+
+def test_an_unfinished_one_is_cancelled_and_its_end_waited_for(migrate: Migrate, world: World) -> None:
+    under_way(world)
+    result = migrate(state="absent", diff=True)
+    assert (result["changed"], result["method"], result["node"]) == (True, "delete", "node-1")
+    assert (result["diff"]["before"]["spec"]["vmiName"], result["diff"]["after"]) == ("web", {})
+    assert migrations(world) == []
+    assert migrate(state="absent")["changed"] is False
+
+
+def test_what_is_over_is_not_cancelled(migrate: Migrate, world: World) -> None:
+    migrate()
+    assert migrate(state="absent")["changed"] is False
+    assert len(migrations(world)) == 1
+
+
+def test_cancelling_is_foreseen(migrate: Migrate, world: World) -> None:
+    under_way(world)
+    assert migrate(state="absent", check_mode=True)["changed"] is True
+    assert len(migrations(world)) == 1
