@@ -277,6 +277,16 @@ unmovable:
       description: Why it cannot be moved.
       returned: always
       type: str
+    eviction_strategy:
+      description: Its own eviction strategy; empty where the cluster's counts, or where no guest runs.
+      returned: always
+      type: str
+      sample: LiveMigrate
+eviction_strategy:
+  description: Its own eviction strategy; empty where the cluster's counts, or where no guest runs.
+  returned: failure to move what cannot be moved
+  type: str
+  sample: LiveMigrate
 results:
   description:
     - One entry per machine, in the order of O(vms), with RV(name), RV(namespace), C(changed) and what is returned for one;

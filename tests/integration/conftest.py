@@ -18,6 +18,7 @@ from tests.ad_hoc import Result, run_module
 from tests.integration.served import serving
 
 NAMESPACED = (
+    "kubevirt_migration", "kubevirt_migration_info",
     "kubevirt_replicaset", "kubevirt_replicaset_info", "kubevirt_vm", "kubevirt_vm_info", "kubevirt_vmi",
     "kubevirt_vmi_info", "kubevirt_service",
 )  # fmt: skip

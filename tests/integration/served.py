@@ -18,7 +18,10 @@ from lab.cluster.api import Api, ApiError
 _DEFINITIONS = Path(__file__).resolve().parents[2] / "roles/control_plane/files/crds"
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _KINDS = "/apis/kubevirt.io/v1"
-_SERVED = ("virtualmachines", "virtualmachineinstances", "virtualmachineinstancereplicasets")
+_SERVED = (
+    "virtualmachines", "virtualmachineinstances", "virtualmachineinstancereplicasets",
+    "virtualmachineinstancemigrations",
+)  # fmt: skip
 
 
 @contextmanager

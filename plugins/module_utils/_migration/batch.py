@@ -93,7 +93,8 @@ def _seen(obj: Object | None, terms: Terms) -> Object:
 
 
 def _left(wish: Wish, error: Unmovable) -> dict[str, str]:
-    return {"namespace": wish.namespace, "name": wish.name, "reason": str(error.facts.get("reason") or "")}
+    told = {key: str(error.facts.get(key) or "") for key in ("reason", "eviction_strategy")}
+    return {"namespace": wish.namespace, "name": wish.name, **told}
 
 
 def _whole(shown: list[dict[str, Any]], facts: dict[str, Any], unmovable: list[dict[str, str]]) -> dict[str, Any]:

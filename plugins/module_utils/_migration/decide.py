@@ -124,5 +124,6 @@ def _why_fixed(fixed: Object) -> str:
 
 
 def _unmovable(wish: Wish, vmi: Object | None, why: str) -> Unmovable:
-    facts = {"reason": why, "node": node_of(vmi)}
+    strategy = ((vmi or {}).get("spec") or {}).get("evictionStrategy") or ""
+    facts = {"reason": why, "node": node_of(vmi), "eviction_strategy": str(strategy)}
     return Unmovable(f"{wish.title} cannot be migrated: {why}", **facts)

@@ -18,7 +18,7 @@ import yaml
 from ansible_collections.virtops.kubevirt.plugins.filter.misused import misused
 
 ROOT = Path(__file__).resolve().parents[3]
-ROLES = ("control_plane", "launcher_image", "node_kvm", "virtual_machine")
+ROLES = ("control_plane", "drain_node", "launcher_image", "node_kvm", "virtual_machine")
 FACTS = ("launcher_image_digests", "node_kvm_usable", "node_kvm_reason")
 RIGHT = {
     "control_plane_other_variables": ["launcher_image_of_mine", "kubevirt_notes", "controlplane_replicas"],
@@ -44,6 +44,8 @@ WRONG = {
     "typo_for_others": ("node_kvm", {"control_plane_use_emulatoin": True}),
     "typo_for_the_client": ("control_plane", {"control_plane_replica": 1}),
     "typo_for_machines": ("virtual_machine", {"virtual_machine_machine": []}),
+    "typo_for_a_drain": ("drain_node", {"drain_node_nmae": "node-1"}),
+    "no_state_of_a_drain": ("drain_node", {"drain_node_state": "cordoned"}),
     "word_for_machines": ("virtual_machine", {"virtual_machine_defaults": "memory=1Gi"}),
     "word_for_a_list": ("launcher_image", {"launcher_image_names": "test-guest"}),
     "word_for_a_mapping": ("control_plane", {"control_plane_node_selector": "a=b"}),
@@ -156,6 +158,8 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
             """_names is to be a list, which with -e is written as JSON: -e '{"launcher_image_names": ...}'""",
         ),
         ("typo_for_machines", "knows: virtual_machine_machine (is virtual_machine_machines meant?)."),
+        ("typo_for_a_drain", "knows: drain_node_nmae (is drain_node_name meant?)."),
+        ("no_state_of_a_drain", "value of drain_node_state must be one of: drained, uncordoned, got: cordoned"),
         ("word_for_machines", "virtual_machine_defaults is to be a mapping, "),
         ("word_for_a_mapping", "control_plane_node_selector is to be a mapping, "),
         ("json_in_a_word", "control_plane_image_pull_secrets is to be a list, "),
@@ -209,7 +213,7 @@ def test_a_role_looks_at_its_variables_before_it_does_anything(role: str) -> Non
     assert "when" not in first
 
 
-@pytest.mark.parametrize("playbook", ["deploy", "provision", "remove"])
+@pytest.mark.parametrize("playbook", ["deploy", "drain_node", "provision", "remove"])
 def test_what_a_playbook_does_first_is_to_look_at_the_variables(playbook: str) -> None:
     _hosts, *plays = yaml.safe_load((ROOT / f"playbooks/{playbook}.yml").read_text())
     for play in plays:
