@@ -1,0 +1,218 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""kubevirt_migration and role drain_node, run by Ansible, against a real API server; virt-controller is played here."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from lab import Lab
+from lab.cluster.api import Api
+from tests.integration.conftest import Task
+
+pytestmark = pytest.mark.component
+
+INSTANCES = "/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances"
+MIGRATIONS = "/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstancemigrations"
+NODES = "/api/v1/nodes"
+HOSTNAME = "kubernetes.io/hostname"
+FINALIZER = "kubevirt.io/migrationJobFinalize"
+TIME = "2026-01-31T12:00:00Z"
+
+
+class VirtController(threading.Thread):
+    """Looks at migrations, and brings each as far as it was told to: Succeeded, Failed, or another phase."""
+
+    def __init__(self, lab: Lab) -> None:
+        super().__init__()
+        self.api = lab.api()
+        self.brings_to = "Succeeded"
+        self.over = threading.Event()
+
+    def run(self) -> None:
+        while not self.over.wait(0.05):
+            for one in (self.api.get(MIGRATIONS) or {"items": []})["items"]:
+                self._look(one)
+        self.api.close()
+
+    def _look(self, migration: dict[str, Any]) -> None:
+        path = f"{MIGRATIONS}/{migration['metadata']['name']}"
+        status = migration.get("status") or {}
+        if migration["metadata"].get("deletionTimestamp"):
+            self.api.patch(f"{path}/status", {"status": {"phase": "Failed"}})
+            self.api.patch(path, {"metadata": {"finalizers": None}})
+        elif status.get("phase") in ("Succeeded", "Failed"):
+            return
+        elif not migration["metadata"].get("finalizers"):
+            self.api.patch(path, {"metadata": {"finalizers": [FINALIZER]}})
+        elif not status.get("phase"):
+            self._enter(path, status, "Scheduling")
+        elif status["phase"] == "Scheduling" and self.brings_to != "Scheduling":
+            self._end(path, migration, status)
+
+    def _end(self, path: str, migration: dict[str, Any], status: dict[str, Any]) -> None:
+        vmi = f"{INSTANCES}/{migration['spec']['vmiName']}"
+        fails = self.brings_to == "Failed"
+        to = (migration["spec"].get("addedNodeSelector") or {}).get(HOSTNAME, "node-2")
+        state = {"migrationUid": migration["metadata"]["uid"], "targetNode": to, "completed": True, "failed": fails}
+        ended = {"migrationState": {**state, **({"failureReason": "the tunnel broke"} if fails else {})}}
+        self.api.patch(f"{vmi}/status", {"status": {**ended, **({} if fails else {"nodeName": to})}})
+        self._enter(path, status, self.brings_to)
+
+    def _enter(self, path: str, status: dict[str, Any], phase: str) -> None:
+        listed = [*(status.get("phaseTransitionTimestamps") or ()), {"phase": phase, "phaseTransitionTimestamp": TIME}]
+        self.api.patch(f"{path}/status", {"status": {"phase": phase, "phaseTransitionTimestamps": listed}})
+
+
+@pytest.fixture
+def controller(lab: Lab, api: Api) -> Iterator[VirtController]:
+    """Two guests on the first of two nodes, and who moves them."""
+    for name in ("node-1", "node-2"):
+        labels = {HOSTNAME: name, "kubevirt.io/schedulable": "true"}
+        api.create(NODES, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}})
+    for name in ("moves", "stays"):
+        a_guest(api, name)
+    played = VirtController(lab)
+    played.start()
+    yield played
+    for one in (api.get(MIGRATIONS) or {"items": []})["items"]:
+        api.delete(f"{MIGRATIONS}/{one['metadata']['name']}")
+    played.over.set()
+    played.join()
+    for one in (api.get(MIGRATIONS) or {"items": []})["items"]:
+        api.patch(f"{MIGRATIONS}/{one['metadata']['name']}", {"metadata": {"finalizers": None}})
+    for path in (f"{INSTANCES}/moves", f"{INSTANCES}/stays", f"{NODES}/node-1", f"{NODES}/node-2"):
+        api.delete(path)
+
+
+def a_guest(api: Api, name: str) -> None:
+    conditions = [
+        {"type": kind, "status": "True", "lastProbeTime": None, "lastTransitionTime": None}
+        for kind in ("Ready", "LiveMigratable")
+    ]
+    instance = {
+        "apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "metadata": {"name": name},
+        "spec": {"domain": {"devices": {}}},
+    }  # fmt: skip
+    api.create(INSTANCES, instance)
+    status = {"phase": "Running", "nodeName": "node-1", "conditions": conditions}
+    api.patch(f"{INSTANCES}/{name}/status", {"status": status})
+
+
+def pin(api: Api, name: str, **spec: str) -> None:
+    """Make a guest one that cannot move."""
+    fixed = {"type": "LiveMigratable", "status": "False", "reason": "HostDeviceNotLiveMigratable", "message": "a GPU"}
+    times = {"lastProbeTime": None, "lastTransitionTime": None}
+    api.patch(f"{INSTANCES}/{name}", {"spec": spec})
+    api.patch(f"{INSTANCES}/{name}/status", {"status": {"conditions": [{**fixed, **times}]}})
+
+
+def node(api: Api, name: str) -> str:
+    found: str = (api.get(f"{INSTANCES}/{name}") or {})["status"]["nodeName"]
+    return found
+
+
+def test_a_machine_is_moved_once(task: Task, api: Api, controller: VirtController) -> None:
+    foreseen = task("kubevirt_migration", "--check", name="moves", target_node="node-2")
+    assert (foreseen["changed"], foreseen["node"], node(api, "moves")) == (True, "node-1", "node-1")
+    assert foreseen["result"]["spec"]["vmiName"] == "moves"
+    assert task("kubevirt_migration_info")["resources"] == []
+    moved = task("kubevirt_migration", name="moves", target_node="node-2")
+    assert (moved["changed"], moved["method"], moved["node"], moved["phase"]) == (True, "create", "node-2", "Succeeded")
+    assert [one["phase"] for one in moved["phases"]] == ["Scheduling", "Succeeded"]
+    assert task("kubevirt_migration", name="moves", target_node="node-2")["changed"] is False
+    (found,) = task("kubevirt_migration_info", vm="moves", wait=True)["resources"]
+    assert found["status"]["phase"] == "Succeeded"
+
+
+def test_a_failure_and_a_wait_in_vain_say_where_it_stands(task: Task, controller: VirtController) -> None:
+    controller.brings_to = "Failed"
+    failed = task("kubevirt_migration", name="moves")
+    assert "failed: the tunnel broke; VirtualMachineInstance default/moves is on node node-1" in failed["msg"]
+    assert (failed["changed"], failed["phase"]) == (True, "Failed")
+    controller.brings_to = "Scheduling"
+    late = task("kubevirt_migration", name="moves", wait_timeout=3)
+    assert "is not over after 3 s, it is Scheduling" in late["msg"]
+    (found,) = task("kubevirt_migration_info", unfinished=True)["resources"]
+    again = task("kubevirt_migration", "--check", name="moves")
+    assert (again["changed"], again["result"]["metadata"]["name"]) == (False, found["metadata"]["name"])
+    cancelled = task("kubevirt_migration", name="moves", state="absent")
+    assert (cancelled["changed"], cancelled["method"]) == (True, "delete")
+    assert task("kubevirt_migration", name="moves", state="absent")["changed"] is False
+    assert task("kubevirt_migration_info", unfinished=True)["resources"] == []
+
+
+def test_what_nobody_can_move_is_refused_and_nothing_is_made(task: Task, api: Api, controller: VirtController) -> None:
+    pin(api, "stays")
+    assert (
+        "LiveMigratable is False (HostDeviceNotLiveMigratable: a GPU)"
+        in task("kubevirt_migration", name="stays")["msg"]
+    )
+    assert "the cluster has no node node-9" in task("kubevirt_migration", name="moves", target_node="node-9")["msg"]
+    assert task("kubevirt_migration_info")["resources"] == []
+    both = task("kubevirt_migration", from_node="node-1", unmovable="leave")
+    assert (both["summary"]["moved"], [one["name"] for one in both["unmovable"]]) == (1, ["stays"])
+
+
+def drained(lab: Lab, place: Path, *flags: str, **variables: Any) -> tuple[int, str]:
+    """Run the role; return the code and what was said, with the recap in it."""
+    play = [{"hosts": "localhost", "gather_facts": False, "roles": ["virtops.kubevirt.drain_node"]}]
+    (place / "drain.yml").write_text(yaml.safe_dump(play))
+    environment = {
+        **os.environ,
+        "ANSIBLE_COLLECTIONS_PATH": str(place),
+        "ANSIBLE_LOCALHOST_WARNING": "false",
+        "K8S_AUTH_KUBECONFIG": str(lab.kubeconfig),
+    }
+    command = [str(Path(sys.executable).parent / "ansible-playbook"), "drain.yml", "-e", json.dumps(variables), *flags]
+    done = subprocess.run(command, env=environment, cwd=place, capture_output=True, text=True, check=False)
+    return done.returncode, " ".join((done.stdout + done.stderr).split())
+
+
+def is_cordoned(api: Api) -> bool:
+    return bool((api.get(f"{NODES}/node-1") or {})["spec"].get("unschedulable"))
+
+
+def test_a_node_is_emptied_once_and_takes_pods_again(
+    lab: Lab, place: Path, api: Api, controller: VirtController
+) -> None:
+    here = {"drain_node_name": "node-1", "drain_node_wait_timeout": 60}
+    code, said = drained(lab, place, "--check", **here)
+    assert (code, is_cordoned(api), node(api, "moves")) == (0, False, "node-1"), said
+    code, said = drained(lab, place, **here)
+    assert code == 0, said
+    assert (is_cordoned(api), node(api, "moves"), node(api, "stays")) == (True, "node-2", "node-2")
+    code, said = drained(lab, place, **here)
+    assert (code, "changed=0" in said) == (0, True), said
+    code, said = drained(lab, place, **here, drain_node_state="uncordoned")
+    assert (code, "changed=1" in said, is_cordoned(api)) == (0, True, False), said
+
+
+def test_a_drain_that_fails_says_who_cannot_leave_and_has_the_node_take_pods_again(
+    lab: Lab, place: Path, api: Api, controller: VirtController
+) -> None:
+    pin(api, "stays", evictionStrategy="LiveMigrate")
+    here = {"drain_node_name": "node-1", "drain_node_wait_timeout": 60}
+    code, said = drained(lab, place, **here)
+    assert code != 0
+    assert (
+        "cannot leave, and their evictionStrategy is LiveMigrate. default/stays: its condition LiveMigratable" in said
+    )
+    assert "It takes Pods again, as before." in said
+    assert (is_cordoned(api), node(api, "moves")) == (False, "node-2")
+    api.patch(f"{NODES}/node-1", {"spec": {"unschedulable": True}})
+    code, said = drained(lab, place, **here)
+    assert code != 0
+    assert "It stays cordoned, as before." in said
+    assert is_cordoned(api)
