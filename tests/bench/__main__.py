@@ -25,6 +25,7 @@ BENCHES = {
     "node-start-20": "tests.bench.node_start_many",
     "overlay": "tests.bench.overlay",
     "start-storm": "tests.bench.start_storm",
+    "tunnel": "tests.bench.tunnel",
 }
 """name -> module with run(report); imported only when it runs, for each needs other parts of the project."""
 

@@ -1,0 +1,198 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""tunnel: how fast a guest's memory gets from one virt-handler to another on this machine, beside a bare relay.
+
+No cluster and no guest: a process writes to a socket as the source's QEMU does, another reads as the target's. Between
+them are two more, with either the tunnel's two ends (TLS) or a copying loop each (none). How long the event loop of the
+source's process had to wait meanwhile is measured as well: other machines' work goes on there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import pathlib
+import socket
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing.queues import Queue
+from typing import Any
+
+from controlplane.virt_handler.migration.binding import Binding, Channel
+from controlplane.virt_handler.migration.entrance import Entrance, dial_socket
+from controlplane.virt_handler.migration.lane import Lane
+from controlplane.virt_handler.migration.passage import Passage, Target
+from controlplane.virt_handler.migration.peer import calling_context, listening_context, name_of
+from controlplane.virt_handler.own_pair import OwnPair, make_own_pair
+
+MB_A_SECOND_AT_LEAST = 300.0
+BYTES, CHUNK = 2 << 30, 1 << 20
+BINDING = Binding("migration", "source", "target")
+SOURCE, TARGET = "node-a", "node-b"
+SECONDS = 120.0
+_LOOK_SECONDS = 0.005
+
+Report = Callable[[dict[str, Any]], None]
+Figures = dict[str, float]
+_context = multiprocessing.get_context("fork")
+
+
+def run(report: Report) -> None:
+    """Report MB/s of both; AssertionError when the bar does not hold, after everything was reported."""
+    pairs = asyncio.run(_make_pairs())
+    bare = _measure(_bare_target, _bare_source, pairs)["rate"]
+    tunnel = _measure(_tunnel_target, _tunnel_source, pairs)
+    report({"name": "tunnel-bare", "value": round(bare), "unit": "MB/s"})
+    report(
+        {
+            "name": "tunnel",
+            "value": round(tunnel["rate"]),
+            "unit": "MB/s",
+            "target": MB_A_SECOND_AT_LEAST,
+            "ratio": round(tunnel["rate"] / bare, 2),
+            "processor_seconds_per_gb": round(tunnel["used"] / BYTES * 1e9, 2),
+        }
+    )
+    report(
+        {
+            "name": "tunnel-others-wait",
+            "value": round(tunnel["waited"] * 1e3, 1),
+            "unit": "ms, the longest that the other event loop waited",
+        }
+    )
+    if tunnel["rate"] < MB_A_SECOND_AT_LEAST:
+        raise AssertionError(f"{tunnel['rate']:.0f} MB/s, and {bare:.0f} by a bare relay")
+
+
+async def _make_pairs() -> dict[str, OwnPair]:
+    return {node: await make_own_pair(node, "peer") for node in (SOURCE, TARGET)}
+
+
+def _measure(
+    target: Callable[[str, dict[str, OwnPair], Queue[float]], None],
+    source: Callable[[str, dict[str, OwnPair], int, Queue[float]], None],
+    pairs: dict[str, OwnPair],
+) -> Figures:
+    """Run the four processes; return MB/s, the processor time of the two in the middle, and the longest wait."""
+    with tempfile.TemporaryDirectory() as home:
+        told: dict[str, Queue[float]] = {name: _context.Queue() for name in ("reader", "target", "source")}
+        reader = _begin(_read, home, told["reader"])
+        told["reader"].get(timeout=SECONDS)
+        there = _begin(target, home, pairs, told["target"])
+        here = _begin(source, home, pairs, int(told["target"].get(timeout=SECONDS)), told["source"])
+        told["source"].get(timeout=SECONDS)
+        writer = _begin(_write, home)
+        try:
+            rate = told["reader"].get(timeout=SECONDS)
+            used = _used(there.pid) + _used(here.pid)
+            waited = told["source"].get(timeout=SECONDS)
+        finally:
+            for process in (writer, here, there, reader):
+                process.terminate()
+                process.join()
+    return {"rate": rate, "used": used, "waited": waited}
+
+
+def _begin(act: Callable[..., None], *arguments: object) -> multiprocessing.process.BaseProcess:
+    process = _context.Process(target=act, args=arguments, daemon=True)
+    process.start()
+    return process
+
+
+def _used(pid: int | None) -> float:
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _write(home: str) -> None:
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(f"{home}/memory.sock")
+        chunk = bytes(CHUNK)
+        for _unused in range(BYTES // CHUNK):
+            connection.sendall(chunk)
+        connection.shutdown(socket.SHUT_WR)
+        connection.recv(1)
+
+
+def _read(home: str, told: Queue[float]) -> None:
+    with _listen(f"{home}/launcher.sock") as listening:
+        told.put(0.0)
+        connection, _unused = listening.accept()
+        connection.recv(1, socket.MSG_PEEK)
+        buffer, count = bytearray(CHUNK), 0
+        began = time.monotonic()
+        while read := connection.recv_into(buffer):
+            count += read
+        told.put(count / (time.monotonic() - began) / 1e6)
+        connection.close()
+
+
+def _listen(path: str) -> socket.socket:
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(path)
+    listening.listen()
+    return listening
+
+
+def _tunnel_target(home: str, pairs: dict[str, OwnPair], told: Queue[float]) -> None:
+    async def dial(_channel: Channel) -> socket.socket:
+        return await dial_socket(f"{home}/launcher.sock")
+
+    async def serve() -> None:
+        entrance = Entrance(BINDING, listening_context(pairs[TARGET], pairs[SOURCE].der), dial)
+        told.put(float(await Lane().run(entrance.open("127.0.0.1"))))
+        await asyncio.Event().wait()
+
+    asyncio.run(serve())
+
+
+def _tunnel_source(home: str, pairs: dict[str, OwnPair], port: int, told: Queue[float]) -> None:
+    async def serve() -> None:
+        context = calling_context(pairs[SOURCE], pairs[TARGET].der)
+        passage = Passage(BINDING, Target("127.0.0.1", port, context, name_of(TARGET)), home)
+        await Lane().run(passage.open({"memory": _listen(f"{home}/memory.sock")}))
+        told.put(0.0)
+        told.put(await _longest_wait(home))
+        await asyncio.Event().wait()
+
+    asyncio.run(serve())
+
+
+async def _longest_wait(home: str) -> float:
+    """See how late this loop is, for as long as it takes to send half of what is sent."""
+    longest, until = 0.0, time.monotonic() + BYTES / 2 / (MB_A_SECOND_AT_LEAST * 1e6)
+    while (began := time.monotonic()) < until:
+        await asyncio.sleep(_LOOK_SECONDS)
+        longest = max(longest, time.monotonic() - began - _LOOK_SECONDS)
+    return longest
+
+
+def _bare_target(home: str, _pairs: dict[str, OwnPair], told: Queue[float]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        told.put(float(listening.getsockname()[1]))
+        connection, _unused = listening.accept()
+    with connection, socket.socket(socket.AF_UNIX) as launcher:
+        launcher.connect(f"{home}/launcher.sock")
+        _copy(connection, launcher)
+
+
+def _bare_source(home: str, _pairs: dict[str, OwnPair], port: int, told: Queue[float]) -> None:
+    with _listen(f"{home}/memory.sock") as listening:
+        told.put(0.0)
+        told.put(0.0)
+        connection, _unused = listening.accept()
+    with connection, socket.create_connection(("127.0.0.1", port)) as there:
+        _copy(connection, there)
+
+
+def _copy(source: socket.socket, target: socket.socket) -> None:
+    buffer = bytearray(CHUNK)
+    while count := source.recv_into(buffer):
+        target.sendall(memoryview(buffer)[:count])
+    with suppress(OSError):
+        target.shutdown(socket.SHUT_WR)
+    time.sleep(SECONDS)  # what it has used is yet to be read

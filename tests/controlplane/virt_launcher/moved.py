@@ -1,0 +1,241 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Two launchers with a guest in one of them, and the tunnel of virt-handler between them, without a cluster.
+
+What the two virt-nodes do (the sockets in the launchers) is done by hand. Between the client and either libvirtd is a
+toll (see there), and the memory on its way can be held up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import os
+import pathlib
+import socket
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+
+from controlplane.domain import layout
+from controlplane.domain.state import Life, State
+from controlplane.hypervisor.connection import Connection, open_connection, socket_uri
+from controlplane.hypervisor.errors import HypervisorError
+from controlplane.hypervisor.guest import Guest
+from controlplane.hypervisor.migration import Options, migrate
+from controlplane.virt_handler.migration.binding import Channel
+from controlplane.virt_handler.migration.entrance import Entrance, dial_socket
+from controlplane.virt_handler.migration.passage import Passage, Target
+from controlplane.virt_handler.migration.peer import calling_context, listening_context, name_of
+from tests.controlplane.virt_handler.migration.ends import BINDING, SOURCE, TARGET, listen_at, pair_of
+from tests.controlplane.virt_launcher.launched import PLAN, UID, boot, connect
+from tests.controlplane.virt_launcher.launcher_pod import Images, LauncherPod
+from tests.controlplane.virt_launcher.toll import Toll
+
+DISKS = ("vda", "vdb", "sda")
+POD_UID, EPOCH = "target-pod", 2
+CHECKS = """#!/bin/sh
+for disk in vda sda; do dd if=/dev/urandom of=/dev/$disk bs=64k seek=8 count=16 2>/dev/null; done
+sync
+while :; do
+    echo 3 >/proc/sys/vm/drop_caches
+    for disk in vda sda; do echo "on $disk: $(dd if=/dev/$disk bs=64k skip=8 count=16 2>/dev/null | sha256sum)"; done
+    sleep 1
+done
+"""
+"""Writes on its disks, and says what is on them, ever again."""
+SOME_BYTES = 8 << 20
+"""Of a guest's memory: much has been sent, and most has not."""
+
+
+States = tuple[State | None, State | None]
+
+
+class Valve:
+    """Dials in the target's launcher, and lets no more of a guest's memory through than it is told."""
+
+    def __init__(self, pod: LauncherPod) -> None:
+        self._pod = pod
+        self._pumps: set[asyncio.Task[None]] = set()
+        self._connections: list[socket.socket] = []
+        self.is_open = asyncio.Event()
+        self.is_open.set()
+        self.is_full = asyncio.Event()
+        """So much has come as may pass while it is not open."""
+
+    async def dial(self, channel: Channel) -> socket.socket:
+        if channel == "control":
+            return await dial_socket(str(self._pod.socket))
+        there = await dial_socket(str(self._pod.run.joinpath(*layout.MIGRATION_SOCKETS[channel])))
+        if channel == "disks":
+            return there
+        near, far = socket.socketpair()
+        for one in (near, far):
+            one.setblocking(False)
+        self._connections += [far, there]
+        for way in ((far, there), (there, far)):
+            self._pumps.add(asyncio.create_task(self._pump(*way)))
+        return near
+
+    def cut(self) -> None:
+        """Break what carries the memory."""
+        for connection in self._connections:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+    async def close(self) -> None:
+        for task in self._pumps:
+            task.cancel()
+        await asyncio.gather(*self._pumps, return_exceptions=True)
+        for connection in self._connections:
+            connection.close()
+
+    async def _pump(self, source: socket.socket, target: socket.socket) -> None:
+        loop, passed = asyncio.get_running_loop(), 0
+        with suppress(OSError):
+            while data := await loop.sock_recv(source, 1 << 16):
+                await loop.sock_sendall(target, data)
+                passed += len(data)
+                if passed >= SOME_BYTES and not self.is_open.is_set():
+                    self.is_full.set()
+                    await self.is_open.wait()
+        for one in (source, target):
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+
+
+@dataclasses.dataclass
+class Moving:
+    """A guest that is at its source, and all that it needs to get to its target."""
+
+    source: LauncherPod
+    target: LauncherPod
+    at_source: Connection
+    """Of an onlooker; so with at_target."""
+    at_target: Connection
+    calls: dict[str, Toll]
+    """Of the one who sends the guest, by whose libvirtd they go to: source, target."""
+    valve: Valve
+    connections: list[Connection] = dataclasses.field(default_factory=list)
+
+    async def send(self) -> Guest:
+        """Send the guest, as a client that has just come: its connections are closed when it has."""
+        source, target = [await self._dial(toll) for toll in self.calls.values()]
+        guest = await source.guest(UID)
+        assert guest is not None
+        options = Options(
+            pod_uid=POD_UID,
+            epoch=EPOCH,
+            memory_socket=layout.migration_socket("memory"),
+            disks_socket=layout.migration_socket("disks"),
+            disks=DISKS,
+        )
+        try:
+            return await migrate(guest, target, options)
+        except HypervisorError:
+            await self.hang_up()
+            raise
+
+    async def hang_up(self) -> None:
+        """Close the connections of whoever sends."""
+        while self.connections:
+            with suppress(HypervisorError):
+                await self.connections.pop().close()
+
+    async def _dial(self, toll: Toll) -> Connection:
+        while True:
+            try:
+                made = await open_connection(socket_uri(str(toll.path)))
+            except HypervisorError:
+                await asyncio.sleep(0.05)  # the one before is not let go yet, and there is place for one
+            else:
+                self.connections.append(made)
+                return made
+
+    async def states(self) -> States:
+        """What the guest does at its source and at its target; None where libvirt knows none."""
+        return await _state(self.at_source), await _state(self.at_target)
+
+    async def until_source(self, life: Life) -> None:
+        await self._until(lambda states: states[0] is not None and states[0].life is life, life.value)
+
+    async def until_target(self, state: State | None) -> None:
+        await self._until(lambda states: states[1] == state, str(state))
+
+    async def _until(self, is_right: Callable[[States], bool], wanted: str) -> None:
+        """Wait for libvirt, which tells of some of it and not of all."""
+        deadline = time.monotonic() + 60
+        while not is_right(found := await self.states()):
+            if time.monotonic() > deadline:
+                raise AssertionError(f"{found} and not {wanted}\n{self.source.log}\n{self.target.log}")
+            await asyncio.sleep(0.02)
+
+    def qemus(self) -> tuple[int, int]:
+        return len(self.source.pids("qemu-system-x86_64")), len(self.target.pids("qemu-system-x86_64"))
+
+
+async def _state(connection: Connection) -> State | None:
+    with suppress(HypervisorError):  # it goes while it is asked
+        guest = await connection.guest(UID)
+        return None if guest is None else await guest.state()
+    return None
+
+
+@asynccontextmanager
+async def moving(images: Images, home: pathlib.Path) -> AsyncIterator[Moving]:
+    """Boot a guest, and make its target and the way there."""
+    pods = [_begin(images, home / name) for name in ("source", "target")]
+    closing: list[Connection] = []
+    calls: dict[str, Toll] = {}
+    try:
+        source, target = pods
+        at_source, at_target = [await connect(pod) for pod in pods]
+        closing += [at_source, at_target]
+        target.make_network("10.0.2.1/24")
+        await boot(source, at_source)
+        valve = Valve(target)
+        entrance = Entrance(BINDING, listening_context(pair_of(TARGET), pair_of(SOURCE).der), valve.dial)
+        context = calling_context(pair_of(SOURCE), pair_of(TARGET).der)
+        passage = Passage(
+            BINDING, Target("127.0.0.1", await entrance.open("127.0.0.1"), context, name_of(TARGET)), str(home)
+        )
+        control = await passage.open({"memory": _listen(source, "memory"), "disks": _listen(source, "disks")})
+        calls |= {
+            "source": Toll(home / "source.sock", source.socket),
+            "target": Toll(home / "target.sock", pathlib.Path(control)),
+        }
+        for toll in calls.values():
+            await toll.open()
+        made = Moving(source, target, at_source, at_target, calls, valve)
+        try:
+            yield made
+        finally:
+            await made.hang_up()
+            await passage.close()
+            await entrance.close()
+            await valve.close()
+    finally:
+        for connection in closing:
+            with suppress(HypervisorError):
+                await connection.close()
+        for toll in calls.values():
+            await toll.close()
+        for pod in pods:
+            pod.remove()
+
+
+def _begin(images: Images, home: pathlib.Path) -> LauncherPod:
+    home.mkdir()
+    (seed,) = PLAN.cloud_init
+    plan = dataclasses.replace(PLAN, cloud_init=(dataclasses.replace(seed, user_data=CHECKS),))
+    pod = LauncherPod(home, images, plan, {layout.image_mount("root"): images.guest})
+    pod.start()
+    return pod
+
+
+def _listen(pod: LauncherPod, channel: str) -> socket.socket:
+    path = pod.run.joinpath(*layout.MIGRATION_SOCKETS[channel])
+    made = listen_at(path)
+    os.chown(path, layout.UID, layout.UID)
+    return made
