@@ -64,9 +64,9 @@ class Passage:
             for channel, one in listening.items():
                 self._receptions.append(Reception(one, partial(self._carry, channel), most=MOST[channel]))
         except BaseException:
+            await self.close()
             for one in listening.values():
                 one.close()
-            await self.close()
             raise
         return path
 

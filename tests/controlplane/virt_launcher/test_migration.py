@@ -148,7 +148,7 @@ async def until_broken(moved: Moving, case: Break) -> None:
         async with asyncio.timeout(SECONDS):
             await moved.valve.is_full.wait()
         await break_off(moved, case.name)
-        with pytest.raises(HypervisorError, match="canceled by client" if case.name == "given up" else "."):
+        with pytest.raises(HypervisorError):
             await work
     await moved.until_target(case.target)
     await moved.until_source(case.source.life)

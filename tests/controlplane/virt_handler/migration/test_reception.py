@@ -36,6 +36,26 @@ async def test_one_that_serves_ill_does_not_end_the_others(tmp_path: pathlib.Pat
     assert open_things() == before
 
 
+async def test_it_takes_so_many_at_a_time(tmp_path: pathlib.Path) -> None:
+    leave = asyncio.Event()
+
+    async def serve(connection: socket.socket) -> None:
+        connection.send(b"served")
+        await leave.wait()
+
+    reception = Reception(listen_at(tmp_path / "s"), serve, most=2)
+    async with asyncio.timeout(SECONDS):
+        held = [await asyncio.open_unix_connection(tmp_path / "s") for _unused in range(3)]
+        assert [await reader.read(6) for reader, _writer in held] == [b"served", b"served", b""]
+        leave.set()
+        assert [await reader.read(-1) for reader, _writer in held] == [b"", b"", b""]
+        reader, writer = await asyncio.open_unix_connection(tmp_path / "s")
+        assert await reader.read(6) == b"served"
+    for one in (writer, *(writer for _reader, writer in held)):
+        one.close()
+    await reception.close()
+
+
 async def test_without_descriptors_it_is_tried_again(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reception_module, "AGAIN_SECONDS", 0)
     loop = asyncio.get_running_loop()

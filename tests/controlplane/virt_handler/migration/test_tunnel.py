@@ -8,12 +8,15 @@ from __future__ import annotations
 import asyncio
 import os
 import pathlib
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 
 from controlplane.virt_handler.migration import entrance as entrance_module
+from controlplane.virt_handler.migration import passage as passage_module
 from controlplane.virt_handler.migration.binding import MOST, Binding, Channel
+from controlplane.virt_handler.migration.passage import Passage
 from tests.controlplane.virt_handler.migration.ends import (
     BINDING,
     OTHER,
@@ -23,6 +26,7 @@ from tests.controlplane.virt_handler.migration.ends import (
     Ends,
     Launcher,
     an_entrance,
+    listen_at,
     open_things,
 )
 
@@ -73,7 +77,7 @@ async def test_nothing_is_left_of_one(tmp_path: pathlib.Path) -> None:
                 writer.write(b"words")
             async with asyncio.timeout(SECONDS):
                 assert [await reader.readexactly(5) for reader, _writer in held] == [b"WORDS"] * 3
-        assert os.listdir(again) == ["launcher.sock"], "neither libvirt's socket nor its directory"
+        assert os.listdir(again) == ["launcher.sock"], "libvirt's socket is gone"
         for reader, writer in held:
             assert await reader.read(-1) == b""
             writer.close()
@@ -128,10 +132,54 @@ async def test_the_right_node_with_another_migration_is_turned_away(other: Bindi
         assert ends.launcher.dialled == []
 
 
+async def test_one_that_cannot_be_opened_leaves_nothing(tmp_path: pathlib.Path) -> None:
+    async with an_entrance(tmp_path) as ends:
+        await settled()
+        before = open_things()
+        passage = Passage(BINDING, ends.target(), "/no/such/directory")
+        with pytest.raises(FileNotFoundError):
+            await passage.open({"memory": listen_at(tmp_path / "memory.sock")})
+        assert open_things() == before
+
+
 async def test_a_source_whose_target_is_not_there_ends_what_dials(tmp_path: pathlib.Path) -> None:
     async with an_entrance(tmp_path) as ends, ends.passage():
         await ends.entrance.close()
         assert await said_back(ends, "control") == b""
+
+
+@asynccontextmanager
+async def a_mute_target(ends: Ends) -> AsyncIterator[list[asyncio.StreamWriter]]:
+    """In the place of the target something that takes connections and says nothing; these are what it has taken."""
+    taken: list[asyncio.StreamWriter] = []
+
+    async def take(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        taken.append(writer)
+
+    server = await asyncio.start_server(take, "127.0.0.1")
+    ends.port = server.sockets[0].getsockname()[1]
+    try:
+        yield taken
+    finally:
+        server.close()
+        for writer in taken:
+            writer.transport.abort()
+
+
+async def test_a_target_that_says_nothing_is_given_up(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(passage_module, "CONNECT_SECONDS", 0.1)
+    async with an_entrance(tmp_path) as ends, a_mute_target(ends), ends.passage():
+        assert await said_back(ends, "memory") == b""
+
+
+async def test_a_launcher_has_its_target_called_so_often_and_no_more(tmp_path: pathlib.Path) -> None:
+    async with an_entrance(tmp_path) as ends, a_mute_target(ends) as taken, ends.passage():
+        held = [await ends.dial("disks") for _unused in range(MOST["disks"])]
+        assert await said_back(ends, "disks") == b""
+        assert await said_back(ends, "disks") == b""
+        assert len(taken) <= MOST["disks"]
+        for _reader, writer in held:
+            writer.close()
 
 
 async def test_a_launcher_that_nobody_listens_in_ends_what_dials(tmp_path: pathlib.Path) -> None:

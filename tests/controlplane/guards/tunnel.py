@@ -1,0 +1,138 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who gets through the tunnel of a migration, and what whoever is at its ends can cost."""
+
+from __future__ import annotations
+
+from tests.controlplane.guards.guard import Guard
+
+_BINDING = "controlplane/virt_handler/migration/binding.py"
+_ENTRANCE = "controlplane/virt_handler/migration/entrance.py"
+_PASSAGE = "controlplane/virt_handler/migration/passage.py"
+_PEER = "controlplane/virt_handler/migration/peer.py"
+_PUMP = "controlplane/virt_handler/migration/pump.py"
+_RECEPTION = "controlplane/virt_handler/migration/reception.py"
+_HERE = "tests/controlplane/virt_handler/migration"
+_BY_BINDING = (f"{_HERE}/test_binding.py",)
+_BY_PEER = (f"{_HERE}/test_peer.py",)
+_BY_PUMP = (f"{_HERE}/test_pump.py",)
+_BY_RECEPTION = (f"{_HERE}/test_reception.py",)
+_BY_TUNNEL = (f"{_HERE}/test_tunnel.py",)
+
+GUARDS: tuple[Guard, ...] = (
+    Guard(
+        file=_BINDING,
+        line="    if greeting.binding != expected:\n",
+        without="    if False:\n",
+        because="A node that is the source of one migration would reach the target of another.",
+        tests=_BY_BINDING,
+    ),
+    Guard(
+        file=_PEER,
+        line="server_context(ssl.TLSVersion.TLSv1_3, ssl.CERT_REQUIRED)",
+        without="server_context(ssl.TLSVersion.TLSv1_3, ssl.CERT_NONE)",
+        because="Whoever reaches the port would reach a target's libvirtd.",
+        tests=_BY_TUNNEL,
+    ),
+    Guard(
+        file=_PEER,
+        line="    if not said or len(said) > _CERTIFICATE_LIMIT:\n",
+        without="    if not said:\n",
+        because="A node's annotation may be as long as an object: it is no certificate then.",
+        tests=_BY_PEER,
+    ),
+    Guard(
+        file=_ENTRANCE,
+        line="            async with asyncio.timeout(PROOF_SECONDS):\n                await caller.prove()\n",
+        without="            await caller.prove()\n",
+        because="Sixteen connections that say nothing would keep the source out for ever.",
+        tests=_BY_TUNNEL,
+        may_hang=True,
+    ),
+    Guard(
+        file=_ENTRANCE,
+        line="            async with asyncio.timeout(PROOF_SECONDS):\n                channel = read(",
+        without="            if True:\n                channel = read(",
+        because="A source that proves itself and says nothing would hold its place for ever.",
+        tests=_BY_TUNNEL,
+        may_hang=True,
+    ),
+    Guard(
+        file=_ENTRANCE,
+        line="            if self._open[channel] >= MOST[channel]:\n",
+        without="            if False:\n",
+        because="A captured source would open as many connections to a target's libvirtd and QEMU as it likes.",
+        tests=_BY_TUNNEL,
+    ),
+    Guard(
+        file=_PASSAGE,
+        line="            async with asyncio.timeout(CONNECT_SECONDS):\n                await there.prove()\n",
+        without="            await there.prove()\n",
+        because="Whoever listens at an address and says nothing would hold a migration up for ever.",
+        tests=_BY_TUNNEL,
+        may_hang=True,
+    ),
+    Guard(
+        file=_PASSAGE,
+        line="partial(self._carry, channel), most=MOST[channel])",
+        without="partial(self._carry, channel), most=1000)",
+        because="A launcher could have virt-handler call its target as often as it likes.",
+        tests=_BY_TUNNEL,
+        may_hang=True,
+    ),
+    Guard(
+        file=_RECEPTION,
+        line="            if len(self._served) >= self._most:\n",
+        without="            if False:\n",
+        because="Who connects often enough would take all descriptors of virt-handler.",
+        tests=_BY_RECEPTION,
+        may_hang=True,
+    ),
+    Guard(
+        file=_RECEPTION,
+        line="        for task in self._served:\n            task.cancel()\n",
+        without="",
+        because="A migration that is over would go on through connections that it had.",
+        tests=_BY_TUNNEL,
+        may_hang=True,
+    ),
+    Guard(
+        file=_RECEPTION,
+        line="                await asyncio.sleep(AGAIN_SECONDS)\n                continue\n",
+        without="                raise\n",
+        because="One moment without a descriptor would close the door for good.",
+        tests=_BY_RECEPTION,
+        may_hang=True,
+    ),
+    Guard(
+        file=_PUMP,
+        line="            if len(line) >= limit or not await self.receive(one):\n",
+        without="            if not await self.receive(one):\n",
+        because="A line without end would fill virt-handler's memory.",
+        tests=_BY_PUMP,
+        may_hang=True,
+    ),
+    Guard(
+        file=_PUMP,
+        line="        await asyncio.sleep(0)  # others",
+        without="        pass  # others",
+        because="One fast connection would hold up all other migrations of a node.",
+        tests=_BY_PUMP,
+    ),
+    Guard(
+        file=_PUMP,
+        line="    context.options |= ssl.OP_IGNORE_UNEXPECTED_EOF  # see `finish`\n",
+        without="",
+        because="Who has said all would not hear the answer.",
+        tests=_BY_PUMP,
+    ),
+    Guard(
+        file=_PUMP,
+        line="        left.close()\n        right.close()\n",
+        without="",
+        because="A connection that breaks at one end would be open at the other.",
+        tests=_BY_PUMP,
+        may_hang=True,
+    ),
+)
