@@ -20,6 +20,7 @@ from controlplane.api.objects.migration_state import MigrationConfiguration, Mig
 from controlplane.domain import layout
 from controlplane.domain.builders.disk import device_names
 from controlplane.domain.migratable import sent_disks
+from controlplane.domain.state import Life, State
 from controlplane.engine.ports import Api, Clock
 from controlplane.hypervisor.connection import Connection, open_connection, socket_uri
 from controlplane.hypervisor.errors import HypervisorError
@@ -42,6 +43,8 @@ ABORTED = "Live migration has been aborted: it {}"
 GONE_SECONDS = 60.0
 """QEMU takes a tenth of a second to end once its guest has left."""
 GIB = 1 << 30
+LEFT = State(Life.PAUSED, "migration")
+"""At the source, when all has been sent."""
 
 
 class Sending:
@@ -115,15 +118,22 @@ class Sending:
             await _let_go_on(there)
 
     async def _until_gone(self, guest: Guest) -> None:
-        """Wait until QEMU here has ended, and end it where libvirt did not: the guest must not go on before. Failed."""
+        """Wait until QEMU here has ended, and end it where libvirt did not: the guest must not go on before. Failed.
+
+        One that runs stays: it was let go on meanwhile (a resume waits in libvirtd for the end of the job), and what it
+        has done since is nowhere else.
+        """
         until = self._clock.monotonic() + GONE_SECONDS
         while not is_migrated(state := await guest.state()):
             if not state.life.is_up:
                 return
             if self._clock.monotonic() > until:
                 raise Failed("the guest has left, but its QEMU does not end")
-            with suppress(HypervisorError):
-                await guest.destroy()
+            if state.life is Life.RUNNING:
+                raise Failed("the guest was let go on before its QEMU had ended")
+            if state == LEFT:
+                with suppress(HypervisorError):
+                    await guest.destroy()
             await asyncio.sleep(0.1)
 
 

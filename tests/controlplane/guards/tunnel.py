@@ -82,6 +82,20 @@ GUARDS: tuple[Guard, ...] = (
         may_hang=True,
     ),
     Guard(
+        file="controlplane/virt_handler/migration/sending.py",
+        line="            if state.life is Life.RUNNING:\n",
+        without="            if False:\n",
+        because="A guest that was let go on after all was sent would be ended, and an older one go on over its disks.",
+        tests=(f"{_HERE}/test_sending.py",),
+    ),
+    Guard(
+        file="controlplane/virt_handler/migration/sending.py",
+        line="            if state == LEFT:\n",
+        without="            if True:\n",
+        because="libvirt would find that somebody else had ended what it was ending, and say so of the guest.",
+        tests=(f"{_HERE}/test_sending.py",),
+    ),
+    Guard(
         file=_RECEPTION,
         line="            if len(self._served) >= self._most:\n",
         without="            if False:\n",
