@@ -216,3 +216,26 @@ def test_a_drain_that_fails_says_who_cannot_leave_and_has_the_node_take_pods_aga
     assert code != 0
     assert "It stays cordoned, as before." in said
     assert is_cordoned(api)
+
+
+def test_a_drain_whose_pods_do_not_end_is_given_up_in_time(
+    lab: Lab, place: Path, api: Api, controller: VirtController
+) -> None:
+    """There is no kubelet here that would end one."""
+    pods = "/api/v1/namespaces/default/pods"
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
+    api.create("/api/v1/namespaces/default/serviceaccounts", account)
+    spec = {"nodeName": "node-1", "containers": [{"name": "compute", "image": "registry/none:1"}]}
+    metadata = {"name": "launcher", "labels": {"kubevirt.io": "virt-launcher"}}
+    api.create(pods, {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
+    api.patch(f"{pods}/launcher/status", {"status": {"phase": "Running"}})
+
+    code, said = drained(lab, place, drain_node_name="node-1", drain_node_wait_timeout=12)
+    left = api.get(f"{pods}/launcher") or {"metadata": {}}
+    api.delete(f"{pods}/launcher?gracePeriodSeconds=0")
+
+    assert code != 0
+    assert left["metadata"].get("deletionTimestamp"), said
+    assert "Node node-1 is not empty: Pods are left there: launcher." in said, said[-2500:]
+    assert "It takes Pods again, as before." in said
+    assert not is_cordoned(api)
