@@ -16,7 +16,7 @@ import pytest
 from kubevirt_api.names import QUARANTINED, SCHEDULABLE
 
 from controlplane.api.objects.data_volume import DEFINITION
-from controlplane.api.objects.node import OUT_OF_SERVICE
+from controlplane.api.objects.node import DRAIN, OUT_OF_SERVICE
 from controlplane.api.objects.resources import (
     CUSTOM_RESOURCE_DEFINITION,
     DATA_VOLUME,
@@ -27,6 +27,7 @@ from controlplane.api.objects.resources import (
     POD,
     VIRTUAL_MACHINE,
     VIRTUAL_MACHINE_INSTANCE,
+    VIRTUAL_MACHINE_INSTANCE_MIGRATION,
     VIRTUAL_MACHINE_INSTANCE_REPLICA_SET,
     Key,
     Resource,
@@ -47,6 +48,7 @@ KEY, NODE_1, DISK_KEY, PLACED = (
     Key("default", "disk"),
     Key("default", "db"),
 )
+MOVING = Key("default", "moving")
 WITH_DISK: Json = {"volumes": [DISK]}
 
 
@@ -77,6 +79,10 @@ def api() -> LateApi:
     made.set(VIRTUAL_MACHINE_INSTANCE, WEB, {"spec": WITH_DISK, "status": {"phase": "Pending"}})
     made.set(VIRTUAL_MACHINE_INSTANCE, PLACED, {"spec": {}, "status": {"phase": "Running", "nodeName": "node-1"}})
     made.set(VIRTUAL_MACHINE_INSTANCE_REPLICA_SET, WEB, {"spec": {}})
+    made.set(VIRTUAL_MACHINE_INSTANCE, MOVING, owned_by("VirtualMachine") | {"spec": {}, "status": {"nodeName": "n"}})
+    for name, phase in (("moves", "Running"), ("moved", "Succeeded")):
+        body = {"spec": {"vmiName": "moving"}, "status": {"phase": phase}}
+        made.set(VIRTUAL_MACHINE_INSTANCE_MIGRATION, Key("default", name), body)
     return made
 
 
@@ -84,8 +90,8 @@ def write(resource: Resource, key: Key, body: Json) -> Callable[[LateApi], objec
     return lambda api: api.set(resource, key, body)
 
 
-def owned_by(kind: str) -> Json:
-    return {"metadata": {"ownerReferences": [{"kind": kind, "name": "web", "uid": "u", "controller": True}]}}
+def owned_by(kind: str, name: str = "web") -> Json:
+    return {"metadata": {"ownerReferences": [{"kind": kind, "name": name, "uid": "u", "controller": True}]}}
 
 
 VM_AND_INSTANCE = {("vm", "default/web"), ("vmi", "default/web")}
@@ -98,6 +104,38 @@ CHANGES: dict[str, tuple[Callable[[LateApi], object], Woken]] = {
     "a Pod": (write(POD, Key("default", "pod"), owned_by("VirtualMachineInstance")), {("vmi", "default/web")}),
     "a Pod that is nobody's": (write(POD, Key("default", "pod"), {}), set()),
     "a Pod of a name that is looked at": (write(POD, Key("default", "expected"), {}), {("vmi", "default/web")}),
+    "a migration": (
+        write(VIRTUAL_MACHINE_INSTANCE_MIGRATION, Key("default", "job"), {"spec": {"vmiName": "db"}}),
+        {("migration", "default/job"), ("evacuation", "default/db")},
+    ),
+    "an instance that has a migration": (
+        write(
+            VIRTUAL_MACHINE_INSTANCE,
+            MOVING,
+            owned_by("VirtualMachine") | {"spec": {}, "status": {"nodeName": "n", "phase": "Running"}},
+        ),
+        {("vmi", str(MOVING)), ("vm", str(MOVING)), ("migration", "default/moves")},
+    ),
+    "a Pod of an instance that has a migration": (
+        write(POD, Key("default", "pod"), owned_by("VirtualMachineInstance", "moving")),
+        {("vmi", str(MOVING)), ("migration", "default/moves")},
+    ),
+    "an instance that has a migration goes": (
+        lambda api: api.drop(object_path(VIRTUAL_MACHINE_INSTANCE, MOVING)),
+        {("vmi", str(MOVING)), ("vm", str(MOVING)), ("migration", "default/moves"), ("migration", "default/moved")},
+    ),
+    "an instance that is to leave its node": (
+        write(
+            VIRTUAL_MACHINE_INSTANCE,
+            PLACED,
+            {"spec": {}, "status": {"phase": "Running", "nodeName": "node-1", "evacuationNodeName": "node-1"}},
+        ),
+        {("vmi", "default/db"), ("vm", "default/db"), ("evacuation", "default/db")},
+    ),
+    "a node that is to be drained": (
+        write(NODE, NODE_1, {"spec": {"taints": [{"key": DRAIN, "effect": "NoSchedule"}]}}),
+        {("evacuation", "default/db")},
+    ),
     "a set": (write(VIRTUAL_MACHINE_INSTANCE_REPLICA_SET, WEB, {"spec": {}}), {("replicaset", "default/web")}),
     "a set's instance": (
         write(VIRTUAL_MACHINE_INSTANCE, Key("default", "a"), owned_by("VirtualMachineInstanceReplicaSet")),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kubevirt_api.names import MIGRATION_FINALIZER
+from kubevirt_api.names import LAUNCHER_ROLE, MIGRATION_FINALIZER, ROLE
 
 from controlplane.api.objects.decode import decode
 from controlplane.api.objects.migration import PHASES, VirtualMachineInstanceMigration
@@ -81,7 +81,7 @@ def an_instance(moving: Json | None = None, phase: str = "Running", **options: A
 def a_target(phase: str = "Running", *, node: str = "node-2", deleting: bool = False) -> Pod:
     owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "name": "web", "uid": VMI_UID}
     meta: Json = {"name": TARGET_POD, "namespace": "default", "uid": TARGET_UID}
-    meta["ownerReferences"] = [{**owner, "controller": True}]
+    meta |= {"ownerReferences": [{**owner, "controller": True}], "labels": {ROLE: LAUNCHER_ROLE}}
     if deleting:
         meta["deletionTimestamp"] = STAMP
     status: Json = {"phase": phase}

@@ -1,0 +1,111 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which instance gets a migration because it is to leave its node, as a table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from kubevirt_api.names import EVACUATION_MIGRATION
+
+from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.migration import VirtualMachineInstanceMigration
+from controlplane.api.objects.node import DRAIN, Node, NodeSpec, Taint
+from controlplane.virt_controller.evacuation.decide import decide, derive_telling
+from controlplane.virt_controller.evacuation.world import World
+from controlplane.virt_controller.stamps import render_stamp
+from tests.controlplane.decision_table import steps
+from tests.controlplane.virt_controller.builders import NOW, a_condition
+from tests.controlplane.virt_controller.migration.worlds import BEGUN, LEFT, a_migration, an_instance
+
+MIGRATABLE = [a_condition("LiveMigratable", "True")]
+STRATEGY = {"evictionStrategy": "LiveMigrate"}
+USUAL = {"conditions": MIGRATABLE, "evacuationNodeName": "node-1", "spec": STRATEGY}
+CREATE = "CreateMigration"
+
+
+def a_world(changes: dict[str, Any], *migrations: VirtualMachineInstanceMigration, **facts: Any) -> World:
+    return World(vmi=an_instance(**{**USUAL, **changes}), migrations=migrations, **{"now": NOW, **facts})
+
+
+def evacuation(number: int, phase: str = "Failed", ago: float = 0.0) -> VirtualMachineInstanceMigration:
+    name = f"kubevirt-evacuation-bbbbbbbb-{number}"
+    notes = {EVACUATION_MIGRATION: "node-1"}
+    return a_migration(phase, uid=name, name=name, annotations=notes, entered=render_stamp(NOW - ago))
+
+
+def tainted(effect: str) -> Node:
+    return Node(spec=NodeSpec(taints=(Taint(key=DRAIN, effect=effect),)))
+
+
+TABLE: dict[str, tuple[World, str]] = {
+    "marked": (a_world({}), CREATE),
+    "marked, if possible": (a_world({"spec": {"evictionStrategy": "LiveMigrateIfPossible"}}), CREATE),
+    "marked, by the configuration": (
+        a_world({"spec": {}}, configuration=KubeVirtConfiguration(eviction_strategy="LiveMigrate")),
+        CREATE,
+    ),
+    "marked, no strategy": (a_world({"spec": {}}), "-"),
+    "marked, somebody else sees to it": (a_world({"spec": {"evictionStrategy": "External"}}), "-"),
+    "marked, cannot migrate": (a_world({"conditions": [a_condition("LiveMigratable", "False")]}), "-"),
+    "marked, nobody has said that it can": (a_world({"conditions": []}), "-"),
+    "marked for a node that it has left": (a_world({"evacuationNodeName": "node-2"}), "-"),
+    "not marked": (a_world({"evacuationNodeName": ""}), "-"),
+    "its node is drained": (a_world({"evacuationNodeName": ""}, node=tainted("NoSchedule")), CREATE),
+    "its node has that taint of another effect": (
+        a_world({"evacuationNodeName": ""}, node=tainted("NoExecute")),
+        "-",
+    ),
+    "marked, not running": (a_world({"phase": "Scheduled"}), "-"),
+    "marked, deleted": (a_world({"deleting": True}), "-"),
+    "marked, of two Pods": (a_world({"activePods": {"a": "node-1", "b": "node-2"}}), "-"),
+    "marked, a migration is not over": (a_world({}, a_migration("Running")), "-"),
+    "marked, one is under way that is not seen": (a_world({"moving": BEGUN}), "-"),
+    "marked, one is over": (a_world({"moving": LEFT}, a_migration("Succeeded")), CREATE),
+    "marked, a person's has failed: no back-off": (a_world({}, a_migration("Failed")), CREATE),
+    "marked, ours has failed just now": (a_world({}, evacuation(1, ago=19)), "-"),
+    "marked, ours has failed 20 s ago": (a_world({}, evacuation(1, ago=20)), CREATE),
+    "two failed": (a_world({}, evacuation(1, ago=90), evacuation(2, ago=39)), "-"),
+    "two failed 40 s ago": (a_world({}, evacuation(1, ago=90), evacuation(2, ago=40)), CREATE),
+    "one failed after a success": (
+        a_world({}, evacuation(1, ago=90), evacuation(2, "Succeeded", 80), evacuation(3, ago=20)),
+        CREATE,
+    ),
+    "five failed": (a_world({}, *(evacuation(number, ago=319) for number in range(5, 10))), "-"),
+    "five failed 320 s ago": (a_world({}, *(evacuation(number, ago=320) for number in range(5, 10))), CREATE),
+}
+
+
+@pytest.mark.parametrize("case", TABLE)
+def test_who_gets_a_migration(case: str) -> None:
+    world, expected = TABLE[case]
+    plan = decide(world)
+    assert steps(plan) == expected
+    assert (derive_telling(world) is not None) == (plan.look_again_in is not None)
+
+
+def test_a_back_off_is_told_once_for_each_failure() -> None:
+    world = a_world({}, evacuation(1, ago=5))
+    told = derive_telling(world)
+    assert told is not None
+    assert told.failures == 1
+    assert derive_telling(a_world({}, evacuation(1, ago=5), told=told.after)) is None
+    assert decide(world).look_again_in == 15
+
+
+def test_a_wrong_clock_delays_by_the_back_off_at_most() -> None:
+    assert a_world({}, evacuation(1, ago=-100_000)).waits_for == 20
+
+
+def test_names_are_counted_from_what_is_there() -> None:
+    assert a_world({}).next_name == "kubevirt-evacuation-bbbbbbbb-1"
+    assert a_world({}, evacuation(3), evacuation(12), a_migration()).next_name == "kubevirt-evacuation-bbbbbbbb-13"
+
+
+def test_a_descheduler_can_wait() -> None:
+    world = a_world({})
+    assert world.priority == "system-critical"
+    world.vmi.metadata.annotations["kubevirt.io/eviction-source"] = "descheduler"
+    assert world.priority == "system-maintenance"

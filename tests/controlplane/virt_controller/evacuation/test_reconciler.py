@@ -1,0 +1,114 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An instance that is to leave its node, on a store with rules."""
+
+from __future__ import annotations
+
+import pytest
+from kubevirt_api.names import EVACUATION_MIGRATION
+
+from controlplane.api.objects.resources import NODE, VIRTUAL_MACHINE_INSTANCE_MIGRATION, Key
+from controlplane.engine.errors import Unavailable
+from controlplane.engine.reconcile import reconcile
+from tests.controlplane.simulation.store import Json
+from tests.controlplane.virt_controller.migration.stage import WEB, Stage
+
+STRATEGY = {"evictionStrategy": "LiveMigrate"}
+
+
+@pytest.fixture
+async def stage() -> Stage:
+    stage = Stage()
+    await stage.run_guest(spec=STRATEGY)
+    stage.tell_instance({"evacuationNodeName": "node-1"})
+    return stage
+
+
+def migrations(stage: Stage) -> list[Json]:
+    return [body for _key, body in stage.store.list(VIRTUAL_MACHINE_INSTANCE_MIGRATION)]
+
+
+async def evacuate(stage: Stage) -> None:
+    await reconcile(stage.evacuation, WEB)
+    stage.catch_up()
+
+
+async def test_it_gets_one_migration(stage: Stage) -> None:
+    await evacuate(stage)
+    await evacuate(stage)
+    (made,) = migrations(stage)
+    assert made["metadata"]["name"].startswith("kubevirt-evacuation-")
+    assert made["metadata"]["annotations"] == {EVACUATION_MIGRATION: "node-1"}
+    assert made["spec"] == {"vmiName": "web", "priority": "system-critical"}
+
+
+async def test_it_gets_one_of_two_leaders(stage: Stage) -> None:
+    other = Stage(stage.store)
+    await reconcile(stage.evacuation, WEB)
+    await reconcile(other.evacuation, WEB)
+    assert len(migrations(stage)) == 1
+
+
+async def test_it_gets_one_whose_answer_is_lost(stage: Stage) -> None:
+    stage.lossy.lost = "create VirtualMachineInstanceMigration"
+    await reconcile(stage.evacuation, WEB)
+    stage.lossy.lost = ""
+    await reconcile(stage.evacuation, WEB)
+    await evacuate(stage)
+    assert len(migrations(stage)) == 1
+
+
+async def test_own_writes_count_before_the_cache_has_them(stage: Stage) -> None:
+    await reconcile(stage.evacuation, WEB)
+    await reconcile(stage.evacuation, WEB)
+    assert len(migrations(stage)) == 1
+
+
+async def test_one_whose_mark_was_taken_off_meanwhile_stays(stage: Stage) -> None:
+    cancel = {"status": {"evacuationNodeName": None}}
+    key, resource = WEB, next(one for one in stage.caches if one.kind == "VirtualMachineInstance")
+    stage.store.patch(resource, key, cancel, subresource="status")
+    await reconcile(stage.evacuation, WEB)
+    assert migrations(stage) == []
+
+
+async def test_it_leaves_and_the_mark_with_it(stage: Stage) -> None:
+    await evacuate(stage)
+    await stage.work()
+    stage.bring_up_target()
+    await stage.work()
+    stage.open_door()
+    stage.begin()
+    stage.arrive()
+    stage.leave()
+    await stage.work()
+    assert stage.status["nodeName"] == "node-2"
+    assert "evacuationNodeName" not in stage.status
+    await evacuate(stage)
+    assert len(migrations(stage)) == 1
+
+
+async def test_one_that_fails_is_followed_by_another_after_a_while(stage: Stage) -> None:
+    await evacuate(stage)
+    await stage.work()
+    stage.end_pod(stage.target)
+    await stage.work()
+    outcome = await reconcile(stage.evacuation, WEB)
+    assert outcome.look_again_in == 20
+    assert stage.reasons.count("MigrationBackoff") == 1
+    assert len(migrations(stage)) == 1
+    stage.clock.advance(20)
+    await evacuate(stage)
+    assert [body["metadata"]["name"][-2:] for body in migrations(stage)] == ["-1", "-2"]
+    assert stage.reasons.count("MigrationBackoff") == 1
+
+
+async def test_nothing_is_decided_before_all_is_known(stage: Stage) -> None:
+    stage.caches[NODE].synced = False
+    with pytest.raises(Unavailable):
+        stage.evacuation.observe(WEB)
+
+
+async def test_an_instance_that_is_gone_is_nobodys(stage: Stage) -> None:
+    assert stage.evacuation.observe(Key("default", "nobody")) is None

@@ -1,0 +1,58 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a hand-over says, and that nothing of a former one stays."""
+
+from __future__ import annotations
+
+import msgspec
+
+from controlplane.virt_controller.migration.hand_over import begin, replace_state
+from tests.controlplane.simulation.store import merged
+from tests.controlplane.virt_controller.builders import POD_UID, a_running_pod
+from tests.controlplane.virt_controller.migration.worlds import (
+    HANDED_OVER,
+    TARGET_UID,
+    UID,
+    a_migration,
+    a_target,
+    a_world,
+    an_instance,
+)
+
+
+def test_it_names_both_pods_and_nodes_and_the_settings() -> None:
+    new = begin(a_world(a_migration("Scheduled"), an_instance()), a_target())
+    assert new is not None
+    assert (new.migration_uid, new.source_pod_uid, new.target_pod_uid) == (UID, POD_UID, TARGET_UID)
+    assert (new.source_node, new.target_node, new.source_pod) == ("node-1", "node-2", HANDED_OVER["sourcePod"])
+    assert new.migration_configuration is not None
+
+
+def test_none_of_a_run_whose_pod_is_not_known_or_not_one() -> None:
+    migration, target = a_migration("Scheduled"), a_target()
+    assert begin(a_world(migration, an_instance(), launchers=()), target) is None
+    assert begin(a_world(migration, None), target) is None
+    two = an_instance(activePods={POD_UID: "node-1", "other": "node-3"})
+    assert begin(a_world(migration, two, launchers=(a_running_pod(),)), target) is None
+
+
+def test_whatever_was_told_before_is_replaced() -> None:
+    new = begin(a_world(a_migration("Scheduled"), an_instance()), a_target())
+    assert new is not None
+    old = {
+        "failed": True,
+        "laterField": {"a": 1},
+        "migrationConfiguration": {"laterSetting": 1, "progressTimeout": 7},
+        "migrationUid": "former",
+    }
+    raw = msgspec.json.encode({"status": {"migrationState": old, "phase": "Running"}})
+    after = merged({"migrationState": old, "phase": "Running"}, replace_state(raw, new))
+    assert after["migrationState"] == {**HANDED_OVER, "migrationConfiguration": {}}
+    assert after["phase"] == "Running"
+
+
+def test_a_first_one_is_written_as_it_is() -> None:
+    new = begin(a_world(a_migration("Scheduled"), an_instance()), a_target())
+    assert new is not None
+    assert set(replace_state(b"{}", new)["migrationState"]) == {*HANDED_OVER, "migrationConfiguration"}

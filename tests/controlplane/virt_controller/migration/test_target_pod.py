@@ -1,0 +1,67 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The Pod that a migration goes to: named by both, apart from its source, with the images that the source has."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from controlplane.api.objects.decode import decode
+from controlplane.api.objects.pod import Pod
+from controlplane.domain.volumes.registry import NO_CLAIMS
+from controlplane.virt_controller.migration.target_pod import build_target_pod
+from controlplane.virt_controller.migration.world import target_name
+from tests.controlplane.virt_controller.builders import POD_UID
+from tests.controlplane.virt_controller.migration.worlds import a_migration, a_world, an_instance
+
+DISK = {"volumes": [{"name": "root", "containerDisk": {"image": "registry.example/os:latest"}}]}
+DEVICES = {"domain": {"devices": {"disks": [{"name": "root", "disk": {"bus": "virtio"}}]}, "memory": {"guest": "64Mi"}}}
+PINNED = "registry.example/os@sha256:" + "0" * 64
+
+
+def build(source: Pod | None) -> dict[str, Any]:
+    world = a_world(a_migration("Pending"), an_instance(spec={**DEVICES, **DISK}))
+    world = replace(world, launchers=() if source is None else (source,))
+    return build_target_pod(
+        world, image="launcher:2", image_pull_secrets=(), claims=NO_CLAIMS, kept_from=frozenset({"node-9"})
+    )
+
+
+def a_source(volume: str, image: str) -> Pod:
+    mounts = [{"name": volume, "volumeStatus": {"image": {"imageRef": image}}}, {"name": "run"}]
+    status = {"containerStatuses": [{"name": "compute", "volumeMounts": mounts}]}
+    return decode({"metadata": {"name": "pod", "uid": POD_UID}, "status": status}, Pod)
+
+
+def image_of(body: dict[str, Any]) -> tuple[str, str]:
+    return next((one["name"], one["image"]["reference"]) for one in body["spec"]["volumes"] if "image" in one)
+
+
+def test_an_image_is_the_one_that_the_source_has() -> None:
+    name, asked = image_of(build(None))
+    assert asked == "registry.example/os:latest"
+    assert image_of(build(a_source(name, PINNED))) == (name, PINNED)
+
+
+@pytest.mark.parametrize("said", ["sha256:" + "0" * 64, "registry.example/os:latest", ""])
+def test_an_image_whose_source_says_no_digest_is_left_as_it_is(said: str) -> None:
+    name, asked = image_of(build(None))
+    assert image_of(build(a_source(name, said))) == (name, asked)
+
+
+def test_it_goes_to_no_quarantined_node() -> None:
+    nodes = build(None)["spec"]["affinity"]["nodeAffinity"]
+    assert "node-9" in str(nodes["requiredDuringSchedulingIgnoredDuringExecution"])
+
+
+def test_its_name_is_one_of_both_and_never_too_long() -> None:
+    short = target_name("web", "bbbbbbbb-1", "dddddddd-1")
+    assert short == "virt-launcher-web-bbbbbbbb-mdddddddd"
+    long = target_name("w." * 120, "bbbbbbbb-1", "dddddddd-1")
+    assert len(long) <= 63
+    assert "." not in long
+    assert long.endswith("-bbbbbbbb-mdddddddd")

@@ -1,0 +1,62 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whose turn it is, as a table."""
+
+from __future__ import annotations
+
+import pytest
+
+from controlplane.api.objects.migration_state import MigrationConfiguration
+from controlplane.virt_controller.migration.turn import Entry, is_turn, next_ones
+from tests.controlplane.virt_controller.migration.worlds import a_migration
+
+CRITICAL, USER, TIDYING = "system-critical", "user-triggered", "system-maintenance"
+
+
+def one(
+    name: str, phase: str = "Pending", *, node: str = "node-1", priority: str | None = None, age: int = 0, **facts: bool
+) -> Entry:
+    created = f"2026-01-01T00:00:{59 - age:02}Z"
+    spec = {} if priority is None else {"priority": priority}
+    return Entry(a_migration(phase, uid=name, name=name, created=created, spec=spec), node, **facts)
+
+
+TABLE: dict[str, tuple[list[Entry], int, int, str]] = {
+    "all that fit": ([one("a"), one("b")], 5, 2, "ab"),
+    "the oldest first": ([one("a", age=1), one("b", age=9)], 1, 2, "b"),
+    "of one age by UID": ([one("b"), one("a")], 1, 2, "a"),
+    "by priority first": (
+        [one("n", age=9), one("t", priority=TIDYING), one("u", priority=USER), one("c", priority=CRITICAL)],
+        4,
+        4,
+        "cutn",
+    ),
+    "none beyond the cluster's limit": ([one("a", "Running"), one("b", "Scheduling"), one("c")], 2, 2, ""),
+    "none beyond a node's, others go on": ([one("a", "Running"), one("b"), one("c", node="node-2")], 5, 1, "c"),
+    "those that are over count for nothing": ([one("b")], 1, 1, "b"),
+    "one whose Pod was made counts, whatever its phase": ([one("a", has_pod=True), one("b", age=0)], 1, 5, ""),
+    "one that cannot begin keeps nobody waiting": ([one("a", age=9, can_begin=False), one("b")], 1, 1, "b"),
+    "one whose instance nobody knows waits": ([one("a", node="")], 5, 2, ""),
+    "new ones wait like those that are pending": ([one("a", "")], 5, 2, "a"),
+}
+
+
+@pytest.mark.parametrize("case", TABLE)
+def test_turns(case: str) -> None:
+    entries, cluster, node, expected = TABLE[case]
+    settings = MigrationConfiguration(
+        parallel_migrations_per_cluster=cluster, parallel_outbound_migrations_per_node=node
+    )
+    found = "".join(entry.migration.metadata.uid for entry in next_ones(entries, settings))
+    assert found == expected
+    for entry in entries:
+        uid = entry.migration.metadata.uid
+        if entry.can_begin and entry.is_waiting:
+            assert is_turn(uid, entries, settings) == (uid in expected)
+
+
+def test_one_that_was_refused_tries_again_when_it_is_looked_at() -> None:
+    entries = [one("a", can_begin=False), one("b", "Running")]
+    assert is_turn("a", entries, MigrationConfiguration())
+    assert next_ones(entries, MigrationConfiguration()) == []
