@@ -148,8 +148,8 @@ def start(cluster: Cluster, *, begin: bool = True) -> str:
     return pod
 
 
-async def bind(kubeconfig: Path, pod: str) -> None:
-    binding = {"metadata": {"name": pod}, "target": {"kind": "Node", "name": "node-1"}}
+async def bind(kubeconfig: Path, pod: str, node: str = "node-1") -> None:
+    binding = {"metadata": {"name": pod}, "target": {"kind": "Node", "name": node}}
     async with Transport(await from_kubeconfig(kubeconfig), "test") as transport:
         path = f"/api/v1/namespaces/default/pods/{pod}/binding"
         await Client(transport, "test").transport.send(Request("POST", path, "bind", json.dumps(binding).encode()))

@@ -1,0 +1,110 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An evacuation on a real API server, by virt-controller as its own account: every right, every write, to the end.
+
+There are no nodes: the test binds Pods, and reports for kubelets and both virt-handlers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from tests.controlplane.virt_controller.test_real_api import Cluster, bind, cluster
+
+__all__ = ["cluster"]
+pytestmark = pytest.mark.component
+
+VMI = {
+    "apiVersion": "kubevirt.io/v1",
+    "kind": "VirtualMachineInstance",
+    "metadata": {"name": "moves", "namespace": "default"},
+    "spec": {"domain": {"memory": {"guest": "64Mi"}, "devices": {}}, "evictionStrategy": "LiveMigrate"},
+}
+STAMP = "2026-01-01T00:00:00Z"
+STATE = ".status.migrationState"
+
+
+def come_up(cluster: Cluster, pod: str, node: str) -> str:
+    """Place a Pod and have its launcher up; return its UID."""
+    cluster.appear(f"pod/{pod}")
+    asyncio.run(bind(cluster.lab.kubeconfig, pod, node))
+    state = {"running": {"startedAt": STAMP}}
+    compute = {"name": "compute", "ready": True, "image": "x", "imageID": "x", "restartCount": 0, "state": state}
+    cluster.report(f"pod/{pod}", {"phase": "Running", "containerStatuses": [compute]})
+    uid: str = cluster.get("pod", pod)["metadata"]["uid"]
+    return uid
+
+
+def tell(cluster: Cluster, **fields: object) -> None:
+    cluster.report("vmi/moves", {"migrationState": fields})
+
+
+def test_a_guest_is_evacuated(cluster: Cluster) -> None:
+    with cluster.controller("one"):
+        cluster.kubectl("create", "-f", "-", body=VMI)
+        short = cluster.get("vmi", "moves")["metadata"]["uid"][:8]
+        source = f"virt-launcher-moves-{short}-1"
+        come_up(cluster, source, "node-1")
+        cluster.wait("vmi/moves", ".status.phase", "Scheduled")
+        migratable = [{"type": "LiveMigratable", "status": "True", "reason": "", "message": ""}]
+        cluster.report("vmi/moves", {"phase": "Running", "conditions": migratable})
+        cluster.report("vmi/moves", {"evacuationNodeName": "node-1"})
+
+        job = f"vmim/kubevirt-evacuation-{short}-1"
+        cluster.appear(job)
+        cluster.wait(job, ".status.phase", "Scheduling")
+        uid = cluster.get(*job.split("/"))["metadata"]["uid"]
+        target = f"virt-launcher-moves-{short}-m{uid[:8]}"
+        target_uid = come_up(cluster, target, "node-2")
+        cluster.wait(job, ".status.phase", "PreparingTarget")
+        cluster.wait("vmi/moves", f"{STATE}.targetPodUID", target_uid)
+        tell(cluster, targetNodeAddress="10.0.0.2", targetDirectMigrationNodePorts={"4321": 0})
+        cluster.wait(job, ".status.phase", "TargetReady")
+        tell(cluster, startTimestamp=STAMP, mode="PreCopy")
+        cluster.wait(job, ".status.phase", "Running")
+        tell(cluster, targetNodeDomainDetected=True, targetNodeDomainReadyTimestamp=STAMP)
+        tell(cluster, completed=True, endTimestamp=STAMP)
+        cluster.wait(job, ".status.phase", "Succeeded")
+        cluster.wait("vmi/moves", ".metadata.labels.kubevirt\\.io/nodeName", "node-2")
+
+        vmi = cluster.get("vmi", "moves")
+        status = vmi["status"]
+        assert (status["nodeName"], status["activePods"], status["epoch"]) == ("node-2", {target_uid: "node-2"}, 2)
+        assert "evacuationNodeName" not in status
+        assert "kubevirt.io/migrationTargetNodeName" not in vmi["metadata"]["labels"]
+        cluster.kubectl("wait", f"pod/{source}", "--for=jsonpath={.metadata.deletionTimestamp}", "--timeout=20s")
+        events = json.loads(cluster.kubectl("get", "events", "-o", "json"))["items"]
+        told = {one["reason"] for one in events if one["involvedObject"]["kind"] == "VirtualMachineInstanceMigration"}
+        assert told == {"SuccessfulCreate", "SuccessfulHandOver", "SuccessfulMigration", "SuccessfulDelete"}
+
+        cluster.kubectl("delete", "vmi", "moves", "--wait=false")
+        cluster.kubectl("delete", "pod", source, target, "--force", "--grace-period=0")
+        cluster.kubectl("wait", job, "--for=delete", "--timeout=20s")
+
+
+def test_a_migration_that_waits_for_its_pod_is_cancelled_by_being_deleted(cluster: Cluster) -> None:
+    body = {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachineInstanceMigration",
+        "metadata": {"name": "job", "namespace": "default"},
+        "spec": {"vmiName": "stays"},
+    }
+    with cluster.controller("one"):
+        cluster.kubectl("create", "-f", "-", body={**VMI, "metadata": {"name": "stays", "namespace": "default"}})
+        short = cluster.get("vmi", "stays")["metadata"]["uid"][:8]
+        come_up(cluster, f"virt-launcher-stays-{short}-1", "node-1")
+        cluster.wait("vmi/stays", ".status.phase", "Scheduled")
+        cluster.report("vmi/stays", {"phase": "Running"})
+        cluster.kubectl("create", "-f", "-", body=body)
+        cluster.wait("vmim/job", ".status.phase", "Scheduling")
+        target = f"virt-launcher-stays-{short}-m{cluster.get('vmim', 'job')['metadata']['uid'][:8]}"
+        cluster.kubectl("delete", "vmim", "job", "--timeout=20s")
+        cluster.kubectl("wait", f"pod/{target}", "--for=delete", "--timeout=20s")
+        assert cluster.get("vmi", "stays")["status"]["phase"] == "Running"
+        cluster.kubectl("delete", "vmi", "stays", "--wait=false")
+        cluster.kubectl("delete", "pod", f"virt-launcher-stays-{short}-1", "--force", "--grace-period=0")
+        cluster.kubectl("wait", "vmi/stays", "--for=delete", "--timeout=20s")
