@@ -56,6 +56,7 @@ from controlplane.virt_controller.evacuation.reconciler import EvacuationReconci
 from controlplane.virt_controller.kubevirt.configuration import Configuration
 from controlplane.virt_controller.kubevirt.reconciler import KubeVirtReconciler
 from controlplane.virt_controller.metrics.machines import Machines
+from controlplane.virt_controller.metrics.migrations import Migrations
 from controlplane.virt_controller.metrics.transitions import Transitions
 from controlplane.virt_controller.migration.filed import BY_VMI, by_vmi
 from controlplane.virt_controller.migration.reconciler import MigrationReconciler
@@ -285,6 +286,8 @@ class Process:
 
         vms, vmis = self._caches[VIRTUAL_MACHINE], self._caches[VIRTUAL_MACHINE_INSTANCE]
         self._metrics.registry.register(Machines(vms.all, vmis.all, is_leader))
+        migrations = self._caches[VIRTUAL_MACHINE_INSTANCE_MIGRATION]
+        self._metrics.registry.register(Migrations(migrations.all, is_leader))
         vmis.subscribe(Transitions(self._metrics.registry, is_leader).changed)
         gauge(
             "kubevirt_virt_controller_leading_status",

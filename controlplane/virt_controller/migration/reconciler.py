@@ -15,7 +15,7 @@ from kubevirt_api.names import MIGRATION_FINALIZER, MIGRATION_TARGET_NODE
 from controlplane.api.objects.decode import DecodeError, decode, decode_vmi, encode
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.meta import ObjectMeta
-from controlplane.api.objects.migration import VirtualMachineInstanceMigration
+from controlplane.api.objects.migration import PENDING, VirtualMachineInstanceMigration
 from controlplane.api.objects.migration import VirtualMachineInstanceMigrationStatus as Status
 from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.resources import (
@@ -112,7 +112,8 @@ class MigrationReconciler:
             migration=migration,
             vmi=vmi,
             launchers=() if vmi is None else self._launchers(vmi),
-            is_turn=is_turn(uid, self._unfinished.entries(), configuration.migrations),
+            is_turn=migration.status.phase == PENDING
+            and is_turn(uid, self._unfinished.entries(), configuration.migrations),
             others=tuple(
                 one
                 for one in self._of(key.namespace, migration.spec.vmi_name)

@@ -237,7 +237,7 @@ async def test_it_reads_what_its_account_may_read_and_no_more(api: LateApi) -> N
         await virt_controller.until_leading()
         await virt_controller.settle()
     watched = api.watched()
-    narrowed = {path for path, query in watched.items() if "Selector" in query or "/namespaces/" in path}
+    narrowed = {path for path, queries in watched.items() if "Selector" in str(queries) or "/namespaces/" in path}
     assert narrowed - {one for one in narrowed if "/secrets" in one or "registration" in one} == {
         "/api/v1/pods",
         "/api/v1/events",
@@ -245,7 +245,7 @@ async def test_it_reads_what_its_account_may_read_and_no_more(api: LateApi) -> N
         f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases",
         "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
     }
-    assert "labelSelector=kubevirt.io%3Dvirt-launcher" in watched["/api/v1/pods"]
+    assert "labelSelector=kubevirt.io%3Dvirt-launcher" in str(watched["/api/v1/pods"])
 
 
 async def test_it_is_ready_when_everything_is_listed_whether_it_leads_or_not(api: LateApi) -> None:

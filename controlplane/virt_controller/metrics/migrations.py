@@ -1,0 +1,89 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How many migrations are in which phase, and how those ended that are kept: metrics, made when somebody looks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+
+import msgspec
+from prometheus_client import Metric
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from controlplane.api.objects.migration import FAILED, PENDING, RUNNING, SCHEDULED, SCHEDULING, SUCCEEDED, UNSET
+
+IN_PHASE = {
+    "unset": (UNSET,),
+    "pending": (PENDING,),
+    "scheduling": (SCHEDULING, SCHEDULED),
+    "running": (RUNNING,),
+}
+"""By the word in a metric's name, the phases that it counts. Those between are on their way for a moment only."""
+ENDS = {"succeeded": SUCCEEDED, "failed": FAILED}
+
+
+class _Meta(msgspec.Struct, gc=False):
+    name: str = ""
+    namespace: str = ""
+
+
+class _Spec(msgspec.Struct, rename="camel", gc=False):
+    vmi_name: str = ""
+
+
+class _Status(msgspec.Struct, gc=False):
+    phase: str = ""
+
+
+class _Migration(msgspec.Struct):
+    metadata: _Meta = msgspec.field(default_factory=_Meta)
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+    status: _Status = msgspec.field(default_factory=_Status)
+
+
+_decoder = msgspec.json.Decoder(_Migration)
+
+
+class Migrations(Collector):
+    """A collector for prometheus_client; may be asked in another thread than the cache is filled in."""
+
+    def __init__(self, migrations: Callable[[], Iterable[bytes]], is_leader: Callable[[], bool]) -> None:
+        """migrations: what is cached, as a copy that nobody changes."""
+        self._migrations, self._is_leader = migrations, is_leader
+
+    def describe(self) -> Iterator[Metric]:
+        """Name nothing beforehand: the registry would read every migration to learn the names."""
+        return iter(())
+
+    def collect(self) -> Iterator[Metric]:
+        """Show them, if we are who acts: else each would be counted once for every replica."""
+        if self._is_leader():
+            yield from _metrics(list(_read(self._migrations())))
+
+
+def _metrics(migrations: list[_Migration]) -> Iterator[Metric]:
+    count = Counter(one.status.phase for one in migrations)
+    for word, phases in IN_PHASE.items():
+        name = f"kubevirt_vmi_migrations_in_{word}_phase"
+        yield GaugeMetricFamily(name, f"Number of current {word} migrations.", value=sum(count[one] for one in phases))
+    for word, phase in ENDS.items():
+        ended = GaugeMetricFamily(
+            f"kubevirt_vmi_migration_{word}",
+            f"Migrations that {word}, of those kept.",
+            labels=("vmi", "vmim", "namespace"),
+        )
+        for one in migrations:
+            if one.status.phase == phase:
+                ended.add_metric((one.spec.vmi_name, one.metadata.name, one.metadata.namespace), 1)
+        yield ended
+
+
+def _read(cached: Iterable[bytes]) -> Iterator[_Migration]:
+    for raw in cached:
+        try:
+            yield _decoder.decode(raw)
+        except (msgspec.DecodeError, UnicodeError):  # its reconciler says so
+            continue
