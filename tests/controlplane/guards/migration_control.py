@@ -1,0 +1,175 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Migrations in virt-controller: one owner of a guest, nothing given up or deleted for what a cache alone says."""
+
+from __future__ import annotations
+
+from tests.controlplane.guards.guard import Guard
+
+_MOVE = "controlplane/virt_controller/vmi/move.py"
+_DECIDE = "controlplane/virt_controller/migration/decide.py"
+_STATUS = "controlplane/virt_controller/migration/status.py"
+_RECONCILER = "controlplane/virt_controller/migration/reconciler.py"
+_EVACUATION = "controlplane/virt_controller/evacuation/world.py"
+_BY_MOVE = ("tests/controlplane/virt_controller/vmi/test_move.py",)
+_BY_TABLE = ("tests/controlplane/virt_controller/migration/test_every_state.py",)
+_BY_STORY = ("tests/controlplane/virt_controller/migration/test_reconciler.py",)
+_BY_EVACUATION = ("tests/controlplane/virt_controller/evacuation/test_reconciler.py",)
+
+GUARDS: tuple[Guard, ...] = (
+    Guard(
+        file=_MOVE,
+        line="    is_dead = moving.is_under_way and has_all_of_it and isinstance(world.evidence, Dead)",
+        without="    is_dead = moving.is_under_way and has_all_of_it",
+        because="A guest that runs at its source would be given to its target, and run at both.",
+        tests=_BY_MOVE,
+    ),
+    Guard(
+        file=_MOVE,
+        line="    is_dead = moving.is_under_way and has_all_of_it and",
+        without="    is_dead = moving.is_under_way and",
+        because="A guest of which the target has a part would be lost as if it had moved.",
+        tests=_BY_MOVE,
+    ),
+    Guard(
+        file=_MOVE,
+        line="    is_dead = moving.is_under_way and has",
+        without="    is_dead = has",
+        because="A migration that has failed would be taken for a move when its source dies later.",
+        tests=_BY_MOVE,
+    ),
+    Guard(
+        file=_MOVE,
+        line="    return moving if is_dead and not _is_target_over(world, moving) else None",
+        without="    return moving if is_dead else None",
+        because="A run would be given to a Pod in which nothing can run.",
+        tests=_BY_MOVE,
+    ),
+    Guard(
+        file=_MOVE,
+        line="(one for one in (*world.pods, *world.last_words) if",
+        without="(one for one in world.pods if",
+        because="A run would be given to a Pod that has ended and was removed.",
+        tests=_BY_STORY,
+    ),
+    Guard(
+        file=_DECIDE,
+        line="    if phase not in FINAL and doubt(world) and not world.is_vmi_told:",
+        without="    if False:",
+        because="A migration would wait for ever for the API server's word, which nobody asks for.",
+        tests=_BY_TABLE,
+    ),
+    Guard(
+        file=_STATUS,
+        line='        return by_instance if world.is_vmi_told else ""',
+        without="        return by_instance",
+        because="A cache that lags would have a migration failed, and the Pod that has its guest deleted.",
+        tests=_BY_TABLE,
+    ),
+    Guard(
+        file=_STATUS,
+        line="    if world.is_target_gone and phase in (SCHEDULING, SCHEDULED):",
+        without="    if world.target is None and phase in (SCHEDULING, SCHEDULED):",
+        because="A Pod that is not seen yet would be taken for one that is gone.",
+        tests=_BY_TABLE,
+    ),
+    Guard(
+        file=_STATUS,
+        line="world.target is not None or world.has_made or world.state is not None\n",
+        without="world.target is not None or world.has_made\n",
+        because="A second Pod would be made for a migration that was handed over.",
+        tests=_BY_TABLE,
+    ),
+    Guard(
+        file=_DECIDE,
+        line="(state is None or state.failed) and not _has_the_guest(world, pod)",
+        without="(state is None or state.failed)",
+        because="The Pod that has the guest would be deleted with a migration that is said to have failed.",
+        tests=_BY_TABLE,
+    ),
+    Guard(
+        file=_DECIDE,
+        line="    if pod is not None and not _has_the_guest(world, pod) and _is_staying(world, pod):",
+        without="    if pod is not None and _is_staying(world, pod):",
+        because="A guest that has come back to a Pod would be ended with the migration by which it had left.",
+        tests=_BY_TABLE,
+    ),
+    Guard(
+        file=_DECIDE,
+        line="    if state.start_timestamp is None:\n        return _until_begun(world)",
+        without="    if True:\n        return _until_begun(world)",
+        because="What is being sent would be ended while the guest may be at its target.",
+        tests=_BY_TABLE,
+    ),
+    Guard(
+        file=_RECONCILER,
+        line="        if vmi is not None and (action.uid in vmi.status.active_pods or (",
+        without="        if vmi is not None and (False and (",
+        because="A leader whose cache is older than the hand-over would delete the Pod that has the guest.",
+        tests=_BY_STORY,
+    ),
+    Guard(
+        file=_RECONCILER,
+        line="        await self._confirm(world)\n        await self._patch_vmi(",
+        without="        await self._patch_vmi(",
+        because="A migration that another leader has ended would be handed over.",
+        tests=_BY_STORY,
+    ),
+    Guard(
+        file=_RECONCILER,
+        line="            resource_version=meta.resource_version,\n",
+        without="",
+        because="Whoever begins a migration in the moment in which it is ended would send a guest to nowhere.",
+        tests=_BY_STORY,
+    ),
+    Guard(
+        file="controlplane/virt_controller/migration/hand_over.py",
+        line="{**dict.fromkeys(before), **_whole(before, encode(new))}}",
+        without="encode(new)}",
+        because="A new migration would be taken for failed, by what was told of the former one.",
+        tests=("tests/controlplane/virt_controller/migration/test_hand_over.py",),
+    ),
+    Guard(
+        file="controlplane/virt_controller/migration/turn.py",
+        line="        if len(found) >= free:",
+        without="        if False:",
+        because="More migrations than the cluster bears would be under way.",
+        tests=("tests/controlplane/virt_controller/migration/test_turn.py",),
+    ),
+    Guard(
+        file="controlplane/virt_controller/migration/turn.py",
+        line="self.migration.status.phase in (UNSET, PENDING) and not self.has_pod",
+        without="self.migration.status.phase in (UNSET, PENDING)",
+        because="One whose Pod was made would not count before its status says so, and another would take its place.",
+        tests=("tests/controlplane/virt_controller/migration/test_turn.py",),
+    ),
+    Guard(
+        file=_RECONCILER,
+        line="            self._unfinished.note_refused(_key(world.migration))\n",
+        without="            pass\n",
+        because="Migrations that a quota refuses would keep those of all other namespaces waiting.",
+        tests=_BY_STORY,
+    ),
+    Guard(
+        file=_EVACUATION,
+        line="        last = max((number_of(self.vmi, one.metadata.name) for one in self.migrations), default=0)",
+        without="        last = len(self.migrations)",
+        because="When old ones are cleared away the next would have the name of one that is there.",
+        tests=("tests/controlplane/virt_controller/evacuation/test_decide.py",),
+    ),
+    Guard(
+        file="controlplane/virt_controller/evacuation/reconciler.py",
+        line='        if (found["uid"], found["resourceVersion"]) != (meta.uid, meta.resource_version):',
+        without="        if False:",
+        because="An instance whose evacuation was cancelled would be moved all the same.",
+        tests=_BY_EVACUATION,
+    ),
+    Guard(
+        file="controlplane/virt_controller/evacuation/reconciler.py",
+        line="        self._made[key] = Key(meta.namespace, name)\n",
+        without="",
+        because="An instance would get a second migration before the cache has the first.",
+        tests=_BY_EVACUATION,
+    ),
+)
