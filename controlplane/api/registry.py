@@ -73,6 +73,8 @@ class Kind:
     """On the CRD."""
     is_users: bool = True
     """Users make and change such objects (within their role); otherwise they read them."""
+    own_role: str = ""
+    """ClusterRole that lets users make them where admin and edit do not; those, and view, let them be read."""
 
     @property
     def resource(self) -> Resource:
@@ -137,6 +139,7 @@ KINDS: tuple[Kind, ...] = (
         rules=migration.RULES,
         short_names=("vmim", "vmims"),
         columns=(Column("Phase", ".status.phase"), Column("VMI", ".spec.vmiName"), AGE),
+        own_role="kubevirt.io:migrate",
     ),
     Kind(
         root=KubeVirt,

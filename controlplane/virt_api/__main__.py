@@ -26,6 +26,7 @@ from controlplane.virt_api.evictions import Evictions
 from controlplane.virt_api.guests import Guests
 from controlplane.virt_api.handlers import Handlers
 from controlplane.virt_api.judges import Judges, Places
+from controlplane.virt_api.migrations import Migrations
 from controlplane.virt_api.reviews import Reviews
 from controlplane.virt_api.server import Server, listening
 from controlplane.virt_api.settings import Settings, SettingsError, parse
@@ -76,7 +77,14 @@ async def serve(settings: Settings) -> None:
         subresources = Subresources(client, guests, cluster.admission_settings, judges, Places(clock, AT_ONCE))
         evictions = Evictions(client, lambda: cluster.configuration.eviction_strategy)
         server = Server(
-            reviews, evictions, subresources, tls, lambda: cluster.front_proxy, clock, settings.hook_clients
+            reviews,
+            evictions,
+            Migrations(client),
+            subresources,
+            tls,
+            lambda: cluster.front_proxy,
+            clock,
+            settings.hook_clients,
         )
         async with listening(server, settings.address, settings.port) as port:
             log.info("serving", extra={"port": port, "pod": settings.pod_name, "version": VERSION})

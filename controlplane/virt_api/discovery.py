@@ -20,7 +20,7 @@ Json = dict[str, Any]
 
 _QUEUED = {"202": {"description": "Accepted"}}
 """A controller carries it out, by and by."""
-_ARE_QUEUED = {"start", "stop", "restart"}
+_ARE_QUEUED = {"start", "stop", "restart", "migrate"}
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 """The kernel's names of machines, in Kubernetes' words."""
 _DONE = {"200": {"description": "OK"}}

@@ -63,7 +63,7 @@ Write = PatchInstance | PatchSpec | PatchStatus
 
 def decide_start(vm: VirtualMachine, vmi: VirtualMachineInstance | None, options: StartOptions) -> tuple[Write, ...]:
     """Choose the writes of a start. Raises RefusedError, NotBuiltError."""
-    machine = Machine(vm, _built_strategy(vm), _ours(vm, vmi))
+    machine = Machine(vm, _built_strategy(vm), own_instance(vm, vmi))
     if machine.alive is None and _has(vm, "ManualRecoveryRequired"):
         raise RefusedError("its volumes need manual recovery before it can start; see the condition")
     _refuse(machine, why_no_start(machine))
@@ -80,7 +80,7 @@ def decide_start(vm: VirtualMachine, vmi: VirtualMachineInstance | None, options
 
 def decide_stop(vm: VirtualMachine, vmi: VirtualMachineInstance | None, options: StopOptions) -> tuple[Write, ...]:
     """Choose the writes of a stop. Raises RefusedError."""
-    machine = Machine(vm, _strategy(vm), _ours(vm, vmi))
+    machine = Machine(vm, _strategy(vm), own_instance(vm, vmi))
     live = machine.alive
     shorten = _shorten(live, options.grace_period)
     if machine.strategy == HALTED and shorten:
@@ -97,7 +97,7 @@ def decide_restart(
     vm: VirtualMachine, vmi: VirtualMachineInstance | None, options: RestartOptions
 ) -> tuple[Write, ...]:
     """Choose the writes of a restart. Raises RefusedError, NotBuiltError."""
-    machine = Machine(vm, _built_strategy(vm), _ours(vm, vmi))
+    machine = Machine(vm, _built_strategy(vm), own_instance(vm, vmi))
     if _has(vm, "VolumesChange"):
         raise RefusedError("its volumes are being changed; wait until that is done")
     _refuse(machine, why_no_restart(machine))
@@ -127,7 +127,7 @@ def _built_strategy(vm: VirtualMachine) -> str:
     return strategy
 
 
-def _ours(vm: VirtualMachine, vmi: VirtualMachineInstance | None) -> VirtualMachineInstance | None:
+def own_instance(vm: VirtualMachine, vmi: VirtualMachineInstance | None) -> VirtualMachineInstance | None:
     """Leave out an instance of the VM's name that another object controls; one without a controller is adopted."""
     owners = vmi.metadata.owner_references if vmi is not None else ()
     return None if any(one.controller and one.uid != vm.metadata.uid for one in owners) else vmi

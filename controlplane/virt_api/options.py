@@ -11,18 +11,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import msgspec
 
 from controlplane.api.admission.problem import excerpt
+from controlplane.api.admission.validate.metadata import check_labels
 from controlplane.handler_link import THAW_LIMIT_SECONDS, USUAL_THAW_SECONDS, Verb
 from controlplane.virt_api import go_duration
 
 Options = TypeVar("Options")
 
 _NAME_LIMIT = 253
+LABELS_LIMIT = 64
 
 _POWER_FIELDS: Mapping[Verb, set[str]] = {"pause": {"dryRun"}, "unpause": {"dryRun"}, "freeze": {"unfreezeTimeout"}}
 
@@ -64,6 +66,14 @@ class PowerOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class MigrateOptions:
+    """Labels that the node it goes to must have, beside the machine's own."""
+
+    added_node_selector: Mapping[str, str] = field(default_factory=dict)
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class EvacuationOptions:
     """Of which node to take the mark off; "" is whichever it is."""
 
@@ -91,6 +101,12 @@ def parse_restart(body: bytes) -> RestartOptions:
     if grace:
         fields.problems.append("gracePeriodSeconds: must be 0 (at once) or absent (the guest's own time)")
     return fields.checked(RestartOptions(grace, fields.dry_run()))
+
+
+def parse_migrate(body: bytes) -> MigrateOptions:
+    """Read a MigrateOptions body. Raises BadOptionsError."""
+    fields = _Fields(body, {"addedNodeSelector", "dryRun"})
+    return fields.checked(MigrateOptions(fields.labels("addedNodeSelector"), fields.dry_run()))
 
 
 def parse_power(verb: Verb, body: bytes) -> PowerOptions:
@@ -127,6 +143,15 @@ class _Fields:
             return value or ""
         self.problems.append(f"{name}: must be a name of at most {_NAME_LIMIT} characters, not {excerpt(value)}")
         return ""
+
+    def labels(self, name: str) -> Mapping[str, str]:
+        value = self._fields.get(name) or {}
+        is_text = isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
+        if not is_text or len(value) > LABELS_LIMIT:
+            self.problems.append(f"{name}: must be at most {LABELS_LIMIT} labels with their values as strings")
+            return {}
+        self.problems.extend(map(str, check_labels(value, name)))
+        return value
 
     def seconds(self, name: str) -> int | None:
         value = self._fields.get(name)

@@ -27,7 +27,7 @@ VM, VMI = "virtualmachines", "virtualmachineinstances"
 VERBS = {"GET": "get", "PUT": "update"}
 
 Action = Literal[
-    "start", "stop", "restart", "cancel-evacuation", "expand-spec", "expand-vm-spec", Verb, About, "unbuilt"
+    "start", "stop", "restart", "migrate", "cancel-evacuation", "expand-spec", "expand-vm-spec", Verb, About, "unbuilt"
 ]
 
 
@@ -48,7 +48,7 @@ TABLE: tuple[Subresource, ...] = (
     Subresource(VM, "start", "PUT", "start"),
     Subresource(VM, "stop", "PUT", "stop"),
     Subresource(VM, "restart", "PUT", "restart"),
-    Subresource(VM, "migrate", "PUT"),
+    Subresource(VM, "migrate", "PUT", "migrate"),
     Subresource(VM, "addvolume", "PUT"),
     Subresource(VM, "removevolume", "PUT"),
     Subresource(VM, "memorydump", "PUT"),
@@ -107,15 +107,17 @@ DOCUMENTS: Mapping[str, Document] = {
 }
 
 # Admission: the path names resource and stage; the API server calls these, users do not.
-Stage = Literal["mutate", "validate", "evict"]
+Stage = Literal["mutate", "validate", "evict", "migrate"]
 EVICTION = "/launcher-eviction-validate"
+MIGRATION = "/migration-create-validate"
+"""Beside the kind's own validation: what of a new migration the cluster must be asked about."""
 
 
 def hooks(kinds: tuple[Kind, ...]) -> Mapping[str, Stage]:
-    """Return the path of each kind's validation, of its mutation where something is filled in, and of evictions."""
+    """Return each kind's path of validation, of mutation where something is filled in, and those that ask the cluster."""
     mutating: dict[str, Stage] = {f"/{one.resource.plural}-mutate": "mutate" for one in kinds if one.rules.default}
     validating: dict[str, Stage] = {f"/{one.resource.plural}-validate": "validate" for one in kinds}
-    return {**mutating, **validating, EVICTION: "evict"}
+    return {**mutating, **validating, EVICTION: "evict", MIGRATION: "migrate"}
 
 
 HOOKS = hooks(KINDS)

@@ -27,6 +27,7 @@ from controlplane.virt_api.answer import Answer, failure
 from controlplane.virt_api.evictions import MAX_EVICTION_BYTES, Evictions
 from controlplane.virt_api.identity import FrontProxy, HookClients, UnauthenticatedError, check_reviewer, identify
 from controlplane.virt_api.judges import BusyError
+from controlplane.virt_api.migrations import MAX_MIGRATION_BYTES, Migrations
 from controlplane.virt_api.reviews import Charge, Reviews
 from controlplane.virt_api.routes import NoRoute, ToDocument, ToHook, ToSubresource, match
 from controlplane.virt_api.subresources import Subresources
@@ -53,6 +54,7 @@ class Server:
 
     reviews: Reviews
     evictions: Evictions
+    migrations: Migrations
     subresources: Subresources
     tls: ServingTls
     front_proxy: Callable[[], FrontProxy | None]
@@ -101,9 +103,13 @@ class Server:
         if isinstance(route, ToHook):
             check_reviewer(self.hook_clients, verified_chain(connection), self.clock.now())
             peer = request.remote or ""
+            is_proven = self.hook_clients is not None
             if route.stage == "evict":
-                body, is_proven = await _body(request, MAX_EVICTION_BYTES), self.hook_clients is not None
+                body = await _body(request, MAX_EVICTION_BYTES)
                 return await self.evictions.answer(peer, body, is_proven=is_proven)
+            if route.stage == "migrate":
+                read_small = partial(_body, request, MAX_MIGRATION_BYTES)
+                return await self.migrations.answer(peer, read_small, is_proven=is_proven)
             read = partial(_body, request, MAX_REVIEW_BYTES)
             return await self.reviews.answer(peer, route, read, until_written(request))
         user = self._identify(request, connection)

@@ -37,9 +37,11 @@ from controlplane.virt_api.lifecycle import (
     decide_start,
     decide_stop,
 )
+from controlplane.virt_api.migrate import migrate
 from controlplane.virt_api.options import (
     BadOptionsError,
     parse_evacuation,
+    parse_migrate,
     parse_power,
     parse_restart,
     parse_start,
@@ -59,7 +61,7 @@ EXPANDING = 1
 
 POWER: tuple[Verb, ...] = get_args(Verb)
 ABOUT: tuple[About, ...] = get_args(About)
-DONE_AT_ONCE = frozenset({*POWER, *ABOUT, "cancel-evacuation", "expand-spec", "expand-vm-spec"})
+DONE_AT_ONCE = frozenset({*POWER, *ABOUT, "migrate", "cancel-evacuation", "expand-spec", "expand-vm-spec"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,7 @@ class Subresources:
             return api_failure(error)
 
     async def _do(self, route: ToSubresource, user: User, body: bytes) -> Answer:
-        """Do what needs no controller to be done."""
+        """Do what is done, or made for a controller, by one look and one write."""
         key, action = Key(route.access.namespace, route.access.name), route.row.action
         if action in ABOUT:
             return await inquire(self.client, self.guests.handlers, key, action)
@@ -120,6 +122,10 @@ class Subresources:
             return await self.judges.judge(key.namespace, verdict)
         if action in POWER:
             return await self.guests.carry_out(key, action, parse_power(action, body), user)
+        if action == "migrate":
+            options = parse_migrate(body)
+            async with self.places.turn(key.namespace):
+                return await migrate(self.client, key, options, user)
         return await cancel_evacuation(self.client, key, parse_evacuation(body), user)
 
     async def _act(self, route: ToSubresource, user: User, asked: Asked) -> Answer:

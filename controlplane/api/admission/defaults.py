@@ -21,6 +21,7 @@ from kubevirt_api import names
 from controlplane.api.objects import quantity
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.meta import Quantity
+from controlplane.api.vmi_id import vmi_id
 
 Json = dict[str, Any]
 
@@ -56,6 +57,17 @@ def default_instance(vmi: Json, configuration: KubeVirtConfiguration, seed: str)
     _identity(_inside(spec, "domain"), seed, serial=False)
     _finalizer(filled, names.VMI_FINALIZER)
     return vmi if filled == vmi else filled
+
+
+def default_migration(migration: Json, _unused: KubeVirtConfiguration, seed: str | None) -> Json:
+    """Fill in a VirtualMachineInstanceMigration: what it is found by, and what holds it until it is over."""
+    filled = copy.deepcopy(migration)
+    name = _seen(filled, "spec").get("vmiName")
+    if isinstance(name, str) and name:
+        _inside(_inside(filled, "metadata"), "labels")[names.VMI_NAME] = vmi_id(name)
+    if seed is not None:
+        _finalizer(filled, names.MIGRATION_FINALIZER)
+    return migration if filled == migration else filled
 
 
 def _spec(spec: Json, configuration: KubeVirtConfiguration) -> None:

@@ -178,10 +178,14 @@ def _finalizers_taken(request: Request, ours: tuple[str, ...]) -> Iterator[Probl
     for finalizer in ours:
         if finalizer in before and finalizer not in after:
             text = (
-                f"{finalizer} is removed by the control plane once the machine is gone; leave it. "
+                f"{finalizer} is removed by the control plane once {_until(finalizer)}; leave it. "
                 "Is virt-controller running?"
             )
             yield Problem(below("metadata", "finalizers"), text, "FieldValueForbidden")
+
+
+def _until(finalizer: str) -> str:
+    return "the migration is over" if finalizer == names.MIGRATION_FINALIZER else "the machine is gone"
 
 
 def _filled(request: Request, obj: Json, kind: Kind, settings: Settings) -> Json:

@@ -43,6 +43,7 @@ def _entry(kind: Kind) -> dict[str, Any]:
         "scope": "Namespaced" if kind.resource.namespaced else "Cluster",
         "is_mutated": kind.rules.default is not None,
         "is_users": kind.is_users,
+        "own_role": kind.own_role,
         "is_scaled": kind.scale is not None,
     }
 

@@ -79,6 +79,8 @@ def printable_status(world: World, failure: StartFailure | None) -> str:
 
 def _alive_status(world: World, own: VirtualMachineInstance) -> str:
     listed, phase = own.status.conditions, own.status.phase
+    if _is_migrating(own):
+        return printable_statuses.MIGRATING
     if phase == RUNNING and not _is_readiness_late(own):
         paused = conditions.is_true(listed, condition_types.PAUSED)
         return printable_statuses.PAUSED if paused else printable_statuses.RUNNING
@@ -87,6 +89,11 @@ def _alive_status(world: World, own: VirtualMachineInstance) -> str:
     if phase in ("", PENDING, SCHEDULING, SCHEDULED, RUNNING):
         return printable_statuses.STARTING
     return printable_statuses.UNKNOWN
+
+
+def _is_migrating(own: VirtualMachineInstance) -> bool:
+    moving = own.status.migration_state
+    return moving is not None and moving.start_timestamp is not None and not moving.is_over
 
 
 def _what_it_waits_for(world: World, listed: conditions.Conditions) -> str:

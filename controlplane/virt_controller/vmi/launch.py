@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +12,7 @@ from controlplane.api.launch_plan import Dhcp, Plan, sorted_steps
 from controlplane.api.objects.claim import Claims
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.api.vmi_id import vmi_id
 from controlplane.domain import layout
 from controlplane.domain.guest import Guest, guest_of
 from controlplane.domain.mac import guest_mac
@@ -73,13 +73,6 @@ def derive_launch(
         pull_policy=configuration.image_pull_policy or "IfNotPresent",
         probes=build_probes(vmi.spec),
     )
-
-
-def vmi_id(name: str) -> str:
-    """Return the VMI's name as a label value: whole if it fits, else cut and made unique by its SHA-1."""
-    if len(name) <= 63:
-        return name
-    return f"{name[:54]}-{hashlib.sha1(name.encode(), usedforsecurity=False).hexdigest()[:8]}"
 
 
 def build_plan(

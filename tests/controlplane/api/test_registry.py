@@ -187,6 +187,7 @@ def test_its_hooks_are_served_and_listed_for_the_role() -> None:
         "scope": "Cluster",
         "is_mutated": True,
         "is_users": True,
+        "own_role": "",
         "is_scaled": False,
     }
 

@@ -16,6 +16,7 @@ from tests.controlplane.policies.controller_rows import CONTROLLER_ROWS
 from tests.controlplane.policies.event_rows import EVENT_ROWS, EVENTS, TO_BE_CHANGED, told
 from tests.controlplane.policies.handler_rows import CUSTOM, LEASE_ROWS, NODE_ROWS, READY, STARTED, VMI_ROWS, lease
 from tests.controlplane.policies.manager_rows import LABEL_APPLIED, OTHERS_LEASE
+from tests.controlplane.policies.migration_rows import MOVING
 from tests.controlplane.policies.part_rows import PART_ROWS
 from tests.controlplane.policies.placing_rows import PLACING_ROWS
 from tests.controlplane.policies.pod_rows import (
@@ -108,7 +109,7 @@ def install(send: Replay) -> None:
     send.admin("POST", f"{RBAC}/namespaces/default/rolebindings", edit)
 
 
-def make_instance(send: Replay, name: str, phase: str, node: str) -> None:
+def make_instance(send: Replay, name: str, phase: str, node: str, moving: Json | None = None) -> None:
     status: Json = {
         "phase": phase,
         "attempt": 1,
@@ -118,6 +119,7 @@ def make_instance(send: Replay, name: str, phase: str, node: str) -> None:
         "phaseTransitionTimestamps": [STARTED],
         "memory": {"guestAtBoot": "64Mi", "guestRequested": "64Mi"},
         **({"nodeName": node, "activePods": {f"pod-of-{name}": node}} if node else {}),
+        **({"migrationState": moving} if moving else {}),
     }
     send.admin("POST", VMIS, manifest(name))
     send.admin("PATCH", f"{VMIS}/{name}/status", {"status": status})
@@ -139,6 +141,8 @@ def populate(send: Replay) -> None:
         make_instance(send, name.lower(), phase, "node-1")
     make_instance(send, "others", "Running", "node-2")
     make_instance(send, "nowhere", "Scheduling", "")
+    for name, (node, moving) in MOVING.items():
+        make_instance(send, name, "Running", node, moving)
 
 
 def make_pods(send: Replay) -> None:

@@ -9,6 +9,7 @@ refuses.
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable
 from typing import Any
 
@@ -19,9 +20,10 @@ from controlplane.api.objects.lease import lease_name
 from controlplane.domain.agent import Info, Interface, Interfaces, OsInfo, Told
 from controlplane.domain.state import Life, State
 from controlplane.engine.patch import merge_patch
+from controlplane.node_link.messages import KvmFinding
 from controlplane.virt_handler import node
+from controlplane.virt_handler.migration.peer import CERTIFICATE
 from controlplane.virt_handler.vmi.status import derive_status
-from controlplane.virt_node.kvm import KvmFinding
 from tests.controlplane.policies.replay import LEASES, NAMESPACE, NODES, VMIS, Facts, Json, Request, Who
 from tests.controlplane.virt_handler.builders import RUNNING, a_launcher, a_pod, a_world, observed, seen
 
@@ -56,8 +58,12 @@ ONLY_META = "may only write labels and annotations of its node, by its status"
 NOT_STATUS = "may not change what a node says of itself"
 FAR = {"metadata": {"labels": {"kubevirt.io/schedulable": "false"}}}
 NO_KVM = KvmFinding(is_usable=False, reason="the node has no /dev/kvm")
-DOOR = node.door_annotations("2001:db8:1111:2222:3333:4444:5555:6666", 65535, bytes(768))
-"""With the longest certificate that there is room for."""
+LONGEST = bytes(768)
+"""A certificate for which there is just room."""
+DOOR = {
+    **node.door_annotations("2001:db8:1111:2222:3333:4444:5555:6666", 65535, LONGEST),
+    CERTIFICATE: base64.b64encode(LONGEST).decode(),
+}
 
 NODE_ROWS: dict[str, Row] = {
     "it says that it serves": patch(MINE, node.serving_patch(NO_KVM, 0, DOOR), None),

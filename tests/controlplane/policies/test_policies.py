@@ -31,6 +31,7 @@ from tests.controlplane.policies.controller_rows import CONTROLLER_ROWS
 from tests.controlplane.policies.event_rows import EVENT_ROWS
 from tests.controlplane.policies.handler_rows import HANDLER, LEASE_ROWS, NODE_ROWS, VMI_ROWS, status
 from tests.controlplane.policies.manager_rows import APPLIED_TO_NODE, MANAGER_ROWS, managers, ways, with_more
+from tests.controlplane.policies.migration_rows import MIGRATION_ROWS
 from tests.controlplane.policies.note_rows import NOTE_ROWS
 from tests.controlplane.policies.part_rows import PART_ROWS
 from tests.controlplane.policies.placing_rows import PLACING_ROWS
@@ -115,6 +116,12 @@ def test_a_node_tells_only_of_its_machines_and_in_its_own_name(send: Replay, fac
 @pytest.mark.parametrize("name", VMI_ROWS)
 def test_a_node_says_only_what_is_its_to_say_of_its_machines(send: Replay, facts: Facts, name: str) -> None:
     request, words = VMI_ROWS[name]
+    check(send(request, facts), words)
+
+
+@pytest.mark.parametrize("name", MIGRATION_ROWS)
+def test_a_node_says_of_a_migration_what_is_its_to_say_at_its_end_of_it(send: Replay, facts: Facts, name: str) -> None:
+    request, words = MIGRATION_ROWS[name]
     check(send(request, facts), words)
 
 

@@ -34,6 +34,7 @@ from controlplane.virt_api.guests import Guests
 from controlplane.virt_api.handlers import Handlers
 from controlplane.virt_api.identity import HookClients
 from controlplane.virt_api.judges import Judges, Places
+from controlplane.virt_api.migrations import Migrations
 from controlplane.virt_api.reviews import Reviews
 from controlplane.virt_api.server import Server, listening
 from controlplane.virt_api.settings import SECRET_NAME
@@ -216,6 +217,7 @@ def a_server(
     return Server(
         Reviews(Admission(settings or cluster.admission_settings), SystemClock()),
         Evictions(client, lambda: cluster.configuration.eviction_strategy),
+        Migrations(client),
         Subresources(
             client,
             Guests(client, handlers or Handlers(client, lambda: None)),

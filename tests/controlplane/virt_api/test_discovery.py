@@ -56,6 +56,7 @@ def test_only_what_is_built_is_announced() -> None:
         "virtualmachines/start",
         "virtualmachines/stop",
         "virtualmachines/restart",
+        "virtualmachines/migrate",
         "virtualmachines/evacuate/cancel",
         "virtualmachineinstances/evacuate/cancel",
         "virtualmachineinstances/pause",

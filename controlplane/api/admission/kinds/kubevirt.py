@@ -14,6 +14,8 @@ from controlplane.api.objects import quantity
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration, KubeVirtSpec
 
 MAX_CONTAINER_DISK = 64 * 2**40
+MIN_BANDWIDTH, MAX_BANDWIDTH = 2**20, 2**40
+"""Bytes in a second: libvirt counts in whole MiB, and less than one moves no guest before its time is over."""
 
 
 def _warn(kubevirt: Json) -> Iterator[str]:
@@ -24,6 +26,11 @@ def _warn(kubevirt: Json) -> Iterator[str]:
 
 
 def _check(spec: KubeVirtSpec, _unused: KubeVirtConfiguration) -> Iterator[Problem]:
+    yield from _check_container_disks(spec)
+    yield from _check_migrations(spec)
+
+
+def _check_container_disks(spec: KubeVirtSpec) -> Iterator[Problem]:
     limit = spec.configuration.container_disk_limit
     try:
         size = quantity.to_bytes(limit)
@@ -32,6 +39,18 @@ def _check(spec: KubeVirtSpec, _unused: KubeVirtConfiguration) -> Iterator[Probl
     if not MIN_DISK <= size <= MAX_CONTAINER_DISK:
         where = "spec.configuration.containerDiskLimit"
         yield Problem(where, f"{excerpt(limit)} is out of range; must be from 1Mi to 64Ti")
+
+
+def _check_migrations(spec: KubeVirtSpec) -> Iterator[Problem]:
+    """Bandwidth is what libvirt is told, in bytes; the numbers beside it are bounded by their types."""
+    rate = spec.configuration.migrations.bandwidth_per_migration
+    try:
+        size = quantity.to_bytes(rate)
+    except quantity.QuantityError:  # reported with its field
+        return
+    if size and not MIN_BANDWIDTH <= size <= MAX_BANDWIDTH:
+        where = "spec.configuration.migrations.bandwidthPerMigration"
+        yield Problem(where, f"{excerpt(rate)} is out of range; must be 0 (no bound) or from 1Mi to 1Ti, in a second")
 
 
 RULES = Rules(spec=_check, warn=_warn)

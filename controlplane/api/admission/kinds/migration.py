@@ -7,15 +7,44 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from controlplane.api.admission.problem import Problem
+from kubevirt_api import names
+
+from controlplane.api.admission.defaults import default_migration
+from controlplane.api.admission.problem import Problem, excerpt, key
 from controlplane.api.admission.rules import Rules
+from controlplane.api.admission.validate.metadata import check_labels
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.meta import ObjectMeta
 from controlplane.api.objects.migration import VirtualMachineInstanceMigrationSpec
+from controlplane.api.schema.bounds import SUBDOMAIN
+from controlplane.api.schema.patterns import matches
 
 
 def _check(spec: VirtualMachineInstanceMigrationSpec, _unused: KubeVirtConfiguration) -> Iterator[Problem]:
     if not spec.vmi_name:
-        yield Problem("spec.vmiName", "is missing; name the VirtualMachineInstance that is to move")
+        text = "vmiName is missing; name the VirtualMachineInstance that is to move"
+        yield Problem("spec.vmiName", text, "FieldValueRequired")
+    elif not matches(SUBDOMAIN, spec.vmi_name):
+        yield Problem("spec.vmiName", f"{excerpt(spec.vmi_name)} is no name of a VirtualMachineInstance")
+    if spec.priority is not None:
+        # Of users: what virt-controller writes is not judged.
+        text = "only virt-controller is allowed to set priority field; remove it"
+        yield Problem("spec.priority", text, "FieldValueForbidden")
+    yield from check_labels(spec.added_node_selector, "spec.addedNodeSelector")
 
 
-RULES = Rules(spec=_check)
+def _check_metadata(meta: ObjectMeta, before: ObjectMeta) -> Iterator[Problem]:
+    """Keep the label by which the migrations of an instance are found. One that is left out is given back."""
+    given, old = meta.labels.get(names.VMI_NAME), before.labels.get(names.VMI_NAME)
+    if old is not None and given not in (None, old):
+        text = "is what the migrations of an instance are found by; leave it as it was"
+        yield Problem(key("metadata.labels", names.VMI_NAME), text, "FieldValueForbidden")
+
+
+RULES = Rules(
+    spec=_check,
+    metadata=_check_metadata,
+    unchangeable="does not change after creation; delete this migration, which cancels it, and create another",
+    default=default_migration,
+    finalizer=names.MIGRATION_FINALIZER,
+)

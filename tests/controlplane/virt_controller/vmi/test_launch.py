@@ -14,9 +14,10 @@ from controlplane.api.admission.validate.check import check_instance
 from controlplane.api.launch_plan import PLAN_LIMIT_BYTES, ContainerDisk, EmptyDisk, Plan, parse_plan, render_plan
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.api.vmi_id import vmi_id
 from controlplane.domain.guest import guest_of
 from controlplane.domain.mac import guest_mac
-from controlplane.virt_controller.vmi.launch import build_plan, derive_launch, vmi_id
+from controlplane.virt_controller.vmi.launch import build_plan, derive_launch
 from controlplane.virt_controller.vmi.launcher_pod import build_launcher_pod
 from tests.controlplane.virt_controller.builders import VMI_UID, a_vmi
 

@@ -141,9 +141,36 @@ def test_a_list_that_cannot_be_read_does_not_make_false_problems_of_its_partner(
     [
         pytest.param(
             "spec/configuration/migrations",
-            {"bandwidthPerMigration": "1Gi"},
-            "spec.configuration.migrations: known to KubeVirt, not built in this version; remove it",
+            {"allowPostCopy": True},
+            "spec.configuration.migrations.allowPostCopy: known to KubeVirt, not built in this version; remove it",
             id="not built",
+        ),
+        pytest.param(
+            "spec/configuration/migrations",
+            {"bandwidthPerMigration": "-1"},
+            'spec.configuration.migrations.bandwidthPerMigration: "-1" is out of range; must be 0 (no bound) or from '
+            "1Mi to 1Ti, in a second",
+            id="less than nothing",
+        ),
+        pytest.param(
+            "spec/configuration/migrations",
+            {"bandwidthPerMigration": "1Ki"},
+            'spec.configuration.migrations.bandwidthPerMigration: "1Ki" is out of range; must be 0 (no bound) or from '
+            "1Mi to 1Ti, in a second",
+            id="so little that no guest would ever move",
+        ),
+        pytest.param(
+            "spec/configuration/migrations",
+            {"bandwidthPerMigration": "fast"},
+            'spec.configuration.migrations.bandwidthPerMigration: "fast" is not a quantity; write e.g. 64M, 2Gi, 2 or '
+            "100m",
+            id="no quantity",
+        ),
+        pytest.param(
+            "spec/configuration/migrations",
+            {"parallelMigrationsPerCluster": 0},
+            "spec.configuration.migrations.parallelMigrationsPerCluster: 0 is out of range; must be from 1 to 1000",
+            id="none at once",
         ),
         pytest.param(
             "spec/configuration/developerConfiguration/logVerbosity",

@@ -1,0 +1,15 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The name of an instance as a label's value, on its launcher Pod and on its migrations. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+
+
+def vmi_id(name: str) -> str:
+    """Return the VMI's name as a label value: whole if it fits, else cut and made unique by its SHA-1."""
+    if len(name) <= 63:
+        return name
+    return f"{name[:54]}-{hashlib.sha1(name.encode(), usedforsecurity=False).hexdigest()[:8]}"
