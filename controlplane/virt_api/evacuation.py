@@ -8,7 +8,8 @@ from __future__ import annotations
 import logging
 
 from controlplane.api.objects.decode import DecodeError, decode_vmi
-from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.api.objects.resources import NODE, VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.errors import Conflict, NotFound
 from controlplane.kube.access import User
 from controlplane.kube.client import Client
@@ -18,6 +19,8 @@ from controlplane.virt_api.options import EvacuationOptions
 log = logging.getLogger(__name__)
 
 KIND = VIRTUAL_MACHINE_INSTANCE.kind.lower()
+DRAIN = {"key": "kubevirt.io/drain", "effect": "NoSchedule"}
+"""The taint by which a node is left without any mark, as in versions of KubeVirt before there were marks."""
 ATTEMPTS = 4
 """A mark may meet a status write now and then."""
 
@@ -27,6 +30,8 @@ async def cancel_evacuation(client: Client, key: Key, options: EvacuationOptions
     for _unused in range(ATTEMPTS):
         try:
             vmi = decode_vmi(await client.get(VIRTUAL_MACHINE_INSTANCE, key))
+            if because := await _why_in_vain(client, vmi):
+                return failure(400, because)
             marked = vmi.status.evacuation_node_name
             if not marked:
                 return Answer()
@@ -49,3 +54,18 @@ async def cancel_evacuation(client: Client, key: Key, options: EvacuationOptions
         log.info("evacuation cancelled", extra={"key": key, "user": user.name, "dry_run": options.dry_run})
         return Answer()
     return conflict(KIND, key.name, "the object keeps changing; please try again")
+
+
+async def _why_in_vain(client: Client, vmi: VirtualMachineInstance) -> str | None:
+    """Say why it would leave its node all the same; None if it would not, or that node is gone."""
+    node = vmi.status.evacuation_node_name or vmi.status.node_name
+    if not node:
+        return None
+    try:
+        taints = (await client.get(NODE, Key("", node))).get("spec", {}).get("taints") or ()
+    except NotFound:
+        return None
+    if not any({**one, **DRAIN} == one for one in taints):
+        return None
+    text = f"{DRAIN['key']}:{DRAIN['effect']}"
+    return f'Node "{node}" has NodeDrainTaintKey "{text}": all machines are to leave it; take the taint off'

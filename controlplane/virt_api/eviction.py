@@ -93,11 +93,18 @@ def _by_strategy(pod: Pod, vmi: VirtualMachineInstance, usual: str | None) -> Ju
 def _leave(pod: Pod, vmi: VirtualMachineInstance) -> Judgement:
     node = pod.spec.node_name
     if not node or vmi.status.node_name not in ("", node):
-        return Denied(f"VMI {_name(vmi)} is on its way to this Pod; evict it again when it has arrived")
+        return Denied(_why_elsewhere(pod, vmi))
     triggered = f'{_TRIGGERED} "{_name(vmi)}"'
     if vmi.status.evacuation_node_name == node:
         return Denied(f"{_IN_PROGRESS}{triggered}", f"{_IN_PROGRESS}{TRIGGERED}")
     return Marked(node, triggered)
+
+
+def _why_elsewhere(pod: Pod, vmi: VirtualMachineInstance) -> str:
+    moving = vmi.status.migration_state
+    if moving is not None and moving.has_moved and moving.source_pod_uid == pod.metadata.uid:
+        return f"VMI {_name(vmi)} has left this Pod, which goes by itself; evict it again if it does not"
+    return f"Eviction request for target Pod: VMI {_name(vmi)} is on its way to it; evict it again when it has arrived"
 
 
 def _is_migratable(vmi: VirtualMachineInstance) -> bool:

@@ -114,7 +114,7 @@ MIGRATION = "/migration-create-validate"
 
 
 def hooks(kinds: tuple[Kind, ...]) -> Mapping[str, Stage]:
-    """Return each kind's path of validation, of mutation where something is filled in, and those that ask the cluster."""
+    """Return each kind's path of validation, its one of mutation if it has defaults, and those that ask the cluster."""
     mutating: dict[str, Stage] = {f"/{one.resource.plural}-mutate": "mutate" for one in kinds if one.rules.default}
     validating: dict[str, Stage] = {f"/{one.resource.plural}-validate": "validate" for one in kinds}
     return {**mutating, **validating, EVICTION: "evict", MIGRATION: "migrate"}

@@ -197,7 +197,8 @@ class FakeApi:
         return response
 
     def _create(self, collection: str, body: Json) -> web.StreamResponse:
-        path = f"{collection}/{body['metadata']['name']}"
+        meta = body["metadata"]
+        path = f"{collection}/{meta.get('name') or meta['generateName'] + str(self.version)}"
         if path in self.objects:
             return _answer(status(409, "AlreadyExists"))
         return web.json_response(self.put(path, body), status=201)

@@ -22,7 +22,12 @@ OWNER = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "name
 
 
 def a_pod(*, uid: str = "u", node: str = "node-1", phase: str = "Running") -> Pod:
-    owned = {"name": "virt-launcher-web-u-1", "namespace": "ns", "ownerReferences": [OWNER | {"uid": uid}]}
+    owned = {
+        "name": "virt-launcher-web-u-1",
+        "namespace": "ns",
+        "uid": "source",
+        "ownerReferences": [OWNER | {"uid": uid}],
+    }
     return decode({"metadata": owned, "spec": {"nodeName": node}, "status": {"phase": phase}}, Pod)
 
 
@@ -120,7 +125,33 @@ def test_a_pod_that_it_moves_to_stays() -> None:
     judged = judge(a_vmi("LiveMigrate", migratable=True), node="node-2")
 
     assert isinstance(judged, Denied)
-    assert "on its way" in judged.why
+    assert judged.why.startswith("Eviction request for target Pod: VMI ns/web is on its way to it")
+
+
+MOVED = {"migrationUid": "m", "startTimestamp": "2026-01-01T00:00:00Z", "sourcePodUID": "source", "targetPodUID": "t"}
+
+
+@pytest.mark.parametrize(
+    ("moving", "words"),
+    [
+        (MOVED | {"completed": True}, "VMI ns/web has left this Pod, which goes by itself"),
+        (MOVED | {"completed": True, "failed": True}, "on its way"),
+        (MOVED | {"completed": True, "sourcePodUID": "another"}, "on its way"),
+    ],
+    ids=["left", "stayed", "another Pod"],
+)
+def test_a_pod_that_it_has_left_is_called_that(moving: dict[str, Any], words: str) -> None:
+    judged = judge(a_vmi("LiveMigrate", migratable=True, nodeName="node-2", migrationState=moving))
+
+    assert isinstance(judged, Denied)
+    assert words in judged.why
+
+
+def test_the_node_that_it_is_leaving_is_marked_while_it_migrates() -> None:
+    """Where that migration fails the mark is what brings the next one; where it does not, it is taken off with it."""
+    moving = MOVED | {"sourceNode": "node-1", "targetNode": "node-2"}
+
+    assert judge(a_vmi("LiveMigrate", migratable=True, migrationState=moving)) == Marked("node-1", TRIGGERED)
 
 
 def test_a_strategy_of_another_version_gives_no_guest_up() -> None:

@@ -298,6 +298,34 @@ async def test_a_mark_stays_where_another_is_meant_or_nothing_is_to_be_written(s
         assert (await cancel(served, body))[0] == 400
 
 
+NODE = "/api/v1/nodes/node-1"
+TAINT = {"key": "kubevirt.io/drain", "value": "x", "effect": "NoSchedule"}
+
+
+@pytest.mark.parametrize("is_marked", [True, False], ids=["marked", "not marked"])
+async def test_of_a_node_that_all_are_to_leave_nobody_is_told_that_he_may_stay(served: Served, is_marked: bool) -> None:
+    have(served, "External")
+    if is_marked:
+        await evict(served)
+    served.api.put(NODE, {"spec": {"taints": [{"key": "a", "effect": "NoSchedule"}, TAINT]}})
+
+    code, answer = await cancel(served)
+
+    assert code == 400
+    assert 'Node "node-1" has NodeDrainTaintKey "kubevirt.io/drain:NoSchedule"' in answer["message"]
+    assert bool(mark(served)) is is_marked
+
+
+@pytest.mark.parametrize("taint", [TAINT | {"effect": "NoExecute"}, TAINT | {"key": "a"}], ids=["effect", "key"])
+async def test_another_taint_is_no_such_word(served: Served, taint: Json) -> None:
+    have(served, "External")
+    await evict(served)
+    served.api.put(NODE, {"spec": {"taints": [taint]}})
+
+    assert (await cancel(served))[0] == 200
+    assert not mark(served)
+
+
 async def test_a_mark_that_is_set_meanwhile_is_looked_at_again(served: Served) -> None:
     have(served, "External")
     await evict(served)

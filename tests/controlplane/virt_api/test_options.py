@@ -12,11 +12,13 @@ from controlplane.handler_link import Verb
 from controlplane.virt_api.options import (
     BadOptionsError,
     EvacuationOptions,
+    MigrateOptions,
     PowerOptions,
     RestartOptions,
     StartOptions,
     StopOptions,
     parse_evacuation,
+    parse_migrate,
     parse_power,
     parse_restart,
     parse_start,
@@ -105,3 +107,31 @@ def test_of_which_node_a_mark_is_taken_off() -> None:
     for value in ("n" * 254, 7, ["node-1"]):
         with pytest.raises(BadOptionsError, match="evacuationNodeName: must be a name of at most 253 characters"):
             parse_evacuation(json.dumps({"evacuationNodeName": value}).encode())
+
+
+def test_a_migration_may_be_sent_to_some_nodes_only_and_be_tried() -> None:
+    assert parse_migrate(b"") == MigrateOptions()
+    body = b'{"addedNodeSelector": {"disktype": "ssd", "a/b": ""}, "dryRun": ["All"]}'
+    assert parse_migrate(body) == MigrateOptions({"disktype": "ssd", "a/b": ""}, dry_run=True)
+    assert parse_migrate(b'{"addedNodeSelector": null}') == MigrateOptions()
+
+
+@pytest.mark.parametrize(
+    ("selector", "words"),
+    [
+        ("node-1", "addedNodeSelector: must be at most 64 labels"),
+        (["a"], "addedNodeSelector: must be at most 64 labels"),
+        ({"a": 1}, "addedNodeSelector: must be at most 64 labels with their values as strings"),
+        ({f"a{number}": "" for number in range(65)}, "at most 64 labels"),
+        ({"a b": ""}, r"addedNodeSelector\[a b\]: .* is not a label key"),
+        ({"a": "b c"}, r"addedNodeSelector\[a\]: .* is not a label value"),
+    ],
+)
+def test_nodes_that_cannot_be_meant_are_refused_by_name(selector: object, words: str) -> None:
+    with pytest.raises(BadOptionsError, match=words):
+        parse_migrate(json.dumps({"addedNodeSelector": selector}).encode())
+
+
+def test_what_a_migration_cannot_be_told_is_refused_by_name() -> None:
+    with pytest.raises(BadOptionsError, match="'targetNode': unknown option; known are addedNodeSelector, dryRun"):
+        parse_migrate(b'{"targetNode": "node-2"}')

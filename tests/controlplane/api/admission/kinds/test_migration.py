@@ -1,0 +1,157 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a migration may say, what it is given at its creation, and what of it stays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from kubevirt_api import names
+
+from controlplane.api.admission.verdict import Request, Settings, Verdict, review
+from controlplane.api.vmi_id import vmi_id
+from tests.controlplane.api import golden
+from tests.controlplane.api.corpus import Row
+
+GOOD = golden.load("vmi-migration")
+SETTINGS = Settings()
+CONTROLLER = f"system:serviceaccount:{SETTINGS.namespace}:{names.CONTROLLER_ACCOUNT}"
+LONG = "a" * 253
+SELECTOR = "spec/addedNodeSelector"
+SENDS = {"migrationID": "a", "connectURL": "b:1"}
+LABEL = f"metadata.labels[{names.VMI_NAME}]"
+
+
+def judge(obj: dict[str, Any], old: dict[str, Any] | None = None, user: str = "jane") -> Verdict:
+    operation = "CREATE" if old is None else "UPDATE"
+    return review(Request(operation=operation, kind=GOOD["kind"], user=user, uid="1", obj=obj, old=old), SETTINGS)
+
+
+def made(**changes: Any) -> dict[str, Any]:
+    """Return one as it is stored."""
+    given = GOOD
+    for path, value in changes.items():
+        given = golden.changed(given, path, value)
+    stored = judge(given).patched
+    assert stored is not None
+    return stored
+
+
+def without(stored: dict[str, Any], *what: str) -> dict[str, Any]:
+    return {**stored, "metadata": {key: value for key, value in stored["metadata"].items() if key not in what}}
+
+
+ROWS = [
+    Row("no instance", "spec/vmiName", ..., "spec.vmiName", "vmiName is missing"),
+    Row("an instance of no name", "spec/vmiName", "", "spec.vmiName", "vmiName is missing"),
+    Row("no name of an instance", "spec/vmiName", "../web", "spec.vmiName", "is no name"),
+    Row("a name too long", "spec/vmiName", "a" * 254, "spec.vmiName", "at most 253"),
+    Row("a name that is none", "spec/vmiName", 7, "spec.vmiName", "must be a string"),
+    Row("no spec", "spec", ..., "spec", "must be an object"),
+    Row("who is first", "spec/priority", "system-critical", "spec.priority", "only virt-controller is allowed to set"),
+    Row("who is first, in a word of one's own", "spec/priority", "mine", "spec.priority", "is not supported"),
+    Row("sent away", "spec/sendTo", SENDS, "spec.sendTo", "known to KubeVirt, not built in this version; remove it"),
+    Row("received", "spec/receive", {"migrationID": "a"}, "spec.receive", "not built in this version; remove it"),
+    Row("misspelt", "spec/vmName", "web", "spec.vmName", "did you mean vmiName"),
+    Row("beside the spec", "speck", {}, "speck", "no such field"),
+    Row("a node's name", SELECTOR, "node-1", "spec.addedNodeSelector", "must be an object"),
+    Row("no label key", SELECTOR, {"a b": "c"}, "spec.addedNodeSelector[a b]", "is not a label key"),
+    Row("no label value", SELECTOR, {"a": "b c"}, "spec.addedNodeSelector[a]", "is not a label value"),
+    Row("a number for a label", SELECTOR, {"a": 1}, "spec.addedNodeSelector[a]", "must be a string"),
+]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row.title for row in ROWS])
+def test_what_is_wrong_with_a_migration_is_refused_with_field_and_remedy(row: Row) -> None:
+    told = [(problem.path, problem.message) for problem in judge(golden.changed(GOOD, row.set, row.value)).problems]
+
+    assert [where for where, message in told if where.endswith(row.field) and row.words in message], told
+
+
+def test_it_is_found_by_its_instance_and_held_until_it_is_over() -> None:
+    metadata = made()["metadata"]
+
+    assert metadata["labels"] == {names.VMI_NAME: "web"}
+    assert metadata["finalizers"] == [names.MIGRATION_FINALIZER]
+
+
+def test_what_it_has_besides_stays() -> None:
+    labels, finalizers = {"app": "x", names.VMI_NAME: "other"}, ["example.com/mine"]
+    metadata = made(**{"metadata/labels": labels, "metadata/finalizers": finalizers})["metadata"]
+
+    assert metadata["labels"] == {"app": "x", names.VMI_NAME: "web"}, "by the instance that it names, and no other"
+    assert metadata["finalizers"] == [*finalizers, names.MIGRATION_FINALIZER]
+
+
+def test_the_label_of_a_long_name_is_one_all_the_same() -> None:
+    """Upstream's is the name itself: such an instance cannot be migrated there."""
+    (label,) = made(**{"spec/vmiName": LONG})["metadata"]["labels"].values()
+
+    assert label == vmi_id(LONG)
+    assert len(label) <= 63
+
+
+def test_only_virt_controller_says_who_is_first() -> None:
+    critical = golden.changed(GOOD, "spec/priority", "system-critical")
+
+    assert judge(critical, user=CONTROLLER) == Verdict()
+    for user in ("jane", "system:serviceaccount:tenant:kubevirt-controller"):
+        assert not judge(critical, user=user).allowed
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "field"),
+    [
+        ("spec/vmiName", "other", "spec.vmiName"),
+        ("spec/addedNodeSelector", {}, "spec.addedNodeSelector.disktype"),
+        ("spec/priority", "system-critical", "spec.priority"),
+        ("spec/sendTo", SENDS, "spec.sendTo"),
+    ],
+)
+def test_its_spec_stays_as_it_was_created(path: str, value: Any, field: str) -> None:
+    stored = made()
+    (problem,) = judge(golden.changed(stored, path, value), stored).problems
+
+    assert (problem.path, problem.reason) == (field, "FieldValueForbidden")
+    assert "delete this migration, which cancels it" in problem.message
+
+
+def test_the_label_by_which_it_is_found_is_not_changed() -> None:
+    stored = made()
+    other = golden.changed(stored, "metadata/labels", {names.VMI_NAME: "other"})
+
+    assert [problem.path for problem in judge(other, stored).problems] == [LABEL]
+    assert judge(golden.changed(stored, "metadata/labels", {names.VMI_NAME: "web", "app": "x"}), stored).allowed
+
+
+@pytest.mark.parametrize("what", ["labels", "finalizers"])
+def test_what_a_replacing_write_leaves_out_is_given_back(what: str) -> None:
+    stored = made()
+
+    assert judge(without(stored, what), stored).patched == stored
+
+
+def test_one_that_was_let_in_without_a_label_gets_it() -> None:
+    """By a virt-api of another version, or while nobody was asked."""
+    stored = made()
+    bare = without(stored, "labels")
+
+    assert judge(stored, bare).allowed
+    assert judge(bare, bare).patched == stored
+
+
+def test_who_takes_its_finalizer_off_is_told_until_when_it_stays() -> None:
+    going = golden.changed(made(), "metadata/deletionTimestamp", "2026-01-01T00:00:00Z")
+    verdict = judge(without(going, "finalizers"), going)
+
+    assert verdict.code == 403
+    assert "is removed by the control plane once the migration is over" in verdict.problems[0].message
+    assert judge(golden.changed(going, "metadata/annotations", {"a": "b"}), going).allowed
+
+
+def test_its_status_is_nobodys_to_write() -> None:
+    asked = Request(operation="UPDATE", kind=GOOD["kind"], user="jane", uid="1", obj=made(), subresource="status")
+
+    assert review(asked, SETTINGS).code == 403
