@@ -30,13 +30,10 @@ async def cancel_evacuation(client: Client, key: Key, options: EvacuationOptions
     for _unused in range(ATTEMPTS):
         try:
             vmi = decode_vmi(await client.get(VIRTUAL_MACHINE_INSTANCE, key))
-            if because := await _why_in_vain(client, vmi):
-                return failure(400, because)
-            marked = vmi.status.evacuation_node_name
-            if not marked:
+            if (refusal := await _refusal(client, key, vmi, options)) is not None:
+                return refusal
+            if not vmi.status.evacuation_node_name:
                 return Answer()
-            if options.node and options.node != marked:
-                return conflict(KIND, key.name, f"it is to leave node {marked}, not {options.node}")
             await client.patch(
                 VIRTUAL_MACHINE_INSTANCE,
                 key,
@@ -54,6 +51,15 @@ async def cancel_evacuation(client: Client, key: Key, options: EvacuationOptions
         log.info("evacuation cancelled", extra={"key": key, "user": user.name, "dry_run": options.dry_run})
         return Answer()
     return conflict(KIND, key.name, "the object keeps changing; please try again")
+
+
+async def _refusal(client: Client, key: Key, vmi: VirtualMachineInstance, options: EvacuationOptions) -> Answer | None:
+    marked = vmi.status.evacuation_node_name
+    if because := await _why_in_vain(client, vmi):
+        return failure(400, because)
+    if marked and options.node and options.node != marked:
+        return conflict(KIND, key.name, f"it is to leave node {marked}, not {options.node}")
+    return None
 
 
 async def _why_in_vain(client: Client, vmi: VirtualMachineInstance) -> str | None:

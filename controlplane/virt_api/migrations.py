@@ -56,7 +56,7 @@ class _Asked(msgspec.Struct, rename="camel"):
     def vmi(self) -> Key | None:
         """The instance that is to move; None where the other hook says what is wrong with its name."""
         try:
-            migration = msgspec.json.decode(self.object, type=_Migration)
+            migration = _migration_decoder.decode(self.object)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return None
         name = migration.spec.vmi_name if migration.spec is not None else ""
@@ -68,6 +68,7 @@ class _Review(msgspec.Struct):
 
 
 _decoder = msgspec.json.Decoder(_Review)
+_migration_decoder = msgspec.json.Decoder(_Migration)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,8 @@ _NODES = Resource("v1", "nodes", "Node", None)
 _MACHINES = (
     # Sets are deleted before their instances, which they would replace.
     Resource("kubevirt.io/v1", "virtualmachineinstancereplicasets", "VirtualMachineInstanceReplicaSet", None),
+    # Migrations before the machines that they move: they are held until that is over, by virt-controller alone.
+    Resource("kubevirt.io/v1", "virtualmachineinstancemigrations", "VirtualMachineInstanceMigration", None),
     Resource("kubevirt.io/v1", "virtualmachines", "VirtualMachine", None),
     Resource("kubevirt.io/v1", "virtualmachineinstances", "VirtualMachineInstance", None),
 )

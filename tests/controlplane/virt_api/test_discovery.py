@@ -88,5 +88,5 @@ def test_what_is_done_at_once_and_what_is_queued_is_documented_apart() -> None:
     }
     queued = {path for path, responses in codes.items() if "202" in responses}
 
-    assert queued == {f"virtualmachines/{{name}}/{verb}" for verb in ("start", "stop", "restart")}
+    assert queued == {f"virtualmachines/{{name}}/{verb}" for verb in ("start", "stop", "restart", "migrate")}
     assert {"200", "401"} == set(codes["expand-vm-spec"]) == set(codes["virtualmachines/{name}/expand-spec"])

@@ -20,7 +20,7 @@ from controlplane.api.schema.generate_crds import LIST
 from controlplane.virt_api.admit import MAX_REVIEW_BYTES
 from controlplane.virt_api.identity import HookClients
 from controlplane.virt_api.reviews import ROOM_BYTES, THREADS
-from controlplane.virt_api.routes import EVICTION, GROUP, HOOKS, TABLE, VERBS, VERSIONS, VM, VMI
+from controlplane.virt_api.routes import EVICTION, GROUP, HOOKS, MIGRATION, TABLE, VERBS, VERSIONS, VM, VMI
 from controlplane.virt_api.server import CONNECTIONS
 from controlplane.virt_api.settings import SECRET_NAME, parse
 from controlplane.virt_controller.certificates.observe import secrets
@@ -65,6 +65,8 @@ def test_every_hook_is_served_in_its_stage_and_every_served_path_is_configured()
     def stage(kind: str, hook: dict[str, Any]) -> str:
         if hook["rules"][0]["resources"] == ["pods/eviction"]:
             return "evict"
+        if hook["clientConfig"]["service"]["path"] == MIGRATION:
+            return "migrate"
         return "mutate" if kind.startswith("Mutating") else "validate"
 
     stages = {hook["clientConfig"]["service"]["path"]: stage(kind, hook) for kind, hook in hooks()}
@@ -102,8 +104,10 @@ def test_users_may_make_each_kind_that_is_theirs_and_read_each_that_is_not() -> 
 
     for kind in KINDS:
         plural = kind.resource.plural
-        assert ((plural, "create") in granted["edit"]) is kind.is_users
-        assert ((plural, "deletecollection") in granted["admin"]) is kind.is_users
+        is_everybodys = kind.is_users and not kind.own_role
+        assert ((plural, "create") in granted["edit"]) is is_everybodys
+        assert ((plural, "deletecollection") in granted["admin"]) is is_everybodys
+        assert kind.is_users <= ({(plural, "watch")} <= granted["admin"] & granted["edit"] & granted["view"])
         assert {(plural, "get"), (plural, "list")} <= granted["edit"] & granted["view"]
         assert (plural, "create") not in granted["view"]
         is_scaled = kind.scale is not None
@@ -136,8 +140,33 @@ def test_who_may_do_what_is_built_is_told_in_its_own_group_and_in_no_other(role:
     built = {(f"{GROUP}/{row.resource}/{row.path}", VERBS[row.method]) for row in TABLE if row.action != "unbuilt"}
     asked_by_api_servers = {(f"{GROUP}/{resource}/evacuate", "update") for resource in (VM, VMI)}
 
-    granted = {one for one in built | asked_by_api_servers if role != "view" or one[1] == "get"}
+    of_few = {(f"{GROUP}/{VM}/migrate", "update")}
+
+    granted = {one for one in built - of_few | asked_by_api_servers if role != "view" or one[1] == "get"}
     assert granted_subresources(role) == granted
+
+
+def test_who_may_migrate_is_said_by_a_role_that_nobody_has_by_himself() -> None:
+    """As upstream's. It is bound by an administrator, or not at all."""
+    documents = {(each["kind"], each["metadata"]["name"]): each for each in render("rbac-users.yaml.j2")}
+    role = documents["ClusterRole", "kubevirt.io:migrate"]
+    everything = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
+
+    assert role["metadata"]["labels"] == {"kubevirt.io": ""}, "it is not aggregated"
+    assert role["rules"] == [
+        {"apiGroups": [GROUP], "resources": ["virtualmachines/migrate"], "verbs": ["update"]},
+        {"apiGroups": ["kubevirt.io"], "resources": ["virtualmachineinstancemigrations"], "verbs": everything},
+    ]
+    assert not [each for each in documents.values() if each.get("roleRef", {}).get("name") == role["metadata"]["name"]]
+    assert {one.own_role for one in KINDS if one.own_role} == {role["metadata"]["name"]}
+
+
+def test_of_migrations_virt_api_may_look_for_others_and_make_them() -> None:
+    rules = [rule for each in render("rbac-api.yaml.j2") for rule in each.get("rules", [])]
+    (ours,) = [rule for rule in rules if "virtualmachineinstancemigrations" in rule["resources"]]
+
+    assert (ours["resources"], ours["verbs"]) == (["virtualmachineinstancemigrations"], ["list", "create"])
+    assert not [rule for rule in rules if "*" in (*rule["resources"], *rule["verbs"], *rule["apiGroups"])]
 
 
 @pytest.mark.parametrize("hook", [hook for _unused, hook in hooks()], ids=lambda hook: hook["name"])

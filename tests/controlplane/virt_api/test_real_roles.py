@@ -21,10 +21,11 @@ from tests.controlplane.virt_api.test_real_api import GROUP, Installed, a_vm, in
 pytestmark = pytest.mark.component
 
 ROLES = ("admin", "edit", "view")
-WHO = {role: Who(f"{role}-of-default") for role in (*ROLES, "stranger")}
-NOBODY, ADMIN, MAKERS, READERS, EVERYBODY = (), ROLES[:1], ROLES[:2], ROLES, (*ROLES, "stranger")
+WHO = {role: Who(f"{role}-of-default") for role in (*ROLES, "migrator", "stranger")}
+NOBODY, ADMIN, MAKERS, READERS, EVERYBODY = (), ROLES[:1], ROLES[:2], ROLES, tuple(WHO)
 
 KINDS = "virtualmachines virtualmachineinstances virtualmachineinstancereplicasets"
+MIGRATIONS = "virtualmachineinstancemigrations"
 SCALE = "virtualmachineinstancereplicasets/scale"
 POWER = "pause unpause reset softreboot freeze unfreeze evacuate evacuate/cancel"
 TOLD = "guestosinfo userlist filesystemlist"
@@ -35,6 +36,8 @@ MAY = (
     ("get", "kubevirt.io", SCALE, READERS),
     ("update patch", "kubevirt.io", SCALE, MAKERS),
     ("update patch", "kubevirt.io", " ".join(f"{kind}/status" for kind in KINDS.split()), NOBODY),
+    ("get list watch", "kubevirt.io", MIGRATIONS, (*READERS, "migrator")),
+    ("create update patch delete deletecollection", "kubevirt.io", MIGRATIONS, ("migrator",)),
     ("get list", "kubevirt.io", "kubevirts", EVERYBODY),
     ("create update patch delete deletecollection", "kubevirt.io", "kubevirts", NOBODY),
     ("get list", "subresources.kubevirt.io", "version", EVERYBODY),
@@ -45,7 +48,7 @@ MAY = (
     ("get", "subresources.kubevirt.io", "virtualmachines/expand-spec", READERS),
     ("update", "subresources.kubevirt.io", "expand-vm-spec", READERS),
     ("get", "subresources.kubevirt.io", "virtualmachineinstances/start virtualmachines/pause", NOBODY),
-    ("update", "subresources.kubevirt.io", "virtualmachines/migrate", NOBODY),
+    ("update", "subresources.kubevirt.io", "virtualmachines/migrate", ("migrator",)),
 )
 """As upstream, where it is built: verbs, group, resources with their subresource, and who may."""
 VMS = "/apis/kubevirt.io/v1/namespaces/default/virtualmachines"
@@ -63,9 +66,10 @@ def send(installed: Installed) -> Iterator[Replay]:
     replay = Replay(installed.lab)
     for body in render("rbac-users.yaml.j2"):
         replay.admin("POST", f"{RBAC}/{body['kind'].lower()}s", body)
-    for role in ROLES:
+    for role in (*ROLES, "migrator"):
         subject = {"kind": "User", "name": WHO[role].user, "apiGroup": "rbac.authorization.k8s.io"}
-        reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role}
+        name = "kubevirt.io:migrate" if role == "migrator" else role
+        reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}
         binding = {"metadata": {"name": role}, "roleRef": reference, "subjects": [subject]}
         replay.admin("POST", f"{RBAC}/namespaces/default/rolebindings", binding)
     for role in ROLES:

@@ -109,6 +109,7 @@ def test_columns_are_upstreams() -> None:
             ("Paused", 1),
         ],
         "VirtualMachineInstanceReplicaSet": [("Desired", 0), ("Current", 0), ("Ready", 0), ("Age", 0)],
+        "VirtualMachineInstanceMigration": [("Phase", 0), ("VMI", 0), ("Age", 0)],
         "KubeVirt": [("Age", 0), ("Phase", 0)],
     }
 
@@ -120,8 +121,13 @@ def test_instances_are_selectable_by_phase_and_node_in_both_versions(version: in
 
     assert by_kind == {
         "VirtualMachine": None,
-        "VirtualMachineInstance": [{"jsonPath": ".status.phase"}, {"jsonPath": ".status.nodeName"}],
+        "VirtualMachineInstance": [
+            {"jsonPath": ".status.phase"},
+            {"jsonPath": ".status.nodeName"},
+            {"jsonPath": ".status.migrationState.targetNode"},
+        ],
         "VirtualMachineInstanceReplicaSet": None,
+        "VirtualMachineInstanceMigration": None,
         "KubeVirt": None,
     }
 
@@ -138,6 +144,7 @@ def test_what_can_be_scaled_says_where_its_numbers_are() -> None:
             "statusReplicasPath": ".status.replicas",
             "labelSelectorPath": ".status.labelSelector",
         },
+        "VirtualMachineInstanceMigration": None,
         "KubeVirt": None,
     }
 

@@ -37,12 +37,24 @@ def running(*listed: dict[str, Any], **options: Any) -> Any:
     return a_vmi("Running", ran=True, conditions=listed, **options)
 
 
+def migrating(phase: str = "Running", *, listed: Any = (READY,), deleting: bool = False, **state: Any) -> Any:
+    moving = {"migrationUid": "m", "startTimestamp": "2026-01-01T00:00:00Z", **state}
+    return a_vmi(phase, ran=True, conditions=listed, deleting=deleting, migrationState=moving)
+
+
 WORDS: dict[str, tuple[World, str]] = {
     "deleted": (vm_world(a_vm(deleting=True), running(READY)), "Terminating"),
     "instance going": (vm_world(a_vm(), running(READY, deleting=True)), "Stopping"),
     "delete sent": (vm_world(a_vm("Halted"), running(READY), is_delete_sent=True), "Stopping"),
     "paused": (vm_world(a_vm(), running(READY, a_condition("Paused", "True"))), "Paused"),
     "running": (vm_world(a_vm(), running(READY)), "Running"),
+    "migrates": (vm_world(a_vm(), migrating()), "Migrating"),
+    "migrates, paused": (vm_world(a_vm(), migrating(listed=[READY, a_condition("Paused", "True")])), "Migrating"),
+    "migrates, nobody knows": (vm_world(a_vm(), migrating("Unknown")), "Migrating"),
+    "migrates, going": (vm_world(a_vm(), migrating(deleting=True)), "Stopping"),
+    "is to migrate": (vm_world(a_vm(), migrating(startTimestamp=None)), "Running"),
+    "has migrated": (vm_world(a_vm(), migrating(completed=True)), "Running"),
+    "failed to migrate": (vm_world(a_vm(), migrating(completed=True, failed=True)), "Running"),
     "running, its Pod not ready": (vm_world(a_vm(), running(a_condition("Ready", "False", "X"))), "Running"),
     "running, readiness not said yet": (vm_world(a_vm(), running(NOT_YET_READY)), "Starting"),
     "no node fits": (vm_world(a_vm(), a_vmi("Scheduling", conditions=[UNPLACED])), "ErrorUnschedulable"),
