@@ -421,7 +421,7 @@ def test_kubectl_sees_the_group_and_its_errors(installed: Installed) -> None:
     assert json.loads(raw.stdout)["preferredVersion"]["version"] == "v1"
     names = {each["name"] for each in json.loads(discovery.stdout)["resources"]}
     assert names == {
-        *(f"virtualmachines/{verb}" for verb in ("start", "stop", "restart", "evacuate/cancel")),
+        *(f"virtualmachines/{verb}" for verb in ("start", "stop", "restart", "migrate", "evacuate/cancel")),
         "virtualmachines/expand-spec",
         "expand-vm-spec",
         "virtualmachineinstances/evacuate/cancel",
