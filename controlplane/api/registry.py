@@ -17,11 +17,12 @@ from typing import NamedTuple
 from kubevirt_api import names
 from msgspec import Struct
 
-from controlplane.api.admission.kinds import kubevirt, migration, replica_set, vm, vmi
+from controlplane.api.admission.kinds import kubevirt, migration, pool, replica_set, vm, vmi
 from controlplane.api.admission.rules import Rules
 from controlplane.api.objects.kubevirt import KubeVirt
 from controlplane.api.objects.meta import Object
 from controlplane.api.objects.migration import VirtualMachineInstanceMigration
+from controlplane.api.objects.pool import VirtualMachinePool
 from controlplane.api.objects.replica_set import VirtualMachineInstanceReplicaSet
 from controlplane.api.objects.resources import Resource
 from controlplane.api.objects.vm import VirtualMachine
@@ -140,6 +141,19 @@ KINDS: tuple[Kind, ...] = (
         short_names=("vmim", "vmims"),
         columns=(Column("Phase", ".status.phase"), Column("VMI", ".spec.vmiName"), AGE),
         own_role="kubevirt.io:migrate",
+    ),
+    Kind(
+        root=VirtualMachinePool,
+        rules=pool.RULES,
+        short_names=("vmpool", "vmpools"),
+        columns=(
+            Column("Desired", ".spec.replicas", "integer"),
+            Column("Current", ".status.replicas", "integer"),
+            Column("Ready", ".status.readyReplicas", "integer"),
+            AGE,
+        ),
+        versions=(names.POOL_VERSION, names.OLD_POOL_VERSION),
+        scale=Scale(),
     ),
     Kind(
         root=KubeVirt,

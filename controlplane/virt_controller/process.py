@@ -33,6 +33,7 @@ from controlplane.api.objects.resources import (
     VIRTUAL_MACHINE_INSTANCE,
     VIRTUAL_MACHINE_INSTANCE_MIGRATION,
     VIRTUAL_MACHINE_INSTANCE_REPLICA_SET,
+    VIRTUAL_MACHINE_POOL,
     Key,
 )
 from controlplane.api.version import VERSION
@@ -62,6 +63,7 @@ from controlplane.virt_controller.migration.filed import BY_VMI, by_vmi
 from controlplane.virt_controller.migration.reconciler import MigrationReconciler
 from controlplane.virt_controller.migration_wakes import connect_evacuations, connect_migrations
 from controlplane.virt_controller.node.reconciler import NodeReconciler
+from controlplane.virt_controller.pool.reconciler import PoolReconciler
 from controlplane.virt_controller.quarantine.marked import MarkedNodes
 from controlplane.virt_controller.quarantine.reconciler import ALL_NODES, QuarantineReconciler
 from controlplane.virt_controller.replicaset.member import UNCONTROLLED
@@ -77,6 +79,7 @@ from controlplane.virt_controller.wake import (
     connect_configuration,
     connect_data_volumes,
     connect_nodes,
+    connect_pools,
     connect_replica_sets,
 )
 
@@ -105,6 +108,7 @@ class Process:
             Selection(VIRTUAL_MACHINE_INSTANCE),
             Selection(VIRTUAL_MACHINE_INSTANCE_REPLICA_SET),
             Selection(VIRTUAL_MACHINE_INSTANCE_MIGRATION),
+            Selection(VIRTUAL_MACHINE_POOL),
             Selection(POD, label_selector=f"{ROLE}={LAUNCHER_ROLE}"),
             Selection(NODE),
             Selection(PERSISTENT_VOLUME_CLAIM),
@@ -193,6 +197,14 @@ class Process:
             events=self._events,
             configuration=configuration,
         )
+        pool = PoolReconciler(
+            pools=overlays[VIRTUAL_MACHINE_POOL],
+            vms=vms,
+            vmis=vmis,
+            api=api,
+            clock=self._clock,
+            events=self._events,
+        )
         migrations = overlays[VIRTUAL_MACHINE_INSTANCE_MIGRATION]
         migration = MigrationReconciler(
             migrations=migrations,
@@ -237,6 +249,7 @@ class Process:
             self._runner("quarantine", self._quarantine),
             self._runner("migration", migration),
             self._runner("evacuation", evacuation),
+            self._runner("pool", pool),
         )
         connect(
             vms=vms,
@@ -266,6 +279,7 @@ class Process:
         )
         migration.wake_by(runners[6].add)
         connect_evacuations(migrations=migrations, vmis=vmis, nodes=nodes, wake=runners[7].add)
+        connect_pools(pools=overlays[VIRTUAL_MACHINE_POOL], vms=vms, vmis=vmis, wake=runners[8].add)
         connect_configuration(overlays[KUBEVIRT], vmis, runners[1].add)
         overlays[KUBEVIRT].subscribe(lambda key, _before, _after: runners[2].add(key))
         overlays[KUBEVIRT].subscribe(lambda _key, _before, _after: runners[5].add(ALL_NODES))

@@ -15,6 +15,8 @@ A DataVolume came, went, was filled or fails -> the VMIs and VMs that name it
 The cluster has got CDI or lost it, its DataVolumes are known or no more -> the VMIs and VMs that name DataVolumes
 VirtualMachineInstanceReplicaSet changed -> it
 VMI changed in what a set decides by -> the set that controls it; one that nobody controls, the sets of its namespace
+VirtualMachinePool changed -> it
+VM changed in what a pool decides by, or its instance did -> the pool that controls the VM
 Node came, went, or its label says otherwise whether it takes machines -> the Node; what else happens to it is nobody's
 Lease of a node says another duration -> the Node
 
@@ -39,6 +41,7 @@ from controlplane.api.objects.phase import SCHEDULED
 from controlplane.api.objects.resources import (
     VIRTUAL_MACHINE_INSTANCE,
     VIRTUAL_MACHINE_INSTANCE_REPLICA_SET,
+    VIRTUAL_MACHINE_POOL,
     Key,
 )
 from controlplane.engine.ports import Cache
@@ -46,6 +49,7 @@ from controlplane.virt_controller.claims import BY_CLAIM, DATA_VOLUMES
 from controlplane.virt_controller.node.decide import duration_seconds
 from controlplane.virt_controller.node.reconciler import read_lease
 from controlplane.virt_controller.owner import controller_of
+from controlplane.virt_controller.pool import member as pool_member
 from controlplane.virt_controller.replicaset.member import Member, gist, read_member
 
 Wake = Callable[[Key], None]
@@ -209,6 +213,39 @@ def connect_replica_sets(*, replica_sets: Cache, vmis: Cache, wake: Wake) -> Non
         return [Key(namespace, owner.name)] if owner.kind == VIRTUAL_MACHINE_INSTANCE_REPLICA_SET.kind else []
 
     replica_sets.subscribe(on_set)
+    vmis.subscribe(on_vmi)
+
+
+def connect_pools(*, pools: Cache, vms: Cache, vmis: Cache, wake: Wake) -> None:
+    """Subscribe for the pool controller."""
+
+    def on_pool(key: Key, _before: bytes | None, _after: bytes | None) -> None:
+        wake(key)
+
+    def on_vm(key: Key, before: bytes | None, after: bytes | None) -> None:
+        if not pools.keys():
+            return  # most clusters have none, and machines report a lot
+        states = [None if raw is None else pool_member.read_member(raw) for raw in (before, after)]
+        was, now = (None if one is None else pool_member.gist(one) for one in states)
+        if was != now:
+            for one in {pool for state in states if state is not None for pool in _pools(key.namespace, state)}:
+                wake(one)
+
+    def on_vmi(key: Key, before: bytes | None, after: bytes | None) -> None:
+        raw = vms.get(key) if pools.keys() else None
+        found = [] if raw is None else _pools(key.namespace, pool_member.read_member(raw))
+        if found:
+            states = (None if one is None else pool_member.read_run(one) for one in (before, after))
+            was, now = (None if one is None else pool_member.gist_of_run(one) for one in states)
+            if was != now:
+                wake(found[0])
+
+    def _pools(namespace: str, member: pool_member.Member) -> list[Key]:
+        owner = controller_of(member.metadata)
+        return [Key(namespace, owner.name)] if owner is not None and owner.kind == VIRTUAL_MACHINE_POOL.kind else []
+
+    pools.subscribe(on_pool)
+    vms.subscribe(on_vm)
     vmis.subscribe(on_vmi)
 
 

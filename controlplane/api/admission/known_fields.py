@@ -59,6 +59,7 @@ UNBUILT: dict[str, frozenset[str]] = {
             allowPostCopy allowWorkloadDisruption disableTLS matchSELinuxLevelOnMigration maxDowntimeMs network
             nodeDrainTaintKey unsafeMigrationOverride utilityVolumesTimeout""",
         "VirtualMachineInstanceMigrationSpec": "receive sendTo",
+        "VirtualMachinePoolSpec": "autohealing",
         "DeveloperConfiguration": """
             clusterProfiler disabledFeatureGates diskVerification logVerbosity minimumClusterTSCFrequency
             minimumReservePVCBytes nodeSelectors pvcTolerateLessSpaceUpToPercent""",

@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from controlplane.api.admission.problem import Problem
@@ -41,6 +41,8 @@ class Rules:
     """What is wrong with the metadata, given the one before the write; names are judged for every kind."""
     unchangeable: str = ""
     """Why the spec stays as it was created, and what to do instead; "" if it may change."""
+    fixed: Mapping[str, str] = field(default_factory=dict)
+    """By field of the spec that stays as it was created: what to do instead."""
     warn: Callable[[Json], Iterator[str]] = _nothing
     """What to tell whoever writes such an object, although it is accepted."""
     default: Callable[[Json, KubeVirtConfiguration, str | None], Json] | None = None

@@ -152,7 +152,16 @@ def _spec(request: Request, obj: Json, kind: Kind, settings: Settings) -> list[P
     if old is not None and kind.rules.unchangeable:
         return list(check_unchanged(old, obj, kind.rules.unchangeable))
     found = check_object(obj, settings.configuration, kind=kind.root, rules=kind.rules)
-    return [*found, *kind.rules.whole(obj)]
+    return [*found, *kind.rules.whole(obj), *_fixed(old, obj, kind)]
+
+
+def _fixed(old: Json | None, obj: Json, kind: Kind) -> Iterator[Problem]:
+    """Refuse a change of what stays as it was created."""
+    before, after = ((one or {}).get("spec") for one in (old, obj))
+    if isinstance(before, dict) and isinstance(after, dict):
+        for name, why in kind.rules.fixed.items():
+            if before.get(name) != after.get(name):
+                yield Problem(f"spec.{name}", why, "FieldValueForbidden")
 
 
 def _is_judged(request: Request, obj: Json) -> bool:

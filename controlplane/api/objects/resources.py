@@ -42,6 +42,7 @@ VIRTUAL_MACHINE_INSTANCE_REPLICA_SET = Resource(
 VIRTUAL_MACHINE_INSTANCE_MIGRATION = Resource(
     "kubevirt.io", "v1", "virtualmachineinstancemigrations", "VirtualMachineInstanceMigration"
 )
+VIRTUAL_MACHINE_POOL = Resource("pool.kubevirt.io", "v1beta1", "virtualmachinepools", "VirtualMachinePool")
 KUBEVIRT = Resource("kubevirt.io", "v1", "kubevirts", "KubeVirt")
 POD = Resource("", "v1", "pods", "Pod")
 NODE = Resource("", "v1", "nodes", "Node", namespaced=False)

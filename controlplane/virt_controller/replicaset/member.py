@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Generic, TypeVar
 
 import msgspec
 from kubevirt_api import condition_types
@@ -70,25 +71,29 @@ def read_member(raw: bytes) -> Member:
     return _decoder.decode(raw)
 
 
-class Members:
-    """Instances as they were last read: what has not changed since is not decoded again."""
+OneT = TypeVar("OneT")
 
-    def __init__(self, vmis: Cache) -> None:
-        self._vmis = vmis
-        self._held: dict[Key, tuple[bytes, Member]] = {}
-        vmis.subscribe(self._forget)
 
-    def read(self, keys: Iterable[Key]) -> tuple[Member, ...]:
+class Members(Generic[OneT]):
+    """Objects of a cache as they were last read: what has not changed since is not decoded again."""
+
+    def __init__(self, cache: Cache, read: Callable[[bytes], OneT]) -> None:
+        self._cache = cache
+        self._read = read
+        self._held: dict[Key, tuple[bytes, OneT]] = {}
+        cache.subscribe(self._forget)
+
+    def read(self, keys: Iterable[Key]) -> tuple[OneT, ...]:
         """Read those that there are, by name. Raises msgspec.DecodeError for what does not fit."""
-        return tuple(self._member(key, raw) for key in sorted(keys) if (raw := self._vmis.get(key)) is not None)
+        return tuple(self._member(key, raw) for key in sorted(keys) if (raw := self._cache.get(key)) is not None)
 
     def __len__(self) -> int:
         return len(self._held)
 
-    def _member(self, key: Key, raw: bytes) -> Member:
+    def _member(self, key: Key, raw: bytes) -> OneT:
         held = self._held.get(key)
         if held is None or held[0] is not raw:
-            held = self._held[key] = raw, read_member(raw)
+            held = self._held[key] = raw, self._read(raw)
         return held[1]
 
     def _forget(self, key: Key, _before: bytes | None, _after: bytes | None) -> None:

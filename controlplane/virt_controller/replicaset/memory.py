@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How much a process knows of the instances that were made for a set before: no decision, and never a count.
+"""How much a process knows of what was made for a set, or a pool, before: no decision, and never a count.
+
+What is said of the instances of a set is true of the machines of a pool.
 
 A batch that this process has begun and seen complete is known to it. One that another leader began was made before the
 set's status said that it is complete: what the cache of instances has read beyond that is enough.
@@ -11,10 +13,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from controlplane.api.objects.pool import VirtualMachinePool
 from controlplane.api.objects.replica_set import VirtualMachineInstanceReplicaSet
 from controlplane.api.objects.resources import Key
 
 Progress = tuple[str, int, int]
+Set = VirtualMachineInstanceReplicaSet | VirtualMachinePool
 
 
 @dataclass(slots=True)
@@ -37,14 +41,14 @@ class Memories:
     def __init__(self) -> None:
         self._by_key: dict[Key, _Memory] = {}
 
-    def is_past_known(self, key: Key, seen: VirtualMachineInstanceReplicaSet, position: int) -> bool:
+    def is_past_known(self, key: Key, seen: Set, position: int) -> bool:
         """Tell whether a cache that has read up to position knows all that was made before."""
         return position >= self._of(key, seen).version
 
-    def is_current(self, key: Key, seen: VirtualMachineInstanceReplicaSet) -> bool:
+    def is_current(self, key: Key, seen: Set) -> bool:
         return self._of(key, seen).current == seen.metadata.resource_version
 
-    def note_told(self, key: Key, seen: VirtualMachineInstanceReplicaSet, version: str) -> None:
+    def note_told(self, key: Key, seen: Set, version: str) -> None:
         """Take note of the resourceVersion that the API server has told."""
         self._of(key, seen).current = version
 
@@ -52,20 +56,20 @@ class Memories:
         """Take note that the set is about to be written: whatever the answer, it may be another one then."""
         self._by_key[key].current = ""
 
-    def note_written(self, key: Key, stored: VirtualMachineInstanceReplicaSet) -> None:
+    def note_written(self, key: Key, stored: Set) -> None:
         """Take note of the set as this process has just written it: it knows what it knew before."""
         memory = self._by_key[key]
         memory.progress, memory.current = _progress(stored), stored.metadata.resource_version
 
-    def absent(self, key: Key, seen: VirtualMachineInstanceReplicaSet) -> frozenset[str]:
+    def absent(self, key: Key, seen: Set) -> frozenset[str]:
         """Return the names of the batch that are known to be free."""
         return frozenset(self._of(key, seen).absent)
 
-    def is_found(self, key: Key, seen: VirtualMachineInstanceReplicaSet, name: str, uid: str) -> bool:
+    def is_found(self, key: Key, seen: Set, name: str, uid: str) -> bool:
         """Tell whether the API server itself has said that this instance has the name."""
         return self._of(key, seen).found.get(name) == uid
 
-    def doubted(self, key: Key, seen: VirtualMachineInstanceReplicaSet) -> frozenset[str]:
+    def doubted(self, key: Key, seen: Set) -> frozenset[str]:
         """Return the names of the batch under which this process may have made an instance, unseen."""
         return frozenset(self._of(key, seen).doubted)
 
@@ -86,7 +90,7 @@ class Memories:
     def forget(self, key: Key) -> None:
         self._by_key.pop(key, None)
 
-    def _of(self, key: Key, seen: VirtualMachineInstanceReplicaSet) -> _Memory:
+    def _of(self, key: Key, seen: Set) -> _Memory:
         held, progress = self._by_key.get(key), _progress(seen)
         if held is None or held.progress != progress:
             has_begun = seen.status.batches > 0
@@ -95,5 +99,5 @@ class Memories:
         return held
 
 
-def _progress(seen: VirtualMachineInstanceReplicaSet) -> Progress:
+def _progress(seen: Set) -> Progress:
     return seen.metadata.uid, seen.status.batches, seen.status.batch_size

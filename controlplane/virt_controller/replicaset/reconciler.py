@@ -34,7 +34,7 @@ from controlplane.virt_controller.owner import controller_of, owner_reference
 from controlplane.virt_controller.replicaset.decide import decide
 from controlplane.virt_controller.replicaset.failures import Failures
 from controlplane.virt_controller.replicaset.instance import build_vmi, names_of_batch
-from controlplane.virt_controller.replicaset.member import UNCONTROLLED, Member, Members
+from controlplane.virt_controller.replicaset.member import UNCONTROLLED, Member, Members, read_member
 from controlplane.virt_controller.replicaset.memory import Memories
 from controlplane.virt_controller.replicaset.status import begun, derive_status, refusal
 from controlplane.virt_controller.replicaset.world import (
@@ -72,7 +72,7 @@ class ReplicaSetReconciler:
         self._events = events
         self._configuration = configuration
         self._memories = Memories()
-        self._members = Members(vmis)
+        self._members = Members(vmis, read_member)
         self._failures = Failures()
 
     def observe(self, key: Key) -> World | None:

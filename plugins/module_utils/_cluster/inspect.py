@@ -20,6 +20,8 @@ from .serving import wait_until_serving
 Object = dict[str, Any]
 _NODES = Resource("v1", "nodes", "Node", None)
 _MACHINES = (
+    # Pools are deleted before their machines, which they would make anew.
+    Resource("pool.kubevirt.io/v1beta1", "virtualmachinepools", "VirtualMachinePool", None),
     # Sets are deleted before their instances, which they would replace.
     Resource("kubevirt.io/v1", "virtualmachineinstancereplicasets", "VirtualMachineInstanceReplicaSet", None),
     # Migrations before the machines that they move: they are held until that is over, by virt-controller alone.

@@ -35,7 +35,7 @@ class Installed:
     namespace_terminating: bool
     """Whether that one is being deleted: nothing new can be made in it."""
     workloads: list[str]
-    """namespace/name of every VM and replica set, and of every VMI that has no VM: a set does not wait for its own."""
+    """namespace/name of every VM, pool and set, and of every VMI that has no VM: a set does not wait for its own."""
     workload_objects: list[dict[str, Any]]
     """The same as objects to delete."""
     node_patches: list[dict[str, Any]]

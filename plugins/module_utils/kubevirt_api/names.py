@@ -11,6 +11,9 @@ API_VERSION = "kubevirt.io/v1"
 OLD_VERSION = "v1alpha3"
 """Served beside VERSION, deprecated."""
 SUBRESOURCES_GROUP = "subresources.kubevirt.io"
+POOL_VERSION = "v1beta1"
+OLD_POOL_VERSION = "v1alpha1"
+"""Served beside POOL_VERSION, deprecated."""
 
 # Labels
 ROLE = "kubevirt.io"
@@ -35,6 +38,8 @@ MIGRATION_TARGET_NODE = "kubevirt.io/migrationTargetNodeName"
 """On a VirtualMachineInstance while it migrates: the node that it goes to."""
 VMI_NAME = "kubevirt.io/vmi-name"
 """On a VirtualMachineInstanceMigration: the instance that it moves."""
+POOL_REVISION = "kubevirt.io/vm-pool-revision-name"
+"""On a pool's VirtualMachines and, by their templates, on instances: what template they were made from."""
 
 RESERVED_LABELS = (
     CREATED_BY,
@@ -55,6 +60,9 @@ VM_GENERATION = "kubevirt.io/vm-generation"
 """On a VirtualMachineInstance: generation of the VM that it was made from."""
 TEMPLATE_HASH = "virtops.kubevirt/template-hash"
 """On a VirtualMachineInstance: hash of the VM's template that it was made from, as it was stored."""
+POOL_TEMPLATE = "virtops.kubevirt/pool-template-hash"
+"""On the template of a pool's VirtualMachine, and so on its instance: hashes of the pool's template for instances and
+of those of its DataVolumes."""
 
 DECLARED_ITEMS = "virtops.kubevirt/declared-items"
 """On a VirtualMachine: what Ansible declared of its lists, as a field set without values."""

@@ -63,7 +63,9 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         file="controlplane/hypervisor/guest.py",
         line="lambda domain: read(domain.XMLDesc(flags)), deadline_seconds=self._deadline\n        )",
-        without="lambda domain: domain.XMLDesc(flags), deadline_seconds=self._deadline\n        )\n        found = read(found)",
+        without=(
+            "lambda domain: domain.XMLDesc(flags), deadline_seconds=self._deadline\n        )\n        found = read(found)"
+        ),
         because="What it takes to read a description would be charged to nobody, and hold everybody up.",
         tests=("tests/controlplane/hypervisor/test_hostile.py",),
     ),

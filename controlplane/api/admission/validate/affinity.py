@@ -62,7 +62,7 @@ def _nodes(affinity: NodeAffinity, path: str) -> Iterator[Problem]:
 
 def _term(term: NodeSelectorTerm, path: str) -> Iterator[Problem]:
     for index, one in enumerate(term.match_expressions):
-        yield from _expression(one, below(below(path, "matchExpressions"), index))
+        yield from check_requirement(one, below(below(path, "matchExpressions"), index))
     for index, one in enumerate(term.match_fields):
         here = below(below(path, "matchFields"), index)
         if one.key != _FIELD:
@@ -74,7 +74,8 @@ def _term(term: NodeSelectorTerm, path: str) -> Iterator[Problem]:
             yield Problem(below(here, "values"), "must be exactly one name of a node")
 
 
-def _expression(one: NodeRequirement, path: str) -> Iterator[Problem]:
+def check_requirement(one: NodeRequirement, path: str) -> Iterator[Problem]:
+    """Check what is asked of one label."""
     has_words = one.operator in WITH_VALUES
     for value in (one.values if has_words else ()) or ("",):
         yield from check_labels({one.key: value}, path)
