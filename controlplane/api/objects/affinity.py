@@ -23,8 +23,11 @@ class NodeRequirement(Node, frozen=True, kw_only=True):
     """What one label, or field, of a node must be."""
 
     key: Key
+    """The label."""
     operator: Annotated[str, one_of(IN, NOT_IN, EXISTS, DOES_NOT_EXIST, GREATER, LESS)]
+    """In, NotIn, Exists, DoesNotExist, Gt or Lt."""
     values: tuple[Annotated[str, bounded(max_length=253)], ...] = ()
+    """What is meant; with Gt and Lt one whole number."""
 
 
 class NodeSelectorTerm(Node, frozen=True, kw_only=True):

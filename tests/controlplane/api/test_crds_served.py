@@ -23,6 +23,9 @@ pytestmark = pytest.mark.component
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 GROUP = "/apis/kubevirt.io/v1/namespaces/default"
 PLURALS = {one.resource.kind: one.resource.plural for one in KINDS}
+COLLECTIONS = {
+    one.resource.kind: f"/apis/{one.resource.api_version}/namespaces/default/{one.resource.plural}" for one in KINDS
+}
 
 
 def is_served(client: Api, path: str) -> bool:
@@ -53,7 +56,7 @@ def api() -> Iterator[Api]:
                 if not waiting:
                     break
         deadline = time.monotonic() + 10  # Served a few milliseconds after Established; nothing tells when.
-        while not all(is_served(client, f"{GROUP}/{plural}") for plural in PLURALS.values()):
+        while not all(is_served(client, path) for path in COLLECTIONS.values()):
             assert time.monotonic() < deadline
         yield client
         client.close()
@@ -69,7 +72,7 @@ def made(api: Api) -> Iterator[list[str]]:
 
 def create(api: Api, made: list[str], manifest: dict[str, Any]) -> str:
     """Create an object and return its path; it is gone after the test."""
-    collection = f"{GROUP}/{PLURALS[manifest['kind']]}"
+    collection = COLLECTIONS[manifest["kind"]]
     name = manifest["metadata"]["name"]
     api.create(collection, {**manifest, "metadata": {**manifest["metadata"], "namespace": "default"}})
     made.append(f"{collection}/{name}")

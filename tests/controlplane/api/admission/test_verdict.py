@@ -95,7 +95,7 @@ def test_a_deleted_object_may_be_written_but_keeps_our_finalizer() -> None:
 
 def test_a_kind_that_this_version_does_not_know_does_not_pass() -> None:
     """Webhooks of a newer version call an older server."""
-    verdict = create({"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachinePool", "metadata": {"name": "web"}})
+    verdict = create({"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineClone", "metadata": {"name": "web"}})
 
     assert [problem.path for problem in verdict.problems] == ["kind"]
     assert "not judged by this version" in str(verdict.problems[0])

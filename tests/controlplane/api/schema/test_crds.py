@@ -41,13 +41,13 @@ def test_the_roles_folder_has_no_other_files() -> None:
 
 
 @BY_KIND
-def test_both_versions_share_one_schema_and_v1_is_stored(kind: Kind) -> None:
+def test_both_versions_share_one_schema_and_the_newer_is_stored(kind: Kind) -> None:
     new, old = crd(kind)["spec"]["versions"]
 
     assert (new["name"], new["storage"], old["name"], old["storage"], old["deprecated"]) == (
-        "v1",
+        kind.versions[0],
         True,
-        "v1alpha3",
+        kind.versions[1],
         False,
         True,
     )
@@ -110,6 +110,7 @@ def test_columns_are_upstreams() -> None:
         ],
         "VirtualMachineInstanceReplicaSet": [("Desired", 0), ("Current", 0), ("Ready", 0), ("Age", 0)],
         "VirtualMachineInstanceMigration": [("Phase", 0), ("VMI", 0), ("Age", 0)],
+        "VirtualMachinePool": [("Desired", 0), ("Current", 0), ("Ready", 0), ("Age", 0)],
         "KubeVirt": [("Age", 0), ("Phase", 0)],
     }
 
@@ -128,6 +129,7 @@ def test_instances_are_selectable_by_phase_and_node_in_both_versions(version: in
         ],
         "VirtualMachineInstanceReplicaSet": None,
         "VirtualMachineInstanceMigration": None,
+        "VirtualMachinePool": None,
         "KubeVirt": None,
     }
 
@@ -145,6 +147,11 @@ def test_what_can_be_scaled_says_where_its_numbers_are() -> None:
             "labelSelectorPath": ".status.labelSelector",
         },
         "VirtualMachineInstanceMigration": None,
+        "VirtualMachinePool": {
+            "specReplicasPath": ".spec.replicas",
+            "statusReplicasPath": ".status.replicas",
+            "labelSelectorPath": ".status.labelSelector",
+        },
         "KubeVirt": None,
     }
 

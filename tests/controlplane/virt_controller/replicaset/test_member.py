@@ -55,7 +55,7 @@ def test_an_instance_that_is_ready_loses_no_pod_whatever_the_reason_says(status:
 
 def test_what_has_not_changed_is_not_decoded_again_and_what_is_gone_not_kept() -> None:
     store = Store(VIRTUAL_MACHINE_INSTANCE)
-    members, key = Members(store), Key("default", "a")
+    members, key = Members(store, read_member), Key("default", "a")
 
     def put(version: int) -> None:
         meta = {**META, "namespace": "default", "resourceVersion": str(version)}
@@ -75,7 +75,7 @@ def test_what_has_not_changed_is_not_decoded_again_and_what_is_gone_not_kept() -
 async def test_what_this_process_has_written_is_read_before_the_cache_has_it() -> None:
     world, key = SmallWorld(), Key("default", "a")
     world.store.create(VIRTUAL_MACHINE_INSTANCE, "default", {"metadata": {"name": "a"}})
-    members = Members(world.overlays[VIRTUAL_MACHINE_INSTANCE])
+    members = Members(world.overlays[VIRTUAL_MACHINE_INSTANCE], read_member)
     world.start()
     assert [one.metadata.labels for one in members.read([key])] == [{}]
     await world.api.patch(VIRTUAL_MACHINE_INSTANCE, key, {"metadata": {"labels": {"x": "1"}}})
