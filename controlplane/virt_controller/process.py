@@ -204,6 +204,7 @@ class Process:
             api=api,
             clock=self._clock,
             events=self._events,
+            configuration=configuration,
         )
         migrations = overlays[VIRTUAL_MACHINE_INSTANCE_MIGRATION]
         migration = MigrationReconciler(

@@ -136,9 +136,12 @@ class Journeys:
         seconds = self.dice.uniform(1.0, 8.0)
         side = "source" if where == source else "target"
 
-        def nothing_named(name: str, do: Callable[[], None]) -> Callable[[], None]:
-            do.__name__ = name
-            return do
+        def nothing_named(name: str, do: Callable[[], object]) -> Callable[[], None]:
+            def fault() -> None:
+                do()
+
+            fault.__name__ = name
+            return fault
 
         faults: list[tuple[Callable[[], None] | None, bool]] = [
             (None, False),

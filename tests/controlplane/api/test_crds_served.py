@@ -87,7 +87,7 @@ def read(api: Api, path: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda one: one.resource.kind)
 def test_the_server_finds_nothing_wrong_with_the_crds(api: Api, kind: Kind) -> None:
-    stored = read(api, f"{CRDS}/{kind.resource.plural}.kubevirt.io")
+    stored = read(api, f"{CRDS}/{kind.resource.plural}.{kind.resource.group}")
     bad = {"NonStructuralSchema", "NamesAccepted=False", "Terminating"}
 
     assert not bad & {one["type"] for one in stored["status"]["conditions"] if one["status"] == "True"}

@@ -64,7 +64,8 @@ GUARDS: tuple[Guard, ...] = (
         file="controlplane/hypervisor/guest.py",
         line="lambda domain: read(domain.XMLDesc(flags)), deadline_seconds=self._deadline\n        )",
         without=(
-            "lambda domain: domain.XMLDesc(flags), deadline_seconds=self._deadline\n        )\n        found = read(found)"
+            "lambda domain: domain.XMLDesc(flags), deadline_seconds=self._deadline\n        )\n"
+            "        found = read(found)"
         ),
         because="What it takes to read a description would be charged to nobody, and hold everybody up.",
         tests=("tests/controlplane/hypervisor/test_hostile.py",),

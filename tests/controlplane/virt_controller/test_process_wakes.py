@@ -29,6 +29,7 @@ from controlplane.api.objects.resources import (
     VIRTUAL_MACHINE_INSTANCE,
     VIRTUAL_MACHINE_INSTANCE_MIGRATION,
     VIRTUAL_MACHINE_INSTANCE_REPLICA_SET,
+    VIRTUAL_MACHINE_POOL,
     Key,
     Resource,
 )
@@ -83,6 +84,7 @@ def api() -> LateApi:
     for name, phase in (("moves", "Running"), ("moved", "Succeeded")):
         body = {"spec": {"vmiName": "moving"}, "status": {"phase": phase}}
         made.set(VIRTUAL_MACHINE_INSTANCE_MIGRATION, Key("default", name), body)
+    made.set(VIRTUAL_MACHINE_POOL, WEB, {"spec": {}})
     return made
 
 
@@ -137,6 +139,11 @@ CHANGES: dict[str, tuple[Callable[[LateApi], object], Woken]] = {
         {("evacuation", "default/db")},
     ),
     "a set": (write(VIRTUAL_MACHINE_INSTANCE_REPLICA_SET, WEB, {"spec": {}}), {("replicaset", "default/web")}),
+    "a pool": (write(VIRTUAL_MACHINE_POOL, WEB, {"spec": {}}), {("pool", "default/web")}),
+    "a pool's machine": (
+        write(VIRTUAL_MACHINE, Key("default", "a"), owned_by("VirtualMachinePool")),
+        {("vm", "default/a"), ("pool", "default/web")},
+    ),
     "a set's instance": (
         write(VIRTUAL_MACHINE_INSTANCE, Key("default", "a"), owned_by("VirtualMachineInstanceReplicaSet")),
         {("vmi", "default/a"), ("vm", "default/a"), ("replicaset", "default/web")},

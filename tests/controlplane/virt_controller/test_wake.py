@@ -17,14 +17,22 @@ from controlplane.api.objects.resources import (
     VIRTUAL_MACHINE,
     VIRTUAL_MACHINE_INSTANCE,
     VIRTUAL_MACHINE_INSTANCE_REPLICA_SET,
+    VIRTUAL_MACHINE_POOL,
     Key,
+    Resource,
 )
 from controlplane.kube.cache import Store as CacheStore
 from controlplane.virt_controller.node.decide import USUAL_SECONDS
-from controlplane.virt_controller.wake import connect, connect_configuration, connect_nodes, connect_replica_sets
+from controlplane.virt_controller.wake import (
+    connect,
+    connect_configuration,
+    connect_nodes,
+    connect_pools,
+    connect_replica_sets,
+)
 from tests.controlplane.simulation.cache import LaggingCache
 from tests.controlplane.simulation.clock import SimulatedClock
-from tests.controlplane.simulation.store import RESOURCES, WITH_SETS, Store
+from tests.controlplane.simulation.store import RESOURCES, WITH_POOLS, WITH_SETS, Store
 
 WEB = Key("default", "web")
 
@@ -280,3 +288,40 @@ def test_what_a_set_decides_by_wakes_it_and_nothing_else_does() -> None:
     assert happens(make("in another namespace", "kube")) == []
     assert happens(write("a", metadata={"ownerReferences": [owner]})) == ["default/db", "default/web"]
     assert happens(lambda: store.delete(VIRTUAL_MACHINE_INSTANCE, Key("default", "a"))) == ["default/web"]
+
+
+def test_what_a_pool_decides_by_wakes_it_and_nothing_else_does() -> None:
+    store, woken = Store(SimulatedClock(), WITH_POOLS), []
+    kinds = (VIRTUAL_MACHINE_POOL, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE)
+    pools, vms, vmis = caches = [LaggingCache(store, one) for one in kinds]
+    connect_pools(pools=pools, vms=vms, vmis=vmis, wake=lambda key: woken.append(str(key)))
+
+    def happens(write: Callable[[], object]) -> list[str]:
+        woken.clear()
+        write()
+        for cache in caches:
+            cache.advance()
+        return sorted(woken)
+
+    def write(resource: Resource, **patch: object) -> Callable[[], object]:
+        where = "status" if "status" in patch else ""
+        return lambda: store.patch(resource, Key("default", "web-0"), patch, subresource=where)
+
+    def make(resource: Resource, kind: str) -> Callable[[], object]:
+        owner = {"kind": kind, "name": "web", "uid": "u", "controller": True}
+        meta = {"name": "web-0", "ownerReferences": [owner]}
+        return lambda: store.create(resource, "default", {"metadata": meta, "spec": {}})
+
+    pool = {"metadata": {"name": "web"}, "spec": {}}
+    ready = {"conditions": [{"type": "Ready", "status": "True"}], "phase": "Running"}
+    assert happens(lambda: store.create(VIRTUAL_MACHINE_POOL, "default", pool)) == ["default/web"]
+    assert happens(make(VIRTUAL_MACHINE, "VirtualMachinePool")) == ["default/web"]
+    assert happens(write(VIRTUAL_MACHINE, status={"printableStatus": "Starting"})) == []
+    assert happens(make(VIRTUAL_MACHINE_INSTANCE, "VirtualMachine")) == ["default/web"]
+    assert happens(write(VIRTUAL_MACHINE_INSTANCE, status={"phase": "Scheduled"})) == []
+    assert happens(write(VIRTUAL_MACHINE_INSTANCE, status=ready)) == ["default/web"]
+    assert happens(write(VIRTUAL_MACHINE, status=ready)) == ["default/web"]
+    assert happens(write(VIRTUAL_MACHINE, metadata={"annotations": {"a": "b"}})) == []
+    assert happens(write(VIRTUAL_MACHINE, metadata={"labels": {"a": "b"}})) == ["default/web"]
+    assert happens(lambda: store.delete(VIRTUAL_MACHINE_INSTANCE, Key("default", "web-0"))) == ["default/web"]
+    assert happens(lambda: store.delete(VIRTUAL_MACHINE, Key("default", "web-0"))) == ["default/web"]

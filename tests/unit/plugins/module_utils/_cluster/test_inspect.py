@@ -26,7 +26,8 @@ def test_no_kind_that_users_make_is_left_behind_unnoticed() -> None:
 
 
 def test_sets_are_deleted_before_the_instances_that_they_would_replace() -> None:
-    assert _MACHINES[0].plural == "virtualmachineinstancereplicasets"
+    first = [one.plural for one in _MACHINES[:3]]
+    assert first == ["virtualmachinepools", "virtualmachineinstancereplicasets", "virtualmachines"]
 
 
 def test_a_name_that_no_namespace_can_have_is_refused_before_the_cluster_is_asked() -> None:
