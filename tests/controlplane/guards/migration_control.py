@@ -165,11 +165,4 @@ GUARDS: tuple[Guard, ...] = (
         because="An instance whose evacuation was cancelled would be moved all the same.",
         tests=_BY_EVACUATION,
     ),
-    Guard(
-        file="controlplane/virt_controller/evacuation/reconciler.py",
-        line="        self._made[key] = Key(meta.namespace, name)\n",
-        without="",
-        because="An instance would get a second migration before the cache has the first.",
-        tests=_BY_EVACUATION,
-    ),
 )

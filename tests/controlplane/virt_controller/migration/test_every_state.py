@@ -13,9 +13,11 @@ from controlplane.api.objects.migration import FAILED, FINAL, SUCCEEDED
 from controlplane.virt_controller.migration.decide import RULES, decide
 from controlplane.virt_controller.migration.status import NEXT, derive_status, next_step
 from tests.controlplane.decision_table import check, render, steps
+from tests.controlplane.virt_controller.builders import a_running_pod
 from tests.controlplane.virt_controller.migration.worlds import (
     ARRIVED,
     BEGUN,
+    LEFT,
     ROWS,
     STATES,
     TARGET_UID,
@@ -112,4 +114,11 @@ def test_an_ended_target_is_told_once(state: dict[str, str]) -> None:
 def test_a_pod_that_has_the_guest_is_kept_whatever_its_migration_says() -> None:
     vmi = an_instance(activePods={TARGET_UID: "node-2"})
     world = a_world(a_migration("Failed"), vmi, target=a_target())
+    assert steps(decide(world)) == "RemoveFinalizer"
+
+
+def test_a_pod_that_a_guest_has_come_back_to_is_kept() -> None:
+    vmi, source = an_instance(LEFT), a_running_pod()
+    world = a_world(a_migration("Succeeded"), vmi, target=a_target(), source=source)
+    assert source.uid in vmi.status.active_pods
     assert steps(decide(world)) == "RemoveFinalizer"

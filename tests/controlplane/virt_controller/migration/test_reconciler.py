@@ -135,6 +135,18 @@ async def test_one_that_is_cancelled_before_anything_is_sent_is_over_at_once(sta
         assert stage.state["failed"]
 
 
+async def test_one_that_is_begun_in_the_moment_in_which_it_is_cancelled_goes_on_until_its_source_ends_it(
+    stage: Stage,
+) -> None:
+    await stage.until("TargetReady")
+    stage.direct.meanwhile["patch status of VirtualMachineInstance"] = stage.begin
+    stage.cancel()
+    await stage.work()
+    assert not stage.state.get("failed")
+    assert stage.state["abortRequested"]
+    assert stage.target in stage.pods
+
+
 async def test_one_that_waits_is_cancelled_at_once(stage: Stage) -> None:
     await stage.run_guest()
     stage.migrate()
