@@ -23,6 +23,7 @@ from controlplane.api.objects.resources import (
     VIRTUAL_MACHINE_INSTANCE_MIGRATION,
     Key,
 )
+from controlplane.api.vmi_id import vmi_id
 from controlplane.engine.errors import AlreadyExists, Conflict, Unavailable
 from controlplane.engine.overlay import Overlay
 from controlplane.engine.plan import Plan, Problem
@@ -31,7 +32,6 @@ from controlplane.virt_controller.evacuation.decide import decide, derive_tellin
 from controlplane.virt_controller.evacuation.world import Action, BackOff, World
 from controlplane.virt_controller.migration.filed import BY_VMI
 from controlplane.virt_controller.tell import Events, Regarding
-from controlplane.virt_controller.vmi.launch import vmi_id
 
 log = logging.getLogger(__name__)
 
