@@ -112,9 +112,9 @@ BY_NAME: Listed = {
     },
     "virt_handler/migration/entrance.py": {
         "asyncio.get_running_loop().sock_connect(connection, path)": "no name: a descriptor",
-        "asyncio.open_unix_connection(sock=dialled, limit=BUFFER_BYTES)": "no name: it is connected",
     },
     "virt_handler/migration/passage.py": {
+        "asyncio.get_running_loop().sock_connect(connection, (host, port))": "an address, not a path",
         "own.bind(path)": "our own socket, where no launcher sees it",
         "os.unlink(self._own)": "the same",
     },
@@ -133,7 +133,6 @@ READ_WHOLE: Listed = {
     "virt_node/capabilities.py": {"one.read_bytes()": "an init container's of our own Pod, after a look at its size"},
     "virt_node/kvm.py": {"process.communicate()": "a program's of our own image"},
     "virt_node/network/links.py": {"path.read_text()": "the kernel's: a sysctl"},
-    "virt_handler/migration/entrance.py": {"reader.readuntil(b'\\n')": "as much as the stream's limit, of one peer"},
     "virt_handler/own_pair.py": {"child.communicate()": "a program's of our own image, for so long"},
     "virt_launcher/capabilities.py": {
         "Path('/proc/self/mounts').read_text()": "the kernel's",

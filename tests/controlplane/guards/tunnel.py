@@ -92,7 +92,7 @@ GUARDS: tuple[Guard, ...] = (
         file="controlplane/virt_handler/migration/sending.py",
         line="            if state == LEFT:\n",
         without="            if True:\n",
-        because="libvirt would find that somebody else had ended what it was ending, and say so of the guest.",
+        because="What libvirt is ending by itself would be ended as if by a person, and told so.",
         tests=(f"{_HERE}/test_sending.py",),
     ),
     Guard(

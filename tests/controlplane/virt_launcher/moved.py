@@ -144,11 +144,14 @@ class Moving:
                 await self.connections.pop().close()
 
     async def _dial(self, toll: Toll) -> Connection:
+        deadline = time.monotonic() + 10
         while True:
             try:
                 made = await open_connection(socket_uri(str(toll.path)))
-            except HypervisorError:
-                await asyncio.sleep(0.05)  # the one before is not let go yet, and there is place for one
+            except HypervisorError:  # the one before is not let go yet, and there is place for one
+                if time.monotonic() > deadline:
+                    raise
+                await asyncio.sleep(0.05)
             else:
                 self.connections.append(made)
                 return made

@@ -20,6 +20,7 @@ REMOTE = 0x20008086
 """libvirt's program for everything but keep-alives."""
 STEPS = {302: "begin", 303: "prepare", 305: "perform", 306: "finish", 307: "confirm"}
 """By the number of the procedure: the five of a migration that a client manages."""
+_CALL, _ANSWER = 0, 1
 _HEADER = struct.Struct(">IIIiiIi")
 _LONGEST = 32 << 20
 
@@ -33,8 +34,7 @@ class Passing:
 
 
 Rule = Callable[[Passing], str]
-"""Of a message that is about to pass: "" lets it, "cut" breaks the connection without it, "cut after" with it, "hold"
-keeps it, and what comes after it, for as long as the relay lives."""
+"""Of a message that is about to pass: "" lets it, "cut" breaks the connection without it, "cut after" with it."""
 
 
 @dataclass
@@ -44,8 +44,6 @@ class Toll:
     path: pathlib.Path
     target: pathlib.Path
     rule: Rule = lambda passing: ""
-    seen: list[Passing] = field(default_factory=list)
-    told: asyncio.Condition = field(default_factory=asyncio.Condition)
     also: list[Toll] = field(default_factory=list)
     """Broken as well: both connections of one client end when that one dies."""
     _server: asyncio.Server | None = None
@@ -71,11 +69,6 @@ class Toll:
             writer.transport.abort()
         self._writers.clear()
 
-    async def until(self, step: str, *, is_answer: bool = False) -> None:
-        """Wait until a message has come here."""
-        async with self.told:
-            await self.told.wait_for(lambda: Passing(step, is_answer) in self.seen)
-
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         there, back = await asyncio.open_unix_connection(self.target)
         self._writers |= {writer, back}
@@ -91,9 +84,7 @@ class Toll:
                 length, program, _version, procedure, kind, _serial, _status = _HEADER.unpack(head)
                 assert _HEADER.size <= length <= _LONGEST
                 body = await reader.readexactly(length - _HEADER.size)
-                verdict = await self._judge(program, procedure, kind)
-                if verdict == "hold":
-                    await asyncio.Event().wait()
+                verdict = self._judge(program, procedure, kind)
                 if verdict == "cut":
                     break
                 writer.write(head + body)
@@ -105,12 +96,6 @@ class Toll:
             return
         writer.close()
 
-    async def _judge(self, program: int, procedure: int, kind: int) -> str:
-        step = STEPS.get(procedure, "") if program == REMOTE and kind in (0, 1) else ""
-        if not step:
-            return ""
-        passing = Passing(step, kind == 1)
-        async with self.told:
-            self.seen.append(passing)
-            self.told.notify_all()
-        return self.rule(passing)
+    def _judge(self, program: int, procedure: int, kind: int) -> str:
+        step = STEPS.get(procedure, "") if program == REMOTE and kind in (_CALL, _ANSWER) else ""
+        return self.rule(Passing(step, kind == _ANSWER)) if step else ""
