@@ -33,6 +33,7 @@ from tests.controlplane.virt_api.moving import MIGRATIONS, UNFIT, VMI, put_migra
 from tests.controlplane.virt_api.served import CLIENTS, Json, Served, a_client_pair, an_authority, serving
 
 PROXY = "front-proxy-client"
+HANGS_SECONDS = 5.0
 
 
 @pytest.fixture
@@ -147,7 +148,8 @@ async def test_a_tenant_that_migrates_without_end_keeps_nobody_else_from_it() ->
     greedy = [ask(migrations, "greedy") for _unused in range(AT_ONCE_OF_A_NAMESPACE)]
     await asyncio.sleep(0)
     with pytest.raises(BusyError, match="of this namespace"):
-        await ask(migrations, "greedy")
+        async with asyncio.timeout(HANGS_SECONDS):
+            await ask(migrations, "greedy")
     theirs = ask(migrations, "modest")
     server.let.set()
 
@@ -166,7 +168,8 @@ async def test_of_one_peer_so_many_reviews_are_held_and_no_more_is_read() -> Non
         return body()
 
     with pytest.raises(BusyError, match="of this peer"):
-        await migrations.answer("api-server", read, is_proven=True)
+        async with asyncio.timeout(HANGS_SECONDS):
+            await migrations.answer("api-server", read, is_proven=True)
     assert reads == []
     server.let.set()
 
