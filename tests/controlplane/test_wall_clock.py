@@ -35,6 +35,7 @@ READERS = {
     "virt_controller/vmi/reconciler.py": (1, "times of conditions and phases"),
     "virt_handler/__main__.py": (2, "the node's heartbeat annotation, validity of certificates"),
     "virt_handler/power.py": (1, "times of Events"),
+    "virt_controller/evacuation/reconciler.py": (1, "times at which migrations failed; bounded by the back-off"),
     "virt_controller/migration/reconciler.py": (2, "times of phases, and when a migration ended"),
     "virt_handler/incoming/reconciler.py": (2, "times of migrations"),
     "virt_handler/vmi/reconciler.py": (2, "times of conditions and phases, and when a migration began"),
