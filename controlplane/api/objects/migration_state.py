@@ -73,7 +73,7 @@ class MigrationState(Node, frozen=True, kw_only=True):
     target_node_domain_detected: bool = False
     """The target has a domain of the guest."""
     target_node_domain_ready_timestamp: _Word | None = None
-    """When the target had all of the guest: it may go on there."""
+    """When the guest was seen to go on at the target: nothing of it is left at the source."""
     completed: bool = False
     """It is over. Unless it has failed, the guest at the source is gone for good, and the target's is the machine."""
     failed: bool = False

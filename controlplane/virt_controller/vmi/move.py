@@ -4,7 +4,7 @@
 """When an instance is given to the node that it has moved to, and how: pure (docs/adr/0016, the commit).
 
 It rests on the source's word that its QEMU is gone for good, or on proof that the source's guest is dead while the
-target has said that it has all of it. Nothing else moves a run: least of all a silence.
+target has said that it goes on there. Nothing else moves a run: least of all a silence.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ def decide(world: World) -> Plan[Action]:
     if launcher is None or launcher.is_gone or launcher.pod.is_over:
         return Plan()
     if world.is_expected:
-        return _prepare(world, launcher)
+        return Plan() if launcher.pod.is_deleting else _prepare(world, launcher)
     return _end(world, launcher)
 
 

@@ -15,10 +15,6 @@ from controlplane.api.objects.vmi.instance import VirtualMachineInstanceStatus
 from controlplane.domain.state import Life, State
 from controlplane.virt_handler.incoming.world import World
 
-READY_REASONS = frozenset({"user", "ioerror"})
-"""Why a guest is paused that has come whole: libvirt's reason is another one while it is on its way."""
-
-
 TRIES = 5
 """So often a network is tried before the migration is given up."""
 
@@ -36,18 +32,20 @@ def derive_status(world: World) -> VirtualMachineInstanceStatus | None:
     return None if new == old else msgspec.structs.replace(vmi.status, migration_state=new)
 
 
-def has_come(state: State) -> bool:
-    """Tell whether all of a guest is here: it runs, or waits to be let go on."""
-    is_running = state.life in (Life.RUNNING, Life.BLOCKED)
-    return is_running or (state.life is Life.PAUSED and state.reason in READY_REASONS)
+def goes_on(state: State) -> bool:
+    """Tell whether a guest runs here: then nothing of it is left at the source.
+
+    That all of it has come is not enough: while it has not been let go on, the source may yet have it run there.
+    """
+    return state.life in (Life.RUNNING, Life.BLOCKED)
 
 
 def _with_domain(world: World, old: MigrationState) -> MigrationState:
     state = world.state
     if state is None or not state.life.is_up or not _is_own(world):
         return old
-    is_whole = has_come(state) and old.target_node_domain_ready_timestamp is None
-    ready = _stamp(world.now) if is_whole else old.target_node_domain_ready_timestamp
+    is_news = goes_on(state) and old.target_node_domain_ready_timestamp is None
+    ready = _stamp(world.now) if is_news else old.target_node_domain_ready_timestamp
     return msgspec.structs.replace(old, target_node_domain_detected=True, target_node_domain_ready_timestamp=ready)
 
 

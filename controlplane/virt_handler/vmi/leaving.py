@@ -128,8 +128,7 @@ def _why_over(seen: Seen, moving: MigrationState, transfer: Transfer | None) -> 
 def tell_gone(moving: MigrationState, sighting: Sighting, stamp: str) -> MigrationState | None:
     """Say of a guest whose QEMU is gone that it has moved; None when it has not: it has ended.
 
-    By libvirt's word, by what this process has carried out, or by the target, which had all of it. The last step was
-    done then, and whatever ended QEMU came after it.
+    By libvirt's word, by what this process has carried out, or by the target, where it goes on.
     """
     transfer, state = _own(moving, sighting.transfer), sighting.state
     if transfer is not None and not transfer.is_over:

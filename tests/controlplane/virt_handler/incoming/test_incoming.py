@@ -65,6 +65,7 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
     "a launcher that is not up": (world(moving(), launcher(Sighting())), Plan()),
     "a launcher": (world(moving(), launcher(FRESH)), Plan((PREPARE,))),
     "a launcher that has ended": (world(moving(), launcher(FRESH, pod=a_pod(TARGET_POD, phase="Failed"))), Plan()),
+    "a launcher that is to go": (world(moving(), launcher(FRESH, pod=a_pod(TARGET_POD, deleting=True))), Plan()),
     "a launcher that is gone": (world(moving(), launcher(FRESH, gone=True)), Plan()),
     "a network is being set up": (world(moving(), launcher(FRESH, doing="prepare the network")), Plan()),
     "a network of which nothing came": (
@@ -120,16 +121,13 @@ TOLD: dict[str, tuple[World, dict[str, Any] | None]] = {
         world(begun(), launcher(target(BY_MIGRATION)), door=DOOR),
         {"target_node_domain_detected": True, "target_node_domain_ready_timestamp": None},
     ),
-    "whole": (
-        world(begun(targetNodeDomainDetected=True), launcher(target(WHOLE)), door=DOOR),
-        {"target_node_domain_detected": True, "target_node_domain_ready_timestamp": "2023-11-14T22:13:20Z"},
-    ),
+    "whole, and not let go on": (world(begun(targetNodeDomainDetected=True), launcher(target(WHOLE)), door=DOOR), None),
     "running": (
         world(begun(), launcher(target(RUNNING)), door=DOOR),
         {"target_node_domain_ready_timestamp": "2023-11-14T22:13:20Z"},
     ),
-    "whole, as was told": (
-        world(begun(targetNodeDomainDetected=True, targetNodeDomainReadyTimestamp=BEGUN), launcher(target(WHOLE))),
+    "running, as was told": (
+        world(begun(targetNodeDomainDetected=True, targetNodeDomainReadyTimestamp=BEGUN), launcher(target(RUNNING))),
         None,
     ),
     "a domain of another": (world(begun(), launcher(target(WHOLE, pod_uid="other"))), None),

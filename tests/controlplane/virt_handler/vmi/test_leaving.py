@@ -146,11 +146,11 @@ TOLD: dict[str, tuple[World, dict[str, Any] | None]] = {
         world(begun(), LOST, transfer=MOVED, look=a_look()),
         {"completed": True, "failed": False},
     ),
-    "libvirt does not know any more, the target has it": (
+    "libvirt does not know any more, it goes on at the target": (
         world(begun(targetNodeDomainReadyTimestamp=BEGUN), LOST, look=a_look()),
         {"completed": True, "failed": False},
     ),
-    "crashed after the last step": (
+    "gone, and it goes on at the target": (
         world(begun(targetNodeDomainReadyTimestamp=BEGUN), CRASHED),
         {"completed": True, "failed": False},
     ),

@@ -1,0 +1,88 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a pool may say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from controlplane.api.admission.verdict import Request, Settings, Verdict, review
+from tests.controlplane.api import golden
+
+GOOD = golden.load("pool-cirros")
+SETTINGS = Settings(serves_data_volumes=False)
+INSIDE = "spec/virtualMachineTemplate/spec"
+
+
+def judge(obj: dict[str, Any], old: dict[str, Any] | None = None) -> Verdict:
+    operation = "CREATE" if old is None else "UPDATE"
+    return review(Request(operation=operation, kind=GOOD["kind"], user="u", uid="1", obj=obj, old=old), SETTINGS)
+
+
+BOTH = {"unmanaged": {}, "proactive": {}}
+SELECTORS = {"proactive": {"selectionPolicy": {"selectors": {"labelSelector": {"matchLabels": {"!": "x"}}}}}}
+NUMBERS = [{"key": "zone", "operator": "Gt", "values": ["many"]}]
+NODES = {"proactive": {"selectionPolicy": {"selectors": {"nodeSelectorRequirementMatcher": NUMBERS}}}}
+AT = "spec.virtualMachineTemplate"
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "told", "words"),
+    [
+        ("spec/selector", {}, "spec.selector", "select everything"),
+        ("spec/selector/matchLabels", {"other": "x"}, f"{AT}.metadata.labels", "does not select"),
+        ("spec/virtualMachineTemplate", ..., "spec.virtualMachineTemplate", "is required"),
+        ("spec/replicas", -1, "spec.replicas", "out of range"),
+        ("spec/maxUnavailable", 0, "spec.maxUnavailable", "above 0"),
+        ("spec/maxUnavailable", "101%", "spec.maxUnavailable", "percentage"),
+        ("spec/maxUnavailable", "50", "spec.maxUnavailable", "percentage"),
+        ("spec/maxUnavailable", True, "spec.maxUnavailable", "above 0"),
+        ("spec/scaleInStrategy", BOTH, "spec.scaleInStrategy", "exclude each other"),
+        ("spec/updateStrategy", BOTH, "spec.updateStrategy", "exclude each other"),
+        ("spec/scaleInStrategy", SELECTORS, "spec.scaleInStrategy.proactive.selectionPolicy", "label key"),
+        ("spec/updateStrategy", NODES, "spec.updateStrategy.proactive.selectionPolicy", "whole number"),
+        ("spec/scaleInStrategy", {"proactive": {"statePreservation": "Offline"}}, "spec.scaleIn", "not built"),
+        ("spec/autohealing", {"startUpFailureThreshold": 3}, "spec.autohealing", "not built"),
+        (f"{INSIDE}/runStrategy", ..., f"{AT}.spec.runStrategy", "is required"),
+        (f"{INSIDE}/running", True, f"{AT}.spec.running", "exclude each other"),
+        (f"{INSIDE}/template/spec/domain/memory/guest", "none", f"{AT}.spec.template.spec.domain", "quantity"),
+        (f"{INSIDE}/template/spec/domain/memory", {"guest": "1Ei"}, f"{AT}.spec.template.spec", ""),
+        (f"{INSIDE}/dataVolumeTemplates", [{"metadata": {"name": "x"}, "spec": {}}], f"{AT}.spec.dataVolume", ""),
+        ("spec/virtualMachineTemplate/metadata/labels/!", "x", f"{AT}.metadata.labels", "label key"),
+        ("metadata/name", "p" * 250, "metadata.name", "named after it"),
+    ],
+)
+def test_what_is_wrong_is_refused_with_field_and_remedy(path: str, value: Any, told: str, words: str) -> None:
+    problems = [str(one) for one in judge(golden.changed(GOOD, path, value)).problems]
+    assert [one for one in problems if one.startswith(told) and words in one], problems
+
+
+@pytest.mark.parametrize("value", [1, "1%", "100%", 2**31 - 1])
+def test_a_share_is_a_number_or_a_percentage(value: Any) -> None:
+    assert judge(golden.changed(GOOD, "spec/maxUnavailable", value)).allowed
+
+
+def test_the_selector_stays_as_it_was_created() -> None:
+    old = golden.changed(GOOD, "spec/virtualMachineTemplate/metadata/labels/app", "web")
+    problems = judge(golden.changed(old, "spec/selector/matchLabels", {"app": "web"}), old).problems
+    assert [one.path for one in problems] == ["spec.selector"]
+    assert judge(golden.changed(old, "spec/replicas", 7), old).allowed
+
+
+def test_a_pool_that_asks_for_data_volumes_needs_them_served() -> None:
+    volumes = [{"name": "containerdisk", "dataVolume": {"name": "disk"}}]
+    problems = judge(golden.changed(GOOD, f"{INSIDE}/template/spec/volumes", volumes)).problems
+    assert [one.path for one in problems] == [f"{AT}.spec.template.spec.volumes[0].dataVolume"]
+
+
+def test_a_claim_that_all_share_is_warned_of() -> None:
+    volumes = [{"name": "containerdisk", "persistentVolumeClaim": {"claimName": "disk"}}]
+    (warning,) = judge(golden.changed(GOOD, f"{INSIDE}/template/spec/volumes", volumes)).warnings
+    assert warning.startswith(f"{AT}.spec.template.spec.volumes[0]")
+
+
+def test_a_pool_without_a_webhook_that_fills_in_is_stored_as_it_was_written() -> None:
+    assert judge(GOOD).patched is None
