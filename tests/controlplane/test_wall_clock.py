@@ -28,6 +28,7 @@ READERS = {
     "virt_api/tls.py": (1, "validity of certificates"),
     "virt_controller/certificates/run.py": (2, "validity of certificates"),
     "virt_controller/kubevirt/reconciler.py": (1, "times of conditions"),
+    "virt_controller/pool/reconciler.py": (1, "times of conditions"),
     "virt_controller/quarantine/reconciler.py": (1, "the time that is the mark of a node"),
     "virt_controller/replicaset/reconciler.py": (1, "times of conditions"),
     "virt_controller/tell.py": (2, "times of Events"),

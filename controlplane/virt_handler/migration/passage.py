@@ -56,7 +56,7 @@ class Passage:
         They are closed in the end, whatever comes of it.
         """
         try:
-            path = self._own = f"{self._home}/{uuid4().hex}.sock"
+            path = self._own = f"{self._home}/{uuid4().hex[:8]}"
             own = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
             listening = {**listening, "control": own}
             own.bind(path)

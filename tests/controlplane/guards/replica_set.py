@@ -353,8 +353,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file="controlplane/virt_controller/wake.py",
-        line="        if was != now:\n            for one in",
-        without="        if True:\n            for one in",
+        line="        if was != now:\n            for one in {found",
+        without="        if True:\n            for one in {found",
         because="A set of thousands would be looked through for each address that one of its machines gets.",
         tests=("tests/controlplane/virt_controller/test_wake.py",),
     ),
