@@ -227,9 +227,10 @@ def connect_pools(*, pools: Cache, vms: Cache, vmis: Cache, wake: Wake) -> None:
             return  # most clusters have none, and machines report a lot
         states = [None if raw is None else pool_member.read_member(raw) for raw in (before, after)]
         was, now = (None if one is None else pool_member.gist(one) for one in states)
-        if was != now:
-            for one in {pool for state in states if state is not None for pool in _pools(key.namespace, state)}:
-                wake(one)
+        if was == now:
+            return
+        for one in {pool for state in states if state is not None for pool in _pools(key.namespace, state)}:
+            wake(one)
 
     def on_vmi(key: Key, before: bytes | None, after: bytes | None) -> None:
         raw = vms.get(key) if pools.keys() else None

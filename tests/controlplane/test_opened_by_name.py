@@ -126,6 +126,7 @@ BY_NAME: Listed = {
 }
 
 READ_WHOLE: Listed = {
+    "virt_api/migrations.py": {"read()": "a review of an API server's, as large as one may be"},
     "hypervisor/threads.py": {
         "Path(f'/proc/self/task/{thread}/stat').read_bytes()": "the kernel's: a thread of our own",
         "Path(f'/proc/self/task/{thread}/wchan').read_bytes()": "the same",

@@ -110,7 +110,7 @@ GUARDS: tuple[Guard, ...] = (
         file="controlplane/api/admission/kinds/pool.py",
         line='    yield from check_machine(machine.template.spec, configuration, f"{inside}.spec")\n',
         without="",
-        because="virt-controller's own machines pass no webhook: this is the only place where they are judged.",
+        because="Machines that virt-controller makes pass no webhook: this is the only place where they are judged.",
         tests=_BY_ADMISSION,
     ),
 )

@@ -4,7 +4,7 @@
 """Chance against a pool: answers that get lost, caches that lag or list anew, two leaders at once.
 
 Whatever happens, a machine is only made while fewer are there than are wanted, and only deleted while more are,
-as far as the leader can have seen who was deleted by others.
+as far as the leader can have seen what is wanted, and who was deleted by others.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Play:
         self.store = self.user.store
         self.leaders = [self._leader(), self._leader()]
         self.is_leader = False
-        self.made = self.deleted = self.read = 0
+        self.made = self.deleted = self.read = self.pools_read = 0
         self.ended: list[int] = []
         """At which versions somebody else deleted a machine."""
         self._create, self._delete, self._patch = self.store.create, self.store.delete, self.store.patch
@@ -43,9 +43,15 @@ class Play:
         made.start()
         return made
 
-    @property
     def wanted(self) -> int:
         return int(self.store.get(POOL, WEB)["spec"]["replicas"])
+
+    def asked(self) -> list[int]:
+        """List the numbers that were wanted since the leader's cache of pools has read, and then."""
+        known = [one for one in self.store.histories[POOL.kind] if one.after is not None]
+        seen = [one for one in known if one.version <= self.pools_read][-1:]
+        newer = [one for one in known if one.version > self.pools_read]
+        return [one.after["spec"]["replicas"] for one in (*seen, *newer) if one.after is not None]
 
     def there(self, *, going: bool = True) -> int:
         uid = self.store.get(POOL, WEB)["metadata"]["uid"]
@@ -58,7 +64,7 @@ class Play:
         if resource == VIRTUAL_MACHINE and self.is_leader:
             key = Key(namespace, body["metadata"]["name"])
             before, is_new = self.there(), self.store.find(VM, key) is None
-            assert not is_new or before < self.wanted, f"{before} are there, {self.wanted} wanted: {key} is made"
+            assert not is_new or before < max(self.asked()), f"{before} are there, {self.asked()} wanted: {key} is made"
             self.made += is_new
         return self._answer(self._create(resource, namespace, body))
 
@@ -68,7 +74,7 @@ class Play:
         self._delete(resource, key, **how)
         if resource == VIRTUAL_MACHINE and self.is_leader:
             unseen = sum(version > self.read for version in self.ended)
-            assert staying + unseen > self.wanted, f"{staying} stay, {self.wanted} wanted: {key} is deleted"
+            assert staying + unseen > min(self.asked()), f"{staying} stay, {self.asked()} wanted: {key} is deleted"
             self.deleted += 1
         self._answer({})
 
@@ -101,7 +107,7 @@ class Play:
             self.happen()
 
     async def work(self, leader: Process) -> None:
-        self.is_leader, self.read = True, leader.caches[VM].position
+        self.is_leader, self.read, self.pools_read = True, leader.caches[VM].position, leader.caches[POOL].position
         await reconcile(leader.reconciler, WEB)
         self.is_leader = False
 
@@ -128,9 +134,8 @@ class Play:
             leader.catch_up()
             await reconcile(leader.reconciler, WEB)
             self.user.finish()
-        assert (
-            len(self.user.vms) == self.wanted == self.store.get(VIRTUAL_MACHINE_POOL, WEB)["status"].get("replicas", 0)
-        )
+        said = self.store.get(VIRTUAL_MACHINE_POOL, WEB)["status"].get("replicas", 0)
+        assert len(self.user.vms) == self.wanted() == said
         revisions = {one["metadata"]["labels"]["kubevirt.io/vm-pool-revision-name"] for one in self.user.vms.values()}
         assert len(revisions) <= 1
 

@@ -70,6 +70,12 @@ def test_a_pool_is_scaled_by_kubectl_updated_and_deleted(cluster: Cluster) -> No
 
         old = json.loads(cluster.kubectl("get", "virtualmachinepools.v1alpha1.pool.kubevirt.io", "pool", "-o", "json"))
         assert old["spec"] == cluster.get("vmpool", "pool")["spec"]
+        # The garbage collector hears of new kinds late; before that it orphans nobody, and deletes later.
+        first = {**POOL, "metadata": {"name": "first", "namespace": "default"}}
+        cluster.kubectl("create", "-f", "-", body=first)
+        cluster.appear("vm/first-0")
+        cluster.kubectl("delete", "vmpool", "first")
+        cluster.kubectl("wait", "vm/first-0", "--for=delete", "--timeout=55s")
         cluster.kubectl("delete", "vmpool", "pool", "--cascade=orphan", "--timeout=50s")
         assert "ownerReferences" not in cluster.get("vm", "pool-2")["metadata"]
         cluster.kubectl("delete", "vm", "pool-2", "--timeout=50s")
