@@ -96,12 +96,18 @@ class Journeys:
             return
         self.outcomes[said] += 1
         try:
-            self.cluster.healthy(seconds=HEALED_SECONDS)
+            self.cluster.eventually(self._is_whole, seconds=HEALED_SECONDS, what="nodes and API are there")
             self.cluster.eventually(lambda: self._goes_on(name, may_end=may_end), seconds=60, what=f"{name} goes on")
         except NotYet:
             seen = self.cluster.get("vmi", name)
             self.wrong.append(f"{name} was {self.counters[name]}, and is {self._count(name)} after {migration}: {seen}")
         self.journal.answer(f"{said}; {self.counters[name]}")
+
+    def _is_whole(self) -> bool:
+        """Tell whether what was broken is back: not what a kubelet lets wait before it starts it again."""
+        said = self.cluster.kubectl("get", "nodes", "-o", "jsonpath={..conditions[?(@.type=='Ready')].status}").split()
+        handlers = self.cluster.kubectl("get", "ds", "-n", "kubevirt", "-o", "jsonpath={..status.numberReady}").split()
+        return said == ["True"] * len(self.cluster.nodes) and set(handlers) == {str(len(self.cluster.nodes))}
 
     def _goes_on(self, name: str, *, may_end: bool) -> bool:
         """Tell whether the guest counts on: the same one, unless it may have ended."""
