@@ -43,7 +43,7 @@ async def test_an_idle_launcher_wakes_at_most_twice_a_second(pod: LauncherPod) -
     guest = await define(pod, connection)
     await guest.start(is_paused=True)
     await asyncio.sleep(IDLE_SECONDS)  # whoever is busy with the start comes to rest
-    for _ in range(LOOKS):
+    for _unused in range(LOOKS):
         seen = await wakes(pod, IDLE_SECONDS)
         if seen.per_second <= 2:
             break
