@@ -156,9 +156,10 @@ class Stage(SmallWorld):
         raise AssertionError(phase)
 
     # the scheduler, the kubelet
-    def set_pod(self, key: Key, status: Json = UP, node: str | None = None) -> None:
+    def set_pod(self, key: Key, status: Json | None = None, node: str | None = None) -> None:
+        """Have the kubelet say something of a Pod; that it is up, unless it is said otherwise."""
         uid = self.store.get(POD, key)["metadata"]["uid"]
-        self.store.set_pod(key, uid, status=status, node=node)
+        self.store.set_pod(key, uid, status=UP if status is None else status, node=node)
         self.catch_up()
 
     def bring_up_target(self) -> None:
