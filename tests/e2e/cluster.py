@@ -179,11 +179,16 @@ class Cluster:
             time.sleep(0.1)
 
     def launcher(self, vmi: str, namespace: str = "default") -> dict[str, Any]:
-        """Return the one launcher Pod of a VMI that has not ended."""
+        """Return the one launcher Pod of a VMI that has not ended; of several the one that was granted the run.
+
+        Another one may be a migration's, that waits for a node.
+        """
         found = self.list("pods", "-n", namespace, "-l", f"kubevirt.io=virt-launcher,vmi.kubevirt.io/id={vmi}")
         alive = [pod for pod in found if pod["status"]["phase"] in ("Pending", "Running")]
-        assert len(alive) == 1, f"{len(alive)} launchers of {vmi}"
-        return alive[0]
+        status = (self.get("vmi", vmi, namespace) or {}).get("status", {})
+        mine = [pod for pod in alive if pod["metadata"]["uid"] in status.get("activePods", {})] or alive
+        assert len(mine) == 1, f"{len(mine)} launchers of {vmi}"
+        return mine[0]
 
     def subresource(
         self, name: str, verb: str, namespace: str = "default", body: str = "{}", of: str = "virtualmachines"
