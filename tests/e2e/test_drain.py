@@ -35,7 +35,8 @@ def test_a_drain_stops_who_may_be_stopped_and_is_told_why_not_of_the_other(drain
     done = drained.try_kubectl("drain", drained.nodes[0], *DRAIN, "--timeout=15s")
 
     assert done.returncode != 0
-    assert "VMI of this Pod does not let it go now; its evictionStrategy, its conditions" in done.stderr
+    assert "virt-launcher-stays" in done.stderr
+    assert "vacuat" in done.stderr, "it was marked, and is moved as soon as a node takes it"
     drained.wait("vm", "leaves", ".status.printableStatus", "ErrorUnschedulable")
     assert drained.launcher("leaves")["metadata"]["uid"] != pods["leaves"], "it waits for a node that takes it"
     kept = drained.launcher("stays")["metadata"]
@@ -44,5 +45,7 @@ def test_a_drain_stops_who_may_be_stopped_and_is_told_why_not_of_the_other(drain
     vmi = drained.get("vmi", "stays")
     assert vmi is not None
     assert vmi["status"]["phase"] == "Running"
+    assert vmi["status"]["evacuationNodeName"] == drained.nodes[0]
+    drained.eventually(lambda: drained.list("vmim", "-n", "default"), seconds=30, what="it is being moved")
     drained.kubectl("uncordon", drained.nodes[0])
     drained.running("leaves")
