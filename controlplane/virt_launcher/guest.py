@@ -79,12 +79,17 @@ class GuestWatch:
         """Look, then look again at each event; None when the connection ends first."""
         while True:
             self._guest = await connection.guest(self._name)
-            state = explain_crash(await self._guest.state(), self._cause) if self._guest is not None else None
+            state = await self._guest.state() if self._guest is not None else None
+            happened = (
+                connection.events.drain()
+            )  # what was told until it answered: the cause may be behind other events
+            self._cause = cause_of_end(happened) or self._cause
+            state = None if state is None else explain_crash(state, self._cause)
             self._pulse.beat()
             self._has_looked.set()
             if state is not None and (found := judge(state, is_acpi_expected=self._is_acpi_expected)):
                 return found
-            event = await self._next(connection)
+            event = next(iter(_telling(happened)), None) or await self._next(connection)
             while not isinstance(event, LifecycleChanged):
                 if isinstance(event, ConnectionClosed):
                     log.warning("libvirtd went away", extra={"because": event.reason})
@@ -171,6 +176,12 @@ def judge(state: State, *, is_acpi_expected: bool) -> Verdict | None:
     if state.life is Life.CRASHED and state.reason in CRASHES:
         return Verdict(1, CRASHES[state.reason])
     return Verdict(1, f"QEMU ended unexpectedly: {state.life.value}, {state.reason}")
+
+
+def _telling(happened: list[Event]) -> list[Event]:
+    """Return those after which there is to be looked again, a closed connection first."""
+    told = [one for one in happened if isinstance(one, LifecycleChanged | ConnectionClosed)]
+    return sorted(told, key=lambda one: isinstance(one, LifecycleChanged))
 
 
 async def _close(connection: Connection) -> None:

@@ -92,7 +92,7 @@ def test_the_server_finds_nothing_wrong_with_the_crds(api: Api, kind: Kind) -> N
 
     assert not bad & {one["type"] for one in stored["status"]["conditions"] if one["status"] == "True"}
     assert stored["status"]["acceptedNames"]["shortNames"] == list(kind.short_names)
-    assert stored["status"]["storedVersions"] == ["v1"]
+    assert stored["status"]["storedVersions"] == [kind.versions[0]]
 
 
 @pytest.mark.parametrize("name", golden.NAMES)

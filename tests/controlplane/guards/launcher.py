@@ -283,4 +283,11 @@ GUARDS: tuple[Guard, ...] = (
         because="A namespace's webhook would have code of its own loaded into libvirtd and QEMU.",
         tests=("tests/controlplane/virt_launcher/test_libvirtd.py",),
     ),
+    Guard(
+        file="controlplane/virt_launcher/guest.py",
+        line="            self._cause = cause_of_end(happened) or self._cause\n",
+        without="",
+        because="A guest that panicked would end for no reason, when its end was seen at an event before that.",
+        tests=("tests/controlplane/virt_launcher/test_guest.py",),
+    ),
 )

@@ -58,6 +58,18 @@ async def test_the_last_words_name_the_cause_that_was_told(libvirtd: FakeLibvirt
     assert await task == Verdict(1, message)
 
 
+async def test_the_cause_is_heard_though_the_end_was_seen_at_an_event_before_it(libvirtd: FakeLibvirtd) -> None:
+    """libvirt tells of a panicked guest's pause, panic and end in one breath: whoever looks late sees the end first."""
+    libvirtd.state_now = RUNNING
+    task = asyncio.create_task(a_watch().verdict())
+    async with asyncio.timeout(5):
+        await libvirtd.is_watched.wait()
+    libvirtd.put(LifecycleChanged("uid", "suspended"))
+    libvirtd.put(LifecycleChanged("uid", "crashed", "panicked"))
+    libvirtd.change(State(Life.SHUT_OFF, "crashed"), "stopped")
+    assert await task == Verdict(1, "the guest's kernel panicked")
+
+
 @pytest.fixture
 def libvirtd(monkeypatch: pytest.MonkeyPatch) -> FakeLibvirtd:
     made = FakeLibvirtd()
