@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import msgspec
 
 from controlplane.api.objects.migration_state import TUNNEL, MigrationState
@@ -14,6 +12,7 @@ from controlplane.api.objects.pod import bounded
 from controlplane.api.objects.vmi.instance import VirtualMachineInstanceStatus
 from controlplane.domain.state import Life, State
 from controlplane.virt_handler.incoming.world import World
+from controlplane.virt_handler.vmi.status import format_stamp
 
 TRIES = 5
 """So often a network is tried before the migration is given up."""
@@ -27,7 +26,7 @@ def derive_status(world: World) -> VirtualMachineInstanceStatus | None:
     new = _with_door(world, _with_domain(world, old))
     if old.start_timestamp is None and (trouble := _trouble(world)):
         new = msgspec.structs.replace(
-            old, failed=True, completed=True, failure_reason=bounded(trouble), end_timestamp=_stamp(world.now)
+            old, failed=True, completed=True, failure_reason=bounded(trouble), end_timestamp=format_stamp(world.now)
         )
     return None if new == old else msgspec.structs.replace(vmi.status, migration_state=new)
 
@@ -45,7 +44,7 @@ def _with_domain(world: World, old: MigrationState) -> MigrationState:
     if state is None or not state.life.is_up or not _is_own(world):
         return old
     is_news = goes_on(state) and old.target_node_domain_ready_timestamp is None
-    ready = _stamp(world.now) if is_news else old.target_node_domain_ready_timestamp
+    ready = format_stamp(world.now) if is_news else old.target_node_domain_ready_timestamp
     return msgspec.structs.replace(old, target_node_domain_detected=True, target_node_domain_ready_timestamp=ready)
 
 
@@ -80,7 +79,3 @@ def _trouble(world: World) -> str:
     if setback is not None and setback.is_refusal and not launcher.sighting.is_network_ready and setback.count > TRIES:
         return f"the target cannot be prepared: {setback.message}"
     return ""
-
-
-def _stamp(seconds: float) -> str:
-    return datetime.fromtimestamp(int(seconds), tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
