@@ -13,8 +13,8 @@ from controlplane.engine.plan import Plan
 from controlplane.virt_handler.incoming.world import Action, CloseDoor, OpenDoor, World
 from controlplane.virt_handler.vmi.world import Destroy, Dial, Launcher, PrepareNetwork
 
-AGAIN_SECONDS, AGAIN_LAST_SECONDS = 0.1, 30.0
-"""A network of which nothing came is tried again after so long, doubling up to the last."""
+AGAIN_SECONDS = 0.1
+"""A network of which nothing came is tried again after so long at first (Setback.seconds_left)."""
 END_AGAIN_SECONDS = 10.0
 
 
@@ -64,7 +64,4 @@ def _end(world: World, launcher: Launcher) -> Plan[Action]:
 
 def _pause(world: World, launcher: Launcher) -> float:
     setback = launcher.setback
-    if setback is None:
-        return 0.0
-    whole = min(AGAIN_LAST_SECONDS, AGAIN_SECONDS * 2.0 ** min(setback.count - 1, 30))
-    return whole - (world.monotonic - setback.at)
+    return 0.0 if setback is None else setback.seconds_left(world.monotonic, AGAIN_SECONDS)

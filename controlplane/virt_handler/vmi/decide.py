@@ -50,8 +50,8 @@ from controlplane.virt_handler.vmi.world import (
 SHUTDOWN_AGAIN_SECONDS = 5.0
 """Some guests miss the power button while they boot."""
 DESTROY_AGAIN_SECONDS = 10.0
-AGAIN_SECONDS, AGAIN_LAST_SECONDS = 0.05, 30.0
-"""A start or a network of which nothing came is tried again after so long, doubling up to the last."""
+AGAIN_SECONDS = 0.05
+"""A start or a network of which nothing came is tried again after so long at first (Setback.seconds_left)."""
 ORPHAN_SECONDS = 60.0
 HELD_SECONDS = 15.0
 """Between looks at a start that waits for the node to be clear."""
@@ -216,10 +216,7 @@ def _wait_for_contact(world: World) -> Plan[Action]:
 def _pause(world: World, launcher: Launcher) -> float:
     """Tell how long to wait after a verb of which nothing came."""
     setback = launcher.setback
-    if setback is None:
-        return 0.0
-    whole = min(AGAIN_LAST_SECONDS, AGAIN_SECONDS * 2.0 ** min(setback.count - 1, 30))
-    return whole - (world.monotonic - setback.at)
+    return 0.0 if setback is None else setback.seconds_left(world.monotonic, AGAIN_SECONDS)
 
 
 def _while_alive(world: World, vmi: VirtualMachineInstance, launcher: Launcher, verdict: Alive) -> Plan[Action]:

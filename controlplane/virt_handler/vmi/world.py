@@ -14,6 +14,8 @@ from controlplane.domain.observed import Observed
 from controlplane.domain.state import State
 from controlplane.node_link.messages import PodInterface
 
+AGAIN_LAST_SECONDS = 30.0
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:
@@ -97,6 +99,11 @@ class Setback:
     """Monotonic seconds."""
     count: int = 1
     """How many there were in a row."""
+
+    def seconds_left(self, monotonic: float, first_seconds: float) -> float:
+        """Tell how long to wait yet before it is tried again: first so long, doubling up to AGAIN_LAST_SECONDS."""
+        whole = min(AGAIN_LAST_SECONDS, first_seconds * 2.0 ** min(self.count - 1, 30))
+        return whole - (monotonic - self.at)
 
 
 @dataclass(frozen=True, slots=True)
