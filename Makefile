@@ -28,7 +28,8 @@ inputs:
 	@$(PYTHON) lab/quickstart/inputs.py
 
 test: deps  ## Everything that CI runs: lint, unit, component, lab, roles, e2e
-	@$(VENV)/bin/nox
+	@rm -f .cache/failed-tests.txt
+	@$(VENV)/bin/nox || { code=$$?; cat .cache/failed-tests.txt 2>/dev/null; exit $$code; }
 
 test-unit: deps  ## Unit, golden and story tests: no root, no cluster, about two minutes
 	@$(VENV)/bin/nox -s unit
