@@ -156,7 +156,7 @@ def _end(world: World) -> Plan[Action]:
     if not _has_let_go(world):
         return Plan((RemoveFinalizer(because="nothing of it is left to be done"),))
     meta = world.migration.metadata
-    if meta.deletion_timestamp is not None:
+    if meta.deletion_timestamp is not None or meta.uid in world.deletes_sent:
         return Plan()
     if world.vmi is None:
         if not world.is_vmi_told:

@@ -138,8 +138,10 @@ class MigrationReconciler:
         if source is not None and (left is None or source.uid != left.source_pod_uid):
             source = None
         pods = [one for one in (target, source) if one is not None]
-        sent = frozenset(one.uid for one in pods if self._pods.is_delete_sent(_pod_key(one), one.uid))
-        return replace(world, target=target, source=source, deletes_sent=sent)
+        sent = {one.uid for one in pods if self._pods.is_delete_sent(_pod_key(one), one.uid)}
+        if self._migrations.is_delete_sent(_key(world.migration), world.uid):
+            sent.add(world.uid)
+        return replace(world, target=target, source=source, deletes_sent=frozenset(sent))
 
     def decide(self, world: World) -> Plan[Action]:
         return decide(world)

@@ -44,7 +44,7 @@ class World:
     has_made: bool = False
     """This process has made its Pod, or found it made."""
     deletes_sent: frozenset[str] = frozenset()
-    """UIDs of Pods whose deletion was accepted and is not seen yet."""
+    """UIDs of its Pods, or its own, where a deletion was accepted and is not seen yet."""
     is_vmi_told: bool = False
     """The API server itself said, since the migration is as it is, that its instance is so, or is not there."""
     absent: frozenset[str] = frozenset()

@@ -268,6 +268,15 @@ async def test_one_whose_instance_is_gone_goes_with_it(stage: Stage) -> None:
     assert stage.phase() == "gone"
 
 
+async def test_one_that_goes_with_its_instance_is_deleted_once(stage: Stage) -> None:
+    """That it goes is not seen yet: the pass is done, and nothing has failed."""
+    stage.migrate(vmi="nobody")
+    while stage.phase() != "gone":
+        outcome = await reconcile(stage.reconciler, JOB)
+    assert outcome.error is None
+    assert stage.calls.count("delete VirtualMachineInstanceMigration [uid]") == 1
+
+
 async def test_a_leader_that_has_not_seen_the_target_pod_does_not_give_up(stage: Stage) -> None:
     await stage.run_guest()
     other = Stage(stage.store)
