@@ -110,6 +110,14 @@ CHANGES: dict[str, tuple[Callable[[LateApi], object], Woken]] = {
         write(VIRTUAL_MACHINE_INSTANCE_MIGRATION, Key("default", "job"), {"spec": {"vmiName": "db"}}),
         {("migration", "default/job"), ("evacuation", "default/db")},
     ),
+    "a migration that ends": (
+        write(
+            VIRTUAL_MACHINE_INSTANCE_MIGRATION,
+            Key("default", "moves"),
+            {"spec": {"vmiName": "moving"}, "status": {"phase": "Failed"}},
+        ),
+        {("migration", "default/moves"), ("migration", "default/moved"), ("evacuation", str(MOVING))},
+    ),
     "an instance that has a migration": (
         write(
             VIRTUAL_MACHINE_INSTANCE,
