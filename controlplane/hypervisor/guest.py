@@ -61,6 +61,9 @@ class Progress:
     total: int = 0
     remaining: int = 0
     sent: int = 0
+    dirtied_per_second: int = 0
+    """Bytes of memory that the guest writes; so with those sent of it."""
+    memory_per_second: int = 0
 
 
 class Guest:
@@ -200,7 +203,13 @@ def read_progress(told: Mapping[str, object]) -> Progress:
         found = told.get(name)
         return max(0, found) if isinstance(found, int) else 0
 
-    return Progress(number("data_total"), number("data_remaining"), number("data_processed"))
+    return Progress(
+        total=number("data_total"),
+        remaining=number("data_remaining"),
+        sent=number("data_processed"),
+        dirtied_per_second=number("memory_dirty_rate") * number("memory_page_size"),
+        memory_per_second=number("memory_bps"),
+    )
 
 
 def read_state(number: int, reason: int) -> State:

@@ -84,13 +84,17 @@ class Handler:
         self._client = client
         self._clock = SystemClock()
         self._node = NodeClient(lambda: dial_virt_node(settings.node_socket))
-        self._metrics = HandlerMetrics()
+        self._metrics = HandlerMetrics(settings.node)
         self._pods = WatchCache(client, self._select_pods(), self._clock)
         self._vmis = WatchCache(client, self._select_vmis(), self._clock)
         self._coming = WatchCache(client, self._select_coming(), self._clock)
         known, coming = Overlay(self._vmis), Overlay(self._coming)
         lane = Lane()
-        sending = Sending(migration_pair, self._node, client, lane, self._clock, directory=settings.sockets)
+        sending = Sending(
+            *(migration_pair, self._node, client, lane, self._clock),
+            directory=settings.sockets,
+            progressed=self._metrics.progressed,
+        )
         tools = Tools(self._node, self._clock, _connect, started=self._metrics.started, send=sending.send)
         self._registry = Registry(self._pods, tools, self._enqueue)
         doors = MigrationDoors(

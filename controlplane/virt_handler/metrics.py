@@ -1,20 +1,44 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What virt-handler counts beside its passes."""
+"""What virt-handler counts beside its passes, and how far the guests are that it sends away."""
 
 from __future__ import annotations
 
-from prometheus_client import Histogram
+from collections.abc import Callable, Iterator
 
+from prometheus_client import Histogram, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from controlplane.api.objects.resources import Key
+from controlplane.hypervisor.guest import Progress
 from controlplane.metrics import Metrics
+
+_LABELS = ("node", "namespace", "name")
+_OF_A_MIGRATION: tuple[tuple[str, str, Callable[[Progress], int]], ...] = (
+    ("data_processed_bytes", "What was sent of a guest that is being migrated", lambda one: one.sent),
+    ("data_remaining_bytes", "What is left to be sent of a guest that is being migrated", lambda one: one.remaining),
+    (
+        "dirty_memory_rate_bytes",
+        "Memory that a guest writes in a second while it is migrated",
+        lambda one: one.dirtied_per_second,
+    ),
+    (
+        "memory_transfer_rate_bytes",
+        "Memory that is sent in a second of a guest that is being migrated",
+        lambda one: one.memory_per_second,
+    ),
+)
 
 
 class HandlerMetrics(Metrics):
-    """Passes, and the domains that were started."""
+    """Passes, the domains that were started, and migrations that are under way from here."""
 
-    def __init__(self) -> None:
+    def __init__(self, node: str = "") -> None:
         super().__init__()
+        self._leaving = _Leaving(node)
+        self.registry.register(self._leaving)
         self._starts = Histogram(
             "virtops_domain_start_seconds",
             "Defining and starting a domain",
@@ -25,3 +49,37 @@ class HandlerMetrics(Metrics):
     def started(self, seconds: float) -> None:
         """Count a domain's start."""
         self._starts.observe(seconds)
+
+    def progressed(self, key: Key, progress: Progress | None) -> None:
+        """Note how far the migration of an instance is; None: it is over. Fits migration.sending.Sending."""
+        self._leaving.note(key, progress)
+
+
+class _Leaving(Collector):
+    """One for each guest that is being sent, for as long as that lasts; asked in another thread than it is told in."""
+
+    def __init__(self, node: str) -> None:
+        self._node = node
+        self._known: dict[Key, Progress] = {}
+
+    def note(self, key: Key, progress: Progress | None) -> None:
+        if progress is None:
+            self._known.pop(key, None)
+        else:
+            self._known[key] = progress
+
+    def collect(self) -> Iterator[Metric]:
+        known = list(self._known.copy().items())
+        total = CounterMetricFamily(
+            "kubevirt_vmi_migration_data_bytes",
+            "What there is to be sent of a guest that is being migrated",
+            labels=_LABELS,
+        )
+        for key, progress in known:
+            total.add_metric((self._node, key.namespace, key.name), progress.total)
+        yield total
+        for name, text, value in _OF_A_MIGRATION:
+            family = GaugeMetricFamily(f"kubevirt_vmi_migration_{name}", text, labels=_LABELS)
+            for key, progress in known:
+                family.add_metric((self._node, key.namespace, key.name), value(progress))
+            yield family

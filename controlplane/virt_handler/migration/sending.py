@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from math import ceil, inf
 from socket import socket
 
 from controlplane.api.objects import quantity
 from controlplane.api.objects.migration_state import MigrationConfiguration, MigrationState
+from controlplane.api.objects.resources import Key
 from controlplane.domain import layout
 from controlplane.domain.builders.disk import device_names
 from controlplane.domain.migratable import sent_disks
@@ -45,12 +48,28 @@ GONE_SECONDS = 60.0
 GIB = 1 << 30
 LEFT = State(Life.PAUSED, "migration")
 """At the source, when all has been sent."""
+Progressed = Callable[[Key, Progress | None], None]
+"""Told how far the migration of an instance is, each time that it was looked at; None: it is over."""
+
+
+def _tell_nobody(_unused: Key, __: Progress | None) -> None:
+    return None
 
 
 class Sending:
     """Implements launchers.ports.Send."""
 
-    def __init__(self, pair: OwnPair, node: Node, api: Api, lane: Lane, clock: Clock, *, directory: str) -> None:
+    def __init__(
+        self,
+        pair: OwnPair,
+        node: Node,
+        api: Api,
+        lane: Lane,
+        clock: Clock,
+        *,
+        directory: str,
+        progressed: Progressed = _tell_nobody,
+    ) -> None:
         """directory: where sockets may be made that nobody else sees."""
         self._pair = pair
         self._node = node
@@ -58,6 +77,7 @@ class Sending:
         self._lane = lane
         self._clock = clock
         self._directory = directory
+        self._progressed = progressed
 
     async def send(self, order: Order) -> None:
         """Send a guest; it returns when QEMU here is gone for good."""
@@ -99,8 +119,9 @@ class Sending:
         if not isinstance(guest, Guest):
             raise Failed("the guest is none of libvirt's")
         settings = order.moving.migration_configuration or MigrationConfiguration()
+        key = Key(order.vmi.metadata.namespace, order.vmi.metadata.name)
         work = asyncio.create_task(migrate(guest, target, _options(order, settings)))
-        watch = asyncio.create_task(_watch(guest, settings, self._clock))
+        watch = asyncio.create_task(_watch(guest, settings, self._clock, partial(self._progressed, key)))
         try:
             await asyncio.wait((work, watch), return_when=asyncio.FIRST_COMPLETED)
             why = watch.result() if watch.done() and not watch.cancelled() else ""
@@ -113,6 +134,7 @@ class Sending:
         finally:
             watch.cancel()
             work.cancel()
+            self._progressed(key, None)
         await self._until_gone(guest)
         if not order.is_held:
             await _let_go_on(there)
@@ -171,7 +193,9 @@ def _options(order: Order, settings: MigrationConfiguration) -> Options:
     )
 
 
-async def _watch(guest: Guest, settings: MigrationConfiguration, clock: Clock) -> str:
+async def _watch(
+    guest: Guest, settings: MigrationConfiguration, clock: Clock, progressed: Callable[[Progress], None]
+) -> str:
     """Look at the progress; return why the migration is to be given up."""
     began, least, since = clock.monotonic(), inf, clock.monotonic()
     while True:
@@ -180,6 +204,7 @@ async def _watch(guest: Guest, settings: MigrationConfiguration, clock: Clock) -
             progress = await guest.progress()
         except HypervisorError:
             continue  # the call that migrates says more
+        progressed(progress)
         now = clock.monotonic()
         if 0 < progress.remaining < least:
             least, since = progress.remaining, now
