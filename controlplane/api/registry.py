@@ -17,11 +17,12 @@ from typing import NamedTuple
 from kubevirt_api import names
 from msgspec import Struct
 
-from controlplane.api.admission.kinds import kubevirt, migration, pool, replica_set, vm, vmi
+from controlplane.api.admission.kinds import kubevirt, migration, migration_policy, pool, replica_set, vm, vmi
 from controlplane.api.admission.rules import Rules
 from controlplane.api.objects.kubevirt import KubeVirt
 from controlplane.api.objects.meta import Object
 from controlplane.api.objects.migration import VirtualMachineInstanceMigration
+from controlplane.api.objects.migration_policy import MigrationPolicy
 from controlplane.api.objects.pool import VirtualMachinePool
 from controlplane.api.objects.replica_set import VirtualMachineInstanceReplicaSet
 from controlplane.api.objects.resources import Resource
@@ -154,6 +155,13 @@ KINDS: tuple[Kind, ...] = (
         ),
         versions=(names.POOL_VERSION, names.OLD_POOL_VERSION),
         scale=Scale(),
+    ),
+    Kind(
+        root=MigrationPolicy,
+        rules=migration_policy.RULES,
+        short_names=(),
+        versions=(names.POLICY_VERSION,),
+        is_users=False,
     ),
     Kind(
         root=KubeVirt,

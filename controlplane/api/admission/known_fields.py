@@ -58,6 +58,7 @@ UNBUILT: dict[str, frozenset[str]] = {
         "MigrationConfiguration": """
             allowPostCopy allowWorkloadDisruption disableTLS matchSELinuxLevelOnMigration maxDowntimeMs network
             nodeDrainTaintKey unsafeMigrationOverride utilityVolumesTimeout""",
+        "MigrationPolicySpec": "allowPostCopy allowWorkloadDisruption experimental maxDowntimeMs",
         "VirtualMachineInstanceMigrationSpec": "receive sendTo",
         "VirtualMachinePoolSpec": "autohealing",
         "DeveloperConfiguration": """
@@ -83,6 +84,8 @@ ONE_OF: dict[str, frozenset[str]] = {
 
 OFF_WHEN_FALSE = frozenset(
     [
+        "allowPostCopy",
+        "allowWorkloadDisruption",
         "autoattachInputDevice",
         "autoattachVSOCK",
         "blockMultiQueue",

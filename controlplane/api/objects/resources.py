@@ -43,8 +43,12 @@ VIRTUAL_MACHINE_INSTANCE_MIGRATION = Resource(
     "kubevirt.io", "v1", "virtualmachineinstancemigrations", "VirtualMachineInstanceMigration"
 )
 VIRTUAL_MACHINE_POOL = Resource("pool.kubevirt.io", "v1beta1", "virtualmachinepools", "VirtualMachinePool")
+MIGRATION_POLICY = Resource(
+    "migrations.kubevirt.io", "v1alpha1", "migrationpolicies", "MigrationPolicy", namespaced=False
+)
 KUBEVIRT = Resource("kubevirt.io", "v1", "kubevirts", "KubeVirt")
 POD = Resource("", "v1", "pods", "Pod")
+NAMESPACE = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 NODE = Resource("", "v1", "nodes", "Node", namespaced=False)
 SECRET = Resource("", "v1", "secrets", "Secret")
 EVENT = Resource("", "v1", "events", "Event")

@@ -13,13 +13,15 @@ from typing import Any
 import msgspec
 
 from controlplane.api.objects.decode import encode
+from controlplane.api.objects.migration_policy import MigrationPolicy
 from controlplane.api.objects.migration_state import MigrationState
 from controlplane.api.objects.pod import Pod
+from controlplane.virt_controller.migration.policy import merge
 from controlplane.virt_controller.migration.world import World
 
 
-def begin(world: World, target: Pod) -> MigrationState | None:
-    """Say who takes part; None when the run is not exactly one Pod's, whose name is known."""
+def begin(world: World, target: Pod, policy: MigrationPolicy | None = None) -> MigrationState | None:
+    """Say who takes part, and by which settings; None when the run is not exactly one Pod's, whose name is known."""
     granted = {} if world.vmi is None else world.vmi.status.active_pods
     source = next((one for one in world.launchers if one.uid in granted), None)
     if source is None or len(granted) != 1:
@@ -32,7 +34,8 @@ def begin(world: World, target: Pod) -> MigrationState | None:
         target_pod=target.metadata.name,
         source_pod_uid=source.uid,
         target_pod_uid=target.uid,
-        migration_configuration=world.configuration.migrations,
+        migration_policy_name="" if policy is None else policy.metadata.name,
+        migration_configuration=merge(policy, world.configuration.migrations),
     )
 
 

@@ -37,6 +37,7 @@ from controlplane.virt_controller.migration.decide import decide
 from controlplane.virt_controller.migration.filed import BY_VMI
 from controlplane.virt_controller.migration.hand_over import begin, replace_state
 from controlplane.virt_controller.migration.memory import Memories, name_version
+from controlplane.virt_controller.migration.policy import Policies
 from controlplane.virt_controller.migration.status import derive_status
 from controlplane.virt_controller.migration.target_pod import build_target_pod
 from controlplane.virt_controller.migration.telling import explain_end, explain_refusal
@@ -73,6 +74,7 @@ class MigrationReconciler:
         migrations: Overlay,
         vmis: Overlay,
         pods: Overlay,
+        policies: Overlay,
         api: Api,
         clock: Clock,
         events: Events,
@@ -86,6 +88,7 @@ class MigrationReconciler:
         self._migrations = migrations
         self._vmis = vmis
         self._pods = pods
+        self._policies = Policies(policies, api)
         self._api = api
         self._clock = clock
         self._events = events
@@ -100,7 +103,7 @@ class MigrationReconciler:
 
     def observe(self, key: Key) -> World | None:
         """Read the caches. Unavailable while one of them is not complete: then absence means nothing."""
-        if not (self._migrations.synced and self._vmis.synced and self._pods.synced):
+        if not all(one.synced for one in (self._migrations, self._vmis, self._pods, self._policies)):
             raise Unavailable(f"cannot judge VirtualMachineInstanceMigration {key}: not everything is known yet")
         migration = self._read(key)
         if migration is None:
@@ -252,7 +255,8 @@ class MigrationReconciler:
     async def _hand_over(self, world: World, pod: Pod) -> None:
         """Replace what the instance tells of migrations. The label for other people's clients comes after it."""
         key = Key(world.migration.metadata.namespace, world.migration.spec.vmi_name)
-        new, raw = begin(world, pod), self._vmis.get(key)
+        policy = None if world.vmi is None else await self._policies.of(world.vmi)
+        new, raw = begin(world, pod, policy), self._vmis.get(key)
         if new is None or raw is None:
             raise Conflict(f"cannot hand over {key}: the Pod that has the guest is not known yet")
         await self._confirm(world)

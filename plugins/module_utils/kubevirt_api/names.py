@@ -14,6 +14,7 @@ SUBRESOURCES_GROUP = "subresources.kubevirt.io"
 POOL_VERSION = "v1beta1"
 OLD_POOL_VERSION = "v1alpha1"
 """Served beside POOL_VERSION, deprecated."""
+POLICY_VERSION = "v1alpha1"
 
 # Labels
 ROLE = "kubevirt.io"

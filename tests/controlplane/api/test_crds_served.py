@@ -24,8 +24,11 @@ CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 GROUP = "/apis/kubevirt.io/v1/namespaces/default"
 PLURALS = {one.resource.kind: one.resource.plural for one in KINDS}
 COLLECTIONS = {
-    one.resource.kind: f"/apis/{one.resource.api_version}/namespaces/default/{one.resource.plural}" for one in KINDS
+    one.resource.kind: f"/apis/{one.resource.api_version}"
+    f"{'/namespaces/default' if one.resource.namespaced else ''}/{one.resource.plural}"
+    for one in KINDS
 }
+NAMESPACED = {one.resource.kind for one in KINDS if one.resource.namespaced}
 
 
 def is_served(client: Api, path: str) -> bool:
@@ -74,7 +77,8 @@ def create(api: Api, made: list[str], manifest: dict[str, Any]) -> str:
     """Create an object and return its path; it is gone after the test."""
     collection = COLLECTIONS[manifest["kind"]]
     name = manifest["metadata"]["name"]
-    api.create(collection, {**manifest, "metadata": {**manifest["metadata"], "namespace": "default"}})
+    place = {"namespace": "default"} if manifest["kind"] in NAMESPACED else {}
+    api.create(collection, {**manifest, "metadata": {**manifest["metadata"], **place}})
     made.append(f"{collection}/{name}")
     return made[-1]
 

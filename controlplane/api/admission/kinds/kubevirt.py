@@ -12,6 +12,7 @@ from controlplane.api.admission.rules import Json, Rules
 from controlplane.api.admission.validate.storage import MIN_DISK
 from controlplane.api.objects import quantity
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration, KubeVirtSpec
+from controlplane.api.objects.meta import Quantity
 
 MAX_CONTAINER_DISK = 64 * 2**40
 MIN_BANDWIDTH, MAX_BANDWIDTH = 2**20, 2**40
@@ -27,7 +28,8 @@ def _warn(kubevirt: Json) -> Iterator[str]:
 
 def _check(spec: KubeVirtSpec, _unused: KubeVirtConfiguration) -> Iterator[Problem]:
     yield from _check_container_disks(spec)
-    yield from _check_migrations(spec)
+    rate = spec.configuration.migrations.bandwidth_per_migration
+    yield from check_bandwidth(rate, "spec.configuration.migrations.bandwidthPerMigration")
 
 
 def _check_container_disks(spec: KubeVirtSpec) -> Iterator[Problem]:
@@ -41,15 +43,13 @@ def _check_container_disks(spec: KubeVirtSpec) -> Iterator[Problem]:
         yield Problem(where, f"{excerpt(limit)} is out of range; must be from 1Mi to 64Ti")
 
 
-def _check_migrations(spec: KubeVirtSpec) -> Iterator[Problem]:
+def check_bandwidth(rate: Quantity, where: str) -> Iterator[Problem]:
     """Bandwidth is what libvirt is told, in bytes; the numbers beside it are bounded by their types."""
-    rate = spec.configuration.migrations.bandwidth_per_migration
     try:
         size = quantity.to_bytes(rate)
     except quantity.QuantityError:  # reported with its field
         return
     if size and not MIN_BANDWIDTH <= size <= MAX_BANDWIDTH:
-        where = "spec.configuration.migrations.bandwidthPerMigration"
         yield Problem(where, f"{excerpt(rate)} is out of range; must be 0 (no bound) or from 1Mi to 1Ti, in a second")
 
 

@@ -13,6 +13,8 @@ from kubevirt_api.names import MIGRATION_FINALIZER, SCHEDULABLE, VMI_FINALIZER
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.migration_state import MigrationConfiguration
 from controlplane.api.objects.resources import (
+    MIGRATION_POLICY,
+    NAMESPACE,
     NODE,
     POD,
     VIRTUAL_MACHINE_INSTANCE,
@@ -30,7 +32,7 @@ from controlplane.virt_controller.vmi.reconciler import VmiReconciler
 from tests.controlplane.simulation.store import Json, Store
 from tests.controlplane.virt_controller.small_world import SmallWorld, StoreApi
 
-RESOURCES = (VIRTUAL_MACHINE_INSTANCE, VIRTUAL_MACHINE_INSTANCE_MIGRATION, POD, NODE)
+RESOURCES = (VIRTUAL_MACHINE_INSTANCE, VIRTUAL_MACHINE_INSTANCE_MIGRATION, POD, NODE, MIGRATION_POLICY, NAMESPACE)
 WEB, JOB = Key("default", "web"), Key("default", "job")
 STAMP = "2026-01-01T00:00:00Z"
 UP = {"phase": "Running", "containerStatuses": [{"name": "compute", "state": {"running": {"startedAt": STAMP}}}]}
@@ -84,7 +86,13 @@ class Stage(SmallWorld):
         pods, nodes = self.overlays[POD], self.overlays[NODE]
         migrations = self.overlays[VIRTUAL_MACHINE_INSTANCE_MIGRATION]
         return (
-            MigrationReconciler(**parts, migrations=migrations, pods=pods, launcher_image="launcher:2"),
+            MigrationReconciler(
+                **parts,
+                migrations=migrations,
+                pods=pods,
+                policies=self.overlays[MIGRATION_POLICY],
+                launcher_image="launcher:2",
+            ),
             VmiReconciler(**parts, pods=pods, nodes=nodes, launcher_image="launcher:1"),
             EvacuationReconciler(**parts, nodes=nodes, migrations=migrations),
         )

@@ -1,0 +1,95 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which MigrationPolicy a migration goes by, and what its settings are then. Pure, but for asking for a namespace.
+
+A policy is for an instance when all labels that it selects by are there. The one with the most of them counts; of
+those, the one with the most of the instance's own; of those, the first by name.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from controlplane.api.objects.decode import DecodeError, decode
+from controlplane.api.objects.meta import Object
+from controlplane.api.objects.migration_policy import MigrationPolicy
+from controlplane.api.objects.migration_state import MigrationConfiguration
+from controlplane.api.objects.resources import NAMESPACE, Key
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.engine.overlay import Overlay
+from controlplane.engine.ports import Api
+
+log = logging.getLogger(__name__)
+
+
+def choose(
+    policies: Iterable[MigrationPolicy], labels: Mapping[str, str], namespace: Mapping[str, str]
+) -> MigrationPolicy | None:
+    """Return the policy that counts for an instance; None: no policy is for it. labels, namespace: its and theirs."""
+    fitting = [
+        one
+        for one in policies
+        if one.spec.selectors.virtual_machine_instance_selector.items() <= labels.items()
+        and one.spec.selectors.namespace_selector.items() <= namespace.items()
+    ]
+    return min(fitting, key=_order, default=None)
+
+
+def _order(policy: MigrationPolicy) -> tuple[int, int, str]:
+    own = len(policy.spec.selectors.virtual_machine_instance_selector)
+    return -own - len(policy.spec.selectors.namespace_selector), -own, policy.metadata.name
+
+
+def merge(policy: MigrationPolicy | None, settings: MigrationConfiguration) -> MigrationConfiguration:
+    """Return settings with what a policy says over them."""
+    if policy is None:
+        return settings
+    said = {
+        "bandwidth_per_migration": policy.spec.bandwidth_per_migration,
+        "completion_timeout_per_gib": policy.spec.completion_timeout_per_gib,
+        "allow_auto_converge": policy.spec.allow_auto_converge,
+    }
+    return msgspec.structs.replace(settings, **{name: value for name, value in said.items() if value is not None})
+
+
+class _Namespace(Object, frozen=True, kw_only=True):
+    """As far as it is read."""
+
+    resource = NAMESPACE
+
+
+class Policies:
+    """Those that there are."""
+
+    def __init__(self, policies: Overlay, api: Api) -> None:
+        self._policies = policies
+        self._api = api
+
+    @property
+    def synced(self) -> bool:
+        return self._policies.synced
+
+    async def of(self, vmi: VirtualMachineInstance) -> MigrationPolicy | None:
+        """Return the one that counts for an instance. Its namespace is asked for where its labels decide."""
+        known, meta = self._known(), vmi.metadata
+        namespace: Mapping[str, str] = {}
+        if any(one.spec.selectors.namespace_selector for one in known):
+            found = await self._api.get(NAMESPACE, Key("", meta.namespace))
+            namespace = decode(found, _Namespace).metadata.labels
+        return choose(known, meta.labels, namespace)
+
+    def _known(self) -> list[MigrationPolicy]:
+        found = []
+        for key in sorted(self._policies.keys()):
+            raw = self._policies.get(key)
+            try:
+                found += [] if raw is None else [decode(raw, MigrationPolicy)]
+            except DecodeError as error:
+                log.warning(
+                    "policy passed over: it does not fit its schema", extra={"key": str(key), "error": str(error)}
+                )
+        return found

@@ -1,0 +1,128 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which policy a migration goes by: upstream's rule, and what of it reaches the two nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from controlplane.api.admission.verdict import Request, Settings, review
+from controlplane.api.objects.decode import decode
+from controlplane.api.objects.migration_policy import MigrationPolicy
+from controlplane.api.objects.migration_state import MigrationConfiguration
+from controlplane.api.objects.resources import MIGRATION_POLICY, NAMESPACE
+from controlplane.virt_controller.migration.policy import choose, merge
+from tests.controlplane.virt_controller.migration.stage import Stage
+
+Labels = dict[str, str]
+LABELS: Labels = {"app": "db", "tier": "gold"}
+NAMESPACE_LABELS: Labels = {"env": "prod", "team": "a"}
+
+
+def body(name: str, vmi: Labels | None = None, namespace: Labels | None = None, **spec: Any) -> dict[str, Any]:
+    selectors = {"virtualMachineInstanceSelector": vmi or {}, "namespaceSelector": namespace or {}}
+    meta = {"name": name}
+    return {
+        "apiVersion": "migrations.kubevirt.io/v1alpha1",
+        "kind": "MigrationPolicy",
+        "metadata": meta,
+        "spec": {"selectors": selectors, **spec},
+    }
+
+
+def a_policy(*args: Any, **spec: Any) -> MigrationPolicy:
+    return decode(body(*args, **spec), MigrationPolicy)
+
+
+@pytest.mark.parametrize(
+    ("policies", "chosen"),
+    [
+        pytest.param([], None, id="none"),
+        pytest.param([a_policy("all")], "all", id="no label: everybody's"),
+        pytest.param([a_policy("a", {"app": "web"})], None, id="another value"),
+        pytest.param([a_policy("a", {"zone": "1"})], None, id="a label that is not there"),
+        pytest.param([a_policy("a", {"app": "db", "zone": "1"})], None, id="one of two is not there"),
+        pytest.param([a_policy("a", {"app": "db"}, {"env": "test"})], None, id="the namespace is another"),
+        pytest.param([a_policy("a"), a_policy("b", {"app": "db"})], "b", id="more labels"),
+        pytest.param(
+            [a_policy("a", {"app": "db"}), a_policy("b", {}, NAMESPACE_LABELS)], "b", id="more labels of the namespace"
+        ),
+        pytest.param(
+            [a_policy("a", {}, {"env": "prod"}), a_policy("b", {"app": "db"})], "b", id="as many: the instance's first"
+        ),
+        pytest.param([a_policy("b", {"app": "db"}), a_policy("a", {"tier": "gold"})], "a", id="as many: by name"),
+    ],
+)
+def test_the_most_specific_one_counts(policies: list[MigrationPolicy], chosen: str | None) -> None:
+    found = choose(policies, LABELS, NAMESPACE_LABELS)
+
+    assert (found.metadata.name if found is not None else None) == chosen
+
+
+def test_what_it_says_is_over_the_settings_and_nothing_else() -> None:
+    settings = MigrationConfiguration(bandwidth_per_migration="1Mi", allow_auto_converge=True, progress_timeout=7)
+    policy = a_policy("a", bandwidthPerMigration=0, allowAutoConverge=False, completionTimeoutPerGiB=0)
+
+    merged = merge(policy, settings)
+
+    assert (merged.bandwidth_per_migration, merged.allow_auto_converge) == (0, False)
+    assert (merged.completion_timeout_per_gib, merged.progress_timeout) == (0, 7)
+    assert merge(a_policy("a"), settings) == settings == merge(None, settings)
+
+
+async def test_the_hand_over_names_it_and_its_settings() -> None:
+    stage = Stage()
+    stage.store.create(NAMESPACE, "", {"metadata": {"name": "default", "labels": {"env": "prod"}}})
+    stage.store.create(MIGRATION_POLICY, "", body("other", {}, {"env": "test", "team": "b"}))
+    stage.store.create(MIGRATION_POLICY, "", body("mine", {}, {"env": "prod"}, bandwidthPerMigration="64Mi"))
+    stage.catch_up()
+
+    await stage.until("PreparingTarget")
+
+    assert stage.state["migrationPolicyName"] == "mine"
+    assert stage.state["migrationConfiguration"] == {"bandwidthPerMigration": "64Mi"}
+
+
+async def test_one_that_cannot_be_read_is_passed_over_and_a_namespace_is_not_asked_for_in_vain() -> None:
+    stage = Stage()
+    stage.store.create(MIGRATION_POLICY, "", {"metadata": {"name": "broken"}, "spec": {"selectors": 7}})
+    stage.store.create(MIGRATION_POLICY, "", body("all", allowAutoConverge=True))
+    stage.catch_up()
+
+    await stage.until("PreparingTarget")
+
+    assert stage.state["migrationPolicyName"] == "all"
+    assert not stage.store.list(NAMESPACE)
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ({"selectors": {}, "allowPostCopy": True}, "spec.allowPostCopy: known to KubeVirt, not built"),
+        ({"selectors": {}, "allowWorkloadDisruption": True}, "spec.allowWorkloadDisruption: known to KubeVirt, not"),
+        ({"selectors": {}, "maxDowntimeMs": 5}, "spec.maxDowntimeMs: known to KubeVirt, not built"),
+        ({"selectors": {}, "bandwidth": 5}, "spec.bandwidth: no such field"),
+        ({"selectors": {"labels": {}}}, "spec.selectors.labels: no such field"),
+        ({}, "spec.selectors: is required"),
+        ({"selectors": {}, "completionTimeoutPerGiB": -1}, "spec.completionTimeoutPerGiB: -1 is out of range"),
+        ({"selectors": {}, "bandwidthPerMigration": "1"}, 'spec.bandwidthPerMigration: "1" is out of range'),
+        ({"selectors": {"namespaceSelector": {"a b": "c"}}}, "spec.selectors.namespaceSelector"),
+        ({"selectors": {"virtualMachineInstanceSelector": {"a": "b c"}}}, "spec.selectors.virtualMachineInstance"),
+    ],
+)
+def test_what_it_cannot_say_is_refused_by_name(spec: dict[str, Any], told: str) -> None:
+    obj = {**body("a"), "spec": spec}
+    verdict = review(Request(operation="CREATE", kind="MigrationPolicy", user="u", uid="1", obj=obj), Settings())
+
+    assert not verdict.allowed
+    assert str(verdict.problems[0]).startswith(told)
+
+
+def test_switches_that_are_off_ask_for_nothing() -> None:
+    obj = body("a", allowPostCopy=False, allowWorkloadDisruption=False)
+    request = Request(operation="CREATE", kind="MigrationPolicy", user="u", uid="1", obj=obj)
+
+    assert review(request, Settings()).allowed
